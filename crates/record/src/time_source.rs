@@ -13,6 +13,25 @@ pub enum Assumed {
     Year = 2,
     /// It has neither.
     YearAndZone = 3,
+    /// Its numbers may be the day, the month and the year in several orders.
+    Day = 4,
+    /// The same, and it has no offset from UTC.
+    DayAndZone = 5,
+}
+
+impl Assumed {
+    /// The guess about a time that says its day, its year and its offset, or not. A time whose day is
+    /// assumed has a year.
+    pub fn of(has_day: bool, has_year: bool, has_zone: bool) -> Assumed {
+        match (has_day, has_year, has_zone) {
+            (true, true, true) => Assumed::Nothing,
+            (true, true, false) => Assumed::Zone,
+            (true, false, true) => Assumed::Year,
+            (true, false, false) => Assumed::YearAndZone,
+            (false, _, true) => Assumed::Day,
+            (false, _, false) => Assumed::DayAndZone,
+        }
+    }
 }
 
 /// Where a record's time was taken from.
@@ -52,11 +71,26 @@ const SOURCES: [(TimeSource, &str); TimeSource::COUNT] = [
         TimeSource::Line(Assumed::YearAndZone),
         "line-year-and-zone-assumed",
     ),
+    (TimeSource::Field(Assumed::Day), "field-day-assumed"),
+    (TimeSource::Header(Assumed::Day), "header-day-assumed"),
+    (TimeSource::Line(Assumed::Day), "line-day-assumed"),
+    (
+        TimeSource::Field(Assumed::DayAndZone),
+        "field-day-and-zone-assumed",
+    ),
+    (
+        TimeSource::Header(Assumed::DayAndZone),
+        "header-day-and-zone-assumed",
+    ),
+    (
+        TimeSource::Line(Assumed::DayAndZone),
+        "line-day-and-zone-assumed",
+    ),
 ];
 
 impl TimeSource {
     /// How many there are; codes are below.
-    pub const COUNT: usize = 13;
+    pub const COUNT: usize = 19;
 
     /// The name that answers and files carry.
     pub fn as_str(self) -> &'static str {

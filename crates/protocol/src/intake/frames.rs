@@ -5,13 +5,18 @@
 //! newline:         <34>1 …\n          LF, CR LF or NUL ends the frame
 //! ```
 //!
-//! A frame is counted if it begins with a number, a space and `<`, and the number is no larger than
-//! `LINE_BYTES_MAX`; all else is text up to its end. Of a counted frame line ends and NULs at its end
-//! are no part of the message: syslog-ng counts one behind each.
+//! A frame is counted if it begins with a number, a space and a whole priority (`<34>`), and the number is
+//! no larger than `LINE_BYTES_MAX`; all else is text up to its end. Of a counted frame line ends and NULs
+//! at its end are no part of the message: syslog-ng counts one behind each.
+//!
+//! Senders that end frames with NUL write messages of several lines as they are (Python's SysLogHandler).
+//! Once a frame with a priority has ended so, an LF ends the next ones only if another frame begins
+//! behind it, until one does; the bytes that tell are waited for.
 //!
 //! Invariants: no byte of a message is lost but the ends of frames that are longer than the limit,
 //! which are counted. Empty frames are not given. At most one frame of limited length is held. How
-//! the input is cut into chunks does not matter.
+//! the input is cut into chunks does not matter, but for the first frame of a stream: if it comes with its
+//! NUL in one chunk, it may have several lines, too.
 
 use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX};
 use memchr::memchr2;
@@ -20,6 +25,15 @@ use super::lines::{character_end, clear};
 
 /// Digits of the largest count.
 const COUNT_DIGITS_MAX: usize = 8;
+
+/// Digits of a priority.
+const PRIORITY_DIGITS_MAX: usize = 3;
+
+/// A mark of byte order may stand before a priority.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The most bytes that tell how a frame begins: a count, a space and a priority behind a mark.
+pub(super) const START_BYTES_MAX: usize = COUNT_DIGITS_MAX + 1 + 3 + PRIORITY_DIGITS_MAX + 2;
 
 /// A frame without its framing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +50,32 @@ enum State {
     Start,
     /// Inside a frame that LF or NUL ends.
     Text,
+    /// Behind an LF in such a frame, which is its end if another frame begins; what may be the start of
+    /// that is held.
+    Line,
     /// Inside a counted frame, of which so many bytes are to come.
     Counted(usize),
+}
+
+/// How the frames of a stream that are text end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ends {
+    /// None has ended.
+    Unknown,
+    /// With LF, as far as is known.
+    Line,
+    /// With NUL.
+    Nul,
+}
+
+/// The answer to the question if bytes are a priority.
+#[derive(PartialEq, Eq)]
+enum Priority {
+    /// More bytes are needed.
+    Unknown,
+    None,
+    /// So many bytes are one.
+    Whole(usize),
 }
 
 /// What the first bytes of a frame say.
@@ -53,7 +91,10 @@ enum Start {
 #[derive(Debug)]
 pub struct FrameSplitter {
     state: State,
+    ends: Ends,
     partial: Vec<u8>,
+    /// The bytes behind the LF that may end the frame.
+    behind_line: Vec<u8>,
     truncated_bytes: usize,
     frame_bytes_max: usize,
 }
@@ -69,9 +110,11 @@ impl FrameSplitter {
     pub fn new(frame_bytes_max: usize) -> FrameSplitter {
         FrameSplitter {
             state: State::Start,
+            ends: Ends::Unknown,
             partial: Vec::new(),
+            behind_line: Vec::new(),
             truncated_bytes: 0,
-            frame_bytes_max: frame_bytes_max.clamp(COUNT_DIGITS_MAX + 2, LINE_BYTES_MAX),
+            frame_bytes_max: frame_bytes_max.clamp(START_BYTES_MAX, LINE_BYTES_MAX),
         }
     }
 
@@ -80,8 +123,9 @@ impl FrameSplitter {
         // Each round consumes a byte at least, or leaves the start of a frame.
         while !input.is_empty() {
             input = match self.state {
-                State::Start => self.start(input),
+                State::Start => self.start(input, &mut take),
                 State::Text => self.text(input, &mut take),
+                State::Line => self.line(input, &mut take),
                 State::Counted(left) => self.counted(input, left, &mut take),
             };
         }
@@ -92,6 +136,11 @@ impl FrameSplitter {
         if let State::Counted(left) = self.state {
             self.truncated_bytes += left;
         }
+        if !self.behind_line.is_empty() {
+            self.go_on();
+        } else if self.state == State::Line {
+            self.end_line();
+        }
         if !self.partial.is_empty() || self.truncated_bytes > 0 {
             self.give(&mut take);
         }
@@ -100,10 +149,10 @@ impl FrameSplitter {
 
     /// Bytes of the unfinished message that are held.
     pub fn held_bytes(&self) -> usize {
-        self.partial.len()
+        self.partial.len() + self.behind_line.len()
     }
 
-    fn start<'i>(&mut self, input: &'i [u8]) -> &'i [u8] {
+    fn start<'i>(&mut self, input: &'i [u8], take: &mut impl FnMut(Framed<'_>)) -> &'i [u8] {
         // With nothing held, which is the rule, the input decides without being copied.
         if self.partial.is_empty() {
             match start(input) {
@@ -119,19 +168,32 @@ impl FrameSplitter {
             }
             return &[];
         }
-        self.partial.push(input[0]);
-        match start(&self.partial) {
-            Start::Unknown => &input[1..],
+        let mut bytes = std::mem::take(&mut self.partial);
+        bytes.push(input[0]);
+        self.begin(bytes, take);
+        &input[1..]
+    }
+
+    /// Begins a frame with bytes that are held.
+    fn begin(&mut self, mut bytes: Vec<u8>, take: &mut impl FnMut(Framed<'_>)) {
+        let last = bytes.last().copied();
+        match start(&bytes) {
+            Start::Unknown => self.partial = bytes,
+            // The last byte may be the frame's end.
             Start::Text => {
-                self.partial.pop();
+                bytes.pop();
+                self.partial = bytes;
                 self.state = State::Text;
-                input
+                self.text(last.as_slice(), take);
             }
-            // The byte behind the space belongs to the message.
-            Start::Counted(count, _) => {
-                self.partial.clear();
-                self.state = State::Counted(count);
-                input
+            Start::Counted(count, length) => {
+                bytes.drain(..length);
+                let left = count - bytes.len();
+                self.partial = bytes;
+                self.state = State::Counted(left);
+                if left == 0 {
+                    self.counted(&[], left, take);
+                }
             }
         }
     }
@@ -142,8 +204,18 @@ impl FrameSplitter {
             return &[];
         };
         let (frame, after) = (&input[..end], &input[end + 1..]);
-        self.state = State::Start;
         let is_line = input[end] == b'\n';
+        if is_line && self.may_go_on(frame, after) {
+            self.ends = Ends::Nul;
+            self.hold(frame);
+            self.state = State::Line;
+            return after;
+        }
+        self.state = State::Start;
+        let has_bytes = !self.partial.is_empty() || !frame.is_empty();
+        if has_bytes {
+            self.ends = if is_line { Ends::Line } else { Ends::Nul };
+        }
         if self.partial.is_empty() && frame.len() <= self.frame_bytes_max {
             let bytes = without_return(frame, is_line);
             if !bytes.is_empty() {
@@ -156,11 +228,69 @@ impl FrameSplitter {
         }
         self.hold(frame);
         if self.truncated_bytes == 0 {
-            let length = without_return(&self.partial, is_line).len();
+            let (text, is_line) = match self.partial.strip_suffix(b"\n") {
+                // A line end before the NUL.
+                Some(text) => (text, true),
+                None => (&self.partial[..], is_line),
+            };
+            let length = without_return(text, is_line).len();
             self.partial.truncate(length);
         }
         self.give(take);
         after
+    }
+
+    /// True if a frame may go on behind an LF that follows `frame`.
+    fn may_go_on(&self, frame: &[u8], after: &[u8]) -> bool {
+        let head = self.partial.iter().chain(frame).take(START_BYTES_MAX);
+        let has_priority = || is_start(&head.copied().collect::<Vec<u8>>());
+        match self.ends {
+            Ends::Line => false,
+            Ends::Nul => has_priority(),
+            Ends::Unknown => {
+                let end = memchr::memchr(0, after);
+                let is_free = |end: usize| !after[..end].split(|b| *b == b'\n').any(is_start);
+                end.is_some_and(is_free) && has_priority()
+            }
+        }
+    }
+
+    /// Behind an LF in a frame that NUL may end.
+    fn line<'i>(&mut self, input: &'i [u8], take: &mut impl FnMut(Framed<'_>)) -> &'i [u8] {
+        self.behind_line.push(input[0]);
+        match start(&self.behind_line) {
+            _ if is_start(&self.behind_line) => {
+                let bytes = std::mem::take(&mut self.behind_line);
+                self.end_line();
+                self.give(take);
+                self.ends = Ends::Line;
+                self.state = State::Start;
+                self.begin(bytes, take);
+                return &input[1..];
+            }
+            _ if priority(&self.behind_line) == Priority::Unknown => return &input[1..],
+            Start::Unknown => return &input[1..],
+            _ => {}
+        }
+        self.behind_line.pop();
+        self.go_on();
+        input
+    }
+
+    /// Takes the LF and what is held behind it into the frame.
+    fn go_on(&mut self) {
+        let behind = std::mem::take(&mut self.behind_line);
+        self.hold(b"\n");
+        self.hold(&behind);
+        self.state = State::Text;
+    }
+
+    /// Ends the frame before an LF.
+    fn end_line(&mut self) {
+        if self.truncated_bytes == 0 {
+            let length = without_return(&self.partial, true).len();
+            self.partial.truncate(length);
+        }
     }
 
     fn counted<'i>(
@@ -236,19 +366,54 @@ fn start(bytes: &[u8]) -> Start {
     if bytes.first() == Some(&b'0') || digits > COUNT_DIGITS_MAX {
         return Start::Text;
     }
-    match &bytes[digits..] {
-        [] | [b' '] if digits > 0 => Start::Unknown,
-        [b' ', b'<', ..] if digits > 0 => {
-            let count = bytes[..digits]
-                .iter()
-                .fold(0, |count, digit| count * 10 + usize::from(digit - b'0'));
-            match count <= LINE_BYTES_MAX {
-                true => Start::Counted(count, digits + 1),
-                false => Start::Text,
-            }
-        }
-        _ => Start::Text,
+    if digits == 0 {
+        return Start::Text;
     }
+    let behind = match &bytes[digits..] {
+        [] => return Start::Unknown,
+        [b' ', behind @ ..] => behind,
+        _ => return Start::Text,
+    };
+    let priority_bytes = match priority(behind) {
+        Priority::Unknown => return Start::Unknown,
+        Priority::None => return Start::Text,
+        Priority::Whole(bytes) => bytes,
+    };
+    let count = bytes[..digits]
+        .iter()
+        .fold(0, |count, digit| count * 10 + usize::from(digit - b'0'));
+    if (priority_bytes..=LINE_BYTES_MAX).contains(&count) {
+        Start::Counted(count, digits + 1)
+    } else {
+        Start::Text
+    }
+}
+
+/// Reads `<`, digits and `>`, behind a mark of byte order or not.
+fn priority(bytes: &[u8]) -> Priority {
+    if bytes.len() < BYTE_ORDER_MARK.len() && BYTE_ORDER_MARK.starts_with(bytes) {
+        return Priority::Unknown;
+    }
+    let inside = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    let Some((first, inside)) = inside.split_first() else {
+        return Priority::Unknown;
+    };
+    let digits = inside
+        .iter()
+        .take(PRIORITY_DIGITS_MAX)
+        .take_while(|b| b.is_ascii_digit())
+        .count();
+    match inside.get(digits) {
+        _ if *first != b'<' => Priority::None,
+        None => Priority::Unknown,
+        Some(b'>') if digits > 0 => Priority::Whole(bytes.len() - inside.len() + digits + 1),
+        Some(_) => Priority::None,
+    }
+}
+
+/// True if a frame that says a priority begins so.
+fn is_start(bytes: &[u8]) -> bool {
+    matches!(priority(bytes), Priority::Whole(_)) || matches!(start(bytes), Start::Counted(..))
 }
 
 /// A message without the line end or NUL that some senders put behind it.

@@ -8,7 +8,7 @@ use super::access_format::{AccessFormat, LABEL_PREFIX};
 use super::assembly::{Assembled, Assembler, Settings};
 use super::body::{BodyError, Decoder, Encoding};
 use super::container::{Format, Part};
-use super::frames::{FrameSplitter, Framed};
+use super::frames::{FrameSplitter, Framed, START_BYTES_MAX};
 use super::journal_entry::{DERIVED, Sealer, fields_of};
 use super::journal_export::{ENTRY_BYTES_MAX, ExportSplitter, Exported, write_entry};
 use super::journal_file::{Item, JournalFile};
@@ -330,17 +330,23 @@ pub fn fuzz_fluent(data: &[u8]) {
 
 /// Any bytes as a stream of syslog frames and of lines, whole and byte by byte.
 pub fn fuzz_frames(data: &[u8]) {
-    let mut frames = [Vec::new(), Vec::new()];
     let mut lines = [Vec::new(), Vec::new()];
-    for (way, chunk) in [data.len().max(1), 1].into_iter().enumerate() {
-        let mut splitter = FrameSplitter::new(FRAME_BYTES_MAX);
-        let frames = &mut frames[way];
-        let mut take = |f: Framed<'_>| frames.push((f.bytes.to_vec(), f.truncated_bytes));
-        for part in data.chunks(chunk) {
-            splitter.feed(part, &mut take);
-            assert!(splitter.held_bytes() <= FRAME_BYTES_MAX);
+    // The end of the first frame tells how the others end.
+    for first in [&b"<0>x\n"[..], b"<0>x\0"] {
+        let mut frames = [Vec::new(), Vec::new()];
+        for (frames, chunk) in frames.iter_mut().zip([data.len().max(1), 1]) {
+            let mut splitter = FrameSplitter::new(FRAME_BYTES_MAX);
+            let mut take = |f: Framed<'_>| frames.push((f.bytes.to_vec(), f.truncated_bytes));
+            splitter.feed(first, &mut take);
+            for part in data.chunks(chunk) {
+                splitter.feed(part, &mut take);
+                assert!(splitter.held_bytes() <= FRAME_BYTES_MAX + START_BYTES_MAX);
+            }
+            splitter.finish(&mut take);
         }
-        splitter.finish(&mut take);
+        assert_eq!(frames[0], frames[1], "chunks matter to frames");
+    }
+    for (way, chunk) in [data.len().max(1), 1].into_iter().enumerate() {
         let mut splitter = LineSplitter::new(FRAME_BYTES_MAX);
         let lines = &mut lines[way];
         let mut take = |l: Line<'_>| lines.push((l.bytes.to_vec(), l.truncated_bytes));
@@ -349,7 +355,6 @@ pub fn fuzz_frames(data: &[u8]) {
         }
         splitter.finish(&mut take);
     }
-    assert_eq!(frames[0], frames[1], "chunks matter to frames");
     assert_eq!(lines[0], lines[1], "chunks matter to lines");
 }
 

@@ -113,7 +113,7 @@ impl Rule {
 }
 
 fn begins_with_time(times: &TimeReader, line: &[u8]) -> bool {
-    !is_indented(line) && times.of_line(line, RECEIVED).is_some()
+    !is_indented(line) && times.is_at_start(line, RECEIVED)
 }
 
 fn is_indented(line: &[u8]) -> bool {

@@ -6,7 +6,8 @@
 //!
 //! Behind the priority stands a header of one of the RFCs, or of a vendor's: [`vendors`] lists
 //! those, a row each, and [`rule`] fits them. A priority that is none is the field
-//! `invalid_priority`. What has no priority at all has a header only if it is beyond doubt.
+//! `invalid_priority`. A text without a priority has a header only if it is beyond doubt. A mark of
+//! byte order before all of it, which .NET's encoders write, is literal.
 
 mod rfc3164;
 mod rfc5424;
@@ -19,7 +20,7 @@ use logpond_record::{Message, Timestamp, Value};
 
 use super::sketch::Sketch;
 use super::timestamps::TimeReader;
-use rfc3164::Certainty;
+use rfc3164::{Certainty, Origin};
 use rule::Context;
 
 /// The highest priority: facility 23, severity 7.
@@ -27,6 +28,9 @@ const PRIORITY_MAX: i64 = 191;
 
 /// The most digits of what is taken for a priority that is none.
 const INVALID_PRIORITY_BYTES_MAX: usize = 8;
+
+/// The mark that some senders write before a text to say that it is UTF-8.
+const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// Fields of a header are no longer than this; longer words are content.
 const WORD_BYTES_MAX: usize = 255;
@@ -43,6 +47,13 @@ pub(crate) fn draw<'s, 'a>(
 ) -> Option<Sketch<'s, 'a>> {
     let mut sketch = Sketch::new(scratch, 10);
     let context = Context { times, received };
+    let raw = match raw.strip_prefix(BYTE_ORDER_MARK.as_bytes()) {
+        Some(behind) => {
+            sketch.literal(BYTE_ORDER_MARK);
+            behind
+        }
+        None => raw,
+    };
     if let Some((priority, after)) = priority(raw) {
         draw_priority(priority, &mut sketch);
         let is_drawn = draw_header(after, context, &mut sketch).is_some();
@@ -97,7 +108,7 @@ fn draw_header<'a>(
     }
     sketch.rewind(before);
     // Most messages end here; only what leaves a doubt is worth the time that the rules take.
-    let traditional = rfc3164::draw(text, context, sketch);
+    let traditional = rfc3164::draw(text, Origin::Sender, context, sketch);
     if traditional.is_some_and(|certainty| certainty != Certainty::Timed) {
         return Some(());
     }
@@ -106,16 +117,22 @@ fn draw_header<'a>(
     if rules.any(|rule| rule.draw(text, context, sketch).is_some()) {
         return Some(());
     }
-    traditional
-        .and_then(|_| rfc3164::draw(text, context, sketch))
-        .map(|_| ())
+    match traditional {
+        Some(_) => rfc3164::draw(text, Origin::Sender, context, sketch).map(|_| ()),
+        None => rfc3164::draw_tagged(text, sketch),
+    }
 }
 
-/// Whether `line` begins as a syslog message does: with a priority, or with a month and a day.
+/// True if `line` begins as a syslog message does: with a priority, with a month and a day, or as lines
+/// of today's files do.
 pub(crate) fn is_candidate(line: &[u8]) -> bool {
+    if let [b'0'..=b'9', ..] = line {
+        return rfc3164::is_of_file(line);
+    }
     matches!(
         line,
         [b'<', b'0'..=b'9', ..]
+            | [0xef, 0xbb, 0xbf, b'<', b'0'..=b'9', ..]
             | [
                 b'A'..=b'Z',
                 _,

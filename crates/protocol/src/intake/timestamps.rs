@@ -5,25 +5,29 @@
 //! - A [`Form`] names the concrete pattern (see `logpond_record::TimePattern`) that the text was
 //!   written in; where [`Written::exact`] holds, rendering that pattern gives the text back.
 //!
-//! The forms that almost all lines have are read by hand. All others are the rows of [`TABLE`];
-//! adding one there is all it takes.
+//! The forms that almost all lines have are read by hand. All others are put together of the parts that
+//! [`general`] knows. Those among them that are the rows of [`TABLE`] are rendered; a text of any
+//! other form is kept beside its record.
 
+mod cursor;
 mod epoch;
+mod general;
+mod line;
 mod traditional;
 mod zones;
 
 use std::sync::Arc;
 
-use epoch::{epoch, leading_epoch};
+use epoch::{decimal_epoch, epoch};
 pub(crate) use epoch::{unix_seconds, unix_time};
+use general::Read;
 use logpond_record::{Assumed, Civil, TimePattern, Timestamp, write_unwritten_offset};
 use traditional::syslog;
 use zones::ZoneName;
 
 use super::timezone::Zone as Place;
 
-/// Forms beyond the ones read by hand, in the pattern language of `TimePattern`. The first that
-/// fits counts, so longer ones stand first.
+/// Forms beyond the ones read by hand that are rendered, in the pattern language of `TimePattern`.
 const TABLE: [&str; 30] = [
     // C's asctime, with and without fractions (Apache error logs, mongod), and date(1).
     "%a %b %e %H:%M:%S.%f %Y",
@@ -65,32 +69,33 @@ const TABLE: [&str; 30] = [
     "%m/%d/%Y-%H:%M:%S.%f",
 ];
 
-/// Rows of [`TABLE`] that begin with a weekday, a month and a digit.
-const WEEKDAY_ROWS: std::ops::Range<usize> = 0..8;
-const MONTH_ROWS: std::ops::Range<usize> = 8..12;
+/// Rows of [`TABLE`] that begin with a letter.
+const LETTER_ROWS: std::ops::Range<usize> = 0..12;
+
+/// Rows of [`TABLE`] that begin with a digit.
 const DIGIT_ROWS: std::ops::Range<usize> = 12..TABLE.len();
 
-/// Google's logging library: `I0102 15:04:05.000000`; the letter is the level.
-const GLOG: &str = "%m%d %H:%M:%S.%f";
-
-/// How far into a line the bracketed time of an access log is looked for, in bytes.
-const ACCESS_BYTES_MAX: usize = 512;
-
-/// Words before a timestamp that are skipped (`INFO 2026-…`, `[WARN] …`).
-const LEVELS: [&[u8]; 10] = [
+/// Words before a time and behind it that say a level.
+const LEVELS: [&[u8]; 14] = [
     b"TRACE",
     b"DEBUG",
     b"INFO",
+    b"INFORMATION",
     b"NOTICE",
+    b"NOTE",
     b"WARNING",
     b"WARN",
     b"ERROR",
+    b"ERR",
     b"FATAL",
     b"SEVERE",
     b"CRITICAL",
+    b"CRIT",
 ];
 
 const DAY_NS: i64 = 86_400_000_000_000;
+
+const MINUTE_NS: i64 = 60_000_000_000;
 
 /// How an instant was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +126,8 @@ enum Layout {
     Epoch(u8),
     /// A row of [`TABLE`].
     Row(u8),
+    /// A form that is not rendered, and what it leaves open.
+    Other(Assumed),
 }
 
 /// What stands between the time of day and the offset.
@@ -159,7 +166,9 @@ impl Form {
     pub(crate) fn assumed(&self) -> Assumed {
         let has_offset = self.offset.length > 0 || self.zone_name.is_some();
         let is_year_behind = self.zone_name.is_some_and(|(_, is_year)| is_year);
+        let has_offset = has_offset && self.zone_name.is_none_or(|(name, _)| name.is_certain());
         let (has_year, has_zone) = match self.layout {
+            Layout::Other(assumed) => return assumed,
             Layout::Iso { zone, .. } => (true, has_offset || zone == Zone::Named),
             Layout::Access | Layout::Epoch(_) => (true, true),
             Layout::Syslog { year, .. } => (year || is_year_behind, has_offset),
@@ -169,12 +178,7 @@ impl Form {
                 (row.contains("%Y"), has_offset || is_named)
             }
         };
-        match (has_year, has_zone) {
-            (true, true) => Assumed::Nothing,
-            (true, false) => Assumed::Zone,
-            (false, true) => Assumed::Year,
-            (false, false) => Assumed::YearAndZone,
-        }
+        Assumed::of(true, has_year, has_zone)
     }
 
     /// Appends the concrete pattern.
@@ -234,6 +238,8 @@ impl Form {
                 }
             }
             Layout::Row(row) => self.write_row(TABLE[usize::from(row)].as_bytes(), out),
+            // The text that is kept stands for it.
+            Layout::Other(_) => out.extend_from_slice(b"%Y-%m-%dT%H:%M:%S.%9f%z[Z]"),
         }
     }
 
@@ -268,7 +274,6 @@ impl Form {
 /// Reads instants in any known form.
 pub(crate) struct TimeReader {
     rows: Vec<TimePattern>,
-    glog: Option<TimePattern>,
     /// The zone of times without one; UTC if there is none.
     place: Option<Arc<Place>>,
 }
@@ -281,7 +286,6 @@ impl TimeReader {
                 .iter()
                 .filter_map(|row| TimePattern::new(row).ok())
                 .collect(),
-            glog: TimePattern::new(GLOG).ok(),
             place: None,
         }
     }
@@ -296,52 +300,27 @@ impl TimeReader {
         self.place.as_deref()
     }
 
-    /// The instant that a plain line begins with, also in brackets or after a level word, or that
-    /// stands in brackets as in access logs.
+    /// The instant that a plain line shows: at its start, behind a level, a process or the like, or in
+    /// brackets as in access logs.
     pub(crate) fn of_line(&self, line: &[u8], received: Timestamp) -> Option<(Timestamp, Assumed)> {
-        let found = self.leading(line, received).or_else(|| {
-            let head = &line[..line.len().min(ACCESS_BYTES_MAX)];
-            let bracket = memchr::memchr(b'[', head)?;
-            access(&line[bracket + 1..]).map(|found| (found.time, Assumed::Nothing))
-        });
-        let (time, assumed) = found?;
-        let place = self.place.as_ref();
-        let placed = place.and_then(|place| place.instant(time, assumed, received));
-        Some((placed.map_or(time, |(time, _)| time), assumed))
+        let found = line::find(line, received)?;
+        Some((self.placed_read(&found, received), found.assumed))
     }
 
-    fn leading(&self, line: &[u8], received: Timestamp) -> Option<(Timestamp, Assumed)> {
-        let mut text = line;
-        if !text.first()?.is_ascii_digit() {
-            text = without_bracket(text);
-            text = without_bracket(without_level(text).unwrap_or(text));
-        }
-        let ends = |w: &Written| !text.get(w.bytes).is_some_and(u8::is_ascii_alphanumeric);
-        if let Some(found) = self.find(text, received, ends) {
-            return Some((found.time, found.form.assumed()));
-        }
-        match text.first()? {
-            b'I' | b'W' | b'E' | b'F' | b'D' if text.get(1)?.is_ascii_digit() => {
-                let found = self.glog.as_ref()?.parse(&text[1..], received)?;
-                Some((found.time, Assumed::YearAndZone))
-            }
-            b'0'..=b'9' => leading_epoch(text).map(|time| (time, Assumed::Nothing)),
-            // A weekday and a day without padding, which no row has.
-            b'A'..=b'Z' if text.get(3) == Some(&b' ') => {
-                let found = syslog(&text[4..], received)?;
-                Some((found.time, found.form.assumed()))
-            }
-            _ => None,
-        }
+    /// True if a plain line begins with an instant, with what may stand before it.
+    pub(crate) fn is_at_start(&self, line: &[u8], received: Timestamp) -> bool {
+        line::is_at_start(line, received)
     }
 
     /// The instant that the whole of `text`, the value of a time field, is.
     ///
     /// `certain` says that the field can be nothing but a time, so that small numbers are one too.
     pub(crate) fn whole(&self, text: &[u8], received: Timestamp, certain: bool) -> Option<Written> {
-        let mut found = self
-            .find(text, received, |w| w.bytes == text.len())
-            .or_else(|| epoch(text, certain))?;
+        let mut found = known(text, received)
+            .filter(|found| found.bytes == text.len())
+            .or_else(|| epoch(text, certain))
+            .or_else(|| self.rare(text, received, true))
+            .or_else(|| Some(other(decimal_epoch(text, certain)?, text.len())))?;
         if let Layout::Row(_) = found.form.layout {
             found.exact = renders_to(&found, text);
         }
@@ -358,6 +337,9 @@ impl TimeReader {
         let Some(place) = &self.place else {
             return found;
         };
+        if let Some((name, is_year_behind)) = found.form.zone_name {
+            return in_place(&found, &name, is_year_behind, place, received);
+        }
         let Some((time, minutes)) = place.instant(found.time, found.form.assumed(), received)
         else {
             return found;
@@ -374,62 +356,71 @@ impl TimeReader {
         }
     }
 
+    /// The instant of a plain line in the zone of its batch, if it says none itself.
+    fn placed_read(&self, found: &Read, received: Timestamp) -> Timestamp {
+        let Some(place) = &self.place else {
+            return found.time;
+        };
+        match found.zone.as_ref().map(|zone| zone.name()) {
+            None => place
+                .instant(found.time, found.assumed, received)
+                .map_or(found.time, |(time, _)| time),
+            Some(None) => found.time,
+            Some(Some(name)) => {
+                of_place(found.time, name, place, received).map_or(found.time, |(time, _)| time)
+            }
+        }
+    }
+
     /// The instant that a header begins with, in any form, with the name of a zone behind it or not,
     /// and the year behind that.
     pub(crate) fn header(&self, text: &[u8], received: Timestamp) -> Option<Written> {
-        let found = syslog(text, received).or_else(|| iso(text));
-        let found = match found {
-            Some(found) => found,
+        let hand_read = syslog(text, received).or_else(|| iso(text));
+        let found = match hand_read.filter(|found| !continues(&text[found.bytes..])) {
+            Some(found) => zones::with_name(text, found, received).unwrap_or(found),
             None => {
-                let mut found = self.find(text, received, |_| true)?;
+                let mut found = self.rare(text, received, false)?;
                 found.exact = renders_to(&found, &text[..found.bytes]);
                 found
             }
         };
-        let found = zones::with_name(text, found, received).unwrap_or(found);
         Some(self.placed(found, received))
     }
 
-    fn find(
-        &self,
-        text: &[u8],
-        received: Timestamp,
-        accept: impl Fn(&Written) -> bool,
-    ) -> Option<Written> {
-        let rows = match text.first()? {
-            b'0'..=b'9' => {
-                if let Some(found) = iso(text).filter(&accept) {
-                    return Some(found);
-                }
-                if let Some(found) = access(text).filter(&accept) {
-                    return Some(found);
-                }
-                // All rows have a letter or a separator in one of these places.
-                let digits = text
-                    .iter()
-                    .take(9)
-                    .take_while(|b| b.is_ascii_digit())
-                    .count();
-                if !matches!(digits, 2 | 4 | 8) {
-                    return None;
-                }
-                DIGIT_ROWS
-            }
-            b'A'..=b'Z' => {
-                if let Some(found) = syslog(text, received).filter(&accept) {
-                    return Some(found);
-                }
-                match text.get(3)? {
-                    b',' => WEEKDAY_ROWS,
-                    b' ' if text.get(4)?.is_ascii_uppercase() => WEEKDAY_ROWS,
-                    b' ' => MONTH_ROWS,
-                    _ => return None,
-                }
-            }
-            _ => return None,
+    /// An instant in a form that is not read by hand. `is_whole` says that it must be all of the text.
+    fn rare(&self, text: &[u8], received: Timestamp, is_whole: bool) -> Option<Written> {
+        let read = general::read(text, received)?;
+        let rest = &text[read.bytes..];
+        if is_whole && !rest.is_empty() && zones::repeated(rest) != rest.len() {
+            return None;
+        }
+        let rows = if text[0].is_ascii_digit() {
+            DIGIT_ROWS
+        } else {
+            LETTER_ROWS
         };
-        rows.filter_map(|row| self.row(row, text, received))
-            .find(accept)
+        let in_rows = || {
+            let found = rows.filter_map(|row| self.row(row, text, received));
+            let named = found.map(|found| zones::with_name(text, found, received).unwrap_or(found));
+            named
+                .into_iter()
+                .find(|found| found.bytes == read.bytes && found.time == read.time)
+        };
+        let hand_read = || {
+            let found = syslog(text, received).or_else(|| iso(text))?;
+            let found = zones::with_name(text, found, received).unwrap_or(found);
+            (found.bytes == read.bytes && found.time == read.time).then_some(found)
+        };
+        let bytes = if is_whole { text.len() } else { read.bytes };
+        let found = in_rows().or_else(hand_read);
+        let found = found.filter(|found| found.bytes == bytes);
+        Some(found.unwrap_or_else(|| Written {
+            form: Form {
+                layout: Layout::Other(read.assumed),
+                ..other(read.time, bytes).form
+            },
+            ..other(read.time, bytes)
+        }))
     }
 
     fn row(&self, row: usize, text: &[u8], received: Timestamp) -> Option<Written> {
@@ -471,23 +462,86 @@ fn renders_to(found: &Written, text: &[u8]) -> bool {
     rendered == text
 }
 
-fn without_bracket(text: &[u8]) -> &[u8] {
-    text.strip_prefix(b"[").unwrap_or(text)
+/// True if a word says a level, in letters of any case.
+pub(crate) fn is_level(word: &[u8]) -> bool {
+    LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word))
 }
 
-/// What follows a level word and the blanks after it.
-fn without_level(text: &[u8]) -> Option<&[u8]> {
-    if !text.first()?.is_ascii_uppercase() {
+/// An instant in a form that is read by hand.
+fn known(text: &[u8], received: Timestamp) -> Option<Written> {
+    match text.first()? {
+        b'0'..=b'9' => iso(text).or_else(|| access(text)),
+        b'A'..=b'Z' => syslog(text, received),
+        _ => None,
+    }
+}
+
+/// An instant that is beyond doubt, in a form that is not rendered.
+fn other(time: Timestamp, bytes: usize) -> Written {
+    Written {
+        time,
+        bytes,
+        form: Form {
+            layout: Layout::Other(Assumed::Nothing),
+            fraction_digits: 0,
+            offset: Offset::default(),
+            zone_name: None,
+            zone_minutes: 0,
+        },
+        exact: false,
+    }
+}
+
+/// True if a time may go on behind what the readers of usual forms take: a half of the day, or a short
+/// offset.
+fn continues(behind: &[u8]) -> bool {
+    match behind {
+        [b' ', b'+' | b'-', b'0'..=b'9', ..] => true,
+        [
+            b' ',
+            b'A' | b'P' | b'a' | b'p',
+            b'M' | b'm' | b'.',
+            after @ ..,
+        ] => !after.first().is_some_and(u8::is_ascii_alphanumeric),
+        [0xc2 | 0xe2, ..] => true,
+        _ => false,
+    }
+}
+
+/// The instant of a time with the name of a zone, and the name with its minutes, where the zone of the
+/// batch says which of several zones it is.
+fn of_place(
+    time: Timestamp,
+    name: &ZoneName,
+    place: &Place,
+    received: Timestamp,
+) -> Option<(Timestamp, ZoneName)> {
+    if name.is_certain() {
         return None;
     }
-    let word = LEVELS.iter().find(|level| text.starts_with(level))?;
-    let after = &text[word.len()..];
-    let blanks = after
-        .iter()
-        .take(8)
-        .take_while(|b| matches!(b, b' ' | b'\t' | b':' | b']' | b'|'))
-        .count();
-    (blanks > 0).then(|| &after[blanks..])
+    let local = time.saturating_add(name.minutes() * MINUTE_NS);
+    let (time, minutes) = place.instant(local, Assumed::Zone, received)?;
+    Some((time, name.of_place(minutes)?))
+}
+
+fn in_place(
+    found: &Written,
+    name: &ZoneName,
+    is_year_behind: bool,
+    place: &Place,
+    received: Timestamp,
+) -> Written {
+    match of_place(found.time, name, place, received) {
+        Some((time, name)) => Written {
+            time,
+            form: Form {
+                zone_name: Some((name, is_year_behind)),
+                ..found.form
+            },
+            ..*found
+        },
+        None => *found,
+    }
 }
 
 /// Reads `YYYY-MM-DDThh:mm:ss`, with `-` or `/`, a `T` or a space, a fraction, an offset or none.
@@ -653,12 +707,22 @@ fn zone(text: &[u8]) -> (Zone, Offset, i64) {
             Some((offset, minutes)) => (Zone::Tight, offset, minutes),
             None => none,
         },
-        [b' ', b'U', b'T', b'C', ..] => (Zone::Named, Offset::default(), 0),
+        [b' ', b'U', b'T', b'C', after @ ..]
+            if !matches!(after, [b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z', ..])
+                && !matches!(after, [b'+' | b'-', b'0'..=b'9', ..]) =>
+        {
+            (Zone::Named, Offset::default(), 0)
+        }
         [b' ', sign @ (b'+' | b'-'), ..] => match read_offset(&text[1..]) {
             // A word such as `-12` may follow a time as well; offsets of this form have minutes,
             // and only quarters of an hour up to 14 hours are in use.
             Some((offset, minutes))
-                if offset.length >= 5 && minutes % 15 == 0 && minutes.abs() <= 14 * 60 =>
+                if offset.length >= 5
+                    && minutes % 15 == 0
+                    && minutes.abs() <= 14 * 60
+                    && !text
+                        .get(1 + usize::from(offset.length))
+                        .is_some_and(u8::is_ascii_digit) =>
             {
                 debug_assert!(*sign == offset.text[0]);
                 (Zone::Spaced, offset, minutes)

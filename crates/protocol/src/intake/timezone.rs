@@ -159,8 +159,8 @@ impl Zone {
             ))
         };
         match assumed {
-            Assumed::Nothing | Assumed::Year => None,
-            Assumed::Zone => at(local),
+            Assumed::Nothing | Assumed::Year | Assumed::Day => None,
+            Assumed::Zone | Assumed::DayAndZone => at(local),
             Assumed::YearAndZone => {
                 let latest = received.saturating_add(DAY_NS);
                 let mut civil = Civil::from_seconds(local);

@@ -49,6 +49,7 @@ const PAGES: &[&str] = &[
     "docs/format/retention.md",
     "docs/format/scrub.md",
     "docs/format/segment.md",
+    "docs/formats.md",
     "docs/forward.md",
     "docs/grafana.md",
     "docs/http.md",

@@ -179,6 +179,29 @@ fn other_rules() {
         &Rule::timestamp(),
         "2026-03-02 00:00:06 a\nb\n\n c\n~\n[2026-03-02T00:00:07Z] d\n~\nMar  2 00:00:06 host e\n 2026-03-02 00:00:06 f\n",
     );
+    // Every form of time begins a record, whatever stands before it.
+    assert_records(
+        &Rule::timestamp(),
+        "2026-03-02  0:20:00 331 [ERROR] got signal 11 ;
+stack_bottom = 0x0
+key_buffer_size=134217728
+~
+2026-03-02  0:20:01 331 [Note] next
+~
+Mar 2, 2026 12:20:01 AM org.example.Shop start
+INFO: started
+expires 2027-01-01 00:00:00
+~
+W, [2026-03-02T00:20:01.123456 #41]  WARN -- : slow
+~
+26/03/02 00:20:01 INFO executor.Backend: started
+Caused by: a.B: [2026-03-02 00:20:01] c
+~
+1:M 02 Mar 2026 00:20:01.123 * started
+~
+11/05/2026 00:20:01 started
+",
+    );
     assert_records(
         &Rule::sql(),
         "# Time: 2026-03-02T00:00:06.1Z

@@ -2,16 +2,22 @@
 //!
 //! Also read: one space before the time, a year, a zone or a fraction of a second in it, and all
 //! other forms of times. A word that ends like a tag where the host should stand is the tag: senders on the same
-//! machine leave the host out. Without a tag, what follows the host is the message.
+//! machine leave the host out, and some the time as well. Behind a host, a tag may end without a colon
+//! (`app[77] text`, as relays of RFC 5424 write it) or without a space (`app[77]:text`). Without a tag,
+//! what follows the host is the message.
 
 use logpond_record::TimeSource;
 
 use super::rule::Context;
-use super::word;
+use super::{WORD_BYTES_MAX, word};
 use crate::intake::sketch::Sketch;
+use crate::intake::timestamps;
 
 /// The longest name of a program in a tag; the RFC has 32, and nobody obeys.
 const TAG_BYTES_MAX: usize = 128;
+
+/// The longest name in a tag that nothing stands before.
+const BARE_TAG_BYTES_MAX: usize = 64;
 
 /// How sure it is that the RFC describes a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,16 +30,43 @@ pub(super) enum Certainty {
     Timed,
 }
 
-/// What follows a tag's name.
+/// The author of a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// A sender of syslog: a priority stands before it.
+    Sender,
+    /// Anybody: it may be a line of another logger, which writes a level behind the time.
+    Unknown,
+}
+
+impl Origin {
+    fn may_have_host(self, word: &str) -> bool {
+        is_host(word) && (self == Origin::Sender || !timestamps::is_level(word.as_bytes()))
+    }
+}
+
+/// A tag and what follows it.
 struct Tag<'a> {
     app: &'a str,
     process: Option<&'a str>,
+    /// False if it ends with its process.
+    has_colon: bool,
     /// Behind the colon.
     rest: &'a [u8],
 }
 
+/// The place of a tag.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Behind a host and a priority: a text that looks like a tag is one.
+    BehindHost,
+    /// Elsewhere.
+    Bare,
+}
+
 pub(super) fn draw<'a>(
     after: &'a [u8],
+    origin: Origin,
     context: Context<'_>,
     sketch: &mut Sketch<'_, 'a>,
 ) -> Option<Certainty> {
@@ -52,7 +85,7 @@ pub(super) fn draw<'a>(
     sketch.time(&written, time, TimeSource::Header);
     if let Some(after) = rest.strip_prefix(b": ") {
         sketch.literal(": ");
-        return Some(draw_content(after, sketch));
+        return Some(draw_content(after, Place::Bare, sketch));
     }
     let Some(after) = rest.strip_prefix(b" ") else {
         sketch.message(rest);
@@ -61,8 +94,8 @@ pub(super) fn draw<'a>(
     sketch.literal(" ");
     rest = after;
     let mut has_host = false;
-    if tag(rest).is_none()
-        && let Some((host, after)) = word(rest).filter(|(host, _)| is_host(host))
+    if tag(rest, Place::Bare).is_none()
+        && let Some((host, after)) = word(rest).filter(|(host, _)| origin.may_have_host(host))
         && matches!(after.first(), None | Some(b' '))
     {
         sketch.text("hostname:t", host);
@@ -75,14 +108,37 @@ pub(super) fn draw<'a>(
             None => after,
         };
     }
-    Some(match draw_content(rest, sketch) {
+    let place = if has_host && origin == Origin::Sender {
+        Place::BehindHost
+    } else {
+        Place::Bare
+    };
+    Some(match draw_content(rest, place, sketch) {
         Certainty::Tagged if has_host => Certainty::Whole,
         certainty => certainty,
     })
 }
 
+/// Draws a tag and the message behind it where neither time nor host stands before: senders on the same
+/// machine, and the libraries of many languages, leave both out.
+pub(super) fn draw_tagged<'a>(text: &'a [u8], sketch: &mut Sketch<'_, 'a>) -> Option<()> {
+    let found = tag(text, Place::Bare)?;
+    let is_name =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/');
+    let is_likely = found.app.len() <= BARE_TAG_BYTES_MAX
+        && found.app.as_bytes()[0].is_ascii_alphabetic()
+        && found.app.bytes().all(is_name);
+    if !is_likely {
+        return None;
+    }
+    let rest = draw_found(&found, sketch);
+    sketch.message(rest);
+    Some(())
+}
+
 /// Draws a line that has no priority, if a host and a tag follow its time. Among lines of unknown
-/// origin only the RFC's own form of time counts: after others, any two words may stand.
+/// origin only the RFC's own form of time counts, and lines of files as [`is_of_file`] knows them: after
+/// other times, any two words may stand.
 pub(super) fn draw_alone<'a>(
     line: &'a [u8],
     is_syslog: bool,
@@ -91,14 +147,63 @@ pub(super) fn draw_alone<'a>(
 ) -> Option<()> {
     let may_begin_so = match line.first()? {
         first if first.is_ascii_uppercase() => true,
-        first => is_syslog && *first != b' ',
+        first => is_syslog && *first != b' ' || is_of_file(line),
     };
-    let drawn = may_begin_so.then(|| draw(line, context, sketch));
-    (drawn == Some(Some(Certainty::Whole))).then_some(())
+    if !may_begin_so {
+        return None;
+    }
+    match draw(line, Origin::Unknown, context, sketch)? {
+        Certainty::Whole => Some(()),
+        Certainty::Tagged => is_of_file(line).then_some(()),
+        Certainty::Timed => None,
+    }
 }
 
-fn draw_content<'a>(rest: &'a [u8], sketch: &mut Sketch<'_, 'a>) -> Certainty {
-    let behind_tag = draw_tag(rest, sketch);
+/// True if a line begins as those of files that today's syslog daemons write (rsyslog's
+/// RSYSLOG_FileFormat, the default of Debian 12 and Ubuntu 24; syslog-ng's ISO dates), and that
+/// `journalctl -o short-iso` prints: a time of RFC 3339, a host and a tag.
+///
+/// A tag with a process is beyond doubt. Without one, the time must be as rsyslog writes it, or the host
+/// have a digit, a dot or a hyphen: others write a thread and a class there. Heroku writes such a time and
+/// a tag without a host.
+pub(super) fn is_of_file(line: &[u8]) -> bool {
+    let Some(head) = line.first_chunk::<20>() else {
+        return false;
+    };
+    let is_time = head[4] == b'-' && head[7] == b'-' && head[10] == b'T' && head[13] == b':';
+    if !is_time {
+        return false;
+    }
+    let mut words = line.splitn(4, |byte| *byte == b' ');
+    let (Some(time), Some(host)) = (words.next(), words.next()) else {
+        return false;
+    };
+    let zone = &time[19.min(time.len())..];
+    let is_rsyslog = zone.len() == 13 && zone[0] == b'.' && zone[10] == b':';
+    if host.ends_with(b"]:") && is_rsyslog {
+        return true;
+    }
+    let may_be_host = !host.is_empty()
+        && host.len() <= WORD_BYTES_MAX
+        && std::str::from_utf8(host).is_ok_and(is_host)
+        && !timestamps::is_level(host);
+    if !may_be_host {
+        return false;
+    }
+    let tag = words.next().unwrap_or_default();
+    if let Some(end) = memchr::memmem::find(tag, b"]:") {
+        let start = memchr::memchr(b'[', &tag[..end]);
+        return start
+            .is_some_and(|start| start > 0 && tag[start + 1..end].iter().all(u8::is_ascii_digit));
+    }
+    let is_machine = host
+        .iter()
+        .any(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-'));
+    tag.len() > 1 && tag.ends_with(b":") && (is_rsyslog || is_machine && !zone.is_empty())
+}
+
+fn draw_content<'a>(rest: &'a [u8], place: Place, sketch: &mut Sketch<'_, 'a>) -> Certainty {
+    let behind_tag = tag(rest, place).map(|tag| draw_found(&tag, sketch));
     sketch.message(behind_tag.unwrap_or(rest));
     match behind_tag {
         Some(_) => Certainty::Tagged,
@@ -108,25 +213,30 @@ fn draw_content<'a>(rest: &'a [u8], sketch: &mut Sketch<'_, 'a>) -> Certainty {
 
 /// Draws a tag and the space behind it, or nothing; gives what follows.
 pub(super) fn draw_tag<'a>(text: &'a [u8], sketch: &mut Sketch<'_, 'a>) -> Option<&'a [u8]> {
-    let tag = tag(text)?;
+    tag(text, Place::Bare).map(|tag| draw_found(&tag, sketch))
+}
+
+fn draw_found<'a>(tag: &Tag<'a>, sketch: &mut Sketch<'_, 'a>) -> &'a [u8] {
     sketch.text("app:t", tag.app);
     if let Some(process) = tag.process {
         sketch.literal("[");
         sketch.text("procid:t", process);
         sketch.literal("]");
     }
-    sketch.literal(":");
+    if tag.has_colon {
+        sketch.literal(":");
+    }
     match tag.rest.strip_prefix(b" ") {
         Some(rest) => {
             sketch.literal(" ");
-            Some(rest)
+            rest
         }
-        None => Some(tag.rest),
+        None => tag.rest,
     }
 }
 
-/// Reads `name:` or `name[process]:`, followed by a space or the end.
-fn tag(text: &[u8]) -> Option<Tag<'_>> {
+/// Reads `name:` or `name[process]:`.
+fn tag(text: &[u8], place: Place) -> Option<Tag<'_>> {
     let end = text
         .iter()
         .take(TAG_BYTES_MAX + 1)
@@ -147,8 +257,44 @@ fn tag(text: &[u8]) -> Option<Tag<'_>> {
         process = Some(inside_text);
         rest = &inside[end + 1..];
     }
-    let rest = rest.strip_prefix(b":")?;
-    matches!(rest.first(), None | Some(b' ')).then_some(Tag { app, process, rest })
+    let colon = rest.strip_prefix(b":");
+    let tag = Tag {
+        app,
+        process,
+        has_colon: colon.is_some(),
+        rest: colon.unwrap_or(rest),
+    };
+    tag.is_one(place).then_some(tag)
+}
+
+impl Tag<'_> {
+    /// True if what follows the name makes it a tag.
+    fn is_one(&self, place: Place) -> bool {
+        let is_ended = matches!(self.rest.first(), None | Some(b' '));
+        let is_number = |process: &str| process.bytes().all(|b| b.is_ascii_digit());
+        match (self.process, self.has_colon) {
+            (Some(_), true) if is_ended => true,
+            // A process tells enough, a number at least.
+            (Some(process), true) => !process.is_empty() && is_number(process),
+            (Some(process), false) => {
+                place == Place::BehindHost && is_ended && !process.is_empty() && is_number(process)
+            }
+            (None, true) if is_ended => true,
+            // As the RFC has it: the first character that a name does not have ends it. Not so in
+            // addresses, paths and clocks.
+            (None, true) => {
+                let app = self.app.as_bytes();
+                place == Place::BehindHost
+                    && app.len() > 1
+                    && app[0].is_ascii_alphabetic()
+                    && app
+                        .iter()
+                        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+                    && !matches!(self.rest[0], b':' | b'/' | b'\\' | b'0'..=b'9')
+            }
+            (None, false) => false,
+        }
+    }
 }
 
 /// Whether a word can name a machine.

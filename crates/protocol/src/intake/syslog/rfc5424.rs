@@ -1,7 +1,8 @@
 //! RFC 5424: `1 time host app procid msgid structured-data[ message]`, behind the priority.
 //!
 //! Kept where it is harmless: words longer than the RFC allows, more digits of a second, a space
-//! between date and time, and a time without an offset. Where
+//! between date and time, a time without an offset, names of any characters in the structured data, more
+//! spaces there, a `]` in a value, and no space behind it. Where
 //! the structured data is missing or wrong, it and what follows it is the message.
 //!
 //! A parameter that an element repeats is a list, as the RFC has it: a JSON array of texts. An element
@@ -15,7 +16,7 @@ use logpond_record::{TimeSource, Value, write_json_string};
 use memchr::memchr;
 
 use super::rule::Context;
-use super::word;
+use super::{BYTE_ORDER_MARK, word};
 use crate::intake::sketch::Sketch;
 
 /// Parameters of a message whose shape rebuilds the line; with more it only lists them.
@@ -23,9 +24,6 @@ const PARAMETERS_MAX: usize = 256;
 
 /// Bytes of structured data beside values in such a shape: half of a shape.
 const LITERAL_BYTES_MAX: usize = 8 << 10;
-
-/// What some senders write before the message to say that it is UTF-8.
-const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// An element's or a parameter's name, and what follows it.
 type Name<'a> = (&'a str, &'a [u8]);
@@ -140,6 +138,11 @@ fn structured_data(text: &[u8]) -> Option<StructuredData<'_>> {
         rest = after;
         elements += 1;
         while let Some(after) = rest.strip_prefix(b" ") {
+            let after = after.trim_ascii_start();
+            if after.first() == Some(&b']') {
+                rest = after;
+                break;
+            }
             let (name, after) = name(after)?;
             let value = after.strip_prefix(b"=\"")?;
             let start = text.len() - value.len();
@@ -156,8 +159,9 @@ fn structured_data(text: &[u8]) -> Option<StructuredData<'_>> {
         rest = rest.strip_prefix(b"]")?;
     }
     data.length = text.len() - rest.len();
-    let ends = elements > 0 && matches!(rest.first(), None | Some(b' '));
-    ends.then_some(data)
+    // Some senders leave out the space before the message.
+    let ends = matches!(rest.first(), None | Some(b' ')) || !data.parameters.is_empty();
+    (elements > 0 && ends).then_some(data)
 }
 
 /// Whether slots can rebuild the data: they have names that slots may have, each one once.
@@ -169,7 +173,9 @@ fn is_regular(data: &StructuredData<'_>) -> bool {
         .map(|p| p.element.len() + p.name.len())
         .sum();
     let is_short = |p: &Parameter<'_>| p.element.len() + p.name.len() < FIELD_NAME_BYTES_MAX;
+    let is_plain = |p: &Parameter<'_>| p.element.is_ascii() && p.name.is_ascii();
     parameters.len() <= PARAMETERS_MAX
+        && parameters.iter().all(is_plain)
         && data.length - values + names <= LITERAL_BYTES_MAX
         && parameters.iter().all(is_short)
         && !parameters.iter().any(|p| p.element.starts_with("_time:"))
@@ -186,11 +192,9 @@ fn no_name_twice(parameters: &[Parameter<'_>]) -> bool {
 }
 
 fn name(text: &[u8]) -> Option<Name<'_>> {
-    // Senders have longer ones than the 32 characters of the RFC.
-    let end = text
-        .iter()
-        .take_while(|b| b.is_ascii_graphic() && !matches!(b, b'=' | b']' | b'"'))
-        .count();
+    // Senders have longer ones than the 32 characters of the RFC, and other characters.
+    let is_part = |b: &&u8| **b > b' ' && !matches!(b, b'=' | b']' | b'"' | 0x7f);
+    let end = text.iter().take_while(is_part).count();
     if end == 0 {
         return None;
     }
@@ -198,18 +202,18 @@ fn name(text: &[u8]) -> Option<Name<'_>> {
     Some((name, &text[end..]))
 }
 
-/// The bytes before the quote that closes a value. A bare `]` is wrong there.
+/// The bytes before the quote that closes a value. A bare `]` is wrong there, and taken as it is.
 fn value_length(text: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
-        at += memchr::memchr3(b'"', b'\\', b']', text.get(at..)?)?;
+        at += memchr::memchr2(b'"', b'\\', text.get(at..)?)?;
         match text[at] {
-            b'"' => return Some(at),
-            b'\\' if matches!(text.get(at + 1), Some(b'"' | b'\\' | b']')) => at += 2,
-            b'\\' => at += 1,
-            _ => return None,
+            b'"' => break,
+            _ if matches!(text.get(at + 1), Some(b'"' | b'\\' | b']')) => at += 2,
+            _ => at += 1,
         }
     }
+    matches!(text.get(at + 1), Some(b' ' | b']')).then_some(at)
 }
 
 /// Draws the structured data that `text` begins with; gives what follows it.
@@ -281,10 +285,12 @@ fn list_of<'a>(values: impl Iterator<Item = Value<'a>>) -> Value<'static> {
 }
 
 /// A parameter's value, and whether rendering it gives the text back: a backslash before any but
-/// the three characters that need one is part of the value, and rendering doubles it.
+/// the three characters that need one is part of the value, and rendering doubles it; it also writes one
+/// before a `]` that has none.
 fn unescape(lexeme: &[u8]) -> (Value<'_>, bool) {
     if memchr(b'\\', lexeme).is_none() {
-        return (Value::text(lexeme), true);
+        let canonical = memchr(b']', lexeme).is_none();
+        return (Value::text(lexeme), canonical);
     }
     let mut value = Vec::with_capacity(lexeme.len());
     let mut canonical = true;
@@ -297,7 +303,7 @@ fn unescape(lexeme: &[u8]) -> (Value<'_>, bool) {
                 rest = after;
             }
             _ => {
-                canonical &= byte != b'\\';
+                canonical &= !matches!(byte, b'\\' | b']');
                 value.push(byte);
             }
         }

@@ -45,10 +45,6 @@ fn rfc5424() {
             r#"<34>1 - h - - - [a i=""ok"] m"#,
             r#"facility=4 severity=2 hostname=h | [a i=""ok"] m"#,
         ),
-        (
-            r#"<34>1 - h - - - [a i="1" j=""]x"#,
-            r#"facility=4 severity=2 hostname=h | [a i="1" j=""]x"#,
-        ),
         // A parameter that an element repeats is a list; of elements with one name the last one counts.
         (
             r#"<34>1 - h - - - [a i="1" i="2\"" j="3"] m"#,
@@ -74,6 +70,33 @@ fn rfc5424() {
         (
             "<34>1 2026-03-02T00:00:00.123456789Z - - - - -",
             "header=1772409600.123456789 facility=4 severity=2 | ",
+        ),
+    ]);
+}
+
+/// Structured data beyond the RFC.
+#[test]
+fn odd_structured_data() {
+    check(&[
+        (
+            r#"<34>1 - h - - - [a i="1" j=""]x"#,
+            r#"facility=4 severity=2 hostname=h a.i=1 a.j= | x"#,
+        ),
+        (
+            r#"<34>1 - h - - - [a  i="1]2"  j:k="3" ] m"#,
+            r#"facility=4 severity=2 hostname=h a.i=1]2 a.j:k=3 | m fix3=1]2"#,
+        ),
+        (
+            r#"<34>1 - h - - - [gerät größe="1"] m"#,
+            r#"facility=4 severity=2 hostname=h gerät.größe=1 | m whole"#,
+        ),
+        (
+            r#"<34>1 - h - - - [note]x"#,
+            r#"facility=4 severity=2 hostname=h | [note]x"#,
+        ),
+        (
+            "\u{feff}<34>1 - h - - - - m",
+            "facility=4 severity=2 hostname=h | m",
         ),
     ]);
 }
@@ -160,6 +183,111 @@ fn what_has_no_priority() {
             "header-year-and-zone-assumed=1772409600 hostname=h app=a | x",
         ),
     ]);
+}
+
+/// Tags as the RFC does not have them.
+#[test]
+fn odd_tags() {
+    check(&[
+        (
+            "<131>2026-03-02T00:00:00Z h app[77] msg",
+            "header=1772409600 facility=16 severity=3 hostname=h app=app procid=77 | msg",
+        ),
+        (
+            "<38>Mar  2 00:00:00 gw-1 sshd[4242]:Failed password",
+            "header-year-and-zone-assumed=1772409600 facility=4 severity=6 hostname=gw-1 app=sshd procid=4242 | Failed password",
+        ),
+        (
+            "<188>Mar  2 2026 00:00:00 SW-1 %%01LLDP/4/BAD_PACKET(l)[87]:4 packets",
+            "header-zone-assumed=1772409600 facility=23 severity=4 hostname=SW-1 app=%%01LLDP/4/BAD_PACKET(l) procid=87 | 4 packets",
+        ),
+        (
+            "<142>Mar  2 00:00:00 h myapp:msg",
+            "header-year-and-zone-assumed=1772409600 facility=17 severity=6 hostname=h app=myapp | msg",
+        ),
+        ("<142>myapp: msg", "facility=17 severity=6 app=myapp | msg"),
+        (
+            "<142>my-app[12]: {\"a\":1}",
+            "facility=17 severity=6 app=my-app procid=12 a=1 | none",
+        ),
+        // Content.
+        (
+            "<142>Mar  2 00:00:00 h http://x/y is down",
+            "header-year-and-zone-assumed=1772409600 facility=17 severity=6 hostname=h | http://x/y is down",
+        ),
+        (
+            "<142>Mar  2 00:00:00 h C:\\x is down",
+            "header-year-and-zone-assumed=1772409600 facility=17 severity=6 hostname=h | C:\\\\x is down",
+        ),
+        (
+            "<142>a text: of words",
+            "facility=17 severity=6 | a text: of words",
+        ),
+        ("<142>12: x", "facility=17 severity=6 | 12: x"),
+    ]);
+}
+
+/// Files of today's daemons, as lines of unknown origin.
+#[test]
+fn lines_of_files() {
+    let table = [
+        (
+            "2026-03-02T00:00:00.818426+00:00 myhost sshd[123]: Failed password for root",
+            "header=1772409600.818426 hostname=myhost app=sshd procid=123 | Failed password for root",
+        ),
+        (
+            "2026-03-02T00:00:00.818426+00:00 myhost kernel: x",
+            "header=1772409600.818426 hostname=myhost app=kernel | x",
+        ),
+        (
+            "2026-03-02T00:00:00+0000 web-1 systemd[1]: x",
+            "header=1772409600 hostname=web-1 app=systemd procid=1 | x",
+        ),
+        (
+            "2026-03-02T00:00:00Z web-1 kernel: x",
+            "header=1772409600 hostname=web-1 app=kernel | x",
+        ),
+        (
+            "2026-03-02T00:00:00.818426+00:00 myhost app[1]: user=ann status=5",
+            "header=1772409600.818426 hostname=myhost app=app procid=1 user=ann status=5 | line",
+        ),
+        (
+            "2026-03-02T00:00:00.818426+00:00 heroku[router]: at=info status=5",
+            "header=1772409600.818426 app=heroku procid=router at=info status=5 | line",
+        ),
+        (
+            "Mar  2 00:00:00 ERROR main: x",
+            "line-year-and-zone-assumed=1772409600 level=error | Mar  2 00:00:00 ERROR main: x",
+        ),
+        (
+            "Mar  2 00:00:00 ERROR worker[12] x",
+            "line-year-and-zone-assumed=1772409600 level=error | Mar  2 00:00:00 ERROR worker[12] x",
+        ),
+        // Others write a level, a thread or a class there.
+        (
+            "2026-03-02T00:00:00.818426+00:00 INFO main: x",
+            "line=1772409600.818426 level=info | 2026-03-02T00:00:00.818426+00:00 INFO main: x",
+        ),
+        (
+            "2026-03-02T00:00:00.818Z main org.a.B: x",
+            "line=1772409600.818 | 2026-03-02T00:00:00.818Z main org.a.B: x",
+        ),
+        (
+            "2026-03-02T00:00:00.818Z info vpxd[47413] [Originator@6876 sub=x] x",
+            "line=1772409600.818 level=info | 2026-03-02T00:00:00.818Z info vpxd[47413] [Originator@6876 sub=x] x",
+        ),
+        (
+            "2026-03-02T00:00:00 a b: x",
+            "line-zone-assumed=1772409600 | 2026-03-02T00:00:00 a b: x",
+        ),
+    ];
+    for (line, expected) in table {
+        assert_eq!(
+            describe(EntryKind::Line, line.as_bytes()),
+            expected,
+            "{line}"
+        );
+    }
 }
 
 #[test]

@@ -1,4 +1,7 @@
 //! Unix time in seconds, milliseconds, microseconds and nanoseconds.
+//!
+//! The unit is that which the number of digits before the point tells: nine or ten for seconds, 13, 16
+//! and 19 for the others.
 
 use logpond_record::Timestamp;
 
@@ -11,6 +14,12 @@ const EPOCH_DIGITS_MIN: usize = 9;
 /// record in the far future would never be in a range that anybody asks for.
 const EPOCH_PLAUSIBLE: std::ops::Range<Timestamp> =
     Timestamp(631_152_000_000_000_000)..Timestamp(4_102_444_800_000_000_000);
+
+/// The most bytes of a decimal number that is looked at.
+const DECIMAL_BYTES_MAX: usize = 40;
+
+/// The TAI64 label of 1970-01-01T00:00:00Z.
+const TAI64_EPOCH: u64 = (1 << 62) + 10;
 
 /// Reads Unix time: the whole of `text` is digits, or digits and a fraction of seconds.
 pub(super) fn epoch(text: &[u8], certain: bool) -> Option<Written> {
@@ -53,6 +62,88 @@ pub(super) fn epoch(text: &[u8], certain: bool) -> Option<Written> {
         },
         exact: true,
     })
+}
+
+/// Reads the whole of a text as Unix time that no pattern renders: a decimal number in any unit, with an
+/// exponent or not (`1764204685818.426`, `1.764204685818E9`), or .NET's `/Date(1764204685818)/`.
+pub(super) fn decimal_epoch(text: &[u8], certain: bool) -> Option<Timestamp> {
+    if let Some(inside) = without_date(text) {
+        return epoch(inside, true).map(|found| found.time);
+    }
+    let (mantissa, exponent) = match text.iter().position(|b| matches!(b, b'e' | b'E')) {
+        Some(at) => (&text[..at], exponent(&text[at + 1..])?),
+        None => (text, 0),
+    };
+    let point = mantissa.iter().position(|byte| *byte == b'.');
+    let (whole, fraction) = match point {
+        Some(at) => (&mantissa[..at], &mantissa[at + 1..]),
+        None => (mantissa, &[][..]),
+    };
+    let mut digits = whole.iter().chain(fraction);
+    let has_digits = !whole.is_empty() && (point.is_none() || !fraction.is_empty());
+    let is_number = has_digits && digits.clone().all(u8::is_ascii_digit);
+    if !is_number || text.len() > DECIMAL_BYTES_MAX || whole[0] == b'0' {
+        return None;
+    }
+    // Digits before the point, and the power of ten that makes nanoseconds of them.
+    let count = whole.len() as i32 + exponent;
+    let zeros = match count {
+        9..=10 => 9,
+        13 => 6,
+        16 => 3,
+        19 => 0,
+        _ => return None,
+    };
+    let mut nanos: i64 = 0;
+    for _ in 0..count + zeros {
+        let digit = digits.next().map_or(0, |digit| i64::from(digit - b'0'));
+        nanos = nanos.checked_mul(10)?.checked_add(digit)?;
+    }
+    let time = Timestamp(nanos);
+    (certain || EPOCH_PLAUSIBLE.contains(&time)).then_some(time)
+}
+
+/// The number in `/Date(1764204685818+0100)/`, also with escaped slashes. The offset is for display.
+fn without_date(text: &[u8]) -> Option<&[u8]> {
+    let text = text.strip_prefix(b"\\").unwrap_or(text);
+    let inside = text.strip_prefix(b"/Date(")?;
+    let inside = inside.strip_suffix(b"/")?;
+    let inside = inside.strip_suffix(b"\\").unwrap_or(inside);
+    let inside = inside.strip_suffix(b")")?;
+    let end = inside.iter().position(|b| matches!(b, b'+' | b'-'));
+    Some(&inside[..end.unwrap_or(inside.len())])
+}
+
+fn exponent(text: &[u8]) -> Option<i32> {
+    let text = text.strip_prefix(b"+").unwrap_or(text);
+    let is_number = matches!(text.len(), 1..=2) && text.iter().all(u8::is_ascii_digit);
+    is_number.then(|| {
+        text.iter()
+            .fold(0, |value, digit| value * 10 + i32::from(digit - b'0'))
+    })
+}
+
+/// Reads a label of TAI64 (`@` and 16, 24 or 32 hexadecimal digits) as daemontools and runit write it:
+/// ten seconds ahead of UTC.
+pub(super) fn tai64(text: &[u8]) -> Option<(Timestamp, usize)> {
+    let digits = text.strip_prefix(b"@")?;
+    let count = digits
+        .iter()
+        .take(33)
+        .take_while(|b| b.is_ascii_hexdigit())
+        .count();
+    if !matches!(count, 16 | 24 | 32) {
+        return None;
+    }
+    let hex =
+        |from, to| u64::from_str_radix(std::str::from_utf8(digits.get(from..to)?).ok()?, 16).ok();
+    let seconds = hex(0, 16)?.checked_sub(TAI64_EPOCH)?;
+    let nanos = if count > 16 { hex(16, 24)? } else { 0 };
+    let nanos = u32::try_from(nanos)
+        .ok()
+        .filter(|nanos| *nanos < 1_000_000_000)?;
+    let time = Timestamp::from_seconds(i64::try_from(seconds).ok()?, nanos)?;
+    Some((time, 1 + count))
 }
 
 /// Unix seconds with or without a fraction.

@@ -1,64 +1,101 @@
-//! Names of time zones behind times.
+//! Offsets from UTC and names of time zones behind times.
 //!
-//! Abbreviations are not unique; these are what devices write, each with the meaning that is by far
-//! the most frequent. An unknown one is no zone, and stays where it is.
+//! Abbreviations are not unique. Each has the meaning that is by far the most frequent; one that
+//! several zones use today has the others beside it, and a time with it is said to be assumed. An
+//! unknown name is no zone, and stays where it is.
 
 use logpond_record::{Timestamp, write_unwritten_offset};
 
+use super::cursor::Cursor;
 use super::traditional::{syslog_civil, year_after};
-use super::{Form, Layout, Written, digit, in_latest_year, instant};
+use super::{Form, Layout, Written, digit, in_latest_year, instant, read_offset};
 
-/// Abbreviations and their minutes east of UTC.
-const NAMES: [(&str, i16); 45] = [
-    ("UTC", 0),
-    ("GMT", 0),
-    ("Z", 0),
-    ("WET", 0),
-    ("WEST", 60),
-    ("BST", 60),
-    ("CET", 60),
-    ("CEST", 120),
-    ("MET", 60),
-    ("MEST", 120),
-    ("EET", 120),
-    ("EEST", 180),
-    ("SAST", 120),
-    ("MSK", 180),
-    ("GST", 240),
-    ("PKT", 300),
-    ("IST", 330),
-    ("WIB", 420),
-    ("ICT", 420),
-    ("SGT", 480),
-    ("HKT", 480),
-    ("AWST", 480),
-    ("JST", 540),
-    ("KST", 540),
-    ("ACST", 570),
-    ("AEST", 600),
-    ("AEDT", 660),
-    ("NZST", 720),
-    ("NZDT", 780),
-    ("EST", -300),
-    ("EDT", -240),
-    ("CST", -360),
-    ("CDT", -300),
-    ("MST", -420),
-    ("MDT", -360),
-    ("PST", -480),
-    ("PDT", -420),
-    ("AKST", -540),
-    ("AKDT", -480),
-    ("HST", -600),
-    ("NST", -210),
-    ("NDT", -150),
-    ("AST", -240),
-    ("ADT", -180),
-    ("BRT", -180),
+/// The largest offset that is in use, in minutes.
+const MINUTES_MAX: i64 = 14 * 60;
+
+/// Abbreviations, their minutes east of UTC, and the minutes of other zones that use them (IANA's time
+/// zone database, and names that are in daily use beside it).
+const NAMES: [(&str, i16, &[i16]); 57] = [
+    ("UTC", 0, &[]),
+    ("GMT", 0, &[]),
+    ("UCT", 0, &[]),
+    ("Z", 0, &[]),
+    ("WET", 0, &[]),
+    ("WEST", 60, &[]),
+    // Bangladesh and Bougainville, too.
+    ("BST", 60, &[360, 660]),
+    ("CET", 60, &[]),
+    ("CEST", 120, &[]),
+    ("MET", 60, &[]),
+    ("MEST", 120, &[]),
+    ("EET", 120, &[]),
+    ("EEST", 180, &[]),
+    ("WAT", 60, &[]),
+    ("CAT", 120, &[]),
+    ("EAT", 180, &[]),
+    ("SAST", 120, &[]),
+    ("IDT", 180, &[]),
+    ("MSK", 180, &[]),
+    // The Gulf, and South Georgia.
+    ("GST", 240, &[-120]),
+    ("PKT", 300, &[]),
+    // India, Israel, Ireland.
+    ("IST", 330, &[120, 60]),
+    ("WIB", 420, &[]),
+    ("WITA", 480, &[]),
+    ("WIT", 540, &[]),
+    ("ICT", 420, &[]),
+    ("SGT", 480, &[]),
+    ("HKT", 480, &[]),
+    ("AWST", 480, &[]),
+    ("JST", 540, &[]),
+    ("KST", 540, &[]),
+    ("ACST", 570, &[]),
+    ("ACDT", 630, &[]),
+    ("AEST", 600, &[]),
+    ("AEDT", 660, &[]),
+    ("NZST", 720, &[]),
+    ("NZDT", 780, &[]),
+    ("EST", -300, &[]),
+    ("EDT", -240, &[]),
+    // North America, China, Cuba.
+    ("CST", -360, &[480, -300]),
+    ("CDT", -300, &[540, -240]),
+    ("MST", -420, &[]),
+    ("MDT", -360, &[]),
+    // North America, the Philippines.
+    ("PST", -480, &[480]),
+    ("PDT", -420, &[]),
+    ("AKST", -540, &[]),
+    ("AKDT", -480, &[]),
+    ("HST", -600, &[]),
+    ("HDT", -540, &[]),
+    // Samoa, Singapore.
+    ("SST", -660, &[480]),
+    ("NST", -210, &[]),
+    ("NDT", -150, &[]),
+    // The Atlantic, Arabia.
+    ("AST", -240, &[180]),
+    ("ADT", -180, &[]),
+    ("BRT", -180, &[]),
+    ("BRST", -120, &[]),
+    ("ART", -180, &[]),
 ];
 
-/// The longest name, also of the form `TZ-11`.
+/// Names that are no abbreviations, and name no offset but that of UTC.
+const LONG_NAMES: [&str; 5] = [
+    "Coordinated Universal Time",
+    "Etc/UTC",
+    "Etc/GMT",
+    "Zulu",
+    "Universal",
+];
+
+/// The longest abbreviation, also of the form `TZ-11`.
 const NAME_BYTES_MAX: usize = 6;
+
+/// The longest text in brackets behind an offset, `[America/Argentina/ComodRivadavia]` and such.
+const COMMENT_BYTES_MAX: usize = 64;
 
 /// The name of a zone as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +104,47 @@ pub(super) struct ZoneName {
     length: u8,
     /// East of UTC.
     minutes: i16,
+    /// The same in other zones that use the name.
+    others: &'static [i16],
+}
+
+/// The zone of a time as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Zone {
+    /// An offset in minutes; true if it is `-00:00`, which says that the zone is not known.
+    Offset(i16, bool),
+    /// A name.
+    Name(ZoneName),
+}
+
+impl Zone {
+    /// East of UTC.
+    pub(super) fn minutes(&self) -> i16 {
+        match self {
+            Zone::Offset(minutes, _) => *minutes,
+            Zone::Name(name) => name.minutes,
+        }
+    }
+
+    /// True if it is one offset and no other.
+    pub(super) fn is_certain(&self) -> bool {
+        match self {
+            Zone::Offset(..) => true,
+            Zone::Name(name) => name.is_certain(),
+        }
+    }
+
+    pub(super) fn is_minus_zero(&self) -> bool {
+        matches!(self, Zone::Offset(_, true))
+    }
+
+    /// The name, if it is one.
+    pub(super) fn name(&self) -> Option<&ZoneName> {
+        match self {
+            Zone::Offset(..) => None,
+            Zone::Name(name) => Some(name),
+        }
+    }
 }
 
 impl ZoneName {
@@ -82,22 +160,45 @@ impl ZoneName {
         }
     }
 
+    /// True if no other zone uses the name.
+    pub(super) fn is_certain(&self) -> bool {
+        self.others.is_empty()
+    }
+
+    /// The same name with the minutes that the zone of the batch has, if one of those that use the name
+    /// has them.
+    pub(super) fn of_place(&self, minutes: i64) -> Option<ZoneName> {
+        let minutes = i16::try_from(minutes).ok()?;
+        self.others
+            .contains(&minutes)
+            .then_some(ZoneName { minutes, ..*self })
+    }
+
+    /// East of UTC.
+    pub(super) fn minutes(&self) -> i64 {
+        self.minutes.into()
+    }
+
     /// Reads a name, `TZ` and hours included, at the start of `text`.
     fn read(text: &[u8]) -> Option<ZoneName> {
         let letters = text.iter().take(NAME_BYTES_MAX);
         let letters = letters.take_while(|b| b.is_ascii_uppercase()).count();
-        let (length, minutes) = match &text[..letters] {
-            b"TZ" => hours(&text[letters..]).map(|(bytes, minutes)| (letters + bytes, minutes))?,
+        let (length, minutes, others) = match &text[..letters] {
+            b"TZ" => {
+                let (bytes, minutes) = hours(&text[letters..])?;
+                (letters + bytes, minutes, &[][..])
+            }
             name => {
                 let mut names = NAMES.iter();
-                let known = names.find(|(known, _)| known.as_bytes() == name)?;
-                (letters, known.1)
+                let known = names.find(|(known, ..)| known.as_bytes() == name)?;
+                (letters, known.1, known.2)
             }
         };
         let mut name = ZoneName {
             text: [0; NAME_BYTES_MAX],
             length: length as u8,
             minutes,
+            others,
         };
         name.text
             .get_mut(..length)?
@@ -159,4 +260,146 @@ pub(super) fn with_name(text: &[u8], found: Written, received: Timestamp) -> Opt
         },
         exact: found.exact,
     })
+}
+
+/// Reads the zone behind a clock, if there is any. `is_dotted` says that the parts of the clock are
+/// parted by dots: DB2, which does so, writes the offset in minutes.
+pub(super) fn read(cursor: &mut Cursor<'_>, is_dotted: bool) -> Option<Zone> {
+    let mut ahead = *cursor;
+    let is_spaced = ahead.eat(b' ');
+    let zone = match ahead.peek()? {
+        b'+' | b'-' if is_dotted && !is_spaced => offset_in_minutes(&mut ahead),
+        b'Z' | b'z' if !is_spaced && !is_word_at(&ahead, 1) => {
+            ahead.at += 1;
+            Some(Zone::Offset(0, false))
+        }
+        b'+' | b'-' => offset(&mut ahead, is_spaced),
+        b'A'..=b'Z' => named(&mut ahead),
+        _ => None,
+    }?;
+    *cursor = ahead;
+    Some(zone)
+}
+
+/// True if a text begins with a space and a zone.
+pub(super) fn is_next(text: &[u8]) -> bool {
+    read(&mut Cursor::new(text), false).is_some()
+}
+
+/// True if a letter or digit is so many bytes ahead.
+fn is_word_at(cursor: &Cursor<'_>, ahead: usize) -> bool {
+    cursor
+        .peek_at(ahead)
+        .is_some_and(|b| b.is_ascii_alphanumeric())
+}
+
+/// `+060`
+fn offset_in_minutes(cursor: &mut Cursor<'_>) -> Option<Zone> {
+    let sign = if cursor.peek() == Some(b'-') { -1 } else { 1 };
+    cursor.at += 1;
+    if cursor.digits() != 3 {
+        return None;
+    }
+    let minutes = i64::from(cursor.number(3)?);
+    (minutes <= MINUTES_MAX).then_some(Zone::Offset(sign * minutes as i16, false))
+}
+
+/// Reads `+01:00`, `+0100` or `+01`. Behind a space, a number of two digits is an offset only if it can
+/// be nothing else: `-12 degrees` is none.
+fn offset(cursor: &mut Cursor<'_>, is_spaced: bool) -> Option<Zone> {
+    let rest = cursor.rest();
+    let (minutes, length) = [rest, rest.get(..3)?].into_iter().find_map(|text| {
+        let (offset, minutes) = read_offset(text)?;
+        let length = usize::from(offset.length);
+        let is_plausible = !is_spaced || minutes % 15 == 0 && minutes.abs() <= MINUTES_MAX;
+        let is_it = is_plausible && is_offset_ended(rest, length, is_spaced);
+        is_it.then_some((minutes, length))
+    })?;
+    cursor.at += length;
+    let is_minus_zero = rest[0] == b'-' && minutes == 0;
+    Some(Zone::Offset(minutes as i16, is_minus_zero))
+}
+
+/// True if what follows an offset of so many bytes leaves no doubt that it is one.
+fn is_offset_ended(text: &[u8], length: usize, is_spaced: bool) -> bool {
+    match &text[length..] {
+        [] => true,
+        [b'0'..=b'9', ..] => false,
+        _ if length >= 5 => true,
+        behind if !is_spaced => !behind[0].is_ascii_alphanumeric(),
+        [b' ', b'[' | b'(' | b'<' | b'-', ..] => true,
+        [b' ', ..] => text[1] == b'0',
+        [
+            b']' | b')' | b'>' | b',' | b';' | b':' | b'|' | b'"' | b'\t',
+            ..,
+        ] => true,
+        _ => false,
+    }
+}
+
+/// Reads `CET`, `UTC`, `GMT+1`, `UTC-03:00`.
+fn named(cursor: &mut Cursor<'_>) -> Option<Zone> {
+    // Words that go on in small letters are the rule.
+    let is_long = matches!(cursor.rest(), [b'C' | b'E' | b'Z' | b'U', b'a'..=b'z', ..]);
+    let ends =
+        |cursor: &Cursor<'_>| !is_word_at(cursor, 0) && !matches!(cursor.peek(), Some(b'/' | b'_'));
+    let mut long_names = LONG_NAMES.iter().filter(|_| is_long);
+    if let Some(long) = long_names.find(|name| cursor.rest().starts_with(name.as_bytes())) {
+        cursor.at += long.len();
+        return ends(cursor).then_some(Zone::Offset(0, false));
+    }
+    let name = ZoneName::read(cursor.rest())?;
+    let is_utc = cursor.rest().starts_with(b"UTC") || cursor.rest().starts_with(b"GMT");
+    cursor.at += usize::from(name.length);
+    if is_utc && matches!(cursor.peek(), Some(b'+' | b'-')) && cursor.is_digit_at(1) {
+        if let Some(zone) = offset(cursor, false) {
+            return Some(zone);
+        }
+        let (bytes, minutes) = hours(cursor.rest())?;
+        cursor.at += bytes;
+        return ends(cursor).then_some(Zone::Offset(minutes, false));
+    }
+    // A hyphen belongs to a longer word, or stands between blanks.
+    let is_hyphened = cursor.peek() == Some(b'-') && is_word_at(cursor, 1);
+    (ends(cursor) && !is_hyphened).then_some(Zone::Name(name))
+}
+
+/// Bytes of what says an offset once more: Go's ` CET m=+0.1`, Java's `[Europe/Berlin]`, the
+/// ` (Central European Time)` of JavaScript and mail.
+pub(super) fn repeated(text: &[u8]) -> usize {
+    let mut cursor = Cursor::new(text);
+    let mut ahead = cursor;
+    ahead.eat(b' ');
+    let close = match ahead.peek() {
+        Some(b'[') => Some(b']'),
+        Some(b'(') => Some(b')'),
+        _ => None,
+    };
+    if let Some(close) = close {
+        let inside = ahead.rest().iter().take(COMMENT_BYTES_MAX);
+        if let Some(end) = inside.into_iter().position(|byte| *byte == close) {
+            return ahead.at + end + 1;
+        }
+    }
+    let name = ahead.rest().iter().take(NAME_BYTES_MAX);
+    let is_part = |byte: &&u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
+    // Zones without an abbreviation have their offset for one.
+    let is_signed = matches!(ahead.peek(), Some(b'+' | b'-'));
+    let length = usize::from(is_signed)
+        + name
+            .skip(usize::from(is_signed))
+            .take_while(is_part)
+            .count();
+    if ahead.at > 0 && length > 1 {
+        ahead.at += length;
+        cursor = ahead;
+    }
+    let mut ahead = cursor;
+    if ahead.eat_text(b" m=") && (ahead.eat(b'+') || ahead.eat(b'-')) {
+        let number = ahead.rest().iter().take(COMMENT_BYTES_MAX);
+        let is_part = |byte: &&u8| byte.is_ascii_digit() || **byte == b'.';
+        ahead.at += number.take_while(is_part).count();
+        cursor = ahead;
+    }
+    cursor.at
 }

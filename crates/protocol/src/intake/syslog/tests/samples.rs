@@ -196,7 +196,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ),
     (
         "<165>Aug 24 05:34:00 CST 1987 mymachine myproc[10]: %% It's time",
-        "header=556803240 facility=20 severity=5 hostname=mymachine app=myproc procid=10 | %% It's time",
+        "header-zone-assumed=556803240 facility=20 severity=5 hostname=mymachine app=myproc procid=10 | %% It's time",
     ),
     (
         "<0>1990 Oct 22 10:52:01 TZ-6 scapegoat.dmz.example.org 10.1.2.3 sched[0]: That's All Folks!",

@@ -1,0 +1,132 @@
+//! A count of what is not recognised in real logs. Its numbers may only fall.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use logpond_protocol::intake::Parser;
+use logpond_record::{Entry, EntryKind, Envelope, Id, Labels, TimeSource, Timestamp};
+
+/// 2026-11-27T00:00:00Z: behind all lines that have a year.
+const RECEIVED: Timestamp = Timestamp(1_795_737_600_000_000_000);
+
+/// Names of fields that say a level, without their case.
+const LEVEL_FIELDS: [&str; 12] = [
+    "detected_level",
+    "l",
+    "@l",
+    "level",
+    "level_name",
+    "levelname",
+    "log_level",
+    "loglevel",
+    "lvl",
+    "priority",
+    "severity",
+    "severity_text",
+];
+
+/// Folders of the fixtures that hold logs; others hold data, texts and tests of parsers. Of each, the most
+/// lines without a time of their own, without a level, and without a field.
+const COUNTS_MAX: [(&str, [usize; 3]); 9] = [
+    ("cloudtrail", [1128, 1128, 0]),
+    ("crowdsec-hub", [110, 1405, 799]),
+    ("elastic-examples", [17129, 35103, 17804]),
+    ("json-benches", [0, 0, 0]),
+    ("lnav", [4527, 6840, 5126]),
+    ("mtools", [0, 3865, 3865]),
+    ("nezha", [1, 31378, 12059]),
+    ("pgbadger", [0, 5857, 630]),
+    ("rootly", [0, 23390, 0]),
+];
+
+/// The folder with real logs, or `None`, said plainly, where there is none.
+fn shared(test: &str) -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    let folder = std::env::var_os("LOGPOND_SHARED").map_or(beside, PathBuf::from);
+    if folder.join("fixtures").is_dir() {
+        return Some(folder);
+    }
+    let absent = format!("{test} because {} is absent", folder.display());
+    assert!(
+        std::env::var_os("CI").is_none_or(|ci| ci != "true"),
+        "cannot run: {absent}"
+    );
+    println!("skipped: {absent}");
+    None
+}
+
+fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            files_below(&path, found);
+        } else {
+            found.push(path);
+        }
+    }
+}
+
+/// Counts of the lines of a folder that lack a time, a level and a field.
+fn count(folder: &Path) -> [usize; 3] {
+    let mut files = Vec::new();
+    files_below(folder, &mut files);
+    files.retain(|path| !path.components().any(|part| part.as_os_str() == "_LICENCE"));
+    assert!(!files.is_empty(), "no files in {}", folder.display());
+    let labels = Labels::new();
+    let mut lacking = [0; 3];
+    for path in files {
+        let data = std::fs::read(&path).unwrap();
+        let mut parser = Parser::new();
+        let lines = data.split(|byte| *byte == b'\n');
+        for raw in lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line)) {
+            if raw.trim_ascii().is_empty() {
+                continue;
+            }
+            let record = parser.parse(&Entry {
+                id: Id::MIN,
+                received: RECEIVED,
+                kind: EntryKind::Line,
+                labels: &labels,
+                envelope: Envelope::default(),
+                raw,
+            });
+            let mut names = record.fields().map(|(name, _)| name);
+            let has_level = names.any(|name| {
+                let last = name.rsplit('.').next().unwrap_or(name);
+                LEVEL_FIELDS
+                    .iter()
+                    .any(|level| level.eq_ignore_ascii_case(last))
+            });
+            lacking[0] += usize::from(record.time_source == TimeSource::Received);
+            lacking[1] += usize::from(!has_level);
+            lacking[2] += usize::from(record.fields().next().is_none());
+        }
+    }
+    lacking
+}
+
+/// A count that falls is written into the table.
+#[test]
+fn what_is_not_recognised_only_falls() {
+    let Some(shared) = shared("what_is_not_recognised_only_falls") else {
+        return;
+    };
+    let found: BTreeMap<&str, [usize; 3]> = COUNTS_MAX
+        .iter()
+        .map(|(folder, _)| (*folder, count(&shared.join("fixtures").join(folder))))
+        .collect();
+    for (folder, counts) in &found {
+        println!("    (\"{folder}\", {counts:?}),");
+    }
+    let names = ["times", "levels", "fields"];
+    for (folder, most) in COUNTS_MAX {
+        for ((name, most), lacking) in names.iter().zip(most).zip(found[folder]) {
+            assert!(
+                lacking <= most,
+                "{folder}: {lacking} lines without {name}, it was {most}"
+            );
+        }
+    }
+}
