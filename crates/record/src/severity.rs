@@ -206,7 +206,8 @@ impl Severity {
         })
     }
 
-    fn of_opentelemetry(number: u32) -> Option<Severity> {
+    /// The severity of a number in OpenTelemetry.
+    pub fn of_opentelemetry(number: u32) -> Option<Severity> {
         Some(match number {
             1..=4 => Severity::Trace,
             5..=8 => Severity::Debug,
