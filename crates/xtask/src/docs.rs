@@ -1,7 +1,7 @@
-//! The generated part of the documentation: `docs/reference/`.
+//! The generated part of the documentation: `docs/reference/` and `docs/formats.md`.
 //!
-//! Nothing in it is written by hand. The pages of the command line and of the settings are written
-//! by the product's own tests, which also compare them; the page of the metrics comes from a
+//! Nothing in it is written by hand. The pages of the command line, the settings and the formats are
+//! written by the product's own tests, which also compare them; the page of the metrics comes from a
 //! running server and a running proxy.
 
 use std::fs;
@@ -15,6 +15,9 @@ use crate::run::{Outcome, cargo_test, check, root, tested_program};
 
 /// The tests of the product that write pages when told to update what they expect.
 const PAGE_TESTS: &str = "the_reference_page_is_up_to_date";
+
+/// The target of the test that writes the page of the formats: `testdata/formats/` is its source.
+const FORMATS_TEST: &str = "formats";
 
 /// Writes the pages, or with `--check` says whether the one of the metrics differs; the tests say
 /// so of the others.
@@ -30,7 +33,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
         };
     }
     fs::write(&path, page).map_err(|e| format!("{}: {e}", path.display()))?;
-    let pages = ["--lib", PAGE_TESTS];
+    let pages = ["--lib", "--test", FORMATS_TEST, PAGE_TESTS];
     check(cargo_test().args(pages).env("UPDATE_EXPECT", "1"))
 }
 
