@@ -39,10 +39,10 @@ use super::declared::DeclaredNames;
 use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::{Form, TimeReader, Written};
-use names::{Meaning, Name};
+use names::{How, Meaning, Name};
 
 pub(crate) use names::Place;
-pub(crate) use summary::{DocumentLevel, SaidLevel, Summary};
+pub(crate) use summary::{DocumentLevel, SaidLevel, Summary, TimePair};
 
 /// Names of the messages that are no fields beside, see [`names`].
 pub(crate) const MESSAGE_NAMES: [&str; 4] = ["_msg", "message", "msg", "log"];
@@ -91,7 +91,7 @@ pub(crate) struct Outline {
     messages: Vec<(usize, u32)>,
     /// Slots that may say the level in their product's way, each with its row of the table.
     levels: Vec<(usize, u32)>,
-    /// Slots that may be the seconds of an instant, likewise.
+    /// Slots that may be the first of two that are an instant, likewise.
     pairs: Vec<(usize, u32)>,
     /// Whether there is a field by which every record may say its level.
     has_level: bool,
@@ -355,7 +355,7 @@ impl Outline {
         let message = self.choose_message(parts);
         let (time, no_times) = self.choose_time(raw, parts, received, times);
         let summary = self.summary(time.is_some());
-        summary.complete(parts);
+        summary.complete(parts, received, times);
         let outcome = Outcome {
             shape: None,
             whole: true,
@@ -413,7 +413,8 @@ impl Outline {
             None => self.choose_time(raw, &mut parts, received, times).0,
         };
         if sketch.parts.time.is_none() && time.is_none() {
-            self.summary(false).complete(&mut parts);
+            let summary = self.summary(false);
+            summary.complete(&mut parts, received, times);
         }
         let (time, message) = drawn(time, message);
         let taken = self.taken(sketch);
@@ -495,12 +496,16 @@ impl Outline {
 
     fn summary(&self, has_time: bool) -> Summary {
         let pairs = self.pairs.iter().filter(|_| !has_time);
-        let pair = pairs.min_by_key(|(row, _)| *row).map(|(row, seconds)| {
-            let nanos = names::PAIRS[*row].nanos.as_bytes();
-            let is_it = |slot: &OutlineSlot| self.name(slot) == nanos;
-            let nanos = self.slots.iter().position(is_it);
-            (*seconds, nanos.map(|slot| slot as u32))
+        let pairs = pairs.filter_map(|&(row, first)| {
+            let known = &names::PAIRS[row];
+            let is_it =
+                |slot: &OutlineSlot| slot.listed && self.name(slot) == known.second.as_bytes();
+            let second = self.slots.iter().position(is_it).map(|slot| slot as u32);
+            let how = known.how;
+            let is_there = second.is_some() || how == How::Nanos;
+            is_there.then_some((row, TimePair { first, second, how }))
         });
+        let pair = pairs.min_by_key(|(row, _)| *row).map(|(_, pair)| pair);
         Summary {
             level: self.said_level(),
             pair,

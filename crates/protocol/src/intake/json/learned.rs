@@ -100,7 +100,7 @@ impl Learned {
             let edge = &edges[taken];
             if let Expect::End(shape, summary) = &edge.expect {
                 let (shape, summary) = (Arc::clone(shape), *summary);
-                summary.complete(&mut parts);
+                summary.complete(&mut parts, received, times);
                 self.slots_hint = parts.values.len();
                 if taken > 0 {
                     edges.swap(taken, taken - 1);

@@ -287,6 +287,8 @@ fn what_was_learned_is_used_and_changes_nothing() {
         r#"{"instant":{"epochSecond":17,"nanoOfSecond":5},"level":"info"}"#,
         r#"{"t":{"$date":"2026-03-02T00:00:00Z"},"s":"W","msg":"x"}"#,
         r#"{"t":{"$date":"2026-03-02T00:00:00Z"},"s":"nothing","msg":"ERROR x"}"#,
+        r#"{"date":"2026-03-02","time":"00:00:01","n":1}"#,
+        r#"{"date":"2026-03-02","time":"noon","n":1}"#,
         r#"{"message":"ERROR a","n":1}"#,
         r#"{"message":"2026-03-02 00:00:00 a","n":1}"#,
         r#"{"message":"a=1 b=2","n":1}"#,

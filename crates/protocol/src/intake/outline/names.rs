@@ -48,7 +48,7 @@ const fn with(name: &'static str, beside: &'static str) -> Name {
 }
 
 /// Names of the time.
-pub(super) const TIMES: [Name; 77] = [
+pub(super) const TIMES: [Name; 80] = [
     own("_time"),
     own("time"),
     own("timestamp"),
@@ -59,7 +59,9 @@ pub(super) const TIMES: [Name; 77] = [
     field("Timestamp"),
     // Database servers: MongoDB's structured log, MySQL has `time`.
     field("t.$date"),
+    field("t.$date.$numberLong"),
     field("timestamp.$date"),
+    field("timestamp.$date.$numberLong"),
     field("time.$date"),
     field("ts.$date"),
     field("date.$date"),
@@ -106,6 +108,8 @@ pub(super) const TIMES: [Name; 77] = [
     field("timestamp_ms"),
     // osquery.
     field("unixTime"),
+    // Fortinet.
+    field("eventtime"),
     field("calendarTime"),
     // Elastic's schema, where `@timestamp` is missing.
     field("event.created"),
@@ -298,25 +302,54 @@ pub(super) const LEVELS: [LevelName; 29] = [
 
 /// Two fields that are one instant.
 pub(super) struct Pair {
-    pub(super) seconds: &'static str,
-    pub(super) nanos: &'static str,
+    pub(super) first: &'static str,
+    pub(super) second: &'static str,
+    pub(super) how: How,
 }
 
-const fn pair(seconds: &'static str, nanos: &'static str) -> Pair {
-    Pair { seconds, nanos }
+/// How two fields are one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// Seconds, and nanoseconds if they are there.
+    Nanos,
+    /// A text, and what follows it: a time behind a date, a zone behind a time.
+    Text,
 }
 
-/// Instants as seconds and nanoseconds: log4j2's layouts, timestamps of Protocol Buffers as JSON, Google's
-/// agents, and Serde's `SystemTime`. They count where no field is an instant by itself.
-pub(super) const PAIRS: [Pair; 8] = [
-    pair("instant.epochSecond", "instant.nanoOfSecond"),
-    pair("timestamp.seconds", "timestamp.nanos"),
-    pair("timestampSeconds", "timestampNanos"),
-    pair("time.seconds", "time.nanos"),
-    pair("ts.seconds", "ts.nanos"),
-    pair("timestamp.secs_since_epoch", "timestamp.nanos_since_epoch"),
-    pair("time.secs_since_epoch", "time.nanos_since_epoch"),
-    pair("@timestamp.seconds", "@timestamp.nanos"),
+const fn nanos(first: &'static str, second: &'static str) -> Pair {
+    Pair {
+        first,
+        second,
+        how: How::Nanos,
+    }
+}
+
+const fn texts(first: &'static str, second: &'static str) -> Pair {
+    Pair {
+        first,
+        second,
+        how: How::Text,
+    }
+}
+
+/// Instants in two fields, which count where no field is an instant by itself: log4j2's layouts, timestamps of
+/// Protocol Buffers as JSON, Google's agents, Serde's `SystemTime`; PHP's `DateTime` as Monolog 1 writes it, and
+/// dates beside times, as of Fortinet and of W3C's logs as objects.
+pub(super) const PAIRS: [Pair; 14] = [
+    nanos("instant.epochSecond", "instant.nanoOfSecond"),
+    nanos("timestamp.seconds", "timestamp.nanos"),
+    nanos("timestampSeconds", "timestampNanos"),
+    nanos("time.seconds", "time.nanos"),
+    nanos("ts.seconds", "ts.nanos"),
+    nanos("Timestamp.seconds", "Timestamp.nanos"),
+    nanos("@timestamp.seconds", "@timestamp.nanos"),
+    nanos("receiveTimestamp.seconds", "receiveTimestamp.nanos"),
+    nanos("timestamp.secs_since_epoch", "timestamp.nanos_since_epoch"),
+    nanos("time.secs_since_epoch", "time.nanos_since_epoch"),
+    texts("datetime.date", "datetime.timezone"),
+    texts("date", "time"),
+    texts("Date", "Time"),
+    texts("date", "clock"),
 ];
 
 /// What a name may mean: a row of one of the tables.
@@ -328,7 +361,7 @@ pub(super) enum Meaning {
     Message(u8),
     /// Of [`LEVELS`].
     Level(u8),
-    /// Of [`PAIRS`], by the name of its seconds.
+    /// Of [`PAIRS`], by the name of its first field.
     Pair(u8),
     /// One of the names by which every record may have its level.
     Usual,
@@ -392,7 +425,7 @@ const fn name_of(number: usize) -> (&'static str, Meaning) {
     }
     row -= LEVELS.len();
     if row < PAIRS.len() {
-        return (PAIRS[row].seconds, Meaning::Pair(row as u8));
+        return (PAIRS[row].first, Meaning::Pair(row as u8));
     }
     (SEVERITY_LABELS[row - PAIRS.len()], Meaning::Usual)
 }

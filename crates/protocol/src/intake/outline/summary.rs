@@ -5,8 +5,9 @@
 
 use logpond_record::{Assumed, Severity, TimeSource, Timestamp, Value};
 
-use super::names::Scale;
+use super::names::{How, Scale};
 use crate::intake::sketch::Parts;
+use crate::intake::timestamps::TimeReader;
 
 /// A level that a document says in its product's own way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +23,19 @@ pub(crate) struct DocumentLevel {
 pub(crate) struct Summary {
     /// Where the level is.
     pub(crate) level: SaidLevel,
-    /// Slots of the seconds and nanoseconds of an instant.
-    pub(crate) pair: Option<(u32, Option<u32>)>,
+    /// Two fields that are an instant.
+    pub(crate) pair: Option<TimePair>,
+}
+
+/// Two fields that are an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TimePair {
+    /// Index of the first one's slot.
+    pub(crate) first: u32,
+    /// Index of the second one's slot, if there is one.
+    pub(crate) second: Option<u32>,
+    /// How they are one.
+    pub(crate) how: How,
 }
 
 /// What a document says of its level.
@@ -65,21 +77,53 @@ impl Summary {
     }
 
     /// Fills in the time that two fields are; there is no other one then.
-    pub(crate) fn complete(&self, parts: &mut Parts<'_>) {
-        let Some((seconds, nanos)) = self.pair else {
+    pub(crate) fn complete(&self, parts: &mut Parts<'_>, received: Timestamp, times: &TimeReader) {
+        let Some(TimePair { first, second, how }) = self.pair else {
             return;
         };
-        let number = |slot: u32| whole_number(&parts.values[slot as usize]);
-        let nanos = nanos.map_or(Some(0), number);
-        let (Some(seconds), Some(nanos @ 0..1_000_000_000)) = (number(seconds), nanos) else {
-            return;
+        let value = |slot: u32| parts.values.get(slot as usize);
+        let (first, second) = (value(first), second.and_then(value));
+        let found = match how {
+            How::Nanos => with_nanos(first, second).map(|time| (time, Assumed::Nothing)),
+            How::Text => joined(first, second, received, times),
         };
-        if SECONDS.contains(&seconds) {
-            parts.time = Timestamp::from_seconds(seconds, nanos as u32);
-            parts.time_source = TimeSource::Field(Assumed::Nothing);
+        if let Some((time, assumed)) = found {
+            parts.time = Some(time);
+            parts.time_source = TimeSource::Field(assumed);
         }
     }
 }
+
+fn with_nanos(seconds: Option<&Value<'_>>, nanos: Option<&Value<'_>>) -> Option<Timestamp> {
+    let seconds = whole_number(seconds?).filter(|seconds| SECONDS.contains(seconds))?;
+    let nanos = match nanos {
+        None => 0,
+        Some(nanos) => whole_number(nanos).filter(|nanos| (0..1_000_000_000).contains(nanos))?,
+    };
+    Timestamp::from_seconds(seconds, nanos as u32)
+}
+
+/// The instant of two texts with a space between them, else of the first one.
+fn joined(
+    first: Option<&Value<'_>>,
+    second: Option<&Value<'_>>,
+    received: Timestamp,
+    times: &TimeReader,
+) -> Option<(Timestamp, Assumed)> {
+    let (Some(Value::Str(first)), Some(Value::Str(second))) = (first, second) else {
+        return None;
+    };
+    if first.len() + second.len() > TEXTS_BYTES_MAX {
+        return None;
+    }
+    let both = format!("{first} {second}");
+    let read = |text: &str| times.whole(text.as_bytes(), received, false);
+    let written = read(&both).or_else(|| read(first))?;
+    Some((written.time, written.form.assumed()))
+}
+
+/// Longer texts are no time and no name of a zone.
+const TEXTS_BYTES_MAX: usize = 100;
 
 /// Seconds that are an instant for certain, as with Unix time in one field: from 1990 up to 2100.
 const SECONDS: std::ops::Range<i64> = 631_152_000..4_102_444_800;

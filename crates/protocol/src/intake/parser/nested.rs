@@ -21,6 +21,7 @@ use logpond_record::{
     is_severity_field, write_json_string,
 };
 
+use super::super::declared::is_line_time_first;
 use super::super::outline::BODY_PREFIX;
 use super::super::{access, audit, content, levels, logfmt, syslog};
 use super::{Parsed, Parser};
@@ -59,7 +60,8 @@ impl Parser {
         let Message::Part(Value::Str(text)) = &parsed.parts.message else {
             return;
         };
-        let has_time = parsed.parts.time.is_some() || entry.envelope.time.is_some();
+        let is_given = entry.envelope.time.is_some() && !is_line_time_first(entry.labels);
+        let has_time = parsed.parts.time.is_some() || is_given;
         if !has_time
             && let Some((time, assumed)) = self.times.of_line(text.as_bytes(), entry.received)
         {

@@ -185,6 +185,17 @@ fn protobuf_bodies() {
     assert!(matches!(error, LokiError::Body(_)), "{error}");
 }
 
+#[test]
+fn an_encoded_entry_that_is_none_takes_no_other_with_it() {
+    let mut bad = Vec::new();
+    write::bytes(3, b"\x0a\x01\xff", &mut bad);
+    let good = entry(1, 0, b"good", &[]);
+    let body = request(&[stream("{}", &[bad, vec![0xff], good])]);
+    let pushed = decode_protobuf(&body, Labels::new(), 20).unwrap();
+    assert_eq!(entries(&pushed), ["1000000000 | good"]);
+    assert_eq!(pushed.rejected_total, 2);
+}
+
 /// A small body whose labels make it large.
 #[test]
 fn labels_do_not_multiply_without_bounds() {
