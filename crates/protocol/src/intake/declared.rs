@@ -16,6 +16,9 @@ pub const TIME_FIELDS: &str = "_time_field";
 /// that is text counts, and comes before all that have known names.
 pub const MESSAGE_FIELDS: &str = "_message_field";
 
+/// The most names of each that count: people name a few.
+pub const NAMES_MAX: usize = 16;
+
 /// The names of fields that a batch declares to have the time or the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DeclaredNames {
@@ -24,9 +27,6 @@ pub(crate) struct DeclaredNames {
 }
 
 impl DeclaredNames {
-    /// The most names of each that count: people name a few.
-    pub(crate) const NAMES_MAX: usize = 16;
-
     fn new(labels: &Labels) -> Option<DeclaredNames> {
         let find = |wanted: &str| labels.iter().find(|(name, _)| **name == *wanted);
         let (times, messages) = (find(TIME_FIELDS), find(MESSAGE_FIELDS));
@@ -43,7 +43,7 @@ impl DeclaredNames {
         })
     }
 
-    /// The rank of a name among those of the time; below [`DeclaredNames::NAMES_MAX`].
+    /// The rank of a name among those of the time; below [`NAMES_MAX`].
     pub(crate) fn time_rank(&self, name: &[u8]) -> Option<usize> {
         rank(&self.times, name)
     }
@@ -55,7 +55,7 @@ impl DeclaredNames {
 }
 
 fn rank(names: &str, name: &[u8]) -> Option<usize> {
-    let mut names = names.split(',').take(DeclaredNames::NAMES_MAX);
+    let mut names = names.split(',').take(NAMES_MAX);
     names.position(|known| !name.is_empty() && known.trim().as_bytes() == name)
 }
 

@@ -35,7 +35,7 @@ use logpond_record::{
 };
 
 use super::audit;
-use super::declared::DeclaredNames;
+use super::declared::{DeclaredNames, NAMES_MAX};
 use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::{Form, TimeReader, Written};
@@ -101,7 +101,7 @@ pub(crate) struct Outline {
 }
 
 /// The rank of a table's first row, behind those of declared names.
-const TABLE_RANK: usize = DeclaredNames::NAMES_MAX;
+const TABLE_RANK: usize = NAMES_MAX;
 
 /// The time field that was chosen.
 #[derive(Clone, Copy)]

@@ -71,7 +71,9 @@ impl Summary {
             SaidLevel::At { slot, scale, beats } => {
                 let text = parts.values.get(slot as usize)?.to_text();
                 let severity = scale.severity(&text)?;
-                Some(DocumentLevel { severity, beats })
+                // Read as usual, many say the same.
+                let is_usual = beats && Scale::Usual.severity(&text) == Some(severity);
+                (!is_usual).then_some(DocumentLevel { severity, beats })
             }
         }
     }
