@@ -498,12 +498,22 @@ impl Outline {
         let pairs = self.pairs.iter().filter(|_| !has_time);
         let pairs = pairs.filter_map(|&(row, first)| {
             let known = &names::PAIRS[row];
-            let is_it =
-                |slot: &OutlineSlot| slot.listed && self.name(slot) == known.second.as_bytes();
-            let second = self.slots.iter().position(is_it).map(|slot| slot as u32);
+            let find = |name: &str| {
+                let is_it = |slot: &OutlineSlot| {
+                    slot.listed && !name.is_empty() && self.name(slot) == name.as_bytes()
+                };
+                self.slots.iter().position(is_it).map(|slot| slot as u32)
+            };
+            let (second, zone) = (find(known.second), find(known.zone));
             let how = known.how;
             let is_there = second.is_some() || how == How::Nanos;
-            is_there.then_some((row, TimePair { first, second, how }))
+            let pair = TimePair {
+                first,
+                second,
+                zone,
+                how,
+            };
+            is_there.then_some((row, pair))
         });
         let pair = pairs.min_by_key(|(row, _)| *row).map(|(_, pair)| pair);
         Summary {

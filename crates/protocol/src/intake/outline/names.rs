@@ -304,6 +304,8 @@ pub(super) const LEVELS: [LevelName; 29] = [
 pub(super) struct Pair {
     pub(super) first: &'static str,
     pub(super) second: &'static str,
+    /// A field with the zone, which may be missing; empty if there is none.
+    pub(super) zone: &'static str,
     pub(super) how: How,
 }
 
@@ -320,14 +322,16 @@ const fn nanos(first: &'static str, second: &'static str) -> Pair {
     Pair {
         first,
         second,
+        zone: "",
         how: How::Nanos,
     }
 }
 
-const fn texts(first: &'static str, second: &'static str) -> Pair {
+const fn texts(first: &'static str, second: &'static str, zone: &'static str) -> Pair {
     Pair {
         first,
         second,
+        zone,
         how: How::Text,
     }
 }
@@ -346,10 +350,10 @@ pub(super) const PAIRS: [Pair; 14] = [
     nanos("receiveTimestamp.seconds", "receiveTimestamp.nanos"),
     nanos("timestamp.secs_since_epoch", "timestamp.nanos_since_epoch"),
     nanos("time.secs_since_epoch", "time.nanos_since_epoch"),
-    texts("datetime.date", "datetime.timezone"),
-    texts("date", "time"),
-    texts("Date", "Time"),
-    texts("date", "clock"),
+    texts("datetime.date", "datetime.timezone", ""),
+    texts("date", "time", "tz"),
+    texts("Date", "Time", "TimeZone"),
+    texts("date", "clock", "tz"),
 ];
 
 /// What a name may mean: a row of one of the tables.

@@ -34,6 +34,8 @@ pub(crate) struct TimePair {
     pub(crate) first: u32,
     /// Index of the second one's slot, if there is one.
     pub(crate) second: Option<u32>,
+    /// Index of the slot with their zone, if there is one.
+    pub(crate) zone: Option<u32>,
     /// How they are one.
     pub(crate) how: How,
 }
@@ -80,14 +82,14 @@ impl Summary {
 
     /// Fills in the time that two fields are; there is no other one then.
     pub(crate) fn complete(&self, parts: &mut Parts<'_>, received: Timestamp, times: &TimeReader) {
-        let Some(TimePair { first, second, how }) = self.pair else {
+        let Some(pair) = self.pair else {
             return;
         };
         let value = |slot: u32| parts.values.get(slot as usize);
-        let (first, second) = (value(first), second.and_then(value));
-        let found = match how {
+        let (first, second) = (value(pair.first), pair.second.and_then(value));
+        let found = match pair.how {
             How::Nanos => with_nanos(first, second).map(|time| (time, Assumed::Nothing)),
-            How::Text => joined(first, second, received, times),
+            How::Text => joined([first, second, pair.zone.and_then(value)], received, times),
         };
         if let Some((time, assumed)) = found {
             parts.time = Some(time);
@@ -105,22 +107,25 @@ fn with_nanos(seconds: Option<&Value<'_>>, nanos: Option<&Value<'_>>) -> Option<
     Timestamp::from_seconds(seconds, nanos as u32)
 }
 
-/// The instant of two texts with a space between them, else of the first one.
+/// The instant of texts with spaces between them: of a date, a time and a zone that may be missing, of the
+/// first two, or of the first one.
 fn joined(
-    first: Option<&Value<'_>>,
-    second: Option<&Value<'_>>,
+    texts: [Option<&Value<'_>>; 3],
     received: Timestamp,
     times: &TimeReader,
 ) -> Option<(Timestamp, Assumed)> {
-    let (Some(Value::Str(first)), Some(Value::Str(second))) = (first, second) else {
-        return None;
+    let text = |value: Option<&'_ Value<'_>>| match value {
+        Some(Value::Str(text)) => Some(text.to_string()),
+        _ => None,
     };
-    if first.len() + second.len() > TEXTS_BYTES_MAX {
+    let (first, second, zone) = (text(texts[0])?, text(texts[1])?, text(texts[2]));
+    if first.len() + second.len() + zone.as_ref().map_or(0, String::len) > TEXTS_BYTES_MAX {
         return None;
     }
     let both = format!("{first} {second}");
-    let read = |text: &str| times.whole(text.as_bytes(), received, false);
-    let written = read(&both).or_else(|| read(first))?;
+    let all = zone.map(|zone| format!("{both} {zone}"));
+    let mut tried = all.iter().chain([&both, &first]);
+    let written = tried.find_map(|text| times.whole(text.as_bytes(), received, false))?;
     Some((written.time, written.form.assumed()))
 }
 

@@ -23,7 +23,7 @@ use logpond_record::{
 
 use super::super::declared::is_line_time_first;
 use super::super::outline::BODY_PREFIX;
-use super::super::{access, audit, content, levels, logfmt, syslog};
+use super::super::{audit, levels};
 use super::{Parsed, Parser};
 
 /// How deep messages within messages are read: an object in a container's line in a shipper's object.
@@ -39,20 +39,30 @@ const CLOSE: &str = "⟩";
 impl Parser {
     /// Reads the message of an object that was read.
     pub(super) fn nest<'a>(&mut self, entry: &Entry<'a>, mut parsed: Parsed<'a>) -> Parsed<'a> {
-        let Message::Part(Value::Str(text)) = &parsed.parts.message else {
+        if self.depth == DEPTH_MAX {
+            self.read_text(entry, &mut parsed);
             return parsed;
+        }
+        let text = match std::mem::replace(&mut parsed.parts.message, Message::Absent) {
+            Message::Part(Value::Str(text)) => text,
+            other => {
+                parsed.parts.message = other;
+                return parsed;
+            }
         };
-        if self.depth < DEPTH_MAX && is_candidate(text.as_bytes()) {
-            let text = text.clone();
-            match self.read_message(entry, &text) {
-                Some(inner) if inner.shape.as_str() != Shape::TEXT => {
-                    return self.combine(entry, parsed, inner, &text);
-                }
-                _ => {}
+        let inner = self.read_message(entry, &text);
+        let inner = inner.filter(|inner| inner.shape.as_str() != Shape::TEXT);
+        match inner {
+            Some(inner) => {
+                parsed.parts.message = Message::Part(Value::Str(text.clone()));
+                self.combine(entry, parsed, inner, &text)
+            }
+            None => {
+                parsed.parts.message = Message::Part(Value::Str(text));
+                self.read_text(entry, &mut parsed);
+                parsed
             }
         }
-        self.read_text(entry, &mut parsed);
-        parsed
     }
 
     /// The time and the level of a message that is text, where the object has none.
@@ -143,20 +153,6 @@ impl Parser {
 /// A text without the line end that containers' runtimes leave at it.
 fn without_end(text: &str) -> &str {
     text.trim_end_matches(['\n', '\r'])
-}
-
-/// Whether a text begins like a line that has fields.
-fn is_candidate(text: &[u8]) -> bool {
-    match text {
-        [b'{', ..] => true,
-        text => {
-            syslog::is_candidate(text)
-                || content::is_candidate(text)
-                || access::is_candidate(text)
-                || audit::is_candidate(text)
-                || logfmt::is_candidate(text)
-        }
-    }
 }
 
 /// The shape of an object and that of its message, as they become one.
