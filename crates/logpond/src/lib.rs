@@ -1,4 +1,4 @@
-//! Layer 5: the product. The only crate with sockets, threads, a clock and an async runtime.
+//! Layer 6: the product: command line, settings, roles, listeners, threads, real files.
 //!
 //! ```text
 //! producers ─▶ forward ─▶ net, http ─▶ ingest ─▶ store ◀─ query ◀─ http ◀─ client ◀─ people

@@ -10,7 +10,8 @@
 //! - A chunk is a batch of a name that is made of its own name and its records, so that the same chunk
 //!   sent again counts once: also after a restart, and over another connection.
 //! - While the journal has no room, a connection is not read. Idle connections have no buffer, and at
-//!   most [`SLOTS_MAX`] of them are in messages longer than [`INLINE_BYTES_MAX`].
+//!   most [`SLOTS_MAX`] of them are in messages longer than [`INLINE_BYTES_MAX`]. Parts of shorter ones
+//!   are bounded with those of other listeners ([`Unfinished`](super::Unfinished)).
 
 mod handshake;
 mod names;
@@ -35,6 +36,7 @@ pub use security::{SharedSecurity, WatchedSecurity};
 use self::names::Names;
 use super::Context;
 use super::opening::{self, UNDECIDED_BYTES_MAX};
+use super::unfinished::Holder;
 use super::wire::Wire;
 use crate::hostname;
 use crate::shutdown::Shutdown;
@@ -131,6 +133,7 @@ pub async fn serve_fluent(stream: TcpStream, peer: IpAddr, context: Context, flu
     let sender = hostname::of_peer(peer, &context.hostname);
     let mut connection = Connection {
         stream,
+        unfinished: context.unfinished.begin(),
         context,
         fluent,
         sender,
@@ -183,6 +186,11 @@ fn may_be_compressed(messages: &[u8]) -> bool {
     memchr::memmem::find(messages, b"compressed").is_some()
 }
 
+fn given_up() -> End {
+    let why = "a message was not whole for so long that others needed the memory of its part";
+    End::Trouble(why.to_owned())
+}
+
 struct Connection {
     stream: TcpStream,
     context: Context,
@@ -191,6 +199,8 @@ struct Connection {
     sender: Arc<str>,
     /// What came and is not taken yet.
     buffer: Vec<u8>,
+    /// Its share of the memory of messages that are not whole and have no slot.
+    unfinished: Holder,
     /// What the connection speaks.
     look: OpeningLook,
     opening: foreign::Opening,
@@ -268,6 +278,7 @@ impl Connection {
             }
             if whole > 0 {
                 let rest = self.buffer.split_off(whole);
+                self.unfinished.hold(rest.len());
                 return Ok((std::mem::replace(&mut self.buffer, rest), slot));
             }
             if self.buffer.len() > INLINE_BYTES_MAX && slot.is_none() {
@@ -279,9 +290,13 @@ impl Connection {
                 // Idle connections have no buffer.
                 self.buffer = Vec::new();
             }
+            // What has a slot is bounded by their number.
+            let without_slot = if slot.is_none() { self.buffer.len() } else { 0 };
+            self.unfinished.hold(without_slot);
             tokio::select! {
                 biased;
                 () = shutdown.stopping() => return Err(End::Over),
+                () = self.unfinished.given_up() => return Err(given_up()),
                 () = &mut late => return Err(End::Trouble("a message came too slowly".to_owned())),
                 () = tokio::time::sleep(MESSAGE_IDLE_MAX), if slot.is_some() => {
                     return Err(End::Trouble("a message came too slowly".to_owned()));
@@ -299,6 +314,7 @@ impl Connection {
         tokio::select! {
             free = free => free.map_err(|_| End::Over),
             () = shutdown.stopping() => Err(End::Over),
+            () = self.unfinished.given_up() => Err(given_up()),
         }
     }
 

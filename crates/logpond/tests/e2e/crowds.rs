@@ -1,8 +1,9 @@
 //! Clients that keep a server busy, or its places taken, without any use of it: others are served all the same.
 
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -55,6 +56,61 @@ fn a_flood_without_records_holds_nobody_up() {
             }
             is_over.store(true, Ordering::Relaxed);
         });
+    }
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}
+
+/// The server may hold so many bytes of records that are not whole, of all connections together.
+const UNFINISHED_BYTES_MAX: usize = 64 << 20;
+
+/// Waits until the server ends one of these connections.
+fn one_ends(connections: &[TcpStream]) -> bool {
+    let (ended, ends) = mpsc::channel();
+    thread::scope(|scope| {
+        for mut stream in connections {
+            let ended = ended.clone();
+            scope.spawn(move || {
+                let read = stream.read(&mut [0; 64]);
+                let is_reset = |error: &Error| error.kind() == ErrorKind::ConnectionReset;
+                if matches!(read, Ok(0)) || read.as_ref().is_err_and(is_reset) {
+                    // Only the first one is waited for.
+                    let _ = ended.send(());
+                }
+            });
+        }
+        let has_ended = ends.recv_timeout(Duration::from_secs(60)).is_ok();
+        for stream in connections {
+            // Ends the reading of those that are still open.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        has_ended
+    })
+}
+
+/// Connections of the same kind hold more than that together: some of them end.
+#[test]
+fn parts_of_records_share_their_memory() {
+    let scratch = Scratch::new("parts-of-records").unwrap();
+    let options = ["--line-bytes-max", "4MiB"];
+    let pond = Pond::start(program(), &scratch.path().join("data"), &options).unwrap();
+    // A message of the Forward protocol begins with an array, and a tag of 16 MiB.
+    let table: [(&str, &[u8], usize); 3] = [
+        ("syslog_tcp", b"<13>1 - - a - - - ", 1 << 20),
+        ("gelf_tcp", b"{\"short_message\":\"", 1 << 20),
+        ("fluent", b"\x93\xdb\x01\0\0\0", 192 << 10),
+    ];
+    for (listener, begin, bytes) in table {
+        let address = pond.address(listener);
+        let part = [begin, &vec![b'x'; bytes]].concat();
+        let count = UNFINISHED_BYTES_MAX / bytes + 8;
+        let connections = (0..count).map(|_| {
+            let mut stream = TcpStream::connect(&address).unwrap();
+            stream.write_all(&part).unwrap();
+            stream
+        });
+        let connections: Vec<TcpStream> = connections.collect();
+        assert!(one_ends(&connections), "{listener}");
+        pond.get("/-/healthy").unwrap();
     }
     assert_eq!(pond.terminate().unwrap().code(), Some(0));
 }

@@ -130,9 +130,10 @@ impl UploadReader {
             && !self.unpacker.is_pending()
     }
 
-    /// Memory that is held of an unfinished entry.
+    /// Memory that is held once everything that came is read: of an entry and of a compressed stream
+    /// that have not ended.
     pub fn held_bytes(&self) -> usize {
-        self.splitter.held_bytes()
+        self.splitter.held_bytes() + self.unpacker.held_bytes()
     }
 
     /// The next part of what came.
@@ -150,6 +151,12 @@ impl UploadReader {
                 self.unpacked_at = 0;
             }
             bytes += self.read_piece(&mut part)?;
+        }
+        if self.is_drained() {
+            // The next bytes may come in hours.
+            self.input_bytes_before += self.input.len() as u64;
+            (self.input, self.input_at) = (Vec::new(), 0);
+            (self.unpacked, self.unpacked_at) = (Vec::new(), 0);
         }
         Ok(part)
     }
@@ -248,6 +255,29 @@ mod tests {
         let last = reader.finish().unwrap();
         let all = parts.iter().map(|part| part.entries.len()).sum::<usize>() + last.entries.len();
         assert_eq!(all, entries);
+    }
+
+    #[test]
+    fn memory_is_held_for_what_has_not_ended() {
+        let text = b"MESSAGE=x\n\n".repeat(200 << 10);
+        let most = 3 << 20;
+        let encodings = [
+            (Encoding::Xz, xz(&text, DICTIONARY_8_MIB), text.len()),
+            (Encoding::Zstd, zstd::encode_all(&text[..], 3).unwrap(), 1 << 20),
+            (Encoding::Lz4Blocks, lz4(&text, 1 << 20), 1 << 10),
+            (Encoding::Identity, text.clone(), 0),
+        ];
+        for (encoding, body, least) in encodings {
+            let mut reader = UploadReader::new(encoding, 100, Labels::new()).unwrap();
+            let (begin, end) = body.split_at(body.len() - 60);
+            read(&mut reader, &[begin]).unwrap();
+            let held = reader.held_bytes();
+            assert!((least.min(2 << 20)..most).contains(&held), "{encoding:?} {held}");
+            assert_eq!(reader.input.capacity() + reader.unpacked.capacity(), 0);
+            read(&mut reader, &[end]).unwrap();
+            assert!(reader.held_bytes() <= 64 << 10, "{encoding:?}");
+            reader.finish().unwrap();
+        }
     }
 
     #[test]

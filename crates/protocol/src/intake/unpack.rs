@@ -1,7 +1,8 @@
 //! Bodies of any length, decompressed in steps.
 //!
 //! Invariants: a step gives at most [`STEP_BYTES_MAX`], whatever the input; nothing of what was given
-//! is kept. A body that ends early is an error at its end, never a short result.
+//! is kept but the window that copies refer to, and that no longer than its frame or stream lasts. A
+//! body that ends early is an error at its end, never a short result.
 
 pub(super) mod lz4;
 mod xz;
@@ -25,6 +26,9 @@ const ZSTD_STEP_BYTES: usize = 64 << 10;
 /// The input of a step of gzip and zlib, which make at most 1,032 bytes of one.
 const DEFLATE_STEP_BYTES: usize = 512;
 
+/// A window up to this size is kept for the next frame or stream.
+const WINDOW_KEPT_BYTES: usize = 64 << 10;
+
 /// The most that a step gives.
 pub const STEP_BYTES_MAX: usize = 1 << 20;
 
@@ -41,6 +45,9 @@ pub struct Unpacker {
     inner: Inner,
     encoding: Encoding,
     has_input: bool,
+    /// Bytes that came out of a frame of zstd or a stream of xz, of which the end is in its window.
+    /// Invariant: not above the largest window, 8 MiB.
+    window_bytes: usize,
 }
 
 enum Inner {
@@ -67,24 +74,21 @@ impl Unpacker {
     /// A decoder for one body; `None` if its encoding has no end within a stream, as a block of
     /// Snappy, or its memory is not to be had.
     pub fn new(encoding: Encoding) -> Option<Unpacker> {
-        let inner = match encoding {
-            Encoding::Identity => Inner::Identity,
-            Encoding::Gzip => Inner::Gzip(Box::new(MultiGzDecoder::new(Vec::new()))),
-            Encoding::Deflate => Inner::Deflate(Box::new(ZlibDecoder::new(Vec::new()))),
-            Encoding::Zstd => Inner::Zstd {
-                decoder: zstd_decoder().ok()?,
-                complete: true,
-                is_pending: false,
-            },
-            Encoding::Xz => Inner::Xz(Box::new(XzUnpacker::new())),
-            Encoding::Lz4Blocks => Inner::Lz4(Lz4Unpacker::default()),
-            Encoding::SnappyBlock => return None,
-        };
         Some(Unpacker {
-            inner,
+            inner: Inner::new(encoding)?,
             encoding,
             has_input: false,
+            window_bytes: 0,
         })
+    }
+
+    /// Bytes that it holds of the body, beside some 64 KiB: the window of a frame or stream that has
+    /// not ended.
+    pub fn held_bytes(&self) -> usize {
+        match &self.inner {
+            Inner::Lz4(lz4) => lz4.held_bytes(),
+            _ => self.window_bytes,
+        }
     }
 
     /// Whether [`Unpacker::step`] has something to do without further input.
@@ -137,13 +141,32 @@ impl Unpacker {
                 complete,
                 is_pending,
             } => zstd_step(decoder, input, out, complete, is_pending),
-            Inner::Xz(xz) => return xz.step(input, out),
+            Inner::Xz(xz) => Ok(xz.step(input, out)?),
             Inner::Lz4(lz4) => {
                 let corrupt = || io::ErrorKind::InvalidData.into();
                 lz4.step(input, out).ok_or_else(corrupt)
             }
         };
-        taken.map_err(|_| BodyError::Corrupt(self.encoding))
+        let taken = taken.map_err(|_| BodyError::Corrupt(self.encoding))?;
+        self.note_window(out.len())?;
+        Ok(taken)
+    }
+
+    /// Counts what came out into the window, and gives a large one back where it is of no use.
+    fn note_window(&mut self, given: usize) -> Result<(), BodyError> {
+        if !matches!(self.inner, Inner::Zstd { .. } | Inner::Xz(_)) {
+            return Ok(());
+        }
+        let bytes = self.window_bytes + given;
+        self.window_bytes = bytes.min(XZ_DICTIONARY_BYTES_MAX);
+        if self.is_complete() && !self.is_pending() {
+            if self.window_bytes > WINDOW_KEPT_BYTES {
+                let corrupt = BodyError::Corrupt(self.encoding);
+                self.inner = Inner::new(self.encoding).ok_or(corrupt)?;
+            }
+            self.window_bytes = 0;
+        }
+        Ok(())
     }
 
     /// Checks that the body is complete; gives what was left of it.
@@ -170,6 +193,24 @@ impl Unpacker {
                 is_complete.then(Vec::new).ok_or(corrupt)
             }
         }
+    }
+}
+
+impl Inner {
+    fn new(encoding: Encoding) -> Option<Inner> {
+        Some(match encoding {
+            Encoding::Identity => Inner::Identity,
+            Encoding::Gzip => Inner::Gzip(Box::new(MultiGzDecoder::new(Vec::new()))),
+            Encoding::Deflate => Inner::Deflate(Box::new(ZlibDecoder::new(Vec::new()))),
+            Encoding::Zstd => Inner::Zstd {
+                decoder: zstd_decoder().ok()?,
+                complete: true,
+                is_pending: false,
+            },
+            Encoding::Xz => Inner::Xz(Box::new(XzUnpacker::new())),
+            Encoding::Lz4Blocks => Inner::Lz4(Lz4Unpacker::default()),
+            Encoding::SnappyBlock => return None,
+        })
     }
 }
 

@@ -318,7 +318,7 @@ pub(super) fn measure(
         corpora,
     };
     let columns = [
-        "question",
+        "query",
         "Logpond ms (CPU ms)",
         "scanned of raw",
         "VictoriaLogs ms (CPU ms)",
@@ -329,7 +329,7 @@ pub(super) fn measure(
         "DuckDB on the segments",
         "target",
     ];
-    let title = format!("Asking, {:.1} M records", corpora.lines() as f64 / 1e6);
+    let title = format!("Queries, {:.1} M records", corpora.lines() as f64 / 1e6);
     report.table(&title, &columns);
     let questions = text_questions(corpora)?
         .into_iter()
@@ -341,10 +341,10 @@ pub(super) fn measure(
         report.row(cells);
     }
     report.note(format!(
-        "Medians of {RUNS} runs over one connection, warm; Loki and tools: medians of {TOOL_RUNS}, of tools \
-         with the process's start, `zstdgrep` on files made by `zstd -3`. CPU is the mean of the runs. Loki has \
-         a stream for each corpus, and no caches; of LogQL Logpond keeps what it counted of a segment, and the first \
-         run is said. Empty cells: not installed, or the question has no form there."
+        "Medians of {RUNS} warm runs over one connection. Loki and tools: medians of {TOOL_RUNS}. Tools include \
+         the start of the process; `zstdgrep` reads files made by `zstd -3`. CPU is the mean of the runs. Loki \
+         has a stream for each corpus, and no caches. Logpond caches LogQL counts of a segment; such rows also \
+         have the first run. Empty cells: not installed, or the query has no form there."
     ));
     Ok(())
 }

@@ -89,11 +89,10 @@ pub(super) fn measure(
     cells.push(targets.join(", "));
     report.row(cells);
     report.note(format!(
-        "Wall milliseconds, and CPU milliseconds of the server in parentheses. Segments merged, Logpond \
-         started anew before the first of each kind of run, files in the page cache; again: medians of \
-         {RUNS} runs, {PEER_RUNS} of the peers, which were not started anew. Logpond and Loki have the lines \
-         as they are, VictoriaLogs has its fields parsed before they came. Loki keeps no answers of \
-         earlier queries here."
+        "Wall milliseconds, and CPU milliseconds of the server in parentheses. Segments are merged, and files \
+         are in the page cache. First: Logpond was restarted before, the peers were not. Again: medians of \
+         {RUNS} runs, {PEER_RUNS} of the peers. Logpond and Loki get unparsed lines, VictoriaLogs gets parsed \
+         fields. Loki caches no results here."
     ));
     Ok(())
 }

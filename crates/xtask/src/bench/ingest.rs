@@ -43,7 +43,7 @@ pub(super) fn measure(
     report: &mut Report,
 ) -> Outcome<()> {
     let columns = [
-        "corpus, way in",
+        "corpus, input",
         "server",
         "records per CPU-s, settled",
         "MB per CPU-s, settled",
@@ -55,7 +55,7 @@ pub(super) fn measure(
         "of zstd -3",
         "target",
     ];
-    report.table("Taking logs in", &columns);
+    report.table("Ingestion", &columns);
     let ways = [
         (&corpora.app, "HTTP NDJSON, durable"),
         (&corpora.nginx, "HTTP text, durable"),
@@ -79,10 +79,10 @@ pub(super) fn measure(
         }
     }
     report.note(format!(
-        "{CLIENTS} clients for HTTP, requests of at most {} MB; one connection for syslog. Settled: \
-         all journal files are consumed. Merged: after `compact --wait --cold` (VictoriaLogs: \
-         after a forced merge; what it had only in memory before counts as 0). VictoriaLogs \
-         acknowledges before anything is on disk, and keeps access log lines as text without fields.",
+        "{CLIENTS} clients for HTTP, requests of at most {} MB; one connection for syslog. Settled: all \
+         journal files are consumed. Merged: after `compact --wait --cold` (VictoriaLogs: after a forced \
+         merge; data only in memory before it counts as 0). VictoriaLogs acknowledges before the data is on \
+         disk, and stores access log lines as text without fields.",
         PIECE_BYTES >> 20
     ));
     Ok(())

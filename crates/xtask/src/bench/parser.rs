@@ -93,8 +93,8 @@ pub(super) fn measure(report: &mut Report) -> Outcome<()> {
         ]);
     }
     report.note(format!(
-        "{LINES} lines of each kind, no two alike, from memory; a record is made of each, with typed \
-         fields, and dropped. Medians of {ROUNDS} runs, taking turns. The format: `{FORMAT}`"
+        "{LINES} different lines of each kind, from memory. Each is parsed into a record with typed fields, \
+         which is dropped. Medians of {ROUNDS} runs, taking turns. The format: `{FORMAT}`"
     ));
     Ok(())
 }

@@ -46,7 +46,7 @@ struct Cost {
 /// Measures both ways.
 pub(super) fn measure(program: &Path, report: &mut Report) -> Outcome<()> {
     let columns = [
-        "way in",
+        "protocol",
         "records per CPU-s, acked",
         "records per CPU-s, settled",
         "wall s until acked",
@@ -87,10 +87,10 @@ pub(super) fn measure(program: &Path, report: &mut Report) -> Outcome<()> {
         ]);
     }
     report.note(format!(
-        "{RECORDS} records with lines of {LINE_BYTES} bytes, no two alike, {REQUEST_RECORDS} in a request, \
-         {CLIENTS} clients; each record of Loki's with three labels and two fields of its own, of OTLP's \
-         with severity, a trace id, three attributes and two of its resource. Durable when acknowledged; \
-         settled: in segments, indexed. Medians of {ROUNDS} runs."
+        "{RECORDS} records with different lines of {LINE_BYTES} bytes, {REQUEST_RECORDS} in a request, \
+         {CLIENTS} clients. A Loki record has three labels and two fields of its own. An OTLP record has a \
+         severity, a trace id, three attributes and two resource attributes. Acked: durable. Settled: in \
+         segments, indexed. Medians of {ROUNDS} runs."
     ));
     Ok(())
 }

@@ -126,8 +126,8 @@ pub(super) fn measure(program: &Path, report: &mut Report) -> Outcome<()> {
         ]);
     }
     report.note(format!(
-        "{MESSAGES} messages of 170 bytes, {EACH_MS} a millisecond, each by a send that blocks, for at \
-         most {} s. The file system is frozen before the first of them and until the last.",
+        "{MESSAGES} messages of 170 bytes, {EACH_MS} a millisecond, each by a send that blocks for at most {} \
+         s. The file system is frozen from before the first message until after the last.",
         PATIENCE.as_secs()
     ));
     Ok(())

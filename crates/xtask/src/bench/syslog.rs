@@ -92,10 +92,10 @@ fn over_tcp(program: &Path, report: &mut Report) -> Outcome<()> {
         ]);
     }
     report.note(format!(
-        "RFC 5424, {SYSLOG_BYTES} bytes, no two alike, one connection; medians of {ROUNDS} runs, taking \
-         turns. Stored is in segments, indexed, with the journal consumed (wall time has the wait \
-         until it closes); of the others in a file as they write it by default, without an index and \
-         not synced."
+        "Different RFC 5424 messages of {SYSLOG_BYTES} bytes over one connection; medians of {ROUNDS} runs, \
+         taking turns. Stored means in segments, indexed, with the journal consumed; wall time includes the \
+         wait until the journal closes. For the others it means in a file as they write it by default, without \
+         an index and not synced."
     ));
     Ok(())
 }
@@ -190,9 +190,9 @@ fn over_udp(program: &Path, report: &mut Report) -> Outcome<()> {
         ]);
     }
     report.note(format!(
-        "The same messages from one socket, a hundred each millisecond, which takes most of a core by \
-         itself; medians of {ROUNDS} runs, taking turns. The daemons have receive buffers of 16 MiB; \
-         Logpond chooses its own."
+        "The same messages from one socket, a hundred each millisecond, which alone takes most of a core. \
+         Medians of {ROUNDS} runs, taking turns. The daemons have receive buffers of 16 MiB; Logpond chooses \
+         its own."
     ));
     Ok(())
 }

@@ -10,8 +10,8 @@ use crate::run::root;
 
 /// What holds for every page.
 const CONDITIONS: &str = "
-MB is 10^6 bytes. CPU is user and system time of the server process. Timings of a shared machine \
-vary by tens of percent; nothing but sizes and exactness is asserted by tests.
+MB is 10^6 bytes. CPU is user and system time of the server process. Timings of a shared machine vary by tens \
+of percent; tests assert only sizes and exactness.
 ";
 
 /// Everything that was measured, in order.

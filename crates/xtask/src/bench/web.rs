@@ -122,9 +122,9 @@ pub(super) fn measure(program: &Path, report: &mut Report) -> Outcome<()> {
         ]);
     }
     report.note(format!(
-        "HTTP over loopback, {CLIENTS} connections, a thread each; a request computes for {} ms, \
-         and sends {LINES} lines of 150 bytes to a socket like /dev/log, or writes them to a file, one by \
-         one. All share the cores of this machine. {} s each, the fastest of {ROUNDS} runs, taking turns; CPU \
+        "HTTP over loopback, {CLIENTS} connections, a thread each. A request computes for {} ms, and sends \
+         {LINES} lines of 150 bytes to a socket like /dev/log, or writes them to a file, one by one. All \
+         processes share the cores of this machine. {} s each, the fastest of {ROUNDS} runs, taking turns; CPU \
          and lines are medians.",
         WORK.as_millis(),
         RUN.as_secs_f64()

@@ -5,6 +5,7 @@
 
 mod bans;
 mod documents;
+mod language;
 mod layers;
 mod sources;
 mod texts;

@@ -67,6 +67,10 @@ impl Lz4Unpacker {
         self.block.is_empty()
     }
 
+    pub(super) fn held_bytes(&self) -> usize {
+        self.block.capacity()
+    }
+
     /// Takes input to the end of a block, which it appends to `out`; gives how much it took, `None` if
     /// it is no such block.
     pub(super) fn step(&mut self, input: &[u8], out: &mut Vec<u8>) -> Option<usize> {
@@ -80,7 +84,8 @@ impl Lz4Unpacker {
             taken += run;
             if self.advance(*byte, run)? {
                 unpack_block(&self.block, LZ4_BLOCK_BYTES_MAX, out)?;
-                self.block.clear();
+                // The next block may come in hours.
+                self.block = Vec::new();
                 self.next = Next::Length;
                 break;
             }

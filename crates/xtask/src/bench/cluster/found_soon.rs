@@ -52,9 +52,9 @@ pub(super) fn measure(program: &Path, report: &mut Report) -> Outcome<()> {
         ]);
     }
     report.note(format!(
-        "{LOOKS} lines, one every {} ms, each pushed to an ingester, acknowledged as durable, and \
-         looked for by a word in it through another ingester, over all nodes; the time from the \
-         acknowledgement to the end of the answer, which had the line at the first look.",
+        "{LOOKS} lines, one every {} ms, are pushed to an ingester and acknowledged as durable. A query for a \
+         word of the line then goes to another ingester, over all nodes. The time is from the acknowledgement \
+         to the end of the answer; the first query found each line.",
         LOOK_PAUSE.as_millis()
     ));
     Ok(())

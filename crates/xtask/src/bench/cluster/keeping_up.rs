@@ -106,12 +106,12 @@ pub(super) fn measure(
         report.row(cells(&loaded, rate, seconds));
     }
     report.note(format!(
-        "This is {:.0} % of {rate_max} lines a second, the most that stores of three ingesters and three \
-         stores kept up with here, found to {RATE_NEAR} by loads of {PROBE_SECONDS:.0} s: what waited at \
-         their end was at most what ingesters close in {WAITING_S_MAX:.0} s. Lines of {LINE} over \
+        "This is {:.0} % of {rate_max} lines a second, the highest rate at which three stores kept up with \
+         three ingesters here. The rate was found to within {RATE_NEAR} by loads of {PROBE_SECONDS:.0} s: at \
+         their end at most {WAITING_S_MAX:.0} s of closed journal files waited. Lines of {LINE} over \
          {CONNECTIONS} connections for {seconds:.0} s, durable. Consumed and offered are bytes of journal \
-         files, as `logpond cluster status` says them; in the second half by the trend of what waits, with \
-         twice its standard error, within which the target is judged. What waits are whole files of up to \
+         files, as `logpond cluster status` reports them. The second half uses the trend of the waiting bytes, \
+         with twice its standard error; the target is judged within it. Waiting bytes are whole files of up to \
          16 MiB.",
         LOAD_SHARE * 100.0
     ));

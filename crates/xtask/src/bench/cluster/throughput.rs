@@ -50,11 +50,11 @@ pub(super) fn measure(
     }
     report.note(format!(
         "Lines of {LINE} over {CONNECTIONS} connections for {seconds:.0} s, durable. A cluster is three \
-         ingesters and three stores, {COPIES} copies; the single process keeps one. In segments: \
-         {:.0} % of what was acknowledged is (files that are still open have the rest), with all its \
-         copies and what was merged meanwhile. At the lower rate syncs are most of the cost, of which there \
-         are as many as the disk has time for: an ingester joins what its own connections wait for, a \
-         third of what the single process can join.",
+         ingesters and three stores with {COPIES} copies; the single process keeps one. In segments: {:.0} % \
+         of the acknowledged lines are in segments, with all copies and the merges meanwhile; open files have \
+         the rest. At the lower rate syncs are most of the cost, and the disk determines their number. An \
+         ingester groups the requests of its own connections, a third of those that the single process can \
+         group.",
         SETTLED_SHARE * 100.0
     ));
     Ok(())

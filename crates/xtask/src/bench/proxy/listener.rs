@@ -382,15 +382,15 @@ fn show(report: &mut Report, rows: &Rows, rounds: usize) {
         )
     });
     report.note(format!(
-        "The best of {rounds} rounds in which all ways take turns, and the median in parentheses; of \
-         latencies medians. {REQUESTS_FIXED} requests each of the first two, {REQUESTS} of others, \
-         {REQUESTS_LARGE} of 100 kB, on {CONNECTIONS} \
-         connections that ask again as soon as they have their answer, where nothing else is said."
+        "The best of {rounds} rounds in which all columns take turns, with the median in parentheses; \
+         latencies are medians. {REQUESTS_FIXED} requests each of the first two rows, {REQUESTS} of others, \
+         {REQUESTS_LARGE} of 100 kB. Unless the column says otherwise, {CONNECTIONS} connections send the next \
+         request as soon as they have their answer."
     ));
     report.note(
-        "A push is of one line of this size, which is durable before it is answered; an answer has one \
-         such line. What they cost beside the listener is the same in all columns: these, not the rows, \
-         are to be compared. HTTP/2 without TLS is spoken by no listener but that of OTLP over gRPC."
+        "A push has one line of this size, which is durable before the answer; an answer has one such line. \
+         Their cost outside of the listener is the same in all columns. So compare columns, not rows. Only the \
+         listener of OTLP over gRPC speaks HTTP/2 without TLS."
             .into(),
     );
 }

@@ -56,9 +56,9 @@ const WARM_UP: Duration = Duration::from_millis(300);
 const IDLE: [usize; 2] = [1_000, 5_000];
 
 /// What all agree on.
-const CONDITIONS: &str = "TLS 1.3 with AES-256-GCM and X25519 by all: the client agrees to nothing else. \
-    One worker each, on a core that the client and the application are not on. Logpond writes the \
-    records of connections to /dev/null, the others write none";
+const CONDITIONS: &str = "All use TLS 1.3 with AES-256-GCM and X25519: the client accepts nothing else. \
+    One worker each, on a core without the client and the application. Logpond writes the records of \
+    connections to /dev/null, the others write none";
 
 /// The benchmark itself is in it, with about two.
 const LOADS: &str = "Load average, the benchmark's included,";
@@ -169,9 +169,9 @@ impl Bench {
         report.fact(format!("{LOADS} after the last: {}", load_average()));
         page::targets(report, judged);
         report.note(
-            "The others are hitch, haproxy and nginx. CPU is judged by the best of the rounds, as what else \
-             the machine does adds to it and takes nothing away; wall time by medians, as only one of two \
-             may have had a quiet moment."
+            "The others are hitch, haproxy and nginx. CPU is judged by the best of the rounds, as other load \
+             on the machine only adds to it. Wall time is judged by medians, as only one of two may have had a \
+             quiet moment."
                 .into(),
         );
         let title = "CPU µs for a request, by bytes of body";

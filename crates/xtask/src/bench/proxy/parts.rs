@@ -55,10 +55,10 @@ impl Bench {
         });
         report.note(format!("![CPU for a request]({PICTURE})"));
         report.note(format!(
-            "The best of rounds in which all take turns, {rounds} here, of {} s each, and the median in \
-             parentheses; {CONNECTIONS} connections that ask again as soon as they have their \
-             answer. Bodies go both ways but in the last column. Without TLS is the application itself \
-             over TCP, which is the price of one pair of sockets.",
+            "The best of {rounds} rounds of {} s each, in which all take turns, with the median in \
+             parentheses. {CONNECTIONS} connections send the next request as soon as they have their answer. \
+             Bodies go both ways, except in the last column. \"Without TLS\" is the application itself over \
+             TCP: the price of one pair of sockets.",
             self.plan.duration.as_secs_f64()
         ));
         for remark in started.remarks {
@@ -74,8 +74,8 @@ impl Bench {
             series.most(|sample| sample.per_second)
         });
         report.note(
-            "The most, and the median. The client and the application share a core, and are what most \
-             requests wait for."
+            "The highest, and the median. The client and the application share a core, and most requests wait \
+             for them."
                 .into(),
         );
         page::sizes(report, "Median latency, ms", &grid, |series, _| {
@@ -114,8 +114,8 @@ impl Bench {
             report.row(cells);
         }
         report.note(format!(
-            "Counted by strace in runs of its own with {CONNECTIONS_COUNTED} connections, and \
-             {OPENED_AT_A_TIME} new ones at a time."
+            "Counted by strace in separate runs with {CONNECTIONS_COUNTED} connections, and {OPENED_AT_A_TIME} \
+             new ones at a time."
         ));
     }
 
@@ -123,7 +123,7 @@ impl Bench {
     pub(super) fn node(&self, report: &mut Report, judged: &mut Vec<Judged>) -> Outcome<()> {
         let own = self.found.iter().find(|found| found.kind == Kind::Logpond);
         let (Some(_), Some(own)) = (node::version(), own) else {
-            report.table("The article's layout", &[]);
+            report.table("Node.js with and without the proxy", &[]);
             report.note("There is no node here.".into());
             return Ok(());
         };
@@ -160,25 +160,25 @@ impl Bench {
         let grid = plan.grid(&candidates, &ECHOES);
         page::sizes(
             report,
-            "The article's layout: requests a second of node",
+            "Node.js with and without the proxy: requests a second",
             &grid,
             |series, _| series.most(|sample| sample.per_second),
         );
         report.note(format!(
-            "One process of node that streams bodies back, on the core of the proxy; the client has \
-             the other one. The most of {} rounds, and the median: twice as many, as these are \
+            "One node process streams bodies back, on the core of the proxy; the client has the other core. \
+             The highest of {} rounds, and the median. The rounds are twice as many as above, as these are \
              figures of wall time.",
             plan.rounds
         ));
         page::sizes(
             report,
-            "The article's layout: CPU µs for a request, node's with the proxy's",
+            "Node.js with and without the proxy: CPU µs for a request, of both processes",
             &grid,
             |series, _| series.least(|sample| sample.cpu_us),
         );
         page::sizes(
             report,
-            "The article's layout: median latency, ms",
+            "Node.js with and without the proxy: median latency, ms",
             &grid,
             |series, _| series.least(|sample| sample.p50_ms),
         );
@@ -206,9 +206,9 @@ impl Bench {
         }
         page::openings(report, &all);
         report.note(format!(
-            "TCP and TLS, a connection to the application, a request of 10 B, and the end: \
-             {OPENED_AT_A_TIME} at a time. The best of the rounds, and the median. Resumed are sessions of \
-             TLS 1.3 by tickets, with X25519; after P-256."
+            "A new connection is TCP and TLS, a connection to the application, a request of 10 B, and the end, \
+             {OPENED_AT_A_TIME} at a time. The best of the rounds, and the median. Resumed: TLS 1.3 sessions \
+             by tickets with X25519, after a P-256 handshake."
         ));
         judged.extend(page::judge_openings(&all));
         Ok(())
@@ -245,8 +245,8 @@ impl Bench {
         page::resting(report, self.plan.idle, &all);
         failed.into_iter().for_each(|error| report.note(error));
         report.note(
-            "PSS of all processes of a program, of connections that have asked for 10 B once; kB is 1,000 \
-             bytes. What the kernel keeps for sockets is not in it."
+            "PSS of all processes of a program, for connections that have sent one request of 10 B. kB is \
+             1,000 bytes. Kernel memory for sockets is not included."
                 .into(),
         );
         Ok(())
