@@ -499,7 +499,7 @@ impl Ingest {
         self.gate.check()?;
         if !self.declared.is_empty() {
             let labels = &mut Arc::make_mut(&mut batch).labels;
-            // Who sends may know the zone and the names of fields better.
+            // A sender may know the zone and the names of fields better.
             let is_one =
                 |name: &str| [timezone::LABEL, TIME_FIELDS, MESSAGE_FIELDS].contains(&name);
             let own: Vec<Box<str>> = labels.iter().map(|(name, _)| name.clone()).collect();

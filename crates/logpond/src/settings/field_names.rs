@@ -19,7 +19,7 @@ impl Values<'_> {
 /// them, or is `off`.
 ///
 /// # Errors
-/// What is wrong with which name, in words.
+/// When a name is empty or too long, or there are too many.
 pub fn time_fields(text: &str) -> Result<Labels, String> {
     declared(TIME_FIELDS, text)
 }

@@ -93,7 +93,7 @@ pub(crate) struct Outline {
     levels: Vec<(usize, u32)>,
     /// Slots that may be the first of two that are an instant, likewise.
     pairs: Vec<(usize, u32)>,
-    /// Whether there is a field by which every record may say its level.
+    /// True if a field has one of the names by which every record may say its level.
     has_level: bool,
     declared: Option<Arc<DeclaredNames>>,
     irregular: bool,
@@ -110,9 +110,9 @@ pub(crate) struct ChosenTime {
     pub(crate) slot: u32,
     /// How it is written.
     pub(crate) form: Form,
-    /// Whether its name says that it can be nothing but a time.
+    /// True if its name says that it can be nothing but a time.
     pub(crate) certain: bool,
-    /// Whether it stays a field.
+    /// Its place: the record's own, or a field, too.
     pub(crate) place: Place,
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct ChosenTime {
 pub(crate) struct ChosenMessage {
     /// Index of its slot.
     pub(crate) slot: u32,
-    /// Whether it stays a field.
+    /// Its place: the record's own, or a field, too.
     pub(crate) place: Place,
 }
 
@@ -130,7 +130,7 @@ pub(crate) struct ChosenMessage {
 pub(crate) struct NoTime {
     /// Index of its slot.
     pub(crate) slot: u32,
-    /// Whether its name says that it can be nothing but a time.
+    /// True if its name says that it can be nothing but a time.
     pub(crate) certain: bool,
 }
 
@@ -140,7 +140,7 @@ pub(crate) struct Outcome {
     pub(crate) shape: Option<Arc<Shape>>,
     /// Whether the line is kept whole.
     pub(crate) whole: bool,
-    /// Whether the shape was seen before.
+    /// True if the shape was seen before.
     pub(crate) repeats: bool,
     /// The time field.
     pub(crate) time: Option<ChosenTime>,
@@ -148,7 +148,7 @@ pub(crate) struct Outcome {
     pub(crate) no_times: Vec<NoTime>,
     /// The message field.
     pub(crate) message: Option<ChosenMessage>,
-    /// What its names say beside.
+    /// The level and the pair of time fields, by the names.
     pub(crate) summary: Summary,
     /// The level that the document says.
     pub(crate) level: Option<DocumentLevel>,
@@ -299,7 +299,7 @@ impl Outline {
         });
     }
 
-    /// Whether there is a field of this name; there is none of no name.
+    /// True if there is a field of this name, or the name is empty.
     fn has(&self, name: &str) -> bool {
         let is_it = |slot: &OutlineSlot| self.name(slot) == name.as_bytes();
         name.is_empty() || self.slots.iter().any(is_it)
@@ -454,7 +454,7 @@ impl Outline {
         Some(ChosenMessage { slot, place })
     }
 
-    /// Whether a candidate of this rank has beside it what its row wants.
+    /// True if the field that the row of this rank needs is there, too.
     fn is_meant(&self, rank: usize, rows: &[Name]) -> bool {
         let row = rank.checked_sub(TABLE_RANK).and_then(|row| rows.get(row));
         row.is_none_or(|row| self.has(row.beside))
@@ -681,7 +681,7 @@ fn put(to: &mut Vec<(usize, u32)>, (rank, slot): (usize, u32)) {
     }
 }
 
-/// Whether a field of this rank stays a field.
+/// The place of a field of this rank.
 fn place(rank: usize, rows: &[Name]) -> Place {
     let row = rank.checked_sub(TABLE_RANK).and_then(|row| rows.get(row));
     row.map_or(Place::Field, |row| row.place)

@@ -84,9 +84,9 @@ struct Parsed<'a> {
     derived: Derived<'a>,
     /// The level that stands in its text, or that its product writes in its own way.
     level: Option<&'static str>,
-    /// Whether a field of it would be read as another level.
+    /// True if a field of it would be read as another level.
     beats_level: bool,
-    /// Whether a field of it says the level.
+    /// True if a field of it says the level.
     has_level: bool,
     /// A time that counts more than that of the shape.
     time: Option<(Timestamp, Assumed)>,

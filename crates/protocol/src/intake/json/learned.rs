@@ -168,7 +168,7 @@ impl Learned {
     }
 }
 
-/// What is expected of a slot of this number and kind in lines like the one that ended so.
+/// The expectation for a slot of this number and kind, in lines like the one with this outcome.
 fn expect(slot: u32, kind: u8, outcome: &Outcome) -> Expect {
     if let Some(time) = outcome.time.filter(|time| time.slot == slot) {
         return Expect::Time {

@@ -10,7 +10,7 @@
 
 use logpond_record::{SEVERITY_LABELS, Severity};
 
-/// Whether a time or a message is a field beside the record's own, too.
+/// The place of a time or a message: the record's own, or a field, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// It is the record's only.
@@ -356,7 +356,7 @@ pub(super) const PAIRS: [Pair; 14] = [
     texts("date", "clock", "tz"),
 ];
 
-/// What a name may mean: a row of one of the tables.
+/// A meaning of a name: a row of one of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// Of [`TIMES`].
@@ -434,7 +434,7 @@ const fn name_of(number: usize) -> (&'static str, Meaning) {
     (SEVERITY_LABELS[row - PAIRS.len()], Meaning::Usual)
 }
 
-/// Where a name is: the same for all that differ in characters only that a label writes as `_`.
+/// The place of a name. Names that differ only in characters that a label writes as `_` share it.
 const fn place_of(name: &[u8]) -> usize {
     let last = name.len() - 1;
     let (a, b, c) = (
@@ -454,7 +454,7 @@ const fn as_label(byte: u8) -> u8 {
     }
 }
 
-/// What a name means; it may be several.
+/// Calls `found` with each meaning of a name.
 #[inline]
 pub(super) fn meanings(name: &[u8], mut found: impl FnMut(Meaning)) {
     if name.is_empty() || name.len() > NAME_BYTES_MAX {

@@ -1,4 +1,4 @@
-//! What the names of a document say beside which fields are its time and its message.
+//! The level of a document and times in two fields, by the names of its fields.
 //!
 //! It depends on the names and the kinds of the fields only; the values are read from the record's parts, so
 //! that lines of an outline that is known are read by it, too.
@@ -14,14 +14,14 @@ use crate::intake::timestamps::TimeReader;
 pub(crate) struct DocumentLevel {
     /// The level.
     pub(crate) severity: Severity,
-    /// Whether a field of the document would be read as another one.
+    /// True if a field of the document would be read as another level.
     pub(crate) beats: bool,
 }
 
-/// What the names of a document say beside its time and its message.
+/// The level and the pair of time fields of a document, by its names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Summary {
-    /// Where the level is.
+    /// The source of the level.
     pub(crate) level: SaidLevel,
     /// Two fields that are an instant.
     pub(crate) pair: Option<TimePair>,
@@ -40,7 +40,7 @@ pub(crate) struct TimePair {
     pub(crate) how: How,
 }
 
-/// What a document says of its level.
+/// The source of a document's level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SaidLevel {
     /// Nothing.
@@ -54,7 +54,7 @@ pub(crate) enum SaidLevel {
         slot: u32,
         /// How it is read.
         scale: Scale,
-        /// Whether its name would be read otherwise.
+        /// True if its name would be read on another scale.
         beats: bool,
     },
     /// It says none where its product leaves out the usual one.

@@ -29,10 +29,10 @@ use super::{Parsed, Parser};
 /// How deep messages within messages are read: an object in a container's line in a shipper's object.
 const DEPTH_MAX: usize = 2;
 
-/// What a message's time is called where the object has one of its own, behind [`BODY_PREFIX`].
+/// The name of a message's time behind [`BODY_PREFIX`], if the object has a time of its own.
 const TIME: &str = "time";
 
-/// What opens and closes a slot in a shape's text.
+/// The marks that open and close a slot in a shape's text.
 const OPEN: &str = "⟨";
 const CLOSE: &str = "⟩";
 
@@ -177,7 +177,7 @@ impl<'j, 'a> Joint<'j, 'a> {
         }
     }
 
-    /// Whether the message is a slot of its own that is rendered as it is written.
+    /// True if the message is a slot of its own that is rendered as it is written.
     fn can_draw(&self) -> bool {
         let Some(slot) = self.outer.shape.message_slot() else {
             return false;

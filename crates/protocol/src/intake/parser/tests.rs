@@ -373,7 +373,7 @@ fn a_stated_level_comes_before_one_of_the_text() {
             assert_eq!(own.count(), 1, "{name}: {line}");
         }
     }
-    // What would be read otherwise is said by the field that comes before all others.
+    // The field that comes before all others says a level that would be read otherwise.
     let osquery = r#"{"severity":"0","calendarTime":"x","message":"m"}"#;
     let described = describe(EntryKind::Json, osquery.as_bytes());
     assert_eq!(

@@ -478,7 +478,7 @@ fn names_of_a_format_count() {
     );
 }
 
-/// Where a value is hidden it is nowhere: in the line, in the message, or in a field that is the message, too.
+/// A hidden value is nowhere: not in the line, nor in the message, nor in a field that is the message, too.
 #[test]
 fn fields_of_a_message_are_changed_in_the_message() {
     let access = r#"{"host":"web-1","message":"192.0.2.17 - lena [27/Nov/2026:00:51:25 +0100] \"GET /a HTTP/1.1\" 200 17 \"-\" \"x\""}"#;
