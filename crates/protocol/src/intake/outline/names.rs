@@ -48,7 +48,7 @@ const fn with(name: &'static str, beside: &'static str) -> Name {
 }
 
 /// Names of the time.
-pub(super) const TIMES: [Name; 80] = [
+pub(super) const TIMES: [Name; 83] = [
     own("_time"),
     own("time"),
     own("timestamp"),
@@ -106,6 +106,11 @@ pub(super) const TIMES: [Name; 80] = [
     field("EdgeStartTimestamp"),
     field("Datetime"),
     field("timestamp_ms"),
+    // Kong, and GitHub's events.
+    with("started_at", "request.method"),
+    with("created_at", "actor.login"),
+    // journalctl -o json: the time at which the journal took the entry.
+    field("__REALTIME_TIMESTAMP"),
     // osquery.
     field("unixTime"),
     // Fortinet.
@@ -149,7 +154,7 @@ pub(super) const TIMES: [Name; 80] = [
 ];
 
 /// Names of the message. `log` is what Fluentd, Fluent Bit and Docker call a line.
-pub(super) const MESSAGES: [Name; 45] = [
+pub(super) const MESSAGES: [Name; 46] = [
     own("_msg"),
     own("message"),
     own("msg"),
@@ -170,6 +175,7 @@ pub(super) const MESSAGES: [Name; 45] = [
     field("fields.message"),
     field("record.message"),
     field("@fields.message"),
+    field("@fields.msg"),
     field("log.message"),
     field("meta.message"),
     // GELF as lines.
@@ -259,7 +265,7 @@ const fn level(name: &'static str, beside: &'static str, scale: Scale) -> LevelN
 }
 
 /// Level fields of one product each.
-pub(super) const LEVELS: [LevelName; 29] = [
+pub(super) const LEVELS: [LevelName; 30] = [
     // MongoDB.
     level("s", "t.$date", Scale::Usual),
     // MySQL's JSON sink.
@@ -283,6 +289,7 @@ pub(super) const LEVELS: [LevelName; 29] = [
     level("fields.level", "", Scale::Usual),
     level("@fields.severity", "", Scale::Usual),
     level("@fields.level", "", Scale::Usual),
+    level("@fields.lvl", "", Scale::Usual),
     level("meta.level", "", Scale::Usual),
     // zap's development encoder.
     level("L", "M", Scale::Usual),

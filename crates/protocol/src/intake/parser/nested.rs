@@ -32,6 +32,9 @@ const DEPTH_MAX: usize = 2;
 /// The name of a message's time behind [`BODY_PREFIX`], if the object has a time of its own.
 const TIME: &str = "time";
 
+/// The level of a journal's entry.
+const PRIORITY: &str = "PRIORITY";
+
 /// The marks that open and close a slot in a shape's text.
 const OPEN: &str = "⟨";
 const CLOSE: &str = "⟩";
@@ -388,11 +391,20 @@ impl<'j, 'a> Joint<'j, 'a> {
         let outer = &self.outer.shape;
         let is_vouched_for = name.starts_with('_') && !audit::is_own_field(name.as_bytes());
         let is_taken = |name: &str| outer.field_slot(name).is_some();
-        let is_level = || self.outer.has_level && is_severity_field(name);
+        let is_level = || is_severity_field(name) && self.states_level();
         if !is_vouched_for && !is_taken(name) && !is_level() {
             return Cow::Borrowed(name);
         }
         Cow::Owned(self.apart(name))
+    }
+
+    /// True if the object says its level. A journal's priority is one that programs mostly leave as it is: what
+    /// they print themselves comes before it, as in entries of a journal.
+    fn states_level(&self) -> bool {
+        let slots = self.outer.shape.slots().iter();
+        let mut names = slots.filter(|slot| slot.is_field()).map(|slot| &*slot.name);
+        let is_one = |name: &str| name != PRIORITY && is_severity_field(name);
+        self.outer.level.is_some() || (self.outer.has_level && names.any(is_one))
     }
 
     /// A name with as many prefixes as it takes to be neither the object's nor its message's.
