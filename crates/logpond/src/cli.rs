@@ -190,6 +190,12 @@ pub struct Forward {
     /// A log_format of nginx or LogFormat of Apache, for these files; may be given several times.
     #[arg(long, value_name = "NAME=FORMAT")]
     pub access_log: Vec<String>,
+    /// The field with the time of objects, before all known names; may be given several times.
+    #[arg(long, value_name = "NAME,...")]
+    pub time_field: Vec<String>,
+    /// The field with the message of objects, likewise.
+    #[arg(long, value_name = "NAME,...")]
+    pub message_field: Vec<String>,
     /// The zone of times that say none, also of some files; may be given several times [default: local].
     #[arg(long, value_name = "[GLOB=]ZONE", allow_hyphen_values = true)]
     pub timezone: Vec<String>,
@@ -439,6 +445,12 @@ pub struct Query {
     /// A log_format of nginx or LogFormat of Apache, for these files; may be given several times.
     #[arg(long, value_name = "NAME=FORMAT", hide_short_help = true)]
     pub access_log: Vec<String>,
+    /// The field with the time of objects in these files; may be given several times.
+    #[arg(long, value_name = "NAME,...", hide_short_help = true)]
+    pub time_field: Vec<String>,
+    /// The field with the message of objects in these files, likewise.
+    #[arg(long, value_name = "NAME,...", hide_short_help = true)]
+    pub message_field: Vec<String>,
     /// The zone of times in these files that say none [default: local].
     #[arg(
         long,

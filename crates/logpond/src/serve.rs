@@ -351,7 +351,8 @@ impl Roles {
     fn declare(&mut self, settings: &Settings) -> Result<net::Zones, ServeError> {
         let zones = net::Zones::new(&settings.timezones, clock::now());
         let zones = zones.map_err(ServeError::Timezone)?;
-        let declared = settings.access_logs.iter().cloned().chain(zones.label());
+        let declared = settings.access_logs.iter().chain(&settings.field_names);
+        let declared = declared.cloned().chain(zones.label());
         self.ingest = self.ingest.clone().declaring(declared.collect());
         Ok(zones)
     }

@@ -8,6 +8,7 @@
 mod access_logs;
 mod bucket;
 mod error;
+mod field_names;
 mod file;
 mod hosts;
 mod kafka;
@@ -27,6 +28,7 @@ pub use access_logs::access_logs;
 pub(crate) use bucket::BUCKET_CACHE;
 pub use bucket::vendor_variables;
 pub use error::SettingsError;
+pub use field_names::{message_fields, time_fields};
 pub(crate) use file::position;
 pub use file::read_file;
 pub use hosts::{HostName, host_names};
@@ -37,13 +39,14 @@ pub use proxy::{
     Age, AllowedClient, ClientAuthMode, Name, Networks, ProxySection, ProxyVersion, RouteSection,
     WeighedTarget, Written, read_proxies,
 };
+use quantity::line_bytes;
 pub use quantity::{QuantityError, parse_address, parse_age, parse_bytes, parse_room};
 pub use shippers::{SHIPPERS, Shipper, ShipperAddresses, Transport};
 pub use table::{Setting, TABLE};
 pub use timezones::{Named, Network, Timezones, named_zones};
 
 use logpond_cluster::{Roles, registry::ZONE_BYTES_MAX};
-use logpond_record::{Labels, limits::LINE_BYTES_DEFAULT, limits::LINE_BYTES_MAX};
+use logpond_record::{Labels, limits::LINE_BYTES_DEFAULT};
 use logpond_search::size::Size;
 
 use crate::alert::{Receiver, ReceiverForm};
@@ -52,9 +55,6 @@ use crate::net::local::WAIT_MAX;
 use crate::net::tls::{CertificateFiles, ClientRules, Peer};
 use crate::store::BucketSettings;
 use crate::tokens::Token;
-
-/// The shortest limit for lines that makes sense; below it ordinary lines would be cut.
-const LINE_BYTES_MIN: u64 = 1 << 10;
 
 /// The port for uploads, where none is named.
 pub const BULK_PORT: u16 = 7653;
@@ -216,6 +216,8 @@ pub struct Settings {
     pub line_bytes_max: usize,
     /// Labels that declare formats of access logs.
     pub access_logs: Labels,
+    /// Labels that declare the fields of the time and the message.
+    pub field_names: Labels,
     /// The zones of times that say none.
     pub timezones: Timezones,
     /// The file that says what happens to records on their way in.
@@ -463,6 +465,7 @@ impl Settings {
             memory: values.read("memory", memory)?,
             line_bytes_max: values.read("line-bytes-max", line_bytes)?,
             access_logs: values.read("access-log", access_logs)?,
+            field_names: values.field_names()?,
             timezones: values.read("timezone", timezones::timezones)?,
             rules: values.read("rules", optional_file)?,
             alerts: values.alerts()?,
@@ -588,15 +591,6 @@ fn zone(text: &str) -> Result<String, String> {
 
 fn room(text: &str) -> Result<Size, String> {
     parse_room(text).map_err(|error| error.to_string())
-}
-
-fn line_bytes(text: &str) -> Result<usize, String> {
-    let bytes = parse_bytes(text).map_err(|e| e.to_string())?;
-    if (LINE_BYTES_MIN..=LINE_BYTES_MAX as u64).contains(&bytes) {
-        Ok(bytes as usize)
-    } else {
-        Err("the limit for lines is from 1KiB to 32MiB".to_string())
-    }
 }
 
 // The table's default is text; the lower crates' constant must mean the same.

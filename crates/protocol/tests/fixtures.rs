@@ -8,9 +8,10 @@ use logpond_protocol::intake::Parser;
 use logpond_protocol::intake::frames::FrameSplitter;
 use logpond_protocol::intake::fuzz;
 use logpond_protocol::intake::json::validate;
+use logpond_protocol::intake::push::{loki, otlp};
 use logpond_record::limits::LINE_BYTES_MAX;
 use logpond_record::{
-    Entry, EntryKind, Envelope, Id, Labels, Record, TimeSource, Timestamp, Value,
+    Entry, EntryKind, Envelope, Id, Labels, Message, Record, TimeSource, Timestamp, Value, line_of,
 };
 
 /// 2026-03-10T00:00:00Z: behind all that the made corpora hold.
@@ -558,4 +559,48 @@ fn real_audit_records_have_their_event_and_no_leftovers() {
         }
     }
     assert!(count >= 25, "{count} records");
+}
+
+/// Inputs that were read wrongly: bad records beside good ones, and names of products.
+#[test]
+fn field_reports_are_read() {
+    let Some(shared) = shared("field_reports_are_read") else {
+        return;
+    };
+    let report =
+        |path: &str| std::fs::read(shared.join("fixtures/field-reports").join(path)).unwrap();
+    let otlp = |body: &[u8]| otlp::decode_protobuf(body, Labels::new(), LINE_BYTES_MAX).unwrap();
+    let bad_text = otlp(&report("16-otlp-bad-utf8/input.pb"));
+    assert_eq!((bad_text.accepted, bad_text.rejected_total), (1, 1));
+    let json = report("15-otlp-hex-ids/input.json");
+    let ids = [
+        otlp(&report("15-otlp-hex-ids/input.pb")),
+        otlp::decode_json(&json, Labels::new(), LINE_BYTES_MAX).unwrap(),
+    ];
+    for pushed in ids {
+        assert_eq!((pushed.accepted, pushed.rejected_total), (1, 0));
+        let (_, envelope, _) = line_of(pushed.batch.kind, pushed.batch.payload());
+        let id = envelope.fields().find(|(name, _)| *name == "trace_id");
+        let id = id.map(|(_, value)| value.to_text().into_owned());
+        assert_eq!(
+            id.as_deref(),
+            Some(&b"4bf92f3577b34da6a3ce929d0e0e4736"[..])
+        );
+    }
+    let metadata = report("17-loki-metadata-number/input");
+    let pushed = loki::decode_json(&metadata, Labels::new(), LINE_BYTES_MAX).unwrap();
+    assert_eq!((pushed.accepted, pushed.rejected_total), (2, 0));
+    let mut parser = Parser::new();
+    let names = report("10-json-time-names/input");
+    for raw in names
+        .split(|byte| *byte == b'\n')
+        .filter(|raw| !raw.is_empty())
+    {
+        with_record(&mut parser, EntryKind::Json, raw, |record| {
+            let line = raw.escape_ascii();
+            assert_ne!(record.time_source, TimeSource::Received, "{line}");
+            let has_message = record.message != Message::Absent;
+            assert_eq!(has_message, record.field("kind").is_none(), "{line}");
+        });
+    }
 }

@@ -28,7 +28,7 @@ pub use id::{Id, IdParseError, Incarnation, SourceId};
 pub use json::write_json_string;
 pub use label_name::{LABEL_SUFFIX, RESERVED_NAMES, split_label_name, unreserved};
 pub use record::{Fix, Message, Record};
-pub use severity::Severity;
+pub use severity::{SEVERITY_LABELS, Severity, is_severity_field};
 pub use shape::{Piece, Shape, ShapeError, ShapeTable, Slot, SlotKind};
 pub use time::{Civil, TimeRange, Timestamp};
 pub use time_pattern::{ParsedTime, PatternError, TimePattern, write_unwritten_offset};

@@ -1,19 +1,21 @@
 //! Severity: one scale for what all sources say about how bad a record is.
 //!
-//! | severity | OpenTelemetry | syslog | pino, Bunyan | Monolog | Python |
-//! | --- | --- | --- | --- | --- | --- |
-//! | trace | 1–4 | | 10 | | below 10 |
-//! | debug | 5–8 | 7 | 20 | 100 | 10 |
-//! | info | 9, 11, 12 | 6 | 30 | 200 | 20 |
-//! | notice | 10 | 5 | | 250 | |
-//! | warn | 13–16 | 4 | 40 | 300 | 30 |
-//! | error | 17, 19, 20 | 3 | 50 | 400 | 40 |
-//! | critical | 18 | 2 | | 500 | 50 |
-//! | alert | | 1 | | 550 | |
-//! | fatal | 21–24 | 0 | 60 | 600 | |
+//! | severity | OpenTelemetry | syslog | pino, Bunyan | Monolog | Python | Google | .NET | log4j, Java |
+//! | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+//! | trace | 1–4 | | 10 | | below 10 | | 0 | 5000 |
+//! | debug | 5–8 | 7 | 20 | 100 | 10 | 100 | 1 | 10000, 700 |
+//! | info | 9, 11, 12 | 6 | 30 | 200 | 20 | 200 | 2 | 20000, 800 |
+//! | notice | 10 | 5 | | 250 | | 300 | | |
+//! | warn | 13–16 | 4 | 40 | 300 | 30 | 400 | 3 | 30000, 900 |
+//! | error | 17, 19, 20 | 3 | 50 | 400 | 40 | 500 | 4 | 40000, 1000 |
+//! | critical | 18 | 2 | | 500 | 50 | 600 | 5 | |
+//! | alert | | 1 | | 550 | | 700 | | |
+//! | fatal | 21–24 | 0 | 60 | 600 | | 800 | | 50000 |
 //!
-//! Sources: RFC 5424 section 6.2.1, OpenTelemetry's log data model, and the documentation of the named
-//! libraries. OpenTelemetry maps syslog's notice to 10 and critical to 18.
+//! A field's name tells the scale where scales overlap: `levelno` is Python's, `LogLevel` is .NET's, hundreds in
+//! `severity` are Google's. Sources: RFC 5424 section 6.2.1, OpenTelemetry's log data model, LogSeverity of
+//! Google's Cloud Logging, and the documentation of the named libraries. OpenTelemetry maps syslog's notice to 10
+//! and critical to 18.
 
 /// How bad it is what a record tells, the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,8 +40,44 @@ pub enum Severity {
     Fatal,
 }
 
-/// The largest number of a logger's scale: Monolog's emergency.
-const LOGGER_NUMBER_MAX: u32 = 600;
+/// The fields whose text is a record's severity, as labels, the first one that is there counts; Grafana's
+/// tools know the first ones.
+pub const SEVERITY_LABELS: [&str; 28] = [
+    "detected_level",
+    "level",
+    "LEVEL",
+    "Level",
+    "log_level",
+    "severity",
+    "SEVERITY",
+    "Severity",
+    "SeverityText",
+    "lvl",
+    "LVL",
+    "Lvl",
+    "severity_text",
+    "levelname",
+    "loglevel",
+    "LOG_LEVEL",
+    // `@l` of Serilog, `@level` of hclog, `level_name` of Monolog, `LogLevel` of .NET.
+    "_l",
+    "_level",
+    "level_name",
+    "LogLevel",
+    "logLevel",
+    // PostgreSQL's JSON.
+    "error_severity",
+    "PRIORITY",
+    "severity_number",
+    "SeverityNumber",
+    "severityNumber",
+    // Numbers of Python's logging.
+    "levelno",
+    "priority",
+];
+
+/// The largest number of a logger's scale: log4j's fatal.
+const LOGGER_NUMBER_MAX: u32 = 50_000;
 
 /// The most bytes of a word for a severity.
 const WORD_BYTES_MAX: usize = 13;
@@ -54,7 +92,9 @@ const ROWS: [Row; 9] = [
         "trace",
         7,
         1,
-        &["trc", "verbose", "vrb", "finest", "finer", "t", "v"],
+        &[
+            "trc", "trce", "trac", "verbose", "vrb", "finest", "finer", "silly", "t", "v",
+        ],
     ),
     (
         Severity::Debug,
@@ -62,7 +102,8 @@ const ROWS: [Row; 9] = [
         7,
         5,
         &[
-            "dbg", "fine", "config", "d", "debug1", "debug2", "debug3", "debug4", "debug5",
+            "dbg", "dbug", "debu", "fine", "config", "d", "debug1", "debug2", "debug3", "debug4",
+            "debug5", "d1", "d2", "d3", "d4", "d5",
         ],
     ),
     (
@@ -70,7 +111,15 @@ const ROWS: [Row; 9] = [
         "info",
         6,
         9,
-        &["inf", "information", "informational", "log", "success", "i"],
+        &[
+            "inf",
+            "information",
+            "informational",
+            "log",
+            "note",
+            "success",
+            "i",
+        ],
     ),
     (Severity::Notice, "notice", 5, 10, &["ntc"]),
     (Severity::Warn, "warn", 4, 13, &["warning", "wrn", "w"]),
@@ -79,7 +128,7 @@ const ROWS: [Row; 9] = [
         "error",
         3,
         17,
-        &["err", "eror", "severe", "e"],
+        &["err", "eror", "erro", "fail", "severe", "e"],
     ),
     (
         Severity::Critical,
@@ -94,7 +143,16 @@ const ROWS: [Row; 9] = [
         "fatal",
         0,
         21,
-        &["ftl", "panic", "pnc", "emerg", "emergency", "f"],
+        &[
+            "ftl",
+            "fata",
+            "panic",
+            "pani",
+            "pnc",
+            "emerg",
+            "emergency",
+            "f",
+        ],
     ),
 ];
 
@@ -132,9 +190,13 @@ impl Severity {
             .map(|row| row.0)
     }
 
-    /// The severity that a word means, in any case, with blanks around it.
+    /// The severity that a word means, in any case, with blanks around it. Go's slog writes levels between two
+    /// words as the lower one and a difference, `INFO+2`.
     pub fn of_word(word: &[u8]) -> Option<Severity> {
         let word = word.trim_ascii();
+        if let Some((word, difference)) = with_difference(word) {
+            return Severity::of_slog(Severity::of_word(word)?, difference);
+        }
         let mut lower = [0; WORD_BYTES_MAX];
         let lower = lower.get_mut(..word.len())?;
         lower.copy_from_slice(word);
@@ -167,11 +229,14 @@ impl Severity {
             "severity_number" | "severityNumber" | "SeverityNumber" => {
                 Severity::of_opentelemetry(number)
             }
+            "LogLevel" | "logLevel" => Severity::of_dotnet(number),
+            "severity" | "SEVERITY" | "Severity" if number >= 100 => Severity::of_google(number),
             _ => Severity::of_logger(number),
         }
     }
 
-    /// Scales that do not overlap: syslog's 0 to 7, the tens of pino and Bunyan, the hundreds of Monolog.
+    /// Scales that do not overlap: syslog's 0 to 7, the tens of pino and Bunyan, the hundreds of Monolog, those
+    /// of java.util.logging above them, and the thousands of log4j and logback.
     fn of_logger(number: u32) -> Option<Severity> {
         Some(match number {
             0..=7 => return Severity::of_syslog(number as u8),
@@ -188,8 +253,92 @@ impl Severity {
             400 => Severity::Error,
             500 => Severity::Critical,
             550 => Severity::Alert,
+            600 => Severity::Fatal,
+            700 => Severity::Debug,
+            800 => Severity::Info,
+            900 => Severity::Warn,
+            1000 => Severity::Error,
+            5000 => Severity::Trace,
+            10_000 => Severity::Debug,
+            20_000 => Severity::Info,
+            30_000 => Severity::Warn,
+            40_000 => Severity::Error,
             LOGGER_NUMBER_MAX => Severity::Fatal,
             _ => return None,
+        })
+    }
+
+    /// Scales that begin with 0 for the least, as of Microsoft.Extensions.Logging.
+    fn of_dotnet(number: u32) -> Option<Severity> {
+        Some(match number {
+            0 => Severity::Trace,
+            1 => Severity::Debug,
+            2 => Severity::Info,
+            3 => Severity::Warn,
+            4 => Severity::Error,
+            5 => Severity::Critical,
+            _ => return None,
+        })
+    }
+
+    /// The same of Application Insights, which has no trace and whose verbose is 0.
+    pub fn of_application_insights(number: u32) -> Option<Severity> {
+        Severity::of_dotnet(number.checked_add(1)?)
+    }
+
+    /// Levels of Windows' events.
+    pub fn of_windows(number: u32) -> Option<Severity> {
+        Some(match number {
+            0 | 4 => Severity::Info,
+            1 => Severity::Critical,
+            2 => Severity::Error,
+            3 => Severity::Warn,
+            5 => Severity::Trace,
+            _ => return None,
+        })
+    }
+
+    /// Severities of Google's logging library, glog.
+    pub fn of_glog(number: u32) -> Option<Severity> {
+        Some(match number {
+            0 => Severity::Info,
+            1 => Severity::Warn,
+            2 => Severity::Error,
+            3 => Severity::Fatal,
+            _ => return None,
+        })
+    }
+
+    fn of_google(number: u32) -> Option<Severity> {
+        Some(match number {
+            100 => Severity::Debug,
+            200 => Severity::Info,
+            300 => Severity::Notice,
+            400 => Severity::Warn,
+            500 => Severity::Error,
+            600 => Severity::Critical,
+            700 => Severity::Alert,
+            800 => Severity::Fatal,
+            _ => return None,
+        })
+    }
+
+    /// slog's words stand four apart, from -4 for debug.
+    fn of_slog(word: Severity, difference: i32) -> Option<Severity> {
+        let base = match word {
+            Severity::Debug => -4,
+            Severity::Info => 0,
+            Severity::Warn => 4,
+            Severity::Error => 8,
+            _ => return None,
+        };
+        Some(match base + difference {
+            ..-4 => Severity::Trace,
+            -4..0 => Severity::Debug,
+            0..4 => Severity::Info,
+            4..8 => Severity::Warn,
+            8..12 => Severity::Error,
+            12.. => Severity::Critical,
         })
     }
 
@@ -206,7 +355,8 @@ impl Severity {
         })
     }
 
-    fn of_opentelemetry(number: u32) -> Option<Severity> {
+    /// The severity of a number in OpenTelemetry.
+    pub fn of_opentelemetry(number: u32) -> Option<Severity> {
         Some(match number {
             1..=4 => Severity::Trace,
             5..=8 => Severity::Debug,
@@ -219,6 +369,28 @@ impl Severity {
             _ => return None,
         })
     }
+}
+
+/// `INFO+2`, `DEBUG-4`: a word and a difference of one or two digits.
+fn with_difference(word: &[u8]) -> Option<(&[u8], i32)> {
+    let at = word.iter().position(|byte| matches!(byte, b'+' | b'-'))?;
+    let (word, difference) = word.split_at(at);
+    let digits = &difference[1..];
+    let is_number = (1..=2).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+    let difference = std::str::from_utf8(difference).ok().filter(|_| is_number)?;
+    Some((word, difference.parse().ok()?))
+}
+
+/// True if a field of this name says a severity: one of [`SEVERITY_LABELS`] once each character that labels
+/// cannot have is `_`.
+pub fn is_severity_field(name: &str) -> bool {
+    let plain = |byte: u8| match byte.is_ascii_alphanumeric() {
+        true => byte,
+        false => b'_',
+    };
+    let is_it =
+        |label: &&str| label.len() == name.len() && label.bytes().eq(name.bytes().map(plain));
+    SEVERITY_LABELS.iter().any(is_it)
 }
 
 #[cfg(test)]
@@ -252,6 +424,24 @@ mod tests {
     }
 
     #[test]
+    fn fields_of_severities_are_told_by_their_names() {
+        for name in [
+            "level",
+            "log.level",
+            "@l",
+            "@level",
+            "LogLevel",
+            "log level",
+            "PRIORITY",
+        ] {
+            assert!(is_severity_field(name), "{name}");
+        }
+        for name in ["", "levels", "a.level", "l", "loglevels", "Log.Level"] {
+            assert!(!is_severity_field(name), "{name}");
+        }
+    }
+
+    #[test]
     fn texts_mean_severities() {
         let table = [
             ("level", "WARNING", Some(Severity::Warn)),
@@ -274,6 +464,23 @@ mod tests {
             ("SeverityNumber", "9", Some(Severity::Info)),
             ("severity", "EMERGENCY", Some(Severity::Fatal)),
             ("error_severity", "LOG", Some(Severity::Info)),
+            ("LogLevel", "Information", Some(Severity::Info)),
+            ("LogLevel", "2", Some(Severity::Info)),
+            ("LogLevel", "5", Some(Severity::Critical)),
+            ("LogLevel", "6", None),
+            ("severity", "500", Some(Severity::Error)),
+            ("severity", "3", Some(Severity::Error)),
+            ("severity", "800", Some(Severity::Fatal)),
+            ("level", "500", Some(Severity::Critical)),
+            ("level_value", "30000", Some(Severity::Warn)),
+            ("level", "900", Some(Severity::Warn)),
+            ("lvl", "eror", Some(Severity::Error)),
+            ("lvl", "dbug", Some(Severity::Debug)),
+            ("level", "INFO+2", Some(Severity::Info)),
+            ("level", "DEBUG-4", Some(Severity::Trace)),
+            ("level", "ERROR+4", Some(Severity::Critical)),
+            ("level", "info-level", None),
+            ("level", "INFO+999", None),
         ];
         for (name, text, expected) in table {
             assert_eq!(

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use logpond_record::limits::UNLISTED_FIELD;
-use logpond_record::{Record, Severity, Value, split_label_name};
+use logpond_record::{Record, SEVERITY_LABELS, Severity, Value, split_label_name};
 
 /// What the name of a condition begins with if it means a label rather than a field.
 pub const LABEL_PREFIX: &str = "_label.";
@@ -46,42 +46,6 @@ pub const SERVICE_LABELS: [&str; 18] = [
     "_SYSTEMD_UNIT",
     "unit",
     "program",
-];
-
-/// The fields whose text is a record's severity, as labels, the first one that is there counts; Grafana's
-/// tools know the first ones.
-const SEVERITY_LABELS: [&str; 28] = [
-    DETECTED_LEVEL,
-    "level",
-    "LEVEL",
-    "Level",
-    "log_level",
-    "severity",
-    "SEVERITY",
-    "Severity",
-    "SeverityText",
-    "lvl",
-    "LVL",
-    "Lvl",
-    "severity_text",
-    "levelname",
-    "loglevel",
-    "LOG_LEVEL",
-    // `@l` of Serilog, `@level` of hclog, `level_name` of Monolog, `LogLevel` of .NET.
-    "_l",
-    "_level",
-    "level_name",
-    "LogLevel",
-    "logLevel",
-    // PostgreSQL's JSON.
-    "error_severity",
-    "PRIORITY",
-    "severity_number",
-    "SeverityNumber",
-    "severityNumber",
-    // Numbers of Python's logging.
-    "levelno",
-    "priority",
 ];
 
 /// The labels that may say [`DETECTED_LEVEL`] beside itself, the first one that is there counts.

@@ -120,6 +120,12 @@ pub struct Intakes {
     /// A log_format of nginx or LogFormat of Apache; may be given several times [default: off].
     #[arg(long, value_name = "NAME=FORMAT")]
     pub access_log: Vec<String>,
+    /// The field with the time of objects, before all known names; may be given several times [default: off].
+    #[arg(long, value_name = "NAME,...", hide_short_help = true)]
+    pub time_field: Vec<String>,
+    /// The field with the message of objects, likewise [default: off].
+    #[arg(long, value_name = "NAME,...", hide_short_help = true)]
+    pub message_field: Vec<String>,
     /// The zone of times that say none, also of a network's; may be given several times [default: local].
     #[arg(
         long,
@@ -294,6 +300,8 @@ impl Serve {
         all.extend(self.intakes.audit.then(|| ("audit", "true".to_owned())));
         let lists = [
             ("access-log", &self.intakes.access_log),
+            ("time-field", &self.intakes.time_field),
+            ("message-field", &self.intakes.message_field),
             ("timezone", &self.intakes.timezone),
             ("kafka", &self.intakes.kafka),
         ];

@@ -54,11 +54,12 @@ pub(super) fn run(mut args: Query) -> Result<Exit, Failure> {
     // A number is something to print, too.
     args.count &= !args.quiet;
     let (text, origin) = split_words(&args.words, &args.files)?;
-    if matches!(origin, Origin::Server) && !(args.access_log.is_empty() && args.timezone.is_none())
-    {
+    let lists = [&args.access_log, &args.time_field, &args.message_field];
+    let declares = lists.iter().any(|list| !list.is_empty()) || args.timezone.is_some();
+    if matches!(origin, Origin::Server) && declares {
         return Err(
-            "--access-log and --timezone are for files (--file FILE); a server has read its \
-                    records by its own"
+            "--access-log, --time-field, --message-field and --timezone are for files (--file FILE); a \
+             server has read its records by its own"
                 .into(),
         );
     }

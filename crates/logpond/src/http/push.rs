@@ -19,10 +19,11 @@ use super::inflow::Inflow;
 use super::intake;
 use super::params::Params;
 use crate::client::{BATCH_HEADER, LOAD_HEADER};
+use crate::settings::{message_fields, time_fields};
 use crate::telemetry::Intake;
 
 /// Parameters of a push.
-pub(super) const PARAMS: [&str; 2] = ["durable", "label"];
+pub(super) const PARAMS: [&str; 4] = ["durable", "label", "time-field", "message-field"];
 
 /// Labels of one push; senders declare a handful.
 pub(super) const LABELS_MAX: usize = 32;
@@ -131,6 +132,16 @@ pub(super) fn labels(params: &Params) -> Result<Labels, ApiError> {
             return bad(format!("more than {LABELS_MAX} labels"));
         }
         labels.push((name.into(), value.into()));
+    }
+    for (name, read) in [
+        ("time-field", time_fields as fn(&str) -> _),
+        ("message-field", message_fields),
+    ] {
+        let names: Vec<&str> = params.all(name).collect();
+        if !names.is_empty() {
+            let bad = |what: String| ApiError::bad_request(format!("parameter '{name}': {what}"));
+            labels.extend(read(&names.join(",")).map_err(bad)?);
+        }
     }
     Ok(labels)
 }

@@ -35,6 +35,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
+use logpond_protocol::intake::declared::{MESSAGE_FIELDS, TIME_FIELDS};
 use logpond_protocol::intake::timezone;
 use logpond_record::{Batch, Id, Labels, SourceId, Timestamp};
 use logpond_segment::batches::BatchId;
@@ -498,10 +499,12 @@ impl Ingest {
         self.gate.check()?;
         if !self.declared.is_empty() {
             let labels = &mut Arc::make_mut(&mut batch).labels;
-            // Who sends may know the zone better.
-            let has_zone = labels.iter().any(|(name, _)| &**name == timezone::LABEL);
+            // A sender may know the zone and the names of fields better.
+            let is_one =
+                |name: &str| [timezone::LABEL, TIME_FIELDS, MESSAGE_FIELDS].contains(&name);
+            let own: Vec<Box<str>> = labels.iter().map(|(name, _)| name.clone()).collect();
             let declared = self.declared.iter();
-            let declared = declared.filter(|(name, _)| !(has_zone && &**name == timezone::LABEL));
+            let declared = declared.filter(|(name, _)| !(is_one(name) && own.contains(name)));
             labels.extend(declared.cloned());
         }
         let Some(rules) = self.rules.clone().filter(|rules| !rules.is_empty()) else {

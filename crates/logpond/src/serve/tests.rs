@@ -79,6 +79,7 @@ fn settings(data: &Path) -> Settings {
         keep_free: Size::Bytes(0),
         scrub_every: None,
         access_logs: Vec::new(),
+        field_names: Vec::new(),
         timezones: Timezones {
             all: "UTC".to_owned(),
             networks: Vec::new(),

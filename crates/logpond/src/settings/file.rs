@@ -11,9 +11,11 @@ use super::{Given, Origin, Setting, SettingsError, TABLE, row};
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Settings that may be lists.
-const LISTS: [&str; 6] = [
+const LISTS: [&str; 8] = [
     "http-host",
     "access-log",
+    "time-field",
+    "message-field",
     "timezone",
     "kafka",
     "alertmanager",

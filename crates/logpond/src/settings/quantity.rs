@@ -4,7 +4,11 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use logpond_record::limits::LINE_BYTES_MAX;
 use logpond_search::size::{AmountError, Size, parse_duration, parse_size};
+
+/// The shortest limit for lines that makes sense; below it ordinary lines would be cut.
+const LINE_BYTES_MIN: u64 = 1 << 10;
 
 /// Why a text is no address, duration or size.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,6 +83,16 @@ pub fn parse_room(text: &str) -> Result<Size, QuantityError> {
     match parse_size(text).map_err(QuantityError::Amount)? {
         Size::Percent(percent) if percent >= 100.0 => Err(QuantityError::WholeDisk),
         room => Ok(room),
+    }
+}
+
+/// The limit of a line.
+pub(super) fn line_bytes(text: &str) -> Result<usize, String> {
+    let bytes = parse_bytes(text).map_err(|e| e.to_string())?;
+    if (LINE_BYTES_MIN..=LINE_BYTES_MAX as u64).contains(&bytes) {
+        Ok(bytes as usize)
+    } else {
+        Err("the limit for lines is from 1KiB to 32MiB".to_string())
     }
 }
 

@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 65] = [
+pub const TABLE: [Setting; 67] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -334,6 +334,18 @@ pub const TABLE: [Setting; 65] = [
         form: "NAME=FORMAT|off",
         default: "off",
         doc: "A format of access logs, as nginx's `log_format` or Apache's `LogFormat` has it; lines that it fits become fields, and have its name in the field `access_log`. The flag may be given several times; in the file it may be a list, in the variable each format begins a line.",
+    },
+    Setting {
+        name: "time-field",
+        form: "NAME,...|off",
+        default: "off",
+        doc: "The field with the time of objects and of logfmt, before all names that are known, see docs/sources.md; of several the first one that is an instant counts. The flag may be given several times; in the file it may be a list.",
+    },
+    Setting {
+        name: "message-field",
+        form: "NAME,...|off",
+        default: "off",
+        doc: "The same for the message; of several fields the first one that is text counts.",
     },
     Setting {
         name: "timezone",

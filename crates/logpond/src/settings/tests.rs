@@ -125,6 +125,7 @@ fn defaults() {
             ),
             line_bytes_max: 1048576,
             access_logs: [],
+            field_names: [],
             timezones: Timezones {
                 all: "local",
                 networks: [],

@@ -15,6 +15,12 @@
 //! that is said: a sender could make answers incomplete by it.
 //!
 //! A field that is neither the time nor the message and has a reserved name is called `NAME@label`.
+//!
+//! The names of the time, the message and the level are tables in [`names`]; those that a batch declares come
+//! before them (see [`DeclaredNames`]).
+
+mod names;
+mod summary;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -23,18 +29,22 @@ use std::sync::Arc;
 use logpond_record::limits::{
     FIELD_NAME_BYTES_MAX, FIELDS_MAX, LISTING_BYTES_MAX, SHAPE_BYTES_MAX, UNLISTED_FIELD,
 };
-use logpond_record::{Fix, LABEL_SUFFIX, Message, Shape, TimeSource, Timestamp, Value, unreserved};
+use logpond_record::{
+    Fix, LABEL_SUFFIX, Message, Severity, Shape, TimeSource, Timestamp, Value, is_severity_field,
+    unreserved,
+};
 
 use super::audit;
+use super::declared::{DeclaredNames, NAMES_MAX};
 use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::{Form, TimeReader, Written};
+use names::{How, Meaning, Name};
 
-/// Names of the time field; the first of these that is an instant counts.
-const TIME_NAMES: [&[u8]; 5] = [b"_time", b"time", b"timestamp", b"ts", b"@timestamp"];
+pub(crate) use names::Place;
+pub(crate) use summary::{DocumentLevel, SaidLevel, Summary, TimePair};
 
-/// Names of the message field; the first of these that is text counts. `log` is what Fluentd, Fluent
-/// Bit and Docker call a line.
+/// Names of the messages that are no fields beside, see [`names`].
 pub(crate) const MESSAGE_NAMES: [&str; 4] = ["_msg", "message", "msg", "log"];
 
 /// What is put before names of a message's fields that its header has, too, and before those that
@@ -75,11 +85,23 @@ pub(crate) struct Outline {
     by_name: HashMap<Box<[u8]>, u32>,
     /// Fields without room in a listing.
     unlisted: usize,
-    times: [Option<u32>; TIME_NAMES.len()],
-    messages: [Option<u32>; MESSAGE_NAMES.len()],
+    /// Slots that may be the time, each with its rank: names that are declared, then the rows of the table.
+    times: Vec<(usize, u32)>,
+    /// Slots that may be the message, likewise.
+    messages: Vec<(usize, u32)>,
+    /// Slots that may say the level in their product's way, each with its row of the table.
+    levels: Vec<(usize, u32)>,
+    /// Slots that may be the first of two that are an instant, likewise.
+    pairs: Vec<(usize, u32)>,
+    /// True if a field has one of the names by which every record may say its level.
+    has_level: bool,
+    declared: Option<Arc<DeclaredNames>>,
     irregular: bool,
     first_counts: bool,
 }
+
+/// The rank of a table's first row, behind those of declared names.
+const TABLE_RANK: usize = NAMES_MAX;
 
 /// The time field that was chosen.
 #[derive(Clone, Copy)]
@@ -88,7 +110,27 @@ pub(crate) struct ChosenTime {
     pub(crate) slot: u32,
     /// How it is written.
     pub(crate) form: Form,
-    /// Whether its name says that it can be nothing but a time.
+    /// True if its name says that it can be nothing but a time.
+    pub(crate) certain: bool,
+    /// Its place: the record's own, or a field, too.
+    pub(crate) place: Place,
+}
+
+/// The message field that was chosen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ChosenMessage {
+    /// Index of its slot.
+    pub(crate) slot: u32,
+    /// Its place: the record's own, or a field, too.
+    pub(crate) place: Place,
+}
+
+/// A field that may be a time and is none.
+#[derive(Clone, Copy)]
+pub(crate) struct NoTime {
+    /// Index of its slot.
+    pub(crate) slot: u32,
+    /// True if its name says that it can be nothing but a time.
     pub(crate) certain: bool,
 }
 
@@ -98,13 +140,18 @@ pub(crate) struct Outcome {
     pub(crate) shape: Option<Arc<Shape>>,
     /// Whether the line is kept whole.
     pub(crate) whole: bool,
-    /// Whether every line with these names and kinds has the same shape, and this one was seen
-    /// before.
+    /// True if the shape was seen before.
     pub(crate) repeats: bool,
     /// The time field.
     pub(crate) time: Option<ChosenTime>,
-    /// Index of the message's slot.
-    pub(crate) message: Option<u32>,
+    /// Fields that would have come before it.
+    pub(crate) no_times: Vec<NoTime>,
+    /// The message field.
+    pub(crate) message: Option<ChosenMessage>,
+    /// The level and the pair of time fields, by the names.
+    pub(crate) summary: Summary,
+    /// The level that the document says.
+    pub(crate) level: Option<DocumentLevel>,
     /// Fields of the line that the shape does not list.
     pub(crate) unlisted: usize,
 }
@@ -118,8 +165,12 @@ impl Outline {
             seen: [0; SEEN_WORDS],
             by_name: HashMap::new(),
             unlisted: 0,
-            times: [None; TIME_NAMES.len()],
-            messages: [None; MESSAGE_NAMES.len()],
+            times: Vec::new(),
+            messages: Vec::new(),
+            levels: Vec::new(),
+            pairs: Vec::new(),
+            has_level: false,
+            declared: None,
             irregular: false,
             first_counts: false,
         }
@@ -132,10 +183,18 @@ impl Outline {
         self.seen = [0; SEEN_WORDS];
         self.by_name = HashMap::new();
         self.unlisted = 0;
-        self.times = [None; TIME_NAMES.len()];
-        self.messages = [None; MESSAGE_NAMES.len()];
+        self.times.clear();
+        self.messages.clear();
+        self.levels.clear();
+        self.pairs.clear();
+        self.has_level = false;
         self.irregular = false;
         self.first_counts = false;
+    }
+
+    /// Has these names of the time and the message come before all others from now on.
+    pub(crate) fn set_declared(&mut self, declared: Option<Arc<DeclaredNames>>) {
+        self.declared = declared;
     }
 
     /// Has the first of several fields with one name count.
@@ -184,8 +243,8 @@ impl Outline {
             listed = !self.first_counts;
             self.slots[earlier as usize].listed &= !listed;
         }
-        if listed && prefix.is_empty() && !key.is_empty() {
-            self.note(key, index);
+        if listed {
+            self.note(start, index);
         }
         self.slots.push(OutlineSlot {
             name: (start as u32, self.names.len() as u32),
@@ -218,16 +277,32 @@ impl Outline {
         parts.values.push(value);
     }
 
-    /// Notes whether `key` may be the time or the message.
-    fn note(&mut self, key: &[u8], index: u32) {
-        if !matches!(key[0], b'_' | b't' | b'@' | b'm' | b'l') {
-            return;
+    /// Notes whether the field whose name begins at `start` may be the time, the message or the level.
+    fn note(&mut self, start: usize, index: u32) {
+        let name = &self.names[start..];
+        if let Some(declared) = &self.declared {
+            if let Some(rank) = declared.time_rank(name) {
+                put(&mut self.times, (rank, index));
+            }
+            if let Some(rank) = declared.message_rank(name) {
+                put(&mut self.messages, (rank, index));
+            }
         }
-        if let Some(rank) = TIME_NAMES.iter().position(|name| *name == key) {
-            self.times[rank] = Some(index);
-        } else if let Some(rank) = MESSAGE_NAMES.iter().position(|name| name.as_bytes() == key) {
-            self.messages[rank] = Some(index);
-        }
+        names::meanings(name, |meaning| match meaning {
+            Meaning::Time(row) => put(&mut self.times, (TABLE_RANK + usize::from(row), index)),
+            Meaning::Message(row) => {
+                put(&mut self.messages, (TABLE_RANK + usize::from(row), index));
+            }
+            Meaning::Level(row) => put(&mut self.levels, (usize::from(row), index)),
+            Meaning::Pair(row) => put(&mut self.pairs, (usize::from(row), index)),
+            Meaning::Usual => self.has_level = true,
+        });
+    }
+
+    /// True if there is a field of this name, or the name is empty.
+    fn has(&self, name: &str) -> bool {
+        let is_it = |slot: &OutlineSlot| self.name(slot) == name.as_bytes();
+        name.is_empty() || self.slots.iter().any(is_it)
     }
 
     /// The last slot so far with the name that begins at `start` of the names; notes that the next one
@@ -278,7 +353,21 @@ impl Outline {
     ) -> Outcome {
         debug_assert_eq!(parts.values.len(), self.slots.len());
         let message = self.choose_message(parts);
-        let (time, same) = self.choose_time(raw, parts, received, times);
+        let (time, no_times) = self.choose_time(raw, parts, received, times);
+        let summary = self.summary(time.is_some());
+        summary.complete(parts, received, times);
+        let outcome = Outcome {
+            shape: None,
+            whole: true,
+            repeats: false,
+            time,
+            no_times,
+            message,
+            level: summary.level(parts),
+            summary,
+            unlisted: 0,
+        };
+        let (time, message) = drawn(time, message);
         scratch.clear();
         let mut found = None;
         if !self.irregular && self.literal_bytes(raw) <= SHAPE_BYTES_MAX {
@@ -289,10 +378,8 @@ impl Outline {
             return Outcome {
                 shape: Some(found.shape),
                 whole: false,
-                repeats: found.known && same,
-                time,
-                message,
-                unlisted: 0,
+                repeats: found.known,
+                ..outcome
             };
         }
         let braced = raw.trim_ascii_start().first() == Some(&b'{');
@@ -302,11 +389,8 @@ impl Outline {
         scratch.extend_from_slice(if braced { b"}" } else { b"" });
         Outcome {
             shape: shapes.find_listing(scratch),
-            whole: true,
-            repeats: false,
-            time,
-            message,
             unlisted,
+            ..outcome
         }
     }
 
@@ -328,6 +412,11 @@ impl Outline {
             Some(_) => None,
             None => self.choose_time(raw, &mut parts, received, times).0,
         };
+        if sketch.parts.time.is_none() && time.is_none() {
+            let summary = self.summary(false);
+            summary.complete(&mut parts, received, times);
+        }
+        let (time, message) = drawn(time, message);
         let taken = self.taken(sketch);
         if sketch.is_listing() || self.irregular || text_bytes > SHAPE_BYTES_MAX {
             let list = |text: &mut Vec<u8>, parts: &mut Parts<'a>| {
@@ -350,49 +439,117 @@ impl Outline {
         self.slots.iter().map(taken).collect()
     }
 
-    fn choose_message(&self, parts: &mut Parts<'_>) -> Option<u32> {
-        let slot = self
-            .messages
-            .iter()
-            .flatten()
-            .copied()
-            .find(|slot| is_text(self.slots[*slot as usize].kind))?;
-        let value = std::mem::replace(&mut parts.values[slot as usize], Value::Null);
+    fn choose_message(&self, parts: &mut Parts<'_>) -> Option<ChosenMessage> {
+        let candidates = self.messages.iter().filter(|(rank, slot)| {
+            is_text(self.slots[*slot as usize].kind) && self.is_meant(*rank, &names::MESSAGES)
+        });
+        let (rank, slot) = *candidates.min_by_key(|(rank, _)| *rank)?;
+        let place = place(rank, &names::MESSAGES);
+        let held = &mut parts.values[slot as usize];
+        let value = match place {
+            Place::Own => std::mem::replace(held, Value::Null),
+            Place::Field => held.clone(),
+        };
         parts.message = Message::Part(value);
-        Some(slot)
+        Some(ChosenMessage { slot, place })
     }
 
-    /// The time field, and whether all lines with these names and kinds have the same one.
+    /// True if the field that the row of this rank needs is there, too.
+    fn is_meant(&self, rank: usize, rows: &[Name]) -> bool {
+        let row = rank.checked_sub(TABLE_RANK).and_then(|row| rows.get(row));
+        row.is_none_or(|row| self.has(row.beside))
+    }
+
+    /// The time field, and those that would have come before it and are no instants.
     fn choose_time<'a>(
-        &self,
+        &mut self,
         raw: &'a [u8],
         parts: &mut Parts<'a>,
         received: Timestamp,
         times: &TimeReader,
-    ) -> (Option<ChosenTime>, bool) {
-        let mut same = true;
-        for (rank, slot) in self.times.iter().enumerate() {
-            let Some(slot) = *slot else { continue };
+    ) -> (Option<ChosenTime>, Vec<NoTime>) {
+        self.times.sort_unstable();
+        let mut no_times = Vec::new();
+        for &(rank, slot) in &self.times {
             let OutlineSlot { span, kind, .. } = self.slots[slot as usize];
-            if !is_text(kind) && !matches!(kind, b'i' | b'f') {
+            let may_be = is_text(kind) || matches!(kind, b'i' | b'f');
+            if !may_be || !self.is_meant(rank, &names::TIMES) {
                 continue;
             }
             let text = &raw[span.0 as usize..span.1 as usize];
-            let certain = rank == 0;
+            let certain = rank <= TABLE_RANK;
             let Some(written) = times.whole(text, received, certain) else {
-                same = false;
+                no_times.push(NoTime { slot, certain });
                 continue;
             };
-            set_time(parts, slot, &written, text);
-            let form = written.form;
             let chosen = ChosenTime {
                 slot,
-                form,
+                form: written.form,
                 certain,
+                place: place(rank, &names::TIMES),
             };
-            return (Some(chosen), same);
+            take_time(parts, &chosen, &written, text);
+            return (Some(chosen), no_times);
         }
-        (None, same)
+        (None, no_times)
+    }
+
+    fn summary(&self, has_time: bool) -> Summary {
+        let pairs = self.pairs.iter().filter(|_| !has_time);
+        let pairs = pairs.filter_map(|&(row, first)| {
+            let known = &names::PAIRS[row];
+            let find = |name: &str| {
+                let is_it = |slot: &OutlineSlot| {
+                    slot.listed && !name.is_empty() && self.name(slot) == name.as_bytes()
+                };
+                self.slots.iter().position(is_it).map(|slot| slot as u32)
+            };
+            let (second, zone) = (find(known.second), find(known.zone));
+            let how = known.how;
+            let is_there = second.is_some() || how == How::Nanos;
+            let pair = TimePair {
+                first,
+                second,
+                zone,
+                how,
+            };
+            is_there.then_some((row, pair))
+        });
+        let pair = pairs.min_by_key(|(row, _)| *row).map(|(_, pair)| pair);
+        Summary {
+            level: self.said_level(),
+            pair,
+        }
+    }
+
+    fn said_level(&self) -> SaidLevel {
+        let rows = self.levels.iter().filter_map(|&(row, slot)| {
+            let known = &names::LEVELS[row];
+            let kind = self.slots[slot as usize].kind;
+            let beats = is_severity_field(known.name);
+            let counts = (beats || !self.has_level) && (is_text(kind) || kind == b'i');
+            let level = SaidLevel::At {
+                slot,
+                scale: known.scale,
+                beats,
+            };
+            (counts && self.has(known.beside)).then_some((row, level))
+        });
+        if let Some((_, level)) = rows.min_by_key(|(row, _)| *row) {
+            return level;
+        }
+        // The compact form of Serilog leaves out the level of information.
+        let has_one = |ranked: &[(usize, u32)], names: &[&str]| {
+            let mut found = ranked.iter().map(|(_, slot)| &self.slots[*slot as usize]);
+            found.any(|slot| names.iter().any(|name| name.as_bytes() == self.name(slot)))
+        };
+        match self.has_level {
+            true => SaidLevel::Stated,
+            false if has_one(&self.times, &["@t"]) && has_one(&self.messages, &["@m", "@mt"]) => {
+                SaidLevel::Implied(Severity::Info)
+            }
+            false => SaidLevel::Nothing,
+        }
     }
 
     /// Bytes of the line that are in no slot.
@@ -516,8 +673,50 @@ pub(crate) fn without_message<'a>(is_json: bool) -> Message<'a> {
     }
 }
 
+/// Adds a slot with its rank, in the place of an earlier one of the same name.
+fn put(to: &mut Vec<(usize, u32)>, (rank, slot): (usize, u32)) {
+    match to.iter_mut().find(|(known, _)| *known == rank) {
+        Some((_, held)) => *held = slot,
+        None => to.push((rank, slot)),
+    }
+}
+
+/// The place of a field of this rank.
+fn place(rank: usize, rows: &[Name]) -> Place {
+    let row = rank.checked_sub(TABLE_RANK).and_then(|row| rows.get(row));
+    row.map_or(Place::Field, |row| row.place)
+}
+
+/// The time and the message as slots of their own, if they are.
+fn drawn(
+    time: Option<ChosenTime>,
+    message: Option<ChosenMessage>,
+) -> (Option<ChosenTime>, Option<u32>) {
+    let message = message.filter(|message| message.place == Place::Own);
+    (
+        time.filter(|time| time.place == Place::Own),
+        message.map(|message| message.slot),
+    )
+}
+
+/// Makes `written`, which stands as `text`, the record's time.
+pub(crate) fn take_time<'a>(
+    parts: &mut Parts<'a>,
+    chosen: &ChosenTime,
+    written: &Written,
+    text: &'a [u8],
+) {
+    match chosen.place {
+        Place::Own => set_time(parts, chosen.slot, written, text),
+        Place::Field => {
+            parts.time = Some(written.time);
+            parts.time_source = TimeSource::Field(written.form.assumed());
+        }
+    }
+}
+
 /// Makes `written` the record's time, filling slot `slot`, where it stands as `text`.
-pub(crate) fn set_time<'a>(parts: &mut Parts<'a>, slot: u32, written: &Written, text: &'a [u8]) {
+fn set_time<'a>(parts: &mut Parts<'a>, slot: u32, written: &Written, text: &'a [u8]) {
     parts.time = Some(written.time);
     parts.time_source = TimeSource::Field(written.form.assumed());
     parts.values[slot as usize] = Value::Null;

@@ -7,9 +7,10 @@
 //!
 //! A line is tried in the access-log formats that its batch declares, then as JSON, syslog, access
 //! log and logfmt, each only if it begins like one; what is none of them is text, whose time is a timestamp that it begins with. Text that is not UTF-8 is
-//! kept as bytes.
+//! kept as bytes. The message of a JSON object is read as a line is, too, see [`nested`].
 
 mod formats;
+mod nested;
 
 use std::borrow::Cow;
 use std::panic::{self, AssertUnwindSafe};
@@ -18,14 +19,14 @@ use std::sync::Arc;
 use logpond_record::limits::{SHAPE_BYTES_MAX, UNLISTED_FIELD};
 use logpond_record::{
     Assumed, Entry, EntryKind, Fix, LABEL_SUFFIX, Message, Record, Shape, SlotKind, TimeSource,
-    Timestamp, Value, unreserved,
+    Timestamp, Value, is_severity_field, split_label_name, unreserved,
 };
 
 use super::access_format::Times;
-use super::declared::{fields_of_batch, is_default, is_line_time_first};
+use super::declared::{LastNames, fields_of_batch, is_default, is_line_time_first};
 use super::journal_entry::is_alias;
 use super::json::{self, Learned};
-use super::outline::{Outcome, Outline, without_message};
+use super::outline::{DocumentLevel, Outcome, Outline, SaidLevel, Summary, without_message};
 use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::TimeReader;
@@ -36,17 +37,11 @@ use formats::Formats;
 /// The field that says which process sent an entry.
 const SENDER_FIELD: &str = "_PID";
 
-/// The level of a line of text.
+/// The field of a level that no field of the line says.
 const LEVEL_FIELD: &str = "level";
 
-/// Fields by which a sender says it itself.
-const LEVEL_FIELDS: [&str; 5] = [
-    LEVEL_FIELD,
-    "severity",
-    "PRIORITY",
-    "severity_text",
-    "detected_level",
-];
+/// The field of a level that a field of the line would say otherwise; it comes before all others.
+const DETECTED_LEVEL_FIELD: &str = "detected_level";
 
 /// Fields that a line has beside those that it is made of.
 type Derived<'a> = Vec<(Cow<'a, str>, Value<'a>)>;
@@ -58,9 +53,12 @@ pub struct Parser {
     shapes: Shapes,
     outline: Outline,
     learned: Learned,
+    names: LastNames,
     formats: Formats,
     zones: Zones,
     met: Met,
+    /// How many messages deep the text is that is read.
+    depth: usize,
     scratch: Vec<u8>,
 }
 
@@ -85,8 +83,12 @@ struct Parsed<'a> {
     parts: Parts<'a>,
     whole: bool,
     derived: Derived<'a>,
-    /// The level that stands in its text.
+    /// The level that stands in its text, or that its product writes in its own way.
     level: Option<&'static str>,
+    /// True if a field of it would be read as another level.
+    beats_level: bool,
+    /// True if a field of it says the level.
+    has_level: bool,
     /// A time that counts more than that of the shape.
     time: Option<(Timestamp, Assumed)>,
 }
@@ -99,8 +101,17 @@ impl<'a> Parsed<'a> {
             whole: false,
             derived: Vec::new(),
             level: None,
+            beats_level: false,
+            has_level: false,
             time: None,
         }
+    }
+
+    /// Notes the level that a document says.
+    fn say_level(&mut self, summary: Summary, level: Option<DocumentLevel>) {
+        self.has_level = summary.level != SaidLevel::Nothing;
+        self.beats_level = level.is_some_and(|level| level.beats);
+        self.level = level.map(|level| level.severity.name());
     }
 
     /// Says how many fields of the line the shape does not list.
@@ -113,6 +124,26 @@ impl<'a> Parsed<'a> {
     }
 }
 
+impl Parsed<'_> {
+    /// The same without borrowed parts.
+    fn into_owned(self) -> Parsed<'static> {
+        let derived = self.derived.into_iter();
+        let owned = |(name, value): (Cow<'_, str>, Value<'_>)| {
+            (Cow::Owned(name.into_owned()), value.into_owned())
+        };
+        Parsed {
+            parts: self.parts.into_owned(),
+            derived: derived.map(owned).collect(),
+            shape: self.shape,
+            whole: self.whole,
+            level: self.level,
+            beats_level: self.beats_level,
+            has_level: self.has_level,
+            time: self.time,
+        }
+    }
+}
+
 impl Parser {
     /// A parser that has seen nothing. It grows to a few MB at most.
     pub fn new() -> Parser {
@@ -121,9 +152,11 @@ impl Parser {
             shapes: Shapes::new(),
             outline: Outline::new(),
             learned: Learned::new(),
+            names: LastNames::default(),
             formats: Formats::default(),
             zones: Zones::default(),
             met: Met::default(),
+            depth: 0,
             scratch: Vec::with_capacity(SHAPE_BYTES_MAX),
         }
     }
@@ -193,6 +226,10 @@ impl Parser {
 
     fn read<'a>(&mut self, entry: &Entry<'a>) -> Parsed<'a> {
         self.times.set_zone(self.zones.of(entry.labels));
+        if let (names, true) = self.names.of(entry.labels) {
+            self.outline.set_declared(names);
+            self.learned = Learned::new();
+        }
         self.recognise(entry)
             .unwrap_or_else(|| self.plain_text(entry))
     }
@@ -205,13 +242,19 @@ impl Parser {
     ) -> Record<'a> {
         let has_own_time = parsed.parts.time.is_some() || parsed.time.is_some();
         labels.extend(parsed.derived);
-        let says_level = |name: &str| LEVEL_FIELDS.contains(&name);
-        if let Some(level) = parsed
-            .level
-            .filter(|_| !labels.iter().any(|(name, _)| says_level(name)))
-        {
-            let (name, level) = (Cow::Borrowed(LEVEL_FIELD), Cow::Borrowed(level));
-            labels.push((name, Value::Str(level)));
+        if let Some(level) = parsed.level {
+            let name = match parsed.beats_level {
+                true => DETECTED_LEVEL_FIELD,
+                false => LEVEL_FIELD,
+            };
+            let says_it = |said: &str| match parsed.beats_level {
+                true => said == name,
+                false => is_severity_field(split_label_name(said).0),
+            };
+            if !labels.iter().any(|(said, _)| says_it(said)) {
+                let level = Value::Str(Cow::Borrowed(level));
+                labels.push((Cow::Borrowed(name), level));
+            }
         }
         let mut record = Record {
             id: entry.id,
@@ -275,14 +318,19 @@ impl Parser {
             return None;
         }
         let text = std::str::from_utf8(entry.raw).ok()?;
-        if let Some((shape, parts)) = self.learned.read(text, entry.received, &self.times) {
-            return Some(Parsed::new(shape, parts));
+        let learned = self.learned.read(text, entry.received, &self.times);
+        if let Some((shape, parts, summary)) = learned {
+            let level = summary.level(&parts);
+            let mut parsed = Parsed::new(shape, parts);
+            parsed.say_level(summary, level);
+            return Some(self.nest(entry, parsed));
         }
         let capacity = self.learned.slots_hint;
         let mut parts = json::flatten_line(text, &mut self.outline, capacity).ok()?;
         let outcome = self.finish(entry, &mut parts);
         self.learned.learn(text, &self.outline, &outcome);
-        Some(self.parsed(parts, outcome, true))
+        let parsed = self.parsed(parts, outcome, true);
+        Some(self.nest(entry, parsed))
     }
 
     /// A line that is made of fields and is no JSON.
@@ -358,7 +406,11 @@ impl Parser {
     /// A line without even a shape that lists its fields is kept whole, without fields.
     fn parsed<'a>(&self, mut parts: Parts<'a>, outcome: Outcome, is_json: bool) -> Parsed<'a> {
         let Outcome {
-            whole, unlisted, ..
+            whole,
+            unlisted,
+            summary,
+            level,
+            ..
         } = outcome;
         let Some(shape) = outcome.shape else {
             parts.values = vec![Value::Null];
@@ -370,10 +422,11 @@ impl Parser {
             };
         };
         debug_assert_eq!(shape.slots().len(), parts.values.len());
-        let parsed = Parsed {
+        let mut parsed = Parsed {
             whole,
             ..Parsed::new(shape, parts)
         };
+        parsed.say_level(summary, level);
         parsed.lacking(unlisted)
     }
 

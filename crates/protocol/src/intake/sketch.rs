@@ -31,6 +31,27 @@ impl<'a> Parts<'a> {
     }
 }
 
+impl Parts<'_> {
+    /// The same without borrowed parts.
+    pub(crate) fn into_owned(self) -> Parts<'static> {
+        let fixes = self.fixes.into_iter().map(|fix| Fix {
+            slot: fix.slot,
+            text: Cow::Owned(fix.text.into_owned()),
+        });
+        Parts {
+            time: self.time,
+            time_source: self.time_source,
+            message: match self.message {
+                Message::Absent => Message::Absent,
+                Message::Line => Message::Line,
+                Message::Part(value) => Message::Part(value.into_owned()),
+            },
+            values: self.values.into_iter().map(Value::into_owned).collect(),
+            fixes: fixes.collect(),
+        }
+    }
+}
+
 /// A shape's text with the values of its slots, drawn from left to right.
 pub(crate) struct Sketch<'s, 'a> {
     text: &'s mut Vec<u8>,

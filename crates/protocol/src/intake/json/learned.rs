@@ -7,8 +7,8 @@
 //!
 //! Invariants:
 //! - A walk that succeeds gives what `flatten` gives: edges hold whole tokens, values are read by
-//!   the same functions, and only outlines are added whose time and message do not depend on the
-//!   content of other fields. So a record does not depend on what was learned before it.
+//!   the same functions, and a field that could have been the time and was none must be none again. So a
+//!   record does not depend on what was learned before it.
 //! - The tree is bounded by `NODES_MAX` and `EDGES_MAX`; a full tree starts anew.
 
 use std::sync::Arc;
@@ -17,7 +17,9 @@ use logpond_record::{Message, Shape, Timestamp, Value};
 
 use super::flatten::fix;
 use super::{Scanner, Token};
-use crate::intake::outline::{Outcome, Outline, set_time, without_message};
+use crate::intake::outline::{
+    ChosenTime, Outcome, Outline, Place, Summary, take_time, without_message,
+};
 use crate::intake::sketch::Parts;
 use crate::intake::timestamps::{Form, TimeReader};
 
@@ -51,11 +53,18 @@ enum Expect {
     /// A value that fills a slot of this kind.
     Value(u8),
     /// A string that is the message.
-    Message,
+    Message(Place),
     /// The record's time, in a slot of this kind.
-    Time { kind: u8, form: Form, certain: bool },
+    Time {
+        kind: u8,
+        form: Form,
+        certain: bool,
+        place: Place,
+    },
+    /// A value of this kind that is no instant.
+    NoTime { kind: u8, certain: bool },
     /// The end of the line.
-    End(Arc<Shape>),
+    End(Arc<Shape>, Summary),
 }
 
 impl Learned {
@@ -74,7 +83,7 @@ impl Learned {
         text: &'a str,
         received: Timestamp,
         times: &TimeReader,
-    ) -> Option<(Arc<Shape>, Parts<'a>)> {
+    ) -> Option<(Arc<Shape>, Parts<'a>, Summary)> {
         if self.nodes[0].is_empty() {
             return None;
         }
@@ -89,13 +98,14 @@ impl Learned {
                 .iter()
                 .position(|edge| follow(edge, &mut scanner, &mut parts, received, times))?;
             let edge = &edges[taken];
-            if let Expect::End(shape) = &edge.expect {
-                let shape = Arc::clone(shape);
+            if let Expect::End(shape, summary) = &edge.expect {
+                let (shape, summary) = (Arc::clone(shape), *summary);
+                summary.complete(&mut parts, received, times);
                 self.slots_hint = parts.values.len();
                 if taken > 0 {
                     edges.swap(taken, taken - 1);
                 }
-                return Some((shape, parts));
+                return Some((shape, parts, summary));
             }
             node = edge.to as usize;
             if taken > 0 {
@@ -119,20 +129,16 @@ impl Learned {
         let mut node = 0;
         let mut after = 0;
         for (index, slot) in slots.iter().enumerate() {
-            let expect = match outcome.time {
-                Some(time) if time.slot as usize == index => Expect::Time {
-                    kind: slot.kind,
-                    form: time.form,
-                    certain: time.certain,
-                },
-                _ if outcome.message == Some(index as u32) => Expect::Message,
-                _ => Expect::Value(slot.kind),
-            };
+            let expect = expect(index as u32, slot.kind, outcome);
             let literal = &raw[after..slot.span.0 as usize];
             after = slot.span.1 as usize;
             node = self.grow(node, literal, expect);
         }
-        self.grow(node, &raw[after..], Expect::End(Arc::clone(shape)));
+        self.grow(
+            node,
+            &raw[after..],
+            Expect::End(Arc::clone(shape), outcome.summary),
+        );
     }
 
     /// The node behind an edge of `node`, which is made if there is none.
@@ -162,6 +168,27 @@ impl Learned {
     }
 }
 
+/// The expectation for a slot of this number and kind, in lines like the one with this outcome.
+fn expect(slot: u32, kind: u8, outcome: &Outcome) -> Expect {
+    if let Some(time) = outcome.time.filter(|time| time.slot == slot) {
+        return Expect::Time {
+            kind,
+            form: time.form,
+            certain: time.certain,
+            place: time.place,
+        };
+    }
+    let mut no_times = outcome.no_times.iter();
+    if let Some(none) = no_times.find(|none| none.slot == slot) {
+        let certain = none.certain;
+        return Expect::NoTime { kind, certain };
+    }
+    match outcome.message.filter(|message| message.slot == slot) {
+        Some(message) => Expect::Message(message.place),
+        None => Expect::Value(kind),
+    }
+}
+
 /// Moves over an edge's text and value; gives false, and does not move, if the line differs.
 #[inline]
 fn follow<'a>(
@@ -180,37 +207,58 @@ fn follow<'a>(
     let at = before + edge.literal.len();
     scanner.at = at;
     let Some(token) = expected(&edge.expect, scanner) else {
-        let ended = matches!(edge.expect, Expect::End(_)) && at == bytes.len();
+        let ended = matches!(edge.expect, Expect::End(..)) && at == bytes.len();
         if !ended {
             scanner.at = before;
         }
         return ended;
     };
     let slot = parts.values.len();
+    let text = &bytes[token.span.0..token.span.1];
     match &edge.expect {
-        Expect::Time { form, certain, .. } => {
-            let text = &bytes[token.span.0..token.span.1];
+        Expect::Time {
+            form,
+            certain,
+            place,
+            ..
+        } => {
             let written = times.whole(text, received, *certain);
             let Some(written) = written.filter(|w| w.form == *form) else {
                 scanner.at = before;
                 return false;
             };
-            parts.values.push(Value::Null);
-            set_time(parts, slot as u32, &written, text);
-        }
-        Expect::Message => {
-            if !token.canonical {
-                parts.fixes.push(fix(slot, token.span, scanner));
-            }
-            parts.message = Message::Part(token.value);
-            parts.values.push(Value::Null);
-        }
-        _ => {
-            if !token.canonical {
+            if *place == Place::Field && !token.canonical {
                 parts.fixes.push(fix(slot, token.span, scanner));
             }
             parts.values.push(token.value);
+            let chosen = ChosenTime {
+                slot: slot as u32,
+                form: *form,
+                certain: *certain,
+                place: *place,
+            };
+            take_time(parts, &chosen, &written, text);
+            return true;
         }
+        Expect::NoTime { certain, .. } if times.whole(text, received, *certain).is_some() => {
+            scanner.at = before;
+            return false;
+        }
+        _ => {}
+    }
+    if !token.canonical {
+        parts.fixes.push(fix(slot, token.span, scanner));
+    }
+    match &edge.expect {
+        Expect::Message(Place::Own) => {
+            parts.message = Message::Part(token.value);
+            parts.values.push(Value::Null);
+        }
+        Expect::Message(Place::Field) => {
+            parts.message = Message::Part(token.value.clone());
+            parts.values.push(token.value);
+        }
+        _ => parts.values.push(token.value),
     }
     true
 }
@@ -219,9 +267,9 @@ fn follow<'a>(
 #[inline]
 fn expected<'a>(expect: &Expect, scanner: &mut Scanner<'a>) -> Option<Token<'a>> {
     let kind = match expect {
-        Expect::Value(kind) | Expect::Time { kind, .. } => *kind,
-        Expect::Message => b'j',
-        Expect::End(_) => return None,
+        Expect::Value(kind) | Expect::Time { kind, .. } | Expect::NoTime { kind, .. } => *kind,
+        Expect::Message(_) => b'j',
+        Expect::End(..) => return None,
     };
     if kind == b'j' {
         let start = scanner.at;

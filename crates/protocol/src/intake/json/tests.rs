@@ -280,6 +280,22 @@ fn what_was_learned_is_used_and_changes_nothing() {
         r#"{"ts":"2026-03-02T00:00:00.3Z","_time":"2026-03-02T00:00:00.3Z","n":2}"#,
         r#"{"msg":"2026","message":"y","n":2}"#,
         r#"{"msg":"2026","message":7,"n":2}"#,
+        r#"{"date":"2026-03-02","Timestamp":"2026-03-02T00:00:00Z","Message":"a\u00e9"}"#,
+        r#"{"date":"2026-03-02T00:00:00Z","Timestamp":"later","Message":"a"}"#,
+        r#"{"date":"2026-03-02","Timestamp":"2026-03-02T00:00:00.5Z","Message":"a\n"}"#,
+        r#"{"instant":{"epochSecond":1772409600,"nanoOfSecond":5},"level":"info"}"#,
+        r#"{"instant":{"epochSecond":17,"nanoOfSecond":5},"level":"info"}"#,
+        r#"{"t":{"$date":"2026-03-02T00:00:00Z"},"s":"W","msg":"x"}"#,
+        r#"{"t":{"$date":"2026-03-02T00:00:00Z"},"s":"nothing","msg":"ERROR x"}"#,
+        r#"{"date":"2026-03-02","time":"00:00:01","n":1}"#,
+        r#"{"date":"2026-03-02","time":"noon","n":1}"#,
+        r#"{"message":"ERROR a","n":1}"#,
+        r#"{"message":"2026-03-02 00:00:00 a","n":1}"#,
+        r#"{"message":"a=1 b=2","n":1}"#,
+        r#"{"message":"a=1 n=2","n":1}"#,
+        r#"{"message":"a=1 b=\"2\\\"\"","n":1}"#,
+        r#"{"message":"{\"a\":{\"message\":\"x\"},\"n\":[1,\"b\"]}","n":1}"#,
+        r#"{"severity":"2","calendarTime":"x","n":1}"#,
     ];
     let labels = Labels::new();
     let mut parser = Parser::new();

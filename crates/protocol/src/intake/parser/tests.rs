@@ -345,3 +345,54 @@ fn text_has_its_level() {
         assert_eq!(found.as_deref(), level.map(str::as_bytes));
     }
 }
+
+/// A level that a sender says beside a line counts, by whatever name it says it.
+#[test]
+fn a_stated_level_comes_before_one_of_the_text() {
+    let names = [
+        "level",
+        "severity",
+        "log_level",
+        "Severity",
+        "lvl",
+        "severity_number",
+        "PRIORITY",
+    ];
+    for name in names {
+        let labels: Labels = vec![(name.into(), "3".into())];
+        for line in [
+            "INFO started",
+            r#"{"message":"INFO started"}"#,
+            r#"{"s":"I","t":{"$date":"x"}}"#,
+        ] {
+            let record = Parser::new().parse(&entry(EntryKind::Line, &labels, line.as_bytes()));
+            let own = record
+                .labels
+                .iter()
+                .filter(|(name, _)| is_severity_field(name));
+            assert_eq!(own.count(), 1, "{name}: {line}");
+        }
+    }
+    // The field that comes before all others says a level that would be read otherwise.
+    let osquery = r#"{"severity":"0","calendarTime":"x","message":"m"}"#;
+    let described = describe(EntryKind::Json, osquery.as_bytes());
+    assert_eq!(
+        described,
+        "severity=0 calendarTime=x detected_level=info | m"
+    );
+}
+
+/// Messages are read as lines a few levels deep, and what is deeper is text.
+#[test]
+fn messages_within_messages_are_bounded() {
+    let mut line = r#"{"msg":"x","depth":0}"#.to_owned();
+    for depth in 1..6 {
+        let mut quoted = Vec::new();
+        logpond_record::write_json_string(&line, &mut quoted);
+        let quoted = String::from_utf8(quoted).unwrap();
+        line = format!(r#"{{"msg":{quoted},"at{depth}":{depth}}}"#);
+    }
+    let record = describe(EntryKind::Json, line.as_bytes());
+    assert!(record.contains("at5=5") && record.contains("at4=4") && record.contains("at3=3"));
+    assert!(!record.contains("at2=2"), "{record}");
+}

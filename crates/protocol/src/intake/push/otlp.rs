@@ -5,10 +5,12 @@
 //! are fields under their own names, maps in them flattened with dots: first those of the record,
 //! then its severity, trace and span, then those of its scope and resource.
 //!
-//! Invariants: a record that cannot be taken takes no other with it; a body that is no request takes
-//! all, and nothing was taken then.
+//! Invariants: a record that cannot be taken takes no other with it, also if it is no message, has a text
+//! that is not UTF-8 or ids of other lengths; a resource or a scope that is none takes its records. A body
+//! that is no request takes all, and nothing was taken then.
 
 mod any;
+mod ids;
 mod json;
 mod protobuf;
 #[cfg(test)]
@@ -17,7 +19,7 @@ mod tests;
 use std::borrow::Cow;
 use std::fmt;
 
-use logpond_record::{EntryKind, Timestamp, Value};
+use logpond_record::{EntryKind, Severity, Timestamp, Value};
 
 use super::{RejectReason, Shipment, TooLarge};
 
@@ -32,6 +34,9 @@ const RECORD_BYTES_MAX: usize = 4 << 20;
 
 /// Names of the levels, four numbers each, from 1.
 const LEVELS: [&str; 6] = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"];
+
+/// The field that comes before all others that say a level, as Loki names it.
+const DETECTED_LEVEL: &str = "detected_level";
 
 /// Why a body is refused as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,25 +86,46 @@ enum Body<'a> {
     Other(Vec<u8>),
 }
 
+/// A record, its scope or its resource is no message, or has a text that is not UTF-8.
+struct NoRecord(String);
+
+impl From<NoRecord> for RejectReason {
+    fn from(reason: NoRecord) -> RejectReason {
+        RejectReason::Malformed(reason.0)
+    }
+}
+
 impl From<TooLarge> for OtlpError {
     fn from(error: TooLarge) -> OtlpError {
         OtlpError::TooLarge(error)
     }
 }
 
-/// Takes a record in; `shared` are the fields of its scope and resource.
+/// Takes a record in; `shared` are the fields of its scope and resource. What could not be read takes the
+/// record with it.
 fn add(
     shipment: &mut Shipment,
-    record: &LogRecord<'_>,
-    shared: &Fields<'_>,
+    record: Result<LogRecord<'_>, NoRecord>,
+    shared: Result<&Fields<'_>, &NoRecord>,
 ) -> Result<(), OtlpError> {
+    let (record, shared) = match (record, shared) {
+        (Ok(record), Ok(shared)) => (record, shared),
+        (Err(reason), _) => {
+            shipment.reject(reason.into());
+            return Ok(());
+        }
+        (_, Err(reason)) => {
+            shipment.reject(RejectReason::Malformed(reason.0.clone()));
+            return Ok(());
+        }
+    };
     let (kind, line) = match &record.body {
         Body::Absent => (EntryKind::Line, &b""[..]),
         Body::Text(text) => (EntryKind::Line, text.as_bytes()),
         Body::Object(json) => (EntryKind::Json, &json[..]),
         Body::Other(text) => (EntryKind::Line, &text[..]),
     };
-    let own = own_fields(record);
+    let own = own_fields(&record);
     let all = record.attributes.iter().chain(&own).chain(shared);
     let fields = all.map(|(name, value)| (&**name, value));
     let time = [record.time, record.observed];
@@ -135,6 +161,10 @@ fn own_fields<'r>(record: &'r LogRecord<'_>) -> Fields<'r> {
     let mut fields: Fields<'r> = given.map(|(name, value)| text(name, value)).collect();
     if let number @ 1..=24 = record.severity_number {
         fields.push(("severity_number".into(), Value::Int(number as i64)));
+        // The number counts where nobody knows the words.
+        let is_known = Severity::of_word(level.as_bytes()).is_some();
+        let severity = Severity::of_opentelemetry(number as u32).filter(|_| !is_known);
+        fields.extend(severity.map(|severity| text(DETECTED_LEVEL, severity.name())));
     }
     fields
 }

@@ -272,7 +272,7 @@ pub fn seconds(text: &str) -> Result<Timestamp, RejectReason> {
     })
 }
 
-/// Decodes lines as they are.
+/// Decodes lines as they are; blank ones are none, as with Splunk.
 ///
 /// # Errors
 /// See [`TooLarge`].
@@ -282,7 +282,8 @@ pub fn decode_raw(
     line_bytes_max: usize,
 ) -> Result<Pushed, TooLarge> {
     let mut shipment = Shipment::new(metadata.fields.clone(), line_bytes_max);
-    for line in Lines(body).map(without_cr) {
+    let lines = Lines(body).map(without_cr);
+    for line in lines.filter(|line| !line.trim_ascii().is_empty()) {
         shipment.add(EntryKind::Line, Ok(metadata.time), std::iter::empty(), line)?;
     }
     Ok(shipment.finish())
@@ -368,6 +369,14 @@ mod tests {
     }
 
     #[test]
+    fn blank_lines_between_events_are_none() {
+        let body =
+            "\r\n{\"event\":\"one\"}\r\n\r\n \n{\"event\":\"two\"}\n{\"event\":\"three\"}\r\n\r\n";
+        let read = decode(body.as_bytes(), &Metadata::default(), 20);
+        assert_eq!((read.batch.len(), read.bad), (3, None));
+    }
+
+    #[test]
     fn reading_ends_at_the_first_bad_event() {
         let good = r#"{"event":"good"}"#;
         let table = [
@@ -402,9 +411,14 @@ mod tests {
             fields: vec![("hostname".into(), "h".into())],
             time: None,
         };
-        let pushed = decode_raw(b"one\r\n\ntwo\nlonger than ten bytes", &metadata, 10).unwrap();
-        assert_eq!((pushed.accepted, pushed.rejected_total), (3, 1));
-        assert_eq!(pushed.rejected[0].line, 4);
+        let pushed = decode_raw(
+            b"one\r\n\r\n \n\ntwo\nlonger than ten bytes\r\n",
+            &metadata,
+            10,
+        );
+        let pushed = pushed.unwrap();
+        assert_eq!((pushed.accepted, pushed.rejected_total), (2, 1));
+        assert_eq!(pushed.rejected[0].line, 3);
         assert_eq!(pushed.batch.labels, metadata.fields);
     }
 

@@ -11,6 +11,7 @@
 mod derived;
 mod fields;
 mod pairs;
+mod nested;
 mod slots;
 pub mod fuzz;
 #[cfg(test)]
@@ -315,11 +316,18 @@ impl<'a> Draft<'a> {
 
     fn edit_json(&mut self, edit: &mut dyn Edit, parser: &mut Parser) -> bool {
         let line = self.current_line().into_owned();
+        let time = self.record.time;
         let record = &self.record;
-        // The key of the message is no name of a field.
-        let is_message = |path: &str| MESSAGE_KEYS.contains(&path) && record.field(path).is_none();
+        // Under its own name or as a field, too: the value tells.
+        let is_message = |path: &str, value: &Value<'_>| {
+            let is_key = MESSAGE_KEYS.contains(&path) && record.field(path).is_none();
+            let says_it = |message: &Value<'_>| message.to_text() == value.to_text();
+            is_key || matches!(&record.message, Message::Part(message) if says_it(message))
+        };
+        let mut paths = Vec::new();
         let decide = |path: &str, value: &Value<'_>| {
-            let names = [Some(path), is_message(path).then_some(MESSAGE)];
+            paths.push(path.to_owned());
+            let names = [Some(path), is_message(path, value).then_some(MESSAGE)];
             let mut wanted = names.into_iter().flatten().filter(|name| edit.wants(name));
             let change = wanted.next().and_then(|name| edit.change(name, value))?;
             Some(match change {
@@ -328,15 +336,22 @@ impl<'a> Draft<'a> {
             })
         };
         let edited = std::str::from_utf8(&line).map(|text| json::edit(text, decide));
-        match edited {
+        let is_edited = match edited {
             Ok(Ok(Some(text))) => {
-                self.read_anew(text.into_bytes(), parser);
+                let text = text.into_bytes();
+                self.read_anew(text.clone(), parser);
+                if self.record.time != time {
+                    // A field that was changed had it.
+                    self.time = Some(time);
+                    self.read_anew(text, parser);
+                }
                 true
             }
             Ok(Ok(None)) => false,
             // No JSON after all.
-            _ => self.edit_pairs(edit, parser),
-        }
+            _ => return self.edit_pairs(edit, parser),
+        };
+        is_edited | self.edit_nested(&paths, edit, parser)
     }
 
     /// The message is the line: then all of it is changed.

@@ -31,9 +31,15 @@ impl Draft<'_> {
     pub(super) fn edit_slots(&mut self, edit: &mut dyn Edit) -> bool {
         let shape = self.record.shape.clone();
         let before = self.slots.slots.len();
+        let of_message = self.field_of_message();
         for (index, slot) in shape.slots().iter().enumerate() {
             let is_message = Some(index) == shape.message_slot();
-            let name = if is_message { MESSAGE } else { &*slot.name };
+            let is_also = Some(index) == of_message && !edit.wants(&slot.name);
+            let name = if is_message || is_also {
+                MESSAGE
+            } else {
+                &*slot.name
+            };
             if !(is_message || slot.is_field()) || !edit.wants(name) {
                 continue;
             }
@@ -43,9 +49,25 @@ impl Draft<'_> {
             };
             if let Some(change) = edit.change(name, value) {
                 self.set_slot(&shape, index, change);
+                if Some(index) == of_message {
+                    self.record.message = Message::Part(self.record.values[index].clone());
+                }
             }
         }
         self.slots.slots.len() > before
+    }
+
+    /// The slot of the field that is the record's message, too.
+    pub(super) fn field_of_message(&self) -> Option<usize> {
+        let shape = &self.record.shape;
+        let Message::Part(message) = &self.record.message else {
+            return None;
+        };
+        if shape.message_slot().is_some() {
+            return None;
+        }
+        let mut slots = shape.slots().iter().zip(&self.record.values);
+        slots.position(|(slot, value)| slot.is_field() && value == message)
     }
 
     fn set_slot(&mut self, shape: &Shape, index: usize, change: Change) {

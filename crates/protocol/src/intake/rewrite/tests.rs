@@ -477,3 +477,71 @@ fn names_of_a_format_count() {
         Some(&Value::Str("R".into()))
     );
 }
+
+/// A hidden value is nowhere: not in the line, nor in the message, nor in a field that is the message, too.
+#[test]
+fn fields_of_a_message_are_changed_in_the_message() {
+    let access = r#"{"host":"web-1","message":"192.0.2.17 - lena [27/Nov/2026:00:51:25 +0100] \"GET /a HTTP/1.1\" 200 17 \"-\" \"x\""}"#;
+    let table = [
+        (access, "remote_addr", "192.0.2.17"),
+        (access, "user", "lena"),
+        (access, "path", "/a"),
+        (
+            r#"{"log":"{\"msg\":\"refused\",\"user\":\"lena\"}\n","n":1}"#,
+            "user",
+            "lena",
+        ),
+        (
+            r#"{"Timestamp":"2026-11-27T00:00:00Z","Message":"user=lena peer=n2"}"#,
+            "user",
+            "lena",
+        ),
+        (
+            r#"{"message":"user=lena url=\u0022x\u0022"}"#,
+            "user",
+            "lena",
+        ),
+        (r#"{"Message":"lena was here","n":1}"#, "_msg", "lena"),
+        (r#"{"Message":"lena was here","n":1}"#, "Message", "lena"),
+        (r#"{"event":"lena was here","n":1}"#, "_msg", "lena"),
+        ("Message=lena n=1", "_msg", "lena"),
+        (access, "_msg", "lena"),
+    ];
+    for (line, name, hidden) in table {
+        let after = edited(EntryKind::Line, line.as_bytes(), &mut Of(&[name], PUT));
+        let said = format!("{:?}", after.record);
+        assert!(
+            !after.text().contains(hidden),
+            "{name} of {line}: {}",
+            after.text()
+        );
+        assert!(!said.contains(hidden), "{name} of {line}: {said}");
+        assert!(said.contains("R R"), "{name} of {line}: {said}");
+    }
+    let after = edited(
+        EntryKind::Line,
+        access.as_bytes(),
+        &mut Of(&["user"], Some("R")),
+    );
+    let line = access.replace("lena", "R");
+    assert_eq!(after.text(), line);
+    assert_eq!(after.field("remote_addr"), "192.0.2.17");
+}
+
+/// A time that is a field, too, may be hidden: the record keeps it.
+#[test]
+fn a_time_that_is_hidden_stays_the_time() {
+    let line = r#"{"eventTime":"2026-11-27T00:51:25Z","date":"2026-01-01T00:00:00Z"}"#;
+    let before = Parser::new()
+        .parse(&entry(EntryKind::Json, &Labels::new(), line.as_bytes()))
+        .time;
+    let after = edited(
+        EntryKind::Json,
+        line.as_bytes(),
+        &mut Of(&["eventTime"], PUT),
+    );
+    assert_eq!(
+        (after.record.time, after.field("eventTime")),
+        (before, "R R".to_owned())
+    );
+}

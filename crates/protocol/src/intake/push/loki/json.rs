@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use logpond_record::{Labels, Timestamp, Value};
-use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -28,13 +28,10 @@ struct Stream<'a> {
     values: &'a RawValue,
 }
 
-/// An object of labels. What is no text is a label as it is written, as Loki takes it: `5`, `true`.
+/// An object of labels or of metadata. A value that is no text is the text that it is written as, as
+/// Loki takes it: `5`, `true`.
 #[derive(Default)]
 struct LabelTexts<'a>(Pairs<'a>);
-
-/// An object of texts.
-#[derive(Default)]
-struct Texts<'a>(Pairs<'a>);
 
 /// A text that is not copied if it has no escapes.
 #[derive(Deserialize)]
@@ -53,12 +50,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for LabelTexts<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut pairs = Pairs::new();
                 while let Some((Text(name), value)) = map.next_entry::<_, &RawValue>()? {
-                    let written = value.get();
-                    let value = match written.starts_with('"') {
-                        true => serde_json::from_str::<Text<'_>>(written),
-                        false => Ok(Text(Cow::Borrowed(written))),
-                    };
-                    let Text(value) = value.map_err(A::Error::custom)?;
+                    let Scalar(value) = Scalar::of(value).map_err(A::Error::custom)?;
                     super::hold((name, Value::Str(value)), &mut pairs);
                 }
                 keep_last(&mut pairs, 0);
@@ -69,26 +61,16 @@ impl<'de: 'a, 'a> Deserialize<'de> for LabelTexts<'a> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Texts<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Texts<'a>, D::Error> {
-        struct Names;
-        impl<'de> Visitor<'de> for Names {
-            type Value = Texts<'de>;
+/// A value as text: of a string its content, of anything else its JSON.
+struct Scalar<'a>(Cow<'a, str>);
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object of texts")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Texts<'de>, A::Error> {
-                let mut pairs = Pairs::new();
-                while let Some((Text(name), Text(value))) = map.next_entry()? {
-                    super::hold((name, Value::Str(value)), &mut pairs);
-                }
-                keep_last(&mut pairs, 0);
-                Ok(Texts(pairs))
-            }
+impl<'a> Scalar<'a> {
+    fn of(value: &'a RawValue) -> Result<Scalar<'a>, serde_json::Error> {
+        let written = value.get();
+        match written.starts_with('"') {
+            true => serde_json::from_str(written).map(|Text(text)| Scalar(text)),
+            false => Ok(Scalar(Cow::Borrowed(written))),
         }
-        deserializer.deserialize_map(Names)
     }
 }
 
@@ -96,6 +78,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Texts<'a> {
 struct Values<'s, 'l> {
     shipment: &'s mut Shipment,
     labels: &'s Pairs<'l>,
+    /// True if the body is not UTF-8: then these are the entries that are not.
+    is_lossy: bool,
     /// Why taking in ended.
     error: &'s mut Option<LokiError>,
 }
@@ -108,10 +92,25 @@ impl<'de> Visitor<'de> for Values<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<(), A::Error> {
-        while let Some(value) = values.next_element_seed(OneValue)? {
-            let time = time_of(&value.time);
-            let line = value.line.as_bytes();
-            if let Err(error) = add(self.shipment, time, &value.metadata.0, self.labels, line) {
+        while let Some(value) = values.next_element::<&RawValue>()? {
+            if self.is_lossy && value.get().contains('\u{fffd}') {
+                let reason = "it has a text that is not UTF-8".to_owned();
+                self.shipment.reject(RejectReason::Malformed(reason));
+                continue;
+            }
+            let added = match serde_json::from_str::<Entry<'_>>(value.get()) {
+                Ok(entry) => {
+                    let time = time_of(&entry.time);
+                    let line = entry.line.as_bytes();
+                    add(self.shipment, time, &entry.metadata.0, self.labels, line)
+                }
+                Err(error) => {
+                    self.shipment
+                        .reject(RejectReason::Malformed(error.to_string()));
+                    Ok(())
+                }
+            };
+            if let Err(error) = added {
                 *self.error = Some(error);
                 return Err(A::Error::custom("too large"));
             }
@@ -121,23 +120,21 @@ impl<'de> Visitor<'de> for Values<'_, '_> {
 }
 
 /// `["<ns>","line",{…}]`
-struct OneValue;
-
 struct Entry<'a> {
     time: Cow<'a, str>,
     line: Cow<'a, str>,
-    metadata: Texts<'a>,
+    metadata: LabelTexts<'a>,
 }
 
-impl<'de> DeserializeSeed<'de> for OneValue {
-    type Value = Entry<'de>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Entry<'de>, D::Error> {
-        deserializer.deserialize_seq(self)
+impl<'de: 'a, 'a> Deserialize<'de> for Entry<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Entry<'a>, D::Error> {
+        deserializer.deserialize_seq(OneEntry)
     }
 }
 
-impl<'de> Visitor<'de> for OneValue {
+struct OneEntry;
+
+impl<'de> Visitor<'de> for OneEntry {
     type Value = Entry<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -146,9 +143,11 @@ impl<'de> Visitor<'de> for OneValue {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Entry<'de>, A::Error> {
         let missing = |index| A::Error::invalid_length(index, &self);
-        let Text(time) = parts.next_element()?.ok_or_else(|| missing(0))?;
+        // Loki takes a number, too.
+        let time: &RawValue = parts.next_element()?.ok_or_else(|| missing(0))?;
+        let Scalar(time) = Scalar::of(time).map_err(A::Error::custom)?;
         let Text(line) = parts.next_element()?.ok_or_else(|| missing(1))?;
-        let metadata: Option<Option<Texts<'_>>> = parts.next_element()?;
+        let metadata: Option<Option<LabelTexts<'_>>> = parts.next_element()?;
         while parts.next_element::<IgnoredAny>()?.is_some() {}
         Ok(Entry {
             time,
@@ -174,7 +173,9 @@ fn time_of(text: &str) -> Result<Timestamp, RejectReason> {
 /// See [`LokiError`].
 pub fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Pushed, LokiError> {
     let no_push = |error: serde_json::Error| LokiError::Body(error.to_string());
-    let body: Body<'_> = serde_json::from_slice(body).map_err(no_push)?;
+    let text = String::from_utf8_lossy(body);
+    let is_lossy = matches!(text, Cow::Owned(_));
+    let body: Body<'_> = serde_json::from_str(&text).map_err(no_push)?;
     let streams = body.streams.0;
     if streams.is_empty() {
         return Err(LokiError::NoStreams);
@@ -185,9 +186,11 @@ pub fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Push
         let values_of = Values {
             shipment: &mut shipment,
             labels: &stream.0,
+            is_lossy,
             error: &mut error,
         };
-        let read = serde_json::Deserializer::from_str(values.get()).deserialize_seq(values_of);
+        let mut values = serde_json::Deserializer::from_str(values.get());
+        let read = values.deserialize_seq(values_of);
         if let Some(error) = error {
             return Err(error);
         }

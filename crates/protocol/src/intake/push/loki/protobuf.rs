@@ -60,24 +60,41 @@ fn take_stream(stream: &[u8], shipment: &mut Shipment) -> Result<(), LokiError> 
     Ok(())
 }
 
+/// Takes an entry in; one that is no message, or has a text that is not UTF-8, takes no other with it.
 fn take_entry(entry: &[u8], labels: &Pairs<'_>, shipment: &mut Shipment) -> Result<(), LokiError> {
+    match read_entry(entry) {
+        Ok((time, line, mut metadata)) => {
+            keep_last(&mut metadata, 0);
+            add(shipment, time, &metadata, labels, line)
+        }
+        Err(what) => {
+            let reason = format!("{what} is not encoded as Protocol Buffers, or is not UTF-8");
+            shipment.reject(RejectReason::Malformed(reason));
+            Ok(())
+        }
+    }
+}
+
+/// The time, the line and the metadata of an entry, or what of it cannot be read.
+type ReadEntry<'a> = (Result<Timestamp, RejectReason>, &'a [u8], Pairs<'a>);
+
+fn read_entry(entry: &[u8]) -> Result<ReadEntry<'_>, &'static str> {
     let (mut time, mut line, mut metadata) = (Ok(Timestamp(0)), &b""[..], Pairs::new());
     for field in fields(entry) {
-        match field.map_err(|_| malformed("an entry"))? {
+        match field.map_err(|_| "an entry")? {
             (1, Field::Bytes(stamp)) => time = time_of(stamp)?,
             (2, Field::Bytes(text)) => line = text,
             (3, Field::Bytes(pair)) => super::hold(pair_of(pair)?, &mut metadata),
             _ => {}
         }
     }
-    keep_last(&mut metadata, 0);
-    add(shipment, time, &metadata, labels, line)
+    Ok((time, line, metadata))
 }
 
-fn time_of(stamp: &[u8]) -> Result<Result<Timestamp, RejectReason>, LokiError> {
+fn time_of(stamp: &[u8]) -> Result<Result<Timestamp, RejectReason>, &'static str> {
     let (mut seconds, mut nanos) = (0, 0);
     for field in fields(stamp) {
-        match field.map_err(|_| malformed("a time"))? {
+        match field.map_err(|_| "a time")? {
             (1, Field::Varint(number)) => seconds = number as i64,
             (2, Field::Varint(number)) => nanos = number as i64,
             _ => {}
@@ -92,18 +109,13 @@ fn time_of(stamp: &[u8]) -> Result<Result<Timestamp, RejectReason>, LokiError> {
     }))
 }
 
-fn pair_of(pair: &[u8]) -> Result<(Cow<'_, str>, Value<'_>), LokiError> {
+fn pair_of(pair: &[u8]) -> Result<(Cow<'_, str>, Value<'_>), &'static str> {
+    const WHAT: &str = "its metadata";
     let (mut name, mut value) = ("", "");
     for field in fields(pair) {
-        let (number, field) = field.map_err(|_| malformed("metadata"))?;
-        let text = || {
-            field
-                .text()
-                .ok_or_else(|| malformed("the text of metadata"))
-        };
-        match number {
-            1 => name = text()?,
-            2 => value = text()?,
+        match field.map_err(|_| WHAT)? {
+            (1, field) => name = field.text().ok_or(WHAT)?,
+            (2, field) => value = field.text().ok_or(WHAT)?,
             _ => {}
         }
     }

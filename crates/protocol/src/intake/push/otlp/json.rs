@@ -13,7 +13,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::any::{Any, DEPTH_MAX};
-use super::{Fields, LogRecord, OtlpError, add, has_room_for, scope_fields};
+use super::ids::{self, SPAN_BYTES, TRACE_BYTES};
+use super::{Fields, LogRecord, NoRecord, OtlpError, add, has_room_for, scope_fields};
 use crate::intake::push::bounded::{AtMost, FirstOf};
 use crate::intake::push::members::keep_last;
 use crate::intake::push::{BATCH_RECORDS_MAX, Pushed, Shipment};
@@ -80,10 +81,10 @@ struct JsonRecord<'a> {
     body: Option<AnyValue<'a>>,
     #[serde(borrow, default)]
     attributes: Attributes<'a>,
-    #[serde(default)]
-    trace_id: String,
-    #[serde(default)]
-    span_id: String,
+    #[serde(borrow, default)]
+    trace_id: Cow<'a, str>,
+    #[serde(borrow, default)]
+    span_id: Cow<'a, str>,
     #[serde(borrow, default)]
     event_name: Cow<'a, str>,
 }
@@ -192,7 +193,10 @@ impl From<serde_json::Error> for OtlpError {
 /// See [`OtlpError`].
 pub fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Pushed, OtlpError> {
     let mut shipment = Shipment::new(labels, line_bytes_max);
-    let request: Request<'_> = serde_json::from_slice(body)?;
+    let text = String::from_utf8_lossy(body);
+    // In a body that is not UTF-8 these are the records that are not.
+    let is_bad = |json: &str| matches!(text, Cow::Owned(_)) && json.contains('\u{fffd}');
+    let request: Request<'_> = serde_json::from_str(&text)?;
     for of_resource in request.resource_logs.0 {
         let of_resource: ResourceLogs<'_> = serde_json::from_str(of_resource.get())?;
         let resource = of_resource.resource.map(|resource| resource.attributes);
@@ -210,8 +214,11 @@ pub fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Push
                 if !has_room_for(&mut shipment, record.get().len()) {
                     continue;
                 }
-                let record: JsonRecord<'_> = serde_json::from_str(record.get())?;
-                add(&mut shipment, &record.into_record(), &shared)?;
+                let read = match is_bad(record.get()) {
+                    true => Err(NoRecord("it has a text that is not UTF-8".to_owned())),
+                    false => read_record(record.get()),
+                };
+                add(&mut shipment, read, Ok(&shared))?;
             }
         }
     }
@@ -228,20 +235,26 @@ fn attributes(pairs: Attributes<'_>) -> Fields<'_> {
     fields
 }
 
+fn read_record(json: &str) -> Result<LogRecord<'_>, NoRecord> {
+    let read = serde_json::from_str::<JsonRecord<'_>>(json);
+    let record = read.map_err(|error| NoRecord(error.to_string()))?;
+    record.into_record()
+}
+
 impl<'a> JsonRecord<'a> {
-    fn into_record(self) -> LogRecord<'a> {
+    fn into_record(self) -> Result<LogRecord<'a>, NoRecord> {
         let body = self.body.map_or(Any::Absent, |body| body.into_any(0));
-        LogRecord {
+        Ok(LogRecord {
             time: self.time_unix_nano.unsigned(),
             observed: self.observed_time_unix_nano.unsigned(),
             severity_number: self.severity_number.unsigned(),
             severity_text: self.severity_text,
             body: body.into_body(),
             attributes: attributes(self.attributes),
-            trace_id: self.trace_id.to_ascii_lowercase(),
-            span_id: self.span_id.to_ascii_lowercase(),
+            trace_id: ids::of_text::<TRACE_BYTES>(self.trace_id.as_bytes())?,
+            span_id: ids::of_text::<SPAN_BYTES>(self.span_id.as_bytes())?,
             event_name: self.event_name,
-        }
+        })
     }
 }
 

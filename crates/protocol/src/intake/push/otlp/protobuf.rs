@@ -17,7 +17,10 @@ use std::borrow::Cow;
 use logpond_record::Labels;
 
 use super::any::{Any, DEPTH_MAX};
-use super::{Fields, LogRecord, OtlpError, RECORD_BYTES_MAX, add, has_room_for, scope_fields};
+use super::ids::{self, SPAN_BYTES, TRACE_BYTES};
+use super::{
+    Fields, LogRecord, NoRecord, OtlpError, RECORD_BYTES_MAX, add, has_room_for, scope_fields,
+};
 use crate::intake::protobuf::{Field, WireError, fields, write};
 use crate::intake::push::members::keep_last;
 use crate::intake::push::{Pushed, Shipment};
@@ -25,6 +28,12 @@ use crate::intake::push::{Pushed, Shipment};
 impl From<WireError> for OtlpError {
     fn from(_: WireError) -> OtlpError {
         OtlpError::Body("it is not encoded as Protocol Buffers".to_owned())
+    }
+}
+
+impl From<WireError> for NoRecord {
+    fn from(_: WireError) -> NoRecord {
+        NoRecord("it is no message of Protocol Buffers, or has a text that is not UTF-8".to_owned())
     }
 }
 
@@ -82,25 +91,30 @@ pub fn write_failure(code: u64, message: &str, retry_after_s: Option<u32>) -> Ve
 const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
 
 fn take_resource(of_resource: &[u8], shipment: &mut Shipment) -> Result<(), OtlpError> {
-    let mut resource = Fields::new();
+    let mut resource = Ok(Fields::new());
     // A resource may stand behind its records.
     for field in fields(of_resource) {
         if let (1, Field::Bytes(message)) = field? {
             check_shared(message)?;
-            for field in fields(message) {
-                if let (1, Field::Bytes(pair)) = field? {
-                    attribute(pair, &mut resource)?;
-                }
-            }
+            resource = resource.and_then(|fields| read_resource(message, fields));
         }
     }
-    keep_last(&mut resource, 0);
     for field in fields(of_resource).flatten() {
         if let (2, Field::Bytes(of_scope)) = field {
-            take_scope(of_scope, &resource, shipment)?;
+            take_scope(of_scope, resource.as_ref(), shipment)?;
         }
     }
     Ok(())
+}
+
+fn read_resource<'a>(message: &'a [u8], mut resource: Fields<'a>) -> Result<Fields<'a>, NoRecord> {
+    for field in fields(message) {
+        if let (1, Field::Bytes(pair)) = field? {
+            attribute(pair, &mut resource)?;
+        }
+    }
+    keep_last(&mut resource, 0);
+    Ok(resource)
 }
 
 /// Refuses a resource or a scope longer than a record may be: what is read of one takes a multiple of its
@@ -116,28 +130,35 @@ fn check_shared(message: &[u8]) -> Result<(), OtlpError> {
 
 fn take_scope(
     of_scope: &[u8],
-    resource: &Fields<'_>,
+    resource: Result<&Fields<'_>, &NoRecord>,
     shipment: &mut Shipment,
 ) -> Result<(), OtlpError> {
-    let mut shared = Fields::new();
+    let mut shared = Ok(Fields::new());
     for field in fields(of_scope) {
         if let (1, Field::Bytes(message)) = field? {
             check_shared(message)?;
-            shared = read_scope(message)?;
+            shared = read_scope(message);
         }
     }
-    shared.extend(resource.iter().cloned());
+    let shared = match (shared, resource) {
+        (Ok(mut shared), Ok(resource)) => {
+            shared.extend(resource.iter().cloned());
+            Ok(shared)
+        }
+        (Err(reason), _) => Err(reason),
+        (_, Err(reason)) => Err(NoRecord(reason.0.clone())),
+    };
     for field in fields(of_scope).flatten() {
         if let (2, Field::Bytes(record)) = field
             && has_room_for(shipment, record.len())
         {
-            add(shipment, &read_record(record)?, &shared)?;
+            add(shipment, read_record(record), shared.as_ref())?;
         }
     }
     Ok(())
 }
 
-fn read_scope(message: &[u8]) -> Result<Fields<'_>, OtlpError> {
+fn read_scope(message: &[u8]) -> Result<Fields<'_>, NoRecord> {
     let (mut name, mut version, mut attributes) = ("", "", Fields::new());
     for field in fields(message) {
         match field? {
@@ -151,7 +172,7 @@ fn read_scope(message: &[u8]) -> Result<Fields<'_>, OtlpError> {
     Ok(scope_fields(name.into(), version.into(), attributes))
 }
 
-fn read_record(message: &[u8]) -> Result<LogRecord<'_>, OtlpError> {
+fn read_record(message: &[u8]) -> Result<LogRecord<'_>, NoRecord> {
     let mut record = LogRecord::default();
     for field in fields(message) {
         match field? {
@@ -160,8 +181,8 @@ fn read_record(message: &[u8]) -> Result<LogRecord<'_>, OtlpError> {
             (3, field) => record.severity_text = field.text().ok_or(WireError)?.into(),
             (5, Field::Bytes(any)) => record.body = read_any(any, 0)?.into_body(),
             (6, Field::Bytes(pair)) => attribute(pair, &mut record.attributes)?,
-            (9, Field::Bytes(id)) => record.trace_id = hexadecimal(id),
-            (10, Field::Bytes(id)) => record.span_id = hexadecimal(id),
+            (9, Field::Bytes(id)) => record.trace_id = ids::of_bytes::<TRACE_BYTES>(id)?,
+            (10, Field::Bytes(id)) => record.span_id = ids::of_bytes::<SPAN_BYTES>(id)?,
             (11, Field::Fixed64(time)) => record.observed = time,
             (12, field) => record.event_name = field.text().ok_or(WireError)?.into(),
             _ => {}
@@ -169,14 +190,6 @@ fn read_record(message: &[u8]) -> Result<LogRecord<'_>, OtlpError> {
     }
     keep_last(&mut record.attributes, 0);
     Ok(record)
-}
-
-/// The digits of an id; none for one of zeros, which stands for none.
-fn hexadecimal(id: &[u8]) -> String {
-    if id.iter().all(|byte| *byte == 0) {
-        return String::new();
-    }
-    id.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn attribute<'a>(pair: &'a [u8], to: &mut Fields<'a>) -> Result<(), WireError> {

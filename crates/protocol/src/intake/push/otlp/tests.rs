@@ -180,6 +180,56 @@ fn protobuf_bodies() {
     }
 }
 
+#[test]
+fn a_bad_record_takes_no_other_with_it() {
+    let record = |line: &[u8], id: &[u8]| message(&[(5, &any(1, line)), (9, id)]);
+    let digits = b"4bf92f3577b34da6a3ce929d0e0e4736";
+    let all = [
+        record(b"bad \xff tail", b""),
+        record(b"short id", b"0123"),
+        vec![0xff],
+        record(b"good", digits),
+    ];
+    let parts: Vec<(u64, &[u8])> = all.iter().map(|record| (2, &record[..])).collect();
+    let resource = |name: &[u8]| message(&[(1, &message(&[(1, b"service"), (2, &any(1, name))]))]);
+    let body = message(&[
+        (1, &message(&[(2, &message(&parts)), (1, &resource(b"a"))])),
+        (
+            1,
+            &message(&[(1, &resource(b"\xff")), (2, &message(&parts[3..]))]),
+        ),
+    ]);
+    let pushed = decode_protobuf(&body, Labels::new(), 40).unwrap();
+    let expected = ["Line None trace_id=4bf92f3577b34da6a3ce929d0e0e4736 service=a | good"];
+    assert_eq!(records(&pushed), expected);
+    let lines: Vec<usize> = pushed.rejected.iter().map(|one| one.line).collect();
+    assert_eq!((lines, pushed.rejected_total), (vec![1, 2, 3, 5], 4));
+    let json = b"{\"resourceLogs\":[{\"scopeLogs\":[{\"logRecords\":[\
+        {\"body\":{\"stringValue\":\"bad \xff\"}},\
+        {\"body\":{\"stringValue\":7}},\
+        {\"traceId\":\"S/kvNXezTaajzpKdDg5HNg==\",\"body\":{\"stringValue\":\"good\"}},\
+        {\"traceId\":\"nonsense\"}]}]}]}";
+    let pushed = decode_json(json, Labels::new(), 40).unwrap();
+    let expected = ["Line None trace_id=4bf92f3577b34da6a3ce929d0e0e4736 | good"];
+    assert_eq!(records(&pushed), expected);
+    assert_eq!(pushed.rejected_total, 3);
+}
+
+/// A number counts where its words are not known.
+#[test]
+fn unknown_words_do_not_hide_a_severity() {
+    let json = br#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[
+        {"severityNumber":17,"severityText":"Sev2"},{"severityNumber":9,"severityText":"Info"}]}]}]}"#;
+    let pushed = decode_json(json, Labels::new(), 40).unwrap();
+    assert_eq!(
+        records(&pushed),
+        [
+            "Line None severity_text=Sev2 severity_number=17 detected_level=error | ",
+            "Line None severity_text=Info severity_number=9 | ",
+        ]
+    );
+}
+
 /// Values that nest too deep are left out, and the stack holds.
 #[test]
 fn nesting_is_bounded() {
@@ -198,7 +248,8 @@ fn nesting_is_bounded() {
     let body = format!(
         "{{\"resourceLogs\":[{{\"scopeLogs\":[{{\"logRecords\":[{{\"body\":{deep}}}]}}]}}]}}"
     );
-    assert!(decode_json(body.as_bytes(), Labels::new(), 1 << 20).is_err());
+    let pushed = decode_json(body.as_bytes(), Labels::new(), 1 << 20);
+    assert!(pushed.is_err() || pushed.is_ok_and(|pushed| pushed.rejected_total == 1));
 }
 
 #[test]

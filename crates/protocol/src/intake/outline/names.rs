@@ -1,0 +1,535 @@
+//! Names by which documents say their time, their message and their level.
+//!
+//! Each table is in the order of precedence: of the time fields the first that is an instant counts, of the
+//! message fields the first that is text, of the level fields the first that is there. Names of the programs
+//! that almost all logs come from stand first, then those of one product each; a name that other documents
+//! may have for something else needs a field beside it that only its product has.
+//!
+//! A time or a message under one of the first names is the record's and no field beside it ([`Place::Own`]);
+//! under all other names it stays a field, too.
+
+use logpond_record::{SEVERITY_LABELS, Severity};
+
+/// The place of a time or a message: the record's own, or a field, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// It is the record's only.
+    Own,
+    /// It stays a field.
+    Field,
+}
+
+/// A name for a time or a message.
+pub(super) struct Name {
+    pub(super) name: &'static str,
+    /// A field that must be in the document, too; empty if none must.
+    pub(super) beside: &'static str,
+    pub(super) place: Place,
+}
+
+const fn own(name: &'static str) -> Name {
+    Name {
+        name,
+        beside: "",
+        place: Place::Own,
+    }
+}
+
+const fn field(name: &'static str) -> Name {
+    with(name, "")
+}
+
+const fn with(name: &'static str, beside: &'static str) -> Name {
+    Name {
+        name,
+        beside,
+        place: Place::Field,
+    }
+}
+
+/// Names of the time.
+pub(super) const TIMES: [Name; 83] = [
+    own("_time"),
+    own("time"),
+    own("timestamp"),
+    own("ts"),
+    own("@timestamp"),
+    // Serilog's compact form, .NET's JSON console and Serilog's other forms.
+    field("@t"),
+    field("Timestamp"),
+    // Database servers: MongoDB's structured log, MySQL has `time`.
+    field("t.$date"),
+    field("t.$date.$numberLong"),
+    field("timestamp.$date"),
+    field("timestamp.$date.$numberLong"),
+    field("time.$date"),
+    field("ts.$date"),
+    field("date.$date"),
+    // Audit logs: Kubernetes, AWS CloudTrail, Azure, Microsoft 365, Entra, Okta, Windows, NXLog.
+    field("requestReceivedTimestamp"),
+    with("stageTimestamp", "auditID"),
+    field("eventTime"),
+    field("eventTimestamp"),
+    field("TimeGenerated"),
+    field("timeStamp"),
+    field("createdDateTime"),
+    field("activityDateTime"),
+    with("CreationTime", "Workload"),
+    with("published", "eventType"),
+    // Kubernetes' events, also as a watch gives them.
+    with("lastTimestamp", "involvedObject.kind"),
+    with("object.lastTimestamp", "object.involvedObject.kind"),
+    field("TimeCreated"),
+    field("EventTime"),
+    field("Event.System.TimeCreated.#attributes.SystemTime"),
+    field("Event.System.TimeCreated.SystemTime"),
+    // Java: log4j2's layouts have the instant in two fields, see [`PAIRS`].
+    field("timeMillis"),
+    field("instant"),
+    // Python: json-logger, loguru.
+    field("asctime"),
+    field("record.time.repr"),
+    field("record.time.timestamp"),
+    // PHP: Monolog.
+    field("datetime"),
+    // Google's LogEntry, where its own timestamp is missing.
+    field("receiveTimestamp"),
+    // OpenTelemetry's data as JSON.
+    field("timeUnixNano"),
+    field("observedTimeUnixNano"),
+    // Proxies: nginx's variables, Envoy, Traefik, Cloudflare, CloudFront in JSON.
+    field("time_iso8601"),
+    field("msec"),
+    field("time_local"),
+    field("start_time"),
+    field("StartUTC"),
+    field("EdgeStartTimestamp"),
+    field("Datetime"),
+    field("timestamp_ms"),
+    // Kong, and GitHub's events.
+    with("started_at", "request.method"),
+    with("created_at", "actor.login"),
+    // journalctl -o json: the time at which the journal took the entry.
+    field("__REALTIME_TIMESTAMP"),
+    // osquery.
+    field("unixTime"),
+    // Fortinet.
+    field("eventtime"),
+    field("calendarTime"),
+    // Elastic's schema, where `@timestamp` is missing.
+    field("event.created"),
+    // Loggers whose names for it are configured.
+    field("TIMESTAMP"),
+    field("TimeStamp"),
+    field("Time"),
+    field("TIME"),
+    field("datetime_utc"),
+    field("dateTime"),
+    field("DateTime"),
+    field("date_time"),
+    field("timestampUtc"),
+    field("timestamp_utc"),
+    field("logTime"),
+    field("log_time"),
+    field("logtime"),
+    field("log_timestamp"),
+    field("logTimestamp"),
+    field("event_time"),
+    field("event_timestamp"),
+    field("time_ms"),
+    field("ts_ms"),
+    field("epoch_ms"),
+    field("epochMillis"),
+    field("unix_time"),
+    field("date"),
+    field("Date"),
+    // log15 and zap's development encoder.
+    field("t"),
+    with("T", "L"),
+    // Python's LogRecord as it is.
+    with("created", "levelname"),
+    // Services in the cloud that say when they took the record in.
+    field("ingestionTime"),
+    with("EventReceivedTime", "SourceName"),
+];
+
+/// Names of the message. `log` is what Fluentd, Fluent Bit and Docker call a line.
+pub(super) const MESSAGES: [Name; 46] = [
+    own("_msg"),
+    own("message"),
+    own("msg"),
+    own("log"),
+    // Serilog: the message, then its template.
+    field("@m"),
+    field("RenderedMessage"),
+    field("@mt"),
+    // .NET, NLog, Windows, journald, hclog, zap's development encoder.
+    field("Message"),
+    field("MessageTemplate"),
+    field("MESSAGE"),
+    field("@message"),
+    with("M", "L"),
+    field("Msg"),
+    field("MSG"),
+    // Rust's tracing, loguru, logstash's older form, winston's nested form.
+    field("fields.message"),
+    field("record.message"),
+    field("@fields.message"),
+    field("@fields.msg"),
+    field("log.message"),
+    field("meta.message"),
+    // GELF as lines.
+    field("short_message"),
+    field("full_message"),
+    // Google: text, then JSON, then what an API answered.
+    field("textPayload"),
+    field("jsonPayload.message"),
+    field("jsonPayload.msg"),
+    // OpenTelemetry's data as JSON.
+    field("body.stringValue"),
+    field("body.text"),
+    field("body.message"),
+    field("body.msg"),
+    field("Body"),
+    field("body"),
+    // macOS, Supabase, Okta, Falco, AWS Lambda.
+    field("eventMessage"),
+    field("event_message"),
+    field("displayMessage"),
+    with("object.message", "object.involvedObject.kind"),
+    with("output", "rule"),
+    // Azure.
+    field("resultDescription"),
+    field("properties.message"),
+    field("properties.log"),
+    // structlog.
+    field("event"),
+    // Loggers whose names for it are configured.
+    field("log_message"),
+    field("logMessage"),
+    field("LogMessage"),
+    field("text"),
+    // Elastic's schema, where `message` is missing.
+    field("event.original"),
+    field("line"),
+];
+
+/// How the value of a level field is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// As that of `level`.
+    Usual,
+    Syslog,
+    ApplicationInsights,
+    Windows,
+    Glog,
+}
+
+impl Scale {
+    /// The severity of a text.
+    pub(crate) fn severity(self, text: &[u8]) -> Option<Severity> {
+        let number = || std::str::from_utf8(text).ok()?.trim().parse::<u32>().ok();
+        match self {
+            Scale::Usual => Severity::of_field("level", text),
+            Scale::Syslog => Severity::of_syslog(u8::try_from(number()?).ok()?),
+            Scale::ApplicationInsights => match number() {
+                Some(number) => Severity::of_application_insights(number),
+                None => Severity::of_word(text),
+            },
+            Scale::Windows => match number() {
+                Some(number) => Severity::of_windows(number),
+                None => Severity::of_word(text),
+            },
+            Scale::Glog => match number() {
+                Some(number) => Severity::of_glog(number),
+                None => Severity::of_word(text),
+            },
+        }
+    }
+}
+
+/// A field that says a level under another name than those that every record may have it by, or on another scale.
+pub(super) struct LevelName {
+    pub(super) name: &'static str,
+    /// A field that must be in the document, too; empty if none must.
+    pub(super) beside: &'static str,
+    pub(super) scale: Scale,
+}
+
+const fn level(name: &'static str, beside: &'static str, scale: Scale) -> LevelName {
+    LevelName {
+        name,
+        beside,
+        scale,
+    }
+}
+
+/// Level fields of one product each.
+pub(super) const LEVELS: [LevelName; 30] = [
+    // MongoDB.
+    level("s", "t.$date", Scale::Usual),
+    // MySQL's JSON sink.
+    level("label", "err_code", Scale::Usual),
+    // osquery's status log: these are glog's numbers.
+    level("severity", "calendarTime", Scale::Glog),
+    // Windows' events.
+    level("Level", "EventID", Scale::Windows),
+    level("Level", "EventId", Scale::Windows),
+    level("Level", "ProviderName", Scale::Windows),
+    level("Event.System.Level", "", Scale::Windows),
+    level("LevelDisplayName", "", Scale::Usual),
+    // Application Insights and Azure.
+    level("severityLevel", "", Scale::ApplicationInsights),
+    level("SeverityLevel", "", Scale::ApplicationInsights),
+    level("properties.level", "", Scale::Usual),
+    // loguru, logback.
+    level("record.level.name", "", Scale::Usual),
+    level("level.name", "", Scale::Usual),
+    level("level.levelStr", "", Scale::Usual),
+    level("fields.level", "", Scale::Usual),
+    level("@fields.severity", "", Scale::Usual),
+    level("@fields.level", "", Scale::Usual),
+    level("@fields.lvl", "", Scale::Usual),
+    level("meta.level", "", Scale::Usual),
+    // zap's development encoder.
+    level("L", "M", Scale::Usual),
+    // Elastic's schema, Logstash's grok patterns, Google's agents, macOS, Datadog.
+    level("log.syslog.severity.name", "", Scale::Usual),
+    level("log.syslog.severity.code", "", Scale::Syslog),
+    level("syslog_severity", "", Scale::Usual),
+    level("syslog_severity_code", "", Scale::Syslog),
+    level("logging.googleapis.com/severity", "", Scale::Usual),
+    level("messageType", "eventMessage", Scale::Usual),
+    // Kubernetes' events, open-appsec.
+    level("type", "involvedObject.kind", Scale::Usual),
+    level("object.type", "object.involvedObject.kind", Scale::Usual),
+    level("eventLogLevel", "", Scale::Usual),
+    level("status", "ddsource", Scale::Usual),
+];
+
+/// Two fields that are one instant.
+pub(super) struct Pair {
+    pub(super) first: &'static str,
+    pub(super) second: &'static str,
+    /// A field with the zone, which may be missing; empty if there is none.
+    pub(super) zone: &'static str,
+    pub(super) how: How,
+}
+
+/// How two fields are one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// Seconds, and nanoseconds if they are there.
+    Nanos,
+    /// A text, and what follows it: a time behind a date, a zone behind a time.
+    Text,
+}
+
+const fn nanos(first: &'static str, second: &'static str) -> Pair {
+    Pair {
+        first,
+        second,
+        zone: "",
+        how: How::Nanos,
+    }
+}
+
+const fn texts(first: &'static str, second: &'static str, zone: &'static str) -> Pair {
+    Pair {
+        first,
+        second,
+        zone,
+        how: How::Text,
+    }
+}
+
+/// Instants in two fields, which count where no field is an instant by itself: log4j2's layouts, timestamps of
+/// Protocol Buffers as JSON, Google's agents, Serde's `SystemTime`; PHP's `DateTime` as Monolog 1 writes it, and
+/// dates beside times, as of Fortinet and of W3C's logs as objects.
+pub(super) const PAIRS: [Pair; 14] = [
+    nanos("instant.epochSecond", "instant.nanoOfSecond"),
+    nanos("timestamp.seconds", "timestamp.nanos"),
+    nanos("timestampSeconds", "timestampNanos"),
+    nanos("time.seconds", "time.nanos"),
+    nanos("ts.seconds", "ts.nanos"),
+    nanos("Timestamp.seconds", "Timestamp.nanos"),
+    nanos("@timestamp.seconds", "@timestamp.nanos"),
+    nanos("receiveTimestamp.seconds", "receiveTimestamp.nanos"),
+    nanos("timestamp.secs_since_epoch", "timestamp.nanos_since_epoch"),
+    nanos("time.secs_since_epoch", "time.nanos_since_epoch"),
+    texts("datetime.date", "datetime.timezone", ""),
+    texts("date", "time", "tz"),
+    texts("Date", "Time", "TimeZone"),
+    texts("date", "clock", "tz"),
+];
+
+/// A meaning of a name: a row of one of the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// Of [`TIMES`].
+    Time(u8),
+    /// Of [`MESSAGES`].
+    Message(u8),
+    /// Of [`LEVELS`].
+    Level(u8),
+    /// Of [`PAIRS`], by the name of its first field.
+    Pair(u8),
+    /// One of the names by which every record may have its level.
+    Usual,
+}
+
+/// Longer names mean nothing.
+const NAME_BYTES_MAX: usize = 63;
+
+/// All names of the tables.
+const NAMES_COUNT: usize =
+    TIMES.len() + MESSAGES.len() + LEVELS.len() + PAIRS.len() + SEVERITY_LABELS.len();
+
+/// Places that names are spread over: a few times as many as there are names, so that most fields are told by an
+/// empty one.
+const PLACES: usize = 1024;
+
+/// No further name is at this place.
+const NONE: u8 = u8::MAX;
+
+/// The names by their places, made when this program is compiled.
+struct Index {
+    /// The first name at each place.
+    first: [u8; PLACES],
+    /// The name behind each at the same place.
+    next: [u8; NAMES_COUNT],
+}
+
+static INDEX: Index = index();
+
+const fn index() -> Index {
+    assert!(NAMES_COUNT < NONE as usize);
+    let mut index = Index {
+        first: [NONE; PLACES],
+        next: [NONE; NAMES_COUNT],
+    };
+    let mut number = 0;
+    while number < NAMES_COUNT {
+        let name = name_of(number).0.as_bytes();
+        assert!(name.len() <= NAME_BYTES_MAX);
+        let place = place_of(name);
+        index.next[number] = index.first[place];
+        index.first[place] = number as u8;
+        number += 1;
+    }
+    index
+}
+
+/// The name of this number, counted through all tables, and what it means.
+const fn name_of(number: usize) -> (&'static str, Meaning) {
+    let mut row = number;
+    if row < TIMES.len() {
+        return (TIMES[row].name, Meaning::Time(row as u8));
+    }
+    row -= TIMES.len();
+    if row < MESSAGES.len() {
+        return (MESSAGES[row].name, Meaning::Message(row as u8));
+    }
+    row -= MESSAGES.len();
+    if row < LEVELS.len() {
+        return (LEVELS[row].name, Meaning::Level(row as u8));
+    }
+    row -= LEVELS.len();
+    if row < PAIRS.len() {
+        return (PAIRS[row].first, Meaning::Pair(row as u8));
+    }
+    (SEVERITY_LABELS[row - PAIRS.len()], Meaning::Usual)
+}
+
+/// The place of a name. Names that differ only in characters that a label writes as `_` share it.
+const fn place_of(name: &[u8]) -> usize {
+    let last = name.len() - 1;
+    let (a, b, c) = (
+        as_label(name[0]) as usize,
+        as_label(name[last / 2]) as usize,
+        as_label(name[last]) as usize,
+    );
+    (a.wrapping_mul(37) ^ b.wrapping_mul(181) ^ c.wrapping_mul(1301) ^ (last * 67)) % PLACES
+}
+
+/// A byte as the name of a label has it.
+const fn as_label(byte: u8) -> u8 {
+    if byte.is_ascii_alphanumeric() {
+        byte
+    } else {
+        b'_'
+    }
+}
+
+/// Calls `found` with each meaning of a name.
+#[inline]
+pub(super) fn meanings(name: &[u8], mut found: impl FnMut(Meaning)) {
+    if name.is_empty() || name.len() > NAME_BYTES_MAX {
+        return;
+    }
+    let mut number = INDEX.first[place_of(name)];
+    while number != NONE {
+        let (known, meaning) = name_of(usize::from(number));
+        let is_it = match meaning {
+            Meaning::Usual => {
+                known.len() == name.len()
+                    && known.bytes().eq(name.iter().map(|byte| as_label(*byte)))
+            }
+            _ => known.as_bytes() == name,
+        };
+        if is_it {
+            found(meaning);
+        }
+        number = INDEX.next[usize::from(number)];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(name: &str) -> Vec<Meaning> {
+        let mut all = Vec::new();
+        meanings(name.as_bytes(), |meaning| all.push(meaning));
+        all
+    }
+
+    #[test]
+    fn names_are_there_once_and_found() {
+        for number in 0..NAMES_COUNT {
+            let (name, meaning) = name_of(number);
+            assert!(all(name).contains(&meaning), "{name}");
+        }
+        let mut names: Vec<&str> = TIMES.iter().chain(&MESSAGES).map(|row| row.name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        for name in ["@l", "log.level", "level", "severity_number", "level_name"] {
+            assert_eq!(all(name), [Meaning::Usual], "{name}");
+        }
+        for name in ["", "user", "levels", "remote_addr", "ms"] {
+            assert_eq!(all(name), [], "{name}");
+        }
+        assert_eq!(all("severity").len(), 2);
+        assert_eq!(all(&"t".repeat(100)), []);
+    }
+
+    /// Most places have no name, and none has many.
+    #[test]
+    fn names_are_spread() {
+        let length = |first: u8| {
+            let mut number = first;
+            std::iter::from_fn(|| {
+                let here = (number != NONE).then_some(number)?;
+                number = INDEX.next[usize::from(here)];
+                Some(here)
+            })
+            .count()
+        };
+        let lengths: Vec<usize> = INDEX.first.iter().map(|first| length(*first)).collect();
+        assert_eq!(lengths.iter().sum::<usize>(), NAMES_COUNT);
+        let longest = lengths.iter().max().copied();
+        assert!(longest <= Some(6), "{longest:?}");
+    }
+}

@@ -1,0 +1,145 @@
+//! The level of a document and times in two fields, by the names of its fields.
+//!
+//! It depends on the names and the kinds of the fields only; the values are read from the record's parts, so
+//! that lines of an outline that is known are read by it, too.
+
+use logpond_record::{Assumed, Severity, TimeSource, Timestamp, Value};
+
+use super::names::{How, Scale};
+use crate::intake::sketch::Parts;
+use crate::intake::timestamps::TimeReader;
+
+/// A level that a document says in its product's own way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DocumentLevel {
+    /// The level.
+    pub(crate) severity: Severity,
+    /// True if a field of the document would be read as another level.
+    pub(crate) beats: bool,
+}
+
+/// The level and the pair of time fields of a document, by its names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Summary {
+    /// The source of the level.
+    pub(crate) level: SaidLevel,
+    /// Two fields that are an instant.
+    pub(crate) pair: Option<TimePair>,
+}
+
+/// Two fields that are an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TimePair {
+    /// Index of the first one's slot.
+    pub(crate) first: u32,
+    /// Index of the second one's slot, if there is one.
+    pub(crate) second: Option<u32>,
+    /// Index of the slot with their zone, if there is one.
+    pub(crate) zone: Option<u32>,
+    /// How they are one.
+    pub(crate) how: How,
+}
+
+/// The source of a document's level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum SaidLevel {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// It has a field that says it as in any record.
+    Stated,
+    /// A field says it in its product's own way.
+    At {
+        /// Index of its slot.
+        slot: u32,
+        /// How it is read.
+        scale: Scale,
+        /// True if its name would be read on another scale.
+        beats: bool,
+    },
+    /// It says none where its product leaves out the usual one.
+    Implied(Severity),
+}
+
+impl Summary {
+    /// The level that a field says in its product's own way.
+    pub(crate) fn level(&self, parts: &Parts<'_>) -> Option<DocumentLevel> {
+        match self.level {
+            SaidLevel::Nothing | SaidLevel::Stated => None,
+            SaidLevel::Implied(severity) => Some(DocumentLevel {
+                severity,
+                beats: false,
+            }),
+            SaidLevel::At { slot, scale, beats } => {
+                let text = parts.values.get(slot as usize)?.to_text();
+                let severity = scale.severity(&text)?;
+                // Read as usual, many say the same.
+                let is_usual = beats && Scale::Usual.severity(&text) == Some(severity);
+                (!is_usual).then_some(DocumentLevel { severity, beats })
+            }
+        }
+    }
+
+    /// Fills in the time that two fields are; there is no other one then.
+    pub(crate) fn complete(&self, parts: &mut Parts<'_>, received: Timestamp, times: &TimeReader) {
+        let Some(pair) = self.pair else {
+            return;
+        };
+        let value = |slot: u32| parts.values.get(slot as usize);
+        let (first, second) = (value(pair.first), pair.second.and_then(value));
+        let found = match pair.how {
+            How::Nanos => with_nanos(first, second).map(|time| (time, Assumed::Nothing)),
+            How::Text => joined([first, second, pair.zone.and_then(value)], received, times),
+        };
+        if let Some((time, assumed)) = found {
+            parts.time = Some(time);
+            parts.time_source = TimeSource::Field(assumed);
+        }
+    }
+}
+
+fn with_nanos(seconds: Option<&Value<'_>>, nanos: Option<&Value<'_>>) -> Option<Timestamp> {
+    let seconds = whole_number(seconds?).filter(|seconds| SECONDS.contains(seconds))?;
+    let nanos = match nanos {
+        None => 0,
+        Some(nanos) => whole_number(nanos).filter(|nanos| (0..1_000_000_000).contains(nanos))?,
+    };
+    Timestamp::from_seconds(seconds, nanos as u32)
+}
+
+/// The instant of texts with spaces between them: of a date, a time and a zone that may be missing, of the
+/// first two, or of the first one.
+fn joined(
+    texts: [Option<&Value<'_>>; 3],
+    received: Timestamp,
+    times: &TimeReader,
+) -> Option<(Timestamp, Assumed)> {
+    let text = |value: Option<&'_ Value<'_>>| match value {
+        Some(Value::Str(text)) => Some(text.to_string()),
+        _ => None,
+    };
+    let (first, second, zone) = (text(texts[0])?, text(texts[1])?, text(texts[2]));
+    if first.len() + second.len() + zone.as_ref().map_or(0, String::len) > TEXTS_BYTES_MAX {
+        return None;
+    }
+    let both = format!("{first} {second}");
+    let all = zone.map(|zone| format!("{both} {zone}"));
+    let mut tried = all.iter().chain([&both, &first]);
+    let written = tried.find_map(|text| times.whole(text.as_bytes(), received, false))?;
+    Some((written.time, written.form.assumed()))
+}
+
+/// Longer texts are no time and no name of a zone.
+const TEXTS_BYTES_MAX: usize = 100;
+
+/// Seconds that are an instant for certain, as with Unix time in one field: from 1990 up to 2100.
+const SECONDS: std::ops::Range<i64> = 631_152_000..4_102_444_800;
+
+fn whole_number(value: &Value<'_>) -> Option<i64> {
+    match value {
+        Value::Int(number) => Some(*number),
+        // As Protocol Buffers write 64 bits.
+        Value::Str(text) => text.parse().ok(),
+        _ => None,
+    }
+}
