@@ -24,7 +24,7 @@ use logpond_record::{
 use super::declared::{fields_of_batch, is_default, is_line_time_first};
 use super::journal_entry::is_alias;
 use super::json::{self, Learned};
-use super::outline::{Outcome, Outline, without_message};
+use super::outline::{Outcome, Outline};
 use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::TimeReader;
@@ -217,7 +217,12 @@ impl Parser {
             time: parsed.parts.time.unwrap_or(entry.received),
             time_source: parsed.parts.time_source,
             received: entry.received,
-            message: parsed.parts.message,
+            message: match parsed.parts.message {
+                Message::Part(message) => Message::Part(message),
+                // As readers of segments see it, which have the shape only.
+                _ if parsed.shape.message_is_line() => Message::Line,
+                _ => Message::Absent,
+            },
             shape: parsed.shape,
             values: parsed.parts.values,
             fixes: parsed.parts.fixes,
@@ -275,7 +280,7 @@ impl Parser {
         let mut parts = json::flatten_line(text, &mut self.outline, capacity).ok()?;
         let outcome = self.finish(entry, &mut parts);
         self.learned.learn(text, &self.outline, &outcome);
-        Some(self.parsed(parts, outcome, true))
+        Some(self.parsed(parts, outcome, Message::Absent))
     }
 
     /// A line that is made of fields and is no JSON.
@@ -287,7 +292,7 @@ impl Parser {
         let text = std::str::from_utf8(entry.raw).ok()?;
         let mut parts = read(text, &mut self.outline)?;
         let outcome = self.finish(entry, &mut parts);
-        Some(self.parsed(parts, outcome, false))
+        Some(self.parsed(parts, outcome, Message::Part(Value::text(entry.raw))))
     }
 
     /// A record of the audit system. Who sent it may be known by the kernel's word, and is not to be
@@ -318,15 +323,20 @@ impl Parser {
         )
     }
 
-    /// A line without even a shape that lists its fields is kept whole, without fields.
-    fn parsed<'a>(&self, mut parts: Parts<'a>, outcome: Outcome, is_json: bool) -> Parsed<'a> {
+    /// A line without even a shape that lists its fields is kept whole, without fields and with this message.
+    fn parsed<'a>(
+        &self,
+        mut parts: Parts<'a>,
+        outcome: Outcome,
+        message: Message<'a>,
+    ) -> Parsed<'a> {
         let Outcome {
             whole, unlisted, ..
         } = outcome;
         let Some(shape) = outcome.shape else {
             parts.values = vec![Value::Null];
             parts.fixes.clear();
-            parts.message = without_message(is_json);
+            parts.message = message;
             return Parsed {
                 whole: true,
                 ..Parsed::new(self.shapes.text(), parts)

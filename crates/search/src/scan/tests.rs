@@ -807,6 +807,57 @@ fn parts_of_rare_values_are_found_where_they_are() {
     find_parts(&records);
 }
 
+/// A header before JSON is no message, and neither is the line.
+#[test]
+fn lines_of_json_behind_a_header_have_no_message() {
+    let header = "<⟨facility:p⟩⟨severity:v⟩>1 - ⟨hostname:t⟩ - - - ";
+    let bodies = [
+        r#"{"code":⟨code:i⟩}"#,
+        r#"@cee: {"code":⟨code:i⟩}"#,
+        "code=⟨code:i⟩",
+    ];
+    let mut records = samples(bodies.len() as u64);
+    for (record, body) in records.iter_mut().zip(bodies) {
+        let shape = Shape::new(&format!("{header}{body}")).unwrap();
+        record.message = match body.starts_with("code") {
+            true => Message::Line,
+            false => Message::Absent,
+        };
+        record.values = vec![
+            Value::Int(1),
+            Value::Int(5),
+            Value::Str("h".into()),
+            Value::Int(5),
+        ];
+        record.shape = Arc::new(shape);
+        record.labels.clear();
+    }
+    let segment = segment_of(&records);
+    for (query, expected) in [
+        ("_msg:*", &records[2..]),
+        ("NOT _msg:*", &records[..2]),
+        ("_msg:code", &records[2..]),
+        ("code=5", &records),
+    ] {
+        let expected: Vec<Id> = expected.iter().map(|record| record.id).collect();
+        assert_eq!(
+            found_by(&segment, &parse(query).unwrap()),
+            expected,
+            "{query}"
+        );
+    }
+    let directory = segment.read_directory().unwrap();
+    let evaluator = Evaluator::new(&Filter::All, TimeRange::ALL).unwrap();
+    let shared = SegmentScan::new(&segment, &directory, &evaluator, &SourceSet::new());
+    let (mut found, mut expected) = (Top::new("_msg"), Top::new("_msg"));
+    records.iter().for_each(|record| expected.add(record));
+    let mut scan = GroupScan::new(&shared, 0);
+    scan.for_each_block(|scan, s| scan.add_to_top("_msg", &s, &mut found).map(|()| true))
+        .unwrap();
+    let [found, expected] = [found, expected].map(|top| format!("{:?}", top.finish(0)));
+    assert_eq!(found, expected);
+}
+
 /// The ids of what the scan finds.
 fn found_by(segment: &SegmentFile, filter: &Filter) -> Vec<Id> {
     let directory = segment.read_directory().unwrap();
