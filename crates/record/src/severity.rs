@@ -223,7 +223,9 @@ impl Severity {
         if let Some(known) = Severity::of_word(text) {
             return Some(known);
         }
-        let number = std::str::from_utf8(text).ok()?.trim().parse().ok()?;
+        let number = whole_number(std::str::from_utf8(text).ok()?.trim())
+            .parse()
+            .ok()?;
         match name {
             "levelno" => Severity::of_python(number),
             "severity_number" | "severityNumber" | "SeverityNumber" => {
@@ -393,6 +395,16 @@ pub fn is_severity_field(name: &str) -> bool {
     SEVERITY_LABELS.iter().any(is_it)
 }
 
+/// A number without a fraction that is zero: `30.0` is 30.
+fn whole_number(text: &str) -> &str {
+    match text.split_once('.') {
+        Some((whole, fraction)) if !fraction.is_empty() && fraction.bytes().all(|b| b == b'0') => {
+            whole
+        }
+        _ => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -453,6 +465,11 @@ mod tests {
             ("level", "60", Some(Severity::Fatal)),
             ("level", "550", Some(Severity::Alert)),
             ("level", "37", Some(Severity::Info)),
+            ("level", "30.0", Some(Severity::Info)),
+            ("levelno", " 30.00 ", Some(Severity::Warn)),
+            ("level", "30.5", None),
+            ("level", "30.", None),
+            ("level", ".0", None),
             ("level", "99", None),
             ("level", "-1", None),
             ("level", "", None),

@@ -126,6 +126,8 @@ pub struct Shape {
     pieces: Box<[Piece]>,
     slots: Box<[Slot]>,
     message_slot: Option<usize>,
+    /// True if the line is a JSON object, or ends with one.
+    has_json: bool,
     taken: TakenNames,
     /// The slots of fields by name, if there are more than [`SLOTS_SEARCHED_MAX`].
     by_name: Box<[u32]>,
@@ -202,6 +204,7 @@ impl Shape {
         let fields = slots.iter().filter(|slot| slot.is_field());
         Ok(Shape {
             text: text.into(),
+            has_json: has_json(&pieces, &slots),
             pieces: pieces.into(),
             taken: TakenNames::new(fields.map(|slot| &*slot.name)),
             by_name: by_name(&slots),
@@ -221,6 +224,7 @@ impl Shape {
             }]
             .into(),
             message_slot: Some(0),
+            has_json: false,
             taken: TakenNames::default(),
             by_name: Box::default(),
         }
@@ -289,9 +293,10 @@ impl Shape {
         self.message_slot
     }
 
-    /// Whether the message is the whole line: there is no `_msg` slot and the line is not JSON.
+    /// True if the message is the whole line: there is no `_msg` slot, and the line is no JSON object, nor one
+    /// behind a header.
     pub fn message_is_line(&self) -> bool {
-        self.message_slot.is_none() && !self.is_json()
+        self.message_slot.is_none() && !self.has_json && !self.is_json()
     }
 
     /// Whether lines of this shape are JSON objects.
@@ -383,6 +388,45 @@ impl Shape {
     ) {
         self.render_fixed(time, value, |_| None, out);
     }
+}
+
+/// True if a line ends with a JSON object: from an opening brace on, slots are of kinds that JSON has. Of a
+/// line that is kept whole the shape lists fields behind the brace and does not close it.
+fn has_json(pieces: &[Piece], slots: &[Slot]) -> bool {
+    let (mut is_object, mut is_listing) = (false, false);
+    for (at, piece) in pieces.iter().enumerate() {
+        match piece {
+            Piece::Slot(slot) if may_be_in_json(&slots[*slot].kind) => {}
+            Piece::Slot(_) => (is_object, is_listing) = (false, false),
+            Piece::Literal(text) => {
+                is_object |= opens_object(text);
+                is_listing &= !text.contains('}');
+                is_listing |= text.ends_with('{') && at + 1 < pieces.len();
+            }
+        }
+    }
+    let is_closed = |text: &str| text.trim_ascii_end().ends_with('}');
+    let is_at_end = matches!(pieces.last(), Some(Piece::Literal(text)) if is_closed(text));
+    is_object && is_at_end || is_listing
+}
+
+/// True if a literal has a brace with a name or a closing brace behind it.
+fn opens_object(literal: &str) -> bool {
+    let mut braces = literal.match_indices('{');
+    braces.any(|(at, _)| literal[at + 1..].trim_ascii_start().starts_with(['"', '}']))
+}
+
+fn may_be_in_json(kind: &SlotKind) -> bool {
+    matches!(
+        kind,
+        SlotKind::JsonString
+            | SlotKind::Int
+            | SlotKind::Float
+            | SlotKind::Bool
+            | SlotKind::Null
+            | SlotKind::Json
+            | SlotKind::Time(_)
+    )
 }
 
 /// The slots of fields by name, of one name in their order; nothing if they are few.
@@ -636,6 +680,64 @@ mod tests {
         // What an escape does not stand before is itself.
         let shape = Shape::new("⟨\u{fdd0}a:i⟩").unwrap();
         assert_eq!(&*shape.slots()[0].name, "\u{fdd0}a");
+    }
+
+    /// Fields of `{"status":200}` without a text are not a message, wherever the object stands.
+    #[test]
+    fn lines_with_json_and_without_a_text_have_no_message() {
+        let table = [
+            // Access logs, pairs and lists.
+            ("⟨host:t⟩ - - \"GET ⟨path:t⟩\" ⟨status:i⟩", true),
+            ("k=⟨k:t⟩ code=⟨code:i⟩", true),
+            (
+                "<⟨facility:p⟩⟨severity:v⟩>1 - ⟨hostname:t⟩ - - - k=⟨k:t⟩",
+                true,
+            ),
+            ("CEF:0|⟨vendor:t⟩|src=⟨src:t⟩", true),
+            ("[src:\"⟨src:j⟩\"; ]", true),
+            // Braces of a format that is no JSON.
+            ("⟨host:t⟩ {⟨status:i⟩} ⟨path:t⟩", true),
+            ("⟨host:t⟩ {⟨status:i⟩}", true),
+            ("⟨host:t⟩ {\"⟨path:t⟩\"}", true),
+            ("⟨host:t⟩ {\"a\":⟨a:i⟩} ⟨path:t⟩", true),
+            ("⟨host:t⟩ {\"a\":⟨a:i⟩} x", true),
+            // A message.
+            (Shape::TEXT, false),
+            (r#"{"msg":"⟨_msg:j⟩"}"#, false),
+            (r#"<13>x: {"msg":"⟨_msg:j⟩"}"#, false),
+            // JSON.
+            (r#"{"a":"⟨a:j⟩"}"#, false),
+            (r#" {"a":⟨a:i⟩} "#, false),
+            ("{⟨a:i⟩⟨b:j⟩", false),
+            ("{}", false),
+            // JSON behind headers: RFC 5424, RFC 3164, with a cookie, without a priority.
+            (
+                r#"<⟨facility:p⟩⟨severity:v⟩>1 ⟨_time:%s⟩ ⟨hostname:t⟩ ⟨app:t⟩ - - - {"k":"⟨k:j⟩","code":⟨code:i⟩}"#,
+                false,
+            ),
+            (
+                r#"<⟨facility:p⟩⟨severity:v⟩>⟨_time:%b %e %H:%M:%S⟩ ⟨hostname:t⟩ ⟨app:t⟩: { "a":⟨a:n⟩,"b":⟨b:r⟩} "#,
+                false,
+            ),
+            (
+                r#"<⟨facility:p⟩⟨severity:v⟩>1 - h - - - @cee: {"k":{"l":⟨k.l:f⟩}}"#,
+                false,
+            ),
+            (
+                r#"⟨hostname:t⟩ [x {="⟨x.y:d⟩"] {"t":"⟨_time:%Y⟩","b":⟨b:b⟩}"#,
+                false,
+            ),
+            ("<⟨facility:p⟩⟨severity:v⟩>1 - h - - - {}", false),
+            // The shape of such a line that is kept whole.
+            (
+                "<⟨facility:p⟩⟨severity:v⟩>1 - ⟨hostname:t⟩ - - - {⟨k:j⟩⟨code:i⟩",
+                false,
+            ),
+        ];
+        for (text, is_line) in table {
+            let shape = Shape::new(text).unwrap();
+            assert_eq!(shape.message_is_line(), is_line, "{text}");
+        }
     }
 
     #[test]

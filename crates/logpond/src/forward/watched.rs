@@ -90,7 +90,8 @@ impl Watched {
         if offset > 0 {
             let mut start = vec![0; DETECTION_BYTES.min(offset as usize)];
             let filled = read_fully_at(&file, &mut start, 0)?;
-            headers.declare(&start[..filled]);
+            let (encoding, mark_bytes) = Encoding::detect(&start[..filled]);
+            headers.declare(&Lines::of(&start[mark_bytes..filled], encoding, 0).text);
         }
         Ok(Watched {
             headers,
@@ -434,7 +435,7 @@ impl Watched {
         if !self.form.is_decided() {
             self.decide().map_err(|e| self.unreadable(e))?;
         }
-        self.declared = self.headers.declare(bytes);
+        self.declared = self.headers.declare(&lines.text);
         if self.form.assembler().is_none() {
             self.offset = lines.end();
             let cut = records::cut(&lines.text, totals);

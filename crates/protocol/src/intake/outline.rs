@@ -420,6 +420,8 @@ impl Outline {
         let taken = self.taken(sketch);
         if sketch.is_listing() || self.irregular || text_bytes > SHAPE_BYTES_MAX {
             let list = |text: &mut Vec<u8>, parts: &mut Parts<'a>| {
+                // The shape tells that the line has JSON.
+                text.extend_from_slice(if raw.starts_with(b"{") { b"{" } else { b"" });
                 self.list(time, message, &taken, parts, text)
             };
             sketch.append_listing(list, parts);

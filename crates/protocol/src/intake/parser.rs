@@ -26,7 +26,7 @@ use super::access_format::Times;
 use super::declared::{LastNames, fields_of_batch, is_default, is_line_time_first};
 use super::journal_entry::is_alias;
 use super::json::{self, Learned};
-use super::outline::{DocumentLevel, Outcome, Outline, SaidLevel, Summary, without_message};
+use super::outline::{DocumentLevel, Outcome, Outline, SaidLevel, Summary};
 use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::TimeReader;
@@ -261,7 +261,12 @@ impl Parser {
             time: parsed.parts.time.unwrap_or(entry.received),
             time_source: parsed.parts.time_source,
             received: entry.received,
-            message: parsed.parts.message,
+            message: match parsed.parts.message {
+                Message::Part(message) => Message::Part(message),
+                // As readers of segments see it, which have the shape only.
+                _ if parsed.shape.message_is_line() => Message::Line,
+                _ => Message::Absent,
+            },
             shape: parsed.shape,
             values: parsed.parts.values,
             fixes: parsed.parts.fixes,
@@ -329,7 +334,7 @@ impl Parser {
         let mut parts = json::flatten_line(text, &mut self.outline, capacity).ok()?;
         let outcome = self.finish(entry, &mut parts);
         self.learned.learn(text, &self.outline, &outcome);
-        let parsed = self.parsed(parts, outcome, true);
+        let parsed = self.parsed(parts, outcome, Message::Absent);
         Some(self.nest(entry, parsed))
     }
 
@@ -342,13 +347,14 @@ impl Parser {
         let text = std::str::from_utf8(entry.raw).ok()?;
         let mut parts = read(text, &mut self.outline)?;
         let outcome = self.finish(entry, &mut parts);
+        let message = Message::Part(Value::text(entry.raw));
         let time = match parts.time {
             None => content::of_event(text, &self.times, entry.received),
             Some(_) => None,
         };
         Some(Parsed {
             time,
-            ..self.parsed(parts, outcome, false)
+            ..self.parsed(parts, outcome, message)
         })
     }
 
@@ -403,8 +409,13 @@ impl Parser {
         )
     }
 
-    /// A line without even a shape that lists its fields is kept whole, without fields.
-    fn parsed<'a>(&self, mut parts: Parts<'a>, outcome: Outcome, is_json: bool) -> Parsed<'a> {
+    /// A line without even a shape that lists its fields is kept whole, without fields and with this message.
+    fn parsed<'a>(
+        &self,
+        mut parts: Parts<'a>,
+        outcome: Outcome,
+        message: Message<'a>,
+    ) -> Parsed<'a> {
         let Outcome {
             whole,
             unlisted,
@@ -415,7 +426,7 @@ impl Parser {
         let Some(shape) = outcome.shape else {
             parts.values = vec![Value::Null];
             parts.fixes.clear();
-            parts.message = without_message(is_json);
+            parts.message = message;
             return Parsed {
                 whole: true,
                 ..Parsed::new(self.shapes.text(), parts)

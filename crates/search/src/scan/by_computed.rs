@@ -24,7 +24,7 @@ pub(super) fn select_by_computed(
         return select_by_record(matcher, scan, rows);
     }
     let is_said_wanted = |field: &str, value: &Value<'_>| {
-        matcher.matches_value(Some(&Value::text(&label.said_by(field, value))))
+        matcher.matches_value(label.value(&label.said_by(field, value)).as_ref())
     };
     let (mut wanted, mut rest) = (Vec::new(), rows);
     for field in fields.iter() {

@@ -1,6 +1,7 @@
 //! The scan of columns decides as the matcher does, record by record.
 
 mod apart;
+mod escapes;
 mod large;
 mod mixed;
 mod numbers;
@@ -10,8 +11,8 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use logpond_record::{
-    Assumed, Fix, Id, Incarnation, Message, Record, Shape, ShapeTable, SourceId, TimeRange,
-    TimeSource, Timestamp, Value,
+    Assumed, Fix, Id, Incarnation, Message, Record, Shape, ShapeTable, SlotKind, SourceId,
+    TimeRange, TimeSource, Timestamp, Value,
 };
 use logpond_segment::disk::{AppendFile, ReadAt};
 use logpond_segment::file::{Profile, SegmentFile, SegmentWriter, SourceEntry};
@@ -783,7 +784,7 @@ fn spilled(count: u64) -> Vec<Record<'static>> {
             record.id = Id::new(1_772_409_600_000 + n, INCARNATION, n);
             record.time = Timestamp(START_NS + n as i64 * STEP_NS);
             record.received = Timestamp(START_NS + n as i64 * 1_000_000);
-            (record.shape, record.values, record.message) = (shape, values, Message::Line);
+            (record.shape, record.values, record.message) = (shape, values, Message::Absent);
             if n % 5 == 0 {
                 record.fixes.push(Fix { slot: 2, text: b"7.50e0".as_slice().into() });
             }
@@ -806,27 +807,106 @@ fn parts_of_rare_values_are_found_where_they_are() {
     find_parts(&records);
 }
 
-/// Parts of lines are what crosses from values into what stands beside them.
+/// A header before JSON is no message, and neither is the line.
+#[test]
+fn lines_of_json_behind_a_header_have_no_message() {
+    let header = "<⟨facility:p⟩⟨severity:v⟩>1 - ⟨hostname:t⟩ - - - ";
+    let bodies = [
+        r#"{"code":⟨code:i⟩}"#,
+        r#"@cee: {"code":⟨code:i⟩}"#,
+        "code=⟨code:i⟩",
+    ];
+    let mut records = samples(bodies.len() as u64);
+    for (record, body) in records.iter_mut().zip(bodies) {
+        let shape = Shape::new(&format!("{header}{body}")).unwrap();
+        record.message = match body.starts_with("code") {
+            true => Message::Line,
+            false => Message::Absent,
+        };
+        record.values = vec![
+            Value::Int(1),
+            Value::Int(5),
+            Value::Str("h".into()),
+            Value::Int(5),
+        ];
+        record.shape = Arc::new(shape);
+        record.labels.clear();
+    }
+    let segment = segment_of(&records);
+    for (query, expected) in [
+        ("_msg:*", &records[2..]),
+        ("NOT _msg:*", &records[..2]),
+        ("_msg:code", &records[2..]),
+        ("code=5", &records),
+    ] {
+        let expected: Vec<Id> = expected.iter().map(|record| record.id).collect();
+        assert_eq!(
+            found_by(&segment, &parse(query).unwrap()),
+            expected,
+            "{query}"
+        );
+    }
+    let directory = segment.read_directory().unwrap();
+    let evaluator = Evaluator::new(&Filter::All, TimeRange::ALL).unwrap();
+    let shared = SegmentScan::new(&segment, &directory, &evaluator, &SourceSet::new());
+    let (mut found, mut expected) = (Top::new("_msg"), Top::new("_msg"));
+    records.iter().for_each(|record| expected.add(record));
+    let mut scan = GroupScan::new(&shared, 0);
+    scan.for_each_block(|scan, s| scan.add_to_top("_msg", &s, &mut found).map(|()| true))
+        .unwrap();
+    let [found, expected] = [found, expected].map(|top| format!("{:?}", top.finish(0)));
+    assert_eq!(found, expected);
+}
+
+/// The ids of what the scan finds.
+fn found_by(segment: &SegmentFile, filter: &Filter) -> Vec<Id> {
+    let directory = segment.read_directory().unwrap();
+    let evaluator = Evaluator::new(filter, TimeRange::ALL).unwrap();
+    let mut keys = Vec::new();
+    let shared = SegmentScan::new(segment, &directory, &evaluator, &SourceSet::new());
+    let mut scan = GroupScan::new(&shared, 0);
+    scan.for_each_block(|scan, selected| scan.keys(&selected, &mut keys).map(|()| true))
+        .unwrap();
+    keys.sort_unstable();
+    keys.iter().map(|key| key.id).collect()
+}
+
+/// A text of a record: its line, its message, or the value of a field.
+fn text_of(record: &Record<'_>, source: u8) -> Vec<u8> {
+    let mut text = Vec::new();
+    match source {
+        0 => record.write_message(&mut text),
+        1 => record
+            .field("user")
+            .into_iter()
+            .for_each(|value| value.write_text(&mut text)),
+        _ => {}
+    }
+    if text.is_empty() {
+        record.write_line(&mut text);
+    }
+    text
+}
+
+/// Parts of lines are what crosses from values into what stands beside them. Parts of messages and fields are
+/// found however lines spell them.
 fn find_parts(records: &[Record<'_>]) {
     let segment = segment_of(records);
-    let directory = segment.read_directory().unwrap();
-    let line_of = |record: &Record<'_>| {
-        let mut line = Vec::new();
-        record.write_line(&mut line);
-        line
-    };
     let mut runner = TestRunner::new(ProptestConfig::with_cases(1500));
     let strategy = (
-        0..records.len(),
+        (0..records.len(), 0u8..5),
         0usize..200,
         1usize..24,
         any::<bool>(),
         0u8..8,
-        (any::<bool>(), any::<bool>()),
+        (0u8..8, any::<bool>()),
     );
     let outcome = runner.run(&strategy, |(at, from, length, any_case, change, place)| {
-        let (is_raw, is_negated) = place;
-        let line = line_of(&records[at]);
+        let ((at, source), (place, is_negated)) = (at, place);
+        let line = text_of(&records[at], source);
+        if line.is_empty() {
+            return Ok(());
+        }
         let from = from.min(line.len() - 1);
         let mut part = line[from..line.len().min(from + length)].to_vec();
         match change {
@@ -840,9 +920,11 @@ fn find_parts(records: &[Record<'_>]) {
             (4, Ok(text)) => Pattern::regex(&(regex_syntax::escape(text) + ".*[0-9]"), any_case),
             _ => Pattern::substring(&part, any_case),
         };
-        let filter = match is_raw {
-            true => Filter::field("_raw", FieldTest::Contains(pattern)),
-            false => Filter::Text(pattern),
+        let filter = match place {
+            0..3 => Filter::Text(pattern),
+            3 => Filter::field("_msg", FieldTest::Contains(pattern)),
+            4 => Filter::field("user", FieldTest::Contains(pattern)),
+            _ => Filter::field("_raw", FieldTest::Contains(pattern)),
         };
         let filter = if is_negated {
             Filter::negate(filter)
@@ -851,17 +933,19 @@ fn find_parts(records: &[Record<'_>]) {
         };
         let matcher = Matcher::new(&filter).unwrap();
         let mut scratch = Scratch::new();
-        let wanted = records.iter().filter(|r| matcher.matches(r, &mut scratch));
-        let expected: Vec<Id> = wanted.map(|r| r.id).collect();
-        let evaluator = Evaluator::new(&filter, TimeRange::ALL).unwrap();
-        let mut keys = Vec::new();
-        let shared = SegmentScan::new(&segment, &directory, &evaluator, &SourceSet::new());
-        let mut scan = GroupScan::new(&shared, 0);
-        scan.for_each_block(|scan, selected| scan.keys(&selected, &mut keys).map(|()| true))
-            .unwrap();
-        keys.sort_unstable();
-        let found: Vec<Id> = keys.iter().map(|key| key.id).collect();
-        prop_assert_eq!(found, expected, "{:?}", filter);
+        let wanted: Vec<_> = records
+            .iter()
+            .filter(|r| matcher.matches(r, &mut scratch))
+            .collect();
+        for record in matcher.raw_prefilter().map_or(&[][..], |_| &wanted) {
+            let may_match = matcher
+                .raw_prefilter()
+                .unwrap()
+                .may_match(&text_of(record, 2));
+            prop_assert!(may_match, "{:?} {:?}", filter, record);
+        }
+        let expected: Vec<Id> = wanted.iter().map(|r| r.id).collect();
+        prop_assert_eq!(found_by(&segment, &filter), expected, "{:?}", filter);
         Ok(())
     });
     outcome.unwrap();

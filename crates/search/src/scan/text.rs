@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use logpond_record::{Piece, Shape, SlotKind};
 use logpond_segment::file::ReadError;
-use logpond_segment::rows::{NULL, RowsView, Strings};
+use logpond_segment::rows::{Fixes, NULL, RowsView, Strings};
 
 use super::crossing::{Crossing, crossings};
 use super::group::GroupScan;
@@ -177,16 +177,17 @@ fn text_matches(
     };
     let seen = finder.ignores_ends()
         && rows.whole.codes[row] == NULL
-        && is_shown_as_it_is(view.shape(row), message);
+        && is_shown_as_it_is(view.shape(row), message, rows.fix.get(row));
     !seen && message != &line[..] && finder.is_match(message)
 }
 
-/// Whether a message stands in the line without escapes.
-fn is_shown_as_it_is(shape: &Shape, message: &[u8]) -> bool {
+/// True if a message stands in the line without escapes: a line may also escape what needs no escape.
+fn is_shown_as_it_is(shape: &Shape, message: &[u8], fix: Option<&[u8]>) -> bool {
     let Some(slot) = shape.message_slot() else {
         return false;
     };
-    shape.slots()[slot].kind == SlotKind::Text || !needs_escapes(message)
+    let is_fixed = || Fixes::new(fix).any(|(fixed, _)| fixed == slot);
+    (shape.slots()[slot].kind == SlotKind::Text || !needs_escapes(message)) && !is_fixed()
 }
 
 fn literals_match(shape: &Shape, finder: &Finder) -> bool {

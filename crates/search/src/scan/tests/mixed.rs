@@ -211,3 +211,57 @@ fn check_metrics(segment: &SegmentFile, records: &[Record<'_>]) {
         assert!(matches!(expected, Answer::Vector(_)), "{query}");
     }
 }
+
+/// Of a field that says no severity there is no number, and a fraction without a part is a whole number.
+#[test]
+fn numbers_of_severities_are_those_of_records() {
+    let text = |text: &'static str| Value::Str(text.into());
+    let levels = [
+        text("warn"),
+        Value::Int(30),
+        text("3"),
+        text("30.0"),
+        text(""),
+        text("odd"),
+        Value::Float(50.0),
+        Value::Float(50.5),
+        Value::Float(4.0),
+        Value::Int(99),
+        Value::Null,
+    ];
+    // Alone, beside each other, and all together, so that they are in columns and beside them.
+    let alone = (0..levels.len()).map(|at| vec![at]);
+    let pairs = (0..levels.len()).flat_map(|at| (0..at).map(move |other| vec![at, other]));
+    for meant in alone.chain(pairs).chain([(0..levels.len()).collect()]) {
+        let mut records = samples(meant.len() as u64);
+        for (record, at) in records.iter_mut().zip(&meant) {
+            let kind = match levels[*at] {
+                Value::Int(_) => "⟨level:i⟩",
+                Value::Float(_) => "⟨level:f⟩",
+                Value::Null => "⟨level:n⟩",
+                _ => "\"⟨level:j⟩\"",
+            };
+            record.shape = Arc::new(Shape::new(&format!("{{\"level\":{kind}}}")).unwrap());
+            (record.values, record.message) = (vec![levels[*at].clone()], Message::Absent);
+            record.labels.clear();
+        }
+        let segment = segment_of(&records);
+        for query in [
+            "_level_number:*",
+            "NOT _level_number:*",
+            "_level_number>=0",
+            "_level_number=17 OR _level_number=9",
+            "_level:*",
+            "_level=error",
+            "level>=warn",
+            "level=info",
+            "_label.detected_level=unknown",
+        ] {
+            let filter = parse(query).unwrap();
+            let (matcher, mut scratch) = (Matcher::new(&filter).unwrap(), Scratch::new());
+            let wanted = records.iter().filter(|r| matcher.matches(r, &mut scratch));
+            let expected: Vec<Id> = wanted.map(|record| record.id).collect();
+            assert_eq!(found_by(&segment, &filter), expected, "{query} {meant:?}");
+        }
+    }
+}
