@@ -30,7 +30,7 @@ use futures_util::StreamExt;
 use logpond_search::Filter;
 use tokio::sync::mpsc;
 
-use crate::bounded::{self, Calls};
+use crate::bounded::{self, Calls, Limits};
 use crate::casts;
 use crate::checkpoint::{Ending, with_checkpoints};
 use crate::durations::{Durations, Reckoned};
@@ -44,7 +44,7 @@ use crate::overflow::CheckedNumbers;
 use crate::percentiles;
 use crate::shown::Shown;
 use crate::similar::SimilarTo;
-use crate::source::Source;
+use crate::source::{Memory, Source};
 use crate::statement;
 use crate::sums::CheckedSums;
 use crate::table::Table;
@@ -111,6 +111,11 @@ pub trait Answer {
     /// # Errors
     /// As [`Answer::begin`].
     fn check(&mut self) -> Result<(), Stop>;
+
+    /// The memory of the process, if it is counted.
+    fn memory(&self) -> Option<Arc<dyn Memory>> {
+        None
+    }
 }
 
 /// Answers questions in SQL.
@@ -204,14 +209,20 @@ impl Sql {
         let parts = parts
             .as_ref()
             .map_err(|message| SqlError::new(Blame::Server, message.as_str()))?;
-        let context = context(parts, source)?;
+        let ending = Ending::default();
+        let limits = Limits {
+            result_bytes: parts.result_bytes(),
+            ending: ending.clone(),
+            memory: answer.memory(),
+        };
+        let context = context(parts, source, limits)?;
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         let text = text.to_owned();
-        let ending = Ending::default();
         let ending_there = ending.clone();
+        let result_bytes = parts.result_bytes();
         let task = parts.threads.runtime().spawn(async move {
             let _running = running;
-            let ended = compute(&context, &text, &ending_there, &sender).await;
+            let ended = compute(&context, &text, (&ending_there, result_bytes), &sender).await;
             let ended = ended.map_err(|error| hints::explained(error, &tables(&context)));
             // Nobody hears it who does not wait any more.
             let _ = sender.send(Event::Ended(ended)).await;
@@ -298,7 +309,7 @@ fn tables(context: &SessionContext) -> Vec<String> {
 async fn compute(
     context: &SessionContext,
     text: &str,
-    ending: &Ending,
+    (ending, result_bytes): (&Ending, u64),
     events: &mpsc::Sender<Event>,
 ) -> Result<(), SqlError> {
     let statement = statement::parse(text)?;
@@ -314,7 +325,7 @@ async fn compute(
         .with_allow_statements(false);
     allowed.verify_plan(&plan).map_err(of_engine)?;
     let computed = async {
-        let stream = begin(context, plan.clone(), ending).await?;
+        let stream = begin(context, plan.clone(), (ending, result_bytes)).await?;
         send(stream, is_description, events).await
     };
     let computed = computed.await;
@@ -325,13 +336,13 @@ async fn compute(
 async fn begin(
     context: &SessionContext,
     plan: LogicalPlan,
-    ending: &Ending,
+    (ending, result_bytes): (&Ending, u64),
 ) -> datafusion::error::Result<SendableRecordBatchStream> {
     let frame = context.execute_logical_plan(plan).await?;
     let tasks = Arc::new(frame.task_ctx());
     let plan = frame.create_physical_plan().await?;
     let batch_rows = tasks.session_config().batch_size();
-    bounded::check_constants(&plan, batch_rows)?;
+    bounded::check_constants(&plan, batch_rows, result_bytes)?;
     let plan = with_checkpoints(plan, ending)?;
     execute_stream(plan, tasks)
 }
@@ -369,6 +380,11 @@ fn of_engine(error: DataFusionError) -> SqlError {
 }
 
 impl Parts {
+    /// Bytes of results of functions of one statement: its part of the memory.
+    fn result_bytes(&self) -> u64 {
+        bounded::RESULT_BYTES_MAX.min((self.memory_bytes / STATEMENTS_MAX) as u64)
+    }
+
     fn new(spill: &Path, memory_bytes: usize) -> Result<Parts, String> {
         let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -409,7 +425,11 @@ fn register_functions(state: &mut SessionState, parts: &Parts) -> Result<(), Sql
 }
 
 /// What a statement is planned in: its tables, and no other thing that it could reach.
-fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, SqlError> {
+fn context(
+    parts: &Parts,
+    source: Arc<dyn Source>,
+    limits: Limits,
+) -> Result<SessionContext, SqlError> {
     let mut config = SessionConfig::new()
         .with_default_catalog_and_schema(CATALOG, SCHEMA)
         .with_information_schema(true)
@@ -434,7 +454,7 @@ fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, Sql
         Arc::new(CheckedSums),
         Arc::new(CheckedNumbers),
         Arc::new(Frames),
-        Arc::new(Calls::default()),
+        Arc::new(Calls::new(limits)),
         Arc::new(WindowLists::default()),
     ];
     for rewrite in rewrites {

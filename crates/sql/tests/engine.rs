@@ -71,7 +71,7 @@ fn what_does_not_fit_into_memory_is_spilled() {
     // Where nothing can be spilled, the statement is refused and nothing else happens.
     let tiny = Sql::with_memory(spill, 64 << 10);
     let error = run(&tiny, &records, statement).unwrap_err();
-    assert_eq!(error.blame, Blame::Statement);
+    assert_eq!(error.blame, Blame::Memory);
     assert!(
         error.message.starts_with("the statement needs more memory"),
         "{error}"

@@ -85,13 +85,14 @@ mod run {
     use hyper::header::{ACCEPT, HeaderValue};
     use logpond_record::{TimeRange, Timestamp};
     use logpond_sql::{
-        Answer, Blame, Format, RecordBatch, SchemaRef, Source, SqlError, Stop, Writer,
+        Answer, Blame, Format, Memory, RecordBatch, SchemaRef, Source, SqlError, Stop, Writer,
     };
     use serde_json::json;
 
     use super::super::rows::{self, Prepared};
     use super::*;
     use crate::clock;
+    use crate::memory::{Charge, Lease};
     use crate::output::defused;
     use crate::query::{Output, Scope, SqlSource, Trailer};
 
@@ -107,6 +108,36 @@ mod run {
 
     /// Bytes of a strict answer at most: it is held in memory until it is complete.
     const HELD_BYTES_MAX: usize = 64 << 20;
+
+    /// How often a function that needs memory for its results looks for it: for about a second.
+    const MEMORY_LOOKS_MAX: usize = 20;
+
+    /// The memory of a statement.
+    #[derive(Debug)]
+    struct Leased(Arc<Lease>);
+
+    impl Memory for Leased {
+        fn hold(&self, bytes: u64) -> Result<Box<dyn Send>, String> {
+            let Leased(lease) = self;
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX / 2);
+            let mut charge = Charge::new(Some(lease));
+            let mut looks = 0;
+            let mut goes_on = || {
+                looks += 1;
+                looks < MEMORY_LOOKS_MAX
+            };
+            match charge.set_while(bytes, &mut goes_on) {
+                Ok(()) => Ok(Box::new(charge)),
+                Err(_) => Err(match lease.refusal() {
+                    Some(refusal) => refusal.to_string(),
+                    None => format!(
+                        "{} MiB of memory for the results of a function are in use: ask again later",
+                        bytes.div_ceil(1 << 20)
+                    ),
+                }),
+            }
+        }
+    }
 
     /// What is asked.
     struct Asked {
@@ -245,7 +276,7 @@ mod run {
             trailer.rows = self.rows;
             let result = match self.unwritten {
                 Some(_) => Err(self.why_stopped()),
-                None => result,
+                None => result.map_err(|error| self.explained(error)),
             };
             let is_cancelled = matches!(&result, Err(error) if error.blame == Blame::Cancelled);
             app.metrics.queries_cancelled.add(u64::from(is_cancelled));
@@ -274,10 +305,21 @@ mod run {
                 .is_ok_and(|prepared| prepared.is_none())
         }
 
+        /// An error, or the want of memory for which the statement was cancelled.
+        fn explained(&self, mut error: SqlError) -> SqlError {
+            let refusal = self.out.lease().and_then(|lease| lease.refusal());
+            if let (Blame::Cancelled, Some(refusal)) = (error.blame, refusal) {
+                error.blame = Blame::Memory;
+                error.message = refusal.to_string();
+            }
+            error
+        }
+
         fn refusal(&self, error: SqlError) -> ApiError {
             let kind = match error.blame {
                 Blame::Statement => Kind::BadQuery,
                 Blame::Busy => Kind::TooManyQueries,
+                Blame::Memory => Kind::MemoryFull,
                 Blame::Cancelled => Kind::Stopping,
                 Blame::Server => Kind::Internal,
             };
@@ -409,6 +451,11 @@ mod run {
 
         fn check(&mut self) -> Result<(), Stop> {
             self.out.check().map_err(|_| Stop)
+        }
+
+        fn memory(&self) -> Option<Arc<dyn Memory>> {
+            let lease = self.out.lease()?;
+            Some(Arc::new(Leased(Arc::clone(lease))))
         }
     }
 }

@@ -170,7 +170,7 @@ impl Output {
     }
 
     /// The memory of the query.
-    pub(super) fn lease(&self) -> Option<&Arc<Lease>> {
+    pub(crate) fn lease(&self) -> Option<&Arc<Lease>> {
         self.lease.as_ref()
     }
 
