@@ -112,6 +112,15 @@ pub trait Answer {
     /// As [`Answer::begin`].
     fn check(&mut self) -> Result<(), Stop>;
 
+    /// The same as [`Answer::check`], while the statement waits until another one has ended: it may end one
+    /// whose reader does not read.
+    ///
+    /// # Errors
+    /// As [`Answer::begin`].
+    fn wait(&mut self) -> Result<(), Stop> {
+        self.check()
+    }
+
     /// The memory of the process, if it is counted.
     fn memory(&self) -> Option<Arc<dyn Memory>> {
         None
@@ -202,7 +211,7 @@ impl Sql {
         answer: &mut dyn Answer,
     ) -> Result<(), SqlError> {
         statement::measure(text)?;
-        let running = self.turns.wait(STATEMENT_WAIT_MAX, || answer.check())?;
+        let running = self.turns.wait(STATEMENT_WAIT_MAX, || answer.wait())?;
         let parts = self
             .parts
             .get_or_init(|| Parts::new(&self.spill, self.memory_bytes));

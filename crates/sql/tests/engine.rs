@@ -6,9 +6,10 @@
 mod source;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use logpond_sql::{Answer, Blame, RecordBatch, SchemaRef, Source, Sql, Stop};
+use logpond_sql::{Answer, Blame, RecordBatch, STATEMENTS_MAX, SchemaRef, Source, Sql, Stop};
 use source::{Kept, Records, run};
 
 #[test]
@@ -242,4 +243,69 @@ fn a_task_may_let_go_of_it() {
         .build()
         .unwrap();
     runtime.block_on(async move { drop(sql) });
+}
+
+/// Takes rows only when it is given up, as a reader that does not read.
+struct Unread(Arc<AtomicBool>);
+
+impl Answer for Unread {
+    fn begin(&mut self, _: &SchemaRef) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn rows(&mut self, _: &RecordBatch) -> Result<(), Stop> {
+        while !self.0.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        Err(Stop)
+    }
+
+    fn check(&mut self) -> Result<(), Stop> {
+        Ok(())
+    }
+}
+
+/// Gives up a reader that does not read while its own statement waits.
+struct Waits(Arc<AtomicBool>);
+
+impl Answer for Waits {
+    fn begin(&mut self, _: &SchemaRef) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn rows(&mut self, _: &RecordBatch) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Result<(), Stop> {
+        self.0.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_waiting_statement_gets_the_place_of_a_reader_that_does_not_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let records = Records::new(10);
+    let is_given_up: Vec<_> = (0..STATEMENTS_MAX).map(|_| Arc::default()).collect();
+    std::thread::scope(|threads| {
+        for flag in &is_given_up {
+            let (sql, records, mut unread) = (&sql, records.clone(), Unread(Arc::clone(flag)));
+            threads.spawn(move || sql.run("SELECT * FROM logs", records, &mut unread));
+        }
+        while records.scans.lock().unwrap().len() < STATEMENTS_MAX {
+            std::thread::yield_now();
+        }
+        let mut waits = Waits(Arc::clone(&is_given_up[0]));
+        let waited = sql.run("SELECT count(*) FROM logs", records.clone(), &mut waits);
+        assert_eq!(waited, Ok(()));
+        for flag in &is_given_up {
+            flag.store(true, Ordering::Relaxed);
+        }
+    });
 }

@@ -89,12 +89,13 @@ mod run {
     };
     use serde_json::json;
 
-    use super::super::rows::{self, Prepared};
+    use super::super::rows::{self, Prepared, Readers};
     use super::*;
     use crate::clock;
     use crate::memory::{Charge, Lease};
     use crate::output::defused;
     use crate::query::{Output, Scope, SqlSource, Trailer};
+    use crate::telemetry::Metrics;
 
     /// Names of members of lines that are no rows.
     const SAID_BESIDE_ROWS: [&str; 6] = [
@@ -160,7 +161,12 @@ mod run {
         let prepare = move || asked(&params, format);
         let app_there = app.clone();
         let run = move |asked: Asked, out: Output, prepared: Prepared| {
-            Reply::new(asked, out, prepared).run(&app_there);
+            if let Some(reader) = out.reader() {
+                app_there.sql_readers.watch(reader);
+            }
+            let readers = app_there.sql_readers.clone();
+            let metrics = Arc::clone(&app_there.metrics);
+            Reply::new(asked, out, (prepared, readers, metrics)).run(&app_there);
         };
         let mut response = app.threads.run(prepare, run).await?;
         let media_type = HeaderValue::from_static(format.media_type());
@@ -223,6 +229,9 @@ mod run {
         are_defused: bool,
         out: Output,
         prepared: Mutex<Option<Prepared>>,
+        /// The readers of all statements, and the count of those that were given up.
+        readers: Readers,
+        metrics: Arc<Metrics>,
         schema: Option<SchemaRef>,
         writer: Option<Writer>,
         rows: u64,
@@ -233,7 +242,11 @@ mod run {
     }
 
     impl Reply {
-        fn new(asked: Asked, mut out: Output, prepared: Prepared) -> Reply {
+        fn new(
+            asked: Asked,
+            mut out: Output,
+            (prepared, readers, metrics): (Prepared, Readers, Arc<Metrics>),
+        ) -> Reply {
             if asked.is_strict {
                 out.hold();
             }
@@ -245,6 +258,8 @@ mod run {
                 asked: Some(asked),
                 out,
                 prepared: Mutex::new(Some(prepared)),
+                readers,
+                metrics,
                 schema: None,
                 writer: None,
                 rows: 0,
@@ -291,7 +306,10 @@ mod run {
                 if self.schema.is_none() || !self.is_told() {
                     return rows::tell(&self.prepared, Err(self.refusal(error)));
                 }
-                trailer.miss(error);
+                // That the statement was cancelled says less than the reason, which its end has.
+                if !self.out.is_given_up() {
+                    trailer.miss(error);
+                }
             }
             if asked.is_strict && trailer.missing_count > 0 {
                 return rows::tell(&self.prepared, Err(rows::incomplete(&trailer)));
@@ -354,8 +372,17 @@ mod run {
         }
 
         /// Ends the answer: with a trailer, or by breaking it off where there is none.
-        fn finish(mut self, trailer: Trailer, elapsed_ms: f64) {
+        fn finish(mut self, mut trailer: Trailer, elapsed_ms: f64) {
             self.out.release();
+            if self.out.is_given_up() {
+                // Without a last line the answer breaks off.
+                if self.format == Format::Json {
+                    trailer.miss(rows::SLOW_READER);
+                    let last = trailer.to_json(elapsed_ms).to_string();
+                    self.out.leave_if_given_up(&last);
+                }
+                return;
+            }
             if self.format == Format::Json {
                 // A reader that is gone needs no trailer.
                 let _ = self.out.aside(&trailer.to_json(elapsed_ms));
@@ -451,6 +478,11 @@ mod run {
 
         fn check(&mut self) -> Result<(), Stop> {
             self.out.check().map_err(|_| Stop)
+        }
+
+        fn wait(&mut self) -> Result<(), Stop> {
+            self.readers.give_up_slowest(&self.metrics);
+            self.check()
         }
 
         fn memory(&self) -> Option<Arc<dyn Memory>> {
