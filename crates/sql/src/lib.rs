@@ -34,6 +34,7 @@ mod texts_of_times;
 mod turns;
 mod mixed;
 mod moving;
+mod number_key;
 mod overflow;
 mod percentiles;
 mod bounded;

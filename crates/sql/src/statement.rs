@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::{DFParserBuilder, Statement};
-use datafusion::sql::sqlparser::ast::{Expr, Statement as Ast, Value, visit_expressions_mut};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Statement as Ast, UnaryOperator, Value, visit_expressions_mut,
+};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
@@ -75,11 +77,19 @@ fn keep_digits(statement: &mut Statement) {
     };
     // Nothing breaks off.
     let _ = visit_expressions_mut(&mut **ast, |expr| {
-        if let Expr::Value(value) = expr
-            && let Value::Number(digits, _) = &value.value
-            && let Some(decimal) = decimal(digits)
-        {
-            *expr = decimal;
+        let exact = match expr {
+            Expr::Value(value) => match &value.value {
+                Value::Number(digits, _) => decimal(digits),
+                _ => None,
+            },
+            Expr::UnaryOp {
+                op: UnaryOperator::Minus,
+                expr: inner,
+            } => below_bigint(inner),
+            _ => None,
+        };
+        if let Some(exact) = exact {
+            *expr = exact;
         }
         ControlFlow::<()>::Continue(())
     });
@@ -98,6 +108,24 @@ fn decimal(digits: &str) -> Option<Expr> {
     if is_float || !has_room || !is_plain {
         return None;
     }
+    cast(digits)
+}
+
+/// The opposite of a whole number, if that is less than every `BIGINT`: the engine makes a `DOUBLE` of it.
+fn below_bigint(inner: &Expr) -> Option<Expr> {
+    let Expr::Value(value) = inner else {
+        return None;
+    };
+    let Value::Number(digits, _) = &value.value else {
+        return None;
+    };
+    let whole: u64 = digits.parse().ok()?;
+    let is_below = whole > i64::MIN.unsigned_abs();
+    is_below.then(|| cast(&format!("-{whole}"))).flatten()
+}
+
+/// The decimal of these digits.
+fn cast(digits: &str) -> Option<Expr> {
     let precision = 2 * DECIMAL_DIGITS;
     let cast = format!("CAST('{digits}' AS DECIMAL({precision}, {DECIMAL_DIGITS}))");
     let parser = Parser::new(&GenericDialect {}).try_with_sql(&cast);

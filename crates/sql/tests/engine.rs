@@ -309,3 +309,22 @@ fn a_waiting_statement_gets_the_place_of_a_reader_that_does_not_read() {
         }
     });
 }
+
+/// The source gives all records whatever is wanted, so a condition that is left to it alone counts all.
+#[test]
+fn a_text_that_a_null_seems_to_have_is_looked_for_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    for (condition, expected) in [
+        ("message LIKE '%ul%'", "0"),
+        ("message LIKE '%null%'", "0"),
+        ("contains(message, 'nu')", "0"),
+        ("message ~ 'ull'", "0"),
+        ("message LIKE '%Null%'", "10"),
+        ("contains(message, 'xyz')", "10"),
+    ] {
+        let statement = format!("SELECT count(*) FROM logs WHERE {condition}");
+        let text = run(&sql, &Records::new(10), &statement).unwrap();
+        assert_eq!(text.lines().nth(1), Some(expected), "{condition}");
+    }
+}

@@ -310,7 +310,13 @@ fn cursors() {
 
 #[test]
 fn matches_are_filters_that_read_back() {
-    for lines in ["lob=~", "lob!~", "lob=~(?:)", "a=~/\\/", "a=~b\nb=\n+\nc!~/"] {
+    for lines in [
+        "lob=~",
+        "lob!~",
+        "lob=~(?:)",
+        "a=~/\\/",
+        "a=~b\nb=\n+\nc!~/",
+    ] {
         super::fuzz_matches(lines.as_bytes());
         let terms: Result<Vec<Term>, _> = lines.split('\n').map(|l| term(l.as_bytes())).collect();
         assert!(matches(&terms.unwrap()).is_ok(), "{lines:?}");
