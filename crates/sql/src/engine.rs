@@ -37,7 +37,7 @@ use crate::durations::{Durations, Reckoned};
 use crate::error::{Blame, SqlError};
 use crate::frames::Frames;
 use crate::hints;
-use crate::layout::{Layout, ZONE};
+use crate::layout::{FIELDS_MAX, Layout, ZONE};
 use crate::lists::{Lists, WindowLists};
 use crate::mixed::NumbersOfTexts;
 use crate::overflow::CheckedNumbers;
@@ -224,7 +224,7 @@ impl Sql {
             ending: ending.clone(),
             memory: answer.memory(),
         };
-        let context = context(parts, source, limits)?;
+        let context = context(parts, source, text, limits)?;
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         let text = text.to_owned();
         let ending_there = ending.clone();
@@ -437,6 +437,7 @@ fn register_functions(state: &mut SessionState, parts: &Parts) -> Result<(), Sql
 fn context(
     parts: &Parts,
     source: Arc<dyn Source>,
+    text: &str,
     limits: Limits,
 ) -> Result<SessionContext, SqlError> {
     let mut config = SessionConfig::new()
@@ -476,19 +477,41 @@ fn context(
         .register_expr_planner(Arc::new(Reckoned))
         .map_err(of_engine)?;
     let context = SessionContext::new_with_state(state);
+    register_tables(&context, &source, text)?;
+    Ok(context)
+}
+
+/// Registers the tables that a statement may read.
+fn register_tables(
+    context: &SessionContext,
+    source: &Arc<dyn Source>,
+    text: &str,
+) -> Result<(), SqlError> {
     let tables = source
         .tables()
         .map_err(|message| SqlError::new(Blame::Server, message))?;
     let scans = Arc::new(AtomicUsize::new(0));
     let table = |layout, filter| -> Arc<dyn TableProvider> {
         Arc::new(Table {
-            source: Arc::clone(&source),
+            source: Arc::clone(source),
             layout,
             filter,
             scans: Arc::clone(&scans),
         })
     };
-    let all = table(Layout::of_all(&tables.fields), Filter::All);
+    let (named, wants_all) = statement::names(text);
+    let (layout, left_out) = Layout::of_all(&tables.fields, &named);
+    if wants_all && (left_out > 0 || tables.fields.is_cut()) {
+        let at_least = if tables.fields.is_cut() {
+            "at least "
+        } else {
+            ""
+        };
+        source.note(format!(
+            "{at_least}{left_out} rare fields are not among the columns of {ALL}: name those that you want"
+        ));
+    }
+    let all = table(layout, Filter::All);
     context.register_table(ALL, all).map_err(of_engine)?;
     for view in tables.views {
         // Whose records they are is no part of their lines.
@@ -496,12 +519,13 @@ fn context(
             .fields
             .iter()
             .map(|field| (&*field.name, Some(field.kind)))
-            .filter(|(name, _)| *name != HOST);
+            .filter(|(name, _)| *name != HOST)
+            .take(FIELDS_MAX);
         let layout = Layout::of(fields.chain([(HOST, None)]), &tables.fields);
         let name = datafusion::common::TableReference::bare(view.name);
         context
             .register_table(name, table(layout, view.filter))
             .map_err(of_engine)?;
     }
-    Ok(context)
+    Ok(())
 }

@@ -465,7 +465,7 @@ mod tests {
         types.add_value("ok", &Value::Bool(true));
         types.add_value("host", &Value::Str("a".into()));
         types.add_value("odd \"name", &Value::Str("a".into()));
-        Layout::of_all(&types)
+        Layout::of_all(&types, &std::collections::HashSet::new()).0
     }
 
     fn at(ns: i64) -> Expr {

@@ -80,6 +80,11 @@ pub trait Source: Debug + Send + Sync + 'static {
     /// Why that cannot be said, in words.
     fn tables(&self) -> Result<Tables, String>;
 
+    /// Takes what is to be said beside the answer, as a sentence without its end.
+    fn note(&self, message: String) {
+        let _ = message;
+    }
+
     /// Hands over the records that are wanted, each exactly once, as long as they are.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Which statements may be run: one that asks.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::{DFParserBuilder, Statement};
@@ -7,11 +8,13 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Statement as Ast, UnaryOperator, Value, visit_expressions_mut,
 };
 use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use logpond_record::Decimal;
 
 use crate::error::{Blame, SqlError};
+use crate::layout::FIELD_PREFIX;
 
 /// The longest statement. Planning takes memory and time for each of its words.
 pub const STATEMENT_BYTES_MAX: usize = 64 << 10;
@@ -46,6 +49,30 @@ pub(crate) fn measure(text: &str) -> Result<(), SqlError> {
         )),
         false => Ok(()),
     }
+}
+
+/// The names in a statement, as columns and fields are called, and true if it wants all columns.
+pub(crate) fn names(text: &str) -> (HashSet<String>, bool) {
+    let tokens = Tokenizer::new(&GenericDialect {}, text).tokenize();
+    let (mut names, mut wants_all) = (HashSet::new(), false);
+    for token in tokens.into_iter().flatten() {
+        match token {
+            Token::Word(word) if word.quote_style.is_some() => _ = names.insert(word.value),
+            Token::Word(word) => {
+                let describes = [Keyword::DESCRIBE, Keyword::DESC, Keyword::COLUMNS];
+                wants_all |= describes.contains(&word.keyword);
+                names.insert(word.value.to_lowercase());
+            }
+            Token::Mul => wants_all = true,
+            _ => {}
+        }
+    }
+    let fields: Vec<String> = names
+        .iter()
+        .filter_map(|name| name.strip_prefix(FIELD_PREFIX).map(str::to_owned))
+        .collect();
+    names.extend(fields);
+    (names, wants_all)
 }
 
 /// Parses a statement, and refuses all that does something else than ask.

@@ -5,11 +5,16 @@
 #[allow(dead_code, reason = "each test uses a part")]
 mod source;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use logpond_sql::{Answer, Blame, RecordBatch, STATEMENTS_MAX, SchemaRef, Source, Sql, Stop};
+use logpond_record::Value;
+use logpond_search::aggregate::FieldTypes;
+use logpond_search::columns::ColumnsBuilder;
+use logpond_sql::{
+    Answer, Blame, RecordBatch, STATEMENTS_MAX, Scan, SchemaRef, Source, Sql, Stop, Tables, Take,
+};
 use source::{Kept, Records, run};
 
 #[test]
@@ -327,4 +332,66 @@ fn a_text_that_a_null_seems_to_have_is_looked_for_again() {
         let text = run(&sql, &Records::new(10), &statement).unwrap();
         assert_eq!(text.lines().nth(1), Some(expected), "{condition}");
     }
+}
+
+/// One record with many fields, and ten with one.
+#[derive(Debug, Default)]
+struct Wide(Mutex<Vec<String>>);
+
+impl Source for Wide {
+    fn tables(&self) -> Result<Tables, String> {
+        let mut fields = FieldTypes::new(false);
+        for number in 0..3000 {
+            fields.add_value(&format!("a{number:04}"), &Value::Int(1));
+        }
+        fields.add_value("zrare", &Value::Int(1));
+        for _ in 0..10 {
+            fields.add_value("zoften", &Value::Int(1));
+        }
+        Ok(Tables {
+            fields,
+            views: Vec::new(),
+        })
+    }
+
+    fn note(&self, message: String) {
+        self.0.lock().unwrap().push(message);
+    }
+
+    fn scan(&self, scan: &Scan, take: Arc<dyn Take>) -> Result<(), String> {
+        take.take(ColumnsBuilder::new(Arc::clone(&scan.columns)).take());
+        Ok(())
+    }
+}
+
+#[test]
+fn a_named_field_has_a_column_however_many_fields_there_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let columns = |statement: &str| {
+        let source = Arc::new(Wide::default());
+        let mut kept = Kept::default();
+        let records: Arc<dyn Source> = source.clone();
+        sql.run(statement, records, &mut kept)
+            .unwrap_or_else(|e| panic!("{statement}: {e}"));
+        let notes = source.0.lock().unwrap().clone();
+        (String::from_utf8(kept.text).unwrap(), notes)
+    };
+    let (text, notes) =
+        columns("SELECT sum(zrare + zoften + a2999) AS s FROM logs WHERE zrare > 0");
+    assert_eq!((text.lines().next(), notes.len()), (Some("s"), 0));
+    let (text, notes) = columns("SELECT * FROM logs LIMIT 1");
+    let header = text.lines().next().unwrap_or_default();
+    assert!(
+        header.contains("zoften") && header.contains("a0001"),
+        "{header}"
+    );
+    assert!(!header.contains("zrare"), "{header}");
+    assert_eq!(
+        notes,
+        ["954 rare fields are not among the columns of logs: name those that you want"]
+    );
+    let (text, notes) = columns("DESCRIBE logs");
+    assert!(text.contains("zoften") && !text.contains("zrare"));
+    assert_eq!(notes.len(), 1);
 }
