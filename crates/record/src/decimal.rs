@@ -85,6 +85,25 @@ impl<'t> Decimal<'t> {
                 || *self == Decimal::of_written(&format!("{float:.16e}")))
     }
 
+    /// Bytes that have the order of the numbers, and are equal for equal ones.
+    ///
+    /// Layout: 0 for a negative number, 1 for zero, 2 for a positive one; then the exponent, large bytes
+    /// first, and the digits. A negative number has the complement of these, and 0xff behind them, so that a
+    /// number with more digits is before the one with fewer.
+    pub fn sort_key(&self) -> Vec<u8> {
+        if self.digits.is_empty() {
+            return vec![1];
+        }
+        let exponent = (self.exponent as u64 ^ 1 << 63).to_be_bytes();
+        let magnitude = exponent.iter().chain(&*self.digits);
+        if self.is_negative {
+            let complement = magnitude.map(|byte| !byte);
+            [0].into_iter().chain(complement).chain([0xff]).collect()
+        } else {
+            [2].into_iter().chain(magnitude.copied()).collect()
+        }
+    }
+
     /// The order of two numbers.
     pub fn compare(&self, other: &Decimal<'_>) -> Ordering {
         let sign = |number: &Decimal<'_>| match (number.digits.is_empty(), number.is_negative) {
@@ -148,6 +167,7 @@ mod tests {
         let (a, b) = (read(leak(a)), read(leak(b)));
         assert_eq!(a.compare(&b), b.compare(&a).reverse());
         assert_eq!(a == b, a.compare(&b).is_eq());
+        assert_eq!(a.sort_key().cmp(&b.sort_key()), a.compare(&b));
         a.compare(&b)
     }
 
@@ -158,6 +178,7 @@ mod tests {
             "-18446744073709551616",
             "-18446744073709551615.5",
             "-10",
+            "-9.55",
             "-9.5",
             "-0.001",
             "0",

@@ -66,6 +66,16 @@ impl Number {
         }
     }
 
+    /// Bytes that have the order of [`Number::compare`], and are equal for equal numbers.
+    pub fn sort_key(&self) -> Vec<u8> {
+        match self {
+            Number::Int(int) => read(&int.to_string()),
+            Number::Float(float) => Some(Decimal::of_float(*float)),
+            Number::Decimal(text) => read(text),
+        }
+        .map_or_else(Vec::new, |decimal| decimal.sort_key())
+    }
+
     /// The order of two numbers by value: `5` and `5.0` are equal.
     pub fn compare(&self, other: &Number) -> Ordering {
         match (self, other) {

@@ -50,7 +50,7 @@ impl Ending {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         match self.0.load(Ordering::Relaxed) {
             true => Err(DataFusionError::External(Box::new(SqlError::new(
                 Blame::Cancelled,

@@ -141,7 +141,7 @@ fn elements(list: &ArrayRef, row: usize) -> u64 {
 }
 
 /// Bytes of an array without those that its rows do not need: others may share its texts.
-fn held_bytes(array: &ArrayRef) -> usize {
+pub(crate) fn held_bytes(array: &ArrayRef) -> usize {
     match array.as_string_view_opt() {
         Some(texts) => {
             let lengths = texts.lengths().map(|length| length as usize);

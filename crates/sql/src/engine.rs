@@ -30,21 +30,21 @@ use futures_util::StreamExt;
 use logpond_search::Filter;
 use tokio::sync::mpsc;
 
-use crate::bounded::{self, Calls};
+use crate::bounded::{self, Calls, Limits};
 use crate::casts;
 use crate::checkpoint::{Ending, with_checkpoints};
 use crate::durations::{Durations, Reckoned};
 use crate::error::{Blame, SqlError};
 use crate::frames::Frames;
 use crate::hints;
-use crate::layout::{Layout, ZONE};
+use crate::layout::{FIELDS_MAX, Layout, ZONE};
 use crate::lists::{Lists, WindowLists};
 use crate::mixed::NumbersOfTexts;
 use crate::overflow::CheckedNumbers;
 use crate::percentiles;
 use crate::shown::Shown;
 use crate::similar::SimilarTo;
-use crate::source::Source;
+use crate::source::{Memory, Source};
 use crate::statement;
 use crate::sums::CheckedSums;
 use crate::table::Table;
@@ -111,6 +111,20 @@ pub trait Answer {
     /// # Errors
     /// As [`Answer::begin`].
     fn check(&mut self) -> Result<(), Stop>;
+
+    /// The same as [`Answer::check`], while the statement waits until another one has ended: it may end one
+    /// whose reader does not read.
+    ///
+    /// # Errors
+    /// As [`Answer::begin`].
+    fn wait(&mut self) -> Result<(), Stop> {
+        self.check()
+    }
+
+    /// The memory of the process, if it is counted.
+    fn memory(&self) -> Option<Arc<dyn Memory>> {
+        None
+    }
 }
 
 /// Answers questions in SQL.
@@ -197,21 +211,27 @@ impl Sql {
         answer: &mut dyn Answer,
     ) -> Result<(), SqlError> {
         statement::measure(text)?;
-        let running = self.turns.wait(STATEMENT_WAIT_MAX, || answer.check())?;
+        let running = self.turns.wait(STATEMENT_WAIT_MAX, || answer.wait())?;
         let parts = self
             .parts
             .get_or_init(|| Parts::new(&self.spill, self.memory_bytes));
         let parts = parts
             .as_ref()
             .map_err(|message| SqlError::new(Blame::Server, message.as_str()))?;
-        let context = context(parts, source)?;
+        let ending = Ending::default();
+        let limits = Limits {
+            result_bytes: parts.result_bytes(),
+            ending: ending.clone(),
+            memory: answer.memory(),
+        };
+        let context = context(parts, source, text, limits)?;
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         let text = text.to_owned();
-        let ending = Ending::default();
         let ending_there = ending.clone();
+        let result_bytes = parts.result_bytes();
         let task = parts.threads.runtime().spawn(async move {
             let _running = running;
-            let ended = compute(&context, &text, &ending_there, &sender).await;
+            let ended = compute(&context, &text, (&ending_there, result_bytes), &sender).await;
             let ended = ended.map_err(|error| hints::explained(error, &tables(&context)));
             // Nobody hears it who does not wait any more.
             let _ = sender.send(Event::Ended(ended)).await;
@@ -298,7 +318,7 @@ fn tables(context: &SessionContext) -> Vec<String> {
 async fn compute(
     context: &SessionContext,
     text: &str,
-    ending: &Ending,
+    (ending, result_bytes): (&Ending, u64),
     events: &mpsc::Sender<Event>,
 ) -> Result<(), SqlError> {
     let statement = statement::parse(text)?;
@@ -314,7 +334,7 @@ async fn compute(
         .with_allow_statements(false);
     allowed.verify_plan(&plan).map_err(of_engine)?;
     let computed = async {
-        let stream = begin(context, plan.clone(), ending).await?;
+        let stream = begin(context, plan.clone(), (ending, result_bytes)).await?;
         send(stream, is_description, events).await
     };
     let computed = computed.await;
@@ -325,13 +345,13 @@ async fn compute(
 async fn begin(
     context: &SessionContext,
     plan: LogicalPlan,
-    ending: &Ending,
+    (ending, result_bytes): (&Ending, u64),
 ) -> datafusion::error::Result<SendableRecordBatchStream> {
     let frame = context.execute_logical_plan(plan).await?;
     let tasks = Arc::new(frame.task_ctx());
     let plan = frame.create_physical_plan().await?;
     let batch_rows = tasks.session_config().batch_size();
-    bounded::check_constants(&plan, batch_rows)?;
+    bounded::check_constants(&plan, batch_rows, result_bytes)?;
     let plan = with_checkpoints(plan, ending)?;
     execute_stream(plan, tasks)
 }
@@ -369,6 +389,11 @@ fn of_engine(error: DataFusionError) -> SqlError {
 }
 
 impl Parts {
+    /// Bytes of results of functions of one statement: its part of the memory.
+    fn result_bytes(&self) -> u64 {
+        bounded::RESULT_BYTES_MAX.min((self.memory_bytes / STATEMENTS_MAX) as u64)
+    }
+
     fn new(spill: &Path, memory_bytes: usize) -> Result<Parts, String> {
         let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -409,7 +434,12 @@ fn register_functions(state: &mut SessionState, parts: &Parts) -> Result<(), Sql
 }
 
 /// What a statement is planned in: its tables, and no other thing that it could reach.
-fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, SqlError> {
+fn context(
+    parts: &Parts,
+    source: Arc<dyn Source>,
+    text: &str,
+    limits: Limits,
+) -> Result<SessionContext, SqlError> {
     let mut config = SessionConfig::new()
         .with_default_catalog_and_schema(CATALOG, SCHEMA)
         .with_information_schema(true)
@@ -434,7 +464,7 @@ fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, Sql
         Arc::new(CheckedSums),
         Arc::new(CheckedNumbers),
         Arc::new(Frames),
-        Arc::new(Calls::default()),
+        Arc::new(Calls::new(limits)),
         Arc::new(WindowLists::default()),
     ];
     for rewrite in rewrites {
@@ -447,19 +477,41 @@ fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, Sql
         .register_expr_planner(Arc::new(Reckoned))
         .map_err(of_engine)?;
     let context = SessionContext::new_with_state(state);
+    register_tables(&context, &source, text)?;
+    Ok(context)
+}
+
+/// Registers the tables that a statement may read.
+fn register_tables(
+    context: &SessionContext,
+    source: &Arc<dyn Source>,
+    text: &str,
+) -> Result<(), SqlError> {
     let tables = source
         .tables()
         .map_err(|message| SqlError::new(Blame::Server, message))?;
     let scans = Arc::new(AtomicUsize::new(0));
     let table = |layout, filter| -> Arc<dyn TableProvider> {
         Arc::new(Table {
-            source: Arc::clone(&source),
+            source: Arc::clone(source),
             layout,
             filter,
             scans: Arc::clone(&scans),
         })
     };
-    let all = table(Layout::of_all(&tables.fields), Filter::All);
+    let (named, wants_all) = statement::names(text);
+    let (layout, left_out) = Layout::of_all(&tables.fields, &named);
+    if wants_all && (left_out > 0 || tables.fields.is_cut()) {
+        let at_least = if tables.fields.is_cut() {
+            "at least "
+        } else {
+            ""
+        };
+        source.note(format!(
+            "{at_least}{left_out} rare fields are not among the columns of {ALL}: name those that you want"
+        ));
+    }
+    let all = table(layout, Filter::All);
     context.register_table(ALL, all).map_err(of_engine)?;
     for view in tables.views {
         // Whose records they are is no part of their lines.
@@ -467,12 +519,13 @@ fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, Sql
             .fields
             .iter()
             .map(|field| (&*field.name, Some(field.kind)))
-            .filter(|(name, _)| *name != HOST);
+            .filter(|(name, _)| *name != HOST)
+            .take(FIELDS_MAX);
         let layout = Layout::of(fields.chain([(HOST, None)]), &tables.fields);
         let name = datafusion::common::TableReference::bare(view.name);
         context
             .register_table(name, table(layout, view.filter))
             .map_err(of_engine)?;
     }
-    Ok(context)
+    Ok(())
 }

@@ -15,6 +15,8 @@ pub enum Blame {
     Statement,
     /// Too many statements run already.
     Busy,
+    /// The statement needs more memory than there is for it.
+    Memory,
     /// Nobody waits for the answer any more.
     Cancelled,
     /// The disk, or a mistake of the program.
@@ -61,7 +63,7 @@ impl SqlError {
             | DataFusionError::Execution(what) => (Blame::Statement, what.clone()),
             DataFusionError::ArrowError(error, _) => (Blame::Statement, error.to_string()),
             DataFusionError::ResourcesExhausted(what) => (
-                Blame::Statement,
+                Blame::Memory,
                 format!(
                     "the statement needs more memory or disk than there is for statements: {what}; \
                      ask for fewer columns or groups, or a shorter time"

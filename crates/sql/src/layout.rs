@@ -2,7 +2,11 @@
 //!
 //! Invariant: a name of a column means the same whatever fields there are: columns of records have
 //! theirs, and a field that is called like one of them stands behind `field.`.
+//!
+//! A field that the statement names has a column, however many fields there are.
 
+use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
@@ -33,7 +37,10 @@ const LAST: [(&str, &str); 8] = [
 const ALWAYS: [&str; 2] = ["hostname", "level"];
 
 /// What stands before the name of a field that is called like a column of every table.
-const FIELD_PREFIX: &str = "field.";
+pub(crate) const FIELD_PREFIX: &str = "field.";
+
+/// The most columns of fields that the statement does not name: planning takes time for each.
+pub(crate) const FIELDS_MAX: usize = 2048;
 
 /// The columns of a table, in order.
 #[derive(Clone, Debug)]
@@ -44,15 +51,29 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// The columns of all records with these fields.
-    pub(crate) fn of_all(types: &FieldTypes) -> Layout {
-        let mut names: Vec<&str> = types.fields().map(|(name, _)| name).collect();
-        names.extend(ALWAYS.iter().filter(|name| {
-            let is_known = |field: (&str, _)| field.0 == **name;
-            !types.fields().any(is_known)
-        }));
+    /// The columns of all records with these fields, of which the statement names some; and the number of
+    /// fields that have none. The most frequent fields have columns.
+    pub(crate) fn of_all(types: &FieldTypes, named: &HashSet<String>) -> (Layout, usize) {
+        let mut fields: Vec<(&str, u64)> = types.counts().collect();
+        let known: HashSet<&str> = fields.iter().map(|(name, _)| *name).collect();
+        let is_known = |name: &str| known.contains(name);
+        let always = ALWAYS.iter().copied().filter(|name| !is_known(name));
+        let always: Vec<&str> = always.collect();
+        // Of more fields than are kept, a named one may be missing.
+        let missing = named.iter().map(|name| &**name).filter(|name| {
+            types.is_cut() && !is_known(name) && !ALWAYS.contains(name) && !is_of_all(name)
+        });
+        let missing: Vec<&str> = missing.collect();
+        let is_named = |name: &str| ALWAYS.contains(&name) || named.contains(name);
+        fields.sort_by_key(|(name, count)| (!is_named(name), Reverse(*count), *name));
+        let of_statement = fields.iter().take_while(|(name, _)| is_named(name)).count();
+        let left_out = fields.len().saturating_sub(FIELDS_MAX.max(of_statement));
+        fields.truncate(fields.len() - left_out);
+        let names = fields.into_iter().map(|(name, _)| name);
+        let mut names: Vec<&str> = names.chain(always).chain(missing).collect();
         names.sort_unstable();
-        Layout::of(names.into_iter().map(|name| (name, None)), types)
+        let layout = Layout::of(names.into_iter().map(|name| (name, None)), types);
+        (layout, left_out)
     }
 
     /// The columns of records that have these fields, in this order; those of a kind hold it also where
@@ -117,6 +138,11 @@ fn of_all(column: ColumnAsked) -> (ColumnKind, ColumnAsked) {
     (column.kind, column)
 }
 
+/// True if every table has a column of this name.
+fn is_of_all(name: &str) -> bool {
+    FIRST.iter().chain(&LAST).any(|(known, _)| *known == name)
+}
+
 /// The name of a field's column. Of two fields that would have the same one, the second gets one
 /// more prefix.
 fn name_of(field: &str) -> String {
@@ -124,10 +150,10 @@ fn name_of(field: &str) -> String {
     while let Some(rest) = bare.strip_prefix(FIELD_PREFIX) {
         bare = rest;
     }
-    let is_taken = FIRST.iter().chain(&LAST).any(|(name, _)| *name == bare);
-    match is_taken {
-        true => format!("{FIELD_PREFIX}{field}"),
-        false => field.to_owned(),
+    if is_of_all(bare) {
+        format!("{FIELD_PREFIX}{field}")
+    } else {
+        field.to_owned()
     }
 }
 
@@ -182,7 +208,7 @@ mod tests {
         types.add_value("field.time", &Value::Int(1));
         types.add_value("status", &Value::Int(1));
         types.add_value("level", &Value::Int(1));
-        let layout = Layout::of_all(&types);
+        let (layout, _) = Layout::of_all(&types, &HashSet::new());
         let told = |name: &str| {
             let column = layout.column(name);
             column.map(|column| format!("{} {:?}", column.name, column.kind))
@@ -202,7 +228,7 @@ mod tests {
         for (name, expected) in table {
             assert_eq!(told(name).as_deref(), expected, "{name}");
         }
-        let names: std::collections::HashSet<_> = layout
+        let names: HashSet<_> = layout
             .schema
             .fields()
             .iter()

@@ -34,6 +34,7 @@ mod texts_of_times;
 mod turns;
 mod mixed;
 mod moving;
+mod number_key;
 mod overflow;
 mod percentiles;
 mod bounded;
@@ -55,7 +56,7 @@ pub use encoding::Rewrite;
 pub use engine::{Answer, MEMORY_BYTES_MAX, SILENCE_MAX, SPILL_BYTES_MAX, Sql, Stop};
 pub use error::{Blame, SqlError};
 pub use format::{Format, Writer};
-pub use source::{Scan, Source, Tables, Take, View, ViewField};
+pub use source::{Memory, Scan, Source, Tables, Take, View, ViewField};
 pub use statement::STATEMENT_BYTES_MAX;
 pub use turns::{STATEMENT_WAIT_MAX, STATEMENTS_MAX, STATEMENTS_WAITING_MAX};
 
@@ -99,7 +100,7 @@ mod tests {
                 format!("{} MiB", MEMORY_BYTES_MAX >> 20),
             ),
             (
-                "results of `repeat`, `lpad`, `replace`, `concat`, `\\|\\|`, `range` and their like, of a statement for 2048 rows",
+                "results of all functions of a statement for 2048 rows; texts and lists count",
                 format!("{} MiB", bounded::RESULT_BYTES_MAX >> 20),
             ),
             (

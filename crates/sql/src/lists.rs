@@ -30,7 +30,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::bounded::RESULT_BYTES_MAX;
-use crate::copies::{LIST_BYTES_MAX, row_bytes};
+use crate::copies::{LIST_BYTES_MAX, held_bytes, row_bytes};
 use crate::engine::BATCH_ROWS;
 
 /// How often values are there when lists are made of them: as they came, with their places, and in the lists.
@@ -130,7 +130,8 @@ impl AggregateUDFImpl for Lists {
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        self.inner.accumulator(args)
+        let inner = self.inner.accumulator(args)?;
+        Ok(Box::new(OneList { inner, bytes: 0 }))
     }
 
     fn create_sliding_accumulator(
@@ -248,6 +249,49 @@ impl GroupsAccumulator for Groups {
 
     fn size(&self) -> usize {
         (self.inner.size() + self.texts).saturating_mul(TIMES)
+    }
+}
+
+/// The list of all rows. It tells what it takes when it is handed over, too.
+#[derive(Debug)]
+struct OneList {
+    inner: Box<dyn Accumulator>,
+    /// Bytes of the values in it.
+    bytes: usize,
+}
+
+impl OneList {
+    fn add(&mut self, values: &ArrayRef) -> ArrayRef {
+        let (values, _) = own(values);
+        self.bytes += held_bytes(&values);
+        values
+    }
+}
+
+impl Accumulator for OneList {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        let values: Vec<ArrayRef> = values.iter().map(|values| self.add(values)).collect();
+        self.inner.update_batch(&values)
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        for lists in states {
+            let lists = lists.as_list_opt::<i32>();
+            self.bytes += lists.map_or(0, |lists| held_bytes(lists.values()));
+        }
+        self.inner.merge_batch(states)
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        self.inner.state()
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        self.inner.evaluate()
+    }
+
+    fn size(&self) -> usize {
+        self.bytes.max(self.inner.size()).saturating_mul(TIMES)
     }
 }
 

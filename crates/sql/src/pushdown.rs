@@ -15,6 +15,11 @@ use logpond_search::query::{self, Comparison, FieldTest, Pattern};
 use logpond_search::{Filter, Number, label};
 
 use crate::layout::Layout;
+use crate::mixed;
+use crate::number_key;
+
+/// The text that filters have for a null.
+const NULL: &str = "null";
 
 /// The character that stands for bytes that are no text.
 const REPLACEMENT: char = '\u{fffd}';
@@ -137,7 +142,7 @@ fn told(expr: &Expr, layout: &Layout) -> Option<Told> {
             })
         }
         Expr::BinaryExpr(binary) => {
-            if let Some(told) = tried_told(binary, layout) {
+            if let Some(told) = number_told(binary, layout) {
                 return Some(told);
             }
             let (column, op, value) = sides(binary, layout)?;
@@ -164,7 +169,10 @@ fn told(expr: &Expr, layout: &Layout) -> Option<Told> {
 
 /// Whether a column has one of some values.
 fn list_told(list: &InList, layout: &Layout) -> Option<Told> {
-    let column = filtered_column(&list.expr, layout).or_else(|| tried(&list.expr, layout))?;
+    if let Some(column) = compared_as_number(&list.expr, layout) {
+        return inexact(Filter::field(&column.name, FieldTest::Exists));
+    }
+    let column = filtered_column(&list.expr, layout)?;
     let each = list.list.iter().map(|value| equal(column, literal(value)?));
     let each: Vec<Told> = each.collect::<Option<_>>()?;
     let any = Told {
@@ -179,6 +187,9 @@ fn list_told(list: &InList, layout: &Layout) -> Option<Told> {
 }
 
 fn between_told(between: &Between, layout: &Layout) -> Option<Told> {
+    if let Some(column) = compared_as_number(&between.expr, layout) {
+        return inexact(Filter::field(&column.name, FieldTest::Exists));
+    }
     let column = filtered_column(&between.expr, layout).filter(|_| !between.negated)?;
     let low = compared(column, Operator::GtEq, literal(&between.low)?)?;
     let high = compared(column, Operator::LtEq, literal(&between.high)?)?;
@@ -214,25 +225,25 @@ fn filtered_column<'l>(expr: &Expr, layout: &'l Layout) -> Option<&'l ColumnAske
     (!is_made_up && column.kind != ColumnKind::Time).then_some(column)
 }
 
-/// The column of texts that are tried as numbers.
-fn tried<'l>(expr: &Expr, layout: &'l Layout) -> Option<&'l ColumnAsked> {
+/// The column of texts that are compared as numbers.
+fn compared_as_number<'l>(expr: &Expr, layout: &'l Layout) -> Option<&'l ColumnAsked> {
     match expr {
-        Expr::TryCast(tried) if tried.field.data_type().is_numeric() => {
-            filtered_column(&tried.expr, layout).filter(|column| column.kind == ColumnKind::Text)
+        Expr::ScalarFunction(call) if call.func.name() == number_key::NAME => {
+            let [text] = &call.args[..] else {
+                return None;
+            };
+            filtered_column(text, layout).filter(|column| column.kind == ColumnKind::Text)
         }
         _ => None,
     }
 }
 
-/// Whether the number that a text is equals another one.
-fn tried_told(binary: &BinaryExpr, layout: &Layout) -> Option<Told> {
+/// Records that have a text, if its number is compared: others are null.
+fn number_told(binary: &BinaryExpr, layout: &Layout) -> Option<Told> {
     let BinaryExpr { left, op, right } = binary;
-    let sides = tried(left, layout).zip(literal(right));
-    let (column, value) = sides.or_else(|| tried(right, layout).zip(literal(left)))?;
-    match op {
-        Operator::Eq => equal(column, value),
-        _ => None,
-    }
+    let sides = compared_as_number(left, layout).or_else(|| compared_as_number(right, layout));
+    let column = sides.filter(|_| mixed::is_comparison(*op))?;
+    inexact(Filter::field(&column.name, FieldTest::Exists))
 }
 
 fn literal(expr: &Expr) -> Option<&ScalarValue> {
@@ -336,7 +347,7 @@ fn equal(column: &ColumnAsked, value: &ScalarValue) -> Option<Told> {
         (ColumnKind::Text, value) => {
             let text = text(value)?;
             // A null is called so, and has no text in SQL.
-            let is_odd = text.is_empty() || text == "null" || text.contains(REPLACEMENT);
+            let is_odd = text.is_empty() || text == NULL || text.contains(REPLACEMENT);
             let is_number = Number::parse(text.as_bytes()).is_some();
             (!is_odd).then(|| Told {
                 filter: field(text),
@@ -388,13 +399,21 @@ fn like_told(like: &Like, layout: &Layout) -> Option<Told> {
         matches!(&parts[..], [before, _, after] if before.is_empty() && after.is_empty());
     let told = Told {
         filter: Filter::and(filters),
-        is_exact: is_substring && !pattern.contains('_') && !like.case_insensitive,
+        is_exact: is_substring
+            && !pattern.contains('_')
+            && !like.case_insensitive
+            && !parts.iter().any(|part| is_part_of_null(part)),
     };
     if like.negated {
         negated(told)
     } else {
         Some(told)
     }
+}
+
+/// True if filters find this text in a null, which they call `null`, and which has no text in SQL.
+fn is_part_of_null(text: &str) -> bool {
+    !text.is_empty() && NULL.contains(text)
 }
 
 /// The texts between the wildcards of a pattern.
@@ -420,9 +439,11 @@ fn function_told(function: &ScalarFunction, layout: &Layout) -> Option<Told> {
         return None;
     };
     let column = filtered_column(first, layout)?;
-    let filter = holds(column, text(literal(second)?)?, false)?;
+    let part = text(literal(second)?)?;
+    let filter = holds(column, part, false)?;
     match function.name() {
-        "contains" => exact(filter),
+        "contains" if !is_part_of_null(part) => exact(filter),
+        "contains" => inexact(filter),
         "starts_with" | "ends_with" => inexact(filter),
         _ => None,
     }
@@ -444,7 +465,7 @@ mod tests {
         types.add_value("ok", &Value::Bool(true));
         types.add_value("host", &Value::Str("a".into()));
         types.add_value("odd \"name", &Value::Str("a".into()));
-        Layout::of_all(&types)
+        Layout::of_all(&types, &std::collections::HashSet::new()).0
     }
 
     fn at(ns: i64) -> Expr {
@@ -524,6 +545,8 @@ mod tests {
                 Some(("_msg:\"word\"", false)),
             ),
             (col("message").like(lit("%")), None),
+            (col("host").like(lit("%ul%")), Some(("host:\"ul\"", false))),
+            (contains(col("host"), lit("l")), Some(("host:\"l\"", false))),
             (
                 col("message").not_like(lit("%a%")),
                 Some(("NOT _msg:\"a\"", false)),

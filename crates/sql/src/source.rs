@@ -63,6 +63,15 @@ pub trait Take: Send + Sync + 'static {
     fn is_wanted(&self) -> bool;
 }
 
+/// The memory of the process, of which a statement asks for some before it takes it.
+pub trait Memory: Debug + Send + Sync + 'static {
+    /// Has so many bytes until the returned value is dropped. Waits for a moment at most.
+    ///
+    /// # Errors
+    /// When there are not as many, with why.
+    fn hold(&self, bytes: u64) -> Result<Box<dyn Send>, String>;
+}
+
 /// Where records come from. Calls block.
 pub trait Source: Debug + Send + Sync + 'static {
     /// What there is to ask for.
@@ -70,6 +79,11 @@ pub trait Source: Debug + Send + Sync + 'static {
     /// # Errors
     /// Why that cannot be said, in words.
     fn tables(&self) -> Result<Tables, String>;
+
+    /// Takes what is to be said beside the answer, as a sentence without its end.
+    fn note(&self, message: String) {
+        let _ = message;
+    }
 
     /// Hands over the records that are wanted, each exactly once, as long as they are.
     ///

@@ -1,15 +1,20 @@
 //! Which statements may be run: one that asks.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::{DFParserBuilder, Statement};
-use datafusion::sql::sqlparser::ast::{Expr, Statement as Ast, Value, visit_expressions_mut};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Statement as Ast, UnaryOperator, Value, visit_expressions_mut,
+};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use logpond_record::Decimal;
 
 use crate::error::{Blame, SqlError};
+use crate::layout::FIELD_PREFIX;
 
 /// The longest statement. Planning takes memory and time for each of its words.
 pub const STATEMENT_BYTES_MAX: usize = 64 << 10;
@@ -46,6 +51,30 @@ pub(crate) fn measure(text: &str) -> Result<(), SqlError> {
     }
 }
 
+/// The names in a statement, as columns and fields are called, and true if it wants all columns.
+pub(crate) fn names(text: &str) -> (HashSet<String>, bool) {
+    let tokens = Tokenizer::new(&GenericDialect {}, text).tokenize();
+    let (mut names, mut wants_all) = (HashSet::new(), false);
+    for token in tokens.into_iter().flatten() {
+        match token {
+            Token::Word(word) if word.quote_style.is_some() => _ = names.insert(word.value),
+            Token::Word(word) => {
+                let describes = [Keyword::DESCRIBE, Keyword::DESC, Keyword::COLUMNS];
+                wants_all |= describes.contains(&word.keyword);
+                names.insert(word.value.to_lowercase());
+            }
+            Token::Mul => wants_all = true,
+            _ => {}
+        }
+    }
+    let fields: Vec<String> = names
+        .iter()
+        .filter_map(|name| name.strip_prefix(FIELD_PREFIX).map(str::to_owned))
+        .collect();
+    names.extend(fields);
+    (names, wants_all)
+}
+
 /// Parses a statement, and refuses all that does something else than ask.
 pub(crate) fn parse(text: &str) -> Result<Statement, SqlError> {
     let parsed = DFParserBuilder::new(text)
@@ -75,11 +104,19 @@ fn keep_digits(statement: &mut Statement) {
     };
     // Nothing breaks off.
     let _ = visit_expressions_mut(&mut **ast, |expr| {
-        if let Expr::Value(value) = expr
-            && let Value::Number(digits, _) = &value.value
-            && let Some(decimal) = decimal(digits)
-        {
-            *expr = decimal;
+        let exact = match expr {
+            Expr::Value(value) => match &value.value {
+                Value::Number(digits, _) => decimal(digits),
+                _ => None,
+            },
+            Expr::UnaryOp {
+                op: UnaryOperator::Minus,
+                expr: inner,
+            } => below_bigint(inner),
+            _ => None,
+        };
+        if let Some(exact) = exact {
+            *expr = exact;
         }
         ControlFlow::<()>::Continue(())
     });
@@ -98,6 +135,24 @@ fn decimal(digits: &str) -> Option<Expr> {
     if is_float || !has_room || !is_plain {
         return None;
     }
+    cast(digits)
+}
+
+/// The opposite of a whole number, if that is less than every `BIGINT`: the engine makes a `DOUBLE` of it.
+fn below_bigint(inner: &Expr) -> Option<Expr> {
+    let Expr::Value(value) = inner else {
+        return None;
+    };
+    let Value::Number(digits, _) = &value.value else {
+        return None;
+    };
+    let whole: u64 = digits.parse().ok()?;
+    let is_below = whole > i64::MIN.unsigned_abs();
+    is_below.then(|| cast(&format!("-{whole}"))).flatten()
+}
+
+/// The decimal of these digits.
+fn cast(digits: &str) -> Option<Expr> {
     let precision = 2 * DECIMAL_DIGITS;
     let cast = format!("CAST('{digits}' AS DECIMAL({precision}, {DECIMAL_DIGITS}))");
     let parser = Parser::new(&GenericDialect {}).try_with_sql(&cast);

@@ -5,10 +5,16 @@
 #[allow(dead_code, reason = "each test uses a part")]
 mod source;
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use logpond_sql::{Answer, Blame, RecordBatch, SchemaRef, Source, Sql, Stop};
+use logpond_record::Value;
+use logpond_search::aggregate::FieldTypes;
+use logpond_search::columns::ColumnsBuilder;
+use logpond_sql::{
+    Answer, Blame, RecordBatch, STATEMENTS_MAX, Scan, SchemaRef, Source, Sql, Stop, Tables, Take,
+};
 use source::{Kept, Records, run};
 
 #[test]
@@ -71,7 +77,7 @@ fn what_does_not_fit_into_memory_is_spilled() {
     // Where nothing can be spilled, the statement is refused and nothing else happens.
     let tiny = Sql::with_memory(spill, 64 << 10);
     let error = run(&tiny, &records, statement).unwrap_err();
-    assert_eq!(error.blame, Blame::Statement);
+    assert_eq!(error.blame, Blame::Memory);
     assert!(
         error.message.starts_with("the statement needs more memory"),
         "{error}"
@@ -242,4 +248,150 @@ fn a_task_may_let_go_of_it() {
         .build()
         .unwrap();
     runtime.block_on(async move { drop(sql) });
+}
+
+/// Takes rows only when it is given up, as a reader that does not read.
+struct Unread(Arc<AtomicBool>);
+
+impl Answer for Unread {
+    fn begin(&mut self, _: &SchemaRef) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn rows(&mut self, _: &RecordBatch) -> Result<(), Stop> {
+        while !self.0.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        Err(Stop)
+    }
+
+    fn check(&mut self) -> Result<(), Stop> {
+        Ok(())
+    }
+}
+
+/// Gives up a reader that does not read while its own statement waits.
+struct Waits(Arc<AtomicBool>);
+
+impl Answer for Waits {
+    fn begin(&mut self, _: &SchemaRef) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn rows(&mut self, _: &RecordBatch) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Result<(), Stop> {
+        self.0.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_waiting_statement_gets_the_place_of_a_reader_that_does_not_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let records = Records::new(10);
+    let is_given_up: Vec<_> = (0..STATEMENTS_MAX).map(|_| Arc::default()).collect();
+    std::thread::scope(|threads| {
+        for flag in &is_given_up {
+            let (sql, records, mut unread) = (&sql, records.clone(), Unread(Arc::clone(flag)));
+            threads.spawn(move || sql.run("SELECT * FROM logs", records, &mut unread));
+        }
+        while records.scans.lock().unwrap().len() < STATEMENTS_MAX {
+            std::thread::yield_now();
+        }
+        let mut waits = Waits(Arc::clone(&is_given_up[0]));
+        let waited = sql.run("SELECT count(*) FROM logs", records.clone(), &mut waits);
+        assert_eq!(waited, Ok(()));
+        for flag in &is_given_up {
+            flag.store(true, Ordering::Relaxed);
+        }
+    });
+}
+
+/// The source gives all records whatever is wanted, so a condition that is left to it alone counts all.
+#[test]
+fn a_text_that_a_null_seems_to_have_is_looked_for_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    for (condition, expected) in [
+        ("message LIKE '%ul%'", "0"),
+        ("message LIKE '%null%'", "0"),
+        ("contains(message, 'nu')", "0"),
+        ("message ~ 'ull'", "0"),
+        ("message LIKE '%Null%'", "10"),
+        ("contains(message, 'xyz')", "10"),
+    ] {
+        let statement = format!("SELECT count(*) FROM logs WHERE {condition}");
+        let text = run(&sql, &Records::new(10), &statement).unwrap();
+        assert_eq!(text.lines().nth(1), Some(expected), "{condition}");
+    }
+}
+
+/// One record with many fields, and ten with one.
+#[derive(Debug, Default)]
+struct Wide(Mutex<Vec<String>>);
+
+impl Source for Wide {
+    fn tables(&self) -> Result<Tables, String> {
+        let mut fields = FieldTypes::new(false);
+        for number in 0..3000 {
+            fields.add_value(&format!("a{number:04}"), &Value::Int(1));
+        }
+        fields.add_value("zrare", &Value::Int(1));
+        for _ in 0..10 {
+            fields.add_value("zoften", &Value::Int(1));
+        }
+        Ok(Tables {
+            fields,
+            views: Vec::new(),
+        })
+    }
+
+    fn note(&self, message: String) {
+        self.0.lock().unwrap().push(message);
+    }
+
+    fn scan(&self, scan: &Scan, take: Arc<dyn Take>) -> Result<(), String> {
+        take.take(ColumnsBuilder::new(Arc::clone(&scan.columns)).take());
+        Ok(())
+    }
+}
+
+#[test]
+fn a_named_field_has_a_column_however_many_fields_there_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let columns = |statement: &str| {
+        let source = Arc::new(Wide::default());
+        let mut kept = Kept::default();
+        let records: Arc<dyn Source> = source.clone();
+        sql.run(statement, records, &mut kept)
+            .unwrap_or_else(|e| panic!("{statement}: {e}"));
+        let notes = source.0.lock().unwrap().clone();
+        (String::from_utf8(kept.text).unwrap(), notes)
+    };
+    let (text, notes) =
+        columns("SELECT sum(zrare + zoften + a2999) AS s FROM logs WHERE zrare > 0");
+    assert_eq!((text.lines().next(), notes.len()), (Some("s"), 0));
+    let (text, notes) = columns("SELECT * FROM logs LIMIT 1");
+    let header = text.lines().next().unwrap_or_default();
+    assert!(
+        header.contains("zoften") && header.contains("a0001"),
+        "{header}"
+    );
+    assert!(!header.contains("zrare"), "{header}");
+    assert_eq!(
+        notes,
+        ["954 rare fields are not among the columns of logs: name those that you want"]
+    );
+    let (text, notes) = columns("DESCRIBE logs");
+    assert!(text.contains("zoften") && !text.contains("zrare"));
+    assert_eq!(notes.len(), 1);
 }

@@ -110,3 +110,47 @@ fn numbers_are_compared_exactly() {
         assert_eq!(found.join(";"), expected, "{condition}");
     }
 }
+
+/// Numbers of any size and form.
+const ANY: &str = "(VALUES ('100000000000000000001'), ('100000000000000000000'), \
+    ('-9223372036854775808'), ('-9223372036854775809'), ('99999999999999991611392'), ('1E3'), \
+    ('10e-1'), ('1e39'), ('1e300'), ('5e-324'), ('none'), (NULL)) t(s)";
+
+#[test]
+fn numbers_of_any_size_and_form_are_compared_exactly() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let records = Records::new(1);
+    let table = [
+        ("s = 100000000000000000000", "100000000000000000000"),
+        (
+            "s > 100000000000000000000",
+            "100000000000000000001;99999999999999991611392;1e39;1e300",
+        ),
+        ("s = -9223372036854775809", "-9223372036854775809"),
+        ("s IN (-9223372036854775809)", "-9223372036854775809"),
+        ("s < -9223372036854775808", "-9223372036854775809"),
+        (
+            "s <> -9223372036854775809 AND s < 0",
+            "-9223372036854775808",
+        ),
+        (
+            "s BETWEEN 100000000000000000001 AND 100000000000000000005",
+            "100000000000000000001",
+        ),
+        ("s = 1e23", ""),
+        ("s < 9007199254740993 AND s > 0", "1E3;10e-1;5e-324"),
+        ("s > 9007199254740993 AND s > 1e24", "1e39;1e300"),
+        ("s <> 9007199254740993 AND s > 1e38", "1e39;1e300"),
+        ("s = 1000", "1E3"),
+        ("s = 1", "10e-1"),
+        ("s > 'Infinity'::DOUBLE", ""),
+        ("s NOT IN (1000, 1) AND s BETWEEN 0 AND 5000", "5e-324"),
+    ];
+    for (condition, expected) in table {
+        let statement = format!("SELECT s FROM {ANY} WHERE {condition}");
+        let text = run(&sql, &records, &statement).unwrap_or_else(|e| panic!("{condition}: {e}"));
+        let found: Vec<&str> = text.lines().skip(1).collect();
+        assert_eq!(found.join(";"), expected, "{condition}");
+    }
+}

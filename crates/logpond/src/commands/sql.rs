@@ -41,6 +41,9 @@ pub(super) fn run(args: Sql) -> Result<Exit, Failure> {
     if args.stats {
         note_stats(rows, trailer.bytes_scanned, trailer.elapsed_ms);
     }
+    for hint in &trailer.hints {
+        note(&format!("hint: {}", hint.message));
+    }
     Ok(exit(rows == 0, &trailer, "no rows"))
 }
 

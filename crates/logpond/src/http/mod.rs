@@ -142,6 +142,9 @@ pub struct App {
     /// What answers SQL.
     #[cfg(feature = "sql")]
     pub sql: Option<logpond_sql::Sql>,
+    /// The readers of the answers of SQL.
+    #[cfg(feature = "sql")]
+    sql_readers: rows::Readers,
     /// The alert rules, if there are any.
     pub alerts: Option<Arc<Alerts>>,
     bodies: Bodies,
@@ -208,6 +211,8 @@ impl App {
             operator: None,
             #[cfg(feature = "sql")]
             sql: None,
+            #[cfg(feature = "sql")]
+            sql_readers: rows::Readers::default(),
             alerts: None,
             bodies: Bodies::new(BODIES_BYTES_MAX),
             uploads: journal_upload::Uploads::default(),

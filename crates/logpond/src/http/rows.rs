@@ -82,11 +82,51 @@ pub struct QueryThreads {
     /// Numbers of threads that do not exist now, the smallest last: never fewer than there is room.
     free: Arc<Mutex<Vec<usize>>>,
     /// Who reads the answers of those that run; no more than threads.
-    readers: Arc<Mutex<Vec<Weak<Reader>>>>,
+    readers: Readers,
     metrics: Arc<Metrics>,
     shutdown: Shutdown,
     /// The memory from which queries take some to begin.
     budget: Option<Arc<Budget>>,
+}
+
+/// The readers of answers that share a number of places.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Readers(Arc<Mutex<Watched>>);
+
+#[derive(Debug, Default)]
+struct Watched {
+    /// No more than places, and those that ended a moment ago.
+    readers: Vec<Weak<Reader>>,
+    /// The time of the last look at them.
+    looked_at: Option<Instant>,
+}
+
+impl Readers {
+    /// Watches a reader from here on.
+    pub(super) fn watch(&self, reader: &Arc<Reader>) {
+        let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        watched.readers.retain(|reader| reader.strong_count() > 0);
+        watched.readers.push(Arc::downgrade(reader));
+    }
+
+    /// Ends the query whose reader has taken nothing for the longest time, if that is long. Looks at them at
+    /// most once in [`LOOK_INTERVAL`], however many queries wait: each look frees one place.
+    pub(super) fn give_up_slowest(&self, metrics: &Metrics) {
+        let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = |looked_at: Instant| looked_at.elapsed() >= LOOK_INTERVAL;
+        if !watched.looked_at.is_none_or(is_due) {
+            return;
+        }
+        watched.looked_at = Some(Instant::now());
+        let readers = watched.readers.iter().filter_map(Weak::upgrade);
+        let stalled = readers.filter_map(|reader| Some((reader.stalled_for()?, reader)));
+        let stalled =
+            stalled.filter(|(time, reader)| *time >= STALLED_MIN && !reader.is_given_up());
+        if let Some((_, reader)) = stalled.max_by_key(|(time, _)| *time) {
+            reader.give_up();
+            metrics.queries_given_up.add(1);
+        }
+    }
 }
 
 /// Gives the number back when the thread ends, however it ends.
@@ -127,7 +167,7 @@ impl QueryThreads {
             followers: Arc::new(Semaphore::new(FOLLOWERS_MAX.min(count_max))),
             is_for_followers: false,
             free,
-            readers: Arc::default(),
+            readers: Readers::default(),
             metrics,
             shutdown,
             budget: None,
@@ -194,7 +234,7 @@ impl QueryThreads {
         let mut shutdown = self.shutdown.clone();
         let looking = async {
             loop {
-                self.give_up_slowest();
+                self.readers.give_up_slowest(&self.metrics);
                 tokio::time::sleep(LOOK_INTERVAL).await;
             }
         };
@@ -207,26 +247,6 @@ impl QueryThreads {
             () = looking => Err(Refused::Stopping.into()),
             () = shutdown.stopping() => Err(Refused::Stopping.into()),
         }
-    }
-
-    /// Ends the query whose reader has taken nothing for the longest time, if that is long.
-    fn give_up_slowest(&self) {
-        let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        let readers = readers.iter().filter_map(Weak::upgrade);
-        let stalled = readers.filter_map(|reader| Some((reader.stalled_for()?, reader)));
-        let stalled =
-            stalled.filter(|(time, reader)| *time >= STALLED_MIN && !reader.is_given_up());
-        if let Some((_, reader)) = stalled.max_by_key(|(time, _)| *time) {
-            reader.give_up();
-            self.metrics.queries_given_up.add(1);
-        }
-    }
-
-    /// Watches who reads from here on.
-    fn watch(&self, reader: &Arc<Reader>) {
-        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        readers.retain(|reader| reader.strong_count() > 0);
-        readers.push(Arc::downgrade(reader));
     }
 
     /// Runs `prepare`, then `run`, on a thread; answers when it is known whether there is an
@@ -301,7 +321,7 @@ impl QueryThreads {
         let slot = self.slot().await?;
         let name = format!("{}-{}", self.name, slot.number);
         let (mut out, reader, chunks) = Output::watched(self.shutdown.clone());
-        self.watch(&reader);
+        self.readers.watch(&reader);
         let metrics = self.metrics.clone();
         if let Some(admission) = authorization::admission() {
             let ended = metrics.clone();
@@ -391,7 +411,7 @@ pub(super) fn incomplete(trailer: &Trailer) -> ApiError {
 }
 
 /// Why an answer ends that its reader did not read.
-const SLOW_READER: &str =
+pub(super) const SLOW_READER: &str =
     "the rest: the reader took nothing for some time while other queries waited";
 
 fn finish(

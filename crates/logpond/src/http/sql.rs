@@ -85,15 +85,17 @@ mod run {
     use hyper::header::{ACCEPT, HeaderValue};
     use logpond_record::{TimeRange, Timestamp};
     use logpond_sql::{
-        Answer, Blame, Format, RecordBatch, SchemaRef, Source, SqlError, Stop, Writer,
+        Answer, Blame, Format, Memory, RecordBatch, SchemaRef, Source, SqlError, Stop, Writer,
     };
     use serde_json::json;
 
-    use super::super::rows::{self, Prepared};
+    use super::super::rows::{self, Prepared, Readers};
     use super::*;
     use crate::clock;
+    use crate::memory::{Charge, Lease};
     use crate::output::defused;
     use crate::query::{Output, Scope, SqlSource, Trailer};
+    use crate::telemetry::Metrics;
 
     /// Names of members of lines that are no rows.
     const SAID_BESIDE_ROWS: [&str; 6] = [
@@ -107,6 +109,36 @@ mod run {
 
     /// Bytes of a strict answer at most: it is held in memory until it is complete.
     const HELD_BYTES_MAX: usize = 64 << 20;
+
+    /// How often a function that needs memory for its results looks for it: for about a second.
+    const MEMORY_LOOKS_MAX: usize = 20;
+
+    /// The memory of a statement.
+    #[derive(Debug)]
+    struct Leased(Arc<Lease>);
+
+    impl Memory for Leased {
+        fn hold(&self, bytes: u64) -> Result<Box<dyn Send>, String> {
+            let Leased(lease) = self;
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX / 2);
+            let mut charge = Charge::new(Some(lease));
+            let mut looks = 0;
+            let mut goes_on = || {
+                looks += 1;
+                looks < MEMORY_LOOKS_MAX
+            };
+            match charge.set_while(bytes, &mut goes_on) {
+                Ok(()) => Ok(Box::new(charge)),
+                Err(_) => Err(match lease.refusal() {
+                    Some(refusal) => refusal.to_string(),
+                    None => format!(
+                        "{} MiB of memory for the results of a function are in use: ask again later",
+                        bytes.div_ceil(1 << 20)
+                    ),
+                }),
+            }
+        }
+    }
 
     /// What is asked.
     struct Asked {
@@ -129,7 +161,12 @@ mod run {
         let prepare = move || asked(&params, format);
         let app_there = app.clone();
         let run = move |asked: Asked, out: Output, prepared: Prepared| {
-            Reply::new(asked, out, prepared).run(&app_there);
+            if let Some(reader) = out.reader() {
+                app_there.sql_readers.watch(reader);
+            }
+            let readers = app_there.sql_readers.clone();
+            let metrics = Arc::clone(&app_there.metrics);
+            Reply::new(asked, out, (prepared, readers, metrics)).run(&app_there);
         };
         let mut response = app.threads.run(prepare, run).await?;
         let media_type = HeaderValue::from_static(format.media_type());
@@ -192,6 +229,9 @@ mod run {
         are_defused: bool,
         out: Output,
         prepared: Mutex<Option<Prepared>>,
+        /// The readers of all statements, and the count of those that were given up.
+        readers: Readers,
+        metrics: Arc<Metrics>,
         schema: Option<SchemaRef>,
         writer: Option<Writer>,
         rows: u64,
@@ -202,7 +242,11 @@ mod run {
     }
 
     impl Reply {
-        fn new(asked: Asked, mut out: Output, prepared: Prepared) -> Reply {
+        fn new(
+            asked: Asked,
+            mut out: Output,
+            (prepared, readers, metrics): (Prepared, Readers, Arc<Metrics>),
+        ) -> Reply {
             if asked.is_strict {
                 out.hold();
             }
@@ -214,6 +258,8 @@ mod run {
                 asked: Some(asked),
                 out,
                 prepared: Mutex::new(Some(prepared)),
+                readers,
+                metrics,
                 schema: None,
                 writer: None,
                 rows: 0,
@@ -245,7 +291,7 @@ mod run {
             trailer.rows = self.rows;
             let result = match self.unwritten {
                 Some(_) => Err(self.why_stopped()),
-                None => result,
+                None => result.map_err(|error| self.explained(error)),
             };
             let is_cancelled = matches!(&result, Err(error) if error.blame == Blame::Cancelled);
             app.metrics.queries_cancelled.add(u64::from(is_cancelled));
@@ -260,7 +306,10 @@ mod run {
                 if self.schema.is_none() || !self.is_told() {
                     return rows::tell(&self.prepared, Err(self.refusal(error)));
                 }
-                trailer.miss(error);
+                // That the statement was cancelled says less than the reason, which its end has.
+                if !self.out.is_given_up() {
+                    trailer.miss(error);
+                }
             }
             if asked.is_strict && trailer.missing_count > 0 {
                 return rows::tell(&self.prepared, Err(rows::incomplete(&trailer)));
@@ -274,10 +323,21 @@ mod run {
                 .is_ok_and(|prepared| prepared.is_none())
         }
 
+        /// An error, or the want of memory for which the statement was cancelled.
+        fn explained(&self, mut error: SqlError) -> SqlError {
+            let refusal = self.out.lease().and_then(|lease| lease.refusal());
+            if let (Blame::Cancelled, Some(refusal)) = (error.blame, refusal) {
+                error.blame = Blame::Memory;
+                error.message = refusal.to_string();
+            }
+            error
+        }
+
         fn refusal(&self, error: SqlError) -> ApiError {
             let kind = match error.blame {
                 Blame::Statement => Kind::BadQuery,
                 Blame::Busy => Kind::TooManyQueries,
+                Blame::Memory => Kind::MemoryFull,
                 Blame::Cancelled => Kind::Stopping,
                 Blame::Server => Kind::Internal,
             };
@@ -312,8 +372,17 @@ mod run {
         }
 
         /// Ends the answer: with a trailer, or by breaking it off where there is none.
-        fn finish(mut self, trailer: Trailer, elapsed_ms: f64) {
+        fn finish(mut self, mut trailer: Trailer, elapsed_ms: f64) {
             self.out.release();
+            if self.out.is_given_up() {
+                // Without a last line the answer breaks off.
+                if self.format == Format::Json {
+                    trailer.miss(rows::SLOW_READER);
+                    let last = trailer.to_json(elapsed_ms).to_string();
+                    self.out.leave_if_given_up(&last);
+                }
+                return;
+            }
             if self.format == Format::Json {
                 // A reader that is gone needs no trailer.
                 let _ = self.out.aside(&trailer.to_json(elapsed_ms));
@@ -409,6 +478,16 @@ mod run {
 
         fn check(&mut self) -> Result<(), Stop> {
             self.out.check().map_err(|_| Stop)
+        }
+
+        fn wait(&mut self) -> Result<(), Stop> {
+            self.readers.give_up_slowest(&self.metrics);
+            self.check()
+        }
+
+        fn memory(&self) -> Option<Arc<dyn Memory>> {
+            let lease = self.out.lease()?;
+            Some(Arc::new(Leased(Arc::clone(lease))))
         }
     }
 }

@@ -146,6 +146,11 @@ impl Output {
         given_up.is_some()
     }
 
+    /// The reader, if it may be given up.
+    pub(crate) fn reader(&self) -> Option<&Arc<Reader>> {
+        self.reader.as_ref()
+    }
+
     /// Whether the reader was given up for others, because it did not read.
     pub fn is_given_up(&self) -> bool {
         self.reader
@@ -170,7 +175,7 @@ impl Output {
     }
 
     /// The memory of the query.
-    pub(super) fn lease(&self) -> Option<&Arc<Lease>> {
+    pub(crate) fn lease(&self) -> Option<&Arc<Lease>> {
         self.lease.as_ref()
     }
 

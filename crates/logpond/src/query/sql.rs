@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use logpond_record::TimeRange;
 use logpond_search::Filter;
 use logpond_search::columns::ColumnKind;
+use logpond_search::hints::Hint;
 use logpond_search::query::{Comparison, FieldTest};
 use logpond_sql::{Scan, Source, Tables, Take, View, ViewField};
 
@@ -195,6 +196,19 @@ impl Source for SqlSource {
             false => Vec::new(),
         };
         Ok(Tables { fields, views })
+    }
+
+    fn note(&self, message: String) {
+        let hint = Hint {
+            message,
+            query: None,
+            command: None,
+            from: None,
+            to: None,
+        };
+        let trailer = self.trailer.lock();
+        let mut trailer = trailer.unwrap_or_else(PoisonError::into_inner);
+        trailer.hints.push(hint);
     }
 
     fn scan(&self, scan: &Scan, take: Arc<dyn Take>) -> Result<(), String> {

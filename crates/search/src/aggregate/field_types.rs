@@ -11,15 +11,22 @@ use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 use super::value_type::{TypeSet, ValueType};
 use crate::lru::allocated;
 
-/// The most names that are kept. A table with more columns is of little use, and planning a
-/// question about it takes longer than answering.
-const NAMES_MAX: usize = 2048;
+/// The most names that are kept: some MiB. A reader that shows fewer of them chooses by their counts.
+const NAMES_MAX: usize = 65_536;
+
+/// A field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Field {
+    types: TypeSet,
+    /// The number of its values.
+    count: u64,
+}
 
 /// Collects names and types of fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldTypes {
     of_lines: bool,
-    fields: BTreeMap<Box<str>, TypeSet>,
+    fields: BTreeMap<Box<str>, Field>,
     is_cut: bool,
 }
 
@@ -39,7 +46,14 @@ impl FieldTypes {
 
     /// The fields in the order of their names, with the types of their values.
     pub fn fields(&self) -> impl Iterator<Item = (&str, TypeSet)> {
-        self.fields.iter().map(|(name, types)| (&**name, *types))
+        let fields = self.fields.iter();
+        fields.map(|(name, field)| (&**name, field.types))
+    }
+
+    /// The fields in the order of their names, with the number of their values.
+    pub fn counts(&self) -> impl Iterator<Item = (&str, u64)> {
+        let fields = self.fields.iter();
+        fields.map(|(name, field)| (&**name, field.count))
     }
 
     /// Whether there are more fields than have room.
@@ -50,7 +64,7 @@ impl FieldTypes {
     /// About the memory that it takes.
     pub fn bytes(&self) -> usize {
         let names = self.fields.keys();
-        let bytes = names.map(|name| allocated(name.len()) + 2 * size_of::<(Box<str>, TypeSet)>());
+        let bytes = names.map(|name| allocated(name.len()) + 2 * size_of::<(Box<str>, Field)>());
         bytes.sum()
     }
 
@@ -62,13 +76,25 @@ impl FieldTypes {
         };
         let fields = record.fields().count() - labels;
         for (name, value) in record.fields().take(fields) {
-            self.add_types(name, TypeSet::of(value));
+            self.add_field(
+                name,
+                Field {
+                    types: TypeSet::of(value),
+                    count: 1,
+                },
+            );
         }
     }
 
     /// Adds a value of a field.
     pub fn add_value(&mut self, name: &str, value: &Value<'_>) {
-        self.add_types(name, TypeSet::of(value));
+        self.add_field(
+            name,
+            Field {
+                types: TypeSet::of(value),
+                count: 1,
+            },
+        );
     }
 
     /// Adds values of a field by their counts. Of those that no column holds nothing is added: they
@@ -83,17 +109,22 @@ impl FieldTypes {
             (count.bool, ValueType::Bool),
             (count.shape_null, ValueType::Null),
         ];
-        for (_, kind) in counts.into_iter().filter(|(count, _)| *count > 0) {
+        let mut all = 0;
+        for (count, kind) in counts.into_iter().filter(|(count, _)| *count > 0) {
             types.insert(kind);
+            all += count;
         }
-        self.add_types(name, types);
+        self.add_field(name, Field { types, count: all });
     }
 
-    fn add_types(&mut self, name: &str, types: TypeSet) {
+    fn add_field(&mut self, name: &str, field: Field) {
         let has_room = self.fields.len() < NAMES_MAX;
         match self.fields.get_mut(name) {
-            Some(known) => known.merge(types),
-            None if has_room => _ = self.fields.insert(name.into(), types),
+            Some(known) => {
+                known.types.merge(field.types);
+                known.count = known.count.saturating_add(field.count);
+            }
+            None if has_room => _ = self.fields.insert(name.into(), field),
             None => self.is_cut = true,
         }
     }
@@ -101,8 +132,8 @@ impl FieldTypes {
     /// Adds what another has.
     pub fn merge(&mut self, other: FieldTypes) {
         self.is_cut |= other.is_cut;
-        for (name, types) in other.fields {
-            self.add_types(&name, types);
+        for (name, field) in other.fields {
+            self.add_field(&name, field);
         }
     }
 
@@ -110,9 +141,10 @@ impl FieldTypes {
     pub fn encode(&self, out: &mut Encoder) {
         out.flag(self.is_cut);
         out.count(self.fields.len());
-        for (name, types) in &self.fields {
+        for (name, field) in &self.fields {
             out.bytes(name.as_bytes());
-            out.number(u64::from(types.bits()));
+            out.number(u64::from(field.types.bits()));
+            out.number(field.count);
         }
     }
 
@@ -122,11 +154,12 @@ impl FieldTypes {
     /// When the bytes are something else; a part may have been added then.
     pub fn merge_encoded(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError> {
         self.is_cut |= from.flag("whether fields are left out")?;
-        for _ in 0..from.count(2, "the fields")? {
+        for _ in 0..from.count(3, "the fields")? {
             let name = from.text(usize::MAX, "a field")?;
             let types = TypeSet::from_bits(from.number("the types of a field")?);
             let types = types.ok_or(DecodeError::Malformed("the types of a field"))?;
-            self.add_types(name, types);
+            let count = from.number("the number of values of a field")?;
+            self.add_field(name, Field { types, count });
         }
         Ok(())
     }

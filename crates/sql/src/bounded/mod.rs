@@ -1,17 +1,21 @@
-//! Functions whose results may be far larger than what they are given.
+//! Functions with results of any length.
 //!
-//! Memory that a function takes is nobody's: the pool of statements has no part in it, and
-//! `repeat('x', 2000000000)` would end the process. So such functions, and the operator `||`, say what
-//! their results for some rows will take at most before they are computed.
+//! The pool of statements does not count memory that a function takes, and `repeat('x', 2000000000)` would
+//! end the process. Therefore each function with such results, and the operator `||`, gets an upper bound of
+//! them before they are computed. No function is left out for being unknown: a function that is not in the
+//! table of [`Growth`] is taken for one whose results grow with its arguments.
 //!
 //! Invariants:
-//! - The results of one call, for the rows that it is given at a time, are no larger than its share of
-//!   [`RESULT_BYTES_MAX`].
+//! - The results of one call, for the rows that it is given at a time, are no larger than its share of the
+//!   bytes of [`Limits`]. The result of constants has an eighth of that: planning copies constants.
+//! - A call computes nothing after the end of its statement, also while the statement is planned.
+//! - Large results are computed only while the process has memory for them.
 //! - Results that are texts are views: rows that a join multiplies share their bytes.
 //! - Constants of a projection, which stand beside each of its rows, are no larger than [`RESULT_BYTES_MAX`]
 //!   for the rows of a batch.
 
 mod joined;
+mod large_constants;
 mod sizes;
 
 use std::hash::{Hash, Hasher};
@@ -22,41 +26,101 @@ use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::compute::concat;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, exec_err};
-use datafusion::error::Result;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, plan_err};
+use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::FunctionRewrite;
 use datafusion::logical_expr::{
     BinaryExpr, ColumnarValue, Expr, ExprSchemable, Operator, ReturnFieldArgs, ScalarFunctionArgs,
     ScalarUDF, ScalarUDFImpl, Signature,
 };
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::Literal;
-use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
-use datafusion::physical_plan::projection::ProjectionExec;
+
+use crate::checkpoint::Ending;
+use crate::copies::held_bytes;
+use crate::error::{Blame, SqlError};
+use crate::number_key::NumberKey;
+use crate::source::Memory;
 
 use joined::Joined;
+pub(crate) use large_constants::check_constants;
 use sizes::Growth;
 
 /// Bytes of results of all such functions of a statement for the rows that they are given at a time: 32 KiB for
 /// each row of a batch.
 pub(crate) const RESULT_BYTES_MAX: u64 = 64 << 20;
 
-/// The least share of one of many calls: a KiB for each row of a batch.
-const SHARE_BYTES_MIN: u64 = 2 << 20;
+/// The smallest share of one of many calls, as a part of the bytes of all: a KiB for each row of a batch.
+const SHARES_MAX: u64 = 32;
+
+/// The result of constants has this part of a share: planning has several copies of it at a time.
+const CONSTANT_SHARE: u64 = 8;
+
+/// Smaller results are not asked for.
+const ASKED_BYTES_MIN: u64 = 256 << 10;
+
+/// Functions that planning replaces by expressions without results of their own.
+const REPLACED: [&str; 8] = [
+    "coalesce",
+    "nvl",
+    "nvl2",
+    "get_field",
+    "arrow_cast",
+    "arrow_try_cast",
+    "cast_to_type",
+    "try_cast_to_type",
+];
+
+/// The bounds of one statement.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits {
+    /// Bytes of the results of all calls.
+    pub(crate) result_bytes: u64,
+    /// The end of the statement.
+    pub(crate) ending: Ending,
+    /// The memory of the process, if it is counted.
+    pub(crate) memory: Option<Arc<dyn Memory>>,
+}
 
 /// The calls of one statement, among which the bytes are shared.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Calls(Arc<AtomicUsize>);
+#[derive(Clone, Debug)]
+pub(crate) struct Calls {
+    count: Arc<AtomicUsize>,
+    limits: Limits,
+}
 
 impl Calls {
+    pub(crate) fn new(limits: Limits) -> Calls {
+        Calls {
+            count: Arc::default(),
+            limits,
+        }
+    }
+
     /// Bytes that the results of one call may have.
     fn share(&self) -> u64 {
-        let calls = self.0.load(Ordering::Relaxed).max(1) as u64;
-        (RESULT_BYTES_MAX / calls).max(SHARE_BYTES_MIN)
+        let calls = self.count.load(Ordering::Relaxed).max(1) as u64;
+        self.limits.result_bytes / calls.min(SHARES_MAX)
     }
+
+    /// A call, unless it is bounded already or has results of a fixed size.
+    fn growth_of(call: &ScalarFunction, schema: &DFSchema) -> Option<Growth> {
+        let name = call.func.name();
+        // A key is as long as its number, and is made for a comparison.
+        let is_known = call.func.inner().is::<Bounded>() || call.func.inner().is::<NumberKey>();
+        if is_known || REPLACED.contains(&name) {
+            return None;
+        }
+        Growth::of(name).or_else(|| {
+            let kind = Expr::ScalarFunction(call.clone()).get_type(schema);
+            (!kind.is_ok_and(|kind| has_fixed_size(&kind))).then_some(Growth::Linear)
+        })
+    }
+}
+
+/// True if no value of this type has more than some bytes.
+fn has_fixed_size(kind: &DataType) -> bool {
+    kind.is_primitive() || matches!(kind, DataType::Null | DataType::Boolean)
 }
 
 impl FunctionRewrite for Calls {
@@ -71,9 +135,9 @@ impl FunctionRewrite for Calls {
         _: &ConfigOptions,
     ) -> Result<Transformed<Expr>> {
         let (function, args) = match expr {
-            Expr::ScalarFunction(call) => match Growth::of(call.func.name()) {
-                Some(_) if call.func.inner().is::<Bounded>() => {
-                    return Ok(Transformed::no(Expr::ScalarFunction(call)));
+            Expr::ScalarFunction(call) => match Calls::growth_of(&call, schema) {
+                None if is_cast_to_fixed_bytes(&call) => {
+                    return plan_err!("{} makes no values of fixed sizes", call.func.name());
                 }
                 Some(growth) => (Bounded::new(call.func, growth, self), call.args),
                 None => return Ok(Transformed::no(Expr::ScalarFunction(call))),
@@ -89,11 +153,20 @@ impl FunctionRewrite for Calls {
             }
             other => return Ok(Transformed::no(other)),
         };
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.count.fetch_add(1, Ordering::Relaxed);
         let function = Arc::new(ScalarUDF::from(function));
         let call = ScalarFunction::new_udf(function, args);
         Ok(Transformed::yes(Expr::ScalarFunction(call)))
     }
+}
+
+/// True if a call casts to a type whose size the statement says, which no function then bounds.
+fn is_cast_to_fixed_bytes(call: &ScalarFunction) -> bool {
+    let is_sized = |arg: &Expr| match arg {
+        Expr::Literal(kind, _) => kind.to_string().contains("FixedSize"),
+        _ => false,
+    };
+    REPLACED.contains(&call.func.name()) && call.args.iter().any(is_sized)
 }
 
 /// Whether `||` makes a text of this.
@@ -136,12 +209,25 @@ impl Bounded {
     }
 
     fn too_large<T>(&self, share: u64) -> Result<T> {
-        exec_err!(
-            "the results of {} for some thousand rows take more than {} MiB: ask for shorter ones, or for \
+        refused(format!(
+            "the results of {} for some thousand rows take more than {} KiB: ask for shorter ones, or for \
              fewer rows at a time",
             self.inner.name(),
-            share >> 20
-        )
+            share >> 10
+        ))
+    }
+
+    /// Computes rows whose results have no more than so many bytes.
+    fn invoke(&self, args: ScalarFunctionArgs, bytes: u64) -> Result<ColumnarValue> {
+        self.calls.limits.ending.check()?;
+        // The result is counted from its allocation on, so this is for the time until then.
+        let memory = self.calls.limits.memory.as_ref();
+        let asked = memory.filter(|_| bytes >= ASKED_BYTES_MIN);
+        let _held = match asked.map(|memory| memory.hold(bytes)) {
+            Some(Err(why)) => return refused(why),
+            held => held,
+        };
+        self.inner.inner().invoke_with_args(args)
     }
 
     /// Computes as many rows at a time as may be too large at most, and counts what they are.
@@ -163,12 +249,10 @@ impl Bounded {
             if rows == 0 {
                 return self.too_large(share);
             }
-            let part = self
-                .inner
-                .inner()
-                .invoke_with_args(sliced(args, from, rows))?;
+            let slice = sizes[from..from + rows].iter().sum();
+            let part = self.invoke(sliced(args, from, rows), slice)?;
             let part = part.into_array(rows)?;
-            bytes += part.get_array_memory_size() as u64;
+            bytes += held_bytes(&part) as u64;
             if bytes > share {
                 return self.too_large(share);
             }
@@ -178,6 +262,12 @@ impl Bounded {
         let parts: Vec<_> = parts.iter().map(AsRef::as_ref).collect();
         Ok(ColumnarValue::Array(concat(&parts)?))
     }
+}
+
+/// A refusal for want of memory.
+fn refused<T>(message: String) -> Result<T> {
+    let error = SqlError::new(Blame::Memory, message);
+    Err(DataFusionError::External(Box::new(error)))
 }
 
 fn sliced(args: &ScalarFunctionArgs, from: usize, rows: usize) -> ScalarFunctionArgs {
@@ -227,20 +317,23 @@ impl ScalarUDFImpl for Bounded {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let is_scalar = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
-        let rows = match args.args.iter().all(is_scalar) {
-            true => 1,
-            false => args.number_rows,
+        let is_constant = args.args.iter().all(is_scalar);
+        let (rows, share) = if is_constant {
+            (1, self.calls.share() / CONSTANT_SHARE)
+        } else {
+            (args.number_rows, self.calls.share())
         };
+        let kind = args.return_field.data_type().clone();
         let sizes = self.growth.sizes(&args.args, rows)?;
-        let share = self.calls.share();
         let all = sizes
             .iter()
             .fold(0, |all: u64, size| all.saturating_add(*size));
-        let kind = args.return_field.data_type().clone();
-        let result = match all <= share {
-            true => self.inner.inner().invoke_with_args(args),
-            false if self.growth.is_exact() => self.too_large(share),
-            false => self.in_slices(&args, &sizes, share),
+        let result = if all <= share {
+            self.invoke(args, all)
+        } else if self.growth.is_exact() {
+            self.too_large(share)
+        } else {
+            self.in_slices(&args, &sizes, share)
         };
         result?.cast_to(&kind, None)
     }
@@ -252,38 +345,4 @@ fn viewed(kind: &DataType) -> DataType {
         DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
         other => other.clone(),
     }
-}
-
-/// Refuses a plan that would put large constants beside each of its rows.
-pub(crate) fn check_constants(plan: &Arc<dyn ExecutionPlan>, batch_rows: usize) -> Result<()> {
-    plan.apply(|operator| {
-        if let Some(projection) = operator.downcast_ref::<ProjectionExec>()
-            && !projection.input().is::<PlaceholderRowExec>()
-        {
-            let constants = projection
-                .expr()
-                .iter()
-                .map(|named| constant_bytes(&named.expr));
-            let bytes = constants.sum::<Result<u64>>()?;
-            if bytes.saturating_mul(batch_rows as u64) > RESULT_BYTES_MAX {
-                return exec_err!(
-                    "the texts that the statement puts beside each row have more than {} KiB",
-                    (RESULT_BYTES_MAX / batch_rows as u64) >> 10
-                );
-            }
-        }
-        Ok(TreeNodeRecursion::Continue)
-    })
-    .map(|_| ())
-}
-
-fn constant_bytes(expr: &Arc<dyn PhysicalExpr>) -> Result<u64> {
-    let mut bytes = 0;
-    expr.apply(|part| {
-        if let Some(constant) = part.downcast_ref::<Literal>() {
-            bytes += constant.value().size() as u64;
-        }
-        Ok(TreeNodeRecursion::Continue)
-    })?;
-    Ok(bytes)
 }

@@ -12,6 +12,12 @@ const CHARACTER_BYTES: u64 = 4;
 /// Bytes of a number, and of what a text takes beside its bytes.
 const ELEMENT_BYTES: u64 = 16;
 
+/// A byte of an argument becomes at most so many: two digits, or the capital letters of one letter.
+const LINEAR_BYTES: u64 = 4;
+
+/// Bytes that a result has whatever the arguments are: the digits of the longest hash.
+const VALUE_BYTES: u64 = 128;
+
 /// A letter of a format of times may become the name of a month or a whole time.
 const FORMATTED_BYTES: u64 = 40;
 
@@ -44,6 +50,12 @@ pub(super) enum Growth {
     Resized,
     /// The numbers or times from one to another.
     Range,
+    /// The third argument in place of elements of the first.
+    ElementsReplaced,
+    /// The text of each group of the second.
+    Matched,
+    /// A few bytes for each byte of all arguments: any other function.
+    Linear,
 }
 
 impl Growth {
@@ -62,6 +74,8 @@ impl Growth {
             "array_repeat" => Growth::ArrayRepeated,
             "array_resize" => Growth::Resized,
             "range" | "generate_series" => Growth::Range,
+            "array_replace" | "array_replace_n" | "array_replace_all" => Growth::ElementsReplaced,
+            "regexp_match" => Growth::Matched,
             _ => return None,
         })
     }
@@ -70,7 +84,13 @@ impl Growth {
     pub(super) fn is_exact(self) -> bool {
         !matches!(
             self,
-            Growth::Replaced | Growth::Formatted | Growth::Split | Growth::Listed
+            Growth::Replaced
+                | Growth::Formatted
+                | Growth::Split
+                | Growth::Listed
+                | Growth::ElementsReplaced
+                | Growth::Matched
+                | Growth::Linear
         )
     }
 
@@ -108,6 +128,17 @@ impl Growth {
             Growth::ArrayRepeated => bytes(0).max(ELEMENT_BYTES).saturating_mul(number(1)),
             Growth::Resized => bytes(2).max(ELEMENT_BYTES).saturating_mul(number(1)),
             Growth::Range => steps(args, row).saturating_mul(ELEMENT_BYTES),
+            Growth::ElementsReplaced => {
+                let elements = number(0).max(1);
+                bytes(0).saturating_add(elements.saturating_mul(bytes(2).max(ELEMENT_BYTES)))
+            }
+            Growth::Matched => {
+                let groups = args.get(1).map_or(0, |arg| arg.opened_groups(row));
+                bytes(0).saturating_mul(groups.saturating_add(1))
+            }
+            Growth::Linear => all()
+                .saturating_mul(LINEAR_BYTES)
+                .saturating_add(VALUE_BYTES),
         }
     }
 }
@@ -172,6 +203,13 @@ impl Argument {
             DataType::Utf8View => self.array.as_string_view().value(row),
             _ => return None,
         })
+    }
+
+    /// The most groups that a pattern may have.
+    fn opened_groups(&self, row: usize) -> u64 {
+        let pattern = self.row(row).and_then(|row| self.text(row));
+        let opened = pattern.map_or(0, |pattern| pattern.matches('(').count());
+        opened as u64
     }
 
     /// Bytes of the longest character of a text.
@@ -272,6 +310,13 @@ mod tests {
                 vec![int(1), scalar(ScalarValue::UInt64(Some(u64::MAX)))],
                 u64::MAX,
             ),
+            ("upper", vec![text("abcdefghij")], 168),
+            (
+                "array_replace",
+                vec![text("a"), text("b"), text("cdef")],
+                17,
+            ),
+            ("regexp_match", vec![text("abc"), text("((b))")], 9),
             ("range", vec![int(100)], 101 * ELEMENT_BYTES),
             ("range", vec![int(10), int(-10), int(-5)], 5 * ELEMENT_BYTES),
             (
@@ -286,7 +331,7 @@ mod tests {
             ),
         ];
         for (name, args, expected) in table {
-            let growth = Growth::of(name).unwrap();
+            let growth = Growth::of(name).unwrap_or(Growth::Linear);
             let sizes = growth.sizes(&args, 2).unwrap();
             let same = sizes.iter().all(|size| *size == sizes[0]);
             assert!(same, "{name} {args:?}");
