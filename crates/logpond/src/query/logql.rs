@@ -12,7 +12,7 @@ use logpond_search::allocated;
 use logpond_search::logql::{LogQuery, NamedLabels, filter_of};
 use logpond_search::metric::{Answer, EvaluationError, Plan, RangeTable};
 use logpond_search::order::{Direction, Key};
-use logpond_search::pipeline::{ERROR, ERROR_DETAILS, Origin, Pipeline, Work};
+use logpond_search::pipeline::{ERROR, ERROR_DETAILS, LABELS_MAX, Origin, Pipeline, Work};
 
 use super::journal_rows::Row;
 use super::output::Output;
@@ -131,6 +131,7 @@ pub(super) fn lines(
         charge: out.charge(),
         labels: Work::new(),
         errors: BTreeMap::new(),
+        cut_lines: 0,
     };
     reads.each_row(&search, out, trailer, &mut |row, out, trailer| {
         out.check()?;
@@ -141,6 +142,7 @@ pub(super) fn lines(
     // Until they have been sent.
     run.charge.leave();
     run.answer.warnings = warnings(run.errors.iter().map(|(error, count)| (*error, *count)));
+    run.answer.warnings.extend(warning_of_cut(run.cut_lines));
     Ok(run.answer)
 }
 
@@ -153,6 +155,8 @@ struct Run<'q> {
     /// Memory that is used again for each line.
     labels: Work<'static>,
     errors: BTreeMap<&'static str, u64>,
+    /// Lines with labels that were left out, those of no use to the query among them.
+    cut_lines: u64,
 }
 
 impl Run<'_> {
@@ -168,6 +172,7 @@ impl Run<'_> {
         let line = line.map_err(|error| QueryError::Impossible(error.to_string()))?;
         work.line = Cow::Borrowed(line);
         let is_wanted = !self.is_too_near(key.time) && self.pipeline.run(&mut work);
+        self.cut_lines += u64::from(work.labels.is_cut());
         let goes_on = match is_wanted {
             false => true,
             true if self.answer.lines.len() as u64 == self.query.limit => {
@@ -193,7 +198,9 @@ impl Run<'_> {
     }
 
     fn keep(&mut self, key: Key, work: &Work<'_>) -> Result<(), QueryError> {
-        if let Some((error, _)) = work.labels.error() {
+        if let Some((error, _)) = work.labels.error()
+            && !work.labels.is_cut()
+        {
             *self.errors.entry(error.as_str()).or_default() += 1;
         }
         let line = Line::of(key, work);
@@ -240,6 +247,19 @@ pub(super) fn numbers(
 
 fn scope_of(filter: &logpond_search::Filter, range: TimeRange) -> Result<Scope, QueryError> {
     Scope::of_filter(filter, range).map_err(|error| QueryError::Impossible(error.to_string()))
+}
+
+/// That labels of some lines were left out.
+fn warning_of_cut(lines: u64) -> Option<String> {
+    let (subject, verb) = match lines {
+        0 => return None,
+        1 => ("line", "has"),
+        _ => ("lines", "have"),
+    };
+    Some(format!(
+        "{lines} {subject} {verb} more than {LABELS_MAX} labels; the others are left out, and conditions on them \
+         find nothing: name labels in the parser, such as | json a=\"a\""
+    ))
 }
 
 /// What stages could not do with some lines.

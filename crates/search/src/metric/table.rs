@@ -115,8 +115,10 @@ impl RangeTable {
                 None => Some(work.line.len() as f64),
             },
         };
+        // A line without all of its labels may be missing because of that.
+        let counts = value.is_some() || work.labels.is_cut();
         let is_failed = work.labels.error().is_some_and(|(error, _)| {
-            *self.errors.entry(error).or_default() += u64::from(value.is_some());
+            *self.errors.entry(error).or_default() += u64::from(counts);
             // What is no number has no place among numbers.
             error == StageError::SampleExtraction
         });

@@ -76,6 +76,8 @@ pub struct Labels {
     text: String,
     labels: Vec<Label>,
     error: Option<StageError>,
+    /// True if a parser found more than [`LABELS_MAX`]; conditions on the others find nothing.
+    is_cut: bool,
     /// What a stage wrote over [`ERROR`].
     error_details: String,
     /// Number of the parser that is at work, counted from 1.
@@ -124,6 +126,7 @@ impl Labels {
         self.labels.clear();
         self.parser = 0;
         self.error = None;
+        self.is_cut = false;
         self.error_details.clear();
     }
 
@@ -192,6 +195,12 @@ impl Labels {
         self.error.map(|error| (error, &*self.error_details))
     }
 
+    /// True if labels were left out since there were more than [`LABELS_MAX`], also if a later stage forgot
+    /// the error.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
     /// Notes that a stage could not do its work; the last one counts.
     pub fn fail(&mut self, error: StageError, details: impl AsRef<str>) {
         self.error = Some(error);
@@ -240,6 +249,7 @@ impl Labels {
             }
             None if !self.wants(name) => return,
             None if self.labels.len() >= LABELS_MAX => {
+                self.is_cut = true;
                 let details = format!("the line has more than {LABELS_MAX} labels");
                 return self.fail(StageError::Json, details);
             }

@@ -299,3 +299,29 @@ fn a_line_of_many_labels_is_an_error() {
     let out = run("| logfmt", &many.join(" ")).unwrap();
     assert!(out.ends_with("JSONParserErr"));
 }
+
+/// Conditions on labels that were left out find nothing: a later stage cannot hide that.
+#[test]
+fn labels_that_are_left_out_are_noted() {
+    let many: Vec<String> = (0..LABELS_MAX + 10)
+        .map(|i| format!("\"k{i}\":1"))
+        .collect();
+    let few = "{\"k1\":1}".to_owned();
+    let many = format!("{{{}}}", many.join(","));
+    for (stages, line, is_cut) in [
+        ("| json", &many, true),
+        ("| json | k2005=\"1\"", &many, true),
+        ("| json | drop __error__", &many, true),
+        ("| json a=\"k2005\"", &many, false),
+        ("| json", &few, false),
+    ] {
+        let log = parse_log(&format!("{{}} {stages}")).unwrap();
+        let pipeline = Pipeline::new(&log.stages, 0).unwrap();
+        let mut work = Work::new();
+        work.line = line.as_bytes().into();
+        pipeline.run(&mut work);
+        assert_eq!(work.labels.is_cut(), is_cut, "{stages}");
+        work.labels.clear();
+        assert!(!work.labels.is_cut());
+    }
+}
