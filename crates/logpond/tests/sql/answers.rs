@@ -504,6 +504,25 @@ fn what_cannot_be_answered_is_said() {
     assert_eq!(one(&pond, "SELECT count(*) FROM logs"), STORED + WAITING);
 }
 
+/// Results of functions that no statement has memory for, with records and without.
+#[test]
+fn results_without_room_get_memory_full() {
+    let scratch = Scratch::new("sql-memory").unwrap();
+    let pond = filled(&scratch);
+    let text = [("content-type", "text/plain")];
+    for statement in [
+        "SELECT encode(repeat('x', 30000000), 'hex')",
+        "SELECT upper(repeat('x', 60000000))",
+        "SELECT max(length(repeat(line, 100000))) FROM logs",
+    ] {
+        let (status, answer) = send(&pond, "POST", "/api/v1/sql", &text, statement);
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        assert_eq!(status, 429, "{statement}: {answer}");
+        assert_eq!(answer["error"]["code"], "memory_full", "{statement}");
+    }
+    assert_eq!(one(&pond, "SELECT count(*) FROM logs"), STORED + WAITING);
+}
+
 /// A statement that takes longer than anybody waits, in little memory.
 const ENDLESS: &str = "SELECT count(*) FROM logs a JOIN (SELECT b.status FROM logs b JOIN \
     (SELECT c.status FROM logs c JOIN logs d ON c.status = d.status) e ON b.status = e.status) f \
