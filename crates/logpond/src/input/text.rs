@@ -12,8 +12,9 @@ use std::io::{self, Read};
 
 use crate::terminal::note;
 
-/// Bytes that are looked at to recognise an encoding without a mark.
-pub const SAMPLE_BYTES: usize = 256;
+/// Bytes that are looked at to recognise an encoding without a mark: of a text with other letters the first
+/// ones are ASCII, too, as a time or a name.
+pub const SAMPLE_BYTES: usize = 32;
 
 /// Fewer bytes recognise none.
 const SAMPLE_BYTES_MIN: usize = 8;
