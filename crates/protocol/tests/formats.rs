@@ -404,11 +404,11 @@ impl Described {
         if !self.fields.is_empty() {
             let _ = writeln!(page, "- Fields: `{}`", self.fields.join("`, `"));
         }
-        page.push('\n');
+        page.push_str("\n```text\n");
         for line in self.line.lines() {
-            let _ = writeln!(page, "    {}", visible(line));
+            let _ = writeln!(page, "{}", visible(line));
         }
-        page.push('\n');
+        page.push_str("```\n\n");
     }
 }
 
