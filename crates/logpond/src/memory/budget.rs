@@ -32,7 +32,7 @@ pub(super) const WAIT_MAX: Duration = Duration::from_secs(10);
 const MEASURE_EVERY: Duration = Duration::from_millis(10);
 
 /// How often free pages are given back at once while the process has more than its budget.
-const PURGE_EVERY: Duration = Duration::from_millis(50);
+const PURGE_EVERY: Duration = Duration::from_millis(250);
 
 /// How often a query is ended while more is in use than there may be: the one before has to be gone.
 const END_EVERY: Duration = Duration::from_millis(500);

@@ -1,7 +1,9 @@
 //! How much memory the process may have: that of the machine, of the containers that it is in, or of its own
 //! limits, whichever is least.
 
-use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::{env, fs};
 
 use rustix::process::{Resource, getrlimit};
 
@@ -11,6 +13,25 @@ const V2_FILES: [&str; 2] = ["memory.max", "memory.high"];
 
 /// The same of version 1; a number beyond all memory where there is no bound.
 const V1_FILES: [&str; 1] = ["memory.limit_in_bytes"];
+
+/// How many arenas the allocator of the C library makes.
+const ARENAS: &str = "MALLOC_ARENA_MAX";
+
+/// Has the process begin again where its address space is limited, with one arena for C code: each further
+/// one reserves 64 MiB of it, so that a few threads would leave nothing.
+pub fn begin_within_limits() {
+    if getrlimit(Resource::As).current.is_none() || env::var_os(ARENAS).is_some() {
+        return;
+    }
+    let mut arguments = env::args_os();
+    let (Some(name), Ok(program)) = (arguments.next(), env::current_exe()) else {
+        return;
+    };
+    let mut again = Command::new(program);
+    again.arg0(name).args(arguments).env(ARENAS, "1");
+    // It only returns if that cannot be done; what may fail later says so itself.
+    let _ = again.exec();
+}
 
 /// The memory that this process may have, in bytes.
 pub fn bytes() -> u64 {

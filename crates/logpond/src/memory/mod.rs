@@ -16,4 +16,4 @@ pub(crate) use budget::CacheRoom;
 pub(crate) use budget::GivesWay;
 pub use budget::{BUDGET_BYTES_MIN, Budget, Refusal};
 pub use lease::{Charge, Lease, Stopped};
-pub use machine::bytes;
+pub use machine::{begin_within_limits, bytes};
