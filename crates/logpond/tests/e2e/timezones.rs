@@ -175,7 +175,7 @@ fn files_are_queried_by_declared_formats() {
     let (_, error, status) = query(&["text"]);
     assert_eq!(status, Some(2));
     assert!(
-        error.contains("--access-log and --timezone are for files"),
+        error.contains("--access-log, --time-field, --message-field and --timezone are for files"),
         "{error}"
     );
 }

@@ -241,7 +241,8 @@ fn is_pair(rest: &str) -> bool {
 }
 
 /// The slot of the first quoted value behind the agent: a host, or the list of addresses that nginx's own example
-/// format has there. `None` for what tells neither.
+/// format has there. A lone address is a host: servers are asked for by their address, too. `None` for what
+/// tells neither.
 fn third(value: &Trailing<'_>) -> Option<&'static str> {
     let is_listed = |byte: u8| byte.is_ascii_hexdigit() || b".:, ".contains(&byte);
     match value.text {
