@@ -245,12 +245,13 @@ fn is_pair(rest: &str) -> bool {
 /// tells neither.
 fn third(value: &Trailing<'_>) -> Option<&'static str> {
     let is_listed = |byte: u8| byte.is_ascii_hexdigit() || b".:, ".contains(&byte);
+    let is_list = |text: &str| {
+        text.contains(", ") && text.bytes().all(is_listed) && text.split(", ").all(is_address)
+    };
     match value.text {
         _ if !value.is_quoted() => None,
         "-" | "" => None,
-        text if text.bytes().all(is_listed) && text.split(", ").all(is_address) => {
-            Some("http_x_forwarded_for:t")
-        }
+        text if is_list(text) => Some("http_x_forwarded_for:t"),
         text if text.contains([',', ' ']) => None,
         _ => Some(HOST),
     }

@@ -394,9 +394,11 @@ fn name_of(cursor: &Cursor<'_>, names: &[&[u8]]) -> Option<(usize, usize)> {
     let word = &cursor.rest()[..letters];
     let name = names[place];
     // `Sept` is written, too.
-    let is_it = letters == 3
-        || name.eq_ignore_ascii_case(word)
-        || letters == 4 && name[..4].eq_ignore_ascii_case(word);
+    let begin = || {
+        name.get(..4)
+            .is_some_and(|begin| begin.eq_ignore_ascii_case(word))
+    };
+    let is_it = letters == 3 || name.eq_ignore_ascii_case(word) || begin();
     is_it.then_some((place, letters))
 }
 

@@ -153,6 +153,7 @@ fn values_that_are_not_rendered() {
 fn what_is_no_time() {
     let reader = TimeReader::new();
     for text in [
+        "Wed MayA19 08:00:03 EST 2021",
         "",
         "7.53",
         "12",
