@@ -147,6 +147,7 @@ impl Output {
     }
 
     /// The reader, if it may be given up.
+    #[cfg(feature = "sql")]
     pub(crate) fn reader(&self) -> Option<&Arc<Reader>> {
         self.reader.as_ref()
     }
