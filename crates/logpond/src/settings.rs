@@ -28,7 +28,7 @@ pub use access_logs::access_logs;
 pub(crate) use bucket::BUCKET_CACHE;
 pub use bucket::vendor_variables;
 pub use error::SettingsError;
-pub use field_names::{message_fields, time_fields};
+pub use field_names::{flagged_fields, message_fields, time_fields};
 pub(crate) use file::position;
 pub use file::read_file;
 pub use hosts::{HostName, host_names};

@@ -1,7 +1,9 @@
 //! Real logs: every line is rebuilt, and the fields are those that independent tools find.
 
+mod real_logs;
+
 use std::collections::{BTreeMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use logpond_protocol::intake::Parser;
@@ -14,24 +16,10 @@ use logpond_record::{
     Entry, EntryKind, Envelope, Id, Labels, Message, Record, TimeSource, Timestamp, Value, line_of,
 };
 
+use real_logs::{files_below, shared};
+
 /// 2026-03-10T00:00:00Z: behind all that the made corpora hold.
 const RECEIVED: Timestamp = Timestamp(1_773_100_800_000_000_000);
-
-/// The folder with real logs and tools, or `None`, said plainly, where there is none.
-fn shared(test: &str) -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let folder = std::env::var_os("LOGPOND_SHARED").map_or(beside, PathBuf::from);
-    if folder.join("fixtures").is_dir() {
-        return Some(folder);
-    }
-    let absent = format!("{test} because {} is absent", folder.display());
-    assert!(
-        std::env::var_os("CI").is_none_or(|ci| ci != "true"),
-        "cannot run: {absent}"
-    );
-    println!("skipped: {absent}");
-    None
-}
 
 fn with_record<T>(
     parser: &mut Parser,
@@ -53,20 +41,6 @@ fn with_record<T>(
     assert!(line == raw, "{} is not rebuilt", raw.escape_ascii());
     assert_eq!(record.values.len(), record.shape.slots().len());
     look(&record)
-}
-
-fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    entries.sort();
-    for path in entries {
-        match path.is_dir() {
-            true => files_below(&path, found),
-            false => found.push(path),
-        }
-    }
 }
 
 /// What a line was recognised as.

@@ -30,7 +30,8 @@ use expect_test::expect_file;
 use jiff::Timestamp as Instant;
 use logpond_protocol::intake::Parser;
 use logpond_record::{
-    Entry, EntryKind, Envelope, Id, Labels, Record, Severity, TimeSource, Timestamp, Value,
+    Entry, EntryKind, Envelope, Id, Labels, Record, SEVERITY_LABELS, Severity, TimeSource,
+    Timestamp, Value,
 };
 use toml::{Table, Value as Toml};
 
@@ -59,39 +60,6 @@ const CASE_MEMBERS: [&str; 10] = [
 
 /// Members of a case that are not taken from its format: they say what is in the line.
 const OWN_MEMBERS: [&str; 5] = ["line", "time", "level", "message", "also"];
-
-/// Fields that say a severity, the first one that is there counts: as queries compute `_level`, with all but
-/// letters and digits as `_`.
-const SEVERITY_FIELDS: [&str; 28] = [
-    "detected_level",
-    "level",
-    "LEVEL",
-    "Level",
-    "log_level",
-    "severity",
-    "SEVERITY",
-    "Severity",
-    "SeverityText",
-    "lvl",
-    "LVL",
-    "Lvl",
-    "severity_text",
-    "levelname",
-    "loglevel",
-    "LOG_LEVEL",
-    "_l",
-    "_level",
-    "level_name",
-    "LogLevel",
-    "logLevel",
-    "error_severity",
-    "PRIORITY",
-    "severity_number",
-    "SeverityNumber",
-    "severityNumber",
-    "levelno",
-    "priority",
-];
 
 /// A file of formats.
 struct Family {
@@ -227,7 +195,7 @@ fn severity(record: &Record<'_>) -> Option<Severity> {
         let letters = letters.map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
         at.chars().chain(letters).collect()
     };
-    SEVERITY_FIELDS.iter().find_map(|label| {
+    SEVERITY_LABELS.iter().find_map(|label| {
         let mut fields = record.fields();
         fields.find_map(|(name, value)| match plain(name) == *label {
             true => Severity::of_field(name, &value.to_text()),

@@ -1,10 +1,14 @@
 //! A count of what is not recognised in real logs. Its numbers may only fall.
 
+mod real_logs;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use logpond_protocol::intake::Parser;
 use logpond_record::{Entry, EntryKind, Envelope, Id, Labels, TimeSource, Timestamp};
+
+use real_logs::{files_below, shared};
 
 /// 2026-11-27T00:00:00Z: behind all lines that have a year.
 const RECEIVED: Timestamp = Timestamp(1_795_737_600_000_000_000);
@@ -38,35 +42,6 @@ const COUNTS_MAX: [(&str, [usize; 3]); 9] = [
     ("pgbadger", [0, 25, 0]),
     ("rootly", [0, 23295, 0]),
 ];
-
-/// The folder with real logs, or `None`, said plainly, where there is none.
-fn shared(test: &str) -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let folder = std::env::var_os("LOGPOND_SHARED").map_or(beside, PathBuf::from);
-    if folder.join("fixtures").is_dir() {
-        return Some(folder);
-    }
-    let absent = format!("{test} because {} is absent", folder.display());
-    assert!(
-        std::env::var_os("CI").is_none_or(|ci| ci != "true"),
-        "cannot run: {absent}"
-    );
-    println!("skipped: {absent}");
-    None
-}
-
-fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
-    let entries = std::fs::read_dir(folder).unwrap();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    for path in paths {
-        if path.is_dir() {
-            files_below(&path, found);
-        } else {
-            found.push(path);
-        }
-    }
-}
 
 /// Counts of the lines of a folder that lack a time, a level and a field.
 fn count(folder: &Path) -> [usize; 3] {

@@ -1,8 +1,9 @@
 //! Real logs with each of their fields changed in turn: the old value is nowhere, and the other fields
 //! are as before.
 
+mod real_logs;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use logpond_protocol::intake::Parser;
 use logpond_protocol::intake::json::validate;
@@ -11,6 +12,8 @@ use logpond_record::{
     Batch, Entry, EntryKind, Envelope, Id, Labels, Message, Record, Timestamp, Value, line_of,
 };
 use memchr::memmem;
+
+use real_logs::{files_below, shared};
 
 /// 2026-03-10T00:00:00Z: behind all that the fixtures hold.
 const RECEIVED: Timestamp = Timestamp(1_773_100_800_000_000_000);
@@ -60,18 +63,6 @@ fn entry<'a>(
         labels,
         envelope,
         raw,
-    }
-}
-
-fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
-    let entries = std::fs::read_dir(folder).unwrap();
-    let mut entries: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    entries.sort();
-    for path in entries {
-        match path.is_dir() {
-            true => files_below(&path, found),
-            false => found.push(path),
-        }
     }
 }
 
@@ -175,14 +166,9 @@ impl Tried {
 
 #[test]
 fn every_field_of_the_fixtures_can_be_changed() {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let folder = std::env::var_os("LOGPOND_SHARED").map_or(beside, PathBuf::from);
-    if !folder.join("fixtures").is_dir() {
-        let is_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
-        assert!(!is_ci, "{} is absent", folder.display());
-        println!("skipped because {} is absent", folder.display());
+    let Some(folder) = shared("every_field_of_the_fixtures_can_be_changed") else {
         return;
-    }
+    };
     let mut files = Vec::new();
     files_below(&folder.join("fixtures"), &mut files);
     let mut tried = Tried::default();

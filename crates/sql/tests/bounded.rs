@@ -123,7 +123,7 @@ const ANSWERED: &[(&str, &str)] = &[
         "10000",
     ),
     ("SELECT count(DISTINCT message || n) FROM logs", "10000"),
-    // What could be too large, and is not, is computed.
+    // Results that could be too large, and are not, are computed.
     (
         "SELECT sum(length(replace(message, 'message', repeat('x', 1000)))) FROM logs",
         "10080000",

@@ -17,7 +17,7 @@ use crate::cli::{Forward, LineFormat, Multiline, Wait};
 use crate::client::{ADDRESS_DEFAULT, Address, ClientError, HostPort};
 use crate::clock;
 use crate::forward::{self, Backoff, FileZones, ForwardError, Reading, Settings, SpoolSettings};
-use crate::settings::{BULK_PORT, Surroundings, access_logs, message_fields, time_fields};
+use crate::settings::{BULK_PORT, Surroundings, access_logs, flagged_fields};
 
 /// The first wait after no server took a batch.
 pub(super) const WAIT_FIRST: Duration = Duration::from_millis(100);
@@ -84,7 +84,9 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
         labels.push(("hostname".to_string(), crate::hostname::own()));
     }
     labels.extend(declared_formats(&args.access_log)?);
-    labels.extend(declared_fields(&args)?);
+    let declared = flagged_fields(&args.time_field, &args.message_field)?;
+    let declared = declared.into_iter();
+    labels.extend(declared.map(|(name, text)| (name.into(), text.into())));
     let zones = FileZones::new(&args.timezone.join("\n"), clock::now());
     let zones = zones.map_err(|error| format!("--timezone: {error}"))?;
     let reading = reading(&args)?;
@@ -115,26 +117,6 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
         waits_for_replication: args.wait == Wait::Replicated,
         quiet: args.quiet,
     })
-}
-
-/// The labels that declare the fields with the time and the message.
-fn declared_fields(args: &Forward) -> Result<Vec<(String, String)>, Failure> {
-    let mut labels = Vec::new();
-    for (flag, names, read) in [
-        (
-            "--time-field",
-            &args.time_field,
-            time_fields as fn(&str) -> _,
-        ),
-        ("--message-field", &args.message_field, message_fields),
-    ] {
-        if !names.is_empty() {
-            let read = read(&names.join(",")).map_err(|error| format!("{flag}: {error}"))?;
-            let read = read.into_iter();
-            labels.extend(read.map(|(name, text)| (name.into(), text.into())));
-        }
-    }
-    Ok(labels)
 }
 
 /// The labels that declare formats of access logs.

@@ -66,7 +66,7 @@ pub(super) struct Archive {
     /// The name that its records are known by: that of the file before it was rotated, if it is known.
     name: String,
     labels: Vec<(String, String)>,
-    /// What the file's own headers say of its lines, and what they declare for those that are sent next.
+    /// The file's own headers, and the labels that they declare for the lines that are sent next.
     headers: FileHeaders,
     declared: Vec<(String, String)>,
     reader: Box<dyn Read + Send>,

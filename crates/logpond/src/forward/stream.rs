@@ -168,7 +168,7 @@ struct Batches<'a> {
     /// Lines of the input before those in the cutter, or records made of them.
     lines: u64,
     form: Form,
-    /// What the input's own headers say of its lines, and what they declare for those that are sent next.
+    /// The input's own headers, and the labels that they declare for the lines that are sent next.
     headers: FileHeaders,
     declared: Vec<(String, String)>,
     /// Bytes of the input that went through the form.

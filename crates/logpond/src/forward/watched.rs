@@ -36,7 +36,7 @@ pub(super) struct Watched {
     file: File,
     /// What the path and what is beside it say of the records.
     labels: Vec<(String, String)>,
-    /// What the file's own headers say of its lines, and what they declare for those that are sent next.
+    /// The file's own headers, and the labels that they declare for the lines that are sent next.
     headers: FileHeaders,
     declared: Vec<(String, String)>,
     form: Form,
@@ -88,10 +88,7 @@ impl Watched {
         }
         let mut headers = FileHeaders::default();
         if offset > 0 {
-            let mut start = vec![0; DETECTION_BYTES.min(offset as usize)];
-            let filled = read_fully_at(&file, &mut start, 0)?;
-            let (encoding, mark_bytes) = Encoding::detect(&start[..filled]);
-            headers.declare(&Lines::of(&start[mark_bytes..filled], encoding, 0).text);
+            headers.declare(&start_text(&file, DETECTION_BYTES.min(offset as usize))?);
         }
         Ok(Watched {
             headers,
@@ -471,11 +468,7 @@ impl Watched {
 
     /// Recognises the format by the start of the file.
     fn decide(&mut self) -> io::Result<()> {
-        let mut start = vec![0; DETECTION_BYTES];
-        let filled = read_fully_at(&self.file, &mut start, 0)?;
-        let (encoding, mark_bytes) = Encoding::detect(&start[..filled]);
-        let lines = Lines::of(&start[mark_bytes..filled], encoding, 0);
-        self.form.decide(&lines.text);
+        self.form.decide(&start_text(&self.file, DETECTION_BYTES)?);
         Ok(())
     }
 
@@ -519,7 +512,7 @@ impl Watched {
 /// Lines of a file as UTF-8, and where they are in the file.
 struct Lines<'b> {
     text: Cow<'b, [u8]>,
-    /// Where lines begin, in the text and in the file; the end of the last one, too.
+    /// The places at which lines begin, in the text and in the file; the end of the last one, too.
     starts: Vec<(usize, u64)>,
 }
 
@@ -587,6 +580,16 @@ fn known(
         ));
     }
     Ok(farthest.cloned())
+}
+
+/// The text of so many bytes at the start of a file, as UTF-8, without a byte order mark.
+fn start_text(file: &File, bytes: usize) -> io::Result<Vec<u8>> {
+    let mut start = vec![0; bytes];
+    let filled = read_fully_at(file, &mut start, 0)?;
+    let (encoding, mark_bytes) = Encoding::detect(&start[..filled]);
+    Ok(Lines::of(&start[mark_bytes..filled], encoding, 0)
+        .text
+        .into_owned())
 }
 
 /// Fills the buffer as far as the file reaches.

@@ -176,9 +176,9 @@ pub struct TextReader<R> {
     /// The input's name in messages.
     name: String,
     encoding: Option<Encoding>,
-    /// What was read and is not decoded.
+    /// Bytes that were read and are not decoded.
     raw: Vec<u8>,
-    /// What is to be given, from `at` on.
+    /// Text that is to be given, from `at` on.
     text: Vec<u8>,
     at: usize,
     holes: Holes,

@@ -290,7 +290,7 @@ impl Connection {
                 // Idle connections have no buffer.
                 self.buffer = Vec::new();
             }
-            // What has a slot is bounded by their number.
+            // Messages with a slot are bounded by the number of slots.
             let without_slot = if slot.is_none() { self.buffer.len() } else { 0 };
             self.unfinished.hold(without_slot);
             tokio::select! {

@@ -32,6 +32,24 @@ pub fn message_fields(text: &str) -> Result<Labels, String> {
     declared(MESSAGE_FIELDS, text)
 }
 
+/// Both labels, of the names that flags give.
+///
+/// # Errors
+/// As for [`time_fields`]; the error begins with the flag.
+pub fn flagged_fields(time: &[String], message: &[String]) -> Result<Labels, String> {
+    let mut labels = Labels::new();
+    for (flag, label, names) in [
+        ("--time-field", TIME_FIELDS, time),
+        ("--message-field", MESSAGE_FIELDS, message),
+    ] {
+        if !names.is_empty() {
+            let read = declared(label, &names.join(","));
+            labels.extend(read.map_err(|error| format!("{flag}: {error}"))?);
+        }
+    }
+    Ok(labels)
+}
+
 fn declared(label: &str, text: &str) -> Result<Labels, String> {
     if text == "off" {
         return Ok(Labels::new());

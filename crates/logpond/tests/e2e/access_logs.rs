@@ -33,8 +33,8 @@ fn alike(mut row: Value) -> Value {
     row
 }
 
-/// What `logpond forward` sends of a file with a definition is what it sends without, but for lines that the
-/// definition does not fit: a line that was cut off is an access line all the same.
+/// `logpond forward` sends the same of a file with a definition as without, but for lines that the definition
+/// does not fit: a line that was cut off is an access line all the same.
 fn check_definition(pond: &Pond, file: &Path, definition: &str, records: usize) {
     let name = definition.split('=').next().unwrap();
     for (run, format) in [("declared", Some(definition)), ("known", None)] {

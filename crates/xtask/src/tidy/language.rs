@@ -67,7 +67,7 @@ const PAGES: &[&str] = &[
     "docs/systemd-journal.md",
 ];
 
-/// Whether the rules are for this file.
+/// True if the rules are for this file.
 fn is_page(source: &Source) -> bool {
     let roots = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
     let path = &source.path;

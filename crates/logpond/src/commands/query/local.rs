@@ -28,7 +28,7 @@ use crate::commands::Failure;
 use crate::commands::selection::now;
 use crate::input;
 use crate::output::Row;
-use crate::settings::{access_logs, message_fields, time_fields};
+use crate::settings::{access_logs, flagged_fields};
 use crate::terminal::note;
 use crate::timezone;
 
@@ -79,18 +79,7 @@ pub(super) fn run(
 fn declared(args: &Query) -> Result<Labels, Failure> {
     let formats = access_logs(&args.access_log.join("\n"));
     let mut labels = formats.map_err(|error| format!("--access-log: {error}"))?;
-    for (flag, names, read) in [
-        (
-            "--time-field",
-            &args.time_field,
-            time_fields as fn(&str) -> _,
-        ),
-        ("--message-field", &args.message_field, message_fields),
-    ] {
-        if !names.is_empty() {
-            labels.extend(read(&names.join(",")).map_err(|error| format!("{flag}: {error}"))?);
-        }
-    }
+    labels.extend(flagged_fields(&args.time_field, &args.message_field)?);
     let rule = timezone::rule(args.timezone.as_deref().unwrap_or(timezone::LOCAL), now());
     let rule = rule.map_err(|error| format!("--timezone: {error}"))?;
     if rule != timezone::UTC {

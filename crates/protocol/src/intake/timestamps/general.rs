@@ -436,6 +436,15 @@ fn date(cursor: &mut Cursor<'_>) -> Option<Dates> {
     }
 }
 
+/// One digit or two.
+fn day_of_month(cursor: &mut Cursor<'_>) -> Option<u32> {
+    let digits = cursor.digits();
+    if !(1..=2).contains(&digits) {
+        return None;
+    }
+    cursor.number(digits)
+}
+
 /// `Nov 27`, `Nov 27 2026`, `November 27, 2026`.
 fn month_first(cursor: &mut Cursor<'_>) -> Option<Date> {
     let month = month_name(cursor)?;
@@ -444,11 +453,7 @@ fn month_first(cursor: &mut Cursor<'_>) -> Option<Date> {
     if separator == b' ' {
         cursor.eat_spaces(1);
     }
-    let digits = cursor.digits();
-    if !(1..=2).contains(&digits) {
-        return None;
-    }
-    let day = cursor.number(digits)?;
+    let day = day_of_month(cursor)?;
     let mut ahead = *cursor;
     let is_parted = match separator {
         b' ' => ahead.eat(b',') | (ahead.eat_spaces(2) > 0),
@@ -489,11 +494,7 @@ fn year_first(cursor: &mut Cursor<'_>) -> Option<Date> {
     if separator == b' ' {
         cursor.eat_spaces(1);
     }
-    let digits = cursor.digits();
-    if !(1..=2).contains(&digits) {
-        return None;
-    }
-    let day = cursor.number(digits)?;
+    let day = day_of_month(cursor)?;
     let year = Some(year);
     Some(Date { year, month, day })
 }
