@@ -1,8 +1,9 @@
-//! Fuzzing of the decoders, guided by coverage: `logpond-fuzz SECONDS [TARGET...]`,
+//! Fuzzing of the decoders, guided by coverage: `logpond-fuzz LENGTH [TARGET...]`,
 //! `logpond-fuzz replay TARGET FILE` or `logpond-fuzz list`.
 //!
-//! Inputs that reach new branches are kept and changed further. A run is repeatable: it depends on
-//! the seed (`LOGPOND_FUZZ_SEED`, 1 by default), the time and the files it starts from. An input
+//! `LENGTH` is in seconds (`60`) or in inputs (`10000x`), for each target. A run of inputs is repeatable: it
+//! depends on the seed (`LOGPOND_FUZZ_SEED`, 1 by default) and the files it starts from, not on the machine.
+//! Inputs that reach new branches are kept and changed further. An input
 //! that panics, be it caught or not, is written to `target/fuzz/failed/` and the command that replays it is printed.
 
 mod coverage;
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
                 .for_each(|target| println!("{}", target.name));
             Ok(())
         }
-        [seconds, ref names @ ..] => run_all(seconds, names),
+        [length, ref names @ ..] => run_all(length, names),
         [] => run_all("10", &[]),
     };
     match result {
@@ -95,10 +96,43 @@ fn find(name: &str) -> Result<&'static Target, String> {
         .ok_or_else(|| format!("no target {name}; there are {}", known()))
 }
 
-fn run_all(seconds: &str, names: &[&str]) -> Result<(), String> {
-    let seconds = seconds
-        .parse()
-        .map_err(|_| format!("{seconds} is not a number of seconds"))?;
+/// How long a target runs.
+#[derive(Clone, Copy)]
+enum Length {
+    Time(Duration),
+    Inputs(u64),
+}
+
+impl Length {
+    fn read(text: &str) -> Result<Length, String> {
+        let (digits, of): (&str, fn(u64) -> Length) = match text.strip_suffix('x') {
+            Some(digits) => (digits, Length::Inputs),
+            None => (text, |seconds| Length::Time(Duration::from_secs(seconds))),
+        };
+        let amount = digits.parse().map_err(|_| {
+            format!("'{text}' is no length; give seconds, such as 60, or inputs, such as 10000x")
+        })?;
+        Ok(of(amount))
+    }
+
+    /// The part that inputs from files may take, so that changed ones follow.
+    fn half(self) -> Length {
+        match self {
+            Length::Time(time) => Length::Time(time / 2),
+            Length::Inputs(count) => Length::Inputs(count / 2),
+        }
+    }
+
+    fn is_over(self, start: Instant, executions: u64) -> bool {
+        match self {
+            Length::Time(time) => start.elapsed() >= time,
+            Length::Inputs(count) => executions >= count,
+        }
+    }
+}
+
+fn run_all(length: &str, names: &[&str]) -> Result<(), String> {
+    let length = Length::read(length)?;
     let seed = env::var("LOGPOND_FUZZ_SEED")
         .ok()
         .and_then(|text| text.parse().ok())
@@ -110,11 +144,10 @@ fn run_all(seconds: &str, names: &[&str]) -> Result<(), String> {
         [] => TARGETS.iter().collect(),
         names => names.iter().map(|n| find(n)).collect::<Result<_, _>>()?,
     };
-    let time = Duration::from_secs(seconds);
     // A target that fails does not keep those behind it from being tried.
     let failures: Vec<String> = chosen
         .into_iter()
-        .filter_map(|target| Run::new(target, seed).run(time).err())
+        .filter_map(|target| Run::new(target, seed).run(length).err())
         .collect();
     match failures[..] {
         [] => Ok(()),
@@ -145,12 +178,12 @@ impl Run {
         }
     }
 
-    fn run(mut self, time: Duration) -> Result<(), String> {
+    fn run(mut self, length: Length) -> Result<(), String> {
         let start = Instant::now();
         let seeds = seeds(self.target);
         let seed_count = seeds.len();
         for seed in seeds {
-            if start.elapsed() > time / 2 {
+            if length.half().is_over(start, self.executions) {
                 break;
             }
             self.try_input(seed)?;
@@ -158,7 +191,7 @@ impl Run {
         if self.corpus.is_empty() {
             self.corpus.push(Vec::new());
         }
-        while start.elapsed() < time {
+        while !length.is_over(start, self.executions) {
             let mut input = self.corpus[self.random.below(self.corpus.len())].clone();
             let other = self.random.below(self.corpus.len());
             mutate(

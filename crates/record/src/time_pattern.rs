@@ -97,6 +97,8 @@ struct Found<'a> {
     offset: Option<(&'a [u8], i32)>,
     unwritten_minutes: i32,
     epoch: Option<(i64, i64)>,
+    /// Sunday is 0.
+    weekday: Option<u32>,
 }
 
 /// An instant read from text.
@@ -108,9 +110,16 @@ pub struct ParsedTime<'a> {
     pub bytes: usize,
     fraction_digits: u8,
     offset: &'a [u8],
+    is_exact: bool,
 }
 
 impl<'a> ParsedTime<'a> {
+    /// Whether the concrete pattern renders the text as it is written. It does not for a leap second, nor for a weekday
+    /// that is not the date's.
+    pub fn is_exact(&self) -> bool {
+        self.is_exact
+    }
+
     /// How many digits the fraction of the second has; 0 if there is none.
     pub fn fraction_digits(&self) -> u8 {
         self.fraction_digits
@@ -168,11 +177,13 @@ impl TimePattern {
         for item in &self.items {
             at += item.read(&text[at..], &mut found)?;
         }
+        let time = found.resolve(received)?;
         Some(ParsedTime {
-            time: found.resolve(received)?,
+            time,
             bytes: at,
             fraction_digits: found.fraction_digits,
             offset: found.offset.map_or(b"", |(text, _)| text),
+            is_exact: found.second < 60 && found.is_weekday_of(time),
         })
     }
 
@@ -263,7 +274,7 @@ impl Item {
             }
             Item::Weekday => {
                 let name = text.get(..3)?;
-                WEEKDAYS.iter().position(|w| w[..] == *name)?;
+                found.weekday = Some(WEEKDAYS.iter().position(|w| w[..] == *name)? as u32);
                 return Some(3);
             }
             Item::Day => found.day = digits(text, 2)?,
@@ -404,9 +415,21 @@ impl<'a> Found<'a> {
             minute: self.minute,
             second: self.second,
         };
+        Timestamp::from_seconds(civil.to_seconds()? - self.offset_seconds(), self.nanos)
+    }
+
+    /// The offset from UTC that is written or known.
+    fn offset_seconds(&self) -> i64 {
         let offset = self.offset.map(|(_, minutes)| minutes);
-        let minutes = offset.unwrap_or(self.unwritten_minutes);
-        Timestamp::from_seconds(civil.to_seconds()? - i64::from(minutes) * 60, self.nanos)
+        i64::from(offset.unwrap_or(self.unwritten_minutes)) * 60
+    }
+
+    /// True if no weekday is written, or the one of the date of `time`.
+    fn is_weekday_of(&self, time: Timestamp) -> bool {
+        self.weekday.is_none_or(|written| {
+            let local = time.seconds().0 + self.offset_seconds();
+            Civil::from_seconds(local).weekday() == written
+        })
     }
 }
 
@@ -575,6 +598,31 @@ mod tests {
             let mut again = Vec::new();
             concrete.render(parsed.time, &mut again);
             prop_assert_eq!(again, text);
+        }
+
+        #[test]
+        fn exact_times_are_rendered_as_they_are_written(
+            which in 0..GENERAL.len(),
+            seconds in 1_700_000_000i64..1_772_000_000,
+            at in 0usize..40,
+            digit in 0u8..10,
+        ) {
+            let time = Timestamp::from_seconds(seconds, 0).unwrap();
+            let general = TimePattern::new(GENERAL[which]).unwrap();
+            let mut text = Vec::new();
+            general.render(time, &mut text);
+            let at = at % text.len();
+            if text[at].is_ascii_digit() {
+                text[at] = b'0' + digit;
+            }
+            if let Some(parsed) = general.parse(&text, RECEIVED).filter(|p| p.bytes == text.len()) {
+                let mut concrete = Vec::new();
+                general.write_concrete(&parsed, &mut concrete);
+                let concrete = TimePattern::new(std::str::from_utf8(&concrete).unwrap()).unwrap();
+                let mut again = Vec::new();
+                concrete.render(parsed.time, &mut again);
+                prop_assert_eq!(again == text, parsed.is_exact());
+            }
         }
 
         #[test]

@@ -10,17 +10,12 @@ use std::thread;
 
 use crate::run::{Outcome, cargo, check, output, root, target_directory};
 
-/// How long a target runs unless told.
-const SECONDS_DEFAULT: u64 = 10;
+/// How long a target runs unless told, in seconds.
+const LENGTH_DEFAULT: &str = "10";
 
-/// Builds the targets and runs each of them, or those that are named, for so many seconds.
+/// Builds the targets and runs each of them, or those that are named, for so many seconds (`60`) or inputs (`10000x`).
 pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
-    let seconds = match arguments.first() {
-        None => SECONDS_DEFAULT,
-        Some(text) => text
-            .parse()
-            .map_err(|_| format!("{text} is not a number of seconds"))?,
-    };
+    let length = arguments.first().map_or(LENGTH_DEFAULT, String::as_str);
     let directory = target_directory().join("fuzz");
     let wrapper = root().join("fuzz/instrument");
     let mut build = cargo();
@@ -41,7 +36,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
         [] => targets(&program)?,
         named => named.to_vec(),
     };
-    run_side_by_side(&program, seconds, &chosen)
+    run_side_by_side(&program, length, &chosen)
 }
 
 /// The names of all targets.
@@ -51,11 +46,11 @@ fn targets(program: &Path) -> Outcome<Vec<String>> {
 }
 
 /// Runs targets in as many processes as there are processors: counters of coverage are a process's own.
-fn run_side_by_side(program: &Path, seconds: u64, targets: &[String]) -> Outcome<()> {
+fn run_side_by_side(program: &Path, length: &str, targets: &[String]) -> Outcome<()> {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let turns = (0..processors.min(targets.len())).map(|first| {
         let mut command = Command::new(program);
-        command.current_dir(root()).arg(seconds.to_string());
+        command.current_dir(root()).arg(length);
         command.args(targets.iter().skip(first).step_by(processors));
         if env::var_os("LOGPOND_SHARED").is_none() {
             command.env("LOGPOND_SHARED", root().join("../shared"));

@@ -4,8 +4,6 @@ use std::sync::LazyLock;
 
 use logpond_record::{Assumed, TimePattern, TimeSource, Timestamp, write_unwritten_offset};
 
-use memchr::memmem;
-
 use crate::intake::access_format::Times;
 use crate::intake::sketch::Sketch;
 
@@ -117,14 +115,12 @@ impl Clock {
             }
             _ => found.time,
         };
-        // Of what is read only leap seconds are not rendered as they were written.
-        let is_exact = memmem::find(&text[..found.bytes], b":60").is_none();
         Some(Read {
             time,
             assumed,
             bytes: found.bytes,
             pattern: concrete,
-            is_exact,
+            is_exact: found.is_exact(),
         })
     }
 }

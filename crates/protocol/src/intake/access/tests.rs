@@ -66,3 +66,14 @@ fn a_leap_second_is_kept() {
         "{described}"
     );
 }
+
+#[test]
+fn a_weekday_that_is_not_the_date_s_is_kept() {
+    let line = "[pid: 7|app: 0|req: 1/1] 127.0.0.1 () {38 vars in 696 bytes} [Sun Mar 13 22:49:12 2216] POST /a => \
+        generated 47 bytes in 129 msecs (HTTP/1.1 200) 9 headers in 378 bytes (1 switches on core 3)";
+    let described = describe(EntryKind::Line, line.as_bytes());
+    assert!(
+        described.ends_with("| line fix1=Sun Mar 13 22:49:12 2216"),
+        "{described}"
+    );
+}
