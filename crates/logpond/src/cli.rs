@@ -37,6 +37,8 @@ pub use saved::{Saved, SavedList, SavedRemove, SavedRun, SavedSet, SavedShow};
 pub use sql::{Export, ExportFormat, Sql, SqlFormat, Times};
 pub use tables::{Fields, Histogram, Patterns, TableFormat, TableOutput, Top};
 
+use crate::output::Format;
+use crate::terminal::When;
 use crate::tokens::Role;
 
 /// Takes logs in, keeps them, answers questions about them.
@@ -364,36 +366,6 @@ pub struct Selection {
     /// Answer as far as it is possible, say what is missing, and exit with 3; this is the default.
     #[arg(long)]
     pub partial: bool,
-}
-
-/// When something is done that suits terminals only.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum When {
-    /// On a terminal.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
-/// How records are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Local time, level, message, fields; for people.
-    Pretty,
-    /// UTC time, hostname, app, message, fields; one line a record.
-    Line,
-    /// The original bytes of the line; control characters are escaped on a terminal.
-    #[value(alias = "cat")]
-    Raw,
-    /// One JSON object a line.
-    Json,
-    /// key=value pairs.
-    Logfmt,
-    /// Comma separated values with a header.
-    Csv,
 }
 
 /// Flags of `logpond query`.

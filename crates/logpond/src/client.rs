@@ -8,6 +8,7 @@ mod access;
 mod address;
 mod answer;
 mod error;
+mod explain;
 mod trust;
 
 use std::time::Duration;
@@ -16,6 +17,7 @@ pub use access::{Access, TOKEN_VARIABLE};
 pub use address::{Address, HostPort, encode};
 pub use answer::{Answer, Hint, Item, Progress, Trailer};
 pub use error::{ClientError, describe};
+pub use explain::{explain, tls_error_of_request};
 
 /// The server that is asked when none is named.
 pub const ADDRESS_DEFAULT: &str = "http://127.0.0.1:7650";

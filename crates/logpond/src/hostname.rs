@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use logpond_record::Labels;
 
-use crate::settings::HostName;
+use crate::host_name::HostName;
 
 /// Where names of machines are written down, this one's among them.
 const HOSTS_FILE: &str = "/etc/hosts";

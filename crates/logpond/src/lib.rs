@@ -51,6 +51,7 @@ mod step_mark;
 mod descriptors;
 pub mod clock;
 pub mod geoip;
+pub mod host_name;
 pub mod hostname;
 pub mod timezone;
 pub mod shutdown;

@@ -2,13 +2,11 @@
 //!
 //! Invariants: nothing here reads or writes anything but its arguments; the same row gives the
 //! same bytes, whether a server sent it or a file was read; only `raw`, `json` and `csv` may hand
-//! control characters of a record through, every other format escapes them; [`guard`] lets none of either
-//! onto a terminal.
+//! control characters of a record through, every other format escapes them; [`crate::terminal::guard`] lets none
+//! of either onto a terminal.
 
 mod row;
-mod text;
 mod header;
-pub mod guard;
 pub mod journal;
 pub mod json;
 mod line;
@@ -22,7 +20,7 @@ mod bars;
 mod sparkline;
 pub mod quantity;
 
-use crate::cli::Format;
+use clap::ValueEnum;
 
 pub use bars::{Bar, Bars};
 pub use cell::Cells;
@@ -33,6 +31,24 @@ pub use pretty::{Spans, Style};
 pub use row::{Row, RowError, decode_base64};
 pub use sparkline::sparkline;
 pub use table::Table;
+
+/// How records are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Local time, level, message, fields; for people.
+    Pretty,
+    /// UTC time, hostname, app, message, fields; one line a record.
+    Line,
+    /// The original bytes of the line; control characters are escaped on a terminal.
+    #[value(alias = "cat")]
+    Raw,
+    /// One JSON object a line.
+    Json,
+    /// key=value pairs.
+    Logfmt,
+    /// Comma separated values with a header.
+    Csv,
+}
 
 /// Turns rows into one format.
 pub trait Render {

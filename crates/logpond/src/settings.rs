@@ -10,28 +10,29 @@ mod bucket;
 mod error;
 mod field_names;
 mod file;
-mod hosts;
 mod kafka;
 mod listeners;
 mod names;
 mod proxy;
 mod quantity;
+mod receiver;
 mod shippers;
 mod table;
+mod token;
 mod timezones;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fmt, net::SocketAddr, time::Duration};
 
+pub use crate::host_name::{HostName, host_names};
 pub use access_logs::access_logs;
 pub(crate) use bucket::BUCKET_CACHE;
-pub use bucket::vendor_variables;
+pub use bucket::{BucketSettings, Local, vendor_variables};
 pub use error::SettingsError;
 pub use field_names::{flagged_fields, message_fields, time_fields};
 pub(crate) use file::position;
 pub use file::read_file;
-pub use hosts::{HostName, host_names};
 pub use kafka::{KafkaSettings, KafkaStart, KafkaTopic};
 pub use listeners::{Listener, Protection, Wanted, listeners};
 pub use names::{UnknownVariable, unknown_variables};
@@ -41,20 +42,21 @@ pub use proxy::{
 };
 use quantity::line_bytes;
 pub use quantity::{QuantityError, parse_address, parse_age, parse_bytes, parse_room};
+pub use receiver::{Receiver, ReceiverForm};
 pub use shippers::{SHIPPERS, Shipper, ShipperAddresses, Transport};
 pub use table::{Setting, TABLE};
 pub use timezones::{Named, Network, Timezones, named_zones};
+pub use token::{HASH_BYTES, Token, is_id};
 
 use logpond_cluster::{Roles, registry::ZONE_BYTES_MAX};
 use logpond_record::{Labels, limits::LINE_BYTES_DEFAULT};
 use logpond_search::size::Size;
 
-use crate::alert::{Receiver, ReceiverForm};
 use crate::memory::BUDGET_BYTES_MIN;
-use crate::net::local::WAIT_MAX;
-use crate::net::tls::{CertificateFiles, ClientRules, Peer};
-use crate::store::BucketSettings;
-use crate::tokens::Token;
+use logpond_tls::{CertificateFiles, ClientRules, Peer};
+
+/// The longest that anything waits for a server.
+pub const SOCKET_WAIT_MAX: Duration = Duration::from_secs(3600);
 
 /// The port for uploads, where none is named.
 pub const BULK_PORT: u16 = 7653;
@@ -532,8 +534,8 @@ fn external_url(text: &str) -> Result<Option<String>, String> {
 
 fn kept_time(text: &str) -> Result<Option<Duration>, String> {
     match off_or(text, parse_age)? {
-        Some(time) if time > WAIT_MAX => {
-            let most = WAIT_MAX.as_secs();
+        Some(time) if time > SOCKET_WAIT_MAX => {
+            let most = SOCKET_WAIT_MAX.as_secs();
             Err(format!("nothing is kept longer than {most} s"))
         }
         time => Ok(time),

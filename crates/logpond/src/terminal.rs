@@ -1,15 +1,31 @@
 //! The terminal: whether there is one, how wide it is, and notes on standard error.
 
+pub mod guard;
+pub mod text;
+
 use std::io::{IsTerminal, Write};
 
-use crate::cli::When;
-use crate::output::guard::{Guard, Hands, clean};
+use clap::ValueEnum;
+
+use guard::{Guard, Hands, clean};
 
 /// Width that is assumed where a terminal does not tell.
 const WIDTH_DEFAULT: usize = 80;
 
 /// Bytes that are gathered before they are written.
 const OUT_BYTES: usize = 64 << 10;
+
+/// When something is done that suits terminals only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
 
 /// Writes one line to standard error, as a terminal may be sent it: it may be a server that speaks. If
 /// that is closed there is nobody to tell.

@@ -17,18 +17,17 @@ mod admission;
 mod entry;
 mod file;
 mod guard;
-mod secret;
 mod watch;
 #[cfg(test)]
 mod tests;
 
 use clap::ValueEnum;
 
+pub use crate::settings::Token;
 pub use admission::Admission;
 pub use entry::{Entry, NAME_BYTES_MAX, Tokens, time_text};
 pub use file::{TOKENS_MAX, TokenFileError, read, update};
 pub use guard::{Guard, Refusal};
-pub use secret::Token;
 pub use watch::WatchedTokens;
 
 /// What a token allows. One role a token; `admin` includes the others.

@@ -6,11 +6,13 @@
 //! opens a socket, waits, or knows what is sent.
 
 mod algorithm;
+mod client_name;
 mod clients;
 mod der;
 mod error;
 mod explain;
 mod identity;
+mod peers;
 mod pem;
 mod revocation;
 mod stamp;
@@ -24,10 +26,12 @@ use std::sync::{Arc, LazyLock};
 use rustls::crypto::CryptoProvider;
 
 pub use algorithm::{key_algorithm, signature_algorithm};
+pub use client_name::client_name;
 pub use clients::{ClientFiles, ClientTrust, fingerprint};
 pub use error::{TlsError, time_text};
 pub use explain::{explain, tls_error};
 pub use identity::{FAR_FUTURE, Identity, now, valid_until};
+pub use peers::{ClientRules, Clients, Peer};
 pub use pem::read_certificates;
 pub use stamp::Stamp;
 pub use stapling::{Staple, staple_path};

@@ -21,7 +21,6 @@ mod evaluate;
 mod files;
 mod metrics;
 mod notify;
-mod receiver;
 mod state_file;
 #[cfg(test)]
 mod tests;
@@ -36,11 +35,12 @@ use logpond_search::alert::{Group, GroupState, Rule, RuleState, Schedule};
 use logpond_search::metric::{Plan, SeriesLabels};
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::settings::Receiver;
+
 pub use error::AlertRulesError;
 pub use evaluate::{Parts, start};
 pub use files::read;
 use metrics::Counters;
-pub use receiver::{Receiver, ReceiverForm};
 pub use watch::WatchedAlertRules;
 
 /// How often a group is evaluated that does not say it: as in Prometheus and Loki.

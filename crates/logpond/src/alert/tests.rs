@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::notify::{Target, Waiting, fingerprint};
 use super::*;
+use crate::settings::{Receiver, ReceiverForm};
 
 fn groups(rules: &[&str]) -> Vec<Group> {
     let rules: String = rules.iter().map(|rule| format!("  - {rule}\n")).collect();

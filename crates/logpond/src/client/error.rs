@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use super::Address;
-use crate::net::tls::{self, TlsError};
+use super::explain::{explain, tls_error_of_request};
+use logpond_tls::TlsError;
 
 /// Why a question got no answer.
 #[derive(Debug)]
@@ -84,10 +85,10 @@ impl ClientError {
     /// The error of a request that got no answer.
     pub fn no_answer(address: &Address, source: ureq::Error) -> ClientError {
         let address = address.to_string();
-        match tls::tls_error_of_request(&source) {
+        match tls_error_of_request(&source) {
             Some(error) => ClientError::Tls {
                 address,
-                reason: tls::explain(error),
+                reason: explain(error),
                 hint: hint(error),
             },
             None => ClientError::Unreachable {
@@ -205,7 +206,7 @@ fn hint(error: &rustls::Error) -> Option<&'static str> {
 
 /// A failed request in words: of TLS, in ours.
 pub fn describe(error: &ureq::Error) -> String {
-    tls::tls_error_of_request(error).map_or_else(|| error.to_string(), tls::explain)
+    tls_error_of_request(error).map_or_else(|| error.to_string(), explain)
 }
 
 impl std::error::Error for ClientError {

@@ -6,7 +6,6 @@ use rustls::pki_types::CertificateDer;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 use super::ClientError;
-use crate::net::tls;
 
 /// What connections to `https://` addresses are made with: the authorities of the file, or without
 /// one those that this system trusts.
@@ -15,7 +14,7 @@ use crate::net::tls;
 /// When the file cannot be used, or the system trusts nobody.
 pub(super) fn tls_config(authorities: Option<&Path>) -> Result<TlsConfig, ClientError> {
     let trusted = match authorities {
-        Some(path) => tls::read_certificates(path).map_err(ClientError::Authorities)?,
+        Some(path) => logpond_tls::read_certificates(path).map_err(ClientError::Authorities)?,
         None => of_system()?,
     };
     let trusted: Vec<_> = trusted
@@ -24,7 +23,7 @@ pub(super) fn tls_config(authorities: Option<&Path>) -> Result<TlsConfig, Client
         .collect();
     Ok(TlsConfig::builder()
         .root_certs(RootCerts::new_with_certs(&trusted))
-        .unversioned_rustls_crypto_provider(tls::provider())
+        .unversioned_rustls_crypto_provider(logpond_tls::provider())
         .build())
 }
 

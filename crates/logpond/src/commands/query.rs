@@ -16,8 +16,9 @@ use super::ending::Ending;
 use super::listing::{lacks, note_nothing};
 use super::selection::{Meaning, meaning, range_of};
 use super::{Exit, Failure, variable};
-use crate::cli::{Format, Query};
+use crate::cli::Query;
 use crate::client::Trailer;
+use crate::output::Format;
 use crate::output::{Style, quantity};
 use crate::terminal::{self, note};
 
@@ -184,7 +185,7 @@ fn open_sink(args: &Query, question: &Question, is_terminal: bool) -> Sink {
         defuses_formulas: args.defuse,
     };
     let paging = match args.follow || args.count || args.quiet {
-        true => crate::cli::When::Never,
+        true => crate::terminal::When::Never,
         false => args.paging,
     };
     let has_colours = style.colour && question.format == Format::Pretty;

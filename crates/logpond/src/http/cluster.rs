@@ -6,10 +6,10 @@ use hyper::{Response, StatusCode};
 use serde_json::json;
 
 use super::App;
+use super::administration::{Administration, OperateError};
 use super::body::Body;
 use super::error::{ApiError, Kind};
 use super::params::Params;
-use crate::operate::{OperateError, Operator};
 
 /// Parameters of `POST /api/v1/cluster/drain`.
 pub(super) const DRAIN_PARAMS: [&str; 2] = ["node", "cancel"];
@@ -21,7 +21,6 @@ pub(super) const FORGET_PARAMS: [&str; 1] = ["node"];
 pub(super) async fn status(app: &Arc<App>, params: &Params) -> Result<Response<Body>, ApiError> {
     params.only(&[])?;
     let status = ask(app, |operator| Ok(operator.status())).await?;
-    let status = serde_json::to_value(status);
     let status = status.map_err(|error| ApiError::new(Kind::Internal, error.to_string()))?;
     Ok(Body::json(StatusCode::OK, &status))
 }
@@ -49,14 +48,14 @@ pub(super) async fn forget(app: &Arc<App>, params: &Params) -> Result<Response<B
 /// Asks on a thread that may block.
 async fn ask<T: Send + 'static>(
     app: &Arc<App>,
-    work: impl FnOnce(&Operator) -> Result<T, OperateError> + Send + 'static,
+    work: impl FnOnce(&dyn Administration) -> Result<T, OperateError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let operator = app.operator.clone().ok_or_else(|| {
         let mut error = ApiError::new(Kind::NotFound, "this server is no node of a cluster");
         error.hint = Some("start it with --gossip ADDR".to_owned());
         error
     })?;
-    let done = tokio::task::spawn_blocking(move || work(&operator)).await;
+    let done = tokio::task::spawn_blocking(move || work(&*operator)).await;
     let done = done.map_err(|error| ApiError::new(Kind::Internal, error.to_string()))?;
     done.map_err(refusal)
 }

@@ -11,6 +11,7 @@
 //! - A query whose reader goes away ends; one whose reader is slow waits with a bounded number of
 //!   chunks in memory.
 
+mod administration;
 mod error;
 mod params;
 mod bodies;
@@ -73,6 +74,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
+pub use administration::{Administration, OperateError};
 pub(crate) use bodies::Bodies;
 pub(crate) use body::{Body, pass_on, receive};
 pub(crate) use error::{ApiError, Kind};
@@ -89,7 +91,6 @@ use crate::ingest::Ingest;
 use crate::memory::Budget;
 use crate::net;
 use crate::net::tls::{self, Acceptor};
-use crate::operate::Operator;
 use crate::query::Engine;
 use crate::resends::Resends;
 use crate::saved::SavedQueries;
@@ -138,7 +139,7 @@ pub struct App {
     /// Queries by name.
     pub saved: Arc<SavedQueries>,
     /// What operators ask, of a cluster.
-    pub operator: Option<Arc<Operator>>,
+    pub operator: Option<Arc<dyn Administration>>,
     /// What answers SQL.
     #[cfg(feature = "sql")]
     pub sql: Option<logpond_sql::Sql>,
@@ -234,7 +235,7 @@ impl App {
 
     /// Also answers operators of a cluster.
     #[must_use]
-    pub fn operated_by(mut self, operator: Option<Arc<Operator>>) -> App {
+    pub fn operated_by(mut self, operator: Option<Arc<dyn Administration>>) -> App {
         self.operator = operator;
         self
     }

@@ -10,13 +10,14 @@
 pub mod canary;
 mod status;
 
-use std::fmt;
 use std::sync::Arc;
 
 use logpond_cluster::NodeId;
+use serde_json::Value;
 
-use crate::cluster::{ForgetError, Member};
+use crate::cluster::Member;
 use crate::handoff::Handoff;
+use crate::http::{Administration, OperateError};
 pub use status::{ClusterStatus, NodeReport, State};
 
 /// Speaks for a cluster to its operators.
@@ -25,54 +26,19 @@ pub struct Operator {
     handoff: Arc<Handoff>,
 }
 
-/// Why something was not done.
-#[derive(Debug)]
-pub enum OperateError {
-    /// No node is called so; what they are called.
-    NoSuchNode(String),
-    /// Several are.
-    Ambiguous(String),
-    /// The node does not answer.
-    NoAnswer(String),
-    /// It may not be given up.
-    Forget(ForgetError),
-    /// The disk fails.
-    Disk(std::io::Error),
-}
-
-impl fmt::Display for OperateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OperateError::NoSuchNode(names) => {
-                write!(f, "no node is called so; there are {names}")
-            }
-            OperateError::Ambiguous(names) => write!(f, "several nodes are called so: {names}"),
-            OperateError::NoAnswer(why) => write!(
-                f,
-                "the node does not answer ({why}); one that is gone for good is given up by \
-                 `logpond cluster forget`"
-            ),
-            OperateError::Forget(error) => error.fmt(f),
-            OperateError::Disk(error) => {
-                write!(f, "that the node is leaving cannot be written: {error}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for OperateError {}
-
 impl Operator {
     /// An operator's end of this node.
     pub fn new(member: Arc<Member>, handoff: Arc<Handoff>) -> Operator {
         Operator { member, handoff }
     }
+}
 
-    /// Has a node leave the cluster, or stay after all; none named is this one. Gives its name.
-    ///
-    /// # Errors
-    /// See [`OperateError`].
-    pub fn drain(&self, node: Option<&str>, leaves: bool) -> Result<NodeId, OperateError> {
+impl Administration for Operator {
+    fn status(&self) -> Result<Value, serde_json::Error> {
+        serde_json::to_value(self.cluster_status())
+    }
+
+    fn drain(&self, node: Option<&str>, leaves: bool) -> Result<NodeId, OperateError> {
         let own = self.member.identity().node;
         let node = node.map_or(Ok(own), |name| self.find(name, false))?;
         if node == own {
@@ -84,18 +50,17 @@ impl Operator {
             .map_err(|error| OperateError::NoAnswer(error.to_string()))
     }
 
-    /// Gives up a node that is gone for good, or was given up already: who has not heard the answer
-    /// may ask again. Gives its name.
-    ///
-    /// # Errors
-    /// See [`OperateError`].
-    pub fn forget(&self, node: &str) -> Result<NodeId, OperateError> {
+    // One that was given up already is given up again: who has not heard the answer may ask once more.
+    fn forget(&self, node: &str) -> Result<NodeId, OperateError> {
         let node = self.find(node, true)?;
-        self.member.forget(node).map_err(OperateError::Forget)?;
+        let forgotten = self.member.forget(node);
+        forgotten.map_err(|error| OperateError::Forget(error.to_string()))?;
         self.handoff.look_now();
         Ok(node)
     }
+}
 
+impl Operator {
     /// The node of this name: its address, or as much of its id as tells it from the others. One
     /// that is not forgotten wins over those that are.
     fn find(&self, name: &str, with_forgotten: bool) -> Result<NodeId, OperateError> {

@@ -89,7 +89,7 @@ pub struct ClusterStatus {
 
 impl Operator {
     /// Asks all nodes at once how they are doing.
-    pub fn status(&self) -> ClusterStatus {
+    pub fn cluster_status(&self) -> ClusterStatus {
         let registry = self.member.registry();
         let mut nodes = self.reports(&registry);
         nodes.sort_by(|a, b| {

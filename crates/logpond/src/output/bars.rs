@@ -1,7 +1,7 @@
 //! A histogram as lines: time, count and, on a terminal, a bar; then counts by value, if there are any.
 
 use super::quantity;
-use super::text::write_safe;
+use crate::terminal::text::write_safe;
 
 /// Parts of a full cell: a bar is as exact as an eighth of a character.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 
 use logpond_record::Timestamp;
 
-use super::text::{write_pair, write_safe};
 use super::{Render, Row};
+use crate::terminal::text::{write_pair, write_safe};
 
 /// Fields that stand before the message.
 pub(super) const HEAD: [&str; 2] = ["hostname", "app"];

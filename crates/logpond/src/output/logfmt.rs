@@ -3,8 +3,8 @@
 use logpond_record::Value;
 
 use super::line::utc;
-use super::text::{write_pair, write_value};
 use super::{Render, Row};
+use crate::terminal::text::{write_pair, write_value};
 
 /// See the module.
 pub(super) struct Logfmt;

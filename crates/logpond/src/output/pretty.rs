@@ -11,8 +11,8 @@ use logpond_record::{Severity, Timestamp, Value};
 use logpond_search::label;
 
 use super::line::HEAD;
-use super::text::{write_name, write_pair, write_safe};
 use super::{Render, Row};
+use crate::terminal::text::{write_name, write_pair, write_safe};
 
 const RESET: &str = "\x1b[0m";
 const DIM: &str = "\x1b[2m";

@@ -1,6 +1,6 @@
 //! Columns of text for people: left or right aligned, with a header.
 
-use super::text::write_safe;
+use crate::terminal::text::write_safe;
 
 /// A cell wider than this is not padded to, so that one long value does not push all others away.
 const CELL_CHARS_MAX: usize = 60;

@@ -13,6 +13,7 @@ use super::{Addresses, ServeError};
 use crate::clock;
 use crate::cluster::{self, AlertStates, Held, Identity, Member, RegistryFile, Service};
 use crate::handoff::{Handoff, Tools};
+use crate::http::Administration;
 use crate::ingest::Ingest;
 use crate::net::tls::ClusterTls;
 use crate::operate::{Operator, canary};
@@ -29,7 +30,7 @@ pub(super) struct Started {
     /// What the runtime runs for other nodes.
     pub(super) parts: Option<ClusterParts>,
     /// What operators ask, of a cluster.
-    pub(super) operator: Option<Arc<Operator>>,
+    pub(super) operator: Option<Arc<dyn Administration>>,
     /// What runs beside it.
     pub(super) threads: Vec<JoinHandle<()>>,
 }

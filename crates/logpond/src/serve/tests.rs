@@ -31,8 +31,8 @@ use logpond_search::size::Size;
 use tempfile::TempDir;
 
 use super::Server;
-use crate::net::tls::ClientRules;
 use crate::settings::{AlertSettings, AtStart, SHIPPERS, Settings, ShipperAddresses, Timezones};
+use logpond_tls::ClientRules;
 
 /// A server with a data directory of its own.
 struct Pond {

@@ -1,17 +1,41 @@
 //! Where the bucket is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use logpond_bucket::LocationError;
+use logpond_bucket::{Location, LocationError};
 
 use super::{SettingsError, Values, off_or, parse_age, parse_bytes};
-use crate::store::{BucketSettings, Local};
 
 /// The directory below the data directory for what was read from the bucket.
 pub(crate) const BUCKET_CACHE: &str = "bucket-cache";
 
 /// What the names of variables begin with that say how a vendor's store is reached.
 const VENDOR_PREFIXES: [&str; 3] = ["AWS_", "GOOGLE_", "AZURE_"];
+
+/// How much of what is in the bucket stays on the local disk. `None` is as much as there is room for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Local {
+    /// For so long after its receive time, in nanoseconds.
+    pub age_ns: Option<i64>,
+    /// Up to so many bytes.
+    pub size_bytes: Option<u64>,
+}
+
+/// Where the bucket is, and what of it may be kept here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BucketSettings {
+    /// Where it is.
+    pub location: Location,
+    /// The directory for what was read.
+    pub cache: PathBuf,
+    /// How much of it.
+    pub cache_bytes: u64,
+    /// How much stays on the local disk anyway.
+    pub local: Local,
+    /// How often at most the table is brought up to date that other engines read; `None`: never.
+    pub table: Option<Duration>,
+}
 
 /// The environment's variables that say how a vendor's store is reached.
 pub fn vendor_variables() -> Vec<(String, String)> {

@@ -45,13 +45,13 @@ use logpond_segment::{compact, retain};
 use crate::ingest::{Changes, Closer};
 use crate::panics::caught;
 use crate::resends::Resends;
-use crate::settings::{AtStart, Settings};
+use crate::settings::{AtStart, BucketSettings, Local, Settings};
 use crate::telemetry::Metrics;
 pub use counters::Counters;
 pub use inventory::{Keeper, Listed};
 pub use live::{LiveSegment, LiveSet, Missing, Segments, holds, local};
 use offload::OffloadThread;
-pub use offload::{Board, BucketSettings, BucketStartError};
+pub use offload::{Board, BucketStartError};
 pub use put_aside::PutAside;
 use scrub::ScrubThread;
 use steps::Worker;
@@ -127,15 +127,6 @@ pub struct Policy {
     pub local: Local,
     /// The operator's word for this start.
     pub at_start: AtStart,
-}
-
-/// How much of what is in the bucket stays on the local disk. `None` is as much as there is room for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Local {
-    /// For so long after its receive time, in nanoseconds.
-    pub age_ns: Option<i64>,
-    /// Up to so many bytes.
-    pub size_bytes: Option<u64>,
 }
 
 impl Policy {

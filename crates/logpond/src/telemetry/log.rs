@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use logpond_record::Timestamp;
 
 use crate::clock;
-use crate::output::guard::clean;
+use crate::terminal::guard::clean;
 
 /// True if this process is a server, whose lines are a log. Commands that somebody waits for say no times.
 static IS_SERVER: AtomicBool = AtomicBool::new(false);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use logpond_record::Timestamp;
 
-use super::secret::{HASH_BYTES, Token};
 use super::{Guard, Refusal, Role};
+use crate::settings::{HASH_BYTES, Token};
 
 /// A request that was let in by its token. Its answer may go on for days: it is asked again and again
 /// whether the token still suffices. It holds the token's hash only.

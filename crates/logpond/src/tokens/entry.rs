@@ -15,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::Role;
 use super::file::{TOKENS_MAX, TokenFileError};
-use super::secret::{HASH_BYTES, Token, is_id};
+use crate::settings::{HASH_BYTES, Token, is_id};
 
 /// The longest name of a token: it is a column of a list.
 pub const NAME_BYTES_MAX: usize = 64;

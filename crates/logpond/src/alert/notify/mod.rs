@@ -20,8 +20,8 @@ use logpond_search::alert::Notice;
 use logpond_search::metric::SeriesLabels;
 
 use super::locked;
-use super::receiver::{Receiver, ReceiverForm};
 use crate::client::{self, Access};
+use crate::settings::{Receiver, ReceiverForm};
 use crate::shutdown::Shutdown;
 use crate::telemetry::{Counter, say, warn};
 

@@ -10,7 +10,7 @@ use logpond_search::order::{Direction, Key};
 use super::ask::{Lines, Question};
 use super::environment;
 use super::source::{Source, Wanted};
-use crate::cli::{Journal as Args, When};
+use crate::cli::Journal as Args;
 use crate::client::{Client, Item, Trailer};
 use crate::commands::listing::lacks;
 use crate::commands::query::follow::{Backlog, Following, follow};
@@ -19,6 +19,7 @@ use crate::commands::query::sink::Sink;
 use crate::commands::selection::now;
 use crate::commands::{Exit, Failure, variable};
 use crate::output::journal::{Journal, LastCursor, Spans, Style, key_of};
+use crate::terminal::When;
 use crate::terminal::{self, note};
 
 /// Columns where no terminal says how many.

@@ -22,11 +22,12 @@ use logpond_search::hints::{Asked, Outside, hints};
 
 use super::sink::Sink;
 use super::{HELD_BYTES_MAX, Question};
-use crate::cli::{Format, Query};
+use crate::cli::Query;
 use crate::client::{self, Trailer};
 use crate::commands::Failure;
 use crate::commands::selection::now;
 use crate::input;
+use crate::output::Format;
 use crate::output::Row;
 use crate::settings::{access_logs, flagged_fields};
 use crate::terminal::note;

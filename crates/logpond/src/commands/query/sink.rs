@@ -8,13 +8,14 @@ use std::io::{self, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::cli::{Format, When};
 use crate::client;
 use crate::commands::progress::{Progress, amount};
 use crate::commands::variable;
-use crate::output::guard::{Guard, Hands};
+use crate::output::Format;
 use crate::output::{Render, Row, Style, quantity, renderer};
 use crate::terminal;
+use crate::terminal::When;
+use crate::terminal::guard::{Guard, Hands};
 
 /// Leave at once if it fits a screen, keep colours, do not clear, wrap long lines.
 const LESS: &str = "FRX";

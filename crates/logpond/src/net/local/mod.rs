@@ -47,7 +47,6 @@ use tokio::task::JoinSet;
 pub use audit::AuditError;
 pub use bind::{PathBindError, PathGuard};
 use bind::{bind_datagram, bind_listener};
-pub(crate) use keeper::WAIT_MAX;
 use keeper::{Identity, Keeper, Kind, Left, LeftStream, ToKeep};
 use queue::{Emptying, Filling};
 

@@ -14,10 +14,8 @@ use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::client_name::name_of;
-use super::clients::Peer;
 use crate::telemetry::{Metrics, TlsListener};
-use logpond_tls::Identity;
+use logpond_tls::{Identity, Peer, client_name};
 
 /// How long a handshake may take, from the accepted connection on. It has two round trips; who
 /// needs longer is on no network that logs are sent over, or holds connections on purpose.
@@ -90,7 +88,7 @@ impl Acceptor {
     pub fn client_of(&self, stream: &TlsStream<TcpStream>) -> Option<String> {
         let (_, session) = stream.get_ref();
         let certificate = session.peer_certificates()?.first()?;
-        Some(name_of(certificate, &self.peers))
+        Some(client_name(certificate, &self.peers))
     }
 
     /// From now on connections begin with this configuration.

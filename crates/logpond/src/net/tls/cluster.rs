@@ -32,8 +32,9 @@ use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 use super::role::node_name;
 use super::watch::WatchedTls;
 use super::{
-    Acceptor, CertificateFiles, Incoming, TlsError, explain, provider, read_certificates, tls_error,
+    Acceptor, CertificateFiles, Incoming, TlsError, provider, read_certificates, tls_error,
 };
+use crate::client::explain;
 use crate::telemetry::{Metrics, Reloaded, TlsListener, warn};
 use crate::watch::{Seen, Watched};
 use logpond_tls::{Identity, now};

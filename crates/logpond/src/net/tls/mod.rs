@@ -9,10 +9,7 @@
 
 mod acceptor;
 mod authority;
-mod client_name;
-mod clients;
 mod cluster;
-mod explain;
 mod role;
 mod syslog;
 mod watch;
@@ -28,17 +25,15 @@ pub use acceptor::{
     Acceptor, HANDSHAKE_TIME_MAX, HANDSHAKES_MAX, HANDSHAKES_PER_ADDRESS_MAX, Incoming,
 };
 pub use authority::{Authority, Issued, NODE_VALID, Name};
-pub use clients::Peer;
 pub use cluster::{
     AUTHORITIES_NAME, AUTHORITY_KEY_NAME, CERTIFICATE_NAME, ClusterTls, FromNode, KEY_NAME,
     NodeRefused, cluster,
 };
-pub use explain::{explain, tls_error_of_request};
 pub use logpond_tls::{
     CertificateFiles, TlsError, provider, read_certificates, tls_error, valid_until,
 };
 pub use role::is_node_name;
-pub use syslog::{ClientRules, syslog};
+pub use syslog::syslog;
 
 use crate::telemetry::{Metrics, Reloaded, TlsListener};
 use crate::watch::{Seen, Watched};

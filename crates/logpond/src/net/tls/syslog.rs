@@ -1,34 +1,16 @@
 //! Syslog over TLS (RFC 5425), and RELP over TLS.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustls::ServerConfig;
 use rustls::sign::SingleCertAndKey;
 
 use super::acceptor::Acceptor;
-use super::clients::{Clients, Peer};
 use super::watch::WatchedTls;
 use super::{CertificateFiles, TlsError, provider, read_certificates};
 use crate::telemetry::{Metrics, Reloaded, TlsListener};
 use crate::watch::{Seen, Watched};
-use logpond_tls::Identity;
-
-/// Which clients may connect.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClientRules {
-    /// The file of the authorities that sign for clients, if any do.
-    pub authorities: Option<PathBuf>,
-    /// Fingerprints and names; with none, whom an authority has signed.
-    pub peers: Vec<Peer>,
-}
-
-impl ClientRules {
-    /// Whether clients need no certificate.
-    pub fn are_open(&self) -> bool {
-        self.authorities.is_none() && self.peers.is_empty()
-    }
-}
+use logpond_tls::{ClientRules, Clients, Identity};
 
 /// The acceptor of the listeners for syslog and RELP, and what keeps it up to date once `lp-watch` looks at it.
 ///

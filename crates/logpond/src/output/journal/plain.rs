@@ -1,7 +1,7 @@
 //! What the formats for people have in common, and `cat`.
 
-use super::super::text::write_safe;
 use super::{Entry, Style};
+use crate::terminal::text::write_safe;
 
 /// Fields of so many bytes are not shown in the head of a line.
 const HEAD_BYTES_MAX: usize = 300;

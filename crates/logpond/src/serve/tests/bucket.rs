@@ -9,7 +9,7 @@ use super::super::Server;
 use super::client::{PATIENCE, compact, get, metric, push};
 use super::settings;
 use crate::settings::{AtStart, Settings};
-use crate::store::{BucketSettings, Local};
+use crate::settings::{BucketSettings, Local};
 
 /// Settings for a server with a bucket in a directory.
 fn with_bucket(data: &Path, bucket: &Path) -> Settings {

@@ -15,7 +15,6 @@ mod table;
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -27,12 +26,11 @@ use logpond_cluster::chain::LINKS;
 use logpond_record::Timestamp;
 use logpond_segment::disk::Disk;
 
-use super::Local;
 use super::live::LiveSet;
 use crate::clock;
 use crate::ingest::Changes;
 use crate::panics::caught;
-use crate::settings::vendor_variables;
+use crate::settings::{BucketSettings, vendor_variables};
 use crate::telemetry::{Metrics, warn};
 pub use board::Board;
 use metrics::Counters;
@@ -46,21 +44,6 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// How long a start waits for the first reading. Then the server starts without it, and says in its
 /// answers that they lack what is there.
 const FIRST_WAIT_MAX: Duration = Duration::from_secs(5);
-
-/// Where the bucket is, and what of it may be kept here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BucketSettings {
-    /// Where it is.
-    pub location: Location,
-    /// The directory for what was read.
-    pub cache: PathBuf,
-    /// How much of it.
-    pub cache_bytes: u64,
-    /// How much stays on the local disk anyway.
-    pub local: Local,
-    /// How often at most the table is brought up to date that other engines read; `None`: never.
-    pub table: Option<Duration>,
-}
 
 /// Why the bucket cannot be used.
 #[derive(Debug)]

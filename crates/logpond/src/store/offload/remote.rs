@@ -10,7 +10,7 @@ use logpond_cluster::Day;
 use logpond_cluster::chain::{Listed, segment_name};
 use logpond_segment::file::SegmentFile;
 
-use super::BucketSettings;
+use crate::settings::BucketSettings;
 use crate::store::LiveSegment;
 
 /// Segments that are opened side by side: each waits for one request.

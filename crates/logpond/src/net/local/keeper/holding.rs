@@ -14,9 +14,7 @@ use std::time::{Duration, Instant};
 use super::KEPT_MAX;
 use super::message::Request;
 use super::name::Name;
-
-/// The longest that anything waits for a server.
-pub(crate) const WAIT_MAX: Duration = Duration::from_secs(3600);
+use crate::settings::SOCKET_WAIT_MAX;
 
 /// A descriptor, or what stands for it in a test.
 pub(super) struct Kept<F> {
@@ -86,7 +84,7 @@ impl<F> Holding<F> {
                 });
             }
             Request::Drop(name) => self.kept.retain(|kept| kept.name != name),
-            Request::Serving(wait) => self.wait = Some(wait.min(WAIT_MAX)),
+            Request::Serving(wait) => self.wait = Some(wait.min(SOCKET_WAIT_MAX)),
         }
         Ok(())
     }
@@ -148,7 +146,10 @@ mod tests {
         holding.disconnect(later(200));
         assert_eq!(holding.deadline(later(200)), Some(later(110)));
         // One that wants no waiting, and one that wants too much of it.
-        for (wait, kept_for) in [(Duration::ZERO, Duration::ZERO), (WAIT_MAX * 2, WAIT_MAX)] {
+        for (wait, kept_for) in [
+            (Duration::ZERO, Duration::ZERO),
+            (SOCKET_WAIT_MAX * 2, SOCKET_WAIT_MAX),
+        ] {
             assert!(holding.connect());
             assert_eq!(holding.take(Request::Serving(wait), None), Ok(()));
             holding.disconnect(later(300));

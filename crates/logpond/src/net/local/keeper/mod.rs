@@ -42,7 +42,6 @@ use logpond_protocol::intake::lines::Unfinished;
 
 use board::Board;
 pub(super) use board::Noted;
-pub(crate) use holding::WAIT_MAX;
 use message::Request;
 use name::Name;
 pub(super) use name::{Identity, Kind};

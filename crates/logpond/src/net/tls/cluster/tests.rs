@@ -13,9 +13,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::oneshot;
 
 use super::*;
+use crate::client::tls_error_of_request;
 use crate::clock;
 use crate::net::tls::tests::listen;
-use crate::net::tls::{Authority, Issued, Name, tls_error_of_request};
+use crate::net::tls::{Authority, Issued, Name};
 
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 

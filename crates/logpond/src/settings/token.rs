@@ -17,7 +17,7 @@ const ID_CHARS: usize = 8;
 const SECRET_CHARS: usize = 32;
 
 /// Bytes of a hash.
-pub(super) const HASH_BYTES: usize = 32;
+pub const HASH_BYTES: usize = 32;
 
 /// A token as it is handed out: the secret itself. It has no `Debug` that would show it.
 pub struct Token {
@@ -63,7 +63,7 @@ impl Token {
     }
 
     /// What is kept of it.
-    pub(super) fn hash(&self) -> [u8; HASH_BYTES] {
+    pub fn hash(&self) -> [u8; HASH_BYTES] {
         let mut hash = [0; HASH_BYTES];
         hash.copy_from_slice(digest(&SHA256, self.text.as_bytes()).as_ref());
         hash
@@ -77,7 +77,7 @@ impl fmt::Debug for Token {
 }
 
 /// Whether this can be the id of a token.
-pub(super) fn is_id(text: &str) -> bool {
+pub fn is_id(text: &str) -> bool {
     is_of_alphabet(text, ID_CHARS)
 }
 

@@ -1,13 +1,13 @@
 //! What clients are called by their certificates (RFC 5425, sections 4.2.2 and 5.2).
 
 use aws_lc_rs::digest::{self, SHA256};
-use logpond_tls::common_name;
 use rustls::pki_types::CertificateDer;
 
-use super::clients::Peer;
+use crate::common_name;
+use crate::peers::Peer;
 
 /// The name under which a client with this certificate was let in.
-pub(super) fn name_of(certificate: &CertificateDer<'_>, peers: &[Peer]) -> String {
+pub fn client_name(certificate: &CertificateDer<'_>, peers: &[Peer]) -> String {
     let by_fingerprint = peers.iter().find(|peer| peer.has_fingerprint(certificate));
     if let Some(Peer::Fingerprint(digest)) = by_fingerprint {
         return fingerprint(digest);
@@ -66,16 +66,19 @@ mod tests {
     #[test]
     fn a_client_is_called_as_it_was_let_in() {
         let two = certificate("common", &["a.example.org", "b.example.org"]);
-        assert_eq!(name_of(&two, &[]), "a.example.org");
-        assert_eq!(name_of(&two, &[peer("b.example.org")]), "b.example.org");
-        assert_eq!(name_of(&two, &[peer("*.example.org")]), "a.example.org");
+        assert_eq!(client_name(&two, &[]), "a.example.org");
+        assert_eq!(client_name(&two, &[peer("b.example.org")]), "b.example.org");
+        assert_eq!(client_name(&two, &[peer("*.example.org")]), "a.example.org");
         let digest = digest::digest(&SHA256, &two);
         let text = fingerprint(digest.as_ref());
         assert_eq!(text.len(), "sha-256:".len() + 32 * 3 - 1);
-        assert_eq!(name_of(&two, &[peer("c.example.org"), peer(&text)]), text);
+        assert_eq!(
+            client_name(&two, &[peer("c.example.org"), peer(&text)]),
+            text
+        );
         let nameless = certificate("", &["192.0.2.7"]);
         assert_eq!(
-            name_of(&nameless, &[]),
+            client_name(&nameless, &[]),
             fingerprint(digest::digest(&SHA256, &nameless).as_ref())
         );
     }

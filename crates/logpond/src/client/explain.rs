@@ -2,7 +2,7 @@
 
 use rustls::{AlertDescription, CertificateError, Error};
 
-use super::tls_error;
+use logpond_tls::tls_error;
 
 /// The TLS error that a failed request is about, if it is about one.
 pub fn tls_error_of_request(error: &ureq::Error) -> Option<&Error> {

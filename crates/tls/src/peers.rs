@@ -4,6 +4,7 @@
 //! then by a name of its certificate if names are asked for.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use aws_lc_rs::digest::{self, Algorithm, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
@@ -17,8 +18,8 @@ use rustls::{
     SignatureScheme,
 };
 
-use super::client_name::names_of;
-use super::provider;
+use crate::client_name::names_of;
+use crate::provider;
 
 /// The longest name of a host (RFC 1035, section 2.3.4).
 const NAME_BYTES_MAX: usize = 253;
@@ -95,8 +96,24 @@ impl Peer {
     }
 }
 
+/// Which clients may connect.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientRules {
+    /// The file of the authorities that sign for clients, if any do.
+    pub authorities: Option<PathBuf>,
+    /// Fingerprints and names; with none, whom an authority has signed.
+    pub peers: Vec<Peer>,
+}
+
+impl ClientRules {
+    /// Whether clients need no certificate.
+    pub fn are_open(&self) -> bool {
+        self.authorities.is_none() && self.peers.is_empty()
+    }
+}
+
 /// Checks certificates of clients by authorities, fingerprints and names.
-pub(super) struct Clients {
+pub struct Clients {
     /// Who signs, if anybody is trusted for that.
     authority: Option<Arc<dyn ClientCertVerifier>>,
     peers: Vec<Peer>,
@@ -107,7 +124,7 @@ impl Clients {
     ///
     /// # Errors
     /// When an authority cannot be used.
-    pub(super) fn new(
+    pub fn new(
         authorities: &[CertificateDer<'static>],
         peers: Vec<Peer>,
     ) -> Result<Clients, String> {

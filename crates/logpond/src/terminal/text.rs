@@ -5,7 +5,7 @@ use logpond_record::Value;
 /// Appends text with every control character escaped, and bytes that are not UTF-8 as `\xNN`.
 ///
 /// A tab stays a tab. A line end stays one only where `lines` says so.
-pub(super) fn write_safe(text: &[u8], lines: bool, out: &mut Vec<u8>) {
+pub fn write_safe(text: &[u8], lines: bool, out: &mut Vec<u8>) {
     for chunk in text.utf8_chunks() {
         let valid = chunk.valid();
         let mut clean = 0;
@@ -27,7 +27,7 @@ pub(super) fn write_safe(text: &[u8], lines: bool, out: &mut Vec<u8>) {
 
 /// Control characters, the marks that make a terminal show text in another order or another form, and
 /// what ends lines and is no line end.
-pub(super) fn is_unsafe(c: char, lines: bool) -> bool {
+pub fn is_unsafe(c: char, lines: bool) -> bool {
     match c {
         '\t' => false,
         '\n' => !lines,
@@ -38,7 +38,7 @@ pub(super) fn is_unsafe(c: char, lines: bool) -> bool {
 }
 
 /// Appends the escape of a character. Of characters that a string of JSON may have, it is valid there.
-pub(super) fn write_escaped(c: char, out: &mut Vec<u8>) {
+pub fn write_escaped(c: char, out: &mut Vec<u8>) {
     match c {
         '\n' => out.extend_from_slice(b"\\n"),
         '\r' => out.extend_from_slice(b"\\r"),
@@ -48,12 +48,12 @@ pub(super) fn write_escaped(c: char, out: &mut Vec<u8>) {
 }
 
 /// Appends a byte as `\xNN`.
-pub(super) fn write_hex(byte: u8, out: &mut Vec<u8>) {
+pub fn write_hex(byte: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("\\x{byte:02x}").as_bytes());
 }
 
 /// Appends a value as logfmt does: in quotes where it would be misread without.
-pub(super) fn write_value(value: &Value<'_>, out: &mut Vec<u8>) {
+pub fn write_value(value: &Value<'_>, out: &mut Vec<u8>) {
     let text = value.to_text();
     let is_string = matches!(value, Value::Str(_) | Value::Json(_) | Value::Bytes(_));
     if !is_string || is_bare(&text) {
@@ -89,14 +89,14 @@ fn is_bare(text: &[u8]) -> bool {
 }
 
 /// Appends `name=value`.
-pub(super) fn write_pair(name: &str, value: &Value<'_>, out: &mut Vec<u8>) {
+pub fn write_pair(name: &str, value: &Value<'_>, out: &mut Vec<u8>) {
     write_name(name, out);
     out.push(b'=');
     write_value(value, out);
 }
 
 /// Appends a name; characters that a name cannot have become `_`.
-pub(super) fn write_name(name: &str, out: &mut Vec<u8>) {
+pub fn write_name(name: &str, out: &mut Vec<u8>) {
     for c in name.chars() {
         let c = if is_unsafe(c, false) || c.is_whitespace() || matches!(c, '"' | '=') {
             '_'

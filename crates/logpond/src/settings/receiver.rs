@@ -88,17 +88,17 @@ impl Receiver {
     }
 
     /// The whole address, for requests only.
-    pub(super) fn url(&self) -> &str {
+    pub fn url(&self) -> &str {
         &self.url
     }
 
     /// The value of the header that says who asks.
-    pub(super) fn authorization(&self) -> Option<&str> {
+    pub fn authorization(&self) -> Option<&str> {
         self.authorization.as_deref()
     }
 
     /// Whether connections to it are encrypted.
-    pub(super) fn is_encrypted(&self) -> bool {
+    pub fn is_encrypted(&self) -> bool {
         self.url.starts_with("https:")
     }
 }
