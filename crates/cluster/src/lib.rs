@@ -1,4 +1,4 @@
-//! Layer 3: how nodes that agree on nothing lose nothing and count right.
+//! How nodes that agree on nothing lose nothing and count right.
 //!
 //! Every rule of the cluster that decides something is here as a value or a state machine: it is
 //! told what others said and what time it is, and says what to ask or do next. Sockets, files and

@@ -37,9 +37,9 @@ pub use saved::{Saved, SavedList, SavedRemove, SavedRun, SavedSet, SavedShow};
 pub use sql::{Export, ExportFormat, Sql, SqlFormat, Times};
 pub use tables::{Fields, Histogram, Patterns, TableFormat, TableOutput, Top};
 
-use crate::output::Format;
-use crate::terminal::When;
-use crate::tokens::Role;
+use logpond_host::terminal::When;
+use logpond_listen::tokens::Role;
+use logpond_render::Format;
 
 /// Takes logs in, keeps them, answers questions about them.
 #[derive(Debug, Parser)]
@@ -270,7 +270,7 @@ pub struct Server {
         value_name = "URL",
         env = "LOGPOND_ADDR",
         hide_env_values = true,
-        default_value = crate::client::ADDRESS_DEFAULT
+        default_value = logpond_client::ADDRESS_DEFAULT
     )]
     pub addr: String,
     /// What is shown to it.
@@ -287,7 +287,7 @@ pub struct Servers {
         value_name = "URL[,URL...]",
         env = "LOGPOND_ADDR",
         hide_env_values = true,
-        default_value = crate::client::ADDRESS_DEFAULT,
+        default_value = logpond_client::ADDRESS_DEFAULT,
         value_delimiter = ','
     )]
     pub addr: Vec<String>,
@@ -682,7 +682,7 @@ mod tests {
     fn every_setting_is_a_flag_of_serve() {
         let command = Cli::command();
         let serve = command.find_subcommand("serve").unwrap();
-        for row in &crate::settings::TABLE {
+        for row in &logpond_settings::TABLE {
             assert!(
                 serve
                     .get_arguments()

@@ -40,9 +40,9 @@ use std::process::ExitCode;
 use logpond_cluster::Roles;
 
 use crate::cli::{self, Cli, Command, Server};
-use crate::client::{Access, Address, Client, TOKEN_VARIABLE};
-use crate::settings::unknown_variables;
-use crate::terminal::{complain, note};
+use logpond_client::{Access, Address, Client, TOKEN_VARIABLE};
+use logpond_host::terminal::{complain, note};
+use logpond_settings::unknown_variables;
 
 /// How a command ended: the table of exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ pub fn run(cli: Cli) -> Exit {
             return Exit::Found;
         }
         complain(error.as_ref());
-        match error.downcast_ref::<crate::client::ClientError>() {
+        match error.downcast_ref::<logpond_client::ClientError>() {
             Some(error) if error.is_incomplete() => Exit::Incomplete,
             _ => Exit::Error,
         }

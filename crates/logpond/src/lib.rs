@@ -1,8 +1,9 @@
-//! Layer 6: the product: command line, settings, roles, listeners, threads, real files.
+//! The product, composed: command line, commands, and the server's threads and listeners.
 //!
 //! ```text
-//! producers ─▶ forward ─▶ net, http ─▶ ingest ─▶ store ◀─ query ◀─ http ◀─ client ◀─ people
-//!                                      journal   segments  search          output
+//! producers ─▶ ship ─▶ listen, http ─▶ engine ◀─ http ◀─ client ◀─ people
+//!                                        ▲                render
+//!                                       node ◀─▶ other nodes
 //! ```
 //!
 //! Threads of the server, by name: `lp-runtime` runs everything async and touches no file;
@@ -12,47 +13,5 @@
 //! alert rules and `lp-notify-N` tell receivers of alerts; `lp-kafka` reads topics of Kafka.
 
 pub mod cli;
-pub mod settings;
 pub mod commands;
-pub mod forward;
-pub mod load;
-pub mod input;
-pub mod net;
-pub mod import;
-pub mod ingest;
-#[cfg(feature = "kafka")]
-pub mod kafka;
-pub mod store;
-pub mod query;
-pub mod operate;
-pub mod backup;
-pub mod alert;
-pub mod cluster;
-pub mod handoff;
 pub mod serve;
-pub mod service_manager;
-pub mod http;
-pub mod client;
-pub mod output;
-pub mod terminal;
-pub mod telemetry;
-pub mod tokens;
-pub mod saved;
-pub mod watch;
-pub mod disk;
-pub mod memory;
-mod open_files;
-pub mod panics;
-mod private_file;
-mod state_lock;
-mod recent;
-pub mod resends;
-mod step_mark;
-mod descriptors;
-pub mod clock;
-pub mod geoip;
-pub mod host_name;
-pub mod hostname;
-pub mod timezone;
-pub mod shutdown;
-pub mod side_by_side;

@@ -1,7 +1,7 @@
 //! The `logpond` program: parse, run, exit code.
 
 fn main() -> std::process::ExitCode {
-    logpond::memory::begin_within_limits();
+    logpond_host::memory::begin_within_limits();
     let cli = logpond::cli::parse();
     logpond::commands::run(cli).into()
 }

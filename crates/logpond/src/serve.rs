@@ -5,7 +5,7 @@
 //!   everything listens.
 //! - The async runtime has one thread, `lp-runtime`; everything that touches files happens before
 //!   it starts, after it ended, or on other threads.
-//! - The end runs in order, see [`crate::shutdown`]; it takes at most the drain's time and one
+//! - The end runs in order, see [`logpond_host::shutdown`]; it takes at most the drain's time and one
 //!   sync.
 
 mod absent;
@@ -56,31 +56,34 @@ use logpond_segment::journal::{self, Recovered};
 pub use announce::Addresses;
 pub use error::ServeError;
 
-use crate::backup;
-use crate::clock;
-use crate::cluster::Member;
-use crate::disk::{DataLock, RealDisk};
-use crate::handoff::{self, Handoff};
-use crate::hostname;
-use crate::http::{self, App, Hosts};
-use crate::ingest::{self, DiskJournal, Gate, Ingest, Journal, News, OneCopy, Replication, Writer};
-use crate::memory::{self, Budget};
-use crate::net::tls::ClusterTls;
-use crate::net::{self, RelpPeers};
-use crate::open_files;
-use crate::panics::StopAtPanic;
-use crate::query::Pond;
+use access::Access;
+use logpond_engine::backup;
+use logpond_engine::ingest::{
+    self, DiskJournal, Gate, Ingest, Journal, News, OneCopy, Replication, Writer,
+};
+use logpond_engine::query::Pond;
 #[cfg(feature = "sql")]
-use crate::query::spill_directory;
-use crate::resends::Resends;
-use crate::service_manager;
-use crate::settings::Settings;
-use crate::shutdown::{self, Shutdown, Stopper};
-use crate::store::{
+use logpond_engine::query::spill_directory;
+use logpond_engine::resends::Resends;
+use logpond_engine::store::{
     self, Board, Elsewhere, Listed, LiveSegment, LiveSet, Policy, Store, StoreThread,
 };
-use crate::telemetry::{self, Metrics, warn};
-use access::Access;
+use logpond_host::clock;
+use logpond_host::disk::{DataLock, RealDisk};
+use logpond_host::hostname;
+use logpond_host::memory::{self, Budget};
+use logpond_host::open_files;
+use logpond_host::panics::StopAtPanic;
+use logpond_host::service_manager;
+use logpond_host::shutdown::{self, Shutdown, Stopper};
+use logpond_host::telemetry::{self, Metrics, warn};
+use logpond_http as http;
+use logpond_http::{App, Hosts};
+use logpond_listen::net::tls::ClusterTls;
+use logpond_listen::net::{self, RelpPeers};
+use logpond_node::cluster::Member;
+use logpond_node::handoff::{self, Handoff};
+use logpond_settings::Settings;
 use runtime::{Listeners, Parts};
 
 /// A server that runs.

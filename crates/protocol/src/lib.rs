@@ -1,4 +1,4 @@
-//! Layer 2: what other programs say, as bytes and state machines.
+//! The formats and protocols of other programs, as bytes and state machines.
 //!
 //! No sockets, files, clock, randomness or threads: bytes and the receive time go in, values come
 //! out. Everything here may be fed by a stranger, so every loop and buffer has a named bound.

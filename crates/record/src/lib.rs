@@ -1,4 +1,4 @@
-//! Layer 1: what a log record is.
+//! The log record: times, ids, values, shapes, batches, limits.
 //!
 //! No IO, no clock, no randomness, no async: everything here is a value or a pure function.
 //!

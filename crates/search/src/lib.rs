@@ -1,4 +1,4 @@
-//! Layer 3: how the pond is asked.
+//! The query languages, the matcher, the aggregates and the scanner of segments.
 //!
 //! From the text of a query to the rows and numbers of an answer:
 //!

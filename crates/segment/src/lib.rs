@@ -1,4 +1,4 @@
-//! Layer 2: what is on disk.
+//! The files on disk: journal and segments.
 //!
 //! No sockets, no clock, no async, no direct file access: all IO goes through [`disk::Disk`].
 

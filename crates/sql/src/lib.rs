@@ -1,4 +1,4 @@
-//! Layer 4: questions in SQL.
+//! Questions in SQL.
 //!
 //! DataFusion plans and computes; the records come from a [`Source`], which is given the columns, the
 //! condition, the order and the number of rows that are wanted, so that next to nothing is read in

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, ValueHint};
 
 use super::{Server, When};
-use crate::output::journal::Format;
+use logpond_render::journal::Format;
 
 /// Flags of `logpond journal`.
 #[derive(Debug, Args)]

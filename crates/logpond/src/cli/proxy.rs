@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::Access;
-use crate::settings::ProxyVersion;
+use logpond_settings::ProxyVersion;
 
 pub use acme::ProxyAcme;
 pub use clients::ProxyClients;

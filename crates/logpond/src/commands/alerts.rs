@@ -5,11 +5,11 @@ use serde_json::{Map, Value};
 
 use super::listing::print;
 use super::{Exit, Failure, client};
-use crate::alert;
 use crate::cli::{Alerts, AlertsCheck, AlertsList, TableFormat};
-use crate::client::{ClientError, Parameters};
-use crate::output::Table;
-use crate::terminal::{complain, note};
+use logpond_client::{ClientError, Parameters};
+use logpond_engine::alert;
+use logpond_host::terminal::{complain, note};
+use logpond_render::Table;
 
 /// The longest answer: ten thousand alerts of some 2 KB.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;

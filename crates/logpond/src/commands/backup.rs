@@ -11,13 +11,13 @@ use logpond_segment::{build, journal};
 
 use super::progress::{amount, watched};
 use super::{Exit, Failure, serve};
-use crate::backup::{BackupError, Job, Made, Progress, make};
 use crate::cli::{Backup, BackupCommand};
-use crate::disk::RealDisk;
-use crate::output::quantity;
-use crate::settings::{BUCKET_CACHE, vendor_variables};
-use crate::terminal::note;
-use crate::{clock, hostname};
+use logpond_engine::backup::{BackupError, Job, Made, Progress, make};
+use logpond_host::disk::RealDisk;
+use logpond_host::terminal::note;
+use logpond_host::{clock, hostname};
+use logpond_render::quantity;
+use logpond_settings::{BUCKET_CACHE, vendor_variables};
 
 pub(super) fn run(args: &Backup) -> Result<Exit, Failure> {
     match &args.command {

@@ -17,8 +17,8 @@ use serde::de::DeserializeOwned;
 
 use super::{Exit, Failure};
 use crate::cli::{Cluster, ClusterCa};
-use crate::client::{Answer, Client, ClientError, Parameters};
-use crate::operate::ClusterStatus;
+use logpond_client::{Answer, Client, ClientError, Parameters};
+use logpond_node::operate::ClusterStatus;
 
 /// Keys are for their owner only.
 const KEY_MODE: u32 = 0o600;

@@ -3,9 +3,9 @@
 use super::listing::rows;
 use super::{Exit, Failure, client};
 use crate::cli::Compact;
-use crate::client::Parameters;
-use crate::output::quantity;
-use crate::terminal::note;
+use logpond_client::Parameters;
+use logpond_host::terminal::note;
+use logpond_render::quantity;
 
 pub(super) fn run(args: &Compact) -> Result<Exit, Failure> {
     let mut parameters = Parameters::new();

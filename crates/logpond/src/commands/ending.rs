@@ -8,9 +8,9 @@ use logpond_search::hints::shell_word;
 use super::Exit;
 use super::listing::exit;
 use crate::cli::Selection;
-use crate::client::{Hint, Trailer};
-use crate::output::quantity;
-use crate::terminal::note;
+use logpond_client::{Hint, Trailer};
+use logpond_host::terminal::note;
+use logpond_render::quantity;
 
 /// The end of an answer.
 pub(super) struct Ending<'a> {

@@ -14,9 +14,9 @@ use super::listing::exit;
 use super::selection::{Meaning, meaning};
 use super::{Exit, Failure, client};
 use crate::cli::{Export, ExportFormat};
-use crate::client::{Answer, Client, ClientError, Item, Parameters, Trailer};
-use crate::output::quantity;
-use crate::terminal::{self, Out, note};
+use logpond_client::{Answer, Client, ClientError, Item, Parameters, Trailer};
+use logpond_host::terminal::{self, Out, note};
+use logpond_render::quantity;
 
 /// A time before all others that records have.
 const EARLIEST: &str = "1678-01-01T00:00:00Z";

@@ -5,7 +5,7 @@ use super::listing::{count, print, print_lines, rows, text};
 use super::selection::{meaning, range_of};
 use super::{Exit, Failure, client};
 use crate::cli::{Fields, TableFormat};
-use crate::output::{Table, quantity};
+use logpond_render::{Table, quantity};
 
 pub(super) fn run(args: Fields) -> Result<Exit, Failure> {
     let meaning = meaning(args.text.as_deref(), &args.selection)?;

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::{Exit, Failure, client};
 use crate::cli::Forget;
-use crate::client::Parameters;
-use crate::output::quantity;
-use crate::terminal::note;
+use logpond_client::Parameters;
+use logpond_host::terminal::note;
+use logpond_render::quantity;
 
 /// The longest answer: some hundred bytes for each of very many files.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;

@@ -1,4 +1,4 @@
-//! `logpond forward`: flags to settings; the work is in [`crate::forward`].
+//! `logpond forward`: flags to settings; the work is in [`logpond_ship::forward`].
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,10 +14,12 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::{Exit, Failure, access, variable};
 use crate::cli::{Forward, LineFormat, Multiline, Wait};
-use crate::client::{ADDRESS_DEFAULT, Address, ClientError, HostPort};
-use crate::clock;
-use crate::forward::{self, Backoff, FileZones, ForwardError, Reading, Settings, SpoolSettings};
-use crate::settings::{BULK_PORT, Surroundings, access_logs, flagged_fields};
+use logpond_client::{ADDRESS_DEFAULT, Address, ClientError, HostPort};
+use logpond_host::clock;
+use logpond_settings::{BULK_PORT, Surroundings, access_logs, flagged_fields};
+use logpond_ship::forward::{
+    self, Backoff, FileZones, ForwardError, Reading, Settings, SpoolSettings,
+};
 
 /// The first wait after no server took a batch.
 pub(super) const WAIT_FIRST: Duration = Duration::from_millis(100);
@@ -81,7 +83,7 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
         labels.push((name.to_string(), value.to_string()));
     }
     if !labels.iter().any(|(name, _)| name == "hostname") {
-        labels.push(("hostname".to_string(), crate::hostname::own()));
+        labels.push(("hostname".to_string(), logpond_host::hostname::own()));
     }
     labels.extend(declared_formats(&args.access_log)?);
     let declared = flagged_fields(&args.time_field, &args.message_field)?;

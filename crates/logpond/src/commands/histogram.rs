@@ -5,8 +5,8 @@ use super::listing::{count, print, print_lines, rows, text};
 use super::selection::{meaning, range_of};
 use super::{Exit, Failure, client};
 use crate::cli::{Histogram, TableFormat};
-use crate::output::{Bar, Bars};
-use crate::terminal;
+use logpond_host::terminal;
+use logpond_render::{Bar, Bars};
 
 pub(super) fn run(args: Histogram) -> Result<Exit, Failure> {
     let meaning = meaning(args.text.as_deref(), &args.selection)?;

@@ -1,5 +1,5 @@
 //! `logpond import`, and `logpond forward --journal`: flags to settings; the work is in
-//! [`crate::import`].
+//! [`logpond_ship::import`].
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::{Exit, Failure, access, variable};
 use crate::cli::{Forward, Import, Servers};
-use crate::client::Address;
-use crate::clock;
-use crate::import::{self, Following, Settings, Target, Totals};
-use crate::settings::Surroundings;
-use crate::timezone;
+use logpond_client::Address;
+use logpond_host::clock;
+use logpond_host::timezone;
+use logpond_settings::Surroundings;
+use logpond_ship::import::{self, Following, Settings, Target, Totals};
 
 pub(super) fn run(args: Import) -> Result<Exit, Failure> {
     let settings = Settings {

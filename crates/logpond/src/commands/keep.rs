@@ -2,7 +2,7 @@
 
 use super::{Exit, Failure};
 use crate::cli::Keep;
-use crate::net::local::keeper;
+use logpond_listen::net::local::keeper;
 
 pub(super) fn run(args: &Keep) -> Result<Exit, Failure> {
     keeper::holder::run(&args.control)?;

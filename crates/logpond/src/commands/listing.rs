@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use super::{Exit, Failure};
-use crate::client::{Answer, Item, Trailer};
-use crate::terminal::{Out, note};
+use logpond_client::{Answer, Item, Trailer};
+use logpond_host::terminal::{Out, note};
 
 /// Most lines of a table that are held to be aligned.
 const ROWS_MAX: usize = 100_000;

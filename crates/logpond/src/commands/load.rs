@@ -1,4 +1,4 @@
-//! `logpond load`: flags to settings; the work is in [`crate::load`].
+//! `logpond load`: flags to settings; the work is in [`logpond_ship::load`].
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,11 +10,11 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use super::listing::print;
 use super::{Exit, Failure, access};
 use crate::cli::{Load, TableFormat};
-use crate::client::Address;
-use crate::load::{self, Report, Settings};
-use crate::output::quantity;
-use crate::settings::{parse_age, parse_bytes};
-use crate::terminal::note;
+use logpond_client::Address;
+use logpond_host::terminal::note;
+use logpond_render::quantity;
+use logpond_settings::{parse_age, parse_bytes};
+use logpond_ship::load::{self, Report, Settings};
 
 /// What is said of times: the median, what 99 of 100 are within, and the longest.
 const SHARES: [f64; 3] = [0.5, 0.99, 1.0];

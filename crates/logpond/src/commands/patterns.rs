@@ -8,7 +8,7 @@ use super::listing::{count, print, print_lines, rows, text};
 use super::selection::{meaning, range_of};
 use super::{Exit, Failure, client};
 use crate::cli::{Patterns, TableFormat};
-use crate::output::{Table, quantity, sparkline};
+use logpond_render::{Table, quantity, sparkline};
 
 /// The most characters of a curve.
 const CURVE_CHARS_MAX: usize = 20;

@@ -5,8 +5,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::output::quantity::{bytes, span};
-use crate::terminal;
+use logpond_host::terminal;
+use logpond_render::quantity::{bytes, span};
 
 /// Nothing is said before: most questions are answered by then.
 const QUIET_FOR: Duration = Duration::from_millis(500);

@@ -32,12 +32,12 @@ use self::source::{Source, duration};
 use self::upgrade::Sockets;
 use super::{Exit, Failure};
 use crate::cli::Proxy;
-use crate::memory;
-use crate::service_manager;
-use crate::settings::parse_bytes;
-use crate::shutdown;
-use crate::telemetry::{say, warn};
-use crate::watch;
+use logpond_host::memory;
+use logpond_host::service_manager;
+use logpond_host::shutdown;
+use logpond_host::telemetry::{say, warn};
+use logpond_host::watch;
+use logpond_settings::parse_bytes;
 
 /// Which part of memory may wait in connections.
 const WAITING_SHARE: u64 = 16;

@@ -17,10 +17,10 @@ use super::listing::{lacks, note_nothing};
 use super::selection::{Meaning, meaning, range_of};
 use super::{Exit, Failure, variable};
 use crate::cli::Query;
-use crate::client::Trailer;
-use crate::output::Format;
-use crate::output::{Style, quantity};
-use crate::terminal::{self, note};
+use logpond_client::Trailer;
+use logpond_host::terminal::{self, note};
+use logpond_render::Format;
+use logpond_render::{Style, quantity};
 
 /// Records printed on a terminal unless another number is asked for.
 const LIMIT_ON_TERMINAL: u64 = 1000;
@@ -185,7 +185,7 @@ fn open_sink(args: &Query, question: &Question, is_terminal: bool) -> Sink {
         defuses_formulas: args.defuse,
     };
     let paging = match args.follow || args.count || args.quiet {
-        true => crate::terminal::When::Never,
+        true => logpond_host::terminal::When::Never,
         false => args.paging,
     };
     let has_colours = style.colour && question.format == Format::Pretty;

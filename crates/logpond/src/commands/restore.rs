@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use super::progress::watched;
 use super::{Exit, Failure, backup, verify};
-use crate::backup::{Progress, restore};
 use crate::cli::Restore;
-use crate::disk::RealDisk;
-use crate::output::quantity;
-use crate::terminal::note;
+use logpond_engine::backup::{Progress, restore};
+use logpond_host::disk::RealDisk;
+use logpond_host::terminal::note;
+use logpond_render::quantity;
 
 pub(super) fn run(args: &Restore) -> Result<Exit, Failure> {
     let started = Instant::now();

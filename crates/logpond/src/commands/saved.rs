@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{Exit, Failure};
 use crate::cli::Saved;
-use crate::client::{Answer, ClientError, encode};
+use logpond_client::{Answer, ClientError, encode};
 
 /// The longest answer that is read: that of a query has a limit of lines.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;

@@ -3,8 +3,8 @@
 use super::listing::{count, exit, print, print_lines, rows, text};
 use super::{Exit, Failure, client};
 use crate::cli::{Segments, TableFormat};
-use crate::client::Parameters;
-use crate::output::{Table, quantity};
+use logpond_client::Parameters;
+use logpond_render::{Table, quantity};
 
 pub(super) fn run(args: &Segments) -> Result<Exit, Failure> {
     let answer = client(&args.server)?.get("/api/v1/segments", &Parameters::new())?;

@@ -12,8 +12,8 @@ use logpond_search::{Matcher, SyntaxError, label, when};
 
 use super::Failure;
 use crate::cli::Selection;
-use crate::client::Parameters;
-use crate::terminal::note;
+use logpond_client::Parameters;
+use logpond_host::terminal::note;
 
 /// A filter and a range, ready to be sent or applied.
 pub(super) struct Meaning {

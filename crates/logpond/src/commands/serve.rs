@@ -6,7 +6,7 @@ use logpond_cluster::Roles;
 
 use super::{Exit, Failure, variable};
 use crate::cli::{Node, Serve};
-use crate::settings::{Settings, Surroundings, gather};
+use logpond_settings::{Settings, Surroundings, gather};
 
 /// Runs a node that takes records in.
 pub(super) fn run(args: &Serve, roles: Roles) -> Result<Exit, Failure> {

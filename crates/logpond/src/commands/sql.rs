@@ -12,9 +12,9 @@ use super::listing::{exit, print, print_lines};
 use super::selection::{instant, now};
 use super::{Exit, Failure, client};
 use crate::cli::{Sql, SqlFormat, Times};
-use crate::client::{Answer, Item, Parameters, Trailer};
-use crate::output::{Cells, Table};
-use crate::terminal::{Out, note};
+use logpond_client::{Answer, Item, Parameters, Trailer};
+use logpond_host::terminal::{Out, note};
+use logpond_render::{Cells, Table};
 
 /// The longest statement that is read; servers take shorter ones.
 const STATEMENT_BYTES_MAX: u64 = 1 << 20;

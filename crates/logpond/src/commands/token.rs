@@ -12,8 +12,8 @@ use logpond_segment::journal;
 
 use super::{Exit, Failure, variable};
 use crate::cli::{Token, TokenFile};
-use crate::settings::{Paths, Surroundings, TOKENS_NAME, gather};
-use crate::terminal::note;
+use logpond_host::terminal::note;
+use logpond_settings::{Paths, Surroundings, TOKENS_NAME, gather};
 
 pub(super) fn run(token: &Token) -> Result<Exit, Failure> {
     match token {

@@ -7,7 +7,7 @@ use super::listing::{count, print, print_lines, rows, text};
 use super::selection::{meaning, range_of};
 use super::{Exit, Failure, client};
 use crate::cli::{TableFormat, Top};
-use crate::output::{Table, quantity};
+use logpond_render::{Table, quantity};
 
 pub(super) fn run(args: Top) -> Result<Exit, Failure> {
     let meaning = meaning(args.text.as_deref(), &args.selection)?;

@@ -11,9 +11,9 @@ use logpond_segment::{build, journal};
 use super::ending::note_stats;
 use super::{Exit, Failure, serve};
 use crate::cli::Verify;
-use crate::disk::RealDisk;
-use crate::output::quantity;
-use crate::terminal::{Out, note};
+use logpond_host::disk::RealDisk;
+use logpond_host::terminal::{Out, note};
+use logpond_render::quantity;
 
 pub(super) fn run(args: &Verify) -> Result<Exit, Failure> {
     let data = args.data.iter().map(|data| ("data", data.clone()));

@@ -10,9 +10,9 @@ use std::time::Duration;
 use tokio::task::{JoinError, JoinSet};
 
 use super::runtime::{Shared, accept_stream, answer_heartbeats, expose_drops, take_datagrams};
-use crate::net::{self, BindError, Listening};
-use crate::settings::{Transport, Wanted};
-use crate::telemetry::{Intake, say};
+use logpond_host::telemetry::{Intake, say};
+use logpond_listen::net::{self, BindError, Listening};
+use logpond_settings::{Transport, Wanted};
 
 /// How often: a port that was freed is taken within this time, and each attempt is three system calls.
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);

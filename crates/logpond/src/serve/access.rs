@@ -7,16 +7,16 @@ use std::sync::Arc;
 use logpond_segment::disk::Disk;
 
 use super::ServeError;
-use crate::alert::{self, Alerts, WatchedAlertRules};
-use crate::clock;
-use crate::ingest::rules::{Rules, WatchedRules};
-use crate::net::tls::{self, Acceptor, ClusterTls};
-use crate::net::{SharedSecurity, WatchedSecurity};
-use crate::saved::{self, SavedQueries, WatchedQueries};
-use crate::settings::Settings;
-use crate::telemetry::{Metrics, warn};
-use crate::tokens::{self, Guard, Tokens, WatchedTokens};
-use crate::watch::{self, Stamp, WatchThread, Watched, Watcher};
+use logpond_engine::alert::{self, Alerts, WatchedAlertRules};
+use logpond_engine::ingest::rules::{Rules, WatchedRules};
+use logpond_engine::saved::{self, SavedQueries, WatchedQueries};
+use logpond_host::clock;
+use logpond_host::telemetry::{Metrics, warn};
+use logpond_host::watch::{self, Stamp, WatchThread, Watched, Watcher};
+use logpond_listen::net::tls::{self, Acceptor, ClusterTls};
+use logpond_listen::net::{SharedSecurity, WatchedSecurity};
+use logpond_listen::tokens::{self, Guard, Tokens, WatchedTokens};
+use logpond_settings::Settings;
 
 /// What decides over connections and requests, kept up to date.
 pub(super) struct Access {

@@ -13,14 +13,15 @@ use serde_json::{Map, Value};
 
 use super::ServeError;
 use super::node::Started;
-use crate::alert::{self, Alerts, Alone, Evaluated, Peers, Recorder, Source};
-use crate::clock;
-use crate::cluster::{AlertStates, Member};
-use crate::ingest::Ingest;
-use crate::query::{Engine, Output};
-use crate::settings::Settings;
-use crate::shutdown::Shutdown;
-use crate::{hostname, terminal};
+use logpond_engine::alert::{self, Alerts, Alone, Evaluated, Peers, Recorder, Source};
+use logpond_engine::ingest::Ingest;
+use logpond_engine::query::{Engine, Output};
+use logpond_host::clock;
+use logpond_host::shutdown::Shutdown;
+use logpond_host::{hostname, terminal};
+use logpond_node::cluster::Member;
+use logpond_node::server::AlertStates;
+use logpond_settings::Settings;
 
 /// The label of what recording rules write down, by which people ask for it.
 const RECORD_LABEL: &str = RECORD_FIELD;

@@ -11,9 +11,9 @@ use logpond_search::size::Size;
 use serde_json::{Value, json};
 
 use super::{ServeError, Server};
-use crate::output::quantity;
-use crate::settings::{SHIPPERS, Settings, ShipperAddresses, Transport};
-use crate::terminal::guard::clean;
+use logpond_host::terminal::guard::clean;
+use logpond_render::quantity;
+use logpond_settings::{SHIPPERS, Settings, ShipperAddresses, Transport};
 
 /// Where a server listens; what is off has no address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,17 +5,17 @@ use std::{error, fmt, io};
 
 use logpond_segment::journal::RecoverError;
 
-use crate::alert::AlertRulesError;
-use crate::cluster::{IdentityError, RegistryError};
-use crate::ingest::EndError;
-use crate::ingest::rules::RulesError;
-use crate::net::local::{AuditError, PathBindError};
-use crate::net::tls::TlsError;
-use crate::net::{BindError, SecurityError};
-use crate::saved::SavedError;
-use crate::store::{BucketStartError, StartError};
-use crate::timezone::TimezoneError;
-use crate::tokens::TokenFileError;
+use logpond_engine::alert::AlertRulesError;
+use logpond_engine::ingest::EndError;
+use logpond_engine::ingest::rules::RulesError;
+use logpond_engine::saved::SavedError;
+use logpond_engine::store::{BucketStartError, StartError};
+use logpond_host::timezone::TimezoneError;
+use logpond_listen::net::local::{AuditError, PathBindError};
+use logpond_listen::net::tls::TlsError;
+use logpond_listen::net::{BindError, SecurityError};
+use logpond_listen::tokens::TokenFileError;
+use logpond_node::cluster::{IdentityError, RegistryError};
 
 /// Why a server does not start, or did not end in order.
 #[derive(Debug)]

@@ -8,14 +8,14 @@ use logpond_segment::batches::BatchSet;
 
 use super::{Roles, ServeError};
 #[cfg(feature = "kafka")]
-use crate::cluster::Member;
+use logpond_engine::kafka::Elsewhere;
 #[cfg(feature = "kafka")]
-use crate::kafka::Elsewhere;
+use logpond_engine::query::Nodes;
+use logpond_host::shutdown::{Shutdown, Stopper};
+use logpond_host::telemetry::Metrics;
 #[cfg(feature = "kafka")]
-use crate::query::Nodes;
-use crate::settings::Settings;
-use crate::shutdown::{Shutdown, Stopper};
-use crate::telemetry::Metrics;
+use logpond_node::cluster::Member;
+use logpond_settings::Settings;
 
 /// Starts what reads them. To be called before the member is moved on.
 #[cfg(feature = "kafka")]
@@ -27,8 +27,8 @@ pub(super) fn start(
 ) -> Result<Option<JoinHandle<()>>, ServeError> {
     use logpond_segment::sources::Interval;
 
-    use crate::kafka::{self, Held, Others};
-    use crate::panics::StopAtPanic;
+    use logpond_engine::kafka::{self, Held, Others};
+    use logpond_host::panics::StopAtPanic;
 
     if settings.kafka.topics.is_empty() {
         return Ok(None);
@@ -57,7 +57,7 @@ pub(super) fn start(
         held,
         others,
         line_bytes_max: settings.line_bytes_max,
-        clock: crate::clock::now,
+        clock: logpond_host::clock::now,
         shutdown: shutdown.clone(),
     };
     let at_panic = StopAtPanic(stopper.clone());
@@ -72,7 +72,7 @@ pub(super) fn start(
 struct OtherNodes(Arc<Member>);
 
 #[cfg(feature = "kafka")]
-impl crate::kafka::Others for OtherNodes {
+impl logpond_engine::kafka::Others for OtherNodes {
     fn held(&self, wanted: &BatchSet) -> Result<Elsewhere, String> {
         let OtherNodes(member) = self;
         let unmet = member.unmet();
@@ -81,7 +81,7 @@ impl crate::kafka::Others for OtherNodes {
         }
         let silent = |node, error| format!("{}: {error}", member.name(node));
         let others = member.others();
-        let held = crate::kafka::of_all(&others, |node| {
+        let held = logpond_engine::kafka::of_all(&others, |node| {
             let held = member.originals(node, wanted);
             held.map_err(|error| silent(node, error))
         })?;

@@ -10,18 +10,19 @@ use logpond_segment::journal::Visible;
 use super::access::Access;
 use super::runtime::ClusterParts;
 use super::{Addresses, ServeError};
-use crate::clock;
-use crate::cluster::{self, AlertStates, Held, Identity, Member, RegistryFile, Service};
-use crate::handoff::{Handoff, Tools};
-use crate::http::Administration;
-use crate::ingest::Ingest;
-use crate::net::tls::ClusterTls;
-use crate::operate::{Operator, canary};
-use crate::query::{Bounded, Cluster, Engine, Pond};
-use crate::settings::Settings;
-use crate::shutdown::Shutdown;
-use crate::store::LiveSet;
-use crate::telemetry::Metrics;
+use logpond_engine::ingest::Ingest;
+use logpond_engine::query::{Bounded, Cluster, Engine, Pond};
+use logpond_engine::store::LiveSet;
+use logpond_host::clock;
+use logpond_host::shutdown::Shutdown;
+use logpond_host::telemetry::Metrics;
+use logpond_http::Administration;
+use logpond_listen::net::tls::ClusterTls;
+use logpond_node::cluster::{self, Held, Identity, Member, RegistryFile};
+use logpond_node::handoff::{Handoff, Tools};
+use logpond_node::operate::{Operator, canary};
+use logpond_node::server::{AlertStates, Service};
+use logpond_settings::Settings;
 
 /// What answers, alone or with others.
 pub(super) struct Started {

@@ -15,17 +15,19 @@ use tokio::task::{JoinError, JoinSet};
 
 use super::absent::{self, Bound};
 use super::{Addresses, ServeError};
-use crate::cluster::{self, HttpTransport, Member, Service};
-use crate::http::{self, App};
-use crate::ingest::Ingest;
-use crate::net;
-use crate::net::local::LocalSockets;
-use crate::net::tls::ClusterTls;
-use crate::service_manager;
-use crate::settings::{SHIPPERS, Settings, ShipperAddresses, Wanted};
-use crate::shutdown::{Shutdown, Stopper};
-use crate::telemetry::{Intake, Metrics, kernel_drops, warn};
-use crate::watch::Watcher;
+use logpond_engine::ingest::Ingest;
+use logpond_host::service_manager;
+use logpond_host::shutdown::{Shutdown, Stopper};
+use logpond_host::telemetry::{Intake, Metrics, kernel_drops, warn};
+use logpond_host::watch::Watcher;
+use logpond_http as http;
+use logpond_http::App;
+use logpond_listen::net;
+use logpond_listen::net::local::LocalSockets;
+use logpond_listen::net::tls::ClusterTls;
+use logpond_node::cluster::{HttpTransport, Member};
+use logpond_node::server::{self, Service};
+use logpond_settings::{SHIPPERS, Settings, ShipperAddresses, Wanted};
 
 /// Threads that decode bodies: with two, one large body does not hold up the others, and their
 /// memory stays twice that of a body.
@@ -266,7 +268,7 @@ impl Running {
             shutdown: shutdown.clone(),
             intake: Intake::Http,
             line_bytes_max,
-            hostname: crate::hostname::own().into(),
+            hostname: logpond_host::hostname::own().into(),
             zones,
             unfinished: Arc::default(),
         };
@@ -384,7 +386,7 @@ fn talk_to_nodes(
     let listener = tokio::net::TcpListener::from_std(listener)?;
     tasks.spawn(member.run_gossip(transport, context.shutdown.clone()));
     let serve = move |stream, peer, context| {
-        cluster::serve_connection(stream, peer, context, service.clone(), tls.clone())
+        server::serve_connection(stream, peer, context, service.clone(), tls.clone())
     };
     tasks.spawn(net::accept(listener, context, net::CONNECTIONS_MAX, serve));
     Ok(())

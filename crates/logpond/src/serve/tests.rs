@@ -31,7 +31,7 @@ use logpond_search::size::Size;
 use tempfile::TempDir;
 
 use super::Server;
-use crate::settings::{AlertSettings, AtStart, SHIPPERS, Settings, ShipperAddresses, Timezones};
+use logpond_settings::{AlertSettings, AtStart, SHIPPERS, Settings, ShipperAddresses, Timezones};
 use logpond_tls::ClientRules;
 
 /// A server with a data directory of its own.
@@ -65,7 +65,7 @@ fn settings(data: &Path) -> Settings {
         shippers: ShipperAddresses([Some(any); SHIPPERS.len()]),
         default_listeners: Vec::new(),
         fluent_security: None,
-        kafka: crate::settings::KafkaSettings::default(),
+        kafka: logpond_settings::KafkaSettings::default(),
         gossip: None,
         advertise: None,
         join: Vec::new(),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use logpond::disk::RealDisk;
+use logpond_host::disk::RealDisk;
 use logpond_record::{Id, SourceId};
 use logpond_segment::build::{self, DIRECTORY, SUFFIX_LIVE};
 use logpond_segment::file::{Profile, SegmentFile};

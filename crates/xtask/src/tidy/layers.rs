@@ -7,7 +7,7 @@ use std::fs;
 use super::sources::root;
 
 /// What a crate may use of the workspace. `sim` and `xtask` are tools and may use everything.
-const ALLOWED: [(&str, &[&str]); 10] = [
+const ALLOWED: [(&str, &[&str]); 19] = [
     ("record", &[]),
     ("protocol", &["record"]),
     ("segment", &["record"]),
@@ -17,16 +17,63 @@ const ALLOWED: [(&str, &[&str]); 10] = [
     ("tls", &[]),
     ("proxy", &["protocol", "tls"]),
     ("bucket", &["record", "segment", "cluster", "tls"]),
+    ("host", &["record", "protocol", "segment", "search", "tls"]),
+    (
+        "settings",
+        &[
+            "record", "protocol", "search", "cluster", "tls", "proxy", "bucket", "host",
+        ],
+    ),
+    ("render", &["record", "protocol", "search", "host"]),
+    ("client", &["record", "tls"]),
+    (
+        "engine",
+        &[
+            "record", "protocol", "segment", "search", "cluster", "sql", "bucket", "host",
+            "settings", "render", "client",
+        ],
+    ),
+    (
+        "listen",
+        &[
+            "record", "protocol", "segment", "tls", "proxy", "host", "settings", "client", "engine",
+        ],
+    ),
+    (
+        "ship",
+        &[
+            "record", "protocol", "segment", "host", "settings", "render", "client",
+        ],
+    ),
+    (
+        "http",
+        &[
+            "record", "protocol", "segment", "search", "cluster", "sql", "proxy", "host",
+            "settings", "render", "client", "engine", "listen",
+        ],
+    ),
+    (
+        "node",
+        &[
+            "record", "protocol", "segment", "search", "cluster", "host", "render", "engine",
+            "listen", "http",
+        ],
+    ),
     (
         "logpond",
         &[
             "record", "protocol", "segment", "search", "cluster", "sql", "tls", "proxy", "bucket",
+            "host", "settings", "render", "client", "engine", "listen", "ship", "http", "node",
         ],
     ),
 ];
 
+/// Crates of several roles. The `pub mod` lines of `lib.rs` name the roles, bottom first: a role names only roles above
+/// it in that list.
+const CRATES_OF_ROLES: [&str; 6] = ["host", "engine", "listen", "ship", "node", "logpond"];
+
 /// Dependencies that do IO, read clocks, draw random numbers, or belong to the edge of the
-/// product: only `logpond`, `sim` and `xtask` may name them. Prefixes, so that `hyper-util` and
+/// product: only the crates from `sql` up, `sim` and `xtask` may name them. Prefixes, so that `hyper-util` and
 /// `clap_complete` are meant too.
 const EDGE_ONLY: [&str; 36] = [
     "tokio",
@@ -183,12 +230,73 @@ fn only_the_product_touches_the_world() {
         for dependency in dependencies(&manifest) {
             assert!(
                 !is_edge_only(&dependency) || EXCEPTIONS.contains(&(name, &dependency)),
-                "crate {name} names {dependency}; only logpond, sim and xtask may"
+                "crate {name} names {dependency}; only crates above may"
             );
         }
     }
     assert!(is_edge_only("hyper-util") && is_edge_only("clap_complete"));
     assert!(!is_edge_only("logic") && !is_edge_only("memchr"));
+}
+
+/// The roles of a crate, bottom first.
+fn roles(name: &str) -> Vec<String> {
+    let path = root().join(format!("crates/{name}/src/lib.rs"));
+    let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    text.lines()
+        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The roles that a line of code names: `crate::role::…`.
+fn named_roles(line: &str) -> impl Iterator<Item = &str> {
+    let code = line.split("//").next().unwrap_or_default();
+    let paths = code.match_indices("crate::").filter(|(at, _)| {
+        let before = code[..*at].chars().next_back();
+        before.is_none_or(|character| !character.is_alphanumeric() && character != '_')
+    });
+    paths.map(|(at, path)| {
+        let rest = &code[at + path.len()..];
+        let end = rest.find(|character: char| !character.is_alphanumeric() && character != '_');
+        &rest[..end.unwrap_or(rest.len())]
+    })
+}
+
+#[test]
+fn roles_name_only_roles_below_them() {
+    let mut wrong = Vec::new();
+    let files = super::sources::repository();
+    for name in CRATES_OF_ROLES {
+        let roles = roles(name);
+        assert!(roles.len() > 1, "crates/{name} has roles");
+        let source = format!("crates/{name}/src/");
+        for file in files.iter().filter(|file| file.is_rust()) {
+            let Some(inside) = file.path.strip_prefix(&source) else {
+                continue;
+            };
+            let role = inside.split(['/', '.']).next();
+            let place = roles.iter().position(|known| Some(known.as_str()) == role);
+            let Some(place) = place else { continue };
+            for (number, line) in file.shipped_lines() {
+                let above = |named: &&str| roles[place + 1..].iter().any(|role| role == named);
+                for named in named_roles(line).filter(above) {
+                    let role = &roles[place];
+                    let at = format!("{}:{number}", file.path);
+                    wrong.push(format!("{at}: {role} names {named}, which is above it"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_path_from_the_root_names_a_role() {
+    let named = |line| named_roles(line).collect::<Vec<_>>();
+    assert_eq!(named("use crate::store::{Store};"), ["store"]);
+    assert_eq!(named("let a = f(crate::a::b, &crate::c);"), ["a", "c"]);
+    assert_eq!(named("// crate::store"), [""; 0]);
+    assert_eq!(named("use logpond_crate::store;"), [""; 0]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use crate::settings::ClientAuthMode;
+use logpond_settings::ClientAuthMode;
 
 /// Flags for clients that show certificates.
 #[derive(Debug, Args)]

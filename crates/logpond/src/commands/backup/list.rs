@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use super::open;
-use crate::backup::{Snapshot, SnapshotName, names, read};
 use crate::cli::{BackupList, TableFormat};
 use crate::commands::listing::print;
 use crate::commands::{Exit, Failure};
-use crate::output::{Table, quantity};
-use crate::terminal::note;
+use logpond_engine::backup::{Snapshot, SnapshotName, names, read};
+use logpond_host::terminal::note;
+use logpond_render::{Table, quantity};
 
 pub(super) fn run(args: &BackupList) -> Result<Exit, Failure> {
     let store = open(&args.from)?;

@@ -3,12 +3,12 @@
 use logpond_bucket::GRACE;
 
 use super::{line, open};
-use crate::backup::{Progress, prune};
 use crate::cli::BackupPrune;
 use crate::commands::progress::watched;
 use crate::commands::{Exit, Failure};
-use crate::output::quantity;
-use crate::terminal::note;
+use logpond_engine::backup::{Progress, prune};
+use logpond_host::terminal::note;
+use logpond_render::quantity;
 
 pub(super) fn run(args: &BackupPrune) -> Result<Exit, Failure> {
     let (store, progress) = (open(&args.from)?, Progress::default());

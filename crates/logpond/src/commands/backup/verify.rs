@@ -1,13 +1,13 @@
 //! `logpond backup verify`: reads a snapshot's files from the store and compares them.
 
 use super::{line, open};
-use crate::backup::{Progress, find, read, verify};
 use crate::cli::BackupVerify;
 use crate::commands::listing::print;
 use crate::commands::progress::watched;
 use crate::commands::{Exit, Failure};
-use crate::output::quantity;
-use crate::terminal::note;
+use logpond_engine::backup::{Progress, find, read, verify};
+use logpond_host::terminal::note;
+use logpond_render::quantity;
 
 pub(super) fn run(args: &BackupVerify) -> Result<Exit, Failure> {
     let store = open(&args.from)?;

@@ -2,10 +2,10 @@
 
 use super::{CERTIFICATE_MODE, KEY_MODE, write_new};
 use crate::cli::ClusterCaCreate;
-use crate::clock;
 use crate::commands::{Exit, Failure};
-use crate::net::tls::{AUTHORITIES_NAME, AUTHORITY_KEY_NAME, Authority};
-use crate::terminal::note;
+use logpond_host::clock;
+use logpond_host::terminal::note;
+use logpond_listen::net::tls::{AUTHORITIES_NAME, AUTHORITY_KEY_NAME, Authority};
 
 pub(super) fn create(args: &ClusterCaCreate) -> Result<Exit, Failure> {
     let made = Authority::create(clock::now())?;

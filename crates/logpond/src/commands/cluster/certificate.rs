@@ -9,13 +9,13 @@ use rustls::pki_types::DnsName;
 
 use super::{CERTIFICATE_MODE, KEY_MODE, write_new};
 use crate::cli::ClusterCertificate;
-use crate::clock;
 use crate::commands::{Exit, Failure};
-use crate::net::tls::{
+use logpond_host::clock;
+use logpond_host::terminal::note;
+use logpond_listen::net::tls::{
     AUTHORITIES_NAME, AUTHORITY_KEY_NAME, Authority, CERTIFICATE_NAME, KEY_NAME, NODE_VALID, Name,
     is_node_name, valid_until,
 };
-use crate::terminal::note;
 
 /// The longest file of an authority that is read.
 const FILE_BYTES_MAX: u64 = 1 << 20;

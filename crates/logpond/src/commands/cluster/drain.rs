@@ -6,11 +6,11 @@ use std::time::Duration;
 use super::super::{Exit, Failure, client};
 use super::{ask_status, tell};
 use crate::cli::ClusterDrain;
-use crate::client::{Client, ClientError, Parameters};
-use crate::cluster::LeavingStatus;
-use crate::operate::State;
-use crate::output::quantity;
-use crate::terminal::note;
+use logpond_client::{Client, ClientError, Parameters};
+use logpond_host::terminal::note;
+use logpond_node::cluster::LeavingStatus;
+use logpond_node::operate::State;
+use logpond_render::quantity;
 
 /// How often it is looked how far the node is.
 const LOOK_EVERY: Duration = Duration::from_millis(500);

@@ -3,8 +3,8 @@
 use super::super::{Exit, Failure, client};
 use super::tell;
 use crate::cli::ClusterForget;
-use crate::client::Parameters;
-use crate::terminal::note;
+use logpond_client::Parameters;
+use logpond_host::terminal::note;
 
 pub(super) fn run(args: &ClusterForget) -> Result<Exit, Failure> {
     let parameters: Parameters = vec![("node", args.node.clone())];

@@ -9,11 +9,11 @@ use super::super::listing::print;
 use super::super::{Exit, Failure, client};
 use super::ask_status;
 use crate::cli::{ClusterPlan, TableFormat};
-use crate::cluster::ServiceTimes;
-use crate::handoff::CLAIM_BYTES;
-use crate::operate::ClusterStatus;
-use crate::output::quantity;
-use crate::settings::{parse_age, parse_bytes};
+use logpond_node::cluster::ServiceTimes;
+use logpond_node::handoff::CLAIM_BYTES;
+use logpond_node::operate::ClusterStatus;
+use logpond_render::quantity;
+use logpond_settings::{parse_age, parse_bytes};
 
 /// The average hour has this part of the load of the busiest one, where nothing else is said.
 const PEAK_PER_MEAN: f64 = 3.0;

@@ -8,8 +8,8 @@ use super::super::listing::print;
 use super::super::{Exit, Failure, client};
 use super::ask_status;
 use crate::cli::{ClusterStatus as Args, TableFormat};
-use crate::operate::{ClusterStatus, NodeReport, State};
-use crate::output::{Table, quantity};
+use logpond_node::operate::{ClusterStatus, NodeReport, State};
+use logpond_render::{Table, quantity};
 
 pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     let status = ask_status(&client(&args.server)?)?;

@@ -12,9 +12,9 @@ use logpond_search::journal::{self, Cursor, Term};
 use logpond_search::query::{Comparison, FieldTest, Filter};
 
 use crate::cli::Journal;
-use crate::client::Parameters;
 use crate::commands::Failure;
 use crate::commands::selection::{instant, now};
+use logpond_client::Parameters;
 
 /// Records that a follower prints first, and that `-n` without a number means.
 const LINES_DEFAULT: u64 = 10;

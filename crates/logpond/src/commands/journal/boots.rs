@@ -13,11 +13,11 @@ use logpond_search::query::Filter;
 use super::ask::{Boot, Question};
 use super::source::{Source, Wanted};
 use super::values;
-use crate::client::Trailer;
 use crate::commands::listing::{lacks, print};
 use crate::commands::{Exit, Failure};
-use crate::output::Row;
-use crate::output::journal::{Entry, Format, pretty_time};
+use logpond_client::Trailer;
+use logpond_render::Row;
+use logpond_render::journal::{Entry, Format, pretty_time};
 
 /// Boots that are listed; each takes two questions to a server.
 const BOOTS_MAX: usize = 10_000;
@@ -151,7 +151,7 @@ fn nth(boots: &[Found], boot: &Boot) -> Result<String, Failure> {
         None => Err(format!(
             "there is no such boot ({}): records are of {} (--list-boots)",
             boot.offset,
-            crate::output::quantity::counted(boots.len() as u64, "boot")
+            logpond_render::quantity::counted(boots.len() as u64, "boot")
         )
         .into()),
     }

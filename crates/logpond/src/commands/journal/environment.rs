@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 
 use crate::commands::query::sink::Pagers;
-use crate::terminal;
-use crate::terminal::When;
+use logpond_host::terminal;
+use logpond_host::terminal::When;
 
 /// Options of less: leave at once if it fits a screen, keep colours, do not clear, wrap long lines, name
 /// what it shows, and end with an interrupt.

@@ -14,14 +14,14 @@ use logpond_search::query::Filter;
 use logpond_search::{Matcher, Scratch};
 
 use super::source::Wanted;
-use crate::client::Trailer;
 use crate::commands::Failure;
 use crate::commands::query::HELD_BYTES_MAX;
 use crate::commands::selection::now;
-use crate::import::source::{files_of, read as read_file, verify as verify_file};
-use crate::import::{Entries, ImportError};
-use crate::output::Row;
-use crate::terminal::note;
+use logpond_client::Trailer;
+use logpond_host::terminal::note;
+use logpond_render::Row;
+use logpond_ship::import::source::{files_of, read as read_file, verify as verify_file};
+use logpond_ship::import::{Entries, ImportError};
 
 /// What is wrong with an input is said so often; all of it is counted.
 const NAMED_MAX: u64 = 20;
@@ -77,7 +77,7 @@ pub(super) fn read(paths: &[PathBuf], wanted: &Wanted<'_>) -> Result<Read, Failu
         match read_file(path, &mut reading) {
             Ok(()) => {}
             Err(error) => {
-                crate::terminal::complain(&error);
+                logpond_host::terminal::complain(&error);
                 failed += 1;
             }
         }
@@ -114,7 +114,7 @@ pub(super) fn check(path: &Path) -> Result<bool, Failure> {
     };
     let mut reading = Reading::new(&wanted)?;
     if let Err(error) = verify_file(path, &mut reading) {
-        crate::terminal::complain(&error);
+        logpond_host::terminal::complain(&error);
         return Ok(false);
     }
     Ok(reading.faults == 0)

@@ -11,16 +11,16 @@ use super::ask::{Lines, Question};
 use super::environment;
 use super::source::{Source, Wanted};
 use crate::cli::Journal as Args;
-use crate::client::{Client, Item, Trailer};
 use crate::commands::listing::lacks;
 use crate::commands::query::follow::{Backlog, Following, follow};
 use crate::commands::query::remote::Held;
 use crate::commands::query::sink::Sink;
 use crate::commands::selection::now;
 use crate::commands::{Exit, Failure, variable};
-use crate::output::journal::{Journal, LastCursor, Spans, Style, key_of};
-use crate::terminal::When;
-use crate::terminal::{self, note};
+use logpond_client::{Client, Item, Trailer};
+use logpond_host::terminal::When;
+use logpond_host::terminal::{self, note};
+use logpond_render::journal::{Journal, LastCursor, Spans, Style, key_of};
 
 /// Columns where no terminal says how many.
 const COLUMNS_DEFAULT: usize = 80;

@@ -9,9 +9,9 @@ use logpond_search::query::Filter;
 use super::ask::parameters;
 use super::files;
 use crate::cli::Journal;
-use crate::client::{Client, Item, Parameters, Trailer};
 use crate::commands::{Failure, client};
-use crate::output::Row;
+use logpond_client::{Client, Item, Parameters, Trailer};
+use logpond_render::Row;
 
 /// A server or files.
 pub(super) enum Source {

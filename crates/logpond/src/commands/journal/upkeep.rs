@@ -5,11 +5,11 @@ use logpond_search::journal;
 use serde_json::Value;
 
 use crate::cli::{self, Journal, JournalUpkeep};
-use crate::client::Parameters;
 use crate::commands::listing::{count, exit, rows};
 use crate::commands::{Exit, Failure, client, segments, verify};
-use crate::output::quantity;
-use crate::terminal::note;
+use logpond_client::Parameters;
+use logpond_host::terminal::note;
+use logpond_render::quantity;
 
 /// The longest answer to a vacuum that is read.
 const ANSWER_BYTES_MAX: u64 = 64 << 10;
@@ -135,9 +135,9 @@ fn disk_usage(args: &Journal) -> Result<Exit, Failure> {
         for path in super::files::named(&args.files, args.directory.as_deref())? {
             bytes += std::fs::metadata(&path)?.len();
         }
-        let complete = crate::client::Trailer {
+        let complete = logpond_client::Trailer {
             complete: true,
-            ..crate::client::Trailer::default()
+            ..logpond_client::Trailer::default()
         };
         (bytes, complete)
     };

@@ -12,11 +12,11 @@ use logpond_search::query::Filter;
 
 use super::ask::{Question, parameters};
 use super::source::{Source, Wanted};
-use crate::client::{Client, Trailer};
 use crate::commands::listing::{exit, print, rows, text};
 use crate::commands::{Exit, Failure};
-use crate::output::journal::Entry;
-use crate::terminal::note;
+use logpond_client::{Client, Trailer};
+use logpond_host::terminal::note;
+use logpond_render::journal::Entry;
 
 /// Values that a server counts at most.
 const VALUES_MAX: usize = 100_000;

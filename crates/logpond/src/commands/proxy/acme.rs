@@ -19,8 +19,8 @@ use tokio::time::{sleep, timeout};
 use self::order::Order;
 use self::report::Report;
 use crate::commands::Failure;
-use crate::shutdown::Shutdown;
-use crate::telemetry::say;
+use logpond_host::shutdown::Shutdown;
+use logpond_host::telemetry::say;
 
 pub(super) use order::{Orders, order};
 

@@ -11,12 +11,12 @@ use tokio::net::TcpListener;
 use super::configured::Followed;
 use crate::cli::Proxy;
 use crate::commands::Failure;
-use crate::hostname;
-use crate::http::Hosts;
-use crate::http::proxy::{Operated, serve};
-use crate::net::bind_tcp;
-use crate::settings::host_names;
-use crate::shutdown::Shutdown;
+use logpond_host::hostname;
+use logpond_host::shutdown::Shutdown;
+use logpond_http::Hosts;
+use logpond_http::proxy::{Operated, serve};
+use logpond_listen::net::bind_tcp;
+use logpond_settings::host_names;
 
 /// A listener that serves nobody yet.
 pub(super) struct Admin {

@@ -10,9 +10,9 @@ use super::frontends::{self, Loaded};
 use super::sandbox::Sandbox;
 use super::source::Source;
 use crate::commands::Failure;
-use crate::telemetry::{say, warn};
-use crate::terminal::with_causes;
-use crate::watch::{Seen, Watched};
+use logpond_host::telemetry::{say, warn};
+use logpond_host::terminal::with_causes;
+use logpond_host::watch::{Seen, Watched};
 
 /// The frontends, and what they were made of.
 pub(super) struct Configured {

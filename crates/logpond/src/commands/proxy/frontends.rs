@@ -14,11 +14,11 @@ use logpond_tls::{CertificateFiles, ClientFiles, staple_path};
 use super::acme::{self, Orders};
 use super::source::Placed;
 use crate::commands::Failure;
-use crate::open_files;
-use crate::settings::{
+use logpond_host::open_files;
+use logpond_host::terminal::with_causes;
+use logpond_settings::{
     Age, ClientAuthMode, ProxySection, ProxyVersion, RouteSection, WeighedTarget,
 };
-use crate::terminal::with_causes;
 
 /// Open files that are no connections: the program's own, listeners, event loops.
 const FILES_RESERVED: u64 = 128;

@@ -11,13 +11,13 @@ use std::time::Duration;
 use logpond_protocol::intake::container::Format;
 
 use crate::cli::Proxy;
-use crate::client::Address;
-use crate::clock;
 use crate::commands::forward::{WAIT_FIRST, WAIT_LONGEST, spool};
 use crate::commands::{Failure, access};
-use crate::forward::{Backoff, FileZones, ForwardError, Outflow, Reading, Settings, Stream};
-use crate::telemetry::warn;
-use crate::terminal::{Out, with_causes};
+use logpond_client::Address;
+use logpond_host::clock;
+use logpond_host::telemetry::warn;
+use logpond_host::terminal::{Out, with_causes};
+use logpond_ship::forward::{Backoff, FileZones, ForwardError, Outflow, Reading, Settings, Stream};
 
 /// What a spool for records may take.
 const SPOOL_SIZE: &str = "1GiB";
@@ -150,7 +150,7 @@ fn settings(args: &Proxy, spool_at: Option<&Path>) -> Result<Settings, Failure> 
         },
         inputs: Vec::new(),
         tail: None,
-        labels: vec![("hostname".to_owned(), crate::hostname::own())],
+        labels: vec![("hostname".to_owned(), logpond_host::hostname::own())],
         zones: FileZones::new("", clock::now()).map_err(|error| error.to_string())?,
         backoff: Backoff {
             first: WAIT_FIRST,

@@ -21,7 +21,7 @@ use landlock::{
 use super::upgrade;
 use crate::cli::Proxy;
 use crate::commands::Failure;
-use crate::terminal::with_causes;
+use logpond_host::terminal::with_causes;
 
 /// What there must be: the first version that holds ports, too.
 const LANDLOCK_MIN: ABI = ABI::V4;

@@ -7,10 +7,10 @@ use logpond_proxy::Stopper;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::commands::Failure;
-use crate::service_manager;
-use crate::shutdown;
-use crate::telemetry::{say, warn};
-use crate::watch::Watcher;
+use logpond_host::service_manager;
+use logpond_host::shutdown;
+use logpond_host::telemetry::{say, warn};
+use logpond_host::watch::Watcher;
 
 /// The signals that it heeds.
 pub(super) struct Signals {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::cli::{Proxy, ProxyFrontend};
 use crate::commands::{Failure, variable};
-use crate::settings::{
+use logpond_settings::{
     Age, Origin, ProxySection, Surroundings, WeighedTarget, Written, parse_age, read_proxies,
 };
 

@@ -18,7 +18,7 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, socketpair};
 
 use crate::commands::{Failure, variable};
-use crate::descriptors::{receive, send_patiently};
+use logpond_host::descriptors::{receive, send_patiently};
 
 /// Tells a new process that its standard input is such a socket.
 const VARIABLE: &str = "LOGPOND_PROXY_TAKES_OVER";

@@ -13,11 +13,11 @@ use super::Question;
 use super::remote::{Held, parameters};
 use super::sink::Sink;
 use crate::cli::Query;
-use crate::client::{Client, ClientError, Item, Parameters, Trailer};
 use crate::commands::listing::lacks;
 use crate::commands::{Failure, client};
-use crate::output::Row;
-use crate::terminal::note;
+use logpond_client::{Client, ClientError, Item, Parameters, Trailer};
+use logpond_host::terminal::note;
+use logpond_render::Row;
 
 /// The first wait before asking again.
 const WAIT_FIRST: Duration = Duration::from_millis(200);
@@ -187,7 +187,7 @@ fn backlog(
 
 /// Prints what arrives until the connection ends, or something comes behind the end of the range.
 fn listen(
-    answer: &mut crate::client::Answer,
+    answer: &mut logpond_client::Answer,
     until: Option<Timestamp>,
     place: &mut Place,
     rows: &mut u64,

@@ -23,15 +23,16 @@ use logpond_search::hints::{Asked, Outside, hints};
 use super::sink::Sink;
 use super::{HELD_BYTES_MAX, Question};
 use crate::cli::Query;
-use crate::client::{self, Trailer};
 use crate::commands::Failure;
 use crate::commands::selection::now;
-use crate::input;
-use crate::output::Format;
-use crate::output::Row;
-use crate::settings::{access_logs, flagged_fields};
-use crate::terminal::note;
-use crate::timezone;
+use logpond_client as client;
+use logpond_client::Trailer;
+use logpond_host::terminal::note;
+use logpond_host::timezone;
+use logpond_render::Format;
+use logpond_render::Row;
+use logpond_settings::{access_logs, flagged_fields};
+use logpond_ship::input;
 
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 256 << 10;

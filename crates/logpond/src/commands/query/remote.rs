@@ -3,9 +3,9 @@
 use super::sink::Sink;
 use super::{HELD_BYTES_MAX, Question};
 use crate::cli::Query;
-use crate::client::{Client, Item, Parameters, Trailer};
 use crate::commands::{Failure, client};
-use crate::output::Format;
+use logpond_client::{Client, Item, Parameters, Trailer};
+use logpond_render::Format;
 
 pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<Trailer, Failure> {
     let client = client(&args.server)?;

@@ -8,14 +8,14 @@ use std::io::{self, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::client;
 use crate::commands::progress::{Progress, amount};
 use crate::commands::variable;
-use crate::output::Format;
-use crate::output::{Render, Row, Style, quantity, renderer};
-use crate::terminal;
-use crate::terminal::When;
-use crate::terminal::guard::{Guard, Hands};
+use logpond_client as client;
+use logpond_host::terminal;
+use logpond_host::terminal::When;
+use logpond_host::terminal::guard::{Guard, Hands};
+use logpond_render::Format;
+use logpond_render::{Render, Row, Style, quantity, renderer};
 
 /// Leave at once if it fits a screen, keep colours, do not clear, wrap long lines.
 const LESS: &str = "FRX";

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::parse;
 use crate::cli::{SavedList, TableFormat};
-use crate::client::Parameters;
 use crate::commands::listing::{print, text};
 use crate::commands::{Exit, Failure, client};
-use crate::output::Table;
+use logpond_client::Parameters;
+use logpond_render::Table;
 
 pub(super) fn run(args: &SavedList) -> Result<Exit, Failure> {
     let answer = client(&args.server)?.get("/api/v1/saved-queries", &Parameters::new())?;

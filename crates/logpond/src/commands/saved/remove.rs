@@ -3,7 +3,7 @@
 use super::{parse, path};
 use crate::cli::SavedRemove;
 use crate::commands::{Exit, Failure, client};
-use crate::terminal::note;
+use logpond_host::terminal::note;
 
 pub(super) fn run(args: &SavedRemove) -> Result<Exit, Failure> {
     parse(client(&args.server)?.delete(&path(&args.name))?)?;

@@ -5,13 +5,13 @@ use serde_json::Value;
 
 use super::{pair, parse};
 use crate::cli::{SavedRun, TableFormat};
-use crate::client::{Parameters, Trailer};
-use crate::clock;
 use crate::commands::listing::{lacks, print, text};
 use crate::commands::selection::instant;
 use crate::commands::{Exit, Failure, client};
-use crate::output::Table;
-use crate::terminal::note;
+use logpond_client::{Parameters, Trailer};
+use logpond_host::clock;
+use logpond_host::terminal::note;
+use logpond_render::Table;
 
 pub(super) fn run(args: &SavedRun) -> Result<Exit, Failure> {
     let answer = client(&args.server)?.ask("/api/query", &parameters(args)?)?;

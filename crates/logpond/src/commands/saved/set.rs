@@ -7,8 +7,8 @@ use serde_json::{Map, json};
 use super::{pair, parse, path};
 use crate::cli::SavedSet;
 use crate::commands::{Exit, Failure, client};
-use crate::saved::QUERY_BYTES_MAX;
-use crate::terminal::note;
+use logpond_engine::saved::QUERY_BYTES_MAX;
+use logpond_host::terminal::note;
 
 pub(super) fn run(args: &SavedSet) -> Result<Exit, Failure> {
     let mut variables = Map::new();

@@ -2,9 +2,9 @@
 
 use super::{parse, path};
 use crate::cli::{SavedShow, TableFormat};
-use crate::client::Parameters;
 use crate::commands::listing::{print, text};
 use crate::commands::{Exit, Failure, client};
+use logpond_client::Parameters;
 
 pub(super) fn run(args: &SavedShow) -> Result<Exit, Failure> {
     let answer = client(&args.server)?.get(&path(&args.name), &Parameters::new())?;

@@ -4,12 +4,12 @@ use logpond_search::size::parse_duration;
 
 use super::paths;
 use crate::cli::TokenCreate;
-use crate::clock;
 use crate::commands::listing::print;
 use crate::commands::{Exit, Failure};
-use crate::disk::RealDisk;
-use crate::terminal::note;
-use crate::tokens::{Entry, Token, update};
+use logpond_host::clock;
+use logpond_host::disk::RealDisk;
+use logpond_host::terminal::note;
+use logpond_listen::tokens::{Entry, Token, update};
 
 pub(super) fn run(args: &TokenCreate) -> Result<Exit, Failure> {
     let now = clock::now();

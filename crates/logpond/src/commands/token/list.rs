@@ -5,12 +5,12 @@ use serde_json::json;
 
 use super::paths;
 use crate::cli::{TableFormat, TokenList};
-use crate::clock;
 use crate::commands::listing::print;
 use crate::commands::{Exit, Failure};
-use crate::output::Table;
-use crate::terminal::note;
-use crate::tokens::{Tokens, read, time_text};
+use logpond_host::clock;
+use logpond_host::terminal::note;
+use logpond_listen::tokens::{Tokens, read, time_text};
+use logpond_render::Table;
 
 pub(super) fn run(args: &TokenList) -> Result<Exit, Failure> {
     let paths = paths(&args.file)?;
@@ -32,7 +32,7 @@ pub(super) fn run(args: &TokenList) -> Result<Exit, Failure> {
 }
 
 fn json_lines(tokens: &Tokens) -> String {
-    let line = |entry: &crate::tokens::Entry| {
+    let line = |entry: &logpond_listen::tokens::Entry| {
         let value = json!({
             "id": entry.id,
             "name": entry.name,

@@ -3,8 +3,8 @@
 use super::paths;
 use crate::cli::TokenRevoke;
 use crate::commands::{Exit, Failure};
-use crate::terminal::note;
-use crate::tokens::{TokenFileError, update};
+use logpond_host::terminal::note;
+use logpond_listen::tokens::{TokenFileError, update};
 
 pub(super) fn run(args: &TokenRevoke) -> Result<Exit, Failure> {
     let paths = paths(&args.file)?;

@@ -8,9 +8,9 @@ use logpond_bucket::{Location, Store};
 use super::super::Server;
 use super::client::{compact, get, push};
 use super::{Pond, settings};
-use crate::backup::{Job, Made, Progress, make, restore};
-use crate::clock;
-use crate::disk::RealDisk;
+use logpond_engine::backup::{Job, Made, Progress, make, restore};
+use logpond_host::clock;
+use logpond_host::disk::RealDisk;
 
 fn add(http: SocketAddr, numbers: std::ops::Range<u64>) {
     let lines = numbers.map(|n| format!("{{\"time\":\"2026-03-02T00:00:00Z\",\"n\":{n}}}\n"));
@@ -79,6 +79,6 @@ fn a_server_answers_from_what_was_restored() {
 
     fs::write(restored.path().join("restoring"), "it").unwrap();
     let error = Server::start(&settings(restored.path())).err().unwrap();
-    let text = crate::terminal::with_causes(&error);
+    let text = logpond_host::terminal::with_causes(&error);
     assert!(text.contains("a restore of it was not finished"), "{text}");
 }

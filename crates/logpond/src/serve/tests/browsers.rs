@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use super::client::{Answer, connect, get, metric, read_answer, request};
 use super::{Pond, settings};
 use crate::serve::Server;
-use crate::settings::host_names;
-use crate::tokens::{self, Entry, Role, Token};
+use logpond_listen::tokens::{self, Entry, Role, Token};
+use logpond_settings::host_names;
 
 /// What a page might try: to read, to push in the form of each shipper, and to remove.
 const ATTEMPTS: [(&str, &str); 14] = [
@@ -66,7 +66,7 @@ fn a_name_that_is_not_the_servers_is_answered_nothing() {
     assert_ne!(ask(http, ("GET", "/"), twice).status, 200);
     // What speaks for itself, and for no browser.
     assert_eq!(ask(http, ("GET", "/-/ready"), "").status, 200);
-    let own = crate::hostname::own();
+    let own = logpond_host::hostname::own();
     for host in [
         &*own,
         own.split('.').next().unwrap(),
@@ -128,7 +128,7 @@ fn other_names_are_answered_where_they_are_configured_or_a_token_is_asked_for() 
     let mut wanted = settings(directory.path());
     wanted.require_token = true;
     let token = Token::mint().unwrap();
-    let entry = Entry::new(&token, None, Role::Read, crate::clock::now(), None);
+    let entry = Entry::new(&token, None, Role::Read, logpond_host::clock::now(), None);
     tokens::update(&wanted.tokens, |tokens| tokens.add(entry)).unwrap();
     let server = Server::start(&wanted).unwrap();
     let http = server.addresses().http;

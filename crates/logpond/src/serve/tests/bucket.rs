@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use super::super::Server;
 use super::client::{PATIENCE, compact, get, metric, push};
 use super::settings;
-use crate::settings::{AtStart, Settings};
-use crate::settings::{BucketSettings, Local};
+use logpond_settings::{AtStart, Settings};
+use logpond_settings::{BucketSettings, Local};
 
 /// Settings for a server with a bucket in a directory.
 fn with_bucket(data: &Path, bucket: &Path) -> Settings {

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use super::super::Server;
 use super::client::{get, request};
 use super::settings;
-use crate::disk::RealDisk;
+use logpond_host::disk::RealDisk;
 
 /// Parts of the data; each is in a file of its own: two segments, then journal files.
 const PARTS: usize = 4;

@@ -1,13 +1,16 @@
+#[path = "../../../../listen/src/net/tls/tests/authority.rs"]
+mod authority;
+
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
 use std::time::Instant;
 
 use super::client::{PATIENCE, connect, get, read_answer};
 use super::{Pond, settings};
-use crate::client::{Access, Address, Client, ClientError, Item, Parameters};
-use crate::net::tls::tests::{Authority, Made, files};
 use crate::serve::{ServeError, Server};
-use crate::tokens::{self, Entry, Role, Token};
+use authority::{Authority, Made, files};
+use logpond_client::{Access, Address, Client, ClientError, Item, Parameters};
+use logpond_listen::tokens::{self, Entry, Role, Token};
 
 /// A server with this certificate, and the file of the authority that clients trust.
 fn encrypted(authority: &Authority, made: &Made) -> (Pond, std::path::PathBuf) {
@@ -27,7 +30,7 @@ fn encrypted(authority: &Authority, made: &Made) -> (Pond, std::path::PathBuf) {
 
 fn create(path: &Path) -> Token {
     let token = Token::mint().unwrap();
-    let entry = Entry::new(&token, None, Role::Admin, crate::clock::now(), None);
+    let entry = Entry::new(&token, None, Role::Admin, logpond_host::clock::now(), None);
     tokens::update(path, |tokens| tokens.add(entry)).unwrap();
     token
 }
@@ -73,7 +76,7 @@ fn commands_ask_over_tls_whom_they_believe() {
         .server()
         .metrics()
         .access
-        .tls(crate::telemetry::TlsListener::Http);
+        .tls(logpond_host::telemetry::TlsListener::Http);
     // The client has left before its going is counted.
     let started = Instant::now();
     while (counts.plain.get(), counts.failed.get()) != (1, 1) {

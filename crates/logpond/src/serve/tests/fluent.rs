@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::client::{PATIENCE, compact, connect, get};
 use super::lines::wait_for_count;
 use super::{Pond, Server, settings};
-use crate::telemetry::Intake;
+use logpond_host::telemetry::Intake;
 
 fn fluent(pond: &Pond) -> TcpStream {
     connect(
@@ -100,7 +100,7 @@ fn chunks_are_acknowledged_once_they_are_durable() {
     let rows = records(&pond);
     assert_eq!(words(&pond), ["one", "two"]);
     assert!(rows.iter().all(|row| row["tag"] == "app"
-        && row["hostname"] == *crate::hostname::own()
+        && row["hostname"] == *logpond_host::hostname::own()
         && row["_time"] == "2026-03-02T00:00:00.000000007Z"));
     // Several on their way, cut anywhere, with a sign of life between them.
     let stream_of = [chunk("c2", &["three"]), vec![0xc0], chunk("c3", &["four"])].concat();
@@ -267,7 +267,7 @@ fn with_a_shared_key_clients_say_who_they_are() {
     stream.write_all(&chunk("c1", &["not believed"])).unwrap();
     assert!(rest(&mut stream).starts_with(b"\x95\xa4PONG\xc2"));
     let (mut stream, nonce) = shake("key", "secret");
-    let own = crate::hostname::own();
+    let own = logpond_host::hostname::own();
     let proof = hash(&[b"s", own.as_bytes(), &nonce, b"key"]);
     read(&mut stream, b"\x95\xa4PONG\xc3\xa0");
     let mut rest_of_pong = vec![0; 1 + own.len() + 2 + proof.len()];

@@ -6,7 +6,7 @@ use std::net::{Shutdown, SocketAddr};
 use super::Pond;
 use super::client::{connect, get, metric};
 use super::lines::wait_for_count;
-use crate::telemetry::Intake;
+use logpond_host::telemetry::Intake;
 
 /// Every listener for records over TCP, by the name of its intake.
 fn listeners(pond: &Pond) -> [(&'static str, SocketAddr); 7] {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Pond;
 use super::client::{connect, get, request};
 use super::lines::wait_for_count;
-use crate::telemetry::Intake;
+use logpond_host::telemetry::Intake;
 
 /// All records, oldest first.
 fn records(pond: &Pond) -> Vec<Value> {
@@ -90,7 +90,7 @@ fn datagrams_plain_compressed_and_in_chunks() {
         assert_eq!(row["_time"], *time);
     }
     assert_eq!(rows[5]["_msg"], "not GELF at all");
-    assert_eq!(rows[5]["hostname"], crate::hostname::own());
+    assert_eq!(rows[5]["hostname"], logpond_host::hostname::own());
     let said = metrics(&pond);
     for line in [
         "logpond_ingest_records_total{intake=\"gelf_udp\"} 6\n",

@@ -36,7 +36,7 @@ fn durable_lines_are_acknowledged_and_visible_at_once() {
         assert_eq!(rows[0]["_line"], "one 100%d");
         assert_eq!(rows[1]["_line_b64"], "dHdvIP8A");
         // The peer is this machine.
-        assert_eq!(rows[0]["hostname"], crate::hostname::own());
+        assert_eq!(rows[0]["hostname"], logpond_host::hostname::own());
     }
 }
 

@@ -7,10 +7,10 @@ use std::time::Instant;
 use super::client::{PATIENCE, connect, get, metric};
 use super::lines::wait_for_count;
 use super::{Pond, settings};
-use crate::net;
 use crate::serve::{ServeError, Server};
-use crate::settings::{Protection, TABLE, Transport, listeners};
-use crate::telemetry::Intake;
+use logpond_host::telemetry::Intake;
+use logpond_listen::net;
+use logpond_settings::{Protection, TABLE, Transport, listeners};
 
 const PAGE: &str = include_str!("../../../../../docs/security.md");
 

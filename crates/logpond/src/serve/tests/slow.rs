@@ -8,7 +8,7 @@ use socket2::{Domain, Socket, Type};
 
 use super::Pond;
 use super::client::{PATIENCE, connect, metric, push, read_answer};
-use crate::net;
+use logpond_listen::net;
 
 /// A connection from another address of this machine.
 fn connect_from(own: [u8; 4], address: SocketAddr) -> TcpStream {

@@ -26,7 +26,7 @@ fn datagrams_become_records_with_their_own_hostname_or_that_of_the_sender() {
         (&"web-1".into(), &"with a name".into())
     );
     let (rows, _) = get(pond.http(), "/api/v1/query?from=@0&q=%22not+syslog%22").rows();
-    assert_eq!(rows[0]["hostname"], crate::hostname::own());
+    assert_eq!(rows[0]["hostname"], logpond_host::hostname::own());
     let metrics = String::from_utf8(get(pond.http(), "/metrics").body).unwrap();
     assert!(metrics.contains("logpond_ingest_records_total{intake=\"syslog_udp\"} 3\n"));
     assert!(

@@ -7,9 +7,9 @@ use base64::Engine as _;
 
 use super::client::{PATIENCE, connect, get, read_head, request};
 use super::{Pond, settings};
-use crate::http::ROUTES;
 use crate::serve::{ServeError, Server};
-use crate::tokens::{self, Entry, ROLES, Role, Token};
+use logpond_http::routes;
+use logpond_listen::tokens::{self, Entry, ROLES, Role, Token};
 
 /// A server that asks for tokens.
 fn guarded() -> Pond {
@@ -26,7 +26,7 @@ fn file(pond: &Pond) -> std::path::PathBuf {
 
 fn create(path: &Path, role: Role) -> Token {
     let token = Token::mint().unwrap();
-    let entry = Entry::new(&token, None, role, crate::clock::now(), None);
+    let entry = Entry::new(&token, None, role, logpond_host::clock::now(), None);
     tokens::update(path, |tokens| tokens.add(entry)).unwrap();
     token
 }
@@ -66,7 +66,7 @@ fn every_route_wants_a_token_of_its_role() {
     let granted = ROLES.map(|role| (role, create(&file(&pond), role)));
     wait_for_status(&pond, &granted[2].1, 200);
     let mut open = Vec::new();
-    for (path, methods, needed, _) in ROUTES {
+    for (path, methods, needed) in routes() {
         for method in methods {
             let (status, said) = head(pond.http(), method.as_str(), path, None);
             let Some(needed) = needed else {
@@ -165,7 +165,7 @@ fn changes_of_the_file_are_noticed_and_bad_ones_change_nothing() {
         .server()
         .metrics()
         .access
-        .reloads(crate::telemetry::Reloaded::Tokens);
+        .reloads(logpond_host::telemetry::Reloaded::Tokens);
     let failed = reloads.failed.get();
     std::fs::write(file(&pond), "[[token]").unwrap();
     let started = Instant::now();

@@ -170,7 +170,7 @@ fn the_last_of_several_is_meant() {
             .unwrap()
             .is_quiet
     );
-    assert!(parse("-o cat -o json").unwrap().output == crate::output::journal::Format::Json);
+    assert!(parse("-o cat -o json").unwrap().output == logpond_render::journal::Format::Json);
     assert_eq!(question("-b -b -1").unwrap().boot.unwrap().offset, -1);
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use logpond_proxy::Ordered;
 
 use crate::commands::Failure;
-use crate::settings::ProxySection;
-use crate::shutdown::Shutdown;
+use logpond_host::shutdown::Shutdown;
+use logpond_settings::ProxySection;
 
 /// None.
 #[derive(Clone, Default)]

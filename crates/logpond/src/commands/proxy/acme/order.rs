@@ -12,7 +12,7 @@ use rustls_acme::{AcmeConfig, AcmeState};
 
 use super::store::Store;
 use crate::commands::Failure;
-use crate::settings::{Name, ProxySection};
+use logpond_settings::{Name, ProxySection};
 
 /// Let's Encrypt, as it issues certificates that clients trust.
 const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";

@@ -8,7 +8,7 @@ use rustls_acme::acme::{AcmeError, Auth, Identifier, Problem};
 use rustls_acme::{Event, EventError, EventOk, OrderError};
 
 use super::order::Order;
-use crate::telemetry::{say, warn};
+use logpond_host::telemetry::{say, warn};
 
 /// The client's longest pause is two to the power of this, in seconds.
 const PAUSE_POWER_MAX: u32 = 16;

@@ -17,9 +17,9 @@ use rustix::fs::{Access, access};
 use rustls_acme::{AccountCache, CertCache};
 
 use crate::commands::Failure;
-use crate::private_file;
-use crate::telemetry::{say, warn};
-use crate::terminal::with_causes;
+use logpond_host::private_file;
+use logpond_host::telemetry::{say, warn};
+use logpond_host::terminal::with_causes;
 
 /// Keys are for their owner only, and so is the directory, if it is made here.
 const DIRECTORY_MODE: u32 = 0o700;

@@ -1,0 +1,22 @@
+//! The engine: a pond without sockets. It takes batches in, stores, merges and retires them, answers
+//! queries, evaluates alert rules and makes backups.
+//!
+//! ```text
+//! batches ─▶ ingest ─▶ journal ─▶ store ─▶ segments ◀─ query ◀─ alert, saved
+//!                                              backup ┘
+//! ```
+//!
+//! Invariants: no socket is opened but those of the bucket, of Kafka and of receivers of alerts; a test opens
+//! the engine, feeds it and asks it without a process.
+
+pub mod geoip;
+pub mod resends;
+pub mod step_mark;
+pub mod ingest;
+#[cfg(feature = "kafka")]
+pub mod kafka;
+pub mod store;
+pub mod query;
+pub mod saved;
+pub mod alert;
+pub mod backup;

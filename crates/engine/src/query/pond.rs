@@ -1,0 +1,502 @@
+//! Answers over the whole pond: the journal and the segments.
+
+use std::sync::Arc;
+
+use logpond_record::{TimeRange, Timestamp};
+use logpond_search::aggregate::{
+    FieldTypes, FieldsAnswer, HistogramSpec, PatternsAnswer, StreamRow, StreamsAsked,
+};
+use logpond_search::metric::Plan;
+use logpond_search::order::Key;
+use logpond_search::scan::{self, GroupScan};
+use logpond_segment::disk::Disk;
+use logpond_segment::journal::Visible;
+
+use super::follow::Follower;
+use super::journal_rows::{JournalRows, Known, Pass, Start};
+use super::kept::Kept;
+use super::output::Output;
+use super::progress::Progress;
+use super::reads::{Reads, Table, Visit};
+use super::segment_rows::{Group, Opened, SegmentPass, SegmentRows, each_block, order_key};
+use super::segment_tables::SegmentTables;
+use super::spare_threads::SpareThreads;
+use super::surroundings::{Surroundings, Wanted};
+use super::view::View;
+use super::window::is_before;
+use super::{
+    ColumnsQuery, Engine, LineAnswer, LineQuery, NumberAnswer, QueryError, Scope, Search,
+    TakeColumns, Trailer, columns, files, logql, rows, tables,
+};
+use crate::ingest::Changes;
+use crate::store::{LiveSet, Store};
+use logpond_host::memory::{Budget, GivesWay};
+
+/// Answers from the journal and the segments.
+pub struct Pond {
+    pub(super) disk: Arc<dyn Disk>,
+    pub(super) visible: Arc<Visible>,
+    pub(super) live: LiveSet,
+    pub(super) changes: Changes,
+    pub(super) known: Arc<Known>,
+    pub(super) spare_threads: SpareThreads,
+    pub(super) kept: Arc<Kept>,
+    pub(super) budget: Arc<Budget>,
+    store: Store,
+}
+
+/// Directories of segments give way, too.
+struct Directories(LiveSet);
+
+impl GivesWay for Directories {
+    fn bytes(&self) -> usize {
+        self.0.directory_bytes()
+    }
+
+    fn give_way(&self, bytes: usize) -> usize {
+        self.0.forget_unused(bytes)
+    }
+}
+
+impl Pond {
+    /// An engine over what `visible` and `live` show, within a budget of memory; `changes` wakes its
+    /// followers.
+    pub fn new(
+        disk: Arc<dyn Disk>,
+        (visible, live): (Arc<Visible>, LiveSet),
+        changes: Changes,
+        store: Store,
+        budget: Arc<Budget>,
+    ) -> Pond {
+        let known = Arc::new(Known::within(&budget));
+        let kept = Arc::new(Kept::within(&budget));
+        // In the order in which they give way.
+        budget.add_cache(kept.clone());
+        budget.add_cache(known.clone());
+        budget.add_cache(Arc::new(Directories(live.clone())));
+        Pond {
+            disk,
+            visible,
+            live,
+            changes,
+            known,
+            spare_threads: SpareThreads::new(),
+            kept,
+            budget,
+            store,
+        }
+    }
+
+    /// The memory that its queries share.
+    pub fn budget(&self) -> Arc<Budget> {
+        Arc::clone(&self.budget)
+    }
+
+    /// All that this node has, at this moment.
+    pub(super) fn look(&self) -> Result<Look<'_>, QueryError> {
+        // Before the view, so that no change between the two is missed.
+        let seen = self.changes.count();
+        let view = View::take(&*self.disk, &self.visible, &self.live)?;
+        Ok(Look {
+            pond: self,
+            view,
+            seen,
+        })
+    }
+
+    /// Emits the answer of a search, and what follows if it is followed.
+    fn answer(
+        &self,
+        search: &Search,
+        out: &mut Output,
+        trailer: &mut Trailer,
+    ) -> Result<(), QueryError> {
+        if search.positions.is_some() {
+            return Err(QueryError::Unsupported(
+                "a node alone has no positions; go on with the cursor of the last row",
+            ));
+        }
+        let look = self.look()?;
+        look.view.note_missing(&[search.scope.range], trailer);
+        let outcome = self.answer_from(&look, search, out, trailer);
+        look.view.note_costs(trailer);
+        outcome
+    }
+
+    fn answer_from(
+        &self,
+        look: &Look<'_>,
+        search: &Search,
+        out: &mut Output,
+        trailer: &mut Trailer,
+    ) -> Result<(), QueryError> {
+        if search.is_strict && trailer.missing_count > 0 {
+            return Ok(());
+        }
+        if search.is_count {
+            return rows::count(look, search, out, trailer);
+        }
+        rows::emit(look, search, out, trailer)?;
+        if search.is_followed {
+            out.flush()?;
+            Follower::new(self, search, &look.view, look.seen).run(out, trailer)?;
+        }
+        Ok(())
+    }
+
+    fn look_and_note(&self, ranges: &[TimeRange]) -> Result<(Look<'_>, Trailer), QueryError> {
+        let (look, mut trailer) = (self.look()?, Trailer::default());
+        look.view.note_missing(ranges, &mut trailer);
+        Ok((look, trailer))
+    }
+
+    /// Event time of the newest record of this node, as far as it is known without reading.
+    pub(super) fn newest_time(&self) -> Option<Timestamp> {
+        let segments = self.live.snapshot();
+        let stored = segments.iter().map(|s| s.file().manifest().time_max).max();
+        stored.max(self.known.newest.get())
+    }
+
+    /// What the trailer says of every answer.
+    fn finish(&self, look: &Look<'_>, mut trailer: Trailer) -> Trailer {
+        look.view.note_costs(&mut trailer);
+        self.end(trailer)
+    }
+
+    /// What the trailer says of answers of rows.
+    pub(super) fn end(&self, mut trailer: Trailer) -> Trailer {
+        if !trailer.has_more {
+            trailer.cursor = None;
+        }
+        trailer.newest = self.newest();
+        trailer
+    }
+}
+
+/// Records that a table takes from the journal between two looks at its memory.
+const CHARGE_ROWS: u64 = 256;
+
+/// What this node has at one moment, or a share of it.
+pub(super) struct Look<'a> {
+    pub(super) pond: &'a Pond,
+    pub(super) view: View,
+    /// Changes of the journal that the view has.
+    pub(super) seen: u64,
+}
+
+impl Reads for Look<'_> {
+    fn each_row(
+        &self,
+        search: &Search,
+        out: &mut Output,
+        trailer: &mut Trailer,
+        visit: Visit<'_>,
+    ) -> Result<(), QueryError> {
+        let (pond, view) = (self.pond, &self.view);
+        let mut progress = Progress::new(search.wants_progress, view.bytes());
+        let opened = Opened::new(view, search.scope.range, trailer);
+        if search.scope.looks_at_fields {
+            opened.miss_unlisted(trailer);
+        }
+        let evaluator = SegmentRows::evaluator(search)?;
+        let scans = opened.scans(&evaluator);
+        let mut segments = SegmentRows::new(&pond.spare_threads, &opened, &scans, search, out);
+        let mut journal = JournalRows::new(search, view);
+        loop {
+            let stored = segments.peek(out, trailer, &mut progress)?;
+            let mut pass = Pass {
+                arrived_after: search.arrived_after(),
+                looks_at_fields: search.scope.looks_at_fields,
+                view,
+                known: &pond.known,
+                out,
+                trailer,
+                progress: &mut progress,
+            };
+            let waiting = journal.peek(search, &mut pass)?;
+            let from_segment = match (stored, waiting) {
+                (None, None) => break,
+                (Some(stored), Some(waiting)) => is_before(search.direction, stored, waiting),
+                (stored, _) => stored.is_some(),
+            };
+            let row = if from_segment {
+                segments.pop(out, trailer)?
+            } else {
+                journal.pop()
+            };
+            if let Some(row) = row
+                && !visit(row, out, trailer)?
+            {
+                break;
+            }
+        }
+        segments.finish(trailer);
+        Ok(())
+    }
+
+    fn surroundings(
+        &self,
+        search: &Search,
+        matches: &[Timestamp],
+        _: &mut Output,
+        trailer: &mut Trailer,
+    ) -> Result<Option<Vec<TimeRange>>, QueryError> {
+        // What cannot be opened is named by the rows.
+        let opened = Opened::new(&self.view, search.scope.range, &mut Trailer::default());
+        if opened.is_empty() {
+            return Ok(None);
+        }
+        let groups = opened.groups(search.scope.range);
+        let bounds = groups.iter().map(|group| (group.min, group.max)).collect();
+        let wanted = Wanted {
+            rows: search.rows_before.max(search.rows_after),
+            range: search.scope.range,
+            direction: search.direction,
+        };
+        let times = |at: usize| opened.times(&groups[at], trailer);
+        Surroundings::new(wanted, bounds, times)
+            .of(matches)
+            .map(Some)
+    }
+
+    fn count(
+        &self,
+        search: &Search,
+        out: &mut Output,
+        trailer: &mut Trailer,
+    ) -> Result<u64, QueryError> {
+        let (pond, view) = (self.pond, &self.view);
+        let start = Start::of(search);
+        let mut progress = Progress::new(search.wants_progress, view.bytes());
+        let mut in_journal = 0;
+        let mut pass = Pass {
+            arrived_after: search.arrived_after(),
+            looks_at_fields: search.scope.looks_at_fields,
+            view,
+            known: &pond.known,
+            out,
+            trailer,
+            progress: &mut progress,
+        };
+        pass.matches(&search.scope, |record| {
+            in_journal += u64::from(start.is_before(Key {
+                time: record.time,
+                id: record.id,
+            }));
+        })?;
+        let has_start = search.behind.is_some();
+        let pass = SegmentPass {
+            spare_threads: &pond.spare_threads,
+            kept: pond.kept.columns(),
+            view,
+            scope: &search.scope,
+            counts_only: !has_start,
+            looks_at_fields: search.scope.looks_at_fields,
+        };
+        let count = |scan: &mut GroupScan<'_>, _: &Group, before_start: &mut u64| {
+            each_block(scan, |scan, selected| {
+                if has_start {
+                    let mut keys = Vec::new();
+                    scan.keys(&selected, &mut keys)?;
+                    let left = |key: &scan::Key| !start.is_before(order_key(key));
+                    *before_start += keys.iter().filter(|key| left(key)).count() as u64;
+                }
+                Ok(true)
+            })
+        };
+        let chosen = pass.choose(trailer);
+        let before_start = pass.run(&chosen, out, trailer, &mut progress, || 0, count)?;
+        let before_start: u64 = before_start.into_iter().sum();
+        Ok(in_journal + trailer.rows - before_start)
+    }
+
+    fn table<T: Table>(
+        &self,
+        scope: &Scope,
+        empty: &T,
+        out: &mut Output,
+        trailer: &mut Trailer,
+    ) -> Result<T, QueryError> {
+        let (pond, view) = (self.pond, &self.view);
+        let mut progress = Progress::new(false, view.bytes());
+        let (mut table, mut rows) = (empty.clone(), 0_u64);
+        let looks_at_fields = scope.looks_at_fields || empty.looks_at_fields();
+        let mut charge = out.charge();
+        let mut pass = Pass {
+            arrived_after: None,
+            looks_at_fields,
+            view,
+            known: &pond.known,
+            out,
+            trailer,
+            progress: &mut progress,
+        };
+        pass.matches(scope, |record| {
+            rows += 1;
+            table.add(record);
+            if rows.is_multiple_of(CHARGE_ROWS) {
+                // The pass ends soon if there is no more memory.
+                charge.set_soon(table.bytes());
+            }
+        })?;
+        out.take(&mut charge, table.bytes())?;
+        let pass = SegmentPass {
+            spare_threads: &pond.spare_threads,
+            kept: pond.kept.columns(),
+            view,
+            scope,
+            counts_only: false,
+            looks_at_fields,
+        };
+        let stored = SegmentTables {
+            pass,
+            kept: &pond.kept,
+            empty,
+        };
+        let stored = stored.fill(out, trailer, &mut progress)?;
+        table.merge(stored);
+        // For as long as the answer is made of it.
+        charge.leave();
+        trailer.rows += rows;
+        Ok(table)
+    }
+}
+
+impl Engine for Pond {
+    fn search(&self, search: &Search, out: &mut Output) -> Result<Trailer, QueryError> {
+        let mut trailer = Trailer::default();
+        let outcome = self.answer(search, out, &mut trailer);
+        trailer.end(outcome.map_err(|error| out.explained(error)))?;
+        Ok(self.end(trailer))
+    }
+
+    fn top(
+        &self,
+        scope: &Scope,
+        field: &str,
+        count_max: usize,
+        out: &mut Output,
+    ) -> Result<Trailer, QueryError> {
+        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
+        tables::top(&look, scope, field, count_max, out, &mut trailer)?;
+        Ok(self.finish(&look, trailer))
+    }
+
+    fn histogram(
+        &self,
+        scope: &Scope,
+        spec: &HistogramSpec,
+        out: &mut Output,
+    ) -> Result<Trailer, QueryError> {
+        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
+        tables::histogram(&look, scope, spec, out, &mut trailer)?;
+        Ok(self.finish(&look, trailer))
+    }
+
+    fn patterns(
+        &self,
+        scope: &Scope,
+        range: TimeRange,
+        step_ns: i64,
+        count_max: usize,
+        out: &mut Output,
+    ) -> Result<(PatternsAnswer, Trailer), QueryError> {
+        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
+        let buckets = (range, step_ns);
+        let patterns = tables::patterns(&look, scope, buckets, count_max, out, &mut trailer)?;
+        Ok((patterns, self.finish(&look, trailer)))
+    }
+
+    fn fields(&self, scope: &Scope, out: &mut Output) -> Result<Trailer, QueryError> {
+        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
+        tables::fields(&look, scope, out, &mut trailer)?;
+        Ok(self.finish(&look, trailer))
+    }
+
+    fn labels(
+        &self,
+        scope: &Scope,
+        out: &mut Output,
+    ) -> Result<(FieldsAnswer, Trailer), QueryError> {
+        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
+        let labels = tables::labels(&look, scope, out, &mut trailer)?;
+        Ok((labels, self.finish(&look, trailer)))
+    }
+
+    fn label_values(
+        &self,
+        scope: &Scope,
+        label: &str,
+        out: &mut Output,
+    ) -> Result<(Vec<String>, Trailer), QueryError> {
+        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
+        let values = tables::label_values(&look, scope, label, out, &mut trailer)?;
+        Ok((values, self.finish(&look, trailer)))
+    }
+
+    fn streams(
+        &self,
+        scope: &Scope,
+        asked: &StreamsAsked,
+        out: &mut Output,
+    ) -> Result<(Vec<StreamRow>, Trailer), QueryError> {
+        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
+        let streams = tables::streams(&look, scope, asked, out, &mut trailer)?;
+        Ok((streams, self.finish(&look, trailer)))
+    }
+
+    fn lines(&self, query: &LineQuery, out: &mut Output) -> Result<LineAnswer, QueryError> {
+        let (look, mut trailer) = self.look_and_note(&[query.range])?;
+        let mut answer = logql::lines(&look, query, out, &mut trailer)?;
+        answer.trailer = self.finish(&look, trailer);
+        Ok(answer)
+    }
+
+    fn numbers(&self, plan: &Plan, out: &mut Output) -> Result<NumberAnswer, QueryError> {
+        let ranges: Vec<_> = plan.leaves().iter().map(|leaf| leaf.range()).collect();
+        let (look, mut trailer) = self.look_and_note(&ranges)?;
+        let mut answer = logql::numbers(&look, plan, out, &mut trailer)?;
+        answer.trailer = self.finish(&look, trailer);
+        Ok(answer)
+    }
+
+    fn field_types(
+        &self,
+        scope: &Scope,
+        of_lines: bool,
+        out: &mut Output,
+    ) -> Result<(FieldTypes, Trailer), QueryError> {
+        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
+        let types = columns::field_types(&look, scope, of_lines, out, &mut trailer)?;
+        Ok((types, self.finish(&look, trailer)))
+    }
+
+    fn columns(
+        &self,
+        query: &ColumnsQuery,
+        take: TakeColumns<'_>,
+        out: &mut Output,
+    ) -> Result<Trailer, QueryError> {
+        let (look, mut trailer) = self.look_and_note(&[query.scope.range])?;
+        match query.order {
+            _ if query.columns.is_empty() => columns::bare(&look, query, take, out, &mut trailer),
+            Some(_) => columns::in_order(&look, query, take, out, &mut trailer),
+            None => columns::in_any_order(&look, query, take, out, &mut trailer),
+        }?;
+        Ok(self.finish(&look, trailer))
+    }
+
+    fn segments(&self, out: &mut Output) -> Result<Trailer, QueryError> {
+        files::list(self, out)
+    }
+
+    fn compact(&self, cold: bool, out: &mut Output) -> Result<Trailer, QueryError> {
+        let done = self.store.compact_all(cold, &mut || out.check().is_err());
+        done.map_err(|error| QueryError::Impossible(error.to_string()))?;
+        self.segments(out)
+    }
+
+    fn newest(&self) -> Option<Timestamp> {
+        self.newest_time()
+    }
+}

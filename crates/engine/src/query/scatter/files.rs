@@ -1,0 +1,63 @@
+//! The files of all nodes, each with its node.
+
+use std::collections::BTreeMap;
+use std::io::BufReader;
+
+use logpond_cluster::{NodeId, Share};
+use serde_json::{Value, json};
+
+use super::super::frames::{Frame, Frames};
+use super::super::output::Output;
+use super::super::question::{self, Asked};
+use super::super::{QueryError, Trailer, files};
+use super::{Cluster, Nodes};
+use logpond_host::side_by_side::side_by_side;
+
+/// What a node says that it has.
+fn ask(nodes: &dyn Nodes, node: NodeId) -> Result<Vec<Value>, String> {
+    let question = question::encode(&Share::default(), &BTreeMap::new(), &Asked::Files);
+    let reader = nodes.ask(node, &question).map_err(|e| e.to_string())?;
+    let mut frames = Frames::new(BufReader::new(reader));
+    let mut found = Vec::new();
+    loop {
+        match frames.next().map_err(|error| error.to_string())? {
+            Frame::Row((_, file, _)) => {
+                found.push(serde_json::from_slice(&file).map_err(|error| error.to_string())?);
+            }
+            Frame::Receipt(_) => return Ok(found),
+            Frame::Failed(why) => return Err(why),
+            _ => return Err("it answers something else".to_owned()),
+        }
+    }
+}
+
+/// Emits the files of all nodes, this one's first; a node that does not answer has an object, too.
+pub(super) fn list(cluster: &Cluster, out: &mut Output) -> Result<Trailer, QueryError> {
+    let nodes = &*cluster.nodes;
+    let asked = side_by_side(nodes.others(), |node| ask(nodes, node));
+    let asked = asked.into_iter().map(|(node, answer)| {
+        let unasked = || Err("it could not be asked".to_owned());
+        (node, answer.unwrap_or_else(unasked))
+    });
+    let mut trailer = Trailer::default();
+    let own = (nodes.own(), Ok(files::all(&cluster.pond)));
+    for (node, answer) in std::iter::once(own).chain(asked) {
+        let name = nodes.name(node);
+        match answer {
+            Ok(found) => {
+                for mut file in found {
+                    file["node"] = name.as_str().into();
+                    trailer.rows += 1;
+                    out.json(&file)?;
+                }
+            }
+            Err(why) => {
+                out.json(&json!({ "node": name, "state": "no-answer" }))?;
+                trailer.miss(format_args!("the files of {name}: {why}"));
+                trailer.silent.push(name);
+            }
+        }
+    }
+    trailer.newest = cluster.pond.newest_time();
+    Ok(trailer)
+}

@@ -1,0 +1,217 @@
+//! The memory of one query.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::budget::{Account, Answer, Budget, Refusal, Turn, WAIT_MAX};
+
+/// Memory is asked for in such pieces, so that small steps cost nothing.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// The bytes that a follower holds between two things that come: its chunk and its stack.
+const IDLE_BYTES: usize = 64 << 10;
+
+/// How often one who waits looks whether anybody waits for its answer.
+const CHECK_EVERY: Duration = Duration::from_millis(50);
+
+/// There is no more memory for a query, which is to end; its lease knows why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped;
+
+/// The memory of a query. All is given back when it is dropped.
+#[derive(Debug)]
+pub struct Lease {
+    budget: Arc<Budget>,
+    account: Arc<Account>,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.budget.close(&self.account);
+    }
+}
+
+/// A place in the queue, which is given up with it.
+struct Waiting<'l> {
+    lease: &'l Lease,
+    turn: Turn,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let Waiting { lease, turn } = self;
+        lease.budget.end_to_wait(&lease.account, *turn);
+    }
+}
+
+impl Lease {
+    pub(super) fn new(budget: Arc<Budget>, account: Arc<Account>) -> Lease {
+        Lease { budget, account }
+    }
+
+    /// A lease of a query that begins. Waits for memory while `goes_on`.
+    ///
+    /// # Errors
+    /// When there is none; why, if it was not that the query is not wanted any more.
+    pub fn of_query(
+        budget: &Arc<Budget>,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Arc<Lease>, Option<Refusal>> {
+        let lease = budget.open();
+        let taken = lease.take(budget.query_bytes(), goes_on);
+        match taken {
+            Ok(()) => Ok(Arc::new(lease)),
+            Err(Stopped) => Err(lease.refusal()),
+        }
+    }
+
+    /// A part of the budget, and no more than so many bytes.
+    pub fn share(&self, share: usize, bytes_max: usize) -> usize {
+        self.budget.share(share, bytes_max)
+    }
+
+    /// Why it is to end, if it is.
+    pub fn refusal(&self) -> Option<Refusal> {
+        self.account.refusal.get().copied()
+    }
+
+    /// Sees to the memory of the process now and then; says whether the query may go on.
+    pub fn watch(&self) -> bool {
+        self.budget.watch();
+        self.account.refusal.get().is_none()
+    }
+
+    /// A lease of what is on its way to a reader, however slow: it is there already, and no query.
+    pub fn of_reader(budget: &Arc<Budget>) -> Arc<Lease> {
+        let lease = budget.open();
+        lease.account.is_idle.store(true, Ordering::Relaxed);
+        Arc::new(lease)
+    }
+
+    /// Gives back most while there is nothing to do but to wait.
+    pub fn idle(&self) {
+        if !self.account.is_idle.swap(true, Ordering::Relaxed) {
+            let base = self.budget.query_bytes();
+            self.budget
+                .give_back(&self.account, base.saturating_sub(IDLE_BYTES));
+        }
+    }
+
+    /// Waits for so many bytes more while `goes_on`.
+    fn take(&self, bytes: usize, goes_on: &mut dyn FnMut() -> bool) -> Result<(), Stopped> {
+        match self.budget.ask(&self.account, bytes, None) {
+            Answer::Granted => return Ok(()),
+            Answer::Refused => return Err(Stopped),
+            Answer::Later => {}
+        }
+        let waiting = Waiting {
+            turn: self.budget.begin_to_wait(&self.account),
+            lease: self,
+        };
+        let until = Instant::now() + WAIT_MAX;
+        loop {
+            match self.budget.ask(&self.account, bytes, Some(waiting.turn)) {
+                Answer::Granted => return Ok(()),
+                Answer::Refused => return Err(Stopped),
+                Answer::Later if Instant::now() >= until => {
+                    self.budget.give_up(&self.account, bytes);
+                    return Err(Stopped);
+                }
+                Answer::Later => self.budget.wait(CHECK_EVERY),
+            }
+            if !goes_on() {
+                return Err(Stopped);
+            }
+        }
+    }
+}
+
+/// A part of a lease that grows and shrinks with what it is for. Without a lease it counts nothing.
+#[derive(Debug, Default)]
+pub struct Charge {
+    lease: Option<Arc<Lease>>,
+    bytes: usize,
+    /// Since when it has less than it needs.
+    short_since: Option<Instant>,
+}
+
+impl Charge {
+    /// Nothing yet.
+    pub fn new(lease: Option<&Arc<Lease>>) -> Charge {
+        Charge {
+            lease: lease.map(Arc::clone),
+            ..Charge::default()
+        }
+    }
+
+    /// Has so many bytes soon: who works where nobody can say that the work goes on does not wait for long,
+    /// asks again a little later, and ends if the query [`Charge::is_refused`].
+    pub fn set_soon(&mut self, bytes: usize) {
+        if self.set_while(bytes, &mut || false).is_ok() {
+            self.short_since = None;
+            return;
+        }
+        let since = *self.short_since.get_or_insert_with(Instant::now);
+        if let Some(lease) = &self.lease
+            && since.elapsed() >= WAIT_MAX
+        {
+            lease.budget.give_up(&lease.account, bytes - self.bytes);
+        }
+    }
+
+    /// Has so many bytes; waits for what is missing while `goes_on`.
+    ///
+    /// # Errors
+    /// When there is no more, and the query is to end; or when it does not go on.
+    pub fn set_while(
+        &mut self,
+        bytes: usize,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Stopped> {
+        let Some(lease) = &self.lease else {
+            return Ok(());
+        };
+        let pieces = bytes.next_multiple_of(PIECE_BYTES);
+        if pieces > self.bytes {
+            lease.take(pieces - self.bytes, goes_on)?;
+            self.bytes = pieces;
+        } else if pieces + PIECE_BYTES < self.bytes {
+            lease.budget.give_back(&lease.account, self.bytes - pieces);
+            self.bytes = pieces;
+        }
+        Ok(())
+    }
+
+    /// Counts bytes that are there already.
+    pub fn of(lease: &Arc<Lease>, bytes: usize) -> Charge {
+        lease.budget.add(&lease.account, bytes);
+        Charge {
+            lease: Some(Arc::clone(lease)),
+            bytes,
+            short_since: None,
+        }
+    }
+
+    /// True if the query is to end for want of memory.
+    pub fn is_refused(&self) -> bool {
+        let refusal = self.lease.as_ref().and_then(|lease| lease.refusal());
+        refusal.is_some()
+    }
+
+    /// Leaves what it has to the lease, for as long as that lasts.
+    pub fn leave(mut self) {
+        self.bytes = 0;
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        if let Some(lease) = self.lease.as_ref().filter(|_| self.bytes > 0) {
+            lease.budget.give_back(&lease.account, self.bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

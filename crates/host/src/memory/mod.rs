@@ -1,0 +1,19 @@
+//! How much memory there is, who may have how much of it, and when it is given back.
+//!
+//! ```text
+//! machine, container, limits ─▶ Budget ◀─ measured: allocator
+//!                                │  ▲
+//!                  leases: queries  caches: they give way
+//! ```
+
+mod allocator;
+mod machine;
+mod budget;
+mod lease;
+
+pub use allocator::{Usage, begin};
+pub use budget::CacheRoom;
+pub use budget::GivesWay;
+pub use budget::{BUDGET_BYTES_MIN, Budget, Refusal};
+pub use lease::{Charge, Lease, Stopped};
+pub use machine::{begin_within_limits, bytes};

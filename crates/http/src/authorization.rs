@@ -1,0 +1,165 @@
+//! The token of a request, and whether it suffices as long as the answer goes on.
+//!
+//! RFC 6750 (`Bearer`), and RFC 7617 (`Basic`) with the token as the password, because many senders
+//! of logs know nothing else. `Basic` is not offered in the answer: browsers would ask for a
+//! password before the page can ask for a token.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hyper::header::AUTHORIZATION;
+use hyper::{HeaderMap, Request};
+
+use super::App;
+use super::error::{ApiError, Kind};
+use super::origin::{self, Target};
+use logpond_host::clock;
+use logpond_listen::tokens::{Admission, Refusal, Role};
+
+/// Longer values hold no token of ours, also not encoded beside a long user name.
+const VALUE_BYTES_MAX: usize = 4096;
+
+/// What to do about a missing or bad token.
+const HINT: &str = "send one as `Authorization: Bearer TOKEN`, or as the password of `Basic`; \
+                    the commands take it by --token-file FILE or the variable LOGPOND_TOKEN; \
+                    `logpond token create --role read|write|admin` at the server makes one";
+
+/// Refuses a request for another host, where a browser could be made to ask without a token.
+pub(super) fn check_host<B>(app: &App, request: &Request<B>) -> Result<(), ApiError> {
+    if app.guard.is_required() {
+        return Ok(());
+    }
+    let checked = app.hosts.check(request);
+    checked.inspect_err(|_| app.metrics.access.foreign_host.add(1))
+}
+
+/// Refuses what a browser sends for another site's page.
+pub(super) fn check_origin<B>(
+    app: &App,
+    request: &Request<B>,
+    target: Target,
+) -> Result<(), ApiError> {
+    let checked = origin::check(request.method(), request.headers(), target);
+    checked.inspect_err(|_| app.metrics.access.foreign_origin.add(1))
+}
+
+/// How often is looked whether a request that goes on may still do so. With the second after which a
+/// changed file of tokens is noticed it is less than two.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+
+tokio::task_local! {
+    /// The token that let the request in which is being answered.
+    static ADMITTED: Option<Admission>;
+}
+
+/// Answers a request that was let in: what goes on for long asks for its admission.
+pub(super) async fn admitted<T>(
+    admission: Option<Admission>,
+    answering: impl Future<Output = T>,
+) -> T {
+    ADMITTED.scope(admission, answering).await
+}
+
+/// The admission of the request that this task answers, if it needs one.
+pub(super) fn admission() -> Option<Admission> {
+    ADMITTED.try_with(Clone::clone).ok().flatten()
+}
+
+/// Waits until the request that this task answers may not go on, which may be never.
+pub(super) async fn refused() -> ApiError {
+    let Some(admission) = admission() else {
+        return std::future::pending().await;
+    };
+    loop {
+        tokio::time::sleep(LOOK_INTERVAL).await;
+        if let Some(refusal) = admission.refusal(clock::now()) {
+            return ApiError::new(Kind::TokenRefused, refusal.to_string());
+        }
+    }
+}
+
+/// Refuses a request without a token that allows what needs `needed`.
+pub(super) fn check(
+    app: &App,
+    headers: &HeaderMap,
+    needed: Role,
+) -> Result<Option<Admission>, ApiError> {
+    if !app.guard.is_required() {
+        return Ok(None);
+    }
+    let given = headers.get(AUTHORIZATION).map(|value| value.as_bytes());
+    let token = given.map(token_of);
+    let outcome = Admission::new(&app.guard, token.as_deref(), needed, clock::now());
+    let counters = &app.metrics.access;
+    outcome.map_err(|refusal| {
+        let (kind, counter) = match refusal {
+            Refusal::Missing => (Kind::TokenMissing, &counters.no_token),
+            Refusal::Unknown | Refusal::Revoked { .. } => {
+                (Kind::TokenRefused, &counters.unknown_token)
+            }
+            Refusal::Expired { .. } => (Kind::TokenRefused, &counters.expired_token),
+            Refusal::Role { .. } => (Kind::RoleMissing, &counters.role),
+        };
+        counter.add(1);
+        let mut error = ApiError::new(kind, refusal.to_string());
+        error.hint = match refusal {
+            Refusal::Role { needed, .. } => Some(format!(
+                "`logpond token create --role {}` at the server makes one",
+                needed.as_str()
+            )),
+            _ => Some(HINT.to_owned()),
+        };
+        error
+    })
+}
+
+/// The token in the value of the header; empty, and so no token, for anything else.
+fn token_of(value: &[u8]) -> String {
+    let find = || {
+        let text = std::str::from_utf8(value).ok()?;
+        if text.len() > VALUE_BYTES_MAX {
+            return None;
+        }
+        let (scheme, rest) = text.trim().split_once(' ')?;
+        let rest = rest.trim();
+        // Splunk's senders have a scheme of their own.
+        if scheme.eq_ignore_ascii_case("bearer") || scheme.eq_ignore_ascii_case("splunk") {
+            return Some(rest.to_owned());
+        }
+        if !scheme.eq_ignore_ascii_case("basic") {
+            return None;
+        }
+        let pair = String::from_utf8(STANDARD.decode(rest).ok()?).ok()?;
+        let (_user, password) = pair.split_once(':')?;
+        Some(password.to_owned())
+    };
+    find().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_schemes_carry_a_token() {
+        let basic = |pair: &str| format!("Basic {}", STANDARD.encode(pair));
+        let table = [
+            ("Bearer lp_a_b".to_owned(), "lp_a_b"),
+            ("bearer   lp_a_b ".to_owned(), "lp_a_b"),
+            ("Splunk lp_a_b".to_owned(), "lp_a_b"),
+            (basic("anyone:lp_a_b"), "lp_a_b"),
+            (basic(":lp_a_b"), "lp_a_b"),
+            (basic("lp_a_b"), ""),
+            ("Basic lp_a_b".to_owned(), ""),
+            ("Digest lp_a_b".to_owned(), ""),
+            ("lp_a_b".to_owned(), ""),
+            (String::new(), ""),
+            (format!("Bearer {}", "x".repeat(VALUE_BYTES_MAX)), ""),
+        ];
+        for (value, token) in table {
+            assert_eq!(token_of(value.as_bytes()), token, "{value}");
+        }
+        assert_eq!(token_of(b"Bearer \xff"), "");
+    }
+}

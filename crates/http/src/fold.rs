@@ -1,0 +1,63 @@
+//! Searches whose rows stay in the process.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use logpond_record::{TimeRange, Timestamp};
+use logpond_search::order::Direction;
+
+use logpond_engine::query::{Engine, Output, QueryError, Rewritten, Scope, Search};
+use logpond_host::shutdown::Shutdown;
+use logpond_render::Row;
+
+/// Searches, and keeps of each row what `keep` makes of it and what was kept before; no row leaves the
+/// process.
+pub(super) fn fold<T: Default + Send + 'static>(
+    engine: &dyn Engine,
+    shutdown: &Shutdown,
+    search: &Search,
+    keep: impl Fn(&Row<'_>, T) -> T + Send + 'static,
+) -> Result<T, QueryError> {
+    let kept = Arc::new(Mutex::new(T::default()));
+    // Nothing is written to it, so nobody needs to read.
+    let (mut out, _receiver) = Output::new(shutdown.clone());
+    let keeping = Arc::clone(&kept);
+    out.rewrite(Box::new(move |line, _| {
+        if let Ok(row) = Row::from_json(line) {
+            let mut kept = keeping.lock().unwrap_or_else(PoisonError::into_inner);
+            *kept = keep(&row, std::mem::take(&mut *kept));
+        }
+        Rewritten::GoOn
+    }));
+    let trailer = engine.search(search, &mut out)?;
+    match trailer.missing.into_iter().next() {
+        None => Ok(std::mem::take(
+            &mut *kept.lock().unwrap_or_else(PoisonError::into_inner),
+        )),
+        Some(missing) => Err(QueryError::Impossible(missing)),
+    }
+}
+
+/// From when to when there are records of a scope, the end excluded; `None` if there are none.
+///
+/// # Errors
+/// See [`QueryError`]; also if the answer lacks something.
+pub(super) fn times_of(
+    engine: &dyn Engine,
+    shutdown: &Shutdown,
+    scope: &Scope,
+) -> Result<Option<TimeRange>, QueryError> {
+    let end = |direction| {
+        let mut search = Search::new(scope.copied());
+        search.direction = direction;
+        search.limit = Some(1);
+        search.parts.line = false;
+        let keep = |row: &Row<'_>, found: Option<Timestamp>| found.or(row.time);
+        fold(engine, shutdown, &search, keep)
+    };
+    let (first, last) = (end(Direction::Forward)?, end(Direction::Backward)?);
+    let range = first.zip(last).map(|(from, last)| TimeRange {
+        from,
+        to: last.saturating_add(1),
+    });
+    Ok(range)
+}

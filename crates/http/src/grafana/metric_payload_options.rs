@@ -1,0 +1,24 @@
+//! `POST /metric-payload-options`: what a field of a form can hold.
+
+use serde_json::Value as Json;
+
+use super::asked::Asked;
+use super::lookup;
+use super::metrics::choice;
+use crate::App;
+use crate::error::ApiError;
+use logpond_engine::query::Output;
+
+/// Lists the values of the label that is called like the field.
+pub(super) fn answer(app: &App, asked: &Asked, out: &mut Output) -> Result<Json, ApiError> {
+    let values = match asked.text("name") {
+        "" => {
+            return Err(ApiError::bad_request(
+                "'name' is missing: the field of the form",
+            ));
+        }
+        "format" => vec!["time_series".to_owned(), "table".to_owned()],
+        label => lookup::label_values(app, asked, "", label, out)?,
+    };
+    Ok(values.iter().map(|value| choice(value)).collect())
+}

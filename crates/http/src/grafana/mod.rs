@@ -1,0 +1,118 @@
+//! The interface of Grafana's JSON data sources, as SimpleJson (1.4) and simPod's JSON (0.6) ask it:
+//! below `/grafana/json`, and at the root.
+//!
+//! Invariants:
+//! - Every target that is not hidden is answered, in the order of the question.
+//! - What a data source sends beside what is known is passed over; what is known and wrong is an error.
+//! - Errors are `{"error":{"code","message"}}`, which these data sources show.
+
+mod annotations;
+mod asked;
+mod escapes;
+mod lookup;
+mod metric_payload_options;
+mod metrics;
+mod query;
+mod search;
+mod tag_keys;
+mod tag_values;
+mod target;
+mod variable;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Request, Response, StatusCode};
+use serde_json::Value;
+
+use super::App;
+use super::body::{self, Body};
+use super::coding::{Coding, Sending, gone};
+use super::error::ApiError;
+use super::inflow::Inflow;
+use asked::Asked;
+use logpond_engine::query::Output;
+use logpond_host::clock;
+
+/// The longest question: dashboards send all their variables with each.
+const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    Health,
+    Search,
+    Metrics,
+    PayloadOptions,
+    Query,
+    Variable,
+    Annotations,
+    TagKeys,
+    TagValues,
+}
+
+/// What is answered.
+enum Answer {
+    /// A small value.
+    Value(Value),
+    /// What targets have found.
+    Results(Vec<query::Answered>),
+}
+
+/// Answers a question.
+pub(super) async fn answer(
+    app: &Arc<App>,
+    question: Question,
+    request: Request<Inflow>,
+) -> Result<Response<Body>, ApiError> {
+    if question == Question::Health {
+        let text = "text/plain; charset=utf-8";
+        return Ok(Body::whole(StatusCode::OK, text, "ok\n"));
+    }
+    let coding = Coding::of(request.headers());
+    let body = body::receive(request.into_body(), BODY_BYTES_MAX, &app.bodies).await?;
+    let app_there = app.clone();
+    let work = move |out: &mut Output| {
+        let asked = Asked::read(&body.bytes, clock::now())?;
+        drop(body);
+        let started = Instant::now();
+        let answer = ask(&app_there, question, &asked, out);
+        let metrics = &app_there.metrics;
+        metrics.query_ns.observe_duration(started.elapsed());
+        answer
+    };
+    let send = move |answer, out: &mut Output| coding.send(out, |to| write(&answer, to));
+    let mut response = app.threads.gathered(work, send).await?;
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    coding.dress(&mut response);
+    Ok(response)
+}
+
+fn ask(app: &App, question: Question, asked: &Asked, out: &mut Output) -> Result<Answer, ApiError> {
+    Ok(Answer::Value(match question {
+        Question::Query => return query::answer(app, asked, out).map(Answer::Results),
+        Question::Health => Value::Null,
+        Question::Search => search::answer(app, asked, out)?,
+        Question::Metrics => metrics::answer(app),
+        Question::PayloadOptions => metric_payload_options::answer(app, asked, out)?,
+        Question::Variable => variable::answer(app, asked, out)?,
+        Question::Annotations => annotations::answer(app, asked, out)?,
+        Question::TagKeys => tag_keys::answer(app, asked, out)?,
+        Question::TagValues => tag_values::answer(app, asked, out)?,
+    }))
+}
+
+fn write(answer: &Answer, out: &mut Sending<'_>) -> io::Result<()> {
+    let written = match answer {
+        // As bytes: while names were looked up, lines went elsewhere.
+        Answer::Value(value) => out.append(|chunk| {
+            chunk.extend_from_slice(value.to_string().as_bytes());
+            chunk.push(b'\n');
+        }),
+        Answer::Results(results) => query::write(results, out),
+    };
+    written.map_err(gone)
+}

@@ -1,0 +1,19 @@
+//! `POST /tag-values`: what a filter of a dashboard can be.
+
+use serde_json::{Value as Json, json};
+
+use super::asked::Asked;
+use super::lookup;
+use crate::App;
+use crate::error::ApiError;
+use logpond_engine::query::Output;
+
+/// Lists the values of a label.
+pub(super) fn answer(app: &App, asked: &Asked, out: &mut Output) -> Result<Json, ApiError> {
+    let key = match asked.text("key") {
+        "" => return Err(ApiError::bad_request("'key' is missing: the label")),
+        key => key,
+    };
+    let values = lookup::label_values(app, asked, "", key, out)?.into_iter();
+    Ok(values.map(|value| json!({ "text": value })).collect())
+}

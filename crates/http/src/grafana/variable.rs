@@ -1,0 +1,30 @@
+//! `POST /variable`: what the values of a variable can be.
+
+use serde_json::{Value as Json, json};
+
+use super::asked::Asked;
+use super::lookup;
+use crate::App;
+use crate::error::ApiError;
+use logpond_engine::query::Output;
+
+/// Lists names of labels, values of one, or what a query finds.
+pub(super) fn answer(app: &App, asked: &Asked, out: &mut Output) -> Result<Json, ApiError> {
+    let payload = &asked.body["payload"];
+    let members = ["target", "query"].map(|name| &payload[name]);
+    let mut texts = members
+        .into_iter()
+        .chain([payload])
+        .filter_map(Json::as_str);
+    let text = texts.find(|text| !text.trim().is_empty()).ok_or_else(|| {
+        ApiError::bad_request(
+            "'payload.target' is missing: label_names(), label_values(LABEL), LogQL or the name of a \
+             saved query",
+        )
+    })?;
+    let values = lookup::values(app, asked, text, out)?;
+    let values = values.into_iter();
+    Ok(values
+        .map(|value| json!({ "__text": value, "__value": value }))
+        .collect())
+}

@@ -1,0 +1,83 @@
+//! `GET|POST /api/v1/histogram?step=`: counts per bucket of time.
+
+use std::sync::Arc;
+
+use hyper::Response;
+use logpond_record::{TimeRange, Timestamp};
+use logpond_search::aggregate::{Histogram, HistogramSpec, nice_step_ns};
+use logpond_search::label::counted_field;
+
+use super::App;
+use super::body::Body;
+use super::error::ApiError;
+use super::fold::times_of;
+use super::params::Params;
+use super::rows::{SCOPE_PARAMS, range, table};
+use logpond_engine::query::{Output, Scope};
+use logpond_host::clock;
+
+/// Parameters beside those of every query.
+pub(super) const PARAMS: [&str; 2] = ["step", "by"];
+
+/// Buckets that are aimed at where no step is asked for: about one for each terminal column.
+pub(super) const BUCKETS_DEFAULT: u32 = 60;
+
+/// A range up to this long is shown as it was asked for: that most of it is empty is what it says.
+const RANGE_AS_ASKED_NS: i64 = 24 * 3_600_000_000_000;
+
+/// A longer one is shown from its first to its last record where these lie in less than one of so many
+/// parts of it: else a day's records are one bar among empty weeks.
+const SPARSE_PARTS: i64 = 4;
+
+/// Counts matches over time.
+pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Body>, ApiError> {
+    params.only(&[&SCOPE_PARAMS[..], &PARAMS].concat())?;
+    let read = |params: &Params| {
+        let has_step = params.one("step")?.is_some();
+        Ok((spec(params)?, has_step))
+    };
+    let run = |app: &App,
+               scope: &Scope,
+               (mut spec, has_step): (HistogramSpec, bool),
+               out: &mut Output| {
+        // What an answer lacks is told by the one below.
+        if !has_step
+            && width_ns(spec.range) > RANGE_AS_ASKED_NS
+            && let Ok(Some(times)) = times_of(&*app.engine, &app.shutdown, scope)
+            && width_ns(times).saturating_mul(SPARSE_PARTS) < width_ns(spec.range)
+        {
+            spec.range = times;
+            spec.step_ns = nice_step_ns(times, BUCKETS_DEFAULT);
+        }
+        app.engine.histogram(scope, &spec, out)
+    };
+    table(app, params, read, run).await
+}
+
+fn spec(params: &Params) -> Result<HistogramSpec, ApiError> {
+    let (range, step_ns) = steps(params, BUCKETS_DEFAULT)?;
+    let by = params.one("by")?.map(|field| counted_field(field).into());
+    Ok(HistogramSpec { range, step_ns, by })
+}
+
+fn width_ns(range: TimeRange) -> i64 {
+    range.to.0.saturating_sub(range.from.0)
+}
+
+/// The range and the width of its buckets; about so many where no step is asked for.
+pub(super) fn steps(params: &Params, buckets: u32) -> Result<(TimeRange, i64), ApiError> {
+    let now = clock::now();
+    let mut range = range(params, now)?;
+    if range.to == Timestamp::MAX {
+        // Open: the last bucket is the one of now.
+        range.to = now.max(range.from).saturating_add(1);
+    }
+    let step_ns = match params.one("step")? {
+        None => nice_step_ns(range, buckets),
+        Some(text) => logpond_search::size::parse_duration(text)
+            .map_err(|e| ApiError::bad_request(format!("parameter 'step': {e}")))?,
+    };
+    Histogram::new(range, step_ns, 0)
+        .map_err(|e| ApiError::bad_request(format!("parameter 'step': {e}")))?;
+    Ok((range, step_ns))
+}

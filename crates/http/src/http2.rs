@@ -1,0 +1,70 @@
+//! Connections that speak HTTP/2 (RFC 9113).
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::time::Duration;
+
+use hyper::body::{Body, Incoming};
+use hyper::header::{HOST, HeaderValue};
+use hyper::server::conn::http2;
+use hyper::service::{Service, service_fn};
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::inflow::Inflow;
+use logpond_host::shutdown::Shutdown;
+
+/// Requests at a time of one connection. Exporters have a handful; a collector in front of many, or a
+/// dashboard, dozens.
+const STREAMS_MAX: u32 = 64;
+
+/// Bytes of all headers of a request: tokens and tracing are some hundreds, a query in an address
+/// some thousands.
+const HEADERS_BYTES_MAX: u32 = 64 << 10;
+
+/// After how long without a sign of life a client is asked for one, and how long it may take.
+const PING_INTERVAL: Duration = Duration::from_secs(60);
+const PING_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// Serves one connection to its end; after a stop was asked for, to the end of its requests.
+pub(super) async fn serve_connection<I, S, B>(stream: I, mut shutdown: Shutdown, service: S)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: Service<Request<Inflow>, Response = Response<B>, Error = Infallible>,
+    S::Future: Send + 'static,
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let of_requests = shutdown.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
+        service.call(Inflow::of(request, &of_requests))
+    });
+    let connection = http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_header_list_size(HEADERS_BYTES_MAX)
+        .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(PING_TIME_MAX)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = std::pin::pin!(connection);
+    tokio::select! {
+        // An error here is the peer's: it went away or does not speak HTTP/2.
+        _ = connection.as_mut() => return,
+        () = shutdown.stopping() => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = connection.await;
+}
+
+/// Gives a request the header of HTTP/1.1 that says whom it is for, where only its address does.
+pub(super) fn with_host(mut request: Request<Inflow>) -> Request<Inflow> {
+    if !request.headers().contains_key(HOST)
+        && let Some(authority) = request.uri().authority()
+        && let Ok(host) = HeaderValue::from_str(authority.as_str())
+    {
+        request.headers_mut().insert(HOST, host);
+    }
+    request
+}

@@ -1,0 +1,335 @@
+//! The HTTP face: records in, answers out, the page, the metrics.
+//!
+//! Invariants:
+//! - Connections, headers, bodies, the bytes of all bodies in flight and the queries running are
+//!   bounded; beyond a bound the answer names it.
+//! - Decoding and validating happen on `lp-blocking` threads, queries on `lp-query-N` threads,
+//!   never on the async thread.
+//! - Nothing is dropped with a success status.
+//! - Where tokens are asked for, nothing of a request but its head is read before its token is
+//!   found to suffice.
+//! - A query whose reader goes away ends; one whose reader is slow waits with a bounded number of
+//!   chunks in memory.
+
+mod administration;
+mod error;
+mod params;
+mod bodies;
+mod body;
+mod hosts;
+mod inflow;
+mod once;
+mod origin;
+mod authorization;
+mod router;
+mod rows;
+mod fold;
+mod hints;
+mod forget;
+mod intake;
+mod push;
+mod loki;
+mod elastic;
+mod otlp;
+mod gatewayd;
+mod gelf;
+mod grpc;
+mod http2;
+mod splunk;
+mod journal_upload;
+mod batches;
+mod query;
+mod sql;
+mod top;
+mod histogram;
+mod patterns;
+mod fields;
+mod segments;
+mod coding;
+mod compact;
+mod cluster;
+mod metrics;
+mod health;
+mod unread;
+mod vacuum;
+mod page;
+mod saved;
+mod logql;
+mod flat;
+mod grafana;
+pub mod proxy;
+#[cfg(test)]
+mod tests;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+
+pub use administration::{Administration, OperateError};
+pub use bodies::Bodies;
+pub use body::{Body, pass_on, receive};
+pub use error::{ApiError, Kind};
+pub use grpc::serve_grpc;
+pub use hosts::Hosts;
+pub use inflow::Inflow;
+pub use router::routes;
+pub use rows::{QUERIES_MAX, QueryThreads};
+use unread::Unread;
+
+use logpond_engine::alert::Alerts;
+use logpond_engine::ingest::Ingest;
+use logpond_engine::query::Engine;
+use logpond_engine::resends::Resends;
+use logpond_engine::saved::SavedQueries;
+use logpond_engine::store::Store;
+use logpond_host::memory::Budget;
+use logpond_host::shutdown::Shutdown;
+use logpond_host::telemetry::Metrics;
+use logpond_listen::net;
+use logpond_listen::net::tls::{self, Acceptor};
+use logpond_listen::tokens::Guard;
+
+/// Time for the headers of a request, also of the next one on an open connection.
+const HEADER_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// Headers of a request. Browsers and proxies send some thirty.
+const HEADERS_MAX: usize = 100;
+
+/// Read and write buffer of a connection; also bounds the size of all headers together.
+const CONNECTION_BUFFER_BYTES: usize = 64 << 10;
+
+/// Bytes of all request bodies held at a time, as they came in. With the decoded size of the two
+/// that are decoded at once it bounds the memory of pushes.
+const BODIES_BYTES_MAX: usize = 64 << 20;
+
+const _: () = assert!(body::RECEIVED_BYTES_MAX <= BODIES_BYTES_MAX);
+
+/// What the endpoints need. One per server.
+pub struct App {
+    /// Where pushed records go.
+    pub ingest: Ingest,
+    /// What answers queries.
+    pub engine: Arc<dyn Engine>,
+    /// What compacts.
+    pub store: Store,
+    /// Where queries run.
+    pub threads: QueryThreads,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+    /// When to stop.
+    pub shutdown: Shutdown,
+    /// Longer lines of a push are rejected.
+    pub line_bytes_max: usize,
+    /// Who may ask.
+    pub guard: Arc<Guard>,
+    /// Under which names, where no token is asked for.
+    pub hosts: Hosts,
+    /// Which listeners there are.
+    pub listening: Arc<net::Listening>,
+    /// Queries by name.
+    pub saved: Arc<SavedQueries>,
+    /// What operators ask, of a cluster.
+    pub operator: Option<Arc<dyn Administration>>,
+    /// What answers SQL.
+    #[cfg(feature = "sql")]
+    pub sql: Option<logpond_sql::Sql>,
+    /// The readers of the answers of SQL.
+    #[cfg(feature = "sql")]
+    sql_readers: rows::Readers,
+    /// The alert rules, if there are any.
+    pub alerts: Option<Arc<Alerts>>,
+    bodies: Bodies,
+    /// What uploads of journals share.
+    uploads: journal_upload::Uploads,
+    /// Requests that came lately.
+    once: once::Once,
+    /// Requests that are remembered longer.
+    resends: Arc<Resends>,
+    /// Acknowledgement ids that were given to senders that ask for some.
+    acks: AtomicU64,
+}
+
+/// What an [`App`] is made of.
+pub struct Parts {
+    /// Where pushed records go.
+    pub ingest: Ingest,
+    /// What answers queries.
+    pub engine: Arc<dyn Engine>,
+    /// What compacts.
+    pub store: Store,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+    /// When to stop.
+    pub shutdown: Shutdown,
+    /// Longer lines of a push are rejected.
+    pub line_bytes_max: usize,
+    /// Who may ask.
+    pub guard: Arc<Guard>,
+    /// Under which names, where no token is asked for.
+    pub hosts: Hosts,
+    /// Which listeners there are.
+    pub listening: Arc<net::Listening>,
+    /// Queries by name.
+    pub saved: Arc<SavedQueries>,
+    /// The memory of requests, beyond the journal.
+    pub resends: Arc<Resends>,
+    /// The parts that queries share.
+    pub memory: Arc<Budget>,
+}
+
+impl App {
+    /// Puts the parts together.
+    pub fn new(parts: Parts) -> App {
+        let threads = QueryThreads::new(
+            "lp-query",
+            QUERIES_MAX,
+            parts.metrics.clone(),
+            parts.shutdown.clone(),
+        )
+        .within(parts.memory);
+        App {
+            ingest: parts.ingest,
+            engine: parts.engine,
+            store: parts.store,
+            threads,
+            metrics: parts.metrics,
+            shutdown: parts.shutdown,
+            line_bytes_max: parts.line_bytes_max,
+            guard: parts.guard,
+            hosts: parts.hosts,
+            listening: parts.listening,
+            saved: parts.saved,
+            operator: None,
+            #[cfg(feature = "sql")]
+            sql: None,
+            #[cfg(feature = "sql")]
+            sql_readers: rows::Readers::default(),
+            alerts: None,
+            bodies: Bodies::new(BODIES_BYTES_MAX),
+            uploads: journal_upload::Uploads::default(),
+            once: once::Once::default(),
+            resends: parts.resends,
+            acks: AtomicU64::new(0),
+        }
+    }
+}
+
+impl App {
+    /// Also answers SQL.
+    #[cfg(feature = "sql")]
+    #[must_use]
+    pub fn asked_in(mut self, sql: logpond_sql::Sql) -> App {
+        self.sql = Some(sql);
+        self
+    }
+
+    /// Also answers operators of a cluster.
+    #[must_use]
+    pub fn operated_by(mut self, operator: Option<Arc<dyn Administration>>) -> App {
+        self.operator = operator;
+        self
+    }
+
+    /// Also shows alert rules and what became of them.
+    #[must_use]
+    pub fn alerting(mut self, alerts: Option<Arc<Alerts>>) -> App {
+        self.alerts = alerts;
+        self
+    }
+}
+
+/// Refuses what a browser sends where only programs ask.
+///
+/// # Errors
+/// When the request is for another host, or from a page of another site.
+pub fn check_program<B>(hosts: &Hosts, request: &Request<B>) -> Result<(), ApiError> {
+    hosts.check(request)?;
+    origin::check(request.method(), request.headers(), origin::Target::Other)
+}
+
+/// Serves an accepted connection to its end: with `tls` after its handshake, and only if there is
+/// one.
+pub async fn serve_accepted(
+    stream: TcpStream,
+    context: net::Context,
+    app: Arc<App>,
+    tls: Option<Arc<Acceptor>>,
+) {
+    let Some(tls) = tls else {
+        return serve_requests(stream, context, app).await;
+    };
+    let mut shutdown = context.shutdown.clone();
+    let incoming = tokio::select! {
+        incoming = tls.accept(stream) => incoming,
+        () = shutdown.stopping() => return,
+    };
+    match incoming {
+        Ok(tls::Incoming::Tls(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
+            let service =
+                service_fn(move |request| router::answer(app.clone(), http2::with_host(request)));
+            http2::serve_connection(*stream, context.shutdown, service).await;
+        }
+        Ok(tls::Incoming::Tls(stream)) => serve_requests(*stream, context, app).await,
+        Ok(tls::Incoming::Plain(stream)) => {
+            let service = service_fn(move |_| router::refuse_plain(app.clone()));
+            serve_connection(stream, context.shutdown, service).await;
+        }
+        // The peer was told, and it is counted.
+        Err(_) => {}
+    }
+}
+
+async fn serve_requests<I>(stream: I, context: net::Context, app: Arc<App>)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let unread = Unread::default();
+    let stream = unread.over(stream);
+    let service = service_fn(move |request| {
+        let in_hand = unread.begin(&request);
+        let answer = router::answer(app.clone(), request);
+        async move {
+            let response = answer.await;
+            drop(in_hand);
+            response
+        }
+    });
+    serve_connection(stream, context.shutdown, service).await;
+}
+
+/// Serves one connection to its end; after a stop was asked for, to the end of its request.
+pub async fn serve_connection<I, S>(stream: I, mut shutdown: Shutdown, service: S)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: Service<Request<Inflow>, Response = Response<body::Body>, Error = Infallible>,
+    S::Future: 'static,
+{
+    let of_requests = shutdown.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
+        service.call(Inflow::of(request, &of_requests))
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIME_MAX)
+        .max_headers(HEADERS_MAX)
+        .max_buf_size(CONNECTION_BUFFER_BYTES)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    let mut connection = std::pin::pin!(connection);
+    tokio::select! {
+        // An error here is the peer's: it went away or does not speak HTTP and was told so.
+        _ = connection.as_mut() => return,
+        () = shutdown.stopping() => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = connection.await;
+}

@@ -1,0 +1,69 @@
+//! `GET|POST /loki/api/v1/index/stats`: how much a selector means.
+
+use std::sync::Arc;
+
+use hyper::Response;
+use logpond_search::aggregate::{StreamRow, StreamsAsked};
+
+use super::reply::{failed, gathered, write_warnings};
+use super::{Asked, selector, times};
+use crate::App;
+use crate::body::Body;
+use crate::error::ApiError;
+use logpond_engine::query::{Output, QueryError, Scope, Trailer};
+
+/// What a selector means.
+struct Stats {
+    streams: u64,
+    rows: u64,
+    bytes: u64,
+}
+
+/// Counts streams, records and bytes of lines. What Loki calls chunks are here as many as streams:
+/// there are none.
+pub(super) async fn answer(app: &Arc<App>, asked: Asked) -> Result<Response<Body>, ApiError> {
+    let range = times::range(&asked)?;
+    let query = asked.text("query").map(str::to_owned);
+    let gather = move |app: &App, out: &mut Output| {
+        let scope = selector::scope(query.as_deref(), range)?;
+        stats(app, &scope, out).map_err(failed)
+    };
+    gathered(app, &asked.headers, gather, |stats, warnings, to| {
+        let Stats {
+            streams,
+            rows,
+            bytes,
+        } = stats;
+        write!(
+            to,
+            "{{\"streams\":{streams},\"chunks\":{streams},\"entries\":{rows},\"bytes\":{bytes}"
+        )?;
+        write_warnings(warnings, to)?;
+        to.write_all(b"}\n")
+    })
+    .await
+}
+
+fn stats(app: &App, scope: &Scope, out: &mut Output) -> Result<(Stats, Trailer), QueryError> {
+    let sum = |streams: &[StreamRow], count: u64| Stats {
+        streams: count,
+        rows: streams.iter().map(|row| row.tally.rows).sum(),
+        bytes: streams.iter().map(|row| row.tally.bytes).sum(),
+    };
+    match app.engine.streams(scope, &StreamsAsked::default(), out) {
+        Ok((streams, trailer)) => Ok((sum(&streams, streams.len() as u64), trailer)),
+        // More streams than there is room for, as where each line has an id among its labels: there are at
+        // least as many as a label has values.
+        Err(QueryError::Impossible(_)) => {
+            let (labels, _) = app.engine.labels(scope, out)?;
+            let most = labels.fields.iter().map(|label| label.distinct).max();
+            let by_nothing = StreamsAsked {
+                by: Some(Vec::new()),
+                steps: None,
+            };
+            let (streams, trailer) = app.engine.streams(scope, &by_nothing, out)?;
+            Ok((sum(&streams, most.unwrap_or_default()), trailer))
+        }
+        Err(error) => Err(error),
+    }
+}

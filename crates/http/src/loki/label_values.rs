@@ -1,0 +1,34 @@
+//! `GET|POST /loki/api/v1/label/NAME/values`: the values of a label.
+
+use std::sync::Arc;
+
+use hyper::Response;
+
+use super::reply::{failed, gathered};
+use super::{Asked, labels, selector, times};
+use crate::App;
+use crate::body::Body;
+use crate::error::ApiError;
+use crate::params;
+
+/// Lists the values; any field may be a label.
+pub(super) async fn answer(
+    app: &Arc<App>,
+    asked: Asked,
+    names: &[&str],
+) -> Result<Response<Body>, ApiError> {
+    let label = params::of_path(names.first().copied().unwrap_or_default())?;
+    let range = times::range(&asked)?;
+    let query = asked.text("query").map(str::to_owned);
+    let gather = move |app: &App, out: &mut _| {
+        let scope = selector::scope(query.as_deref(), range)?;
+        app.engine.label_values(&scope, &label, out).map_err(failed)
+    };
+    gathered(
+        app,
+        &asked.headers,
+        gather,
+        |values: Vec<String>, warnings, to| labels::write(&values, warnings, to),
+    )
+    .await
+}

@@ -1,0 +1,43 @@
+//! `GET|POST /loki/api/v1/labels`: the names of labels.
+
+use std::sync::Arc;
+
+use hyper::Response;
+
+use super::reply::{self, Writer, failed, gathered, write_warnings};
+use super::{Asked, selector, times};
+use crate::App;
+use crate::body::Body;
+use crate::error::ApiError;
+
+/// Lists what was declared beside lines, and the service.
+pub(super) async fn answer(app: &Arc<App>, asked: Asked) -> Result<Response<Body>, ApiError> {
+    let range = times::range(&asked)?;
+    let query = asked.text("query").map(str::to_owned);
+    let gather = move |app: &App, out: &mut _| {
+        let scope = selector::scope(query.as_deref(), range)?;
+        let (labels, trailer) = app.engine.labels(&scope, out).map_err(failed)?;
+        let mut names: Vec<_> = labels.fields.into_iter().map(|f| f.name).collect();
+        names.sort_unstable();
+        Ok((names, trailer))
+    };
+    gathered(app, &asked.headers, gather, |names, warnings, to| {
+        write(&names, warnings, to)
+    })
+    .await
+}
+
+/// Writes a list of texts; without any there is no list, as clients expect it.
+pub(super) fn write<S: AsRef<str>>(
+    texts: &[S],
+    warnings: &[String],
+    to: Writer<'_>,
+) -> std::io::Result<()> {
+    to.write_all(b"{\"status\":\"success\"")?;
+    if !texts.is_empty() {
+        to.write_all(b",\"data\":")?;
+        reply::write_texts(texts, to)?;
+    }
+    write_warnings(warnings, to)?;
+    to.write_all(b"}\n")
+}

@@ -1,0 +1,36 @@
+//! The parameter `query` where only the streams that it selects matter.
+
+use logpond_record::TimeRange;
+use logpond_search::Filter;
+use logpond_search::logql::{self, LabelMatcher, ParseError};
+
+use crate::error::{ApiError, Kind};
+use logpond_engine::query::Scope;
+
+/// The records of streams that a selector means; of all streams where there is none.
+pub(super) fn scope(text: Option<&str>, range: TimeRange) -> Result<Scope, ApiError> {
+    scope_of(&matchers(text)?, range)
+}
+
+/// The matchers of a selector.
+pub(super) fn matchers(text: Option<&str>) -> Result<Vec<LabelMatcher>, ApiError> {
+    match text {
+        None => Ok(Vec::new()),
+        Some(text) => logql::parse_matchers(text).map_err(refused),
+    }
+}
+
+/// The records that matchers want.
+pub(super) fn scope_of(matchers: &[LabelMatcher], range: TimeRange) -> Result<Scope, ApiError> {
+    scope_of_filter(logql::filter_of_matchers(matchers), range)
+}
+
+/// The records that a filter wants.
+pub(super) fn scope_of_filter(filter: Filter, range: TimeRange) -> Result<Scope, ApiError> {
+    Scope::of_filter(&filter, range).map_err(|e| ApiError::new(Kind::BadQuery, e.message))
+}
+
+/// A query that is none.
+pub(super) fn refused(error: ParseError) -> ApiError {
+    ApiError::new(Kind::BadQuery, error.to_string())
+}

@@ -1,0 +1,190 @@
+//! `GET|POST /api/v1/query`: rows as they are found.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hyper::Response;
+use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
+
+use super::body::Body;
+use super::error::ApiError;
+use super::params::Params;
+use super::rows::{self, Begins};
+use super::{App, hints};
+use logpond_engine::query::{
+    CONTEXT_ROWS_MAX, Direction, Output, Positions, Rewritten, RowParts, Search, parse_cursor,
+};
+use logpond_host::clock;
+use logpond_render::{Cells, Csv, Render, Row};
+
+/// Parameters of a query; the first are those of every query.
+pub(super) const PARAMS: [&str; 17] = [
+    "q",
+    "from",
+    "to",
+    "strict",
+    "limit",
+    "direction",
+    "cursor",
+    "follow",
+    "position",
+    "positions",
+    "before",
+    "after",
+    "count",
+    "progress",
+    "fields",
+    "format",
+    "defuse",
+];
+
+/// The name that a browser gives the saved file.
+const FILE_NAME: &str = "attachment; filename=\"logpond.csv\"";
+
+/// Streams the rows that match.
+pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Body>, ApiError> {
+    params.only(&PARAMS)?;
+    if let Some(cells) = csv(&params)? {
+        return answer_csv(app, params, cells).await;
+    }
+    let begins = begins(&params)?;
+    let app_there = app.clone();
+    let threads = app.threads.for_followers(params.flag("follow", false)?);
+    let prepare = move || search(&params);
+    let run = move |search: Search, out: &mut Output| {
+        let mut trailer = app_there.engine.search(&search, out)?;
+        if !search.is_followed {
+            // A page behind the last match is no question that found nothing.
+            let is_empty = trailer.rows == 0 && search.behind.is_none();
+            hints::note(&app_there, &search.scope, None, is_empty, &mut trailer);
+        }
+        Ok(trailer)
+    };
+    threads.stream(begins, prepare, run).await
+}
+
+/// How cells are written, if the answer is to be CSV.
+fn csv(params: &Params) -> Result<Option<Cells>, ApiError> {
+    let are_defused = params.flag("defuse", false)?;
+    match params.one("format")? {
+        None | Some("ndjson") => Ok(None),
+        Some("csv") => {
+            if params.flag("follow", false)? || params.flag("count", false)? {
+                let message =
+                    "CSV is a table of rows that has an end: leave out 'follow' and 'count'";
+                return Err(ApiError::bad_request(message));
+            }
+            Ok(Some(Cells { are_defused }))
+        }
+        Some(other) => Err(ApiError::bad_request(format!(
+            "parameter 'format' is ndjson or csv, not '{other}'"
+        ))),
+    }
+}
+
+/// Sends rows as CSV. It has no place for what is missing: an answer that lacks something before its first row
+/// is refused, later it is broken off.
+async fn answer_csv(
+    app: &Arc<App>,
+    params: Params,
+    cells: Cells,
+) -> Result<Response<Body>, ApiError> {
+    let engine = app.engine.clone();
+    let prepare = move || search(&params);
+    let run = move |search: Search, out: &mut Output| {
+        let csv = Arc::new(Mutex::new(Csv::new(&[], cells)));
+        let table = Arc::clone(&csv);
+        out.rewrite(Box::new(move |line, out| {
+            if let Ok(row) = Row::from_json(line) {
+                let mut csv = table.lock().unwrap_or_else(PoisonError::into_inner);
+                csv.row(&row, out);
+            }
+            Rewritten::GoOn
+        }));
+        let trailer = engine.search(&search, out)?;
+        let mut csv = csv.lock().unwrap_or_else(PoisonError::into_inner);
+        out.append(|chunk| csv.end(chunk))?;
+        Ok(trailer)
+    };
+    let mut response = app.threads.stream(Begins::WithRows, prepare, run).await?;
+    let headers = response.headers_mut();
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/csv; charset=utf-8"),
+    );
+    headers.insert(CONTENT_DISPOSITION, HeaderValue::from_static(FILE_NAME));
+    Ok(response)
+}
+
+/// When the status is known: rows of a strict answer may have been sent before something is found to
+/// be missing, a count is not.
+fn begins(params: &Params) -> Result<Begins, ApiError> {
+    let is_strict = params.flag("strict", false)?;
+    if is_strict && params.flag("follow", false)? {
+        let message = "what is followed has no end at which it could be complete: leave out \
+                       'strict' or 'follow'";
+        return Err(ApiError::bad_request(message));
+    }
+    Ok(match (is_strict, params.flag("count", false)?) {
+        (false, false) => Begins::AtOnce,
+        (false, true) => Begins::WithBytes,
+        (true, false) => Begins::WithRows,
+        (true, true) => Begins::AtEnd,
+    })
+}
+
+fn search(params: &Params) -> Result<Search, ApiError> {
+    let scope = rows::scope(params, clock::now())?;
+    let limit = params.number("limit", 0, u64::MAX)?;
+    let before = params.number("before", 0, CONTEXT_ROWS_MAX as u64)?;
+    let after = params.number("after", 0, CONTEXT_ROWS_MAX as u64)?;
+    let cursor = params.one("cursor")?.filter(|text| !text.is_empty());
+    let behind = cursor.map(parse_cursor).transpose();
+    let mut search = Search::new(scope);
+    search.limit = (limit > 0).then_some(limit);
+    search.direction = direction(params)?;
+    search.behind =
+        behind.map_err(|e| ApiError::bad_request(format!("parameter 'cursor': {e}")))?;
+    search.is_followed = params.flag("follow", false)?;
+    search.positions = position(params)?;
+    search.wants_positions = params.flag("positions", false)?;
+    search.rows_before = before as usize;
+    search.rows_after = after as usize;
+    search.is_strict = params.flag("strict", false)?;
+    search.is_count = params.flag("count", false)?;
+    search.wants_progress = params.flag("progress", false)?;
+    search.parts = parts(params)?;
+    Ok(search)
+}
+
+fn position(params: &Params) -> Result<Option<Positions>, ApiError> {
+    let text = params.one("position")?.filter(|text| !text.is_empty());
+    let positions = text.map(Positions::from_text).transpose();
+    positions.map_err(|e| ApiError::bad_request(format!("parameter 'position': {e}")))
+}
+
+fn direction(params: &Params) -> Result<Direction, ApiError> {
+    match params.one("direction")? {
+        None | Some("forward") => Ok(Direction::Forward),
+        Some("backward") => Ok(Direction::Backward),
+        Some(other) => Err(ApiError::bad_request(format!(
+            "parameter 'direction' is forward or backward, not '{other}'"
+        ))),
+    }
+}
+
+fn parts(params: &Params) -> Result<RowParts, ApiError> {
+    let mut parts = RowParts::default();
+    let named = params.one("fields")?.unwrap_or_default();
+    for part in named.split(',').filter(|part| !part.is_empty()) {
+        match part {
+            "raw" => parts.line = true,
+            "origin" => parts.origin = true,
+            other => {
+                return Err(ApiError::bad_request(format!(
+                    "parameter 'fields' lists raw and origin, not '{other}'"
+                )));
+            }
+        }
+    }
+    Ok(parts)
+}

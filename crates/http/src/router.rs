@@ -1,0 +1,723 @@
+//! Which request goes where: one table.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response};
+
+use super::body::{self, Body};
+use super::error::{ApiError, Kind};
+use super::inflow::Inflow;
+use super::origin::Target;
+use super::params::Params;
+use super::{
+    App, authorization, batches, cluster, compact, elastic, fields, flat, forget, gatewayd, gelf,
+    grafana, health, histogram, journal_upload, loki, metrics, otlp, page, patterns, push, query,
+    saved, segments, splunk, sql, top, vacuum,
+};
+use logpond_listen::tokens::Role;
+
+/// A form in a POST body: a long query.
+pub(super) const FORM_BYTES_MAX: usize = 1 << 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    Ship(Shipper),
+    Loki(loki::Question),
+    Grafana(grafana::Question),
+    Saved(saved::Question),
+    Batches,
+    Query,
+    Flat,
+    Sql,
+    Top,
+    Histogram,
+    Patterns,
+    Fields,
+    Segments,
+    Compact,
+    Vacuum,
+    Forget,
+    ClusterStatus,
+    ClusterDrain,
+    ClusterForget,
+    JournalEntries,
+    JournalField,
+    JournalMachine,
+    JournalPage,
+    Metrics,
+    Healthy,
+    Ready,
+    Greeting,
+    Asset,
+}
+
+/// Who brings records, in whose form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shipper {
+    Own,
+    Loki,
+    Otlp,
+    Gelf,
+    Splunk(splunk::Question),
+    Elastic(elastic::Question),
+    Journal,
+}
+
+const READ: &[Method] = &[Method::GET, Method::HEAD];
+const ASK: &[Method] = &[Method::GET, Method::HEAD, Method::POST];
+const LISTEN: &[Method] = &[Method::GET];
+const ACT: &[Method] = &[Method::POST];
+const STORE: &[Method] = &[Method::POST, Method::PUT];
+/// Some senders ask whether they may, before they do.
+const COLLECT: &[Method] = &[Method::POST, Method::OPTIONS];
+const CHANGE: &[Method] = &[Method::PUT, Method::DELETE];
+/// What others let change, and what is refused here with a reason.
+const EDIT: &[Method] = &[
+    Method::GET,
+    Method::HEAD,
+    Method::POST,
+    Method::PUT,
+    Method::DELETE,
+];
+/// An index is asked for, and created.
+const INDEX: &[Method] = &[Method::HEAD, Method::PUT];
+const SET_UP: &[Method] = &[Method::GET, Method::HEAD, Method::PUT, Method::POST];
+
+/// What a request needs; nothing, where there is nothing to protect.
+const OPEN: Option<Role> = None;
+const READER: Option<Role> = Some(Role::Read);
+const WRITER: Option<Role> = Some(Role::Write);
+const ADMIN: Option<Role> = Some(Role::Admin);
+
+/// A path, in which `{}` is any name; its methods, the role of the token that it needs, and what
+/// answers there.
+type Route = (&'static str, &'static [Method], Option<Role>, Endpoint);
+
+/// What Elasticsearch's interface is below, too.
+const ELASTIC_PREFIX: &str = "/elasticsearch";
+
+/// Where messages of GELF are taken.
+pub(super) const GELF_PATH: &str = "/gelf";
+
+/// The path of an index of Elasticsearch. As any name fits, it is one for its methods only.
+const INDEX_PATH: &str = "/{}";
+
+/// Every path with its methods and the role of the token that it needs.
+pub fn routes() -> impl Iterator<Item = (&'static str, &'static [Method], Option<Role>)> {
+    let routes = ROUTES.into_iter();
+    routes.map(|(path, methods, needed, _)| (path, methods, needed))
+}
+
+/// Every path. The first that fits counts.
+pub(crate) const ROUTES: [Route; 133] = [
+    ("/api/v1/push", ACT, WRITER, OWN),
+    ("/loki/api/v1/push", ACT, WRITER, LOKI),
+    ("/api/prom/push", ACT, WRITER, LOKI),
+    ("/v1/logs", ACT, WRITER, OTLP),
+    ("/otlp/v1/logs", ACT, WRITER, OTLP),
+    (GELF_PATH, ACT, WRITER, GELF),
+    ("/services/collector", COLLECT, WRITER, HEC_EVENT),
+    ("/services/collector/event", COLLECT, WRITER, HEC_EVENT),
+    ("/services/collector/event/1.0", COLLECT, WRITER, HEC_EVENT),
+    ("/services/collector/raw", COLLECT, WRITER, HEC_RAW),
+    ("/services/collector/raw/1.0", COLLECT, WRITER, HEC_RAW),
+    ("/services/collector/ack", ACT, WRITER, HEC_ACK),
+    ("/services/collector/health", READ, WRITER, HEC_HEALTH),
+    ("/services/collector/health/1.0", READ, WRITER, HEC_HEALTH),
+    ("/upload", ACT, WRITER, Endpoint::Ship(Shipper::Journal)),
+    ("/_bulk", STORE, WRITER, ES_BULK),
+    ("/{}/_bulk", STORE, WRITER, ES_BULK),
+    ("/{}/_doc", STORE, WRITER, ES_DOCUMENT),
+    ("/{}/_doc/", STORE, WRITER, ES_DOCUMENT),
+    ("/{}/_doc/{}", STORE, WRITER, ES_DOCUMENT),
+    ("/{}/_create/{}", STORE, WRITER, ES_DOCUMENT),
+    ("/_license", READ, WRITER, ES_LICENSE),
+    ("/_xpack", READ, WRITER, ES_NOTHING),
+    ("/_cluster/health", READ, WRITER, ES_HEALTH),
+    ("/_nodes", READ, WRITER, ES_NODES),
+    ("/_nodes/{}", READ, WRITER, ES_NODES),
+    ("/_cat/templates/{}", READ, WRITER, ES_TEMPLATE),
+    ("/_template/{}", SET_UP, WRITER, ES_SETUP),
+    ("/_index_template/{}", SET_UP, WRITER, ES_SETUP),
+    ("/_component_template/{}", SET_UP, WRITER, ES_SETUP),
+    ("/_data_stream/{}", SET_UP, WRITER, ES_SETUP),
+    ("/_alias/{}", SET_UP, WRITER, ES_SETUP),
+    ("/_ilm/policy/{}", SET_UP, WRITER, ES_SETUP),
+    ("/_ingest/pipeline", SET_UP, WRITER, ES_SETUP),
+    ("/_ingest/pipeline/{}", SET_UP, WRITER, ES_SETUP),
+    ("/_refresh", ASK, WRITER, ES_REFRESH),
+    ("/_flush", ASK, WRITER, ES_REFRESH),
+    ("/{}/_refresh", ASK, WRITER, ES_REFRESH),
+    ("/{}/_flush", ASK, WRITER, ES_REFRESH),
+    ("/_cluster/health/{}", READ, WRITER, ES_HEALTH),
+    ("/_cat/health", READ, WRITER, ES_CAT_HEALTH),
+    ("/_data_stream", READ, WRITER, ES_NOTHING),
+    ("/_aliases", SET_UP, WRITER, ES_SETUP),
+    ("/{}/_alias/{}", SET_UP, WRITER, ES_SETUP),
+    ("/{}/_alias", READ, WRITER, ES_SETUP),
+    ("/{}/_aliases/{}", SET_UP, WRITER, ES_SETUP),
+    ("/{}/_mapping", SET_UP, WRITER, ES_SETUP),
+    ("/{}/_mapping/{}", SET_UP, WRITER, ES_SETUP),
+    ("/{}/_mappings", SET_UP, WRITER, ES_SETUP),
+    ("/{}/_settings", SET_UP, WRITER, ES_SETUP),
+    ("/_settings", SET_UP, WRITER, ES_SETUP),
+    ("/_cluster/settings", SET_UP, WRITER, ES_SETUP),
+    ("/api/v1/batches", READ, WRITER, Endpoint::Batches),
+    ("/api/v1/query", ASK, READER, Endpoint::Query),
+    ("/api/query", ASK, READER, Endpoint::Flat),
+    (
+        "/api/v1/saved-queries",
+        READ,
+        READER,
+        Endpoint::Saved(saved::Question::List),
+    ),
+    (
+        "/api/v1/saved-queries/{}",
+        READ,
+        READER,
+        Endpoint::Saved(saved::Question::Show),
+    ),
+    (
+        "/api/v1/saved-queries/{}",
+        CHANGE,
+        ADMIN,
+        Endpoint::Saved(saved::Question::Change),
+    ),
+    ("/api/v1/sql", ASK, READER, Endpoint::Sql),
+    ("/api/v1/top", ASK, READER, Endpoint::Top),
+    ("/api/v1/histogram", ASK, READER, Endpoint::Histogram),
+    ("/api/v1/patterns", ASK, READER, Endpoint::Patterns),
+    ("/api/v1/fields", ASK, READER, Endpoint::Fields),
+    ("/api/v1/segments", READ, READER, Endpoint::Segments),
+    ("/api/v1/compact", ACT, ADMIN, Endpoint::Compact),
+    ("/api/v1/vacuum", ACT, ADMIN, Endpoint::Vacuum),
+    ("/api/v1/forget", ACT, ADMIN, Endpoint::Forget),
+    ("/api/v1/cluster", READ, READER, Endpoint::ClusterStatus),
+    ("/api/v1/cluster/drain", ACT, ADMIN, Endpoint::ClusterDrain),
+    (
+        "/api/v1/cluster/forget",
+        ACT,
+        ADMIN,
+        Endpoint::ClusterForget,
+    ),
+    (
+        "/loki/api/v1/query",
+        ASK,
+        READER,
+        loki(loki::Question::Query),
+    ),
+    (
+        "/loki/api/v1/query_range",
+        ASK,
+        READER,
+        loki(loki::Question::QueryRange),
+    ),
+    (
+        "/loki/api/v1/tail",
+        LISTEN,
+        READER,
+        loki(loki::Question::Tail),
+    ),
+    (
+        "/loki/api/v1/detected_fields",
+        ASK,
+        READER,
+        loki(loki::Question::DetectedFields),
+    ),
+    (
+        "/loki/api/v1/detected_field/{}/values",
+        ASK,
+        READER,
+        loki(loki::Question::DetectedFieldValues),
+    ),
+    (
+        "/loki/api/v1/labels",
+        ASK,
+        READER,
+        loki(loki::Question::Labels),
+    ),
+    (
+        "/loki/api/v1/label/{}/values",
+        ASK,
+        READER,
+        loki(loki::Question::LabelValues),
+    ),
+    (
+        "/loki/api/v1/label",
+        ASK,
+        READER,
+        loki(loki::Question::Labels),
+    ),
+    ("/api/prom/label", ASK, READER, loki(loki::Question::Labels)),
+    (
+        "/api/prom/label/{}/values",
+        ASK,
+        READER,
+        loki(loki::Question::LabelValues),
+    ),
+    (
+        "/api/prom/query",
+        ASK,
+        READER,
+        loki(loki::Question::QueryRange),
+    ),
+    (
+        "/loki/api/v1/series",
+        ASK,
+        READER,
+        loki(loki::Question::Series),
+    ),
+    (
+        "/loki/api/v1/index/stats",
+        ASK,
+        READER,
+        loki(loki::Question::IndexStats),
+    ),
+    (
+        "/loki/api/v1/index/volume",
+        ASK,
+        READER,
+        loki(loki::Question::IndexVolume),
+    ),
+    (
+        "/loki/api/v1/index/volume_range",
+        ASK,
+        READER,
+        loki(loki::Question::IndexVolumeRange),
+    ),
+    (
+        "/loki/api/v1/detected_labels",
+        ASK,
+        READER,
+        loki(loki::Question::DetectedLabels),
+    ),
+    (
+        "/loki/api/v1/patterns",
+        ASK,
+        READER,
+        loki(loki::Question::Patterns),
+    ),
+    (
+        "/loki/api/v1/drilldown-limits",
+        ASK,
+        READER,
+        loki(loki::Question::DrilldownLimits),
+    ),
+    (
+        "/loki/api/v1/format_query",
+        ASK,
+        READER,
+        loki(loki::Question::FormatQuery),
+    ),
+    (
+        "/loki/api/v1/status/buildinfo",
+        ASK,
+        READER,
+        loki(loki::Question::BuildInfo),
+    ),
+    ("/loki/api/v1/rules", EDIT, READER, RULE_GROUPS),
+    ("/loki/api/v1/rules/{}", EDIT, READER, RULE_GROUPS),
+    ("/loki/api/v1/rules/{}/{}", EDIT, READER, RULE_GROUPS),
+    ("/api/prom/rules", EDIT, READER, RULE_GROUPS),
+    ("/api/prom/rules/{}", EDIT, READER, RULE_GROUPS),
+    ("/api/prom/rules/{}/{}", EDIT, READER, RULE_GROUPS),
+    (
+        "/loki/api/v1/delete",
+        EDIT,
+        READER,
+        loki(loki::Question::Delete),
+    ),
+    (
+        "/prometheus/api/v1/rules",
+        READ,
+        READER,
+        loki(loki::Question::Rules),
+    ),
+    (
+        "/prometheus/api/v1/alerts",
+        READ,
+        READER,
+        loki(loki::Question::Alerts),
+    ),
+    (
+        "/grafana/json",
+        READ,
+        READER,
+        grafana(grafana::Question::Health),
+    ),
+    (
+        "/grafana/json/",
+        READ,
+        READER,
+        grafana(grafana::Question::Health),
+    ),
+    (
+        "/grafana/json/search",
+        ACT,
+        READER,
+        grafana(grafana::Question::Search),
+    ),
+    (
+        "/grafana/json/query",
+        ACT,
+        READER,
+        grafana(grafana::Question::Query),
+    ),
+    (
+        "/grafana/json/annotations",
+        ACT,
+        READER,
+        grafana(grafana::Question::Annotations),
+    ),
+    (
+        "/grafana/json/tag-keys",
+        ACT,
+        READER,
+        grafana(grafana::Question::TagKeys),
+    ),
+    (
+        "/grafana/json/tag-values",
+        ACT,
+        READER,
+        grafana(grafana::Question::TagValues),
+    ),
+    (
+        "/grafana/json/metrics",
+        ACT,
+        READER,
+        grafana(grafana::Question::Metrics),
+    ),
+    (
+        "/grafana/json/metric-payload-options",
+        ACT,
+        READER,
+        grafana(grafana::Question::PayloadOptions),
+    ),
+    (
+        "/grafana/json/variable",
+        ACT,
+        READER,
+        grafana(grafana::Question::Variable),
+    ),
+    ("/search", ACT, READER, grafana(grafana::Question::Search)),
+    ("/query", ACT, READER, grafana(grafana::Question::Query)),
+    (
+        "/annotations",
+        ACT,
+        READER,
+        grafana(grafana::Question::Annotations),
+    ),
+    (
+        "/tag-keys",
+        ACT,
+        READER,
+        grafana(grafana::Question::TagKeys),
+    ),
+    (
+        "/tag-values",
+        ACT,
+        READER,
+        grafana(grafana::Question::TagValues),
+    ),
+    ("/metrics", ACT, READER, grafana(grafana::Question::Metrics)),
+    (
+        "/metric-payload-options",
+        ACT,
+        READER,
+        grafana(grafana::Question::PayloadOptions),
+    ),
+    (
+        "/variable",
+        ACT,
+        READER,
+        grafana(grafana::Question::Variable),
+    ),
+    ("/entries", READ, READER, Endpoint::JournalEntries),
+    ("/fields/{}", READ, READER, Endpoint::JournalField),
+    ("/machine", READ, READER, Endpoint::JournalMachine),
+    ("/browse", READ, READER, Endpoint::JournalPage),
+    ("/metrics", READ, READER, Endpoint::Metrics),
+    ("/-/healthy", READ, OPEN, Endpoint::Healthy),
+    ("/-/ready", READ, OPEN, Endpoint::Ready),
+    // Where Loki says it.
+    ("/ready", READ, OPEN, Endpoint::Ready),
+    ("/elasticsearch/", READ, OPEN, Endpoint::Greeting),
+    ("/elasticsearch", READ, OPEN, Endpoint::Greeting),
+    ("/", READ, OPEN, Endpoint::Greeting),
+    // The HTTP output of Logstash is given the address of a server, and no path.
+    ("/", STORE, WRITER, OWN),
+    ("/web/app.js", READ, OPEN, Endpoint::Asset),
+    ("/web/style.css", READ, OPEN, Endpoint::Asset),
+    ("/web/icon.svg", READ, OPEN, Endpoint::Asset),
+    (INDEX_PATH, INDEX, WRITER, ES_INDEX),
+];
+
+const ES_BULK: Endpoint = elastic(elastic::Question::Bulk);
+const ES_DOCUMENT: Endpoint = elastic(elastic::Question::Document);
+const ES_LICENSE: Endpoint = elastic(elastic::Question::License);
+const ES_NOTHING: Endpoint = elastic(elastic::Question::Nothing);
+const ES_HEALTH: Endpoint = elastic(elastic::Question::Health);
+const ES_NODES: Endpoint = elastic(elastic::Question::Nodes);
+const ES_TEMPLATE: Endpoint = elastic(elastic::Question::Template);
+const ES_SETUP: Endpoint = elastic(elastic::Question::Setup);
+const ES_REFRESH: Endpoint = elastic(elastic::Question::Refresh);
+const ES_CAT_HEALTH: Endpoint = elastic(elastic::Question::CatHealth);
+const ES_INDEX: Endpoint = elastic(elastic::Question::Index);
+const RULE_GROUPS: Endpoint = loki(loki::Question::RuleGroups);
+const OWN: Endpoint = Endpoint::Ship(Shipper::Own);
+const LOKI: Endpoint = Endpoint::Ship(Shipper::Loki);
+const OTLP: Endpoint = Endpoint::Ship(Shipper::Otlp);
+const GELF: Endpoint = Endpoint::Ship(Shipper::Gelf);
+const HEC_EVENT: Endpoint = hec(splunk::Question::Event);
+const HEC_RAW: Endpoint = hec(splunk::Question::Raw);
+const HEC_ACK: Endpoint = hec(splunk::Question::Ack);
+const HEC_HEALTH: Endpoint = hec(splunk::Question::Health);
+
+const fn hec(question: splunk::Question) -> Endpoint {
+    Endpoint::Ship(Shipper::Splunk(question))
+}
+
+const fn elastic(question: elastic::Question) -> Endpoint {
+    Endpoint::Ship(Shipper::Elastic(question))
+}
+
+const fn loki(question: loki::Question) -> Endpoint {
+    Endpoint::Loki(question)
+}
+
+const fn grafana(question: grafana::Question) -> Endpoint {
+    Endpoint::Grafana(question)
+}
+
+/// The route of a path that takes the method, and the names in it; any route of the path, if none
+/// takes it.
+fn find<'p>(path: &'p str, method: &Method) -> Option<(&'static Route, Vec<&'p str>)> {
+    let fits = |path| {
+        let found = |route: &'static Route| {
+            let is_here = route.0 != INDEX_PATH || route.1.contains(method);
+            let names = names_in(route.0, path).filter(|_| is_here)?;
+            Some((route, names))
+        };
+        let mut routes = ROUTES.iter().filter_map(found);
+        let first = routes.next()?;
+        let takes = |(route, _): &(&Route, _)| route.1.contains(method);
+        match takes(&first) {
+            true => Some(first),
+            false => Some(routes.find(takes).unwrap_or(first)),
+        }
+    };
+    let below = path.strip_prefix(ELASTIC_PREFIX).and_then(fits);
+    let is_elastic =
+        |(route, _): &(&Route, _)| matches!(route.3, Endpoint::Ship(Shipper::Elastic(_)));
+    below.filter(is_elastic).or_else(|| fits(path))
+}
+
+/// The names in a path, if it is one of these.
+fn names_in<'p>(route: &str, path: &'p str) -> Option<Vec<&'p str>> {
+    let (mut wanted, mut given) = (route.split('/'), path.split('/'));
+    let mut names = Vec::new();
+    loop {
+        match (wanted.next(), given.next()) {
+            (None, None) => return Some(names),
+            (Some("{}"), Some(name)) if !name.is_empty() => names.push(name),
+            (Some(wanted), Some(given)) if wanted == given => {}
+            _ => return None,
+        }
+    }
+}
+
+/// Answers one request; errors become answers too.
+pub(super) async fn answer(
+    app: Arc<App>,
+    request: Request<Inflow>,
+) -> Result<Response<Body>, Infallible> {
+    let metrics = app.metrics.clone();
+    let is_loki = loki::is_path(request.uri().path());
+    let response = route(app, request)
+        .await
+        .unwrap_or_else(|error| match is_loki {
+            true => loki::refusal(error),
+            false => error.into_response(),
+        });
+    let class = usize::from(response.status().as_u16() / 100).clamp(1, 5);
+    metrics.http_answers[class - 1].add(1);
+    Ok(response)
+}
+
+/// Answers a request that came unencrypted where encryption is on.
+pub(super) async fn refuse_plain(app: Arc<App>) -> Result<Response<Body>, Infallible> {
+    let mut error = ApiError::new(Kind::TlsRequired, "this address speaks TLS only");
+    error.hint = Some("ask at https:// instead of http://".to_owned());
+    app.metrics.http_answers[3].add(1);
+    let mut response = error.into_response();
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(CONNECTION, close);
+    Ok(response)
+}
+
+async fn route(app: Arc<App>, request: Request<Inflow>) -> Result<Response<Body>, ApiError> {
+    authorization::check_host(&app, &request)?;
+    let path = request.uri().path().to_owned();
+    let path = &*path;
+    let Some(((_, methods, needed, endpoint), names)) = find(path, request.method()) else {
+        let message = format!("there is nothing at {path}; the API is below /api/v1/");
+        return Err(ApiError::new(Kind::NotFound, message));
+    };
+    if !methods.contains(request.method()) {
+        return Ok(wrong_method(path, request.method()));
+    }
+    let target = match endpoint {
+        Endpoint::Greeting | Endpoint::JournalPage => Target::Page,
+        _ => Target::Other,
+    };
+    authorization::check_origin(&app, &request, target)?;
+    let admission = match needed {
+        Some(role) => authorization::check(&app, request.headers(), *role)?,
+        None => None,
+    };
+    authorization::admitted(admission, answer_at(app, endpoint, names, request)).await
+}
+
+/// Answers a request that was let in.
+async fn answer_at(
+    app: Arc<App>,
+    endpoint: &Endpoint,
+    names: Vec<&str>,
+    request: Request<Inflow>,
+) -> Result<Response<Body>, ApiError> {
+    if let Endpoint::Ship(shipper) = endpoint {
+        return take_in(&app, *shipper, &names, request).await;
+    }
+    if let Endpoint::Loki(question) = endpoint {
+        return Ok(loki::answer(&app, *question, &names, request).await);
+    }
+    if let Endpoint::Grafana(question) = endpoint {
+        return grafana::answer(&app, *question, request).await;
+    }
+    if let Endpoint::Saved(question) = endpoint {
+        return saved::answer(&app, *question, &names, request).await;
+    }
+    if *endpoint == Endpoint::Sql {
+        return sql::answer(&app, request).await;
+    }
+    let (parts, params) = params_of(&app, request).await?;
+    match endpoint {
+        Endpoint::Ship(_)
+        | Endpoint::Loki(_)
+        | Endpoint::Grafana(_)
+        | Endpoint::Saved(_)
+        | Endpoint::Sql => Err(ApiError::new(Kind::Internal, "a request got lost")),
+        Endpoint::Batches => batches::answer(&app, &params),
+        Endpoint::Query => query::answer(&app, params).await,
+        Endpoint::Flat => flat::answer(&app, &parts.headers, params).await,
+        Endpoint::Top => top::answer(&app, params).await,
+        Endpoint::Histogram => histogram::answer(&app, params).await,
+        Endpoint::Patterns => patterns::answer(&app, params).await,
+        Endpoint::Fields => fields::answer(&app, params).await,
+        Endpoint::Segments => segments::answer(&app, params).await,
+        Endpoint::Compact => compact::answer(&app, params).await,
+        Endpoint::Vacuum => vacuum::answer(&app, params).await,
+        Endpoint::Forget => forget::answer(&app, params).await,
+        Endpoint::ClusterStatus => cluster::status(&app, &params).await,
+        Endpoint::ClusterDrain => cluster::drain(&app, &params).await,
+        Endpoint::ClusterForget => cluster::forget(&app, &params).await,
+        Endpoint::JournalEntries => gatewayd::entries(&app, &params, &parts.headers).await,
+        Endpoint::JournalField => {
+            let name = names.first().copied().unwrap_or_default();
+            gatewayd::field(&app, name, &parts.headers).await
+        }
+        Endpoint::JournalMachine => gatewayd::machine(&app).await,
+        Endpoint::JournalPage => Ok(gatewayd::browse()),
+        Endpoint::Metrics => metrics::answer(&app).await,
+        Endpoint::Healthy => Ok(health::healthy()),
+        Endpoint::Ready => Ok(health::ready(&app.shutdown, &app.listening)),
+        Endpoint::Greeting => Ok(page::greeting(&parts.headers)),
+        Endpoint::Asset => page::asset(parts.uri.path()),
+    }
+}
+
+/// The parameters of a request: those in its address, and those in its body.
+pub(super) async fn params_of(
+    app: &App,
+    request: Request<Inflow>,
+) -> Result<(Parts, Params), ApiError> {
+    let mut params = Params::of(request.uri())?;
+    let (parts, body) = request.into_parts();
+    if parts.method == Method::POST {
+        let form = body::receive(body, FORM_BYTES_MAX, &app.bodies).await?;
+        let content_type = parts.headers.get(CONTENT_TYPE);
+        match &form.bytes[..] {
+            b"" => {}
+            form if is_type(content_type, "application/x-www-form-urlencoded") => {
+                params.read(form)?;
+            }
+            form if is_type(content_type, "application/json") => params.read_json(form)?,
+            _ => {
+                let message = "parameters are taken from a body of `Content-Type: \
+                               application/x-www-form-urlencoded` or `application/json`";
+                return Err(ApiError::new(Kind::UnsupportedMediaType, message));
+            }
+        }
+    }
+    Ok((parts, params))
+}
+
+/// Takes records in; their bodies are no parameters.
+async fn take_in(
+    app: &Arc<App>,
+    shipper: Shipper,
+    names: &[&str],
+    request: Request<Inflow>,
+) -> Result<Response<Body>, ApiError> {
+    Ok(match shipper {
+        Shipper::Own => push::answer(app, Params::of(request.uri())?, request).await?,
+        Shipper::Loki => loki::push(app, request).await,
+        Shipper::Otlp => otlp::push(app, request).await,
+        Shipper::Gelf => gelf::push(app, request).await?,
+        Shipper::Splunk(question) => splunk::answer(app, question, request).await,
+        Shipper::Elastic(question) => elastic::answer(app, question, names, request).await,
+        Shipper::Journal => journal_upload::answer(app, request).await,
+    })
+}
+
+fn is_type(content_type: Option<&HeaderValue>, wanted: &str) -> bool {
+    let given = content_type.map_or(&b""[..], |value| value.as_bytes());
+    given
+        .get(..wanted.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(wanted.as_bytes()))
+}
+
+fn wrong_method(path: &str, method: &Method) -> Response<Body> {
+    let below = path.strip_prefix(ELASTIC_PREFIX);
+    let is_here = |route: &&Route| {
+        let fits = |path| names_in(route.0, path).is_some();
+        fits(path) || below.is_some_and(fits)
+    };
+    let routes = ROUTES.iter().filter(is_here);
+    let mut allowed: Vec<_> = routes
+        .flat_map(|route| route.1)
+        .map(Method::as_str)
+        .collect();
+    let mut seen = Vec::new();
+    allowed.retain(|method| {
+        !seen.contains(method) && {
+            seen.push(*method);
+            true
+        }
+    });
+    refuse_method(path, method, &allowed)
+}
+
+/// Says which methods something takes instead of this one.
+pub(super) fn refuse_method(path: &str, method: &Method, allowed: &[&str]) -> Response<Body> {
+    let allowed = allowed.join(", ");
+    let message = format!("{path} takes {allowed}, not {method}");
+    let mut response = ApiError::new(Kind::MethodNotAllowed, message).into_response();
+    if let Ok(allowed) = HeaderValue::from_str(&allowed) {
+        response.headers_mut().insert(ALLOW, allowed);
+    }
+    response
+}

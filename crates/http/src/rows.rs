@@ -1,0 +1,651 @@
+//! Runs a query on a thread of its own and streams what it emits.
+//!
+//! Invariants: at most [`QUERIES_MAX`] threads, for which at most [`QUERIES_WAITING_MAX`] queries wait,
+//! in the order in which they came; an error that is found before the first row decides the status; a
+//! later one is named in the trailer, and the answer is not complete then.
+
+use std::io;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hyper::Response;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use super::body::Body;
+use super::error::{ApiError, Kind};
+use super::logql::run::failed;
+use super::params::Params;
+use super::{App, authorization, hints};
+use logpond_engine::ingest::Refused;
+use logpond_engine::query::{Chunks, Output, QueryError, Reader, Scope, Trailer};
+use logpond_host::clock;
+use logpond_host::memory::Budget;
+use logpond_host::shutdown::Shutdown;
+use logpond_host::telemetry::Metrics;
+use logpond_record::{TimeRange, Timestamp};
+
+/// Queries at a time, followers included. Each has a window of rows, its chunks and a stack.
+pub const QUERIES_MAX: usize = 64;
+
+/// Of these, how many may be followers, which end when their readers want: the others are left to queries.
+pub(super) const FOLLOWERS_MAX: usize = 48;
+
+/// Queries that wait until one of them ends. A page of panels asks all its questions at once.
+pub(super) const QUERIES_WAITING_MAX: usize = 1024;
+
+/// How long one waits at most.
+pub(super) const QUERY_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// How long a reader has taken nothing that was ready for it before it is given up for those who wait: it
+/// reads less than 32 KB/s then.
+pub(super) const STALLED_MIN: Duration = Duration::from_secs(2);
+
+/// How often readers are looked at while a query waits.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// The range of a query that names none: an hour before now or before its end.
+pub(super) const RANGE_DEFAULT_NS: i64 = 3_600_000_000_000;
+
+/// Parameters that every query takes; `strict` refuses what is not complete.
+pub(super) const SCOPE_PARAMS: [&str; 4] = ["q", "from", "to", "strict"];
+
+/// When it is known whether there is an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begins {
+    /// At once: what is missing is said at its end.
+    AtOnce,
+    /// With its first bytes, which come late: until then it may turn out that there is no memory for it.
+    WithBytes,
+    /// With its first rows, if until then nothing is missing.
+    WithRows,
+    /// At its end, if nothing is missing.
+    AtEnd,
+}
+
+/// Things that the refusal of an incomplete answer lists; it counts the others.
+const LISTED_MAX: usize = 10;
+
+/// The threads that run queries, for example `lp-query-0` and on.
+#[derive(Clone)]
+pub struct QueryThreads {
+    name: &'static str,
+    count_max: usize,
+    /// Room for threads, and for those who wait for it.
+    room: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
+    /// Room for followers.
+    followers: Arc<Semaphore>,
+    /// True if these are for followers.
+    is_for_followers: bool,
+    /// Numbers of threads that do not exist now, the smallest last: never fewer than there is room.
+    free: Arc<Mutex<Vec<usize>>>,
+    /// Who reads the answers of those that run; no more than threads.
+    readers: Readers,
+    metrics: Arc<Metrics>,
+    shutdown: Shutdown,
+    /// The memory from which queries take some to begin.
+    budget: Option<Arc<Budget>>,
+}
+
+/// The readers of answers that share a number of places.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Readers(Arc<Mutex<Watched>>);
+
+#[derive(Debug, Default)]
+struct Watched {
+    /// No more than places, and those that ended a moment ago.
+    readers: Vec<Weak<Reader>>,
+    /// The time of the last look at them.
+    looked_at: Option<Instant>,
+}
+
+impl Readers {
+    /// Watches a reader from here on.
+    pub(super) fn watch(&self, reader: &Arc<Reader>) {
+        let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        watched.readers.retain(|reader| reader.strong_count() > 0);
+        watched.readers.push(Arc::downgrade(reader));
+    }
+
+    /// Ends the query whose reader has taken nothing for the longest time, if that is long. Looks at them at
+    /// most once in [`LOOK_INTERVAL`], however many queries wait: each look frees one place.
+    pub(super) fn give_up_slowest(&self, metrics: &Metrics) {
+        let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = |looked_at: Instant| looked_at.elapsed() >= LOOK_INTERVAL;
+        if !watched.looked_at.is_none_or(is_due) {
+            return;
+        }
+        watched.looked_at = Some(Instant::now());
+        let readers = watched.readers.iter().filter_map(Weak::upgrade);
+        let stalled = readers.filter_map(|reader| Some((reader.stalled_for()?, reader)));
+        let stalled =
+            stalled.filter(|(time, reader)| *time >= STALLED_MIN && !reader.is_given_up());
+        if let Some((_, reader)) = stalled.max_by_key(|(time, _)| *time) {
+            reader.give_up();
+            metrics.queries_given_up.add(1);
+        }
+    }
+}
+
+/// Gives the number back when the thread ends, however it ends.
+struct Slot {
+    number: usize,
+    threads: QueryThreads,
+    _follower: Option<OwnedSemaphorePermit>,
+    /// Given back last: whoever has it next takes a number.
+    _room: OwnedSemaphorePermit,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut free = self
+            .threads
+            .free
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        free.push(self.number);
+        free.sort_unstable_by(|a, b| b.cmp(a));
+    }
+}
+
+impl QueryThreads {
+    /// Threads whose names begin so, at most so many.
+    pub fn new(
+        name: &'static str,
+        count_max: usize,
+        metrics: Arc<Metrics>,
+        shutdown: Shutdown,
+    ) -> QueryThreads {
+        let free = Arc::new(Mutex::new((0..count_max).rev().collect()));
+        QueryThreads {
+            name,
+            count_max,
+            room: Arc::new(Semaphore::new(count_max)),
+            waiting: Arc::new(Semaphore::new(QUERIES_WAITING_MAX)),
+            followers: Arc::new(Semaphore::new(FOLLOWERS_MAX.min(count_max))),
+            is_for_followers: false,
+            free,
+            readers: Readers::default(),
+            metrics,
+            shutdown,
+            budget: None,
+        }
+    }
+
+    /// The same, whose queries take memory to begin, or are refused before their answer begins.
+    #[must_use]
+    pub(super) fn within(self, budget: Arc<Budget>) -> QueryThreads {
+        QueryThreads {
+            budget: Some(budget),
+            ..self
+        }
+    }
+
+    /// The same threads, for a follower.
+    #[must_use]
+    pub(super) fn for_followers(&self, is_followed: bool) -> QueryThreads {
+        QueryThreads {
+            is_for_followers: is_followed,
+            ..self.clone()
+        }
+    }
+
+    /// The room of a follower; of other queries none.
+    fn follower(&self) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
+        if !self.is_for_followers {
+            return Ok(None);
+        }
+        let room = Arc::clone(&self.followers).try_acquire_owned();
+        room.map(Some).map_err(|_| {
+            let message = format!("{FOLLOWERS_MAX} followers are running; try again later");
+            ApiError::new(Kind::TooManyQueries, message)
+        })
+    }
+
+    async fn slot(&self) -> Result<Slot, ApiError> {
+        let follower = self.follower()?;
+        let room = match self.room.clone().try_acquire_owned() {
+            Ok(room) => room,
+            Err(_) => self.wait().await?,
+        };
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Slot {
+            number: free.pop().unwrap_or(self.count_max),
+            threads: self.clone(),
+            _follower: follower,
+            _room: room,
+        })
+    }
+
+    /// Waits for room, in turn.
+    async fn wait(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        let busy = |what: &str| {
+            let message = format!(
+                "{} queries are running, {what}; try again later",
+                self.count_max
+            );
+            ApiError::new(Kind::TooManyQueries, message)
+        };
+        let waiting = self.waiting.try_acquire();
+        let _waiting = waiting.map_err(|_| busy("and as many wait as may"))?;
+        let _counted = self.metrics.queries_waiting.hold();
+        let mut shutdown = self.shutdown.clone();
+        let looking = async {
+            loop {
+                self.readers.give_up_slowest(&self.metrics);
+                tokio::time::sleep(LOOK_INTERVAL).await;
+            }
+        };
+        tokio::select! {
+            // The semaphore is never closed.
+            room = self.room.clone().acquire_owned() => room.map_err(|_| Refused::Stopping.into()),
+            () = tokio::time::sleep(QUERY_WAIT_MAX) => {
+                Err(busy(&format!("and none ended in {} s", QUERY_WAIT_MAX.as_secs())))
+            }
+            () = looking => Err(Refused::Stopping.into()),
+            () = shutdown.stopping() => Err(Refused::Stopping.into()),
+        }
+    }
+
+    /// Runs `prepare`, then `run`, on a thread; answers when it is known whether there is an
+    /// answer. The trailer goes out behind the rest.
+    pub(super) async fn stream<P: 'static>(
+        &self,
+        begins: Begins,
+        prepare: impl FnOnce() -> Result<P, ApiError> + Send + 'static,
+        run: impl FnOnce(P, &mut Output) -> Result<Trailer, QueryError> + Send + 'static,
+    ) -> Result<Response<Body>, ApiError> {
+        let metrics = self.metrics.clone();
+        let run = move |parts, mut out: Output, prepared: Prepared| {
+            let started = Instant::now();
+            let prepared = Arc::new(Mutex::new(Some(prepared)));
+            if begins == Begins::AtOnce {
+                tell(&prepared, Ok(()));
+            } else {
+                let prepared = prepared.clone();
+                out.on_begin(move || tell(&prepared, Ok(())));
+            }
+            if begins == Begins::AtEnd {
+                out.hold();
+            }
+            let result = run(parts, &mut out);
+            finish(result, (out, begins), &prepared, started, &metrics);
+        };
+        self.run(prepare, run).await
+    }
+
+    /// Runs `prepare`, then `run`, on a thread; answers when it is known whether `prepare` went
+    /// well.
+    ///
+    /// # Errors
+    /// Those of `prepare`; and when there is no thread.
+    pub async fn spawn<P: 'static>(
+        &self,
+        prepare: impl FnOnce() -> Result<P, ApiError> + Send + 'static,
+        run: impl FnOnce(P, Output) + Send + 'static,
+    ) -> Result<Response<Body>, ApiError> {
+        let run = |parts, out, prepared: Prepared| {
+            let _ = prepared.send(Ok(()));
+            run(parts, out);
+        };
+        self.run(prepare, run).await
+    }
+
+    /// Runs `gather` on a thread and answers when it is known how that went; `write` then sends what
+    /// was gathered.
+    pub(super) async fn gathered<T: 'static>(
+        &self,
+        gather: impl FnOnce(&mut Output) -> Result<T, ApiError> + Send + 'static,
+        write: impl FnOnce(T, &mut Output) -> io::Result<()> + Send + 'static,
+    ) -> Result<Response<Body>, ApiError> {
+        let run = |(), mut out: Output, prepared: Prepared| match gather(&mut out) {
+            Err(error) => drop(prepared.send(Err(refused(&out).unwrap_or(error)))),
+            Ok(gathered) => {
+                let _ = prepared.send(Ok(()));
+                // A reader that is gone needs nothing.
+                if write(gathered, &mut out).is_ok() {
+                    let _ = out.flush();
+                }
+            }
+        };
+        self.run(|| Ok(()), run).await
+    }
+
+    /// Begins work on a thread, as soon as there is room for one; gives what it sends.
+    pub(super) async fn start(
+        &self,
+        work: impl FnOnce(Output) + Send + 'static,
+    ) -> Result<Chunks, ApiError> {
+        let slot = self.slot().await?;
+        let name = format!("{}-{}", self.name, slot.number);
+        let (mut out, reader, chunks) = Output::watched(self.shutdown.clone());
+        self.readers.watch(&reader);
+        let metrics = self.metrics.clone();
+        if let Some(admission) = authorization::admission() {
+            let ended = metrics.clone();
+            out.refused_by(Box::new(move || {
+                let refusal = admission.refusal(clock::now())?;
+                ended.access.ended.add(1);
+                Some(refusal.to_string())
+            }));
+        }
+        let work = move || {
+            let _slot = slot;
+            let _active = metrics.queries_active.hold();
+            work(out);
+        };
+        thread::Builder::new().name(name).spawn(work).map_err(|e| {
+            ApiError::new(
+                Kind::Busy,
+                format!("the system gives no thread for the query: {e}"),
+            )
+        })?;
+        Ok(chunks)
+    }
+
+    /// Runs `prepare`, then `run`, on a thread; answers when `run` says so.
+    pub(super) async fn run<P: 'static>(
+        &self,
+        prepare: impl FnOnce() -> Result<P, ApiError> + Send + 'static,
+        run: impl FnOnce(P, Output, Prepared) + Send + 'static,
+    ) -> Result<Response<Body>, ApiError> {
+        let (prepared, is_prepared) = oneshot::channel();
+        let is_broken = Arc::<AtomicBool>::default();
+        let breaks = Arc::clone(&is_broken);
+        let budget = self.budget.clone();
+        let work = move |mut out: Output| {
+            out.breaks_by(breaks);
+            let begin = |parts| {
+                let begun = budget.map(|budget| out.begin(&budget)).transpose();
+                begun.map(|_| parts).map_err(failed)
+            };
+            let parts = match prepare().and_then(begin) {
+                Ok(parts) => parts,
+                Err(e) => return drop(prepared.send(Err(e))),
+            };
+            run(parts, out, prepared);
+        };
+        let chunks = self.start(work).await?;
+        match is_prepared.await {
+            Ok(Ok(())) => Ok(Body::rows(chunks, is_broken)),
+            Ok(Err(e)) => Err(e),
+            Err(_) => Err(ApiError::new(Kind::Internal, "the query's thread panicked")),
+        }
+    }
+}
+
+/// Says whether there is an answer.
+pub(super) type Prepared = oneshot::Sender<Result<(), ApiError>>;
+
+/// Says whether there is an answer, if that was not said.
+pub(super) fn tell(prepared: &Mutex<Option<Prepared>>, result: Result<(), ApiError>) {
+    let prepared = prepared
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    // If nobody waits, nobody reads the answer either.
+    let _ = prepared.map(|prepared| prepared.send(result));
+}
+
+/// The refusal of an answer whose reader may not have it any more.
+pub(super) fn refused(out: &Output) -> Option<ApiError> {
+    out.refusal()
+        .map(|why| ApiError::new(Kind::TokenRefused, why))
+}
+
+/// The refusal of an answer that is not complete.
+pub(super) fn incomplete(trailer: &Trailer) -> ApiError {
+    let mut message = "the answer is not complete".to_owned();
+    let listed = trailer.missing.iter().take(LISTED_MAX);
+    for (at, what) in listed.clone().enumerate() {
+        message.push_str(if at == 0 { ": " } else { "; " });
+        message.push_str(what);
+    }
+    let others = trailer.missing_count - listed.len() as u64;
+    if others > 0 {
+        message.push_str(&format!("; and {others} more"));
+    }
+    ApiError::new(Kind::Incomplete, message)
+}
+
+/// Why an answer ends that its reader did not read.
+pub(super) const SLOW_READER: &str =
+    "the rest: the reader took nothing for some time while other queries waited";
+
+fn finish(
+    result: Result<Trailer, QueryError>,
+    (mut out, begins): (Output, Begins),
+    prepared: &Mutex<Option<Prepared>>,
+    started: Instant,
+    metrics: &Metrics,
+) {
+    let elapsed = started.elapsed();
+    metrics.query_ns.observe_duration(elapsed);
+    let is_begun = prepared.lock().is_ok_and(|prepared| prepared.is_none());
+    let result = match result {
+        Err(error @ QueryError::Memory(_)) if !is_begun => {
+            return tell(prepared, Err(failed(error)));
+        }
+        result => result,
+    };
+    let mut trailer = match result {
+        Ok(trailer) => trailer,
+        Err(e) => {
+            let mut trailer = Trailer {
+                is_cancelled: matches!(e, QueryError::Cancelled),
+                ..Trailer::default()
+            };
+            trailer.miss(e);
+            trailer
+        }
+    };
+    metrics
+        .queries_cancelled
+        .add(u64::from(trailer.is_cancelled));
+    metrics.query_bytes.add(trailer.bytes_scanned);
+    if let Some(error) = refused(&out) {
+        if !is_begun {
+            return tell(prepared, Err(error));
+        }
+        trailer.miss(error.message);
+    }
+    if !is_begun && begins != Begins::WithBytes && trailer.missing_count > 0 {
+        return tell(prepared, Err(incomplete(&trailer)));
+    }
+    out.release();
+    if out.is_rewritten() {
+        // There is no other way to say that something is missing.
+        if trailer.missing_count > 0 {
+            out.break_off();
+        }
+        let _ = out.flush();
+        return tell(prepared, Ok(()));
+    }
+    if out.is_given_up() {
+        trailer.is_cancelled = false;
+        trailer.miss(SLOW_READER);
+        let last = trailer.to_json(elapsed.as_secs_f64() * 1000.0).to_string();
+        out.leave_if_given_up(&last);
+        return;
+    }
+    // A reader that is gone needs no trailer.
+    let _ = out
+        .aside(&trailer.to_json(elapsed.as_secs_f64() * 1000.0))
+        .and_then(|()| out.flush());
+}
+
+/// Which records are meant: `q`, `from` and `to`.
+pub(super) fn scope(params: &Params, now: Timestamp) -> Result<Scope, ApiError> {
+    scope_in(params, range(params, now)?)
+}
+
+/// Records of a range that `q` means.
+pub(super) fn scope_in(params: &Params, range: TimeRange) -> Result<Scope, ApiError> {
+    let text = params.one("q")?.unwrap_or_default();
+    Scope::new(text, range).map_err(|e| ApiError {
+        kind: Kind::BadQuery,
+        message: e.message,
+        span: Some((e.start_char, e.end_char)),
+        hint: e.hint,
+    })
+}
+
+pub(super) fn range(params: &Params, now: Timestamp) -> Result<TimeRange, ApiError> {
+    let to = time(params, "to", now)?;
+    let from = time(params, "from", now)?;
+    let default = || to.unwrap_or(now).saturating_add(-RANGE_DEFAULT_NS);
+    let from = from.unwrap_or_else(default);
+    let to = to.unwrap_or(Timestamp::MAX);
+    if from > to {
+        let message = format!("the range is empty: from {from} is after to {to}");
+        return Err(ApiError::bad_request(message));
+    }
+    Ok(TimeRange { from, to })
+}
+
+pub(super) fn time(
+    params: &Params,
+    name: &str,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, ApiError> {
+    let Some(text) = params.one(name)? else {
+        return Ok(None);
+    };
+    match logpond_search::when::parse(text, now, &jiff::tz::TimeZone::UTC) {
+        Ok(time) => Ok(Some(time)),
+        Err(e) => Err(ApiError::bad_request(format!("parameter '{name}': {e}"))),
+    }
+}
+
+/// A query that gives a table: `q`, `from`, `to` and what `read` reads beside them.
+pub(super) async fn table<P: Send + 'static>(
+    app: &Arc<App>,
+    params: Params,
+    read: impl FnOnce(&Params) -> Result<P, ApiError> + Send + 'static,
+    run: impl FnOnce(&App, &Scope, P, &mut Output) -> Result<Trailer, QueryError> + Send + 'static,
+) -> Result<Response<Body>, ApiError> {
+    let begins = match params.flag("strict", false)? {
+        true => Begins::AtEnd,
+        false => Begins::WithBytes,
+    };
+    let app_there = app.clone();
+    let prepare = move || {
+        let scope = scope(&params, clock::now())?;
+        let extra = read(&params)?;
+        Ok((scope, extra))
+    };
+    let run = move |(scope, extra): (Scope, P), out: &mut Output| {
+        let mut trailer = run(&app_there, &scope, extra, out)?;
+        if trailer.range.is_none() {
+            let is_empty = trailer.rows == 0;
+            hints::note(&app_there, &scope, None, is_empty, &mut trailer);
+        }
+        Ok(trailer)
+    };
+    app.threads.stream(begins, prepare, run).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use logpond_engine::query::{CHUNK_BYTES, CHUNKS_MAX};
+    use logpond_host::shutdown;
+
+    fn one_thread() -> (QueryThreads, shutdown::Stopper) {
+        let (stopper, shutdown) = shutdown::pair();
+        let threads = QueryThreads::new("lp-test", 1, Arc::default(), shutdown);
+        (threads, stopper)
+    }
+
+    /// Takes the thread until the sender is dropped.
+    async fn occupy(threads: &QueryThreads) -> std::sync::mpsc::Sender<()> {
+        let (held, hold) = std::sync::mpsc::channel::<()>();
+        let work = move |_: Output| {
+            let _ = hold.recv();
+        };
+        threads.start(work).await.map(drop).unwrap();
+        held
+    }
+
+    async fn refusal(threads: &QueryThreads) -> ApiError {
+        threads.start(|_| ()).await.map(drop).unwrap_err()
+    }
+
+    #[tokio::test]
+    async fn a_query_waits_for_one_that_ends() {
+        let (threads, _stopper) = one_thread();
+        // The answer of the one before has come to its end a moment before its thread has.
+        for _ in 0..100 {
+            let mut answer = threads.start(|_| ()).await.unwrap();
+            assert!(answer.recv().await.is_none());
+        }
+        let held = occupy(&threads).await;
+        let next = tokio::spawn({
+            let threads = threads.clone();
+            async move { threads.start(|_| ()).await.map(drop) }
+        });
+        while threads.metrics.queries_waiting.get() == 0 {
+            tokio::task::yield_now().await;
+        }
+        assert!(!next.is_finished());
+        drop(held);
+        next.await.unwrap().unwrap();
+        assert_eq!(threads.metrics.queries_waiting.get(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_does_not_read_makes_room() {
+        let (threads, _stopper) = one_thread();
+        let work = |mut out: Output| {
+            while out.append(|chunk| chunk.resize(CHUNK_BYTES, b'x')).is_ok() {}
+            assert!(out.leave_if_given_up("why"));
+        };
+        let mut unread = threads.start(work).await.unwrap();
+        // It waits for nobody but the one that does not read.
+        threads.start(|_| ()).await.map(drop).unwrap();
+        assert_eq!(threads.metrics.queries_given_up.get(), 1);
+        let (mut chunks, mut last) = (0, None);
+        while let Some(chunk) = unread.recv().await {
+            chunks += 1;
+            last = Some(chunk);
+        }
+        assert_eq!(
+            (chunks, &last.unwrap()[..]),
+            (CHUNKS_MAX + 1, &b"why\n"[..])
+        );
+        assert!(!unread.is_broken_off());
+        // Who has no word for it breaks off.
+        let work =
+            |mut out: Output| while out.append(|chunk| chunk.resize(CHUNK_BYTES, b'x')).is_ok() {};
+        let mut unread = threads.start(work).await.unwrap();
+        threads.start(|_| ()).await.map(drop).unwrap();
+        while unread.recv().await.is_some() {}
+        assert!(unread.is_broken_off());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waiting_is_bounded() {
+        let (threads, stopper) = one_thread();
+        let _held = occupy(&threads).await;
+        let error = refusal(&threads).await;
+        assert_eq!(error.kind, Kind::TooManyQueries);
+        assert!(
+            error.message.contains("none ended in 10 s"),
+            "{}",
+            error.message
+        );
+        let all = u32::try_from(QUERIES_WAITING_MAX).unwrap();
+        let others = threads.waiting.acquire_many(all).await.unwrap();
+        let error = refusal(&threads).await;
+        assert!(
+            error.message.contains("as many wait as may"),
+            "{}",
+            error.message
+        );
+        drop(others);
+        stopper.stop();
+        assert_eq!(refusal(&threads).await.kind, Kind::Stopping);
+    }
+}

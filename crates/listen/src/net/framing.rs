@@ -1,0 +1,116 @@
+//! Bytes of a connection to records, whichever framing the intake has.
+
+use logpond_protocol::intake::frames::FrameSplitter;
+use logpond_protocol::intake::lines::LineSplitter;
+use logpond_protocol::intake::push::gelf;
+
+use super::Context;
+use super::gather::Gather;
+use super::relp::RelpSession;
+use logpond_engine::ingest::Refused;
+use logpond_host::telemetry::Intake;
+
+/// A splitter and where its records go.
+pub(super) enum Framing {
+    /// A record a line.
+    Lines(LineSplitter),
+    /// Octet counting or lines, frame by frame.
+    Frames(FrameSplitter),
+    /// A session in which each message is acknowledged.
+    Relp(RelpSession),
+}
+
+impl Framing {
+    /// The framing of an intake whose records are not acknowledged one by one.
+    pub(super) fn of(intake: Intake, line_bytes_max: usize) -> Framing {
+        match intake {
+            Intake::SyslogTcp | Intake::SyslogTls | Intake::DevLogStream => {
+                Framing::Frames(FrameSplitter::new(line_bytes_max))
+            }
+            Intake::GelfTcp => {
+                Framing::Frames(FrameSplitter::new(gelf::message_bytes_max(line_bytes_max)))
+            }
+            _ => Framing::Lines(LineSplitter::new(line_bytes_max)),
+        }
+    }
+
+    /// Whether something is to be answered that has no records.
+    pub(super) fn has_waiting(&self) -> bool {
+        matches!(self, Framing::Relp(session) if session.has_waiting())
+    }
+
+    /// True if enough is to be answered to do so now.
+    pub(super) fn is_full(&self) -> bool {
+        matches!(self, Framing::Relp(session) if session.is_full())
+    }
+
+    /// Bytes of a record that is not whole yet.
+    pub(super) fn held_bytes(&self) -> usize {
+        match self {
+            Framing::Lines(lines) => lines.held_bytes(),
+            Framing::Frames(frames) => frames.held_bytes(),
+            Framing::Relp(session) => session.held_bytes(),
+        }
+    }
+
+    /// Whether the connection ends once everything is answered.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self, Framing::Relp(session) if session.is_over())
+    }
+
+    /// What a sender is told that waits for its records: so many are durable, and perhaps the next
+    /// ones never will be.
+    pub(super) fn answer(&mut self, durable: u64, failed: Option<&Refused>) -> Vec<u8> {
+        if let Framing::Relp(session) = self {
+            let reason = failed.map_or(String::new(), Refused::to_string);
+            return session.answers(durable, &reason);
+        }
+        let mut answer = String::new();
+        if durable > 0 {
+            answer = format!("OK {durable}\n");
+        }
+        if let Some(refused) = failed {
+            answer.push_str(&format!("ERR {refused}\n"));
+        }
+        answer.into_bytes()
+    }
+
+    pub(super) fn feed(&mut self, bytes: &[u8], gather: &mut Gather, context: &Context) {
+        match self {
+            Framing::Lines(lines) => lines.feed(bytes, |line| {
+                gather.add(line.bytes, line.truncated_bytes, context);
+            }),
+            Framing::Frames(frames) => frames.feed(bytes, |frame| {
+                gather.add(frame.bytes, frame.truncated_bytes, context);
+            }),
+            // What is no RELP ends the session, which `is_over` says.
+            Framing::Relp(session) => {
+                let taken = session.feed(bytes, gather).unwrap_or_default();
+                let metrics = context.metrics.intake(context.intake);
+                metrics.truncated.add(taken.cut);
+                metrics.resent.add(taken.resent);
+            }
+        }
+    }
+
+    /// The connection has ended.
+    pub(super) fn end(&mut self) {
+        if let Framing::Relp(session) = self {
+            session.end();
+        }
+    }
+
+    /// Takes what the stream ended with as the last record.
+    pub(super) fn finish(&mut self, gather: &mut Gather, context: &Context) {
+        match self {
+            Framing::Lines(lines) => lines.finish(|line| {
+                gather.add(line.bytes, line.truncated_bytes, context);
+            }),
+            Framing::Frames(frames) => frames.finish(|frame| {
+                gather.add(frame.bytes, frame.truncated_bytes, context);
+            }),
+            // Its sender was told nothing of it, and sends it again.
+            Framing::Relp(_) => {}
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Which of the listeners that are on could be had.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::BindError;
+use logpond_host::telemetry::Metrics;
+
+/// A listener that is on by default, and could not be had so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Off {
+    /// Its setting.
+    pub name: &'static str,
+    /// Where it was to listen.
+    pub address: SocketAddr,
+    /// Why it does not.
+    pub reason: String,
+}
+
+impl Off {
+    /// What is said of a listener after such an error.
+    pub fn new(name: &'static str, error: &BindError) -> Off {
+        Off {
+            name,
+            address: error.address,
+            reason: error.reason(),
+        }
+    }
+}
+
+/// The listeners that are on. Shared between who binds them and who says so.
+#[derive(Debug, Default)]
+pub struct Listening {
+    names: Vec<&'static str>,
+    off: Mutex<Vec<Off>>,
+}
+
+impl Listening {
+    /// Listeners of these settings, of which some could not be had.
+    pub fn new(names: Vec<&'static str>, off: Vec<Off>) -> Listening {
+        let off = Mutex::new(off);
+        Listening { names, off }
+    }
+
+    /// The listeners that could not be had so far.
+    pub fn off(&self) -> Vec<Off> {
+        self.locked().clone()
+    }
+
+    /// This one could be had at last.
+    pub fn note_on(&self, name: &str) {
+        self.locked().retain(|off| off.name != name);
+    }
+
+    /// A line for each that could not be had.
+    pub fn lines(&self) -> String {
+        let mut text = String::new();
+        for Off {
+            name,
+            address,
+            reason,
+        } in &*self.locked()
+        {
+            // Writing to text cannot fail.
+            let _ = writeln!(
+                text,
+                "off: {name} at {address}: {reason}; it is tried again"
+            );
+        }
+        text
+    }
+
+    /// Shows all of them in the metrics.
+    pub fn expose_in(self: &Arc<Listening>, metrics: &Metrics) {
+        let listening = self.clone();
+        metrics.register(Box::new(move |out| {
+            let name = "logpond_listener_up";
+            let help = "Whether a listener that is on listens; 0 if its port was not to be had.";
+            out.family(name, "gauge", help);
+            let off = listening.off();
+            for listener in &listening.names {
+                let is_up = !off.iter().any(|off| off.name == *listener);
+                out.sample(name, &[("listener", listener)], u8::from(is_up));
+            }
+        }));
+    }
+
+    fn locked(&self) -> std::sync::MutexGuard<'_, Vec<Off>> {
+        self.off.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,243 @@
+//! Listeners for raw lines, uploads, syslog and what ships logs to other systems.
+//!
+//! Invariants:
+//! - Memory per connection is bounded: one read buffer, one partial record up to the line limit,
+//!   one batch of [`BATCH_BYTES`].
+//! - While the journal has no room, a connection is not read: the sender feels it through TCP.
+//!   What cannot be kept (a datagram, a batch that a failed sync took away) is counted.
+//! - A durable connection gets `OK <count>` only after the sync of these records, a bulk connection
+//!   its answer only once as many nodes as configured have copies.
+
+mod bind;
+mod bulk;
+mod framing;
+mod gather;
+mod gelf;
+mod fluent;
+mod listening;
+mod opening;
+mod relp;
+mod stream;
+mod udp;
+mod unfinished;
+mod wire;
+mod zones;
+pub mod local;
+pub mod tls;
+#[cfg(test)]
+mod tests;
+
+use std::future::Future;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use logpond_proxy::{Admission, Limits};
+use logpond_record::{Batch, Labels};
+use logpond_segment::batches::BatchId;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+pub use bind::{BindError, bind_tcp, bind_udp};
+pub use bulk::{CONNECTIONS_MAX as BULK_CONNECTIONS_MAX, Room, serve_bulk};
+pub use fluent::{
+    Fluent, SecurityError, SharedSecurity, WatchedSecurity, answer_heartbeats, serve_fluent,
+};
+pub use listening::{Listening, Off};
+pub use relp::Peers as RelpPeers;
+pub use stream::{serve_encrypted, serve_encrypted_relp, serve_relp, serve_stream};
+pub use udp::serve_udp;
+pub use unfinished::Unfinished;
+pub use zones::Zones;
+
+use logpond_engine::ingest::{Ingest, Refused};
+use logpond_host::hostname;
+use logpond_host::shutdown::{DRAIN_TIME_MAX, Shutdown};
+use logpond_host::telemetry::{Intake, Metrics, warn};
+
+/// Connections one listener serves at a time; further ones wait in the kernel's queue. At 64 KiB
+/// of buffer each this is 128 MiB at the very worst.
+pub const CONNECTIONS_MAX: usize = 2048;
+
+/// How many of a listener's connections one address may have; of IPv6 one network of 64 bits. Further
+/// ones are closed, so that those behind them are reached: nobody alone can keep others out.
+pub const fn connections_per_address_max(connections_max: usize) -> usize {
+    connections_max / 2
+}
+
+/// How often it is said that an address has as many connections as it may: whoever can connect decides
+/// how often it happens.
+const WARN_INTERVAL: Duration = Duration::from_secs(60);
+
+/// How long a socket is waited for at the stop: the runtime has looked at what the kernel holds by then.
+const LAST_LOOK: Duration = Duration::from_millis(1);
+
+/// Bytes gathered before a batch is submitted although more could be read. One connection that
+/// waits 2 ms for each sync still gets 250 MB/s.
+const BATCH_BYTES: usize = 512 << 10;
+
+/// How long a small batch of a fast intake waits for company. With the journal's own 50 ms it
+/// stays below the 100 ms promised.
+const LINGER: Duration = Duration::from_millis(20);
+
+/// Pause before a batch is offered again that a full disk refused, and after a failed accept.
+const RETRY_PAUSE: Duration = Duration::from_millis(250);
+
+/// How long a connection may be silent before the kernel asks whether the peer is still there.
+const KEEPALIVE_TIME: Duration = Duration::from_secs(60);
+
+/// What every listener needs.
+#[derive(Clone)]
+pub struct Context {
+    /// Where records go.
+    pub ingest: Ingest,
+    /// Where they are counted.
+    pub metrics: Arc<Metrics>,
+    /// When to stop.
+    pub shutdown: Shutdown,
+    /// Which intake this is.
+    pub intake: Intake,
+    /// Longer records are cut to this many bytes and marked.
+    pub line_bytes_max: usize,
+    /// The name of this machine.
+    pub hostname: Arc<str>,
+    /// The zones that peers write times in.
+    pub zones: Arc<Zones>,
+    /// The memory of records that are not whole yet.
+    pub unfinished: Arc<Unfinished>,
+}
+
+impl Context {
+    /// The labels of what a peer sends: its name, and its zone.
+    fn labels_of(&self, peer: IpAddr) -> Labels {
+        let mut labels = hostname::labels_of(peer, &self.hostname);
+        self.zones.add_to(&mut labels, peer);
+        labels
+    }
+
+    /// Submits a batch, waiting as long as it takes: for room, or for the disk to have space
+    /// again. Gives up only when the journal failed or the process stops.
+    async fn submit_patiently(
+        &self,
+        batch: &Arc<Batch>,
+        id: Option<BatchId>,
+        durable: bool,
+    ) -> Result<u64, Refused> {
+        loop {
+            let submitted = self.ingest.submit_named(batch.clone(), id, durable);
+            match submitted.await {
+                Ok(accepted) => {
+                    self.count_accepted(batch);
+                    return Ok(accepted.count);
+                }
+                Err(Refused::Busy | Refused::Full(_)) if !self.shutdown.is_stopping() => {
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                }
+                Err(refused) => return Err(refused),
+            }
+        }
+    }
+
+    fn count_accepted(&self, batch: &Batch) {
+        let metrics = self.metrics.intake(self.intake);
+        metrics.records.add(batch.len() as u64);
+        metrics.bytes.add(batch.payload().len() as u64);
+    }
+
+    fn count_lost(&self, records: usize) {
+        self.metrics.intake(self.intake).lost.add(records as u64);
+    }
+}
+
+/// Waits for what a socket holds at the stop, not for what may still come. Without a wait the runtime does
+/// not know of what came since it looked last; of a socket that is new it knows nothing.
+async fn look_once_more<T>(ready: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(LAST_LOOK, ready).await.ok()
+}
+
+/// Accepts connections until the stop, then waits for the open ones, at most
+/// [`DRAIN_TIME_MAX`].
+pub async fn accept<F>(
+    listener: TcpListener,
+    context: Context,
+    connections_max: usize,
+    serve: impl Fn(TcpStream, IpAddr, Context) -> F,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let slots = Arc::new(Semaphore::new(connections_max));
+    let shares = Arc::new(Admission::default());
+    let limits = Limits {
+        connections_max,
+        connections_per_address_max: connections_per_address_max(connections_max),
+        ..Limits::default()
+    };
+    let mut warned: Option<Instant> = None;
+    let mut open = JoinSet::new();
+    let mut shutdown = context.shutdown.clone();
+    loop {
+        let accepted = tokio::select! {
+            accepted = next(&listener, &slots) => accepted,
+            Some(_) = open.join_next() => continue,
+            () = shutdown.stopping() => break,
+        };
+        let Ok((slot, stream, peer)) = accepted else {
+            // Out of descriptors, or the peer is gone already.
+            tokio::time::sleep(RETRY_PAUSE).await;
+            continue;
+        };
+        let metrics = context.metrics.clone();
+        let intake = context.intake;
+        let mut share = shares.admit(&limits);
+        if !share
+            .as_mut()
+            .is_some_and(|share| share.admit_address(peer, &limits))
+        {
+            metrics.intake(intake).connections_refused.add(1);
+            if warned.is_none_or(|at| at.elapsed() >= WARN_INTERVAL) {
+                warned = Some(Instant::now());
+                warn(&refusal(peer, intake, &limits));
+            }
+            continue;
+        }
+        prepare(&stream);
+        metrics.intake(intake).connections_total.add(1);
+        let serving = serve(stream, peer, context.clone());
+        open.spawn(async move {
+            let (_slot, _share) = (slot, share);
+            let _held = metrics.intake(intake).connections.hold();
+            serving.await;
+        });
+    }
+    drop(listener);
+    let all = async { while open.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(DRAIN_TIME_MAX, all).await;
+}
+
+fn refusal(peer: IpAddr, intake: Intake, limits: &Limits) -> String {
+    let most = limits.connections_per_address_max;
+    let intake = intake.as_str();
+    format!(
+        "{peer} has {most} connections to {intake}, as many as one address may have: its further ones are \
+         closed"
+    )
+}
+
+/// The next connection, with its place among those that may be open; waits for both.
+pub async fn next(
+    listener: &TcpListener,
+    slots: &Arc<Semaphore>,
+) -> std::io::Result<(tokio::sync::OwnedSemaphorePermit, TcpStream, IpAddr)> {
+    let slot = slots.clone().acquire_owned().await;
+    let slot = slot.map_err(std::io::Error::other)?;
+    let (stream, peer) = listener.accept().await?;
+    Ok((slot, stream, peer.ip().to_canonical()))
+}
+
+/// Options that help but are not needed.
+fn prepare(stream: &TcpStream) {
+    let _ = stream.set_nodelay(true);
+    let keepalive = socket2::TcpKeepalive::new().with_time(KEEPALIVE_TIME);
+    let _ = socket2::SockRef::from(stream).set_tcp_keepalive(&keepalive);
+}

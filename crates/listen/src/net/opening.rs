@@ -1,0 +1,198 @@
+//! Connections that turn out to speak HTTP or TLS where neither is taken.
+//!
+//! Invariant: nothing of such a connection becomes a record, and nothing is acknowledged. It is counted
+//! and ended, and its peer is told in its own protocol.
+
+use std::time::Duration;
+
+use logpond_protocol::intake::foreign::{self, Foreign, OpeningLook};
+
+use super::Context;
+use super::wire::Wire;
+use logpond_host::telemetry::Intake;
+
+/// How much is held back until it is known what a connection speaks. The first frame of a protocol of
+/// frames tells it within some fifty bytes; what is longer is left to its own decoder to refuse.
+pub(super) const UNDECIDED_BYTES_MAX: usize = 8 << 10;
+
+/// How long, and with how many bytes, the peer may go on sending after it was refused, so that it gets
+/// to read why: were the connection closed with something unread, the system would take the answer back.
+const LINGER_TIME_MAX: Duration = Duration::from_secs(1);
+const LINGER_BYTES_MAX: usize = 64 << 10;
+
+/// What a connection began with.
+pub(super) struct Opening {
+    look: OpeningLook,
+    is_own: bool,
+    foreign: Option<Foreign>,
+    /// What is held back; nothing unless asked for.
+    held: Option<Vec<u8>>,
+}
+
+impl Opening {
+    /// Of a protocol that makes nothing of bytes before their line ends.
+    pub(super) fn of_lines() -> Opening {
+        Opening {
+            look: OpeningLook::default(),
+            is_own: false,
+            foreign: None,
+            held: None,
+        }
+    }
+
+    /// Of one that does: bytes are held back until it is known that they are its own.
+    pub(super) fn of_frames() -> Opening {
+        let held = Some(Vec::new());
+        let lines = Opening::of_lines();
+        Opening { held, ..lines }
+    }
+
+    /// The other protocol, once it is known.
+    pub(super) fn foreign(&self) -> Option<Foreign> {
+        self.foreign
+    }
+
+    /// Gives the bytes of the connection to `take`, unless they are foreign.
+    pub(super) fn pass(&mut self, new: &[u8], mut take: impl FnMut(&[u8])) {
+        if self.is_own {
+            return take(new);
+        }
+        let opening = self.look.look(new);
+        if let (foreign::Opening::Undecided, Some(held)) = (opening, &mut self.held)
+            && held.len() + new.len() <= UNDECIDED_BYTES_MAX
+        {
+            return held.extend_from_slice(new);
+        }
+        self.decide(opening, &mut take);
+        if self.foreign.is_none() {
+            take(new);
+        }
+    }
+
+    /// The connection has ended.
+    pub(super) fn end(&mut self, mut take: impl FnMut(&[u8])) {
+        if !self.is_own && self.foreign.is_none() {
+            let opening = self.look.end();
+            self.decide(opening, &mut take);
+        }
+    }
+
+    fn decide(&mut self, opening: foreign::Opening, take: &mut impl FnMut(&[u8])) {
+        let held = self.held.take().unwrap_or_default();
+        match opening {
+            foreign::Opening::Foreign(foreign) => self.foreign = Some(foreign),
+            foreign::Opening::Own => self.is_own = true,
+            foreign::Opening::Undecided => {}
+        }
+        if self.foreign.is_none() && !held.is_empty() {
+            take(&held);
+        }
+    }
+}
+
+/// Ends a connection that speaks another protocol: its peer is told, and it is counted.
+pub(super) async fn refuse(mut stream: Wire, foreign: Foreign, context: &Context) {
+    count(context);
+    let answer = answer(foreign, context.intake);
+    let told = async {
+        stream.write_all(&answer).await?;
+        stream.shutdown().await?;
+        let mut unread = [0; 4096];
+        for _ in 0..LINGER_BYTES_MAX / unread.len() {
+            if stream.read(&mut unread).await? == 0 {
+                break;
+            }
+        }
+        std::io::Result::Ok(())
+    };
+    // It is over in any case.
+    let _ = tokio::time::timeout(LINGER_TIME_MAX, told).await;
+}
+
+/// Counts a connection that is ended for what it speaks.
+pub(super) fn count(context: &Context) {
+    context.metrics.intake(context.intake).foreign.add(1);
+}
+
+/// What a peer is told that speaks another protocol.
+pub(super) fn answer(foreign: Foreign, intake: Intake) -> Vec<u8> {
+    match foreign {
+        // A fatal alert, of an unexpected message (RFC 8446, section 6).
+        Foreign::Tls => vec![21, 3, 3, 0, 2, 2, 10],
+        Foreign::Http => {
+            let taken = taken(intake);
+            let text = format!(
+                "this port takes {taken}, not HTTP; HTTP is at the address of the setting http, by \
+                 default port 7650\n"
+            );
+            let length = text.len();
+            let head = format!(
+                "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\
+                 Connection: close\r\n\r\n"
+            );
+            (head + &text).into_bytes()
+        }
+    }
+}
+
+/// What a listener takes, for a person.
+fn taken(intake: Intake) -> &'static str {
+    match intake {
+        Intake::Bulk => "journal files",
+        Intake::SyslogTcp | Intake::SyslogTls => "syslog",
+        Intake::Relp | Intake::RelpTls => "RELP",
+        Intake::GelfTcp => "GELF",
+        Intake::Fluent => "the Forward protocol",
+        _ => "raw lines",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is taken of these chunks, with the end.
+    fn taken_of(mut opening: Opening, chunks: &[&[u8]]) -> (Vec<u8>, Option<Foreign>) {
+        let mut taken = Vec::new();
+        for chunk in chunks {
+            opening.pass(chunk, |bytes| taken.extend_from_slice(bytes));
+        }
+        opening.end(|bytes| taken.extend_from_slice(bytes));
+        (taken, opening.foreign())
+    }
+
+    #[test]
+    fn bytes_are_held_back_until_they_are_known() {
+        let request: [&[u8]; 3] = [b"GET /<13>a HT", b"TP/1.1\r\n", b"<13>b\n"];
+        let foreign = Some(Foreign::Http);
+        assert_eq!(
+            taken_of(Opening::of_frames(), &request),
+            (Vec::new(), foreign)
+        );
+        // A splitter of lines has made nothing of what it was given.
+        let (taken, found) = taken_of(Opening::of_lines(), &request);
+        assert_eq!((&taken[..], found), (request[0], foreign));
+        let own: [&[u8]; 3] = [b"1 op", b"en 85 relp", b"_version"];
+        for opening in [Opening::of_frames(), Opening::of_lines()] {
+            assert_eq!(taken_of(opening, &own), (own.concat(), None));
+        }
+        // What ends before it is known is the protocol's own.
+        assert_eq!(
+            taken_of(Opening::of_frames(), &own[..1]),
+            (own[0].to_vec(), None)
+        );
+    }
+
+    #[test]
+    fn what_is_held_back_is_bounded() {
+        let mut opening = Opening::of_frames();
+        let mut taken = 0;
+        for _ in 0..3 {
+            opening.pass(&[b'x'; UNDECIDED_BYTES_MAX / 2], |bytes| {
+                taken += bytes.len()
+            });
+        }
+        assert_eq!(taken, UNDECIDED_BYTES_MAX / 2 * 3);
+        assert!(opening.held.is_none());
+    }
+}

@@ -1,0 +1,101 @@
+//! Requests that were let in, and whether their tokens still suffice.
+
+use std::sync::Arc;
+
+use logpond_record::Timestamp;
+
+use super::{Guard, Refusal, Role};
+use logpond_settings::{HASH_BYTES, Token};
+
+/// A request that was let in by its token. Its answer may go on for days: it is asked again and again
+/// whether the token still suffices. It holds the token's hash only.
+#[derive(Clone, Debug)]
+pub struct Admission {
+    guard: Arc<Guard>,
+    id: String,
+    hash: [u8; HASH_BYTES],
+    label: String,
+    needed: Role,
+}
+
+impl Admission {
+    /// Lets a request in that gives this text as its token, if that may do what needs `needed`; `None` if
+    /// everybody may.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub fn new(
+        guard: &Arc<Guard>,
+        given: Option<&str>,
+        needed: Role,
+        now: Timestamp,
+    ) -> Result<Option<Admission>, Refusal> {
+        guard.check(given, needed, now)?;
+        if !guard.is_required() {
+            return Ok(None);
+        }
+        let token = given.and_then(Token::parse).ok_or(Refusal::Unknown)?;
+        let tokens = guard.tokens();
+        let entry = tokens.find(token.id()).ok_or(Refusal::Unknown)?;
+        Ok(Some(Admission {
+            guard: Arc::clone(guard),
+            id: token.id().to_owned(),
+            hash: token.hash(),
+            label: entry.label().to_owned(),
+            needed,
+        }))
+    }
+
+    /// Why nothing more may be sent, if so.
+    pub fn refusal(&self, now: Timestamp) -> Option<Refusal> {
+        let tokens = self.guard.tokens();
+        let entry = tokens.find(&self.id).filter(|e| e.has_hash(&self.hash));
+        match entry {
+            Some(entry) => self.guard.check_entry(entry, self.needed, now).err(),
+            None => Some(Refusal::Revoked {
+                label: self.label.clone(),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tokens::entry::{Entry, Tokens};
+
+    #[test]
+    fn a_token_is_good_until_it_is_not() {
+        let token = Token::mint().unwrap();
+        let entry = |role, expires| {
+            let mut tokens = Tokens::default();
+            let name = Some("ann".to_owned());
+            let entry = Entry::new(&token, name, role, Timestamp(0), expires);
+            tokens.add(entry).unwrap();
+            tokens
+        };
+        let end = Timestamp(10_000_000_000);
+        let guard = Arc::new(Guard::new(entry(Role::Read, Some(end))));
+        let admit = |now| Admission::new(&guard, Some(token.expose()), Role::Read, now);
+        let admission = admit(Timestamp(1)).unwrap().unwrap();
+        let said = |now| admission.refusal(now).map(|refusal| refusal.to_string());
+        assert_eq!(said(Timestamp(2)), None);
+        let expired = said(end).unwrap();
+        assert!(
+            expired.starts_with("the token 'ann' expired at "),
+            "{expired}"
+        );
+        guard.replace(entry(Role::Write, None));
+        assert!(said(Timestamp(2)).unwrap().contains("has role write"));
+        guard.replace(Tokens::default());
+        assert_eq!(said(Timestamp(2)).unwrap(), "the token 'ann' was revoked");
+        // Another token of the same id is another one.
+        assert!(admit(Timestamp(1)).is_err());
+        let open = Arc::new(Guard::open());
+        assert!(
+            Admission::new(&open, None, Role::Admin, end)
+                .unwrap()
+                .is_none()
+        );
+    }
+}

@@ -1,0 +1,239 @@
+//! How a node becomes a member of its cluster, and has others note what they must know (CLUSTER R3).
+//!
+//! Invariants: see [`logpond_cluster::births`]. A node acknowledges nothing, and calls no answer
+//! complete, before as many members as must have noted it, or all whom it knows; others count what a
+//! node has noted of a birth only if that one has joined. That it has joined is on its disk.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use logpond_cluster::births::{Joining, others_for_birth};
+use logpond_cluster::{Fate, Registry};
+use logpond_record::{Incarnation, Timestamp};
+use logpond_segment::disk::Disk;
+
+use super::Member;
+use super::client::{PeerError, To};
+use super::identity::{DIRECTORY, read_small};
+use super::messages::Noted;
+use logpond_engine::ingest::Births;
+use logpond_engine::query::Nodes;
+use logpond_host::disk::replace;
+use logpond_host::side_by_side::side_by_side;
+use logpond_host::telemetry::warn;
+
+/// The file that is there once the node has joined.
+const PATH: &str = "cluster/joined";
+
+/// What is in it, for people.
+const TEXT: &[u8] = b"this node has joined its cluster\n";
+
+/// How far a node is with joining.
+#[derive(Default)]
+pub(super) struct Join {
+    has_joined: AtomicBool,
+    state: Mutex<Joining>,
+    /// Addresses of `join` at which a node has answered.
+    met: Mutex<BTreeSet<SocketAddr>>,
+}
+
+impl Join {
+    /// As far as the disk says.
+    pub(super) fn open(disk: &dyn Disk) -> Join {
+        let was_joined = matches!(read_small(disk, PATH, 1 << 10), Ok(Some(_)));
+        Join {
+            has_joined: AtomicBool::new(was_joined),
+            ..Join::default()
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, Joining> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn met(&self) -> MutexGuard<'_, BTreeSet<SocketAddr>> {
+        self.met.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whose notes count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// Those of all nodes.
+    Anybodys,
+    /// Those of nodes that have joined.
+    Members,
+}
+
+/// Joining.
+impl Member {
+    /// Whether this node has joined its cluster; one that was told of no others founds one.
+    pub(crate) fn has_joined(&self) -> bool {
+        self.joining.has_joined.load(Ordering::Relaxed)
+    }
+
+    /// Notes on the disk that this node has joined, if it has.
+    pub(super) fn note_joined(&self) -> io::Result<()> {
+        let is_founder = self.join.is_empty();
+        let joining = self.joining.state();
+        if self.has_joined() || !joining.is_joined(self.copies, &self.others(), is_founder) {
+            return Ok(());
+        }
+        replace(&*self.disk, DIRECTORY, PATH, TEXT)?;
+        self.joining.has_joined.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Tells those of this node who have not noted it, and learns what they know.
+    pub(super) fn join_others(&self) {
+        if self.has_joined() {
+            return;
+        }
+        let untold = self.joining.state().to_tell(&self.others());
+        let known = self.registry.known();
+        let meet = |node| {
+            let (address, _) = self.reach(node)?;
+            self.exchange(address, &known)
+        };
+        for (node, noted) in side_by_side(untold, meet) {
+            if let Some(Ok(noted)) = noted
+                && noted.node == node
+            {
+                self.joining.state().recorded_by(node, noted.has_joined);
+            }
+        }
+        if let Err(error) = self.note_joined() {
+            warn(&format!(
+                "that this node has joined cannot be noted: {error}"
+            ));
+        }
+    }
+
+    /// Tells whoever is at an address what this node knows, and takes over what is known there. All
+    /// of it is on both disks when this returns.
+    fn exchange(&self, with: To, known: &Registry) -> Result<Noted, PeerError> {
+        let noted = self.client.tell(with, known)?;
+        let heard = self.client.registry(with)?;
+        self.learn(&heard)
+            .map_err(|error| PeerError::new(error.to_string()))?;
+        Ok(noted)
+    }
+
+    fn why_not_joined(&self) -> String {
+        let unjoined = self.unjoined();
+        match unjoined.is_empty() {
+            true => "nothing can be acknowledged before one of --join has answered".to_owned(),
+            false => format!(
+                "nothing can be acknowledged before others know of this node: {} have not noted it \
+                 as members; one that is gone for good is given up by `logpond cluster forget`",
+                unjoined.join(", ")
+            ),
+        }
+    }
+
+    /// Addresses of those that have not noted this node, as long as it has not joined.
+    pub(super) fn unjoined(&self) -> Vec<String> {
+        if self.has_joined() {
+            return Vec::new();
+        }
+        let untold = self.joining.state().to_tell(&self.others());
+        let registry = self.registry.known();
+        let addresses = untold.into_iter().filter_map(|node| registry.node(node));
+        addresses.map(|known| known.address.clone()).collect()
+    }
+
+    /// Addresses of `join` at which no node was met. One of which somebody else has told counts as
+    /// met, also when the node moves on to another address.
+    pub(super) fn unmet_addresses(&self) -> Vec<SocketAddr> {
+        let registry = self.registry.known();
+        let known: BTreeSet<&str> = registry.nodes().map(|(_, k)| k.address.as_str()).collect();
+        let mut met = self.joining.met();
+        let mut unmet = Vec::new();
+        // One list may be given to all nodes, each of which is in it.
+        for address in self.join.iter().filter(|to| **to != self.advertise) {
+            if known.contains(&*address.to_string()) {
+                met.insert(*address);
+            }
+            if !met.contains(address) {
+                unmet.push(*address);
+            }
+        }
+        unmet
+    }
+
+    /// Tells one of those what this node knows, and asks what is known there: gossip tells of nodes
+    /// one after the other, and until all are known an answer may lack what only they have. Telling
+    /// comes first: who is known here and takes note of births must know of this node, too.
+    pub(super) fn meet(&self, turn: usize) {
+        let unmet = self.unmet_addresses();
+        let Some(address) = unmet.get(turn % unmet.len().max(1)) else {
+            return;
+        };
+        // What fails is tried again in the next round.
+        if let Ok(noted) = self.exchange(To::whoever(*address), &self.registry.known()) {
+            let mut state = self.joining.state();
+            state.recorded_by(noted.node, noted.has_joined);
+            self.joining.met().insert(*address);
+        }
+    }
+
+    /// Has other nodes note what a registry says, on their disks: so many of them.
+    ///
+    /// # Errors
+    /// When fewer have, with what the last one said.
+    pub(super) fn publish(
+        &self,
+        heard: &Registry,
+        wanted: usize,
+        whose: Whose,
+    ) -> Result<(), String> {
+        let mut told = 0;
+        let mut last = "none of --join has answered".to_owned();
+        let others = self.others().into_iter();
+        let (live, others): (Vec<_>, Vec<_>) = others.partition(|node| self.gossip.is_live(*node));
+        for node in live.into_iter().chain(others) {
+            if told == wanted {
+                break;
+            }
+            let tell = |(address, _)| self.client.tell(address, heard);
+            match self.reach(node).and_then(tell) {
+                Ok(noted) if whose == Whose::Anybodys || noted.has_joined => told += 1,
+                Ok(_) => last = format!("{} has not joined itself", self.name(node)),
+                Err(error) => last = format!("{}: {error}", self.name(node)),
+            }
+        }
+        match told == wanted {
+            true => Ok(()),
+            false => Err(format!(
+                "{told} of {wanted} other nodes have noted it: {last}"
+            )),
+        }
+    }
+}
+
+impl Births for Member {
+    fn announce(&self, incarnation: Incarnation, now: Timestamp) -> Result<(), String> {
+        let fate = Fate::born(self.identity.node, now);
+        // Before anybody hears of it, and could tell this node.
+        let mut lives = self.lives.lock().unwrap_or_else(PoisonError::into_inner);
+        lives.insert(incarnation);
+        drop(lives);
+        self.held.note_born(incarnation);
+        self.note(|registry| registry.note(incarnation, fate))
+            .map_err(|error| format!("the registry cannot be written: {error}"))?;
+        self.join_others();
+        if !self.has_joined() {
+            return Err(self.why_not_joined());
+        }
+        let mut heard = Registry::default();
+        heard.note(incarnation, fate);
+        let wanted = others_for_birth(self.copies, self.others().len());
+        self.publish(&heard, wanted, Whose::Members)
+            .map_err(|error| {
+                format!("nothing can be acknowledged before others know of this node: {error}")
+            })
+    }
+}

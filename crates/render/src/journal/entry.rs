@@ -1,0 +1,164 @@
+//! A record as an entry of a journal.
+//!
+//! | of the entry | of an imported or received entry | of any other record |
+//! | --- | --- | --- |
+//! | `__CURSOR` | as it came, else the record's place | the record's place |
+//! | `__REALTIME_TIMESTAMP` | as it came, else the record's time | the record's time |
+//! | `__MONOTONIC_TIMESTAMP`, `_BOOT_ID` | as they came | none |
+//! | `MESSAGE` | the line | the message, else the line |
+//! | `PRIORITY` | as it came | `severity` or a level's name, as in [`LEVEL_FIELDS`] |
+//! | `SYSLOG_FACILITY`, `_HOSTNAME`, `SYSLOG_IDENTIFIER`, `SYSLOG_PID`, `_SYSTEMD_UNIT` | as they came | `facility`, `hostname`, `app`, `procid`, `unit` |
+//! | other fields with names of journals | as they came, each value | as they are |
+//! | other fields | left out: they are made of the message or of these | in capitals: `http.method` is `HTTP_METHOD` |
+//!
+//! A value that is null is none. The time that is shown is that of the program where an entry has it, else the
+//! record's.
+
+use logpond_protocol::intake::journal_entry;
+use logpond_record::{Id, Timestamp, Value};
+use logpond_search::journal::{
+    Cursor, LEVEL_FIELDS, MESSAGE, OF_JOURNALS, field_name, is_journal_name, level_of, names,
+};
+use logpond_search::order::Key;
+
+use crate::Row;
+
+/// One entry to print.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Entry {
+    /// The record's place, where the row tells it.
+    pub place: Option<Key>,
+    /// The cursor that is printed.
+    pub cursor: String,
+    /// When the journal, or we, took it; in microseconds since 1970.
+    pub realtime_us: i64,
+    /// When that was after the boot.
+    pub monotonic_us: Option<i64>,
+    /// The boot.
+    pub boot_id: Option<String>,
+    /// The time that is shown: that of the program, where the journal knows it.
+    pub shown_us: i64,
+    /// The fields but those above, by name; the values of one name in their order.
+    pub fields: Vec<(String, Vec<u8>)>,
+}
+
+impl Entry {
+    /// The entry that a row stands for; its line should be in the row.
+    pub fn of(row: &Row<'_>) -> Entry {
+        let time = row.time.unwrap_or(Timestamp(0));
+        let place = key_of(row);
+        let mut entry = Entry {
+            place,
+            cursor: place.map(Cursor::text).unwrap_or_default(),
+            realtime_us: time.0.div_euclid(1000),
+            shown_us: time.0.div_euclid(1000),
+            ..Entry::default()
+        };
+        match OF_JOURNALS.iter().any(|name| row.field(name).is_some()) {
+            true => entry.fill_from_journal(row),
+            false => entry.fill_from_other(row),
+        }
+        entry.fields.sort_by(|(a, _), (b, _)| a.cmp(b));
+        entry
+    }
+
+    fn fill_from_journal(&mut self, row: &Row<'_>) {
+        let named = row.fields.iter().map(|(name, value)| (&**name, value));
+        let named = named.filter(|(name, _)| is_journal_name(name));
+        let line = row.line.as_deref().or(row.message.as_deref());
+        journal_entry::fields_of(named, line.unwrap_or_default(), |name, value| {
+            self.take(name, value);
+        });
+    }
+
+    fn take(&mut self, name: &str, value: &[u8]) {
+        let text = || String::from_utf8_lossy(value);
+        let number = || text().parse().ok();
+        if name == journal_entry::SENT_AT {
+            self.shown_us = number().unwrap_or(self.shown_us);
+        }
+        match name {
+            "__CURSOR" => {
+                if Cursor::is_of_journals(&text()) {
+                    self.cursor = text().into_owned();
+                }
+            }
+            "__REALTIME_TIMESTAMP" => self.realtime_us = number().unwrap_or(self.realtime_us),
+            "__MONOTONIC_TIMESTAMP" => self.monotonic_us = number(),
+            // Whatever a record says: where it is written, a line end would begin another field.
+            "_BOOT_ID" if is_boot_id(value) => self.boot_id = Some(text().into_owned()),
+            // Other addresses are for who reads the file itself.
+            _ if name.starts_with("__") => {}
+            _ => self.fields.push((name.to_owned(), value.to_vec())),
+        }
+    }
+
+    fn fill_from_other(&mut self, row: &Row<'_>) {
+        let message = row.message.as_deref().or(row.line.as_deref());
+        if let Some(message) = message {
+            self.fields.push((MESSAGE.to_owned(), message.to_vec()));
+        }
+        let level = LEVEL_FIELDS
+            .iter()
+            .find_map(|name| level_of(&row.field(name)?.to_text()));
+        if let Some(level) = level {
+            let level = level.to_string().into_bytes();
+            self.fields.push(("PRIORITY".to_owned(), level));
+        }
+        let fields = row.fields.iter().filter(|(_, value)| *value != Value::Null);
+        let mut named: Vec<_> = fields
+            .map(|(field, value)| (field_name(field), field, value))
+            .collect();
+        // Of several fields that one name means the first counts; and of one field the first, as everywhere.
+        named.sort_by(|(a, a_field, _), (b, b_field, _)| {
+            (a, names::place(a, a_field)).cmp(&(b, names::place(b, b_field)))
+        });
+        for (name, _, value) in named {
+            if !self.fields.iter().any(|(known, _)| *known == name) {
+                self.fields
+                    .push((name.into_owned(), value.to_text().into_owned()));
+            }
+        }
+    }
+
+    /// The values of a name.
+    pub fn values<'e>(&'e self, name: &'e str) -> impl Iterator<Item = &'e [u8]> {
+        let named = self.fields.iter().filter(move |(n, _)| n == name);
+        named.map(|(_, value)| value.as_slice())
+    }
+
+    /// The last value of a name: the one that is shown where there is room for one.
+    pub fn last(&self, name: &str) -> Option<&[u8]> {
+        let named = self.fields.iter().rev().find(|(n, _)| n == name);
+        named.map(|(_, value)| value.as_slice())
+    }
+
+    /// The time after the boot that is shown, in microseconds.
+    pub(super) fn since_boot_us(&self) -> Option<i64> {
+        let said = self.last("_SOURCE_MONOTONIC_TIMESTAMP");
+        let said = said.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+        said.or(self.monotonic_us)
+    }
+
+    /// Its level.
+    pub fn level(&self) -> Option<u8> {
+        match self.last("PRIORITY")? {
+            [digit @ b'0'..=b'7'] => Some(digit - b'0'),
+            _ => None,
+        }
+    }
+}
+
+/// At most 128 bits in hexadecimal digits.
+fn is_boot_id(value: &[u8]) -> bool {
+    (1..=32).contains(&value.len()) && value.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// The place of a row.
+pub fn key_of(row: &Row<'_>) -> Option<Key> {
+    let id: Id = row.id.parse().ok()?;
+    Some(Key {
+        time: row.time?,
+        id,
+    })
+}

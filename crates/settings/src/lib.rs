@@ -1,0 +1,802 @@
+//! The settings of `logpond serve`: a file, then the environment, then flags, each over the one before.
+//!
+//! Invariants: every setting is one row of [`TABLE`], which also makes its reference page; a name
+//! that is not in the table is an error, as a variable a warning, and never silently ignored; values stay
+//! text until [`Settings::resolve`] gives all their meaning at once, so that an error can say where the
+//! text came from.
+
+mod access_logs;
+mod bucket;
+mod error;
+mod field_names;
+mod file;
+mod kafka;
+mod listeners;
+mod names;
+mod proxy;
+mod quantity;
+mod receiver;
+mod shippers;
+mod table;
+mod token;
+mod timezones;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::{fmt, net::SocketAddr, time::Duration};
+
+pub use access_logs::access_logs;
+pub use bucket::BUCKET_CACHE;
+pub use bucket::{BucketSettings, Local, vendor_variables};
+pub use error::SettingsError;
+pub use field_names::{flagged_fields, message_fields, time_fields};
+pub use file::position;
+pub use file::read_file;
+pub use kafka::{KafkaSettings, KafkaStart, KafkaTopic};
+pub use listeners::{Listener, Protection, Wanted, listeners};
+pub use logpond_host::host_name::{HostName, host_names};
+pub use names::{UnknownVariable, unknown_variables};
+pub use proxy::{
+    Age, AllowedClient, ClientAuthMode, Name, Networks, ProxySection, ProxyVersion, RouteSection,
+    WeighedTarget, Written, read_proxies,
+};
+use quantity::line_bytes;
+pub use quantity::{QuantityError, parse_address, parse_age, parse_bytes, parse_room};
+pub use receiver::{Receiver, ReceiverForm};
+pub use shippers::{SHIPPERS, Shipper, ShipperAddresses, Transport};
+pub use table::{Setting, TABLE};
+pub use timezones::{Named, Network, Timezones, named_zones};
+pub use token::{HASH_BYTES, Token, is_id};
+
+use logpond_cluster::{Roles, registry::ZONE_BYTES_MAX};
+use logpond_record::{Labels, limits::LINE_BYTES_DEFAULT};
+use logpond_search::size::Size;
+
+use logpond_host::memory::BUDGET_BYTES_MIN;
+use logpond_tls::{CertificateFiles, ClientRules, Peer};
+
+/// The longest that anything waits for a server.
+pub const SOCKET_WAIT_MAX: Duration = Duration::from_secs(3600);
+
+/// The port for uploads, where none is named.
+pub const BULK_PORT: u16 = 7653;
+
+/// The port for other nodes, where none is named.
+const GOSSIP_PORT: u16 = 7659;
+
+/// The most copies of a record; each further one costs as much as the first.
+const COPIES_MAX: usize = 7;
+
+/// The shortest period of a scrub: below that it would read without a rest.
+const SCRUB_TIME_MIN: Duration = Duration::from_secs(1);
+
+/// What the names of our environment variables begin with.
+const PREFIX: &str = "LOGPOND_";
+
+/// Where a value came from; it is named in every complaint about the value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The table's default.
+    Default,
+    /// A line of a settings file.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Line of the value, from 1.
+        line: usize,
+        /// Column of the value in characters, from 1.
+        column: usize,
+    },
+    /// An environment variable.
+    Variable(String),
+    /// A flag.
+    Flag(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Default => f.write_str("default"),
+            Origin::File { path, line, column } => {
+                write!(f, "{}:{line}:{column}", path.display())
+            }
+            Origin::Variable(name) => f.write_str(name),
+            Origin::Flag(name) => write!(f, "--{name}"),
+        }
+    }
+}
+
+/// A setting's text and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// Name of a row of [`TABLE`].
+    pub name: &'static str,
+    /// The value as it was written.
+    pub text: String,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+/// What is done about alerts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AlertSettings {
+    /// The file or directory of rules.
+    pub rules: Option<PathBuf>,
+    /// Who is told.
+    pub receivers: Vec<Receiver>,
+    /// Where people reach the server, if that is not where it listens.
+    pub external_url: Option<String>,
+}
+
+/// The operator's word for one start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AtStart {
+    /// True if the removal by limits of retention is confirmed, however much it is.
+    pub confirms_retention: bool,
+    /// True if the clock is right, whatever the records say.
+    pub trusts_clock: bool,
+}
+
+/// The settings of `logpond serve`: data only, all of it valid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// What the node does beside answering questions.
+    pub roles: Roles,
+    /// The data directory; it may not exist yet.
+    pub data: PathBuf,
+    /// Where HTTP listens. Port 0 means any free one, here and below.
+    pub http: SocketAddr,
+    /// Names under which it may be asked without a token, beside those of this machine.
+    pub http_host: Vec<HostName>,
+    /// Where raw lines without acknowledgement are taken, if at all.
+    pub fast: Option<SocketAddr>,
+    /// Where raw lines with acknowledgement are taken, if at all.
+    pub durable: Option<SocketAddr>,
+    /// Where whole journal files are taken, if at all.
+    pub bulk: Option<SocketAddr>,
+    /// Where syslog is taken over UDP, if at all.
+    pub syslog_udp: Option<SocketAddr>,
+    /// Where syslog is taken over TCP, if at all.
+    pub syslog_tcp: Option<SocketAddr>,
+    /// Where syslog is taken over TLS, if at all.
+    pub syslog_tls: Option<SocketAddr>,
+    /// Which clients may send there, and by RELP over TLS.
+    pub syslog_clients: ClientRules,
+    /// Where syslog of this machine's programs is taken, if at all.
+    pub dev_log: Option<PathBuf>,
+    /// Where it is taken from streams, if at all.
+    pub dev_log_stream: Option<PathBuf>,
+    /// The directory for the sockets of journald, if there are to be any.
+    pub journald: Option<PathBuf>,
+    /// How long the sockets of these two, and streams, are kept for the next start, if they are.
+    pub keep_sockets: Option<Duration>,
+    /// The device that the kernel's messages are read from, if they are to be.
+    pub kmsg: Option<PathBuf>,
+    /// Whether the kernel's audit records are listened to.
+    pub audit: bool,
+    /// Where syslog is taken over RELP, if at all.
+    pub relp: Option<SocketAddr>,
+    /// Where it is taken over RELP over TLS, if at all.
+    pub relp_tls: Option<SocketAddr>,
+    /// Where what ships logs to other systems is taken.
+    pub shippers: ShipperAddresses,
+    /// Names of the listeners that are where they are only by default: nobody asked for them.
+    pub default_listeners: Vec<&'static str>,
+    /// The file that says what clients of the Forward protocol must know.
+    pub fluent_security: Option<PathBuf>,
+    /// The topics of Kafka that are read.
+    pub kafka: KafkaSettings,
+    /// Where other nodes are served, if this is one of a cluster.
+    pub gossip: Option<SocketAddr>,
+    /// Where other nodes reach that, if it is not where it is bound.
+    pub advertise: Option<SocketAddr>,
+    /// Nodes to ask first for the others.
+    pub join: Vec<SocketAddr>,
+    /// How many nodes are to hold each record.
+    pub replication: usize,
+    /// What this node's disk fails together with; empty if nothing was said.
+    pub zone: String,
+    /// How long a node may be gone until others make up for its copies.
+    pub repair_after: Duration,
+    /// How often it is measured how soon records are found, if at all.
+    pub canary: Option<Duration>,
+    /// How long after their receive time records are kept; `None` is for ever.
+    pub retain_age: Option<Duration>,
+    /// The most bytes of all live segments; `None` is no limit.
+    pub retain_size_bytes: Option<u64>,
+    /// The operator's word for this start only.
+    pub at_start: AtStart,
+    /// How much of the disk stays free.
+    pub keep_free: Size,
+    /// In which time each segment on the local disk is read once to find damage, if ever.
+    pub scrub_every: Option<Duration>,
+    /// Where segments are put beside the local disk, if anywhere.
+    pub bucket: Option<BucketSettings>,
+    /// How much memory queries and caches share with all else.
+    pub memory: Size,
+    /// The longest line that is taken whole, in bytes.
+    pub line_bytes_max: usize,
+    /// Labels that declare formats of access logs.
+    pub access_logs: Labels,
+    /// Labels that declare the fields of the time and the message.
+    pub field_names: Labels,
+    /// The zones of times that say none.
+    pub timezones: Timezones,
+    /// The file that says what happens to records on their way in.
+    pub rules: Option<PathBuf>,
+    /// What is done about alerts.
+    pub alerts: AlertSettings,
+    /// The file that says that the server is ready.
+    pub ready_file: Option<PathBuf>,
+    /// Whether addresses beyond loopback are allowed.
+    pub insecure: bool,
+    /// The file of tokens; it may not exist.
+    pub tokens: PathBuf,
+    /// Whether HTTP asks for a token wherever it listens.
+    pub require_token: bool,
+    /// The certificate of HTTP; without one it is not encrypted.
+    pub tls: Option<CertificateFiles>,
+    /// The directory with the certificate of this node of a cluster.
+    pub cluster_tls: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Leaves out what a node of these roles has nothing to do with: one that takes no records in listens for none.
+    ///
+    /// # Errors
+    /// When it cannot work alone and is to.
+    pub fn limited_to(mut self, roles: Roles) -> Result<Settings, SettingsError> {
+        if roles != Roles::ALL && self.gossip.is_none() {
+            return Err(SettingsError::Alone { roles });
+        }
+        self.roles = roles;
+        if !roles.ingests {
+            (self.fast, self.durable, self.bulk) = (None, None, None);
+            (self.syslog_udp, self.syslog_tcp, self.relp) = (None, None, None);
+            self.shippers = ShipperAddresses::default();
+            (self.syslog_tls, self.relp_tls) = (None, None);
+            (self.dev_log, self.dev_log_stream) = (None, None);
+            (self.journald, self.kmsg, self.rules) = (None, None, None);
+            self.audit = false;
+            self.kafka = KafkaSettings::default();
+        }
+        Ok(self)
+    }
+
+    /// Whether other machines can reach HTTP, and so must show a token.
+    pub fn is_http_guarded(&self) -> bool {
+        let shippers = self.shippers.on().filter(|(shipper, _)| shipper.is_http);
+        let addresses = shippers.map(|(_, address)| address);
+        let mut all = addresses.chain([self.http]);
+        all.any(|address| !address.ip().is_loopback()) && !self.insecure
+    }
+}
+
+/// What the commands need that work on a server's files beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paths {
+    /// The data directory; it may not exist yet.
+    pub data: PathBuf,
+    /// The file of tokens; it may not exist.
+    pub tokens: PathBuf,
+}
+
+/// Name of the file of tokens in a data directory.
+pub const TOKENS_NAME: &str = "tokens.toml";
+
+impl Paths {
+    /// Gives these values their meaning; the others may be wrong.
+    pub fn resolve(
+        given: &[Given],
+        surroundings: &Surroundings<'_>,
+    ) -> Result<Paths, SettingsError> {
+        let values = Values(given);
+        let data = match values.last("data") {
+            Some(given) => PathBuf::from(&given.text),
+            None => surroundings.data_directory().ok_or(SettingsError::NoHome)?,
+        };
+        let tokens = match values.last("tokens") {
+            None => data.join(TOKENS_NAME),
+            // The variables LOGPOND_TOKENS and LOGPOND_TOKEN are easily mistaken.
+            Some(given) if Token::parse(&given.text).is_some() => {
+                return Err(SettingsError::Value {
+                    origin: given.origin.clone(),
+                    name: "tokens",
+                    text: "lp_…".to_owned(),
+                    reason: "it is a token; expected the name of the file of tokens".to_owned(),
+                });
+            }
+            Some(given) => PathBuf::from(&given.text),
+        };
+        Ok(Paths { data, tokens })
+    }
+}
+
+/// What the process was started in, as far as settings depend on it.
+pub struct Surroundings<'a> {
+    /// Reads an environment variable.
+    pub variable: &'a dyn Fn(&str) -> Option<OsString>,
+    /// Whether the process runs as root.
+    pub is_root: bool,
+}
+
+impl Surroundings<'_> {
+    fn path(&self, name: &str) -> Option<PathBuf> {
+        (self.variable)(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    }
+
+    /// A directory of the XDG base directory specification: its variable, else below `HOME`.
+    pub fn xdg(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
+        self.path(variable)
+            .filter(|path| path.is_absolute())
+            .or_else(|| Some(self.path("HOME")?.join(below_home)))
+    }
+
+    fn data_directory(&self) -> Option<PathBuf> {
+        if let Some(state) = self.path("STATE_DIRECTORY") {
+            // systemd joins several directories by a colon; the first is ours.
+            let text = state.to_string_lossy();
+            return text.split(':').next().map(PathBuf::from);
+        }
+        if self.is_root {
+            return Some(PathBuf::from("/var/lib/logpond"));
+        }
+        Some(self.xdg("XDG_DATA_HOME", ".local/share")?.join("logpond"))
+    }
+
+    /// The settings files that are read when none is named; each may be absent.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let own = self.xdg("XDG_CONFIG_HOME", ".config");
+        std::iter::once(PathBuf::from("/etc"))
+            .chain(own)
+            .map(|directory| directory.join("logpond/logpond.toml"))
+            .collect()
+    }
+}
+
+/// The row with this name; `_` counts as `-`.
+fn row(name: &str) -> Option<&'static Setting> {
+    let name = name.replace('_', "-");
+    TABLE.iter().find(|row| row.name == name)
+}
+
+/// Gathers what files, environment and flags say, weakest first.
+///
+/// `named` is the file of `--config` or `LOGPOND_CONFIG`: it must exist and replaces the usual
+/// ones. `flags` are names of the table with their values.
+pub fn gather(
+    named: Option<&Path>,
+    flags: Vec<(&'static str, String)>,
+    surroundings: &Surroundings<'_>,
+) -> Result<Vec<Given>, SettingsError> {
+    let mut given = Vec::new();
+    let named = named
+        .map(Path::to_path_buf)
+        .or_else(|| surroundings.path("LOGPOND_CONFIG"));
+    match named {
+        Some(path) => given.extend(read_file(&path)?.unwrap_or_default()),
+        None => {
+            for path in surroundings.files() {
+                given.extend(file::read_file_if_present(&path)?.unwrap_or_default());
+            }
+        }
+    }
+    for row in &TABLE {
+        let variable = row.variable();
+        if let Some(text) = (surroundings.variable)(&variable) {
+            given.push(Given {
+                name: row.name,
+                text: text.to_string_lossy().into_owned(),
+                origin: Origin::Variable(variable),
+            });
+        }
+    }
+    given.extend(flags.into_iter().map(|(name, text)| Given {
+        name,
+        text,
+        origin: Origin::Flag(name),
+    }));
+    Ok(given)
+}
+
+impl Settings {
+    /// Gives the values their meaning; of several for one setting the last one counts.
+    pub fn resolve(
+        given: &[Given],
+        surroundings: &Surroundings<'_>,
+    ) -> Result<Settings, SettingsError> {
+        let values = Values(given);
+        let Paths { data, tokens } = Paths::resolve(given, surroundings)?;
+        let insecure = values.read("insecure", truth)?;
+        let tls = values.certificate_files()?;
+        let address = |name| values.address(name, insecure);
+        let http = values.address("http", insecure || tls.is_some())?;
+        let off = "HTTP cannot be off: the commands need it";
+        let http = http.ok_or_else(|| values.refuse("http", off.to_owned()))?;
+        let optional_file = |text: &str| Ok((text != "off").then(|| PathBuf::from(text)));
+        let cluster_tls = values.read("cluster-tls", optional_file)?;
+        let syslog_clients = ClientRules {
+            authorities: values.read("syslog-tls-ca", optional_file)?,
+            peers: values.read("syslog-tls-peers", peers)?,
+        };
+        values.check_clients(&syslog_clients)?;
+        let is_known = insecure || !syslog_clients.are_open();
+        let encrypted = |name| values.encrypted(name, tls.is_some(), is_known);
+        Ok(Settings {
+            roles: Roles::ALL,
+            bucket: values.bucket(&data)?,
+            data,
+            http,
+            http_host: values.read("http-host", host_names)?,
+            fast: address("fast")?,
+            durable: address("durable")?,
+            bulk: address("bulk")?,
+            syslog_udp: address("syslog-udp")?,
+            syslog_tcp: address("syslog-tcp")?,
+            syslog_tls: encrypted("syslog-tls")?,
+            relp_tls: encrypted("relp-tls")?,
+            syslog_clients,
+            dev_log: values.read("dev-log", optional_file)?,
+            dev_log_stream: values.read("dev-log-stream", optional_file)?,
+            journald: values.read("journald", optional_file)?,
+            keep_sockets: values.read("keep-sockets", kept_time)?,
+            kmsg: values.read("kmsg", optional_file)?,
+            audit: values.read("audit", truth)?,
+            relp: address("relp")?,
+            shippers: values.shippers(insecure, tls.is_some())?,
+            default_listeners: values.default_listeners(),
+            fluent_security: values.read("fluent-security", optional_file)?,
+            kafka: values.kafka()?,
+            // Nodes know each other by their certificates.
+            gossip: values.address("gossip", insecure || cluster_tls.is_some())?,
+            advertise: values.read("advertise", |text| {
+                off_or(text, |text| parse_address(text, GOSSIP_PORT))
+            })?,
+            join: values.read("join", nodes)?,
+            replication: values.read("replication", copies)?,
+            zone: values.read("zone", zone)?,
+            repair_after: values.read("repair-after", age)?,
+            canary: values.read("canary", |text| off_or(text, parse_age))?,
+            retain_age: values.read("retain-age", |text| off_or(text, parse_age))?,
+            retain_size_bytes: values.read("retain-size", |text| off_or(text, parse_bytes))?,
+            at_start: values.at_start()?,
+            keep_free: values.read("keep-free", room)?,
+            scrub_every: values.read("scrub-every", scrub_time)?,
+            memory: values.read("memory", memory)?,
+            line_bytes_max: values.read("line-bytes-max", line_bytes)?,
+            access_logs: values.read("access-log", access_logs)?,
+            field_names: values.field_names()?,
+            timezones: values.read("timezone", timezones::timezones)?,
+            rules: values.read("rules", optional_file)?,
+            alerts: values.alerts()?,
+            ready_file: values.read("ready-file", optional_file)?,
+            insecure,
+            tokens,
+            require_token: values.read("require-token", truth)?,
+            tls,
+            cluster_tls,
+        })
+    }
+}
+
+fn truth(text: &str) -> Result<bool, String> {
+    match text {
+        "true" | "1" | "yes" => Ok(true),
+        "false" | "0" | "no" | "" => Ok(false),
+        _ => Err("expected true or false".to_string()),
+    }
+}
+
+fn off_or<T>(
+    text: &str,
+    parse: impl Fn(&str) -> Result<T, QuantityError>,
+) -> Result<Option<T>, String> {
+    if text == "off" {
+        return Ok(None);
+    }
+    parse(text).map(Some).map_err(|e| e.to_string())
+}
+
+/// Addresses with commas between them.
+fn nodes(text: &str) -> Result<Vec<SocketAddr>, String> {
+    if text == "off" {
+        return Ok(Vec::new());
+    }
+    let addresses = text.split(',').map(|address| {
+        parse_address(address.trim(), GOSSIP_PORT).map_err(|error| error.to_string())
+    });
+    addresses.collect()
+}
+
+/// Fingerprints and names with commas between them.
+fn peers(text: &str) -> Result<Vec<Peer>, String> {
+    match text {
+        "off" => Ok(Vec::new()),
+        text => text
+            .split(',')
+            .map(|peer| Peer::parse(peer.trim()))
+            .collect(),
+    }
+}
+
+/// An address for links, without a slash at its end.
+fn external_url(text: &str) -> Result<Option<String>, String> {
+    let text = text.trim_end_matches('/');
+    let is_web = text.starts_with("http://") || text.starts_with("https://");
+    match text {
+        "off" | "" => Ok(None),
+        _ if is_web && !text.contains(char::is_whitespace) => Ok(Some(text.to_owned())),
+        _ => Err("expected http://HOST:PORT/PATH or https://HOST/PATH".to_owned()),
+    }
+}
+
+fn kept_time(text: &str) -> Result<Option<Duration>, String> {
+    match off_or(text, parse_age)? {
+        Some(time) if time > SOCKET_WAIT_MAX => {
+            let most = SOCKET_WAIT_MAX.as_secs();
+            Err(format!("nothing is kept longer than {most} s"))
+        }
+        time => Ok(time),
+    }
+}
+
+fn scrub_time(text: &str) -> Result<Option<Duration>, String> {
+    match off_or(text, parse_age)? {
+        Some(time) if time < SCRUB_TIME_MIN => {
+            Err("nothing is read more often than once a second".to_owned())
+        }
+        time => Ok(time),
+    }
+}
+
+/// The smallest share of memory: what is less is a mistake.
+const MEMORY_PERCENT_MIN: f64 = 1.0;
+
+fn memory(text: &str) -> Result<Size, String> {
+    match parse_room(text).map_err(|error| error.to_string())? {
+        Size::Bytes(bytes) if bytes < BUDGET_BYTES_MIN => Err(format!(
+            "expected at least {} MiB: less has no room for a query",
+            BUDGET_BYTES_MIN >> 20
+        )),
+        Size::Percent(percent) if percent < MEMORY_PERCENT_MIN => {
+            Err(format!("expected at least {MEMORY_PERCENT_MIN}%"))
+        }
+        memory => Ok(memory),
+    }
+}
+
+fn copies(text: &str) -> Result<usize, String> {
+    let copies = text.parse().ok();
+    copies
+        .filter(|copies| (1..=COPIES_MAX).contains(copies))
+        .ok_or_else(|| format!("expected a number from 1 to {COPIES_MAX}"))
+}
+
+fn age(text: &str) -> Result<Duration, String> {
+    parse_age(text).map_err(|error| error.to_string())
+}
+
+fn zone(text: &str) -> Result<String, String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    match text {
+        "off" => Ok(String::new()),
+        _ if (1..=ZONE_BYTES_MAX).contains(&text.len()) && text.chars().all(is_part) => {
+            Ok(text.to_owned())
+        }
+        _ => Err(format!(
+            "expected up to {ZONE_BYTES_MAX} letters, digits, '-', '_' and '.'"
+        )),
+    }
+}
+
+fn room(text: &str) -> Result<Size, String> {
+    parse_room(text).map_err(|error| error.to_string())
+}
+
+// The table's default is text; the lower crates' constant must mean the same.
+const _: () = assert!(LINE_BYTES_DEFAULT == 1 << 20);
+
+/// Values by name.
+struct Values<'a>(&'a [Given]);
+
+impl Values<'_> {
+    fn last(&self, name: &str) -> Option<&Given> {
+        self.0.iter().rev().find(|given| given.name == name)
+    }
+
+    fn given(&self, name: &'static str) -> Given {
+        let default = || Given {
+            name,
+            text: row(name).map_or("", |row| row.default).to_string(),
+            origin: Origin::Default,
+        };
+        self.last(name).cloned().unwrap_or_else(default)
+    }
+
+    fn refuse(&self, name: &'static str, reason: String) -> SettingsError {
+        let given = self.given(name);
+        SettingsError::Value {
+            origin: given.origin,
+            name,
+            text: given.text,
+            reason,
+        }
+    }
+
+    fn read<T>(
+        &self,
+        name: &'static str,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<T, SettingsError> {
+        parse(self.given(name).text.trim()).map_err(|reason| self.refuse(name, reason))
+    }
+
+    /// Certificate and key of HTTP: both or none.
+    fn certificate_files(&self) -> Result<Option<CertificateFiles>, SettingsError> {
+        let file = |name| {
+            let given = self.given(name);
+            let is_on = !matches!(given.text.trim(), "off" | "");
+            is_on.then(|| PathBuf::from(given.text))
+        };
+        match (file("tls-certificate"), file("tls-key")) {
+            (Some(certificate), Some(key)) => Ok(Some(CertificateFiles { certificate, key })),
+            (None, None) => Ok(None),
+            (Some(_), None) => Err(self.refuse(
+                "tls-certificate",
+                "its key is missing: name it by tls-key".to_string(),
+            )),
+            (None, Some(_)) => Err(self.refuse(
+                "tls-key",
+                "its certificate is missing: name it by tls-certificate".to_string(),
+            )),
+        }
+    }
+
+    /// An address for what is sent over TLS, which needs a certificate.
+    fn encrypted(
+        &self,
+        name: &'static str,
+        has_certificate: bool,
+        may_be_open: bool,
+    ) -> Result<Option<SocketAddr>, SettingsError> {
+        let address = self.address(name, may_be_open)?;
+        if address.is_some() && !has_certificate {
+            let reason = "it has no certificate: name one by tls-certificate and tls-key";
+            return Err(self.refuse(name, reason.to_string()));
+        }
+        Ok(address)
+    }
+
+    /// Refuses names of clients that nobody vouches for.
+    fn check_clients(&self, clients: &ClientRules) -> Result<(), SettingsError> {
+        let mut peers = clients.peers.iter();
+        let are_names_signed =
+            clients.authorities.is_some() || peers.all(|peer| matches!(peer, Peer::Fingerprint(_)));
+        match are_names_signed {
+            true => Ok(()),
+            false => {
+                let reason = "names are believed only of certificates that somebody signed: name \
+                              the authority by syslog-tls-ca";
+                Err(self.refuse("syslog-tls-peers", reason.to_string()))
+            }
+        }
+    }
+
+    fn at_start(&self) -> Result<AtStart, SettingsError> {
+        Ok(AtStart {
+            confirms_retention: self.read("confirm-retention", truth)?,
+            trusts_clock: self.read("trust-clock", truth)?,
+        })
+    }
+
+    fn alerts(&self) -> Result<AlertSettings, SettingsError> {
+        Ok(AlertSettings {
+            rules: self.read("alert-rules", |text| {
+                Ok((text != "off").then(|| PathBuf::from(text)))
+            })?,
+            receivers: self.receivers()?,
+            external_url: self.read("external-url", external_url)?,
+        })
+    }
+
+    /// Who is told of alerts. Their addresses may hold secrets: no complaint shows them.
+    fn receivers(&self) -> Result<Vec<Receiver>, SettingsError> {
+        let forms = [
+            ("alertmanager", ReceiverForm::Alertmanager),
+            ("alert-webhook", ReceiverForm::Webhook),
+        ];
+        let mut all = Vec::new();
+        for (name, form) in forms {
+            let given = self.given(name);
+            let receivers = Receiver::parse_all(form, given.text.trim());
+            all.extend(receivers.map_err(|reason| SettingsError::Value {
+                origin: given.origin,
+                name,
+                text: "…".to_owned(),
+                reason,
+            })?);
+        }
+        match all.is_empty() || !matches!(self.given("alert-rules").text.trim(), "off" | "") {
+            true => Ok(all),
+            false => {
+                let reason = "somebody is to be told of alerts, and there are no rules for any: name \
+                              their file or directory";
+                Err(self.refuse("alert-rules", reason.to_string()))
+            }
+        }
+    }
+
+    fn shippers(
+        &self,
+        insecure: bool,
+        has_certificate: bool,
+    ) -> Result<ShipperAddresses, SettingsError> {
+        let mut addresses = ShipperAddresses::default();
+        for (shipper, address) in SHIPPERS.iter().zip(&mut addresses.0) {
+            let may_be_open = insecure || (shipper.is_http && has_certificate);
+            *address = self.address(shipper.name, may_be_open)?;
+        }
+        Ok(addresses)
+    }
+
+    /// Names of the listeners that nothing is said of.
+    fn default_listeners(&self) -> Vec<&'static str> {
+        let names = listeners().map(|listener| listener.name);
+        names.filter(|name| self.last(name).is_none()).collect()
+    }
+
+    fn address(
+        &self,
+        name: &'static str,
+        insecure: bool,
+    ) -> Result<Option<SocketAddr>, SettingsError> {
+        let port = listeners::port_of(name);
+        let address = self.read(name, |text| off_or(text, |t| parse_address(t, port)))?;
+        match address {
+            Some(address) if !address.ip().is_loopback() && !insecure => Err(SettingsError::Open {
+                origin: self.given(name).origin,
+                name,
+                address,
+            }),
+            address => Ok(address),
+        }
+    }
+}
+
+/// The reference page of all settings, in Markdown.
+pub fn reference() -> String {
+    let mut page = String::from(
+        "# Settings of `logpond serve`\n\n\
+         Made from the table in `crates/settings/src/table.rs`; a test compares.\n\n\
+         A setting is a key of `logpond.toml`, an environment variable and a flag. Flags win over \
+         the environment, the environment over the file. The file is the one of `--config` (or \
+         `LOGPOND_CONFIG`); without it `/etc/logpond/logpond.toml`, then \
+         `$XDG_CONFIG_HOME/logpond/logpond.toml` over it.\n\n\
+         A key of the file that no setting has is an error. A variable `LOGPOND_…` that nothing \
+         reads is a warning of every command, since others put such names into the environment, \
+         too: Kubernetes where a service is called `logpond` (of these, `LOGPOND_SERVICE_…` and \
+         `LOGPOND_PORT…`, nothing is said).\n\n\
+         `ADDR` is `IP:PORT`, `IP`, `PORT` or `:PORT`; without an IP it is `127.0.0.1`, port 0 is \
+         any free one. `DURATION` is a number with `s`, `m`, `h`, `d`, `w`, `month` or `y`, also \
+         several (`1d12h`). `SIZE` is a number with `B`, `KB`, `MB`, `GB`, `TB` (powers of 1000) or \
+         `KiB`, `MiB`, `GiB`, `TiB` (powers of 1024). Both need their unit: a number alone is refused.\n\n\
+         | key and flag | variable | value | default | meaning |\n\
+         | --- | --- | --- | --- | --- |\n",
+    );
+    for row in &TABLE {
+        page.push_str(&format!(
+            "| `{}` | `{}` | `{}` | `{}` | {} |\n",
+            row.name,
+            row.variable(),
+            row.form.replace('|', "\\|"),
+            row.default,
+            row.doc
+        ));
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests;

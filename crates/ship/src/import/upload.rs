@@ -1,0 +1,288 @@
+//! Sends entries of journals to a server, again and again until it has them.
+//!
+//! Invariants: what was taken is durable there; what may have been taken is sent again only if the
+//! server knows all of it again, by the cursors of its entries.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+
+use logpond_client::{Access, Address, ClientError, agent, describe, encode, read_error};
+use logpond_host::terminal::note;
+use logpond_render::quantity;
+
+/// How long a server may take to answer: a disk that syncs slower than this is broken.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The first wait after no server took a body, and the longest.
+const WAIT_FIRST: Duration = Duration::from_millis(100);
+const WAIT_LONGEST: Duration = Duration::from_secs(10);
+
+/// How long a wait goes on after the stop at the most.
+const WAIT_SLICE: Duration = Duration::from_millis(50);
+
+/// How often trouble that goes on is reported.
+const REPORT_EVERY: Duration = Duration::from_secs(60);
+
+/// The longest answer that is read.
+const ANSWER_BYTES_MAX: u64 = 1 << 20;
+
+/// The level of zstd: most of what there is to win, for little time.
+const COMPRESSION_LEVEL: i32 = 1;
+
+/// Where entries go.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Servers; one takes everything until it fails.
+    pub addresses: Vec<Address>,
+    /// What is shown to them.
+    pub access: Access,
+    /// Fields for all records.
+    pub labels: Vec<(String, String)>,
+    /// After so long without a server that takes entries it is over; `None` is never.
+    pub give_up_after: Option<Duration>,
+}
+
+/// Some entries.
+#[derive(Debug, Default)]
+pub(super) struct Body {
+    /// In export format.
+    pub(super) bytes: Vec<u8>,
+    /// How many.
+    pub(super) entries: u64,
+    /// How many of them no server knows again.
+    pub(super) unknowable: u64,
+}
+
+/// What a server says of a body.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Taken {
+    /// Entries that it has taken now.
+    pub(super) accepted: u64,
+    /// Entries that it had.
+    pub(super) known: u64,
+    /// Entries that it will never take, as far as it names them.
+    #[serde(default)]
+    pub(super) rejected: Vec<Rejected>,
+    /// How many there are.
+    pub(super) rejected_total: u64,
+}
+
+/// An entry that is not taken.
+#[derive(Debug, Deserialize)]
+pub(super) struct Rejected {
+    /// Its number in the body, from 1.
+    pub(super) entry: u64,
+    /// Why.
+    pub(super) reason: String,
+}
+
+/// Why entries were not taken.
+#[derive(Debug)]
+pub enum UploadError {
+    /// A server refuses them, and would again.
+    Refused {
+        /// The server.
+        address: String,
+        /// What it says.
+        error: Box<ClientError>,
+    },
+    /// No server took them for too long.
+    GaveUp {
+        /// How long.
+        after: Duration,
+        /// What the last one said.
+        last: String,
+    },
+    /// A server may have taken some that it would not know again.
+    Unsure {
+        /// How many.
+        entries: u64,
+        /// What happened.
+        last: String,
+    },
+    /// The process was told to stop.
+    Stopped,
+}
+
+impl fmt::Display for UploadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UploadError::Refused { address, error } => write!(f, "{address} refuses: {error}"),
+            UploadError::GaveUp { after, last } => write!(
+                f,
+                "gave up after {} without a server that takes entries: {last}",
+                quantity::span(*after)
+            ),
+            UploadError::Unsure { entries, last } => write!(
+                f,
+                "{last}; up to {entries} entries without a cursor may have been taken, and are not \
+                 sent again since they could then be there twice"
+            ),
+            UploadError::Stopped => f.write_str("stopped before everything was sent"),
+        }
+    }
+}
+
+impl std::error::Error for UploadError {}
+
+/// How one attempt ended.
+enum Attempt {
+    Taken(Taken),
+    Refused(ClientError),
+    Failed {
+        reason: String,
+        may_be_there: bool,
+        wait: Duration,
+    },
+}
+
+/// Sends entries.
+pub(super) struct Uploader {
+    agent: ureq::Agent,
+    target: Target,
+    current: usize,
+    stop: Arc<AtomicBool>,
+}
+
+impl Uploader {
+    pub(super) fn new(target: Target, stop: Arc<AtomicBool>) -> Uploader {
+        Uploader {
+            agent: agent(Some(ANSWER_TIMEOUT), &target.access),
+            target,
+            current: 0,
+            stop,
+        }
+    }
+
+    /// The server that took the last body.
+    pub(super) fn address(&self) -> String {
+        self.target.addresses[self.current].to_string()
+    }
+
+    /// Sends a body until a server has it durably, or refuses it.
+    pub(super) fn send(&mut self, body: &Body) -> Result<Taken, UploadError> {
+        let packed = zstd::bulk::compress(&body.bytes, COMPRESSION_LEVEL);
+        let packed = packed.map_err(|error| UploadError::Unsure {
+            entries: 0,
+            last: format!("entries cannot be compressed: {error}"),
+        })?;
+        let (started, mut wait) = (Instant::now(), WAIT_FIRST);
+        let mut reported: Option<Instant> = None;
+        loop {
+            let address = self.address();
+            let (last, asked) = match self.attempt(&packed) {
+                Attempt::Taken(taken) => {
+                    if reported.is_some() {
+                        note(&format!("logpond: {address} takes entries again"));
+                    }
+                    return Ok(taken);
+                }
+                Attempt::Refused(error) => {
+                    let error = Box::new(error);
+                    return Err(UploadError::Refused { address, error });
+                }
+                Attempt::Failed {
+                    reason,
+                    may_be_there,
+                    wait,
+                } => {
+                    let last = format!("{address}: {reason}");
+                    if may_be_there && body.unknowable > 0 {
+                        let entries = body.unknowable;
+                        return Err(UploadError::Unsure { entries, last });
+                    }
+                    (last, wait)
+                }
+            };
+            if let Some(after) = self.target.give_up_after
+                && started.elapsed() >= after
+            {
+                return Err(UploadError::GaveUp { after, last });
+            }
+            if reported.is_none_or(|at| at.elapsed() >= REPORT_EVERY) {
+                note(&format!("logpond: {last}; trying again"));
+                reported = Some(Instant::now());
+            }
+            self.current = (self.current + 1) % self.target.addresses.len();
+            if !self.pause(wait.max(asked)) {
+                return Err(UploadError::Stopped);
+            }
+            wait = (wait * 2).min(WAIT_LONGEST);
+        }
+    }
+
+    fn attempt(&self, packed: &[u8]) -> Attempt {
+        let mut url = self.target.addresses[self.current].url("/upload", &Vec::new());
+        for (at, (name, value)) in self.target.labels.iter().enumerate() {
+            url.push_str(if at == 0 { "?label=" } else { "&label=" });
+            encode(format!("{name}={value}").as_bytes(), &mut url);
+        }
+        let request = self
+            .agent
+            .post(url)
+            .header("accept", "application/json")
+            .header("content-encoding", "zstd")
+            .content_type("application/vnd.fdo.journal");
+        let failed = |reason, may_be_there, wait| Attempt::Failed {
+            reason,
+            may_be_there,
+            wait,
+        };
+        let response = match request.send(packed) {
+            Ok(response) => response,
+            Err(error) => {
+                let is_connected = !matches!(
+                    error,
+                    ureq::Error::ConnectionFailed
+                        | ureq::Error::HostNotFound
+                        | ureq::Error::Timeout(ureq::Timeout::Connect)
+                );
+                return failed(describe(&error), is_connected, Duration::ZERO);
+            }
+        };
+        let status = response.status().as_u16();
+        let retry_after = response.headers().get("retry-after");
+        let seconds = retry_after.and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        let wait = Duration::from_secs(seconds.unwrap_or(0)).min(WAIT_LONGEST);
+        match status {
+            202 => match read_answer(response.into_body()) {
+                Ok(taken) => Attempt::Taken(taken),
+                Err(error) => failed(error.to_string(), true, wait),
+            },
+            408 | 421 | 425 | 429 | 500.. => {
+                let error = ClientError::refused(status, &read_error(response.into_body()));
+                failed(error.to_string(), status != 421, wait)
+            }
+            _ => Attempt::Refused(ClientError::refused(
+                status,
+                &read_error(response.into_body()),
+            )),
+        }
+    }
+
+    /// Waits; false if it was cut short.
+    fn pause(&self, time: Duration) -> bool {
+        let end = Instant::now() + time;
+        while !self.stop.load(Ordering::Relaxed) {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            std::thread::sleep(left.min(WAIT_SLICE));
+        }
+        false
+    }
+}
+
+fn read_answer(body: ureq::Body) -> std::io::Result<Taken> {
+    use std::io::Read;
+    let mut text = Vec::new();
+    body.into_reader()
+        .take(ANSWER_BYTES_MAX)
+        .read_to_end(&mut text)?;
+    serde_json::from_slice(&text).map_err(std::io::Error::other)
+}
