@@ -31,7 +31,7 @@ pub use help::{Help, parse};
 pub use import::Import;
 pub use journal::{Journal, JournalLooks, JournalUpkeep};
 pub use load::Load;
-pub use node::{Intakes, Node, Serve};
+pub use node::{Node, Serve};
 pub use proxy::{Proxy, ProxyAcme, ProxyClients, ProxyFrontend};
 pub use saved::{Saved, SavedList, SavedRemove, SavedRun, SavedSet, SavedShow};
 pub use sql::{Export, ExportFormat, Sql, SqlFormat, Times};

@@ -13,5 +13,5 @@
 //! alert rules and `lp-notify-N` tell receivers of alerts; `lp-kafka` reads topics of Kafka.
 
 pub mod cli;
-pub mod commands;
 pub mod serve;
+pub mod commands;

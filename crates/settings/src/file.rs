@@ -5,22 +5,10 @@ use std::path::Path;
 use logpond_search::nearest;
 use toml::de::{DeTable, DeValue};
 
-use super::{Given, Origin, Setting, SettingsError, TABLE, row};
+use super::{Count, Given, Origin, Setting, SettingsError, TABLE, row};
 
 /// The longest settings file that is read: far above any real one, far below any memory.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-
-/// Settings that may be lists.
-const LISTS: [&str; 8] = [
-    "http-host",
-    "access-log",
-    "time-field",
-    "message-field",
-    "timezone",
-    "kafka",
-    "alertmanager",
-    "alert-webhook",
-];
 
 /// The sections that are `logpond proxy`'s.
 const PROXIES: &str = "proxy";
@@ -93,7 +81,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Given>, SettingsError
             DeValue::String(value) => value.into_owned(),
             DeValue::Integer(value) => value.to_string(),
             DeValue::Boolean(value) => value.to_string(),
-            DeValue::Array(values) if LISTS.contains(&row.name) => lines(&values)
+            DeValue::Array(values) if row.count == Count::Many => lines(&values)
                 .ok_or_else(|| refused(row, &value_origin, written, "a list of texts"))?,
             _ => {
                 let expected = format!("{} in quotes", row.form);

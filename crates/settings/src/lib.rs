@@ -16,10 +16,12 @@ mod names;
 mod proxy;
 mod quantity;
 mod receiver;
+mod reference;
 mod shippers;
 mod table;
 mod token;
 mod timezones;
+mod values;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -43,17 +45,19 @@ pub use proxy::{
 use quantity::line_bytes;
 pub use quantity::{QuantityError, parse_address, parse_age, parse_bytes, parse_room};
 pub use receiver::{Receiver, ReceiverForm};
+pub use reference::reference;
 pub use shippers::{SHIPPERS, Shipper, ShipperAddresses, Transport};
-pub use table::{Setting, TABLE};
+pub use table::{Count, Hint, Setting, TABLE};
 pub use timezones::{Named, Network, Timezones, named_zones};
 pub use token::{HASH_BYTES, Token, is_id};
 
-use logpond_cluster::{Roles, registry::ZONE_BYTES_MAX};
-use logpond_record::{Labels, limits::LINE_BYTES_DEFAULT};
+use logpond_cluster::Roles;
+use logpond_record::Labels;
 use logpond_search::size::Size;
-
-use logpond_host::memory::BUDGET_BYTES_MIN;
-use logpond_tls::{CertificateFiles, ClientRules, Peer};
+use logpond_tls::{CertificateFiles, ClientRules};
+use values::{
+    Values, age, copies, kept_time, memory, nodes, off_or, peers, room, scrub_time, truth, zone,
+};
 
 /// The longest that anything waits for a server.
 pub const SOCKET_WAIT_MAX: Duration = Duration::from_secs(3600);
@@ -63,12 +67,6 @@ pub const BULK_PORT: u16 = 7653;
 
 /// The port for other nodes, where none is named.
 const GOSSIP_PORT: u16 = 7659;
-
-/// The most copies of a record; each further one costs as much as the first.
-const COPIES_MAX: usize = 7;
-
-/// The shortest period of a scrub: below that it would read without a rest.
-const SCRUB_TIME_MIN: Duration = Duration::from_secs(1);
 
 /// What the names of our environment variables begin with.
 const PREFIX: &str = "LOGPOND_";
@@ -479,323 +477,6 @@ impl Settings {
             cluster_tls,
         })
     }
-}
-
-fn truth(text: &str) -> Result<bool, String> {
-    match text {
-        "true" | "1" | "yes" => Ok(true),
-        "false" | "0" | "no" | "" => Ok(false),
-        _ => Err("expected true or false".to_string()),
-    }
-}
-
-fn off_or<T>(
-    text: &str,
-    parse: impl Fn(&str) -> Result<T, QuantityError>,
-) -> Result<Option<T>, String> {
-    if text == "off" {
-        return Ok(None);
-    }
-    parse(text).map(Some).map_err(|e| e.to_string())
-}
-
-/// Addresses with commas between them.
-fn nodes(text: &str) -> Result<Vec<SocketAddr>, String> {
-    if text == "off" {
-        return Ok(Vec::new());
-    }
-    let addresses = text.split(',').map(|address| {
-        parse_address(address.trim(), GOSSIP_PORT).map_err(|error| error.to_string())
-    });
-    addresses.collect()
-}
-
-/// Fingerprints and names with commas between them.
-fn peers(text: &str) -> Result<Vec<Peer>, String> {
-    match text {
-        "off" => Ok(Vec::new()),
-        text => text
-            .split(',')
-            .map(|peer| Peer::parse(peer.trim()))
-            .collect(),
-    }
-}
-
-/// An address for links, without a slash at its end.
-fn external_url(text: &str) -> Result<Option<String>, String> {
-    let text = text.trim_end_matches('/');
-    let is_web = text.starts_with("http://") || text.starts_with("https://");
-    match text {
-        "off" | "" => Ok(None),
-        _ if is_web && !text.contains(char::is_whitespace) => Ok(Some(text.to_owned())),
-        _ => Err("expected http://HOST:PORT/PATH or https://HOST/PATH".to_owned()),
-    }
-}
-
-fn kept_time(text: &str) -> Result<Option<Duration>, String> {
-    match off_or(text, parse_age)? {
-        Some(time) if time > SOCKET_WAIT_MAX => {
-            let most = SOCKET_WAIT_MAX.as_secs();
-            Err(format!("nothing is kept longer than {most} s"))
-        }
-        time => Ok(time),
-    }
-}
-
-fn scrub_time(text: &str) -> Result<Option<Duration>, String> {
-    match off_or(text, parse_age)? {
-        Some(time) if time < SCRUB_TIME_MIN => {
-            Err("nothing is read more often than once a second".to_owned())
-        }
-        time => Ok(time),
-    }
-}
-
-/// The smallest share of memory: what is less is a mistake.
-const MEMORY_PERCENT_MIN: f64 = 1.0;
-
-fn memory(text: &str) -> Result<Size, String> {
-    match parse_room(text).map_err(|error| error.to_string())? {
-        Size::Bytes(bytes) if bytes < BUDGET_BYTES_MIN => Err(format!(
-            "expected at least {} MiB: less has no room for a query",
-            BUDGET_BYTES_MIN >> 20
-        )),
-        Size::Percent(percent) if percent < MEMORY_PERCENT_MIN => {
-            Err(format!("expected at least {MEMORY_PERCENT_MIN}%"))
-        }
-        memory => Ok(memory),
-    }
-}
-
-fn copies(text: &str) -> Result<usize, String> {
-    let copies = text.parse().ok();
-    copies
-        .filter(|copies| (1..=COPIES_MAX).contains(copies))
-        .ok_or_else(|| format!("expected a number from 1 to {COPIES_MAX}"))
-}
-
-fn age(text: &str) -> Result<Duration, String> {
-    parse_age(text).map_err(|error| error.to_string())
-}
-
-fn zone(text: &str) -> Result<String, String> {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    match text {
-        "off" => Ok(String::new()),
-        _ if (1..=ZONE_BYTES_MAX).contains(&text.len()) && text.chars().all(is_part) => {
-            Ok(text.to_owned())
-        }
-        _ => Err(format!(
-            "expected up to {ZONE_BYTES_MAX} letters, digits, '-', '_' and '.'"
-        )),
-    }
-}
-
-fn room(text: &str) -> Result<Size, String> {
-    parse_room(text).map_err(|error| error.to_string())
-}
-
-// The table's default is text; the lower crates' constant must mean the same.
-const _: () = assert!(LINE_BYTES_DEFAULT == 1 << 20);
-
-/// Values by name.
-struct Values<'a>(&'a [Given]);
-
-impl Values<'_> {
-    fn last(&self, name: &str) -> Option<&Given> {
-        self.0.iter().rev().find(|given| given.name == name)
-    }
-
-    fn given(&self, name: &'static str) -> Given {
-        let default = || Given {
-            name,
-            text: row(name).map_or("", |row| row.default).to_string(),
-            origin: Origin::Default,
-        };
-        self.last(name).cloned().unwrap_or_else(default)
-    }
-
-    fn refuse(&self, name: &'static str, reason: String) -> SettingsError {
-        let given = self.given(name);
-        SettingsError::Value {
-            origin: given.origin,
-            name,
-            text: given.text,
-            reason,
-        }
-    }
-
-    fn read<T>(
-        &self,
-        name: &'static str,
-        parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Result<T, SettingsError> {
-        parse(self.given(name).text.trim()).map_err(|reason| self.refuse(name, reason))
-    }
-
-    /// Certificate and key of HTTP: both or none.
-    fn certificate_files(&self) -> Result<Option<CertificateFiles>, SettingsError> {
-        let file = |name| {
-            let given = self.given(name);
-            let is_on = !matches!(given.text.trim(), "off" | "");
-            is_on.then(|| PathBuf::from(given.text))
-        };
-        match (file("tls-certificate"), file("tls-key")) {
-            (Some(certificate), Some(key)) => Ok(Some(CertificateFiles { certificate, key })),
-            (None, None) => Ok(None),
-            (Some(_), None) => Err(self.refuse(
-                "tls-certificate",
-                "its key is missing: name it by tls-key".to_string(),
-            )),
-            (None, Some(_)) => Err(self.refuse(
-                "tls-key",
-                "its certificate is missing: name it by tls-certificate".to_string(),
-            )),
-        }
-    }
-
-    /// An address for what is sent over TLS, which needs a certificate.
-    fn encrypted(
-        &self,
-        name: &'static str,
-        has_certificate: bool,
-        may_be_open: bool,
-    ) -> Result<Option<SocketAddr>, SettingsError> {
-        let address = self.address(name, may_be_open)?;
-        if address.is_some() && !has_certificate {
-            let reason = "it has no certificate: name one by tls-certificate and tls-key";
-            return Err(self.refuse(name, reason.to_string()));
-        }
-        Ok(address)
-    }
-
-    /// Refuses names of clients that nobody vouches for.
-    fn check_clients(&self, clients: &ClientRules) -> Result<(), SettingsError> {
-        let mut peers = clients.peers.iter();
-        let are_names_signed =
-            clients.authorities.is_some() || peers.all(|peer| matches!(peer, Peer::Fingerprint(_)));
-        match are_names_signed {
-            true => Ok(()),
-            false => {
-                let reason = "names are believed only of certificates that somebody signed: name \
-                              the authority by syslog-tls-ca";
-                Err(self.refuse("syslog-tls-peers", reason.to_string()))
-            }
-        }
-    }
-
-    fn at_start(&self) -> Result<AtStart, SettingsError> {
-        Ok(AtStart {
-            confirms_retention: self.read("confirm-retention", truth)?,
-            trusts_clock: self.read("trust-clock", truth)?,
-        })
-    }
-
-    fn alerts(&self) -> Result<AlertSettings, SettingsError> {
-        Ok(AlertSettings {
-            rules: self.read("alert-rules", |text| {
-                Ok((text != "off").then(|| PathBuf::from(text)))
-            })?,
-            receivers: self.receivers()?,
-            external_url: self.read("external-url", external_url)?,
-        })
-    }
-
-    /// Who is told of alerts. Their addresses may hold secrets: no complaint shows them.
-    fn receivers(&self) -> Result<Vec<Receiver>, SettingsError> {
-        let forms = [
-            ("alertmanager", ReceiverForm::Alertmanager),
-            ("alert-webhook", ReceiverForm::Webhook),
-        ];
-        let mut all = Vec::new();
-        for (name, form) in forms {
-            let given = self.given(name);
-            let receivers = Receiver::parse_all(form, given.text.trim());
-            all.extend(receivers.map_err(|reason| SettingsError::Value {
-                origin: given.origin,
-                name,
-                text: "…".to_owned(),
-                reason,
-            })?);
-        }
-        match all.is_empty() || !matches!(self.given("alert-rules").text.trim(), "off" | "") {
-            true => Ok(all),
-            false => {
-                let reason = "somebody is to be told of alerts, and there are no rules for any: name \
-                              their file or directory";
-                Err(self.refuse("alert-rules", reason.to_string()))
-            }
-        }
-    }
-
-    fn shippers(
-        &self,
-        insecure: bool,
-        has_certificate: bool,
-    ) -> Result<ShipperAddresses, SettingsError> {
-        let mut addresses = ShipperAddresses::default();
-        for (shipper, address) in SHIPPERS.iter().zip(&mut addresses.0) {
-            let may_be_open = insecure || (shipper.is_http && has_certificate);
-            *address = self.address(shipper.name, may_be_open)?;
-        }
-        Ok(addresses)
-    }
-
-    /// Names of the listeners that nothing is said of.
-    fn default_listeners(&self) -> Vec<&'static str> {
-        let names = listeners().map(|listener| listener.name);
-        names.filter(|name| self.last(name).is_none()).collect()
-    }
-
-    fn address(
-        &self,
-        name: &'static str,
-        insecure: bool,
-    ) -> Result<Option<SocketAddr>, SettingsError> {
-        let port = listeners::port_of(name);
-        let address = self.read(name, |text| off_or(text, |t| parse_address(t, port)))?;
-        match address {
-            Some(address) if !address.ip().is_loopback() && !insecure => Err(SettingsError::Open {
-                origin: self.given(name).origin,
-                name,
-                address,
-            }),
-            address => Ok(address),
-        }
-    }
-}
-
-/// The reference page of all settings, in Markdown.
-pub fn reference() -> String {
-    let mut page = String::from(
-        "# Settings of `logpond serve`\n\n\
-         Made from the table in `crates/settings/src/table.rs`; a test compares.\n\n\
-         A setting is a key of `logpond.toml`, an environment variable and a flag. Flags win over \
-         the environment, the environment over the file. The file is the one of `--config` (or \
-         `LOGPOND_CONFIG`); without it `/etc/logpond/logpond.toml`, then \
-         `$XDG_CONFIG_HOME/logpond/logpond.toml` over it.\n\n\
-         A key of the file that no setting has is an error. A variable `LOGPOND_…` that nothing \
-         reads is a warning of every command, since others put such names into the environment, \
-         too: Kubernetes where a service is called `logpond` (of these, `LOGPOND_SERVICE_…` and \
-         `LOGPOND_PORT…`, nothing is said).\n\n\
-         `ADDR` is `IP:PORT`, `IP`, `PORT` or `:PORT`; without an IP it is `127.0.0.1`, port 0 is \
-         any free one. `DURATION` is a number with `s`, `m`, `h`, `d`, `w`, `month` or `y`, also \
-         several (`1d12h`). `SIZE` is a number with `B`, `KB`, `MB`, `GB`, `TB` (powers of 1000) or \
-         `KiB`, `MiB`, `GiB`, `TiB` (powers of 1024). Both need their unit: a number alone is refused.\n\n\
-         | key and flag | variable | value | default | meaning |\n\
-         | --- | --- | --- | --- | --- |\n",
-    );
-    for row in &TABLE {
-        page.push_str(&format!(
-            "| `{}` | `{}` | `{}` | `{}` | {} |\n",
-            row.name,
-            row.variable(),
-            row.form.replace('|', "\\|"),
-            row.default,
-            row.doc
-        ));
-    }
-    page
 }
 
 #[cfg(test)]

@@ -10,16 +10,20 @@ use logpond_settings::{Settings, Surroundings, gather};
 
 /// Runs a node that takes records in.
 pub(super) fn run(args: &Serve, roles: Roles) -> Result<Exit, Failure> {
-    let settings = settings(args.node.config.as_deref(), args.given())?;
+    let settings = of_node(args.node())?;
     crate::serve::run(&settings.limited_to(roles)?)?;
     Ok(Exit::Found)
 }
 
 /// Runs a node that does not.
 pub(super) fn run_node(args: &Node, roles: Roles) -> Result<Exit, Failure> {
-    let settings = settings(args.config.as_deref(), args.given())?;
+    let settings = of_node(args)?;
     crate::serve::run(&settings.limited_to(roles)?)?;
     Ok(Exit::Found)
+}
+
+fn of_node(args: &Node) -> Result<Settings, Failure> {
+    settings(args.config.as_deref(), args.given.clone())
 }
 
 /// The settings that flags, environment and files give.

@@ -1,0 +1,308 @@
+//! The texts of settings, read as values.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use logpond_cluster::registry::ZONE_BYTES_MAX;
+use logpond_host::memory::BUDGET_BYTES_MIN;
+use logpond_record::limits::LINE_BYTES_DEFAULT;
+use logpond_search::size::Size;
+use logpond_tls::{CertificateFiles, ClientRules, Peer};
+
+use super::receiver::{Receiver, ReceiverForm};
+use super::shippers::{SHIPPERS, ShipperAddresses};
+use super::{
+    AlertSettings, AtStart, GOSSIP_PORT, Given, Origin, QuantityError, SOCKET_WAIT_MAX,
+    SettingsError, listeners, parse_address, parse_age, parse_room, row,
+};
+
+/// The most copies of a record; each further one costs as much as the first.
+const COPIES_MAX: usize = 7;
+
+/// The shortest period of a scrub: below that it would read without a rest.
+const SCRUB_TIME_MIN: Duration = Duration::from_secs(1);
+
+pub(super) fn truth(text: &str) -> Result<bool, String> {
+    match text {
+        "true" | "1" | "yes" => Ok(true),
+        "false" | "0" | "no" | "" => Ok(false),
+        _ => Err("expected true or false".to_string()),
+    }
+}
+
+pub(super) fn off_or<T>(
+    text: &str,
+    parse: impl Fn(&str) -> Result<T, QuantityError>,
+) -> Result<Option<T>, String> {
+    if text == "off" {
+        return Ok(None);
+    }
+    parse(text).map(Some).map_err(|e| e.to_string())
+}
+
+/// Addresses with commas between them.
+pub(super) fn nodes(text: &str) -> Result<Vec<SocketAddr>, String> {
+    if text == "off" {
+        return Ok(Vec::new());
+    }
+    let addresses = text.split(',').map(|address| {
+        parse_address(address.trim(), GOSSIP_PORT).map_err(|error| error.to_string())
+    });
+    addresses.collect()
+}
+
+/// Fingerprints and names with commas between them.
+pub(super) fn peers(text: &str) -> Result<Vec<Peer>, String> {
+    match text {
+        "off" => Ok(Vec::new()),
+        text => text
+            .split(',')
+            .map(|peer| Peer::parse(peer.trim()))
+            .collect(),
+    }
+}
+
+/// An address for links, without a slash at its end.
+fn external_url(text: &str) -> Result<Option<String>, String> {
+    let text = text.trim_end_matches('/');
+    let is_web = text.starts_with("http://") || text.starts_with("https://");
+    match text {
+        "off" | "" => Ok(None),
+        _ if is_web && !text.contains(char::is_whitespace) => Ok(Some(text.to_owned())),
+        _ => Err("expected http://HOST:PORT/PATH or https://HOST/PATH".to_owned()),
+    }
+}
+
+pub(super) fn kept_time(text: &str) -> Result<Option<Duration>, String> {
+    match off_or(text, parse_age)? {
+        Some(time) if time > SOCKET_WAIT_MAX => {
+            let most = SOCKET_WAIT_MAX.as_secs();
+            Err(format!("nothing is kept longer than {most} s"))
+        }
+        time => Ok(time),
+    }
+}
+
+pub(super) fn scrub_time(text: &str) -> Result<Option<Duration>, String> {
+    match off_or(text, parse_age)? {
+        Some(time) if time < SCRUB_TIME_MIN => {
+            Err("nothing is read more often than once a second".to_owned())
+        }
+        time => Ok(time),
+    }
+}
+
+/// The smallest share of memory: what is less is a mistake.
+const MEMORY_PERCENT_MIN: f64 = 1.0;
+
+pub(super) fn memory(text: &str) -> Result<Size, String> {
+    match parse_room(text).map_err(|error| error.to_string())? {
+        Size::Bytes(bytes) if bytes < BUDGET_BYTES_MIN => Err(format!(
+            "expected at least {} MiB: less has no room for a query",
+            BUDGET_BYTES_MIN >> 20
+        )),
+        Size::Percent(percent) if percent < MEMORY_PERCENT_MIN => {
+            Err(format!("expected at least {MEMORY_PERCENT_MIN}%"))
+        }
+        memory => Ok(memory),
+    }
+}
+
+pub(super) fn copies(text: &str) -> Result<usize, String> {
+    let copies = text.parse().ok();
+    copies
+        .filter(|copies| (1..=COPIES_MAX).contains(copies))
+        .ok_or_else(|| format!("expected a number from 1 to {COPIES_MAX}"))
+}
+
+pub(super) fn age(text: &str) -> Result<Duration, String> {
+    parse_age(text).map_err(|error| error.to_string())
+}
+
+pub(super) fn zone(text: &str) -> Result<String, String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    match text {
+        "off" => Ok(String::new()),
+        _ if (1..=ZONE_BYTES_MAX).contains(&text.len()) && text.chars().all(is_part) => {
+            Ok(text.to_owned())
+        }
+        _ => Err(format!(
+            "expected up to {ZONE_BYTES_MAX} letters, digits, '-', '_' and '.'"
+        )),
+    }
+}
+
+pub(super) fn room(text: &str) -> Result<Size, String> {
+    parse_room(text).map_err(|error| error.to_string())
+}
+
+// The table's default is text; the lower crates' constant must mean the same.
+const _: () = assert!(LINE_BYTES_DEFAULT == 1 << 20);
+
+/// Values by name.
+pub(super) struct Values<'a>(pub(super) &'a [Given]);
+
+impl Values<'_> {
+    pub(super) fn last(&self, name: &str) -> Option<&Given> {
+        self.0.iter().rev().find(|given| given.name == name)
+    }
+
+    pub(super) fn given(&self, name: &'static str) -> Given {
+        let default = || Given {
+            name,
+            text: row(name).map_or("", |row| row.default).to_string(),
+            origin: Origin::Default,
+        };
+        self.last(name).cloned().unwrap_or_else(default)
+    }
+
+    pub(super) fn refuse(&self, name: &'static str, reason: String) -> SettingsError {
+        let given = self.given(name);
+        SettingsError::Value {
+            origin: given.origin,
+            name,
+            text: given.text,
+            reason,
+        }
+    }
+
+    pub(super) fn read<T>(
+        &self,
+        name: &'static str,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<T, SettingsError> {
+        parse(self.given(name).text.trim()).map_err(|reason| self.refuse(name, reason))
+    }
+
+    /// Certificate and key of HTTP: both or none.
+    pub(super) fn certificate_files(&self) -> Result<Option<CertificateFiles>, SettingsError> {
+        let file = |name| {
+            let given = self.given(name);
+            let is_on = !matches!(given.text.trim(), "off" | "");
+            is_on.then(|| PathBuf::from(given.text))
+        };
+        match (file("tls-certificate"), file("tls-key")) {
+            (Some(certificate), Some(key)) => Ok(Some(CertificateFiles { certificate, key })),
+            (None, None) => Ok(None),
+            (Some(_), None) => Err(self.refuse(
+                "tls-certificate",
+                "its key is missing: name it by tls-key".to_string(),
+            )),
+            (None, Some(_)) => Err(self.refuse(
+                "tls-key",
+                "its certificate is missing: name it by tls-certificate".to_string(),
+            )),
+        }
+    }
+
+    /// An address for what is sent over TLS, which needs a certificate.
+    pub(super) fn encrypted(
+        &self,
+        name: &'static str,
+        has_certificate: bool,
+        may_be_open: bool,
+    ) -> Result<Option<SocketAddr>, SettingsError> {
+        let address = self.address(name, may_be_open)?;
+        if address.is_some() && !has_certificate {
+            let reason = "it has no certificate: name one by tls-certificate and tls-key";
+            return Err(self.refuse(name, reason.to_string()));
+        }
+        Ok(address)
+    }
+
+    /// Refuses names of clients that nobody vouches for.
+    pub(super) fn check_clients(&self, clients: &ClientRules) -> Result<(), SettingsError> {
+        let mut peers = clients.peers.iter();
+        let are_names_signed =
+            clients.authorities.is_some() || peers.all(|peer| matches!(peer, Peer::Fingerprint(_)));
+        match are_names_signed {
+            true => Ok(()),
+            false => {
+                let reason = "names are believed only of certificates that somebody signed: name \
+                              the authority by syslog-tls-ca";
+                Err(self.refuse("syslog-tls-peers", reason.to_string()))
+            }
+        }
+    }
+
+    pub(super) fn at_start(&self) -> Result<AtStart, SettingsError> {
+        Ok(AtStart {
+            confirms_retention: self.read("confirm-retention", truth)?,
+            trusts_clock: self.read("trust-clock", truth)?,
+        })
+    }
+
+    pub(super) fn alerts(&self) -> Result<AlertSettings, SettingsError> {
+        Ok(AlertSettings {
+            rules: self.read("alert-rules", |text| {
+                Ok((text != "off").then(|| PathBuf::from(text)))
+            })?,
+            receivers: self.receivers()?,
+            external_url: self.read("external-url", external_url)?,
+        })
+    }
+
+    /// Who is told of alerts. Their addresses may hold secrets: no complaint shows them.
+    pub(super) fn receivers(&self) -> Result<Vec<Receiver>, SettingsError> {
+        let forms = [
+            ("alertmanager", ReceiverForm::Alertmanager),
+            ("alert-webhook", ReceiverForm::Webhook),
+        ];
+        let mut all = Vec::new();
+        for (name, form) in forms {
+            let given = self.given(name);
+            let receivers = Receiver::parse_all(form, given.text.trim());
+            all.extend(receivers.map_err(|reason| SettingsError::Value {
+                origin: given.origin,
+                name,
+                text: "…".to_owned(),
+                reason,
+            })?);
+        }
+        match all.is_empty() || !matches!(self.given("alert-rules").text.trim(), "off" | "") {
+            true => Ok(all),
+            false => {
+                let reason = "somebody is to be told of alerts, and there are no rules for any: name \
+                              their file or directory";
+                Err(self.refuse("alert-rules", reason.to_string()))
+            }
+        }
+    }
+
+    pub(super) fn shippers(
+        &self,
+        insecure: bool,
+        has_certificate: bool,
+    ) -> Result<ShipperAddresses, SettingsError> {
+        let mut addresses = ShipperAddresses::default();
+        for (shipper, address) in SHIPPERS.iter().zip(&mut addresses.0) {
+            let may_be_open = insecure || (shipper.is_http && has_certificate);
+            *address = self.address(shipper.name, may_be_open)?;
+        }
+        Ok(addresses)
+    }
+
+    /// Names of the listeners that nothing is said of.
+    pub(super) fn default_listeners(&self) -> Vec<&'static str> {
+        let names = listeners::listeners().map(|listener| listener.name);
+        names.filter(|name| self.last(name).is_none()).collect()
+    }
+
+    pub(super) fn address(
+        &self,
+        name: &'static str,
+        insecure: bool,
+    ) -> Result<Option<SocketAddr>, SettingsError> {
+        let port = listeners::port_of(name);
+        let address = self.read(name, |text| off_or(text, |t| parse_address(t, port)))?;
+        match address {
+            Some(address) if !address.ip().is_loopback() && !insecure => Err(SettingsError::Open {
+                origin: self.given(name).origin,
+                name,
+                address,
+            }),
+            address => Ok(address),
+        }
+    }
+}
