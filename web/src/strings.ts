@@ -40,7 +40,7 @@ export const T = {
   placeholderLogql: "{app=\"shop\"} |= \"timeout\", or sum by (app) (count_over_time({app=~\".+\"}[5m]))",
   placeholderSql: "SELECT status, count(*) AS n FROM logs GROUP BY status ORDER BY n DESC",
   language: "Language of the query",
-  native: "Search",
+  native: "Filter",
   levelOrWorse: "this level and worse",
   invisible: (codes: string[]) => `The query has ${codes.length === 1 ? "an invisible character" : "invisible characters"}: ${codes.slice(0, 5).join(", ")}.`,
   removeInvisible: "Remove",

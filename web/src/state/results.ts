@@ -163,6 +163,7 @@ function fail(error: unknown, signal: AbortSignal) {
   problemText.value = state.value.q;
   phase.value = "failed";
   bucketsPhase.value = "idle";
+  fields.value ??= [];
 }
 
 async function guarded(work: Promise<void>) {
@@ -263,7 +264,7 @@ async function facets(signal: AbortSignal) {
   fieldsProblem.value = null;
   try {
     const [found] = await objects<FieldInfo>("api/v1/fields", scope(), signal);
-    if (!signal.aborted) fields.value = found;
+    if (!signal.aborted) fields.value = found.filter(({ field }) => field !== "_msg");
   } catch (error) {
     if (signal.aborted || isAbort(error)) return;
     fieldsProblem.value = problemFrom(error);

@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
-import { META, columnField, cursorOf, summaryOf, type Row } from "../lib/record";
+import { META, columnField, cursorOf, fieldOf, summaryOf, type Row } from "../lib/record";
 import { ansiParts, markParts, type Part } from "../lib/paint";
 import { needles } from "../lib/query";
 import { Offsets } from "../lib/offsets";
@@ -76,15 +76,37 @@ export function toggleRow(row: Row, index: number) {
 }
 
 function cellParts(row: Row, column: string, wrap: boolean, marks: { text: string; fold: boolean }[], zone: string): Part[] {
-  if (column === "time") return [{ text: timeText(row.time, zone, "time") }];
+  if (column === "time") return [{ text: timeText(row.time, zone, "time").slice(narrow.value ? 6 : 0) }];
   if (column === "level") return [{ text: row.level ?? "" }];
   if (column === "message") {
+    const request = accessParts(row, marks);
+    if (request) return request;
     let text = summaryOf(row);
     if (!wrap) text = text.slice(0, LINE_CHARS_MAX).replace(/\r?\n/g, " ↵ ");
     return row.message === undefined ? fieldParts(row, marks) : markParts(ansiParts(text), marks);
   }
   const field = columnField(row, column);
   return field ? markParts([{ text: field.text.slice(0, LINE_CHARS_MAX) }], marks) : [];
+}
+
+/** True on a narrow screen: host and app are then seen in the open record only. */
+const narrowQuery = matchMedia("(max-width: 700px)");
+export const narrow = signal(narrowQuery.matches);
+narrowQuery.addEventListener("change", (event) => { narrow.value = event.matches; });
+
+/** A request of an access log, in the order in which it is read. The line itself is in the open record. */
+function accessParts(row: Row, marks: { text: string; fold: boolean }[]): Part[] | null {
+  const text = (name: string) => fieldOf(row, name)?.text;
+  const [status, method, path] = [text("status"), text("method"), text("path")];
+  if (!status || !method || !path || !/^[1-5]\d\d$/.test(status) || text("remote_addr") === undefined) return null;
+  const query = text("query");
+  const bytes = text("bytes");
+  const parts: Part[] = [
+    { text: status, tone: status >= "500" ? "red" : status >= "400" ? "yellow" : "green" }, { text: ` ${method} ` },
+    { text: `${path}${query ? `?${query}` : ""}`.slice(0, LINE_CHARS_MAX) },
+    { text: `  ${bytes !== undefined ? `${bytes} B  ` : ""}${text("remote_addr")}  ${(text("agent") ?? "").slice(0, 200)}`, tone: "dim" },
+  ];
+  return markParts(parts, marks);
 }
 
 function fieldParts(row: Row, marks: { text: string; fold: boolean }[]): Part[] {
@@ -104,9 +126,10 @@ let handle: GridHandle | null = null;
 /** The list on the screen, for keys. */
 export const grid = () => handle;
 
-export function Grid({ rows, version, columns, label, came = 0, onReading, scope = "" }: GridProps) {
+export function Grid({ rows, version, columns: chosen, label, came = 0, onReading, scope = "" }: GridProps) {
   const { wrap, dense, tz, q, lang } = state.value;
   const base = dense ? 20 : 25;
+  const columns = narrow.value ? chosen.filter((column) => column !== "host" && column !== "app") : chosen;
   const box = useRef<HTMLDivElement>(null);
   const offsets = useRef(new Offsets(base, rows.count));
   const place = useRef({ virtual: 0, scroll: 0 });
@@ -236,7 +259,7 @@ export function Grid({ rows, version, columns, label, came = 0, onReading, scope
     act();
   };
 
-  const template = columns.map((column) => (column === "message" ? "minmax(240px, 1fr)" : `${widthOf(column)}px`)).join(" ");
+  const template = columns.map((column) => (column === "message" ? `minmax(${narrow.value ? 160 : 240}px, 1fr)` : `${narrow.value && column === "time" ? 96 : widthOf(column)}px`)).join(" ");
   const shown: number[] = [];
   for (let index = first; index <= last; index += 1) shown.push(index);
   const shift = scaled ? place.current.scroll - virtual : 0;

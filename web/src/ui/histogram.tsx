@@ -46,7 +46,7 @@ function ticks(low: number, high: number, width: number, zone: string): { at: nu
 function niceMax(value: number): number {
   if (value <= 4) return 4;
   const size = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 2.5, 5, 10].map((n) => n * size).find((n) => n >= value && Number.isInteger(n / 2)) ?? 10 * size;
+  return [1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10].map((n) => n * size).find((n) => n >= value && Number.isInteger(n / 2)) ?? 10 * size;
 }
 
 export function Histogram() {
@@ -165,7 +165,7 @@ export function Histogram() {
               </g>
             );
           })}
-          {ticks(start, end, plot, tz).map(({ at, text }) => (
+          {(stacks.length > 0 || histogramRange.value !== null) && ticks(start, end, plot, tz).map(({ at, text }) => (
             <text class="tick" x={Math.min(x(at), width - 18)} y={HEIGHT - 3} text-anchor="middle">{text}</text>
           ))}
           {chosen && <rect class="chosen" x={x(chosen[0])} width={Math.max(1, x(chosen[1]) - x(chosen[0]))} y={0} height={HEIGHT - AXIS} />}

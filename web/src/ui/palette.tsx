@@ -75,7 +75,8 @@ function onKeyDown(event: KeyboardEvent) {
     paletteOpen.value = true;
     return;
   }
-  if (event.key === "Escape") return escape();
+  // A dialog closes itself, and only itself.
+  if (event.key === "Escape") return document.querySelector("dialog[open]") ? undefined : escape();
   const typing = target.matches("input, textarea, select, [contenteditable]");
   if (typing || command || event.altKey || event.defaultPrevented || document.querySelector("dialog[open]")) return;
   if (event.key >= "1" && event.key <= String(VIEWS.length) && performance.now() - prefix < 1500) {

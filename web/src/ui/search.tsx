@@ -148,7 +148,7 @@ function Toolbar() {
       {(now.lang === "q" || logLines.value) && <>
         <Columns />
         <Button pressed={now.wrap} onClick={() => go({ wrap: !now.wrap })} title={T.wrapTitle}>{T.wrap}</Button>
-        <Button pressed={now.dense} onClick={() => go({ dense: !now.dense })} title={T.denseTitle}>{T.dense}</Button>
+        <Button class="narrow-hidden" pressed={now.dense} onClick={() => go({ dense: !now.dense })} title={T.denseTitle}>{T.dense}</Button>
       </>}
     </div>
   );
