@@ -22,6 +22,7 @@ const SCREENS = {
 for (const scheme of ["light", "dark"]) {
   for (const width of [360, 1280]) {
     test(`no serious finding: ${scheme}, ${width} px`, async () => {
+      const found = [];
       for (const [name, [address, ready]] of Object.entries(SCREENS)) {
         const p = await page(server, address, { width, scheme, wait: false });
         await p.waitForSelector(ready);
@@ -37,13 +38,13 @@ for (const scheme of ["light", "dark"]) {
         // The policy of the page forbids scripts of others: the browser's own way in is not bound by it.
         await p.evaluate(AXE);
         const { violations } = await p.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
-        const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical")
-          .map(({ id, nodes }) => `${name}: ${id}: ${nodes.slice(0, 3).map(({ html, failureSummary }) => `${html.slice(0, 160)} — ${failureSummary.slice(0, 200)}`).join(" | ")}`);
-        assert.deepEqual(serious, []);
+        found.push(...violations.filter(({ impact }) => impact === "serious" || impact === "critical")
+          .map(({ id, nodes }) => `${name}: ${id}: ${nodes.slice(0, 3).map(({ html, failureSummary }) => `${html.slice(0, 160)} — ${failureSummary.slice(0, 200)}`).join(" | ")}`));
         const wide = await p.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        assert.ok(wide <= 0, `${name}: the page scrolls sideways by ${wide} px at ${width}`);
+        if (wide > 0) found.push(`${name}: the page scrolls sideways by ${wide} px`);
         await p.done();
       }
+      assert.deepEqual(found, []);
     });
   }
 }

@@ -100,6 +100,7 @@ export async function closeBrowser() {
 export async function page(server, address = "", { width = 1280, height = 800, scheme = "light", zone = "Europe/Berlin", wait = true } = {}) {
   const context = await (await open()).newContext({ viewport: { width, height }, colorScheme: scheme, timezoneId: zone, locale: "en-GB", permissions: [] });
   await context.grantPermissions(["clipboard-read", "clipboard-write"]).catch(() => {});
+  context.setDefaultTimeout(12_000);
   const made = await context.newPage();
   const problems = [];
   const foreign = [];

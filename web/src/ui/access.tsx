@@ -40,11 +40,18 @@ function ownQuery(own: string): string {
 export function Access() {
   const [own, setOwn] = useState(localStorage.getItem(OWN_KEY) ?? "");
   const [bots, setBots] = useState(true);
-  const { q } = state.value;
   const span = range.value;
   if (!span) return <main class="screen scroll" id="main" />;
+  return <Panels span={span} own={own} setOwn={setOwn} bots={bots} setBots={setBots} />;
+}
+
+interface PanelsProps { span: Resolved; own: string; setOwn: (own: string) => void; bots: boolean; setBots: (bots: boolean) => void }
+
+function Panels({ span, own, setOwn, bots, setBots }: PanelsProps) {
+  const { q } = state.value;
   const filter = (more = "") => [BASE, /\bOR\b/.test(q) ? `(${q})` : q === "*" ? "" : q, ownQuery(own), bots ? BOTS : "", more].filter(Boolean).join(" ");
   const terms = topTerms(q) ?? [];
+  const bytes = useBytes(span, filter());
   return (
     <main class="screen scroll access" id="main">
       <h1 class="sr">{T.views.access}</h1>
@@ -58,10 +65,10 @@ export function Access() {
         {terms.map(({ text }) => <Button class="chip" label={T.removeFilter(text)} onClick={() => ask({ q: q.replace(text, "").replace(/\s+/g, " ").trim() })}>{text} ✕</Button>)}
         <Button onClick={() => ask({ view: "search", q: filter() })}>{T.showRecords}</Button>
       </div>
-      <Numbers span={span} filter={filter} />
+      <Numbers span={span} filter={filter} bytes={bytes} />
       <div class="panels">
         <Articles span={span} filter={filter} />
-        <Outbound span={span} filter={filter} />
+        <Outbound bytes={bytes} />
         <Top span={span} panel={{ title: T.access.hosts, field: "host" }} q={filter()} />
         {PANELS.map((panel) => <Top key={panel.title} span={span} panel={panel} q={filter(panel.q)} />)}
         <Slowest span={span} filter={filter} />
@@ -88,7 +95,7 @@ const countOf = async (q: string, from: string, to: string, signal: AbortSignal)
   (await lines("api/v1/query", { q, from, to, count: true }, signal, () => undefined)).rows;
 
 /** Numbers of the whole range, and of the range before. */
-function Numbers({ span, filter }: { span: Resolved; filter: Filter }) {
+function Numbers({ span, filter, bytes }: { span: Resolved; filter: Filter; bytes: Bytes }) {
   const q = filter();
   const [found] = useAnswer(async (signal) => {
     const requests = await countOf(q, span.from, span.to, signal);
@@ -99,22 +106,26 @@ function Numbers({ span, filter }: { span: Resolved; filter: Filter }) {
     const before = span.fromMs > 0 ? await countOf(q, new Date(span.fromMs - length).toISOString(), span.from, signal) : 0;
     return { requests, visitors: list.find(({ field }) => field === "remote_addr"), failed, before };
   }, [q, span.from, span.to]);
-  const bytes = useBytes(span, q);
   const change = found?.before ? found.requests / found.before - 1 : null;
   return (
     <dl class="figures">
       <div><dt>{T.access.requests}</dt><dd>{found ? <Button class="plain" onClick={() => ask({ view: "search", q })}>{number(found.requests)}</Button> : "…"}
         {change !== null && <small title={T.access.before}>{change >= 0 ? "+" : "−"}{percent(Math.abs(change))}</small>}</dd></div>
       <div><dt>{T.access.visitors}</dt><dd>{found ? <>{found.visitors && !found.visitors.distinct_is_exact ? "≈ " : ""}{number(found.visitors?.distinct ?? 0)}</> : "…"}</dd></div>
-      <div><dt>{T.access.out}</dt><dd>{bytes.total === null ? "…" : bytesText(bytes.total)}</dd></div>
+      <div><dt>{T.access.out}</dt><dd>{bytes.total === null ? (bytes.known ? "…" : "–") : bytesText(bytes.total)}</dd></div>
       <div><dt>{T.access.failed}</dt><dd>{found ? <Button class="plain" onClick={() => ask({ view: "search", q: filter("status>=500") })}>{percent(found.failed / Math.max(1, found.requests))}</Button> : "…"}</dd></div>
     </dl>
   );
 }
 
+interface Bytes { points: [number, number][] | null; total: number | null; filtered: boolean; problem: Problem | null; known: boolean }
+
 /** Bytes over time: by SQL, which takes the filter of the page, or by the built-in query of LogQL, which does not. */
-function useBytes(span: Resolved, q: string) {
+function useBytes(span: Resolved, q: string): Bytes {
+  // SQL refuses a column that no record has.
+  const known = fields.value?.some(({ field }) => field === "bytes") ?? false;
   const [found, problem] = useAnswer(async (signal) => {
+    if (!known) return null;
     const step = Math.max(60_000, stepMs(span.toMs - Math.max(span.fromMs, span.toMs - 400 * 86_400_000), 60));
     const statement = `SELECT date_bin(INTERVAL '${step / 1000} seconds', time) AS at, sum(bytes) AS bytes FROM logs GROUP BY at ORDER BY at`;
     try {
@@ -129,18 +140,17 @@ function useBytes(span: Resolved, q: string) {
       const rows = await json<{ time: string; value: number | null }[]>("api/query", { query: "outbound-bytes", from: span.from, to: span.to, step: `${step / 1000}s` }, { signal });
       return { points: rows.map(({ time, value }): [number, number] => [Date.parse(time.replace(/(\.\d{3})\d+/, "$1")) / 1000, value ?? 0]), filtered: false };
     }
-  }, [q, span.from, span.to]);
+  }, [q, span.from, span.to, known]);
   const total = found ? found.points.reduce((sum, [, value]) => sum + value, 0) : null;
-  return { points: found?.points ?? null, total, filtered: found?.filtered ?? true, problem };
+  return { points: found?.points ?? null, total, filtered: found?.filtered ?? true, problem, known };
 }
 
-function Outbound({ span, filter }: { span: Resolved; filter: Filter }) {
-  const { points, total, filtered, problem } = useBytes(span, filter());
+function Outbound({ bytes: { points, total, filtered, problem, known } }: { bytes: Bytes }) {
   const list: Series[] | null = points && [{ name: T.access.bytesSent, labels: {}, points }];
   return (
     <section class="card">
       <h2>{T.access.outbound} <small>{total === null ? "" : bytesText(total)}</small></h2>
-      {problem ? <ProblemText problem={problem} /> : list ? <Chart list={list} height={190} format={bytesText} area /> : <p class="dim">{T.loading}</p>}
+      {problem ? <ProblemText problem={problem} /> : list ? <Chart list={list} height={190} format={bytesText} area /> : <p class="dim">{known || !fields.value ? T.loading : T.access.none}</p>}
       {!filtered && <p class="dim">{T.access.notFiltered}</p>}
     </section>
   );

@@ -59,6 +59,8 @@ export function App() {
   );
 }
 
+const PALETTE_KEY = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘K" : "Ctrl K";
+
 function Header() {
   const { view } = state.value;
   return (
@@ -85,7 +87,7 @@ function Header() {
           <li><Button class="item" pressed={theme.value === name} onClick={() => { openMenu.value = ""; setTheme(name); }}>{T.themes[name]}</Button></li>
         ))}</ul>
       </Menu>
-      <Button class="palette-button" label={T.palette} onClick={() => { paletteOpen.value = true; }}>⌘K</Button>
+      <Button class="palette-button" label={`${PALETTE_KEY}: ${T.palette}`} onClick={() => { paletteOpen.value = true; }}>{PALETTE_KEY}</Button>
       <Button label={T.keysTitle} onClick={() => { helpOpen.value = true; }}>?</Button>
     </header>
   );

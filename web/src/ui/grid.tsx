@@ -265,7 +265,7 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
   const shift = scaled ? place.current.scroll - virtual : 0;
 
   return (
-    <div class={`grid ${dense ? "dense" : ""} ${wrap ? "wrap" : ""}`} role="grid" aria-label={label} aria-rowcount={rows.count + 1}
+    <div class={`grid ${dense ? "dense" : ""} ${wrap ? "wrap" : ""}`} role="treegrid" aria-label={label} aria-rowcount={rows.count + 1}
       aria-colcount={columns.length + 1} aria-multiselectable={false} tabIndex={0} ref={box} onScroll={onScroll} onKeyDown={onKeyDown}
       aria-activedescendant={activeRow.value >= first && activeRow.value <= last ? `row-${activeRow.value}` : undefined}>
       <Head columns={columns} template={template} />
