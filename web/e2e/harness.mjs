@@ -114,7 +114,7 @@ export async function page(server, address = "", { width = 1280, height = 800, s
 
 /** The number of records that the page says. */
 export async function count(page) {
-  await page.waitForFunction(() => /\d/.test(document.querySelector(".toolbar .count b")?.textContent ?? "") && !document.querySelector(".unread"));
+  await page.waitForFunction(() => /^[\d,]+$/.test(document.querySelector(".toolbar .count b")?.textContent ?? "") && !document.querySelector(".unread"));
   return Number((await page.textContent(".toolbar .count b")).replace(/\D/g, ""));
 }
 

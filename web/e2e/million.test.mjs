@@ -10,6 +10,13 @@ before(async () => {
   // The default limit of a line is smaller than the line of this test.
   server = await pond({ args: ["--line-bytes-max", "32MiB"] });
   await pushAccess(server, RECORDS);
+  // Segments are made of what arrived; what is measured is reading.
+  if (ownServers) {
+    await until(async () => {
+      const rows = /^logpond_segment_rows (\d+)/m.exec(await (await fetch(`${server.api}metrics`)).text());
+      return Number(rows?.[1] ?? 0) >= RECORDS;
+    }, "the records are in segments", 120_000);
+  }
   const now = new Date().toISOString();
   await push(server, JSON.stringify({ time: now, message: `huge ${"x".repeat(HUGE_BYTES)}`, app: "huge" }));
   await push(server, JSON.stringify({ time: now, message: "wide", app: "wide", ...Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`field_${i}`, i])) }));
@@ -115,7 +122,9 @@ test("Stop ends all requests, keeps the rows and says that they are not all", { 
   await p.click(".stop");
   await p.waitForSelector(".partial");
   await until(() => [...server.front.open].every((request) => request.path.includes("follow")), "no request is open", 2000);
-  assert.ok(performance.now() - began < 1000, "within a moment");
+  const took = performance.now() - began;
+  console.log(`# Stop: all requests ended after ${Math.round(took)} ms`);
+  assert.ok(took < 200 * Number(process.env.SLACK ?? 3), `${took} ms`);
   assert.ok(cancelled > 0);
   assert.ok((await texts(p)).length > 5);
   assert.match(await p.textContent(".notices"), /not all/);

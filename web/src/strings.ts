@@ -214,7 +214,7 @@ export const T = {
   access: {
     articles: "Top articles", byPage: "by page", byReferer: "by referer", outbound: "Outbound data", hosts: "Virtual hosts",
     status: "Status codes", notFound: "Not found", errors: "Server errors", referers: "Referring sites", clients: "Clients",
-    countries: "Countries", agents: "Agents", methods: "Methods", protocols: "Protocols", tls: "TLS versions", slowest: "Slowest paths",
+    countries: "Countries", networks: "Networks", agents: "Agents", methods: "Methods", protocols: "Protocols", tls: "TLS versions", slowest: "Slowest paths",
     own: "My addresses", hideBots: "Hide bots", requests: "Requests", visitors: "Addresses", out: "Bytes out", failed: "5xx",
     before: "Against the range before", bytesSent: "bytes", notFiltered: "Without the filters of this page: the server was built without SQL.",
     none: "No requests match.", lines: (text: string) => `Show the lines of ${text}`, viewQuery: (title: string) => `Show the query of ${title}`,

@@ -17,17 +17,17 @@ const ASSETS: [(&str, &str, &str); 3] = [
     (
         "/web/app.js",
         "text/javascript; charset=utf-8",
-        include_str!("../../../../web/app.js"),
+        include_str!("../../../../web/fallback/app.js"),
     ),
     (
         "/web/style.css",
         "text/css; charset=utf-8",
-        include_str!("../../../../web/style.css"),
+        include_str!("../../../../web/fallback/style.css"),
     ),
     (
         "/web/icon.svg",
         "image/svg+xml",
-        include_str!("../../../../web/icon.svg"),
+        include_str!("../../../../web/fallback/icon.svg"),
     ),
 ];
 
@@ -41,7 +41,7 @@ pub(super) fn greeting(headers: &HeaderMap) -> Response<Body> {
         Body::whole(
             StatusCode::OK,
             HTML,
-            include_str!("../../../../web/index.html"),
+            include_str!("../../../../web/fallback/index.html"),
         )
     } else {
         let mut greeting = elastic::greeting(headers);
