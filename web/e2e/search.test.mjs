@@ -195,6 +195,18 @@ test("completion offers fields, and values with counts", async () => {
   await p.done();
 });
 
+test("an open record covers no row below it", async () => {
+  const p = await page(server, "?from=1h&q=app%3Dshop");
+  await count(p);
+  await p.locator(".line .cells").first().click();
+  await p.waitForFunction(() => document.querySelector(".detail .fields")?.textContent.includes("_received"));
+  await p.waitForFunction(() => {
+    const boxes = [...document.querySelectorAll(".grid .line")].map((line) => line.getBoundingClientRect()).sort((a, b) => a.top - b.top);
+    return boxes.every((box, i) => i === 0 || Math.abs(box.top - boxes[i - 1].bottom) < 1.5);
+  });
+  await p.done();
+});
+
 test("selecting text closes nothing, and columns are kept", async () => {
   const p = await page(server);
   await count(p);
@@ -300,5 +312,80 @@ test("patterns obey the query, and lead to their records", async () => {
   await p.locator(".pattern-table tbody").getByRole("button", { name: "Show" }).first().click();
   assert.equal(await count(p), first);
   assert.match(await p.inputValue("#query"), /app=pay/);
+  await p.done();
+});
+
+test("any column goes, also time and message; one is added, resized and kept", async () => {
+  const p = await page(server, "?from=2h&q=app%3Ashop");
+  await count(p);
+  await p.getByRole("button", { name: "Columns" }).click();
+  await p.fill('[name="column"]', "ms");
+  await p.keyboard.press("Enter");
+  await p.waitForSelector(".head .col-ms");
+  for (const name of ["time", "message"]) {
+    await p.locator(`.head .col-${name}`).hover();
+    await p.locator(`.head .col-${name} .remove`).click();
+    await p.waitForFunction((column) => !document.querySelector(`.head .col-${column}`), name);
+  }
+  const before = (await p.locator(".head .col-ms").boundingBox()).width;
+  const grip = await p.locator(".head .col-ms .grip").boundingBox();
+  await p.mouse.move(grip.x + 3, grip.y + 5);
+  await p.mouse.down();
+  await p.mouse.move(grip.x + 83, grip.y + 5, { steps: 3 });
+  await p.mouse.up();
+  await until(async () => (await p.locator(".head .col-ms").boundingBox()).width > before + 60, "the column is wider");
+  await p.reload();
+  await p.waitForSelector(".head .col-ms");
+  assert.ok((await p.locator(".head .col-ms").boundingBox()).width > before + 60);
+  assert.equal(await p.$(".head .col-time"), null);
+  assert.ok((await texts(p, "ms")).every((text) => /^\d+$/.test(text)));
+  await p.done();
+});
+
+test("a number is chosen by a brush, and the query says so", async () => {
+  const p = await page(server, "?from=2h&q=app%3Ashop");
+  const all = await count(p);
+  await p.locator(".facet", { has: p.locator(".name", { hasText: /^ms$/ }) }).getByRole("button").first().click();
+  const plot = await p.locator(".numbers svg").boundingBox();
+  await p.mouse.move(plot.x + plot.width * 0.5, plot.y + 10);
+  await p.mouse.down();
+  await p.mouse.move(plot.x + plot.width * 0.9, plot.y + 10, { steps: 4 });
+  await p.mouse.up();
+  await p.waitForFunction(() => /ms>=\d+ ms<=\d+/.test(document.querySelector("#query").value));
+  const [, low, high] = /ms>=(\d+) ms<=(\d+)/.exec(await p.inputValue("#query"));
+  const some = await count(p);
+  assert.ok(some > 0 && some < all);
+  const { trailer } = await ask(server, "api/v1/query", { from: "2h", q: `app=shop ms>=${low} ms<=${high}`, count: "true" });
+  assert.equal(some, trailer.rows);
+  await p.done();
+});
+
+test("an invisible character is named, and can be removed", async () => {
+  const p = await page(server);
+  await p.fill("#query", "time\u200bout");
+  await p.waitForSelector(".odd");
+  assert.match(await p.textContent(".odd"), /U\+200B/);
+  await p.locator(".odd button").click();
+  assert.equal(await p.inputValue("#query"), "timeout");
+  await p.done();
+});
+
+test("values of any kind are found again by a click", async () => {
+  const odd = ['say "hi"', "back\\slash", "a b", "/path/x", "(x) OR y", "NOT", "5.0", "日本 🙂", "tab\there", "i\"x\"", "line\nbreak", "*", "a=b"];
+  await push(server, odd.map((value, n) => JSON.stringify({ message: `odd ${n}!`, app: "odd-values", value })).join("\n"));
+  const p = await page(server, "?q=app%3Dodd-values&cols=value%2Cmessage");
+  assert.equal(await count(p), odd.length);
+  for (let n = 0; n < odd.length; n += 1) {
+    await p.goto(`${server.url}?q=${encodeURIComponent(`app=odd-values "odd ${n}!"`)}`);
+    await p.locator(".line .cells").first().click();
+    const name = p.locator(".fields dt", { hasText: /value$/ });
+    await name.waitFor();
+    const dd = p.locator(".fields dt:has(.filters) + dd").nth(await p.$$eval(".fields dt:has(.filters)", (all) => all.findIndex((dt) => dt.textContent.endsWith("value"))));
+    await dd.hover();
+    await dd.locator(".only").click();
+    await p.waitForFunction(() => document.querySelector("#query").value.startsWith("value="));
+    assert.equal(await count(p), 1, `${odd[n]}: ${await p.inputValue("#query")}`);
+    assert.ok((await texts(p)).join().includes(`odd ${n}!`));
+  }
   await p.done();
 });

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { isAbort, json, lines, objects, problemFrom, ApiError, type Problem } from "../api/client";
 import { include, stateOf, topTerms, without } from "../lib/query";
-import { stepMs, type Resolved } from "../lib/time";
+import { msOf, stepMs, type Resolved } from "../lib/time";
 import { fields, range, type FieldInfo, type Series } from "../state/results";
 import { ask, state } from "../state/url";
 import { T } from "../strings";
@@ -119,6 +119,13 @@ function Numbers({ span, filter, bytes }: { span: Resolved; filter: Filter; byte
   );
 }
 
+/** The length of a range, or of all records if it has no beginning. */
+async function lengthOf(span: Resolved, q: string, signal: AbortSignal): Promise<number> {
+  if (span.fromMs > 0) return span.toMs - span.fromMs;
+  const [found] = await objects<{ from: string; to: string }>("api/v1/histogram", { q, from: span.from, to: span.to }, signal);
+  return found.length ? msOf(found.at(-1)!.to) - msOf(found[0]!.from) : 3_600_000;
+}
+
 interface Bytes { points: [number, number][] | null; total: number | null; filtered: boolean; problem: Problem | null; known: boolean }
 
 /** Bytes over time: by SQL, which takes the filter of the page, or by the built-in query of LogQL, which does not. */
@@ -127,7 +134,7 @@ function useBytes(span: Resolved, q: string): Bytes {
   const known = fields.value?.some(({ field }) => field === "bytes") ?? false;
   const [found, problem] = useAnswer(async (signal) => {
     if (!known) return null;
-    const step = Math.max(60_000, stepMs(span.toMs - Math.max(span.fromMs, span.toMs - 400 * 86_400_000), 60));
+    const step = Math.max(60_000, stepMs(await lengthOf(span, q, signal), 60));
     const statement = `SELECT date_bin(INTERVAL '${step / 1000} seconds', time) AS at, sum(bytes) AS bytes FROM logs GROUP BY at ORDER BY at`;
     try {
       const rows: { at: string; bytes: number | null }[] = [];

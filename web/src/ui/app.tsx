@@ -1,7 +1,7 @@
 // The frame: views, zone, theme, sign-in, and the record of a link.
 
 import { effect } from "@preact/signals";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { isAbort, lines, problemFrom, signIn, signInReason, away, type Problem } from "../api/client";
 import { quote } from "../lib/query";
 import { parseRow, summaryOf, type Row } from "../lib/record";
@@ -63,12 +63,17 @@ const PALETTE_KEY = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘K" : "Ctrl
 
 function Header() {
   const { view } = state.value;
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const current = nav.current?.querySelector<HTMLElement>("[aria-current]");
+    if (current && nav.current) nav.current.scrollLeft = current.offsetLeft - nav.current.offsetLeft - 40;
+  }, [view]);
   return (
     <header class="top-bar">
       <a class="brand" href="?" onClick={(event) => { event.preventDefault(); go({ view: "search", q: "", lang: "q", from: "1h", to: "", live: false, sel: "" }); }}>
         <svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="true"><rect width="16" height="16" rx="3" /><path d="M3 5h10M3 8h7M3 11h9" /></svg>Logpond
       </a>
-      <nav aria-label={T.viewsLabel}>
+      <nav aria-label={T.viewsLabel} ref={nav}>
         {VIEWS.map((name) => (
           <a href={hrefOf({ view: name, live: false, sel: "" })} aria-current={view === name ? "page" : undefined}
             onClick={(event) => {

@@ -28,7 +28,8 @@ const textOf = (value: unknown) => (typeof value === "string" ? value : JSON.str
 export function Facets() {
   const [find, setFind] = useState("");
   const [all, setAll] = useState(false);
-  const list = fields.value ?? [];
+  // The first facet is the level from any field; a field of this name would say the same again.
+  const list = (fields.value ?? []).filter(({ field }) => field !== "level");
   const known: FieldInfo[] = list.length ? [{ field: "_level", rows: total.value ?? 0, share: 1, distinct: 0, distinct_is_exact: true, types: ["string"] }, ...list] : [];
   const lower = find.toLowerCase();
   const rank = ({ field }: FieldInfo) => (OPEN_AT_FIRST.includes(field) ? OPEN_AT_FIRST.indexOf(field) : 100);

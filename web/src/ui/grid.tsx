@@ -196,12 +196,30 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
     rows.want?.(first, Math.max(first, last));
   }, [first, last, version, rows]);
 
+  // An open record grows as it is loaded.
+  const sizes = useRef<ResizeObserver | null>(null);
+  useEffect(() => {
+    sizes.current = new ResizeObserver((entries) => {
+      let changed = false;
+      for (const { target } of entries) {
+        const element = target as HTMLElement;
+        if (element.dataset.tall !== "1" || !element.isConnected) continue;
+        if (offsets.current.setHeight(Number(element.dataset.index), element.offsetHeight)) changed = true;
+      }
+      if (changed) redraw((n) => n + 1);
+    });
+    redraw((n) => n + 1);
+    return () => sizes.current?.disconnect();
+  }, []);
+
   // Rows that are wrapped or open tell their heights once they are drawn.
   useLayoutEffect(() => {
     let changed = false;
     for (const element of box.current!.querySelectorAll<HTMLElement>("[data-index]")) {
       const index = Number(element.dataset.index);
-      const real = element.dataset.tall === "1" ? element.offsetHeight : base;
+      const tall = element.dataset.tall === "1";
+      if (tall) sizes.current?.observe(element);
+      const real = tall ? element.offsetHeight : base;
       if (offsets.current.setHeight(index, real)) changed = true;
     }
     if (changed) redraw((n) => n + 1);
@@ -259,7 +277,7 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
     act();
   };
 
-  const template = columns.map((column) => (column === "message" ? `minmax(${narrow.value ? 160 : 240}px, 1fr)` : `${narrow.value && column === "time" ? 96 : widthOf(column)}px`)).join(" ");
+  const template = columns.map((column) => (column === "message" ? `minmax(${narrow.value ? 160 : 240}px, 1fr)` : `${narrow.value && column === "time" ? 104 : widthOf(column)}px`)).join(" ");
   const shown: number[] = [];
   for (let index = first; index <= last; index += 1) shown.push(index);
   const shift = scaled ? place.current.scroll - virtual : 0;

@@ -137,7 +137,7 @@ function Toolbar() {
     <div class="toolbar" role="toolbar" aria-label={T.view}>
       <span class="count" role="status" aria-live="polite">
         {phase.value === "loading" && !now.live ? T.searching
-          : count !== null && count !== undefined ? <><b>{number(count)}</b> {now.lang === "logql" && series.value ? T.series(count) : now.lang === "sql" ? T.tableRows(count) : T.recordsN(count)}</>
+          : count !== null && count !== undefined ? <><b>{number(count)}</b> {now.lang === "logql" && series.value ? T.series(count) : now.lang === "sql" ? T.tableRows(count) : <span class="narrow-hidden">{T.recordsN(count)}</span>}</>
             : partial && pages.value ? <><b>{number(pages.value.reached)}+</b> {T.recordsN(2)}</> : ""}
         {phase.value === "stopped" && <span class="partial"> · {T.partialLabel}</span>}
       </span>
