@@ -135,7 +135,10 @@ test("context is exact among records of one instant, and reaches both ends (A13)
       if (!(await button.count())) break;
       const before = await p.$$eval(".context-row", (rows) => rows.length);
       await button.click();
-      await p.waitForFunction(([n, label]) => document.querySelectorAll(".context-row").length > n || ![...document.querySelectorAll(".edge button")].some((b) => b.textContent === label), [before, name]);
+      await p.waitForFunction(([n, label]) => {
+        const edges = [...document.querySelectorAll(".edge")].map((edge) => edge.textContent);
+        return !edges.includes("Loading…") && (document.querySelectorAll(".context-row").length > n || !edges.includes(label));
+      }, [before, name]);
     }
   }
   assert.deepEqual(await ids(), truth);
@@ -386,6 +389,41 @@ test("values of any kind are found again by a click", async () => {
     await p.waitForFunction(() => document.querySelector("#query").value.startsWith("value="));
     assert.equal(await count(p), 1, `${odd[n]}: ${await p.inputValue("#query")}`);
     assert.ok((await texts(p)).join().includes(`odd ${n}!`));
+  }
+  await p.done();
+});
+
+test("the oldest first, to the end; wrapped rows do not jump", async () => {
+  const p = await page(server, "?from=6h&q=app%3Aclock%20OR%20app%3Ashop&sort=asc");
+  const all = await count(p);
+  const truth = (await ask(server, "api/v1/query", { from: "6h", q: "app:clock OR app:shop" })).rows;
+  assert.ok((await texts(p))[0].includes(truth[0]._msg));
+  await p.keyboard.press("Escape");
+  await p.evaluate(() => { document.querySelector(".grid").scrollTop = 1e9; });
+  await p.waitForFunction((n) => [...document.querySelectorAll(".line")].some((line) => Number(line.dataset.index) === n - 1 && line.querySelector(".col-time").textContent.length > 4), all);
+  assert.equal((await texts(p)).at(-1), truth.at(-1)._msg);
+  await p.locator(".head .sort").click();
+  await p.waitForFunction(() => !location.search.includes("sort="));
+  assert.equal(await count(p), all);
+  await p.evaluate(() => { document.querySelector(".grid").scrollTop = 0; });
+  await p.waitForFunction((text) => document.querySelector(".line .col-message")?.textContent === text, truth.at(-1)._msg);
+  // Wrapped: scrolling up by a part of the screen moves the rows by just that.
+  await push(server, Array.from({ length: 300 }, (_, i) => JSON.stringify({ message: `tall ${i} ${"word ".repeat(1 + ((i * 37) % 160))}`, app: "tall" })).join("\n"));
+  await p.goto(`${server.url}?q=app%3Dtall&wrap=1`);
+  await count(p);
+  await p.evaluate(() => { document.querySelector(".grid").scrollTop = 5000; });
+  const frames = () => p.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))));
+  await frames();
+  for (let step = 0; step < 12; step += 1) {
+    const before = await p.evaluate(() => {
+      const box = document.querySelector(".grid").getBoundingClientRect();
+      const line = [...document.querySelectorAll(".line")].map((element) => [element.dataset.index, element.getBoundingClientRect().top]).filter(([, top]) => top > box.top + 30).sort((a, b) => a[1] - b[1])[0];
+      document.querySelector(".grid").scrollTop -= 150;
+      return line;
+    });
+    await frames();
+    const after = await p.evaluate((index) => document.querySelector(`.line[data-index="${index}"]`)?.getBoundingClientRect().top, before[0]);
+    assert.ok(Math.abs(after - before[1] - 150) < 3, `step ${step}: moved by ${after - before[1]}`);
   }
   await p.done();
 });

@@ -263,7 +263,7 @@ export const T = {
     query: "Go to the query", run: "Run again", view: (name: string) => `Go to ${name}`, live: "Live: follow, pause, resume", time: "Choose the time range",
     earlier: "One range earlier", later: "One range later", widen: "Zoom out", utc: "Switch between UTC and browser time", wrap: "Wrap lines", dense: "Dense rows",
     facets: "Go to the fields", columns: "Choose columns", histogram: "Go to the histogram", sort: "Reverse the order", language: (name: string) => `Query in ${name}`,
-    theme: (name: string) => `Colours: ${name}`, help: "Show the keys",
+    theme: (name: string) => `Colours: ${name}`, help: "Show the keys", signOut: "Sign out",
   },
   keysTitle: "Keys",
   keys: {

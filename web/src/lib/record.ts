@@ -1,6 +1,7 @@
 // Rows of an answer. Text of records is data: it becomes text nodes, never markup. Numbers stay the digits that
 // the server sent, because a browser's number has 53 bits.
 
+import { CLIP_CHARS } from "../api/features";
 import { LEVEL_FIELDS, levelOf, type Level } from "./levels";
 
 export type Kind = "text" | "number" | "json";
@@ -82,9 +83,11 @@ export function parseRow(line: string, whole = false): Row {
   const row: Row = { time: "", id: "", message: undefined, fields: [], level: undefined };
   const max = whole ? Infinity : VALUE_CHARS_MAX;
   let omitted = 0;
+  let lengths: Record<string, number> = {};
   for (const [name, value, kind] of members(line)) {
     if (name === "_time") row.time = value;
     else if (name === "_id") row.id = value;
+    else if (CLIP_CHARS && name === "_clipped") lengths = JSON.parse(value) as Record<string, number>;
     else if (!whole && row.fields.length >= FIELDS_MAX) omitted += 1;
     else {
       const [text, clipped] = clip(value, max);
@@ -92,6 +95,11 @@ export function parseRow(line: string, whole = false): Row {
       if (name === "_msg") row.message = text;
       else row.fields.push(clipped ? { name, text, kind, clipped } : { name, text, kind });
     }
+  }
+  for (const [name, length] of Object.entries(lengths)) {
+    const field = row.fields.find((known) => known.name === name);
+    if (field) field.clipped = length;
+    row.clippedBytes = (row.clippedBytes ?? line.length) + length;
   }
   if (omitted) [row.fieldsOmitted, row.clippedBytes] = [omitted, line.length];
   row.level = levelOfFields(row.fields);

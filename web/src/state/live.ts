@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { isAbort, lines, problemFrom, serverNow } from "../api/client";
+import { LIST_PARAMS } from "../api/features";
 import { parseRow, type Row } from "../lib/record";
 import { TailBuffer } from "../lib/tail";
 import { isoOf } from "../lib/time";
@@ -112,7 +113,7 @@ async function follow(q: string, signal: AbortSignal, failed: (error: unknown) =
   for (let attempt = 0; !signal.aborted; attempt += 1) {
     try {
       const where = position ? { position } : { cursor };
-      await lines("api/v1/query", { q, from: "@0", follow: true, positions: true, ...where }, signal, (batch) => {
+      await lines("api/v1/query", { ...LIST_PARAMS, q, from: "@0", follow: true, positions: true, ...where }, signal, (batch) => {
         const now = Date.now();
         attempt = 0;
         if (tailState.value === "waiting") tailState.value = "on";
@@ -149,7 +150,7 @@ function isRefused(error: unknown): boolean {
 
 async function backlog(q: string, seen: Set<string>, signal: AbortSignal) {
   const found: string[] = [];
-  await lines("api/v1/query", { q, from: "@0", limit: BACKLOG_ROWS, direction: "backward" }, signal, (batch) => {
+  await lines("api/v1/query", { ...LIST_PARAMS, q, from: "@0", limit: BACKLOG_ROWS, direction: "backward" }, signal, (batch) => {
     found.push(...batch);
   });
   for (const line of found) seen.add(ID.exec(line)?.[1] ?? "");

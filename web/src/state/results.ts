@@ -2,6 +2,7 @@
 
 import { effect, signal, untracked } from "@preact/signals";
 import { isAbort, json, lines, objects, problemFrom, type Hint, type Problem, type Trailer } from "../api/client";
+import { LIST_PARAMS } from "../api/features";
 import { parseRow, type Row } from "../lib/record";
 import { Pages, type Bounds, type Bucket } from "../lib/pages";
 import { isoOf, msOf, resolve, stepMs, type Resolved } from "../lib/time";
@@ -112,7 +113,7 @@ function startNative(now: State) {
     {
       rows: (bounds, limit, aborted, take) =>
         lines("api/v1/query", {
-          ...base, ...bounds, limit, direction: now.sort === "asc" ? "forward" : "backward",
+          ...LIST_PARAMS, ...base, ...bounds, limit, direction: now.sort === "asc" ? "forward" : "backward",
         }, aborted, take),
       counts: async ({ from, to }: Bounds, parts, aborted) => {
         const step = Math.max(1, Math.ceil((msOf(to!) - msOf(from!)) / parts));

@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isAbort, lines, problemFrom, type Problem } from "../api/client";
+import { LIST_PARAMS } from "../api/features";
 import { columnField, cursorOf, parseRow, summaryOf, type Row } from "../lib/record";
 import { condition } from "../lib/query";
 import { toneOf } from "../lib/levels";
@@ -52,7 +53,7 @@ function Context({ row }: { row: Row }) {
     const found: Row[] = [];
     try {
       const range = direction === "backward" ? { from: "@0" } : { from: row.time };
-      const { more } = await lines("api/v1/query", { q: query, ...range, direction, limit, cursor: cursorOf(end ?? row) }, signal, (batch) => {
+      const { more } = await lines("api/v1/query", { ...LIST_PARAMS, q: query, ...range, direction, limit, cursor: cursorOf(end ?? row) }, signal, (batch) => {
         for (const line of batch) found.push(parseRow(line));
       });
       if (direction === "backward") found.reverse();

@@ -198,31 +198,48 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
 
   // An open record grows as it is loaded.
   const sizes = useRef<ResizeObserver | null>(null);
+  // What is read stays where it is, however high the rows before it turn out to be.
+  const measure = (elements: Iterable<HTMLElement>) => {
+    const at = place.current;
+    const top = offsets.current.indexAt(scaled ? at.virtual : at.scroll);
+    let [changed, before] = [false, 0];
+    for (const element of elements) {
+      if (!element.isConnected) continue;
+      const index = Number(element.dataset.index);
+      const tall = element.dataset.tall === "1";
+      if (tall) sizes.current?.observe(element);
+      const old = offsets.current.heightOf(index);
+      const height = tall ? element.offsetHeight : offsets.current.rowHeight;
+      if (!offsets.current.setHeight(index, height)) continue;
+      changed = true;
+      if (index < top) before += height - old;
+    }
+    if (!changed) return;
+    anchor.current += before;
+    redraw((n) => n + 1);
+  };
+  const anchor = useRef(0);
+  const measureNow = useRef(measure);
+  measureNow.current = measure;
   useEffect(() => {
-    sizes.current = new ResizeObserver((entries) => {
-      let changed = false;
-      for (const { target } of entries) {
-        const element = target as HTMLElement;
-        if (element.dataset.tall !== "1" || !element.isConnected) continue;
-        if (offsets.current.setHeight(Number(element.dataset.index), element.offsetHeight)) changed = true;
-      }
-      if (changed) redraw((n) => n + 1);
-    });
+    sizes.current = new ResizeObserver((entries) => measureNow.current(entries.map(({ target }) => target as HTMLElement)));
     redraw((n) => n + 1);
     return () => sizes.current?.disconnect();
   }, []);
 
   // Rows that are wrapped or open tell their heights once they are drawn.
   useLayoutEffect(() => {
-    let changed = false;
-    for (const element of box.current!.querySelectorAll<HTMLElement>("[data-index]")) {
-      const index = Number(element.dataset.index);
-      const tall = element.dataset.tall === "1";
-      if (tall) sizes.current?.observe(element);
-      const real = tall ? element.offsetHeight : base;
-      if (offsets.current.setHeight(index, real)) changed = true;
+    if (anchor.current) {
+      const moved = anchor.current;
+      anchor.current = 0;
+      if (scaled) place.current.virtual += moved;
+      else {
+        box.current!.scrollTop += moved;
+        place.current.scroll = box.current!.scrollTop;
+      }
+      redraw((n) => n + 1);
     }
-    if (changed) redraw((n) => n + 1);
+    measure(box.current!.querySelectorAll<HTMLElement>("[data-index]"));
   });
 
   const reveal = (index: number) => {

@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
+import { signOut } from "../api/client";
 import { ask, go, run, state, VIEWS, type View } from "../state/url";
 import { resume, stop, phase } from "../state/results";
 import { pauseTail, resumeTail, tailPaused } from "../state/live";
@@ -46,6 +47,7 @@ function commands(): Command[] {
     { text: T.copyFixed, act: () => void copy(fixedLink(), T.linkCopied) },
     ...(["system", "light", "dark"] as const).filter((name) => name !== theme.value).map((name) => ({ text: T.commands.theme(T.themes[name]), act: () => setTheme(name) })),
     ...PRESETS.map(([from, text]) => ({ text: from === "@0" ? text : T.last(text), act: () => ask({ from, to: "" }) })),
+    { text: T.commands.signOut, act: () => void signOut().then(() => { run.value += 1; }) },
     { text: T.commands.help, keys: "?", act: () => { helpOpen.value = true; } },
   ];
 }
