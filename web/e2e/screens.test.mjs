@@ -1,7 +1,7 @@
 // Access logs, alerts, the proxy and the cluster: numbers are those of the server, and lead to their lines.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { ask, closeBrowser, count, page, pond, push, pushAccess, services, until } from "./harness.mjs";
+import { ask, closeBrowser, count, ownServers, page, pond, push, pushAccess, services, until } from "./harness.mjs";
 
 let server;
 before(async () => {
@@ -85,4 +85,21 @@ test("one server is shown as a cluster of one", async () => {
   assert.ok((await count(p)) > 0);
   assert.deepEqual(p.problems, []);
   await p.done();
+});
+
+test("rules show their state, and when they would have fired", { skip: !ownServers }, async () => {
+  const { mkdtempSync, writeFileSync } = await import("node:fs");
+  const file = `${mkdtempSync("/tmp/logpond-rules-")}/rules.yml`;
+  writeFileSync(file, `groups:\n  - name: shop\n    interval: 1s\n    rules:\n      - alert: Errors\n        expr: sum(count_over_time({app="shop"} | detected_level="error" [5m])) > 2\n        annotations:\n          summary: "{{ $value }} errors"\n`);
+  const own = await pond({ args: ["--alert-rules", file] });
+  await push(own, services());
+  const p = await page(own, "?view=alerts&from=1h");
+  await p.waitForSelector(".rule-firing", { timeout: 25_000 });
+  assert.match(await p.textContent(".rule-firing"), /Errors.*1 active/s);
+  await p.getByRole("button", { name: /When did it fire/ }).click();
+  await p.waitForSelector(".rule canvas");
+  assert.match(await p.textContent(".firings"), /\d/);
+  assert.deepEqual(p.problems, []);
+  await p.done();
+  await own.close();
 });

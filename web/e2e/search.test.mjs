@@ -290,6 +290,27 @@ test("a histogram that fails leaves the rows", async () => {
   await p.done();
 });
 
+test("a slow histogram delays no row, and says what it has not read", async () => {
+  const p = await page(server);
+  await count(p);
+  let asked = 0;
+  let release;
+  const held = new Promise((done) => { release = done; });
+  await p.route("**/api/v1/histogram*", async (route) => {
+    asked += 1;
+    if (asked === 1) await new Promise((done) => setTimeout(done, 400));
+    else await held;
+    await route.continue();
+  });
+  await p.fill("#query", "timeout");
+  await p.keyboard.press("Enter");
+  await p.waitForFunction(() => document.querySelector(".unread-note") && document.querySelectorAll(".stack").length > 5 && document.querySelectorAll(".stack").length < 40 && document.querySelector(".grid mark"));
+  const part = await p.$$eval(".stack", (bars) => bars.length);
+  release();
+  await p.waitForFunction((bars) => !document.querySelector(".unread-note") && document.querySelectorAll(".stack").length > bars, part);
+  await p.done();
+});
+
 test("an incomplete answer is said", async () => {
   const p = await page(server);
   await count(p);

@@ -236,7 +236,7 @@ export const T = {
   },
   alerts: {
     rules: "Rules", none: "No rules are loaded. Rules are files:", states: { firing: "firing", pending: "pending", inactive: "inactive", error: "error", ok: "ok", unknown: "not evaluated" } as Record<string, string>,
-    active: (count: number) => `${count} active`, for: "for", every: "every", evaluated: "evaluated", openQuery: "Open the query", state: "State",
+    active: (count: number) => `${count} active`, for: "for", every: "every", evaluated: "evaluated", openQuery: "Open the query", history: "When did it fire in this range?", state: "State",
     labels: "Labels", since: "Since", make: "Make a rule of this query", noLogql: "This query has no counterpart in LogQL. Write the expression by hand.",
     expression: "Expression (LogQL)", above: "fires above", name: "Name", severity: "Severity", test: "Test against this range",
     wouldFire: (count: number) => `It would have fired ${count} time${s(count)} in this range:`, wouldNot: "It would not have fired in this range.",

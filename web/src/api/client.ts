@@ -61,6 +61,7 @@ export function search(params: Params): string {
   return found.toString();
 }
 
+const BUSY_RETRIES_MAX = 3;
 /** Addresses longer than this are sent as a form. */
 const ADDRESS_CHARS_MAX = 6000;
 
@@ -79,6 +80,13 @@ export async function request(path: string, params: Params = {}, init: RequestIn
   let response: Response;
   try {
     response = await fetch(address, options);
+    // A busy server says when to come again.
+    for (let attempt = 0; response.status === 429 && attempt < BUSY_RETRIES_MAX; attempt += 1) {
+      const seconds = Math.min(5, Number(response.headers.get("retry-after")) || 1);
+      await new Promise((done) => setTimeout(done, seconds * 1000));
+      init.signal?.throwIfAborted();
+      response = await fetch(address, options);
+    }
   } catch (error) {
     if ((error as Error).name === "AbortError") throw error;
     away.value = true;

@@ -15,6 +15,9 @@ interface Rule { name: string; query: string; type: string; health: string; last
 interface Group { name: string; file: string; interval: number; rules: Rule[] }
 
 const REFRESH_MS = 10_000;
+/** The longest past of a test, and its points. */
+const PAST_MS_MAX = 31 * 86_400_000;
+const POINTS = 500;
 const ORDER: Record<string, number> = { firing: 0, pending: 1, inactive: 2 };
 
 export function Alerts() {
@@ -59,6 +62,7 @@ function RuleRow({ group, rule }: { group: Group; rule: Rule }) {
       <p class="dim">{rule.duration ? `${T.alerts.for} ${durationText(rule.duration * 1000)} · ` : ""}{T.alerts.every} {durationText(group.interval * 1000)}
         {rule.lastEvaluation && !rule.lastEvaluation.startsWith("0001") ? ` · ${T.alerts.evaluated} ${timeText(rule.lastEvaluation, state.value.tz, "full")}` : ""}</p>
       <Button onClick={() => ask({ view: "search", lang: "logql", q: rule.query })}>{T.alerts.openQuery}</Button>
+      {rule.type === "alerting" && <History rule={rule} />}
       {alerts.length > 0 && <table class="data"><thead><tr><th scope="col">{T.alerts.state}</th><th scope="col">{T.alerts.labels}</th><th scope="col" class="num">{T.value}</th><th scope="col">{T.alerts.since}</th></tr></thead>
         <tbody>{alerts.slice(0, 200).map((alert) => (
           <tr><td>{T.alerts.states[alert.state] ?? alert.state}</td>
@@ -66,6 +70,54 @@ function RuleRow({ group, rule }: { group: Group; rule: Rule }) {
             <td class="num">{alert.value}</td><td>{alert.activeAt ? timeText(alert.activeAt, state.value.tz, "full") : ""}</td></tr>
         ))}</tbody></table>}
     </details>
+  );
+}
+
+/** The numbers of an expression over the range of the page. */
+async function evaluate(query: string): Promise<Series[]> {
+  const span = range.value!;
+  const from = Math.max(span.fromMs, span.toMs - PAST_MS_MAX);
+  const step = Math.max(15, Math.ceil((span.toMs - from) / 1000 / POINTS));
+  const { data } = await json<{ data: { result: { metric: Record<string, string>; values?: [number, string][] }[] } }>("loki/api/v1/query_range", {
+    query, start: new Date(from).toISOString(), end: span.to, step,
+  });
+  return data.result.map(({ metric, values }) => ({
+    name: Object.entries(metric).map(([label, value]) => `${label}=${value}`).join(" ") || T.value, labels: metric,
+    points: (values ?? []).map(([at, text]) => [at, Number(text)]),
+  }));
+}
+
+/** When a rule would have fired in the range of the page: its expression has numbers only while its condition holds. */
+function History({ rule }: { rule: Rule }) {
+  const [result, setResult] = useState<Test | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const show = () => evaluate(rule.query).then((series) => setResult({ series, fired: firings(series.map(gaps), -Infinity, rule.duration ?? 0) }),
+    (error: unknown) => setProblem(problemFrom(error)));
+  return <>
+    <Button onClick={() => void show()}>{T.alerts.history}</Button>
+    {problem && <ProblemText problem={problem} />}
+    {result && <Fired result={result} />}
+  </>;
+}
+
+/** Puts a number that never fires between points that do not follow each other. */
+function gaps(series: Series): Series {
+  const steps = series.points.slice(1).map(([at], index) => at - series.points[index]![0]);
+  const step = Math.min(...steps);
+  const points = series.points.flatMap((point, index): [number, number][] => (steps[index]! > step * 1.5 ? [point, [point[0] + step, -Infinity]] : [point]));
+  return { ...series, points };
+}
+
+function Fired({ result }: { result: Test }) {
+  return (
+    <div role="status">
+      <p>{result.fired.length ? T.alerts.wouldFire(result.fired.length) : T.alerts.wouldNot}</p>
+      {result.fired.length > 0 && <ul class="firings">{result.fired.slice(0, 20).map(([from, to]) => (
+        <li><Button class="link" onClick={() => ask({ view: "search", from: new Date((from - 600) * 1000).toISOString(), to: new Date((to + 600) * 1000).toISOString() })}>
+          {timeText(from * 1000, state.value.tz, "full")}</Button> · {durationText((to - from) * 1000)}</li>
+      ))}</ul>}
+      <Chart list={result.series} height={180} />
+    </div>
   );
 }
 
@@ -131,16 +183,9 @@ function Maker() {
   const yaml = `groups:\n  - name: ${quoteYaml(name.toLowerCase())}\n    rules:\n      - alert: ${quoteYaml(name)}\n        expr: ${JSON.stringify(whole)}\n        for: ${duration}\n        labels:\n          severity: ${quoteYaml(severity)}\n        annotations:\n          summary: "${name}: {{ $value }}"\n`;
 
   const test = async () => {
-    const span = range.value;
-    if (!span) return;
     setProblem(null);
-    const from = Math.max(span.fromMs, span.toMs - 31 * 86_400_000);
-    const step = Math.max(15, Math.ceil((span.toMs - from) / 1000 / 500));
     try {
-      const { data } = await json<{ data: { resultType: string; result: { metric: Record<string, string>; values?: [number, string][] }[] } }>("loki/api/v1/query_range", {
-        query: expr, start: new Date(from).toISOString(), end: span.to, step,
-      });
-      const series: Series[] = data.result.map(({ metric, values }) => ({ name: Object.entries(metric).map(([label, value]) => `${label}=${value}`).join(" ") || name, labels: metric, points: (values ?? []).map(([at, text]) => [at, Number(text)]) }));
+      const series = await evaluate(expr);
       setResult({ series, fired: firings(series, Number(limit), (durationMs(duration) ?? 0) / 1000) });
     } catch (error) {
       if (!isAbort(error)) setProblem(problemFrom(error));
@@ -160,14 +205,7 @@ function Maker() {
         <button type="submit" class="primary" disabled={!expr}>{T.alerts.test}</button>
       </form>
       {problem && <ProblemText problem={problem} />}
-      {result && <div role="status">
-        <p>{result.fired.length ? T.alerts.wouldFire(result.fired.length) : T.alerts.wouldNot}</p>
-        {result.fired.length > 0 && <ul class="firings">{result.fired.slice(0, 20).map(([from, to]) => (
-          <li><Button class="link" onClick={() => ask({ view: "search", from: new Date((from - 600) * 1000).toISOString(), to: new Date((to + 600) * 1000).toISOString() })}>
-            {timeText(from * 1000, state.value.tz, "full")}</Button> · {durationText((to - from) * 1000)}</li>
-        ))}</ul>}
-        <Chart list={result.series} height={180} />
-      </div>}
+      {result && <Fired result={result} />}
       <p class="dim">{T.alerts.howTo}</p>
       <pre tabIndex={0}><code>{yaml}</code></pre>
       <Button onClick={() => void copy(yaml)}>{T.alerts.copyRule}</Button>
