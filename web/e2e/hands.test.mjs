@@ -11,12 +11,23 @@ before(async () => {
   await push(server, services());
   await pushAccess(server, 3000);
 });
-after(async () => { await closeBrowser(); await server?.close(); });
+after(async () => {
+  await closeBrowser();
+  await server?.close();
+});
 
 const SCREENS = {
-  search: ["?from=1h", ".line"], "an open record": ["?from=1h", ".line"], "nothing found": ["?q=nosuchtext", ".nothing"], live: ["?live=1", ".live-bar"],
-  patterns: ["?view=patterns", ".pattern-table tr"], access: ["?view=access&from=%400", ".top li"], alerts: ["?view=alerts&q=level%3Derror", ".maker"],
-  proxy: ["?view=proxy", ".card"], cluster: ["?view=cluster", ".figures"], sql: ["?sql=SELECT%201%20AS%20one", "#main"], keys: ["?from=1h", ".line"],
+  search: ["?from=1h", ".line"],
+  "an open record": ["?from=1h", ".line"],
+  "nothing found": ["?q=nosuchtext", ".nothing"],
+  live: ["?live=1", ".live-bar"],
+  patterns: ["?view=patterns", ".pattern-table tr"],
+  access: ["?view=access&from=%400", ".top li"],
+  alerts: ["?view=alerts&q=level%3Derror", ".maker"],
+  proxy: ["?view=proxy", ".card"],
+  cluster: ["?view=cluster", ".figures"],
+  sql: ["?sql=SELECT%201%20AS%20one", "#main"],
+  keys: ["?from=1h", ".line"],
 };
 
 for (const scheme of ["light", "dark"]) {
@@ -37,9 +48,22 @@ for (const scheme of ["light", "dark"]) {
         }
         // The policy of the page forbids scripts of others: the browser's own way in is not bound by it.
         await p.evaluate(AXE);
-        const { violations } = await p.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
-        found.push(...violations.filter(({ impact }) => impact === "serious" || impact === "critical")
-          .map(({ id, nodes }) => `${name}: ${id}: ${nodes.slice(0, 3).map(({ html, failureSummary }) => `${html.slice(0, 160)} — ${failureSummary.slice(0, 200)}`).join(" | ")}`));
+        const { violations } = await p.evaluate(() =>
+          globalThis.axe.run(document, { resultTypes: ["violations"] }),
+        );
+        found.push(
+          ...violations
+            .filter(({ impact }) => impact === "serious" || impact === "critical")
+            .map(
+              ({ id, nodes }) =>
+                `${name}: ${id}: ${nodes
+                  .slice(0, 3)
+                  .map(
+                    ({ html, failureSummary }) => `${html.slice(0, 160)} — ${failureSummary.slice(0, 200)}`,
+                  )
+                  .join(" | ")}`,
+            ),
+        );
         const wide = await p.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         if (wide > 0) found.push(`${name}: the page scrolls sideways by ${wide} px`);
         await p.done();
@@ -106,7 +130,8 @@ test("all of it without a mouse", async () => {
   await p.keyboard.press("?");
   await p.waitForSelector("dialog .keys");
   const keys = await p.textContent("dialog .keys");
-  for (const key of ["/", "j", "k", "Enter", "[", "]", "Ctrl", "Esc", "u", "w", "t", "L"]) assert.ok(keys.includes(key), key);
+  for (const key of ["/", "j", "k", "Enter", "[", "]", "Ctrl", "Esc", "u", "w", "t", "L"])
+    assert.ok(keys.includes(key), key);
   await p.keyboard.press("Escape");
   assert.deepEqual(p.problems, []);
   await p.done();

@@ -13,25 +13,58 @@ import { chromium } from "playwright-core";
 import { serve } from "./server.mjs";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
-const BINARY = process.env.LOGPOND ?? [join(ROOT, "target/release/logpond"), join(ROOT, "target/debug/logpond")].find(existsSync);
-const BROWSER = process.env.CHROMIUM ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
-const OFF = ["fast", "durable", "bulk", "relp", "syslog-udp", "syslog-tcp", "gelf-udp", "gelf-tcp", "fluent", "otlp-grpc"];
+const BINARY =
+  process.env.LOGPOND ??
+  [join(ROOT, "target/release/logpond"), join(ROOT, "target/debug/logpond")].find(existsSync);
+const BROWSER =
+  process.env.CHROMIUM ??
+  ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
+const OFF = [
+  "fast",
+  "durable",
+  "bulk",
+  "relp",
+  "syslog-udp",
+  "syslog-tcp",
+  "gelf-udp",
+  "gelf-tcp",
+  "fluent",
+  "otlp-grpc",
+];
 
 /** True if tests may start and stop servers. */
 export const ownServers = !process.env.BASE_URL;
 
 /** Starts a server on a free port, with the application before it. */
 export async function pond({ args = [], prefix } = {}) {
-  if (process.env.BASE_URL) return { url: process.env.BASE_URL, api: process.env.BASE_URL, close: async () => {} };
+  if (process.env.BASE_URL)
+    return { url: process.env.BASE_URL, api: process.env.BASE_URL, close: async () => {} };
   if (!BINARY) throw new Error("no binary: set LOGPOND");
   const data = mkdtempSync(join(tmpdir(), "logpond-web-"));
   const ready = join(data, "ready.json");
   const start = async (port = 0) => {
     rmSync(ready, { force: true });
-    const child = spawn(BINARY, ["serve", "--data", join(data, "data"), "--http", `127.0.0.1:${port}`, "--keep-free", "0%", "--ready-file", ready,
-      ...OFF.flatMap((name) => [`--${name}`, "off"]), ...args], { stdio: ["ignore", "ignore", "pipe"] });
+    const child = spawn(
+      BINARY,
+      [
+        "serve",
+        "--data",
+        join(data, "data"),
+        "--http",
+        `127.0.0.1:${port}`,
+        "--keep-free",
+        "0%",
+        "--ready-file",
+        ready,
+        ...OFF.flatMap((name) => [`--${name}`, "off"]),
+        ...args,
+      ],
+      { stdio: ["ignore", "ignore", "pipe"] },
+    );
     let log = "";
-    child.stderr.on("data", (part) => { log = (log + part).slice(-4000); });
+    child.stderr.on("data", (part) => {
+      log = (log + part).slice(-4000);
+    });
     const address = await until(() => {
       if (child.exitCode !== null) throw new Error(`the server ended: ${log}`);
       const text = existsSync(ready) ? readFileSync(ready, "utf8") : "";
@@ -41,17 +74,20 @@ export async function pond({ args = [], prefix } = {}) {
   };
   let running = await start();
   const front = process.env.EMBEDDED ? null : await serve(running.port, prefix ? { prefix } : {});
-  const stop = () => new Promise((done) => {
-    running.child.once("exit", done);
-    running.child.kill("SIGTERM");
-  });
+  const stop = () =>
+    new Promise((done) => {
+      running.child.once("exit", done);
+      running.child.kill("SIGTERM");
+    });
   return {
     url: front?.url ?? `http://127.0.0.1:${running.port}/`,
     api: `http://127.0.0.1:${running.port}/`,
     data: join(data, "data"),
     front,
     stop,
-    restart: async () => { running = await start(running.port); },
+    restart: async () => {
+      running = await start(running.port);
+    },
     close: async () => {
       front?.close();
       if (running.child.exitCode === null) await stop();
@@ -73,7 +109,11 @@ export async function until(condition, what, ms = 20_000) {
 
 export async function push(server, body, { type = "application/x-ndjson", label = [], token } = {}) {
   const query = label.map((text) => `label=${encodeURIComponent(text)}`).join("&");
-  const answer = await fetch(`${server.api}api/v1/push?${query}`, { method: "POST", body, headers: { "content-type": type, ...(token ? { authorization: `Bearer ${token}` } : {}) } });
+  const answer = await fetch(`${server.api}api/v1/push?${query}`, {
+    method: "POST",
+    body,
+    headers: { "content-type": type, ...(token ? { authorization: `Bearer ${token}` } : {}) },
+  });
   const text = await answer.text();
   if (!answer.ok) throw new Error(`push: ${answer.status} ${text}`);
   return JSON.parse(text);
@@ -81,14 +121,20 @@ export async function push(server, body, { type = "application/x-ndjson", label 
 
 export async function ask(server, path, params) {
   const answer = await fetch(`${server.api}${path}?${new URLSearchParams(params)}`);
-  const lines = (await answer.text()).trim().split("\n").map((line) => JSON.parse(line));
+  const lines = (await answer.text())
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
   const last = lines.at(-1)._trailer;
   return { rows: lines.slice(0, -1), trailer: last };
 }
 
 let browser = null;
 export async function open() {
-  browser ??= await chromium.launch({ executablePath: BROWSER, args: ["--no-sandbox", "--enable-precise-memory-info", "--js-flags=--expose-gc"] });
+  browser ??= await chromium.launch({
+    executablePath: BROWSER,
+    args: ["--no-sandbox", "--enable-precise-memory-info", "--js-flags=--expose-gc"],
+  });
   return browser;
 }
 export async function closeBrowser() {
@@ -97,16 +143,33 @@ export async function closeBrowser() {
 }
 
 /** A page of a fresh profile. Errors on its console are collected; requests to other hosts are, too. */
-export async function page(server, address = "", { width = 1280, height = 800, scheme = "light", zone = "Europe/Berlin", wait = true } = {}) {
-  const context = await (await open()).newContext({ viewport: { width, height }, colorScheme: scheme, timezoneId: zone, locale: "en-GB", permissions: [] });
+export async function page(
+  server,
+  address = "",
+  { width = 1280, height = 800, scheme = "light", zone = "Europe/Berlin", wait = true } = {},
+) {
+  const context = await (
+    await open()
+  ).newContext({
+    viewport: { width, height },
+    colorScheme: scheme,
+    timezoneId: zone,
+    locale: "en-GB",
+    permissions: [],
+  });
   await context.grantPermissions(["clipboard-read", "clipboard-write"]).catch(() => {});
   context.setDefaultTimeout(12_000);
   const made = await context.newPage();
   const problems = [];
   const foreign = [];
-  made.on("console", (message) => { if (message.type() === "error") problems.push(message.text()); });
+  made.on("console", (message) => {
+    if (message.type() === "error") problems.push(message.text());
+  });
   made.on("pageerror", (error) => problems.push(`${error.message}\n${error.stack}`));
-  made.on("request", (request) => { if (new URL(request.url()).host !== new URL(server.url).host && !request.url().startsWith("blob:")) foreign.push(request.url()); });
+  made.on("request", (request) => {
+    if (new URL(request.url()).host !== new URL(server.url).host && !request.url().startsWith("blob:"))
+      foreign.push(request.url());
+  });
   await made.goto(server.url + address);
   if (wait) await made.waitForSelector("#query");
   return Object.assign(made, { problems, foreign, done: () => context.close() });
@@ -114,7 +177,11 @@ export async function page(server, address = "", { width = 1280, height = 800, s
 
 /** The number of records that the page says. */
 export async function count(page) {
-  await page.waitForFunction(() => /^[\d,]+$/.test(document.querySelector(".toolbar .count b")?.textContent ?? "") && !document.querySelector(".unread"));
+  await page.waitForFunction(
+    () =>
+      /^[\d,]+$/.test(document.querySelector(".toolbar .count b")?.textContent ?? "") &&
+      !document.querySelector(".unread"),
+  );
   return Number((await page.textContent(".toolbar .count b")).replace(/\D/g, ""));
 }
 
@@ -131,7 +198,10 @@ export function* accessLines(wanted) {
   }
   const start = Date.now() - 36 * 3_600_000;
   let seed = 7;
-  const random = (n) => { seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648; return seed % n; };
+  const random = (n) => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return seed % n;
+  };
   const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
   const two = (n) => String(n).padStart(2, "0");
   for (let sent = 0; sent < wanted; sent += 1) {
@@ -156,10 +226,24 @@ export async function pushAccess(server, wanted) {
 
 /** Records of some services over the last minutes. */
 export function services(total = 400, now = Date.now()) {
-  const messages = ["order paid", "cart updated", "retry of payment", "upstream timeout after 30s", "cache miss"];
+  const messages = [
+    "order paid",
+    "cart updated",
+    "retry of payment",
+    "upstream timeout after 30s",
+    "cache miss",
+  ];
   const levels = ["info", "info", "warn", "error", "debug"];
-  return Array.from({ length: total }, (_, i) => JSON.stringify({
-    time: new Date(now - (total - i) * 4000 - 1000).toISOString(), level: levels[i % 5], message: `${messages[i % 5]} ${i}`, hostname: `web-${(i % 3) + 1}`,
-    app: i % 4 ? "shop" : "pay", status: [200, 200, 302, 504, 200][i % 5], ms: (i * 37) % 900, user: `user-${i % 17}`,
-  })).join("\n");
+  return Array.from({ length: total }, (_, i) =>
+    JSON.stringify({
+      time: new Date(now - (total - i) * 4000 - 1000).toISOString(),
+      level: levels[i % 5],
+      message: `${messages[i % 5]} ${i}`,
+      hostname: `web-${(i % 3) + 1}`,
+      app: i % 4 ? "shop" : "pay",
+      status: [200, 200, 302, 504, 200][i % 5],
+      ms: (i * 37) % 900,
+      user: `user-${i % 17}`,
+    }),
+  ).join("\n");
 }

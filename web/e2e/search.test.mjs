@@ -10,8 +10,22 @@ before(async () => {
   await push(server, services(400, now));
   // One stream with many records of one instant.
   const instant = new Date(now - 7_200_000).toISOString();
-  await push(server, Array.from({ length: 500 }, (_, i) => JSON.stringify({ time: instant, message: `equal ${i}`, hostname: "same", app: "clock", n: i })).join("\n"));
-  await push(server, JSON.stringify({ time: new Date(now - 1000).toISOString(), message: "numbers", app: "odd", big: "x", id: 1 }).replace('"id":1', '"id":18446744073709551615'));
+  await push(
+    server,
+    Array.from({ length: 500 }, (_, i) =>
+      JSON.stringify({ time: instant, message: `equal ${i}`, hostname: "same", app: "clock", n: i }),
+    ).join("\n"),
+  );
+  await push(
+    server,
+    JSON.stringify({
+      time: new Date(now - 1000).toISOString(),
+      message: "numbers",
+      app: "odd",
+      big: "x",
+      id: 1,
+    }).replace('"id":1', '"id":18446744073709551615'),
+  );
 });
 after(async () => {
   await closeBrowser();
@@ -51,7 +65,10 @@ test("a syntax error is underlined in place, and the rows stay (A9)", async () =
   await p.keyboard.press("Enter");
   await p.waitForSelector(".query-problem strong");
   assert.equal(await marked(), "jsn");
-  assert.ok(p.problems.every((text) => text.includes("400")), p.problems.join());
+  assert.ok(
+    p.problems.every((text) => text.includes("400")),
+    p.problems.join(),
+  );
   await p.done();
 });
 
@@ -62,7 +79,9 @@ test("brush, include, exclude, column, zone; the link is the view; Back undoes e
   const note = async () => steps.push({ url: p.url(), count: await count(p) });
   await note();
   // Bars sum up to the records.
-  const sum = await p.$$eval(".stack", (bars) => bars.reduce((all, bar) => all + Number(bar.dataset.count), 0));
+  const sum = await p.$$eval(".stack", (bars) =>
+    bars.reduce((all, bar) => all + Number(bar.dataset.count), 0),
+  );
   assert.equal(sum, steps[0].count);
   const plot = await p.locator(".plot").boundingBox();
   await p.mouse.move(plot.x + plot.width * 0.85, plot.y + 30);
@@ -73,7 +92,9 @@ test("brush, include, exclude, column, zone; the link is the view; Back undoes e
   await note();
   assert.ok(steps[1].count > 0);
   // A facet: the count beside it is that of the records after a click.
-  const facet = p.locator(".facet", { has: p.locator(".name", { hasText: /^Level$/ }) }).locator("li", { hasText: "error" });
+  const facet = p
+    .locator(".facet", { has: p.locator(".name", { hasText: /^Level$/ }) })
+    .locator("li", { hasText: "error" });
   await facet.waitFor();
   const said = Number((await facet.locator(".count").textContent()).replace(/\D/g, ""));
   await facet.hover();
@@ -113,21 +134,29 @@ test("brush, include, exclude, column, zone; the link is the view; Back undoes e
   for (let step = 4; step >= 0; step -= 1) {
     await p.goBack();
     await until(() => p.url() === steps[step].url, `step ${step}`);
-    await p.waitForFunction((wanted) => document.querySelector(".toolbar .count b")?.textContent.replace(/\D/g, "") === String(wanted), steps[step].count);
+    await p.waitForFunction(
+      (wanted) =>
+        document.querySelector(".toolbar .count b")?.textContent.replace(/\D/g, "") === String(wanted),
+      steps[step].count,
+    );
   }
   assert.deepEqual(p.problems, []);
   await p.done();
 });
 
 test("context is exact among records of one instant, and reaches both ends (A13)", async () => {
-  const truth = (await ask(server, "api/v1/query", { from: "@0", q: "app=clock" })).rows.map((row) => row._id);
+  const truth = (await ask(server, "api/v1/query", { from: "@0", q: "app=clock" })).rows.map(
+    (row) => row._id,
+  );
   const p = await page(server, "?from=1d&q=n%3D250%20app%3Dclock");
   await count(p);
   await p.locator(".line .cells").first().click();
   await p.getByRole("button", { name: "Context" }).click();
   await p.waitForFunction(() => document.querySelectorAll(".context-row").length === 41);
   const ids = () => p.$$eval(".context-row", (rows) => rows.map((row) => row.dataset.id));
-  const middle = truth.indexOf((await ask(server, "api/v1/query", { from: "@0", q: "n=250 app=clock" })).rows[0]._id);
+  const middle = truth.indexOf(
+    (await ask(server, "api/v1/query", { from: "@0", q: "n=250 app=clock" })).rows[0]._id,
+  );
   assert.deepEqual(await ids(), truth.slice(middle - 20, middle + 21));
   for (const name of ["Earlier records", "Later records"]) {
     for (;;) {
@@ -135,16 +164,26 @@ test("context is exact among records of one instant, and reaches both ends (A13)
       if (!(await button.count())) break;
       const before = await p.$$eval(".context-row", (rows) => rows.length);
       await button.click();
-      await p.waitForFunction(([n, label]) => {
-        const edges = [...document.querySelectorAll(".edge")].map((edge) => edge.textContent);
-        return !edges.includes("Loading…") && (document.querySelectorAll(".context-row").length > n || !edges.includes(label));
-      }, [before, name]);
+      await p.waitForFunction(
+        ([n, label]) => {
+          const edges = [...document.querySelectorAll(".edge")].map((edge) => edge.textContent);
+          return (
+            !edges.includes("Loading…") &&
+            (document.querySelectorAll(".context-row").length > n || !edges.includes(label))
+          );
+        },
+        [before, name],
+      );
     }
   }
   assert.deepEqual(await ids(), truth);
   // Everything, in the order of the server.
   await p.getByRole("button", { name: "Everything" }).click();
-  await p.waitForFunction(() => document.querySelector(".context-bar code")?.textContent === "*" && document.querySelectorAll(".context-row").length >= 21);
+  await p.waitForFunction(
+    () =>
+      document.querySelector(".context-bar code")?.textContent === "*" &&
+      document.querySelectorAll(".context-row").length >= 21,
+  );
   await p.keyboard.press("Escape");
   assert.equal(await p.inputValue("#query"), "n=250 app=clock");
   assert.ok(await p.$(".detail"), "the record is still open");
@@ -156,7 +195,12 @@ test("times are the same in the list, in the record and in the export, with all 
   const p = await page(server, "?from=1d&q=numbers&tz=America%2FNew_York");
   await count(p);
   const row = (await ask(server, "api/v1/query", { from: "1d", q: "numbers" })).rows[0];
-  const wanted = new Intl.DateTimeFormat("en-GB", { timeZone: "America/New_York", hour: "2-digit", minute: "2-digit", second: "2-digit" }).format(new Date(row._time));
+  const wanted = new Intl.DateTimeFormat("en-GB", {
+    timeZone: "America/New_York",
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+  }).format(new Date(row._time));
   assert.ok((await texts(p, "time"))[0].includes(wanted));
   await p.locator(".line .cells").first().click();
   await p.waitForFunction((text) => document.querySelector(".fields dd")?.textContent.includes(text), wanted);
@@ -204,7 +248,9 @@ test("an open record covers no row below it", async () => {
   await p.locator(".line .cells").first().click();
   await p.waitForFunction(() => document.querySelector(".detail .fields")?.textContent.includes("_received"));
   await p.waitForFunction(() => {
-    const boxes = [...document.querySelectorAll(".grid .line")].map((line) => line.getBoundingClientRect()).sort((a, b) => a.top - b.top);
+    const boxes = [...document.querySelectorAll(".grid .line")]
+      .map((line) => line.getBoundingClientRect())
+      .sort((a, b) => a.top - b.top);
     return boxes.every((box, i) => i === 0 || Math.abs(box.top - boxes[i - 1].bottom) < 1.5);
   });
   await p.done();
@@ -220,7 +266,7 @@ test("selecting text closes nothing, and columns are kept", async () => {
   await p.mouse.down();
   await p.mouse.move(box.x + 80, box.y + 8, { steps: 3 });
   await p.mouse.up();
-  assert.ok(await p.evaluate(() => getSelection().toString().length) > 0);
+  assert.ok((await p.evaluate(() => getSelection().toString().length)) > 0);
   assert.ok(await p.$(".detail"));
   // A line's text can be selected without opening it.
   const line = await p.locator(".line .col-message").nth(3).boundingBox();
@@ -243,9 +289,16 @@ test("LogQL is lines or a chart, SQL is a table", async () => {
   await p.selectOption(".language", "sql");
   await p.fill("#query", "SELECT app, count(*) AS n FROM logs GROUP BY app ORDER BY app");
   await p.keyboard.press("Enter");
-  await p.waitForFunction(() => document.querySelector("th button")?.textContent.startsWith("app") || document.querySelector(".query-problem strong"));
+  await p.waitForFunction(
+    () =>
+      document.querySelector("th button")?.textContent.startsWith("app") ||
+      document.querySelector(".query-problem strong"),
+  );
   if (await p.$(".data")) assert.match(await p.textContent(".data"), /pay.*\d/);
-  assert.ok(p.problems.every((text) => /501|400/.test(text)), p.problems.join());
+  assert.ok(
+    p.problems.every((text) => /501|400/.test(text)),
+    p.problems.join(),
+  );
   await p.done();
 });
 
@@ -255,7 +308,9 @@ test("a link to one record opens it by itself", async () => {
   await p.waitForSelector("dialog.selected .fields");
   assert.equal(await p.textContent(".selected-text"), row._msg);
   await p.keyboard.press("Escape");
-  await p.waitForFunction(() => !document.querySelector("dialog.selected") && !location.search.includes("sel="));
+  await p.waitForFunction(
+    () => !document.querySelector("dialog.selected") && !location.search.includes("sel="),
+  );
   assert.deepEqual(p.problems, []);
   await p.done();
 });
@@ -263,15 +318,27 @@ test("a link to one record opens it by itself", async () => {
 test("downloads are whole: no cap, the columns and the report", async () => {
   const p = await page(server, "?from=1d");
   const all = await count(p);
-  for (const [name, lines] of [["NDJSON", all + 1], ["CSV", null], ["Original lines", all]]) {
+  for (const [name, lines] of [
+    ["NDJSON", all + 1],
+    ["CSV", null],
+    ["Original lines", all],
+  ]) {
     await p.getByRole("button", { name: "Download" }).click();
-    const [file] = await Promise.all([p.waitForEvent("download"), name === "Original lines" ? p.getByRole("button", { name }).click() : p.getByRole("link", { name }).click()]);
+    const [file] = await Promise.all([
+      p.waitForEvent("download"),
+      name === "Original lines"
+        ? p.getByRole("button", { name }).click()
+        : p.getByRole("link", { name }).click(),
+    ]);
     const text = await (await import("node:fs/promises")).readFile(await file.path(), "utf8");
     if (lines !== null) assert.equal(text.trim().split("\n").length, lines, name);
     else assert.ok(text.trim().split("\n").length >= all, name);
   }
   await p.getByRole("button", { name: "Download" }).click();
-  const [file] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name: /Report/ }).click()]);
+  const [file] = await Promise.all([
+    p.waitForEvent("download"),
+    p.getByRole("button", { name: /Report/ }).click(),
+  ]);
   const html = await (await import("node:fs/promises")).readFile(await file.path(), "utf8");
   assert.match(html, /<svg/);
   assert.doesNotMatch(html, /<script|https?:\/\/(?!127)/);
@@ -281,7 +348,13 @@ test("downloads are whole: no cap, the columns and the report", async () => {
 test("a histogram that fails leaves the rows", async () => {
   const p = await page(server, "about:blank".slice(0, 0), {});
   await count(p);
-  await p.route("**/api/v1/histogram*", (route) => route.fulfill({ status: 500, contentType: "application/json", body: '{"error":{"code":"internal","message":"broken"}}' }));
+  await p.route("**/api/v1/histogram*", (route) =>
+    route.fulfill({
+      status: 500,
+      contentType: "application/json",
+      body: '{"error":{"code":"internal","message":"broken"}}',
+    }),
+  );
   await p.fill("#query", "timeout");
   await p.keyboard.press("Enter");
   await p.waitForSelector(".histogram .bad");
@@ -295,7 +368,9 @@ test("a slow histogram delays no row, and says what it has not read", async () =
   await count(p);
   let asked = 0;
   let release;
-  const held = new Promise((done) => { release = done; });
+  const held = new Promise((done) => {
+    release = done;
+  });
   await p.route("**/api/v1/histogram*", async (route) => {
     asked += 1;
     if (asked === 1) await new Promise((done) => setTimeout(done, 400));
@@ -304,10 +379,19 @@ test("a slow histogram delays no row, and says what it has not read", async () =
   });
   await p.fill("#query", "timeout");
   await p.keyboard.press("Enter");
-  await p.waitForFunction(() => document.querySelector(".unread-note") && document.querySelectorAll(".stack").length > 5 && document.querySelectorAll(".stack").length < 40 && document.querySelector(".grid mark"));
+  await p.waitForFunction(
+    () =>
+      document.querySelector(".unread-note") &&
+      document.querySelectorAll(".stack").length > 5 &&
+      document.querySelectorAll(".stack").length < 40 &&
+      document.querySelector(".grid mark"),
+  );
   const part = await p.$$eval(".stack", (bars) => bars.length);
   release();
-  await p.waitForFunction((bars) => !document.querySelector(".unread-note") && document.querySelectorAll(".stack").length > bars, part);
+  await p.waitForFunction(
+    (bars) => !document.querySelector(".unread-note") && document.querySelectorAll(".stack").length > bars,
+    part,
+  );
   await p.done();
 });
 
@@ -316,7 +400,9 @@ test("an incomplete answer is said", async () => {
   await count(p);
   await p.route("**/api/v1/query?*", async (route) => {
     const answer = await route.fetch();
-    const body = (await answer.text()).replace('"complete":true', '"complete":false').replace('"missing":[]', '"missing":["segments/x.parquet: wrong checksum"]');
+    const body = (await answer.text())
+      .replace('"complete":true', '"complete":false')
+      .replace('"missing":[]', '"missing":["segments/x.parquet: wrong checksum"]');
     await route.fulfill({ response: answer, body });
   });
   await p.keyboard.press("Escape");
@@ -330,8 +416,15 @@ test("an incomplete answer is said", async () => {
 test("patterns obey the query, and lead to their records", async () => {
   const p = await page(server, "?view=patterns&q=app%3Dpay&from=2h");
   await p.waitForSelector(".pattern-table tbody tr");
-  const said = (await p.$$eval(".pattern-table tbody .num:first-child", (cells) => cells.map((cell) => Number(cell.textContent.replace(/\D/g, ""))))).reduce((a, b) => a + b, 0);
-  assert.equal(said, (await ask(server, "api/v1/query", { from: "2h", q: "app=pay", count: "true" })).trailer.rows);
+  const said = (
+    await p.$$eval(".pattern-table tbody .num:first-child", (cells) =>
+      cells.map((cell) => Number(cell.textContent.replace(/\D/g, ""))),
+    )
+  ).reduce((a, b) => a + b, 0);
+  assert.equal(
+    said,
+    (await ask(server, "api/v1/query", { from: "2h", q: "app=pay", count: "true" })).trailer.rows,
+  );
   const first = Number((await p.textContent(".pattern-table tbody .num")).replace(/\D/g, ""));
   await p.locator(".pattern-table tbody").getByRole("button", { name: "Show" }).first().click();
   assert.equal(await count(p), first);
@@ -357,7 +450,10 @@ test("any column goes, also time and message; one is added, resized and kept", a
   await p.mouse.down();
   await p.mouse.move(grip.x + 83, grip.y + 5, { steps: 3 });
   await p.mouse.up();
-  await until(async () => (await p.locator(".head .col-ms").boundingBox()).width > before + 60, "the column is wider");
+  await until(
+    async () => (await p.locator(".head .col-ms").boundingBox()).width > before + 60,
+    "the column is wider",
+  );
   await p.reload();
   await p.waitForSelector(".head .col-ms");
   assert.ok((await p.locator(".head .col-ms").boundingBox()).width > before + 60);
@@ -369,7 +465,11 @@ test("any column goes, also time and message; one is added, resized and kept", a
 test("a number is chosen by a brush, and the query says so", async () => {
   const p = await page(server, "?from=2h&q=app%3Ashop");
   const all = await count(p);
-  await p.locator(".facet", { has: p.locator(".name", { hasText: /^ms$/ }) }).getByRole("button").first().click();
+  await p
+    .locator(".facet", { has: p.locator(".name", { hasText: /^ms$/ }) })
+    .getByRole("button")
+    .first()
+    .click();
   const plot = await p.locator(".numbers svg").boundingBox();
   await p.mouse.move(plot.x + plot.width * 0.5, plot.y + 10);
   await p.mouse.down();
@@ -379,7 +479,11 @@ test("a number is chosen by a brush, and the query says so", async () => {
   const [, low, high] = /ms>=(\d+) ms<=(\d+)/.exec(await p.inputValue("#query"));
   const some = await count(p);
   assert.ok(some > 0 && some < all);
-  const { trailer } = await ask(server, "api/v1/query", { from: "2h", q: `app=shop ms>=${low} ms<=${high}`, count: "true" });
+  const { trailer } = await ask(server, "api/v1/query", {
+    from: "2h",
+    q: `app=shop ms>=${low} ms<=${high}`,
+    count: "true",
+  });
   assert.equal(some, trailer.rows);
   await p.done();
 });
@@ -395,8 +499,25 @@ test("an invisible character is named, and can be removed", async () => {
 });
 
 test("values of any kind are found again by a click", async () => {
-  const odd = ['say "hi"', "back\\slash", "a b", "/path/x", "(x) OR y", "NOT", "5.0", "日本 🙂", "tab\there", "i\"x\"", "line\nbreak", "*", "a=b"];
-  await push(server, odd.map((value, n) => JSON.stringify({ message: `odd ${n}!`, app: "odd-values", value })).join("\n"));
+  const odd = [
+    'say "hi"',
+    "back\\slash",
+    "a b",
+    "/path/x",
+    "(x) OR y",
+    "NOT",
+    "5.0",
+    "日本 🙂",
+    "tab\there",
+    'i"x"',
+    "line\nbreak",
+    "*",
+    "a=b",
+  ];
+  await push(
+    server,
+    odd.map((value, n) => JSON.stringify({ message: `odd ${n}!`, app: "odd-values", value })).join("\n"),
+  );
   const p = await page(server, "?q=app%3Dodd-values&cols=value%2Cmessage");
   assert.equal(await count(p), odd.length);
   for (let n = 0; n < odd.length; n += 1) {
@@ -404,7 +525,13 @@ test("values of any kind are found again by a click", async () => {
     await p.locator(".line .cells").first().click();
     const name = p.locator(".fields dt", { hasText: /value$/ });
     await name.waitFor();
-    const dd = p.locator(".fields dt:has(.filters) + dd").nth(await p.$$eval(".fields dt:has(.filters)", (all) => all.findIndex((dt) => dt.textContent.endsWith("value"))));
+    const dd = p
+      .locator(".fields dt:has(.filters) + dd")
+      .nth(
+        await p.$$eval(".fields dt:has(.filters)", (all) =>
+          all.findIndex((dt) => dt.textContent.endsWith("value")),
+        ),
+      );
     await dd.hover();
     await dd.locator(".only").click();
     await p.waitForFunction(() => document.querySelector("#query").value.startsWith("value="));
@@ -420,30 +547,63 @@ test("the oldest first, to the end; wrapped rows do not jump", async () => {
   const truth = (await ask(server, "api/v1/query", { from: "6h", q: "app:clock OR app:shop" })).rows;
   assert.ok((await texts(p))[0].includes(truth[0]._msg));
   await p.keyboard.press("Escape");
-  await p.evaluate(() => { document.querySelector(".grid").scrollTop = 1e9; });
-  await p.waitForFunction((n) => [...document.querySelectorAll(".line")].some((line) => Number(line.dataset.index) === n - 1 && line.querySelector(".col-time").textContent.length > 4), all);
+  await p.evaluate(() => {
+    document.querySelector(".grid").scrollTop = 1e9;
+  });
+  await p.waitForFunction(
+    (n) =>
+      [...document.querySelectorAll(".line")].some(
+        (line) =>
+          Number(line.dataset.index) === n - 1 && line.querySelector(".col-time").textContent.length > 4,
+      ),
+    all,
+  );
   assert.equal((await texts(p)).at(-1), truth.at(-1)._msg);
   await p.locator(".head .sort").click();
   await p.waitForFunction(() => !location.search.includes("sort="));
   assert.equal(await count(p), all);
-  await p.evaluate(() => { document.querySelector(".grid").scrollTop = 0; });
-  await p.waitForFunction((text) => document.querySelector(".line .col-message")?.textContent === text, truth.at(-1)._msg);
+  await p.evaluate(() => {
+    document.querySelector(".grid").scrollTop = 0;
+  });
+  await p.waitForFunction(
+    (text) => document.querySelector(".line .col-message")?.textContent === text,
+    truth.at(-1)._msg,
+  );
   // Wrapped: scrolling up by a part of the screen moves the rows by just that.
-  await push(server, Array.from({ length: 300 }, (_, i) => JSON.stringify({ message: `tall ${i} ${"word ".repeat(1 + ((i * 37) % 160))}`, app: "tall" })).join("\n"));
+  await push(
+    server,
+    Array.from({ length: 300 }, (_, i) =>
+      JSON.stringify({ message: `tall ${i} ${"word ".repeat(1 + ((i * 37) % 160))}`, app: "tall" }),
+    ).join("\n"),
+  );
   await p.goto(`${server.url}?q=app%3Dtall&wrap=1`);
   await count(p);
-  await p.evaluate(() => { document.querySelector(".grid").scrollTop = 5000; });
-  const frames = () => p.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))));
+  await p.evaluate(() => {
+    document.querySelector(".grid").scrollTop = 5000;
+  });
+  const frames = () =>
+    p.evaluate(
+      () =>
+        new Promise((done) =>
+          requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))),
+        ),
+    );
   await frames();
   for (let step = 0; step < 12; step += 1) {
     const before = await p.evaluate(() => {
       const box = document.querySelector(".grid").getBoundingClientRect();
-      const line = [...document.querySelectorAll(".line")].map((element) => [element.dataset.index, element.getBoundingClientRect().top]).filter(([, top]) => top > box.top + 30).sort((a, b) => a[1] - b[1])[0];
+      const line = [...document.querySelectorAll(".line")]
+        .map((element) => [element.dataset.index, element.getBoundingClientRect().top])
+        .filter(([, top]) => top > box.top + 30)
+        .sort((a, b) => a[1] - b[1])[0];
       document.querySelector(".grid").scrollTop -= 150;
       return line;
     });
     await frames();
-    const after = await p.evaluate((index) => document.querySelector(`.line[data-index="${index}"]`)?.getBoundingClientRect().top, before[0]);
+    const after = await p.evaluate(
+      (index) => document.querySelector(`.line[data-index="${index}"]`)?.getBoundingClientRect().top,
+      before[0],
+    );
     assert.ok(Math.abs(after - before[1] - 150) < 3, `step ${step}: moved by ${after - before[1]}`);
   }
   await p.done();

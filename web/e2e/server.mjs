@@ -4,7 +4,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const DIST = new URL("../dist/", import.meta.url).pathname;
-export const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+export const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
   "frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
 
 /** Listens on a free port. `upstream` is the port of a server; `prefix` is a path like `/logs/`. */
@@ -24,23 +25,46 @@ export function serve(upstream, { prefix = "/" } = {}) {
       const coding = accepts.includes("br") ? "br" : accepts.includes("gzip") ? "gzip" : null;
       const bytes = readFileSync(join(DIST, file.path + (coding === "br" ? ".br" : coding ? ".gz" : "")));
       outgoing.writeHead(200, {
-        "content-type": file.content_type, "content-security-policy": POLICY, "referrer-policy": "no-referrer",
-        "cache-control": file.immutable ? "public, max-age=31536000, immutable" : "no-cache", vary: "accept, accept-encoding",
+        "content-type": file.content_type,
+        "content-security-policy": POLICY,
+        "referrer-policy": "no-referrer",
+        "cache-control": file.immutable ? "public, max-age=31536000, immutable" : "no-cache",
+        vary: "accept, accept-encoding",
         ...(coding ? { "content-encoding": coding } : {}),
       });
       return outgoing.end(bytes);
     }
     if (state.refuse) return incoming.socket.destroy();
-    const passed = request({ host: "127.0.0.1", port: state.upstream, path: `/${path}`, method: incoming.method, headers: { ...incoming.headers, host: `127.0.0.1:${state.upstream}` } },
-      (answer) => { outgoing.writeHead(answer.statusCode, answer.headers); answer.pipe(outgoing); });
+    const passed = request(
+      {
+        host: "127.0.0.1",
+        port: state.upstream,
+        path: `/${path}`,
+        method: incoming.method,
+        headers: { ...incoming.headers, host: `127.0.0.1:${state.upstream}` },
+      },
+      (answer) => {
+        outgoing.writeHead(answer.statusCode, answer.headers);
+        answer.pipe(outgoing);
+      },
+    );
     open.add(passed);
     passed.on("close", () => open.delete(passed));
     passed.on("error", () => outgoing.destroy());
     outgoing.on("close", () => passed.destroy());
     incoming.pipe(passed);
   });
-  return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve({
-    url: `http://127.0.0.1:${server.address().port}${prefix}`, state, open,
-    close: () => { server.closeAllConnections(); server.close(); },
-  })));
+  return new Promise((resolve) =>
+    server.listen(0, "127.0.0.1", () =>
+      resolve({
+        url: `http://127.0.0.1:${server.address().port}${prefix}`,
+        state,
+        open,
+        close: () => {
+          server.closeAllConnections();
+          server.close();
+        },
+      }),
+    ),
+  );
 }

@@ -1,12 +1,38 @@
 import { describe, expect, test } from "vitest";
-import { between, caretAt, condition, exclude, include, needles, stateOf, tokens, topTerms, without } from "../src/lib/query";
+import {
+  between,
+  caretAt,
+  condition,
+  exclude,
+  include,
+  needles,
+  stateOf,
+  tokens,
+  topTerms,
+  without,
+} from "../src/lib/query";
 
 describe("tokens", () => {
   test("together they are the query", () => {
     for (const query of [
-      "", "*", "connection refused", 'level>=warn "a \\"b\\"" NOT (x=1 OR y!=2)', "path~/^\\/api\\/v1/i status=500", "12:30:01 std::vec http://x",
-      'agent:i"Curl" "odd name"=x user:*', "i\"any case\" /time(d )?out/", "unclosed \"text", "a=", "()(", "日本=語 🙂",
-    ]) expect(tokens(query).map(({ text }) => text).join("")).toBe(query);
+      "",
+      "*",
+      "connection refused",
+      'level>=warn "a \\"b\\"" NOT (x=1 OR y!=2)',
+      "path~/^\\/api\\/v1/i status=500",
+      "12:30:01 std::vec http://x",
+      'agent:i"Curl" "odd name"=x user:*',
+      'i"any case" /time(d )?out/',
+      'unclosed "text',
+      "a=",
+      "()(",
+      "日本=語 🙂",
+    ])
+      expect(
+        tokens(query)
+          .map(({ text }) => text)
+          .join(""),
+      ).toBe(query);
   });
   test("conditions and texts", () => {
     expect(tokens("status=500").map(({ kind }) => kind)).toEqual(["field", "operator", "value"]);
@@ -46,7 +72,22 @@ describe("filters by click", () => {
     expect(stateOf("(app=shop OR y)", "app", "shop")).toBe(null);
   });
   test("any value that is added is found again and can be removed", () => {
-    for (const value of ["a", "a b", "/x/", '"', "\\", "a=b", "(x)", "NOT", "日本", "🙂", "x\ty", "5.0", "-5", "i\"x\""]) {
+    for (const value of [
+      "a",
+      "a b",
+      "/x/",
+      '"',
+      "\\",
+      "a=b",
+      "(x)",
+      "NOT",
+      "日本",
+      "🙂",
+      "x\ty",
+      "5.0",
+      "-5",
+      'i"x"',
+    ]) {
       const query = include("timeout", "field", value);
       expect(stateOf(query, "field", value)).toBe("included");
       expect(without(query, "field", value)).toBe("timeout");
@@ -60,18 +101,32 @@ describe("filters by click", () => {
 });
 
 test("terms of the top", () => {
-  expect(topTerms("a b=1 NOT c=2 (d OR e)")?.map(({ text }) => text)).toEqual(["a", "b=1", "NOT c=2", "(d OR e)"]);
+  expect(topTerms("a b=1 NOT c=2 (d OR e)")?.map(({ text }) => text)).toEqual([
+    "a",
+    "b=1",
+    "NOT c=2",
+    "(d OR e)",
+  ]);
   expect(topTerms("a OR b")).toBe(null);
   expect(topTerms("(a OR b) c=1")?.map(({ text }) => text)).toEqual(["(a OR b)", "c=1"]);
 });
 
 test("needles are the texts that a row may have", () => {
-  expect(needles('connection refused level=error i"Any" NOT "none"')).toEqual([{ text: "connection refused", fold: false }, { text: "Any", fold: true }]);
+  expect(needles('connection refused level=error i"Any" NOT "none"')).toEqual([
+    { text: "connection refused", fold: false },
+    { text: "Any", fold: true },
+  ]);
 });
 
 test("the place of the caret", () => {
   expect(caretAt("sta", 3)).toMatchObject({ kind: "field", prefix: "sta", from: 0, to: 3 });
   expect(caretAt("status=", 7)).toMatchObject({ kind: "value", field: "status", prefix: "" });
-  expect(caretAt("status=50 x", 9)).toMatchObject({ kind: "value", field: "status", prefix: "50", from: 7, to: 9 });
+  expect(caretAt("status=50 x", 9)).toMatchObject({
+    kind: "value",
+    field: "status",
+    prefix: "50",
+    from: 7,
+    to: 9,
+  });
   expect(caretAt("x ", 2)).toMatchObject({ kind: "field", prefix: "" });
 });

@@ -6,12 +6,21 @@ import { Offsets } from "../src/lib/offsets";
 
 describe("rows", () => {
   test("numbers stay as they were sent", () => {
-    const row = parseRow('{"_time":"2026-11-27T10:00:00.000000000Z","_id":"A","big":18446744073709551615,"one":1.0,"e":1e400,"n":-5,"s":"1.0"}');
+    const row = parseRow(
+      '{"_time":"2026-11-27T10:00:00.000000000Z","_id":"A","big":18446744073709551615,"one":1.0,"e":1e400,"n":-5,"s":"1.0"}',
+    );
     expect(row.fields.map(({ text }) => text)).toEqual(["18446744073709551615", "1.0", "1e400", "-5", "1.0"]);
     expect(row.fields.map(({ kind }) => kind)).toEqual(["number", "number", "number", "number", "text"]);
   });
   test("long values and many fields are clipped, and that is known", () => {
-    const row = parseRow(JSON.stringify({ _time: "t", _id: "i", _msg: "x".repeat(100_000), ...Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`f${i}`, i])) }));
+    const row = parseRow(
+      JSON.stringify({
+        _time: "t",
+        _id: "i",
+        _msg: "x".repeat(100_000),
+        ...Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`f${i}`, i])),
+      }),
+    );
     expect(row.message?.length).toBe(VALUE_CHARS_MAX);
     expect(row.fields.length).toBe(FIELDS_MAX);
     expect(row.fieldsOmitted).toBe(2000 - FIELDS_MAX);
@@ -30,15 +39,26 @@ describe("rows", () => {
 });
 
 test("colours of terminals are not text", () => {
-  expect(ansiParts("a \x1b[31mred\x1b[0m b").map(({ text, tone }) => [text, tone])).toEqual([["a ", undefined], ["red", "red"], [" b", undefined]]);
-  expect(markParts([{ text: "one two one" }], [{ text: "one", fold: false }]).filter(({ mark }) => mark).length).toBe(2);
+  expect(ansiParts("a \x1b[31mred\x1b[0m b").map(({ text, tone }) => [text, tone])).toEqual([
+    ["a ", undefined],
+    ["red", "red"],
+    [" b", undefined],
+  ]);
+  expect(
+    markParts([{ text: "one two one" }], [{ text: "one", fold: false }]).filter(({ mark }) => mark).length,
+  ).toBe(2);
   expect(markParts([{ text: "One" }], [{ text: "one", fold: true }])).toEqual([{ text: "One", mark: true }]);
 });
 
 test("the place of an error is cut out of tokens", () => {
-  expect(markRange([{ text: "status" }, { text: "==" }, { text: "500" }], 6, 8).filter(({ mark }) => mark)).toEqual([{ text: "==", mark: true }]);
+  expect(
+    markRange([{ text: "status" }, { text: "==" }, { text: "500" }], 6, 8).filter(({ mark }) => mark),
+  ).toEqual([{ text: "==", mark: true }]);
   expect(markRange([{ text: "abc" }], 3, 4).at(-1)).toEqual({ text: " ", mark: true });
-  expect(invisibleIn("a\u200bb\u00a0")).toEqual([{ code: "U+200B", at: 1 }, { code: "U+00A0", at: 3 }]);
+  expect(invisibleIn("a\u200bb\u00a0")).toEqual([
+    { code: "U+200B", at: 1 },
+    { code: "U+00A0", at: 3 },
+  ]);
 });
 
 test("offsets of rows of different heights", () => {
@@ -48,7 +68,8 @@ test("offsets of rows of different heights", () => {
   offsets.setHeight(500_000, 220);
   expect(offsets.offsetOf(6)).toBe(220);
   expect(offsets.total).toBe(20_000_300);
-  for (const index of [0, 5, 6, 499_999, 500_000, 500_001, 999_999]) expect(offsets.indexAt(offsets.offsetOf(index))).toBe(index);
+  for (const index of [0, 5, 6, 499_999, 500_000, 500_001, 999_999])
+    expect(offsets.indexAt(offsets.offsetOf(index))).toBe(index);
   offsets.setHeight(5, 20);
   expect(offsets.offsetOf(6)).toBe(120);
   offsets.shift(10);

@@ -32,7 +32,8 @@ test("a pause that is too long drops the oldest, and says so", () => {
 
 test("the rate is that of the last ten full seconds", () => {
   const tail = new TailBuffer();
-  for (let second = 0; second < 10; second += 1) for (let i = 0; i < 50; i += 1) tail.push("x", second * 1000 + i);
+  for (let second = 0; second < 10; second += 1)
+    for (let i = 0; i < 50; i += 1) tail.push("x", second * 1000 + i);
   expect(tail.rate(10_000)).toBe(50);
   expect(tail.rate(15_000)).toBe(25);
   expect(tail.history(10_000).slice(-10)).toEqual(new Array(10).fill(50));

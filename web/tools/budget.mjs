@@ -14,8 +14,10 @@ const problems = [];
 const first = files.filter(({ path }) => path === "index.html" || html.includes(`./${path}`));
 const sum = (list) => list.reduce((bytes, { gzip }) => bytes + gzip, 0);
 const [firstBytes, allBytes] = [sum(first), sum(files)];
-console.log(`first screen ${(firstBytes / 1024).toFixed(1)} of 90 KiB gzip, everything ` +
-  `${(allBytes / 1024).toFixed(1)} of 260 KiB gzip, ${files.length} files`);
+console.log(
+  `first screen ${(firstBytes / 1024).toFixed(1)} of 90 KiB gzip, everything ` +
+    `${(allBytes / 1024).toFixed(1)} of 260 KiB gzip, ${files.length} files`,
+);
 if (firstBytes > FIRST_SCREEN_GZIP_BYTES_MAX) problems.push("the first screen is over its budget");
 if (allBytes > ALL_GZIP_BYTES_MAX) problems.push("the application is over its budget");
 if (files.length > FILES_MAX) problems.push(`more than ${FILES_MAX} files`);

@@ -17,7 +17,13 @@ export class ApiError extends Error {
   }
 }
 
-export interface Hint { message: string; query?: string; command?: string; from?: string; to?: string }
+export interface Hint {
+  message: string;
+  query?: string;
+  command?: string;
+  from?: string;
+  to?: string;
+}
 
 export interface Trailer {
   complete: boolean;
@@ -160,16 +166,28 @@ export async function lines(
     if ((error as Error).name === "AbortError" || signal.aborted) throw error;
     throw new ApiError({ status: 0, code: "broken", message: "the connection ended before the answer did" });
   }
-  if (!trailer) throw new ApiError({ status: 0, code: "broken", message: "the answer ended without a trailer" });
+  if (!trailer)
+    throw new ApiError({ status: 0, code: "broken", message: "the answer ended without a trailer" });
   return trailer;
 }
 
 /** The objects of an answer, and its trailer. */
-export async function objects<T>(path: string, params: Params, signal: AbortSignal, init: RequestInit = {}): Promise<[T[], Trailer]> {
+export async function objects<T>(
+  path: string,
+  params: Params,
+  signal: AbortSignal,
+  init: RequestInit = {},
+): Promise<[T[], Trailer]> {
   const found: T[] = [];
-  const trailer = await lines(path, params, signal, (batch) => {
-    for (const line of batch) found.push(JSON.parse(line) as T);
-  }, init);
+  const trailer = await lines(
+    path,
+    params,
+    signal,
+    (batch) => {
+      for (const line of batch) found.push(JSON.parse(line) as T);
+    },
+    init,
+  );
   return [found, trailer];
 }
 
@@ -177,11 +195,15 @@ export async function objects<T>(path: string, params: Params, signal: AbortSign
 export async function signIn(token: string): Promise<void> {
   sessionStorage.removeItem(TOKEN_KEY);
   try {
-    await request("api/v1/session", {}, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ token }),
-    });
+    await request(
+      "api/v1/session",
+      {},
+      {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ token }),
+      },
+    );
   } catch (error) {
     const status = error instanceof ApiError ? error.problem.status : 0;
     if (status !== 404 && status !== 405) throw error;

@@ -1,6 +1,16 @@
 // Levels of records, by the table of docs/http.md ("Levels").
 
-export const LEVELS = ["trace", "debug", "info", "notice", "warn", "error", "critical", "alert", "fatal"] as const;
+export const LEVELS = [
+  "trace",
+  "debug",
+  "info",
+  "notice",
+  "warn",
+  "error",
+  "critical",
+  "alert",
+  "fatal",
+] as const;
 export type Level = (typeof LEVELS)[number];
 
 const WORDS: Record<Level, string> = {
@@ -23,20 +33,46 @@ for (const level of LEVELS) {
 
 const SYSLOG: Level[] = ["fatal", "alert", "critical", "error", "warn", "notice", "info", "debug"];
 const TENS: Record<string, Level> = {
-  10: "trace", 20: "debug", 30: "info", 40: "warn", 50: "error", 60: "fatal",
+  10: "trace",
+  20: "debug",
+  30: "info",
+  40: "warn",
+  50: "error",
+  60: "fatal",
 };
 const PYTHON: Record<string, Level> = { 10: "debug", 20: "info", 30: "warn", 40: "error", 50: "critical" };
 const MONOLOG: Record<string, Level> = {
-  100: "debug", 200: "info", 250: "notice", 300: "warn", 400: "error", 500: "critical", 550: "alert",
+  100: "debug",
+  200: "info",
+  250: "notice",
+  300: "warn",
+  400: "error",
+  500: "critical",
+  550: "alert",
   600: "fatal",
 };
 const DOTNET: Level[] = ["trace", "debug", "info", "warn", "error", "critical"];
 
 /** Fields that have the level, in their order. */
 export const LEVEL_FIELDS = [
-  "_level", "detected_level", "level", "log.level", "severity", "lvl", "severity_text", "levelname",
-  "loglevel", "@l", "@level", "level_name", "LogLevel", "error_severity", "PRIORITY", "severity_number",
-  "levelno", "priority",
+  "_level",
+  "detected_level",
+  "level",
+  "log.level",
+  "severity",
+  "lvl",
+  "severity_text",
+  "levelname",
+  "loglevel",
+  "@l",
+  "@level",
+  "level_name",
+  "LogLevel",
+  "error_severity",
+  "PRIORITY",
+  "severity_number",
+  "levelno",
+  "priority",
 ];
 
 function ofNumber(field: string, text: string): Level | undefined {
@@ -67,11 +103,21 @@ export type Tone = "error" | "warn" | "info" | "debug" | "none";
 
 export function toneOf(level: string | undefined): Tone {
   switch (level) {
-    case "error": case "critical": case "alert": case "fatal": return "error";
-    case "warn": return "warn";
-    case "info": case "notice": return "info";
-    case "debug": case "trace": return "debug";
-    default: return "none";
+    case "error":
+    case "critical":
+    case "alert":
+    case "fatal":
+      return "error";
+    case "warn":
+      return "warn";
+    case "info":
+    case "notice":
+      return "info";
+    case "debug":
+    case "trace":
+      return "debug";
+    default:
+      return "none";
   }
 }
 

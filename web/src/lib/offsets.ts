@@ -6,7 +6,10 @@ export class Offsets {
   private readonly extra = new Map<number, number>();
   private readonly chunks = new Map<number, number>();
 
-  constructor(public rowHeight: number, public count: number) {}
+  constructor(
+    public rowHeight: number,
+    public count: number,
+  ) {}
 
   clear(rowHeight: number, count: number) {
     this.extra.clear();

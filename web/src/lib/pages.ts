@@ -18,9 +18,20 @@ const REFINEMENTS_MAX = 6;
 /** Lines longer than this are kept clipped. */
 const LINE_CHARS_MAX = 16_384;
 
-export interface Bucket { from: string; to: string; count: number; by?: Record<string, number> }
-export interface Bounds { from?: string; to?: string; cursor?: string }
-interface Anchor extends Bounds { index: number }
+export interface Bucket {
+  from: string;
+  to: string;
+  count: number;
+  by?: Record<string, number>;
+}
+export interface Bounds {
+  from?: string;
+  to?: string;
+  cursor?: string;
+}
+interface Anchor extends Bounds {
+  index: number;
+}
 
 export interface Source {
   rows(bounds: Bounds, limit: number, signal: AbortSignal, take: (lines: string[]) => void): Promise<Trailer>;
@@ -138,7 +149,12 @@ export class Pages {
   }
 
   private missing(first: number, last: number): number | null {
-    const end = this.total !== null ? Math.min(last, this.total - 1) : this.ended ? Math.min(last, this.reached - 1) : last;
+    const end =
+      this.total !== null
+        ? Math.min(last, this.total - 1)
+        : this.ended
+          ? Math.min(last, this.reached - 1)
+          : last;
     for (let index = Math.max(0, first - 40); index <= end; index += 1) if (!this.has(index)) return index;
     return null;
   }
@@ -156,7 +172,11 @@ export class Pages {
     this.loading = true;
     const { signal } = this.control;
     try {
-      for (let turn = 0; turn < REFINEMENTS_MAX && missing - this.nearest(missing).index > SKIPPED_ROWS_MAX; turn += 1) {
+      for (
+        let turn = 0;
+        turn < REFINEMENTS_MAX && missing - this.nearest(missing).index > SKIPPED_ROWS_MAX;
+        turn += 1
+      ) {
         if (!(await this.refine(missing, signal))) break;
       }
       await this.read(this.nearest(missing), missing, signal);

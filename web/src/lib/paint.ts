@@ -2,7 +2,11 @@
 
 import { tokens } from "./query";
 
-export interface Part { text: string; mark?: boolean; tone?: string }
+export interface Part {
+  text: string;
+  mark?: boolean;
+  tone?: string;
+}
 
 const ANSI = /\x1b\[([\d;]*)m|\x1b\[[\d;?]*[A-Za-z]|\x1b[@-Z\\-_]/g;
 const COLOURS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
@@ -53,8 +57,10 @@ export function markParts(parts: Part[], needles: { text: string; fold: boolean 
   });
 }
 
-const LOGQL = /("(?:[^"\\]|\\.)*"?|`[^`]*`?)|(#.*)|(\b(?:by|without|on|ignoring|group_left|group_right|and|or|unless|bool|offset|json|logfmt|regexp|pattern|unpack|line_format|label_format|unwrap|decolorize|drop|keep)\b)|(\b[a-z_]+(?=\s*\())|(\[[^\]]*\]?|\b\d[\w.]*)|([{}()|=!~<>+\-*/%^,]+)/g;
-const SQL = /('(?:[^']|'')*'?)|(--.*)|(\b(?:select|from|where|group|by|order|limit|offset|having|with|as|join|left|right|inner|outer|full|on|and|or|not|in|like|ilike|is|null|between|case|when|then|else|end|distinct|union|all|over|partition|interval|cast|desc|asc|exists|explain|describe|show|values)\b)|(\b[a-z_]+(?=\s*\())|(\b\d[\w.]*)|([()=!~<>+\-*/%,;.]+)/gi;
+const LOGQL =
+  /("(?:[^"\\]|\\.)*"?|`[^`]*`?)|(#.*)|(\b(?:by|without|on|ignoring|group_left|group_right|and|or|unless|bool|offset|json|logfmt|regexp|pattern|unpack|line_format|label_format|unwrap|decolorize|drop|keep)\b)|(\b[a-z_]+(?=\s*\())|(\[[^\]]*\]?|\b\d[\w.]*)|([{}()|=!~<>+\-*/%^,]+)/g;
+const SQL =
+  /('(?:[^']|'')*'?)|(--.*)|(\b(?:select|from|where|group|by|order|limit|offset|having|with|as|join|left|right|inner|outer|full|on|and|or|not|in|like|ilike|is|null|between|case|when|then|else|end|distinct|union|all|over|partition|interval|cast|desc|asc|exists|explain|describe|show|values)\b)|(\b[a-z_]+(?=\s*\())|(\b\d[\w.]*)|([()=!~<>+\-*/%,;.]+)/gi;
 const CLASSES = ["string", "comment", "word", "function", "number", "operator"];
 
 /** The tokens of a query, for colours. Together they are the query. */
@@ -81,7 +87,8 @@ export function invisibleIn(text: string): { code: string; at: number }[] {
     at: match.index,
   }));
 }
-export const withoutInvisible = (text: string) => text.replace(INVISIBLE, (found) => (found === "\u00a0" || found === "\u202f" ? " " : ""));
+export const withoutInvisible = (text: string) =>
+  text.replace(INVISIBLE, (found) => (found === "\u00a0" || found === "\u202f" ? " " : ""));
 
 /** Cuts parts at positions and marks what is between them. */
 export function markRange(parts: Part[], start: number, end: number): Part[] {

@@ -1,7 +1,12 @@
 // Editing of the native query language (docs/http.md, "The query language").
 
-export type TokenKind = "text" | "string" | "regex" | "field" | "operator" | "value" | "word" | "paren" | "space";
-export interface Token { kind: TokenKind; text: string; start: number }
+export type TokenKind =
+  "text" | "string" | "regex" | "field" | "operator" | "value" | "word" | "paren" | "space";
+export interface Token {
+  kind: TokenKind;
+  text: string;
+  start: number;
+}
 
 const STRING = String.raw`i?"(?:[^"\\]|\\.)*"?`;
 const REGEX = String.raw`/(?:[^/\\\n]|\\.)+/i?(?=[\s)]|$)`;
@@ -38,7 +43,9 @@ export function tokens(query: string): Token[] {
       at += groups.value!.length;
       continue;
     }
-    const kind = isText ? "text" : (Object.keys(groups).find((name) => groups[name] !== undefined) as TokenKind);
+    const kind = isText
+      ? "text"
+      : (Object.keys(groups).find((name) => groups[name] !== undefined) as TokenKind);
     const text = isText ? groups.field! + groups.operator + groups.value : groups[kind]!;
     found.push({ kind, text, start: at });
     at += text.length;
@@ -58,7 +65,11 @@ export function condition(field: string, operator: string, value: string | null)
   return value === null ? `${name}:*` : `${name}${operator}${valueText(value)}`;
 }
 
-interface Term { text: string; start: number; end: number }
+interface Term {
+  text: string;
+  start: number;
+  end: number;
+}
 
 /** The terms that AND joins at the top, or null if there is an OR among them. */
 export function topTerms(query: string): Term[] | null {
@@ -97,7 +108,11 @@ export function topTerms(query: string): Term[] | null {
     if (kind === "space" || kind === "operator" || kind === "value") return;
     const last = all[index + 2]?.kind === "value" ? all[index + 2]! : all[index + 1]!;
     const ends = kind === "field" ? last.start + last.text.length : end;
-    terms.push({ text: query.slice(negated >= 0 ? negated : start, ends), start: negated >= 0 ? negated : start, end: ends });
+    terms.push({
+      text: query.slice(negated >= 0 ? negated : start, ends),
+      start: negated >= 0 ? negated : start,
+      end: ends,
+    });
     negated = -1;
   });
   close(query.length);
@@ -115,11 +130,15 @@ const isAll = (query: string) => query.trim() === "" || query.trim() === "*";
 /** Adds a condition. The same one is not added twice, and its opposite is replaced. */
 export function include(query: string, field: string, value: string | null, negative = false): string {
   const wanted = negative
-    ? value === null ? `NOT ${condition(field, "=", null)}` : condition(field, "!=", value)
+    ? value === null
+      ? `NOT ${condition(field, "=", null)}`
+      : condition(field, "!=", value)
     : condition(field, "=", value);
   const opposite = negative
     ? condition(field, "=", value)
-    : value === null ? `NOT ${condition(field, "=", null)}` : condition(field, "!=", value);
+    : value === null
+      ? `NOT ${condition(field, "=", null)}`
+      : condition(field, "!=", value);
   if (isAll(query)) return wanted;
   const terms = topTerms(query);
   if (!terms) return `(${query.trim()}) ${wanted}`;
@@ -129,12 +148,17 @@ export function include(query: string, field: string, value: string | null, nega
   return isAll(rest) ? wanted : `${rest} ${wanted}`;
 }
 
-export const exclude = (query: string, field: string, value: string | null) => include(query, field, value, true);
+export const exclude = (query: string, field: string, value: string | null) =>
+  include(query, field, value, true);
 
 /** Removes a condition that is there, whether it includes or excludes. */
 export function without(query: string, field: string, value: string | null): string {
   const terms = topTerms(query) ?? [];
-  const forms = [condition(field, "=", value), condition(field, "!=", value), `NOT ${condition(field, "=", value)}`];
+  const forms = [
+    condition(field, "=", value),
+    condition(field, "!=", value),
+    `NOT ${condition(field, "=", value)}`,
+  ];
   const found = terms.find(({ text }) => forms.includes(text));
   return found ? remove(query, found) : query;
 }
@@ -152,7 +176,9 @@ export function between(query: string, field: string, low: number, high: number)
   const name = fieldText(field);
   let rest = isAll(query) ? "" : query.trim();
   for (;;) {
-    const found = (topTerms(rest) ?? []).find(({ text }) => text.startsWith(`${name}>=`) || text.startsWith(`${name}<=`));
+    const found = (topTerms(rest) ?? []).find(
+      ({ text }) => text.startsWith(`${name}>=`) || text.startsWith(`${name}<=`),
+    );
     if (!found) break;
     rest = remove(rest, found);
   }
@@ -187,7 +213,13 @@ export function needles(query: string): { text: string; fold: boolean }[] {
   return found;
 }
 
-export interface Caret { kind: "field" | "value"; prefix: string; field?: string; from: number; to: number }
+export interface Caret {
+  kind: "field" | "value";
+  prefix: string;
+  field?: string;
+  from: number;
+  to: number;
+}
 
 /** The part of the query at the caret that can be completed. */
 export function caretAt(query: string, caret: number): Caret | null {

@@ -5,7 +5,12 @@ import { CLIP_CHARS } from "../api/features";
 import { LEVEL_FIELDS, levelOf, type Level } from "./levels";
 
 export type Kind = "text" | "number" | "json";
-export interface Field { name: string; text: string; kind: Kind; clipped?: number }
+export interface Field {
+  name: string;
+  text: string;
+  kind: Kind;
+  clipped?: number;
+}
 
 export interface Row {
   time: string;
@@ -107,7 +112,15 @@ export function parseRow(line: string, whole = false): Row {
 }
 
 /** Metadata of a record that is neither a column nor a filter. */
-export const META = new Set(["_line", "_line_b64", "_msg_bin", "_received", "_time_source", "_level", "_level_number"]);
+export const META = new Set([
+  "_line",
+  "_line_b64",
+  "_msg_bin",
+  "_received",
+  "_time_source",
+  "_level",
+  "_level_number",
+]);
 
 export function fieldOf(row: Row, name: string): Field | undefined {
   return row.fields.find((field) => field.name === name);
@@ -116,8 +129,22 @@ export function fieldOf(row: Row, name: string): Field | undefined {
 // Names that senders use for the machine and for the program, in the order of preference.
 const HOST_FIELDS = ["hostname", "host", "_HOSTNAME", "host.name", "k8s.node.name", "node", "instance"];
 const APP_FIELDS = [
-  "app", "service_name", "service", "service.name", "app_name", "appname", "application", "SYSLOG_IDENTIFIER", "program",
-  "_COMM", "container_name", "container", "k8s.container.name", "job", "tag", "logger",
+  "app",
+  "service_name",
+  "service",
+  "service.name",
+  "app_name",
+  "appname",
+  "application",
+  "SYSLOG_IDENTIFIER",
+  "program",
+  "_COMM",
+  "container_name",
+  "container",
+  "k8s.container.name",
+  "job",
+  "tag",
+  "logger",
 ];
 
 /** Columns that stand for one of several fields. */
@@ -135,7 +162,10 @@ export function columnField(row: Row, column: string): Field | undefined {
 /** The text of a row's message; without one, its fields. */
 export function summaryOf(row: Row): string {
   if (row.message !== undefined) return row.message;
-  return row.fields.filter(({ name }) => !META.has(name)).map(({ name, text }) => `${name}=${text}`).join(" ");
+  return row.fields
+    .filter(({ name }) => !META.has(name))
+    .map(({ name, text }) => `${name}=${text}`)
+    .join(" ");
 }
 
 /** The position of a row, which is a cursor of the server. */

@@ -46,7 +46,8 @@ export class TailBuffer {
   rate(nowMs: number): number {
     const now = Math.floor(nowMs / 1000);
     let sum = 0;
-    for (const [second, count] of this.seconds) if (second < now && second >= now - RATE_SECONDS) sum += count;
+    for (const [second, count] of this.seconds)
+      if (second < now && second >= now - RATE_SECONDS) sum += count;
     return sum / RATE_SECONDS;
   }
 

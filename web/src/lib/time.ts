@@ -1,16 +1,41 @@
 // Times: ranges of the address, and the one formatter of the application.
 
-export interface Range { from: string; to: string }
-export interface Resolved { from: string; to: string; fromMs: number; toMs: number; open: boolean }
+export interface Range {
+  from: string;
+  to: string;
+}
+export interface Resolved {
+  from: string;
+  to: string;
+  fromMs: number;
+  toMs: number;
+  open: boolean;
+}
 
 const UNIT_MS: Record<string, number> = {
-  ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000, month: 2_592_000_000, y: 31_536_000_000,
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+  month: 2_592_000_000,
+  y: 31_536_000_000,
 };
 
 export const PRESETS: [from: string, text: string][] = [
-  ["5m", "5 minutes"], ["15m", "15 minutes"], ["1h", "1 hour"], ["3h", "3 hours"], ["6h", "6 hours"],
-  ["12h", "12 hours"], ["24h", "24 hours"], ["2d", "2 days"], ["7d", "7 days"], ["30d", "30 days"],
-  ["90d", "90 days"], ["@0", "All time"],
+  ["5m", "5 minutes"],
+  ["15m", "15 minutes"],
+  ["1h", "1 hour"],
+  ["3h", "3 hours"],
+  ["6h", "6 hours"],
+  ["12h", "12 hours"],
+  ["24h", "24 hours"],
+  ["2d", "2 days"],
+  ["7d", "7 days"],
+  ["30d", "30 days"],
+  ["90d", "90 days"],
+  ["@0", "All time"],
 ];
 
 const DAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
@@ -21,7 +46,16 @@ export function durationMs(text: string): number | null {
   if (!match) return null;
   const unit = match[2]!.toLowerCase();
   const long: Record<string, string> = {
-    sec: "s", second: "s", min: "m", minute: "m", hr: "h", hour: "h", day: "d", week: "w", months: "month", year: "y",
+    sec: "s",
+    second: "s",
+    min: "m",
+    minute: "m",
+    hr: "h",
+    hour: "h",
+    day: "d",
+    week: "w",
+    months: "month",
+    year: "y",
     millisecond: "ms",
   };
   const singular = unit.length > 2 ? unit.replace(/s$/, "") : unit;
@@ -33,7 +67,11 @@ export function durationMs(text: string): number | null {
 export function offsetMs(ms: number, zone: string): number {
   if (zone === "UTC") return 0;
   if (zone === "local") return -new Date(ms).getTimezoneOffset() * 60_000;
-  const parts = Object.fromEntries(partsFormat(zone).formatToParts(ms).map(({ type, value }) => [type, value]));
+  const parts = Object.fromEntries(
+    partsFormat(zone)
+      .formatToParts(ms)
+      .map(({ type, value }) => [type, value]),
+  );
   const { year, month, day, hour, minute, second } = parts as Record<string, string>;
   const shown = Date.UTC(+year!, +month! - 1, +day!, +hour! % 24, +minute!, +second!);
   return shown - Math.floor(ms / 1000) * 1000;
@@ -44,8 +82,14 @@ function partsFormat(zone: string): Intl.DateTimeFormat {
   let format = formats.get(zone);
   if (!format) {
     format = new Intl.DateTimeFormat("en-US", {
-      timeZone: zone, hourCycle: "h23", year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit",
-      minute: "2-digit", second: "2-digit",
+      timeZone: zone,
+      hourCycle: "h23",
+      year: "numeric",
+      month: "2-digit",
+      day: "2-digit",
+      hour: "2-digit",
+      minute: "2-digit",
+      second: "2-digit",
     });
     formats.set(zone, format);
   }
@@ -72,9 +116,13 @@ export function parseTime(text: string, nowMs: number, zone: string): number | n
     const scale = word.startsWith("@") || digits <= 11 ? 1000 : digits <= 14 ? 1 : digits <= 17 ? 1e-3 : 1e-6;
     return Number(unix[1]! + (unix[2] ?? "")) * scale;
   }
-  const day = /^(today|yesterday|sunday|monday|tuesday|wednesday|thursday|friday|saturday)?\s*(?:(\d{1,2})(?::(\d\d)(?::(\d\d))?)?\s*(am|pm)?)?$/.exec(lower);
+  const day =
+    /^(today|yesterday|sunday|monday|tuesday|wednesday|thursday|friday|saturday)?\s*(?:(\d{1,2})(?::(\d\d)(?::(\d\d))?)?\s*(am|pm)?)?$/.exec(
+      lower,
+    );
   if (day && (day[1] || day[3] || day[5])) return dayTime(day, nowMs, zone);
-  const date = /^(\d{4})-(\d\d?)-(\d\d?)(?:[T ](\d\d?):(\d\d)(?::(\d\d)(\.\d+)?)?)?\s*(Z|[+-]\d\d:?\d\d)?$/i.exec(word);
+  const date =
+    /^(\d{4})-(\d\d?)-(\d\d?)(?:[T ](\d\d?):(\d\d)(?::(\d\d)(\.\d+)?)?)?\s*(Z|[+-]\d\d:?\d\d)?$/i.exec(word);
   if (!date) return null;
   const [, y, mo, d, h = "0", mi = "0", s = "0", f = "", offset] = date;
   if (+mo! > 12 || +mo! < 1 || +d! > 31 || +d! < 1 || +h > 23 || +mi > 59 || +s > 60) return null;
@@ -94,7 +142,8 @@ function dayTime(day: RegExpExecArray, nowMs: number, zone: string): number | nu
   let back = day[1] === "yesterday" ? 1 : 0;
   const weekday = DAYS.indexOf(day[1] ?? "");
   if (weekday >= 0) back = (new Date(localNow).getUTCDay() - weekday + 7) % 7;
-  const local = midnight - back * 86_400_000 + ((hour * 60 + Number(day[3] ?? 0)) * 60 + Number(day[4] ?? 0)) * 1000;
+  const local =
+    midnight - back * 86_400_000 + ((hour * 60 + Number(day[3] ?? 0)) * 60 + Number(day[4] ?? 0)) * 1000;
   return instantOf(local, zone);
 }
 
@@ -124,9 +173,9 @@ export function resolve(range: Range, nowMs: number): Resolved | null {
 
 /** Steps that read well, in milliseconds. */
 const STEPS = [
-  1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000,
-  900_000, 1_800_000, 3_600_000, 7_200_000, 10_800_000, 21_600_000, 43_200_000, 86_400_000, 172_800_000, 604_800_000,
-  2_419_200_000, 31_536_000_000,
+  1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000,
+  600_000, 900_000, 1_800_000, 3_600_000, 7_200_000, 10_800_000, 21_600_000, 43_200_000, 86_400_000,
+  172_800_000, 604_800_000, 2_419_200_000, 31_536_000_000,
 ];
 
 export function stepMs(spanMs: number, buckets: number): number {
@@ -155,7 +204,10 @@ export function timeText(time: string | number, zone: string, form: Form): strin
   if (form === "day") return day;
   if (form === "minute") return `${day} ${minute}`;
   const second = `${minute}:${two(local.getUTCSeconds())}`;
-  let fraction = typeof time === "string" ? (/\.(\d+)/.exec(time)?.[1] ?? "") : String(Math.floor(ms) % 1000).padStart(3, "0");
+  let fraction =
+    typeof time === "string"
+      ? (/\.(\d+)/.exec(time)?.[1] ?? "")
+      : String(Math.floor(ms) % 1000).padStart(3, "0");
   fraction = fraction.padEnd(3, "0");
   if (form === "time") return `${day.slice(5)} ${second}.${fraction.slice(0, 3)}`;
   fraction = fraction.replace(/^(\d{3}(?:\d{3})??)(?:000)+$/, "$1");
@@ -166,10 +218,15 @@ export function timeText(time: string | number, zone: string, form: Form): strin
 export function durationText(ms: number): string {
   const abs = Math.abs(ms);
   const forms: [number, string][] = [
-    [86_400_000, "d"], [3_600_000, "h"], [60_000, "min"], [1000, "s"], [1, "ms"],
+    [86_400_000, "d"],
+    [3_600_000, "h"],
+    [60_000, "min"],
+    [1000, "s"],
+    [1, "ms"],
   ];
   for (const [size, unit] of forms) {
-    if (abs >= size) return `${Number((ms / size).toFixed(abs / size < 10 ? 1 : 0)).toLocaleString("en-US")} ${unit}`;
+    if (abs >= size)
+      return `${Number((ms / size).toFixed(abs / size < 10 ? 1 : 0)).toLocaleString("en-US")} ${unit}`;
   }
   return `${Math.round(ms)} ms`;
 }

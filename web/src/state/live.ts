@@ -113,21 +113,28 @@ async function follow(q: string, signal: AbortSignal, failed: (error: unknown) =
   for (let attempt = 0; !signal.aborted; attempt += 1) {
     try {
       const where = position ? { position } : { cursor };
-      await lines("api/v1/query", { ...LIST_PARAMS, q, from: "@0", follow: true, positions: true, ...where }, signal, (batch) => {
-        const now = Date.now();
-        attempt = 0;
-        if (tailState.value === "waiting") tailState.value = "on";
-        for (const line of batch) {
-          if (line.startsWith('{"_position"')) position = (JSON.parse(line) as { _position: string })._position;
-          else if (line.startsWith('{"_notice"')) tailNotice.value = (JSON.parse(line) as { _notice: { message: string } })._notice.message;
-          else if (!line.startsWith('{"_progress"')) {
-            const [time, id] = [TIME.exec(line)?.[1], ID.exec(line)?.[1]];
-            if (!time || !id) continue;
-            cursor = `${time}_${id}`;
-            if (!seen.delete(id)) tail.push(line, now);
+      await lines(
+        "api/v1/query",
+        { ...LIST_PARAMS, q, from: "@0", follow: true, positions: true, ...where },
+        signal,
+        (batch) => {
+          const now = Date.now();
+          attempt = 0;
+          if (tailState.value === "waiting") tailState.value = "on";
+          for (const line of batch) {
+            if (line.startsWith('{"_position"'))
+              position = (JSON.parse(line) as { _position: string })._position;
+            else if (line.startsWith('{"_notice"'))
+              tailNotice.value = (JSON.parse(line) as { _notice: { message: string } })._notice.message;
+            else if (!line.startsWith('{"_progress"')) {
+              const [time, id] = [TIME.exec(line)?.[1], ID.exec(line)?.[1]];
+              if (!time || !id) continue;
+              cursor = `${time}_${id}`;
+              if (!seen.delete(id)) tail.push(line, now);
+            }
           }
-        }
-      });
+        },
+      );
     } catch (error) {
       if (signal.aborted || isAbort(error)) return;
       if (isRefused(error)) {
@@ -150,9 +157,14 @@ function isRefused(error: unknown): boolean {
 
 async function backlog(q: string, seen: Set<string>, signal: AbortSignal) {
   const found: string[] = [];
-  await lines("api/v1/query", { ...LIST_PARAMS, q, from: "@0", limit: BACKLOG_ROWS, direction: "backward" }, signal, (batch) => {
-    found.push(...batch);
-  });
+  await lines(
+    "api/v1/query",
+    { ...LIST_PARAMS, q, from: "@0", limit: BACKLOG_ROWS, direction: "backward" },
+    signal,
+    (batch) => {
+      found.push(...batch);
+    },
+  );
   for (const line of found) seen.add(ID.exec(line)?.[1] ?? "");
   tail.shown = [...tail.shown, ...found];
   tailVersion.value += 1;

@@ -1,7 +1,16 @@
 // The results of the question in the address: rows, histogram, facets. One run at a time.
 
 import { effect, signal, untracked } from "@preact/signals";
-import { isAbort, json, lines, objects, problemFrom, type Hint, type Problem, type Trailer } from "../api/client";
+import {
+  isAbort,
+  json,
+  lines,
+  objects,
+  problemFrom,
+  type Hint,
+  type Problem,
+  type Trailer,
+} from "../api/client";
 import { LIST_PARAMS } from "../api/features";
 import { parseRow, type Row } from "../lib/record";
 import { Pages, type Bounds, type Bucket } from "../lib/pages";
@@ -11,9 +20,24 @@ import { tail, startTail, stopTail } from "./live";
 
 export type Phase = "idle" | "loading" | "done" | "stopped" | "failed";
 
-export interface FieldInfo { field: string; rows: number; share: number; distinct: number; distinct_is_exact: boolean; types: string[] }
-export interface Series { name: string; labels: Record<string, string>; points: [number, number][] }
-export interface Table { columns: { name: string; type: string }[]; rows: unknown[][]; cut: boolean }
+export interface FieldInfo {
+  field: string;
+  rows: number;
+  share: number;
+  distinct: number;
+  distinct_is_exact: boolean;
+  types: string[];
+}
+export interface Series {
+  name: string;
+  labels: Record<string, string>;
+  points: [number, number][];
+}
+export interface Table {
+  columns: { name: string; type: string }[];
+  rows: unknown[][];
+  cut: boolean;
+}
 
 /** The range of this run: all requests of a view are of the same. */
 export const range = signal<Resolved | null>(null);
@@ -86,7 +110,11 @@ function start() {
   const now = state.value;
   reset(now);
   if (!range.value) {
-    problem.value = { status: 400, code: "range", message: `no time is known as ${JSON.stringify(now.to || now.from)}` };
+    problem.value = {
+      status: 400,
+      code: "range",
+      message: `no time is known as ${JSON.stringify(now.to || now.from)}`,
+    };
     phase.value = "failed";
     return;
   }
@@ -112,12 +140,25 @@ function startNative(now: State) {
   const store = new Pages(
     {
       rows: (bounds, limit, aborted, take) =>
-        lines("api/v1/query", {
-          ...LIST_PARAMS, ...base, ...bounds, limit, direction: now.sort === "asc" ? "forward" : "backward",
-        }, aborted, take),
+        lines(
+          "api/v1/query",
+          {
+            ...LIST_PARAMS,
+            ...base,
+            ...bounds,
+            limit,
+            direction: now.sort === "asc" ? "forward" : "backward",
+          },
+          aborted,
+          take,
+        ),
       counts: async ({ from, to }: Bounds, parts, aborted) => {
         const step = Math.max(1, Math.ceil((msOf(to!) - msOf(from!)) / parts));
-        const [found] = await objects<Bucket>("api/v1/histogram", { q: base.q, from, to, step: `${step}ms` }, aborted);
+        const [found] = await objects<Bucket>(
+          "api/v1/histogram",
+          { q: base.q, from, to, step: `${step}ms` },
+          aborted,
+        );
         return found;
       },
     },
@@ -219,10 +260,17 @@ async function histogram(signal: AbortSignal, store?: Pages) {
       let lower = Math.floor((upper - size) / step) * step;
       if (lower - step < found.fromMs) lower = found.fromMs;
       const began = performance.now();
-      const [part, end] = await objects<Bucket>("api/v1/histogram", {
-        q: base.q, from: lower <= found.fromMs ? base.from : isoOf(lower), to: upper === found.toMs ? base.to : isoOf(upper),
-        step: `${step}ms`, by: "level",
-      }, signal);
+      const [part, end] = await objects<Bucket>(
+        "api/v1/histogram",
+        {
+          q: base.q,
+          from: lower <= found.fromMs ? base.from : isoOf(lower),
+          to: upper === found.toMs ? base.to : isoOf(upper),
+          step: `${step}ms`,
+          by: "level",
+        },
+        signal,
+      );
       if (signal.aborted) return;
       if (!end.complete) trailer.value = end;
       kept.unshift(...part);
@@ -240,13 +288,18 @@ async function histogram(signal: AbortSignal, store?: Pages) {
 }
 
 // All time: only the server knows when it begins.
-async function wholeHistogram(base: { q: string; from: string; to: string }, signal: AbortSignal, store?: Pages) {
+async function wholeHistogram(
+  base: { q: string; from: string; to: string },
+  signal: AbortSignal,
+  store?: Pages,
+) {
   const [found, end] = await objects<Bucket>("api/v1/histogram", { ...base, by: "level" }, signal);
   if (signal.aborted) return;
   if (!end.complete) trailer.value = end;
   buckets.value = found;
   const [first, last] = [found[0], found.at(-1)];
-  histogramRange.value = first && last ? [msOf(first.from), msOf(last.to)] : [range.value!.toMs - 3_600_000, range.value!.toMs];
+  histogramRange.value =
+    first && last ? [msOf(first.from), msOf(last.to)] : [range.value!.toMs - 3_600_000, range.value!.toMs];
   countedFrom.value = histogramRange.value[0];
   finishHistogram(found, store);
 }
@@ -273,17 +326,29 @@ async function facets(signal: AbortSignal) {
 }
 
 interface LokiAnswer {
-  data: { resultType: "streams"; result: LokiStream[] } | { resultType: "matrix" | "vector"; result: LokiSeries[] };
+  data:
+    | { resultType: "streams"; result: LokiStream[] }
+    | { resultType: "matrix" | "vector"; result: LokiSeries[] };
   warnings?: string[];
 }
-interface LokiStream { stream: Record<string, string>; values: [string, string][] }
-interface LokiSeries { metric: Record<string, string>; values?: [number, string][]; value?: [number, string] }
+interface LokiStream {
+  stream: Record<string, string>;
+  values: [string, string][];
+}
+interface LokiSeries {
+  metric: Record<string, string>;
+  values?: [number, string][];
+  value?: [number, string];
+}
 
 async function startLogql(now: State) {
   const { signal } = control;
   const found = range.value!;
   const params = {
-    query: now.q, start: found.fromMs <= 0 ? "0" : found.from, end: found.to, limit: LOG_LINES_MAX,
+    query: now.q,
+    start: found.fromMs <= 0 ? "0" : found.from,
+    end: found.to,
+    limit: LOG_LINES_MAX,
     direction: now.sort === "asc" ? "forward" : "backward",
   };
   const answer = await json<LokiAnswer>("loki/api/v1/query_range", params, { signal });
@@ -306,10 +371,14 @@ async function startLogql(now: State) {
 }
 
 export const labelsText = (labels: Record<string, string>) =>
-  `{${Object.entries(labels).map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", ")}}`;
+  `{${Object.entries(labels)
+    .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+    .join(", ")}}`;
 
 function lokiLines(streams: LokiStream[], sort: "asc" | "desc"): Row[] {
-  const all = streams.flatMap(({ stream, values }) => values.map(([nanos, line]) => ({ nanos, line, stream })));
+  const all = streams.flatMap(({ stream, values }) =>
+    values.map(([nanos, line]) => ({ nanos, line, stream })),
+  );
   all.sort((a, b) => (a.nanos < b.nanos ? 1 : a.nanos > b.nanos ? -1 : 0) * (sort === "asc" ? -1 : 1));
   return all.map(({ nanos, line, stream }) => {
     const seconds = new Date(Number(nanos.slice(0, -9)) * 1000).toISOString().slice(0, 19);
@@ -331,21 +400,27 @@ async function startSql(now: State) {
   const { signal } = control;
   const found = range.value!;
   const result: Table = { columns: [], rows: [], cut: false };
-  const ended = await lines("api/v1/sql", { columns: true, from: found.from, to: found.to }, signal, (batch) => {
-    for (const line of batch) {
-      if (!result.columns.length && line.startsWith('{"_columns"')) {
-        result.columns = (JSON.parse(line) as { _columns: Table["columns"] })._columns;
-        continue;
+  const ended = await lines(
+    "api/v1/sql",
+    { columns: true, from: found.from, to: found.to },
+    signal,
+    (batch) => {
+      for (const line of batch) {
+        if (!result.columns.length && line.startsWith('{"_columns"')) {
+          result.columns = (JSON.parse(line) as { _columns: Table["columns"] })._columns;
+          continue;
+        }
+        if (result.rows.length >= TABLE_ROWS_MAX) {
+          result.cut = true;
+          continue;
+        }
+        const row = JSON.parse(line) as Record<string, unknown>;
+        if (!result.columns.length) result.columns = Object.keys(row).map((name) => ({ name, type: "" }));
+        result.rows.push(result.columns.map(({ name }) => row[name]));
       }
-      if (result.rows.length >= TABLE_ROWS_MAX) {
-        result.cut = true;
-        continue;
-      }
-      const row = JSON.parse(line) as Record<string, unknown>;
-      if (!result.columns.length) result.columns = Object.keys(row).map((name) => ({ name, type: "" }));
-      result.rows.push(result.columns.map(({ name }) => row[name]));
-    }
-  }, { method: "POST", headers: { "content-type": "text/plain" }, body: now.q });
+    },
+    { method: "POST", headers: { "content-type": "text/plain" }, body: now.q },
+  );
   if (signal.aborted) return;
   clearNative();
   series.value = logLines.value = null;

@@ -25,8 +25,18 @@ export interface State {
 export const COLUMNS = ["time", "level", "host", "app", "message"];
 
 export const DEFAULTS: State = {
-  view: "search", lang: "q", q: "", from: "1h", to: "", cols: COLUMNS, sort: "desc", tz: "local", wrap: false,
-  dense: false, live: false, sel: "",
+  view: "search",
+  lang: "q",
+  q: "",
+  from: "1h",
+  to: "",
+  cols: COLUMNS,
+  sort: "desc",
+  tz: "local",
+  wrap: false,
+  dense: false,
+  live: false,
+  sel: "",
 };
 
 const LANGUAGES: Language[] = ["q", "logql", "sql"];

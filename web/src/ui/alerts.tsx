@@ -10,9 +10,33 @@ import { T } from "../strings";
 import { Chart } from "./numbers";
 import { Button, ProblemText, copy, number } from "./parts";
 
-interface Alert { labels: Record<string, string>; annotations: Record<string, string>; state: string; activeAt?: string; value: string }
-interface Rule { name: string; query: string; type: string; health: string; lastError?: string; state?: string; duration?: number; labels: Record<string, string>; annotations?: Record<string, string>; alerts?: Alert[]; lastEvaluation?: string; evaluationTime?: number }
-interface Group { name: string; file: string; interval: number; rules: Rule[] }
+interface Alert {
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+  state: string;
+  activeAt?: string;
+  value: string;
+}
+interface Rule {
+  name: string;
+  query: string;
+  type: string;
+  health: string;
+  lastError?: string;
+  state?: string;
+  duration?: number;
+  labels: Record<string, string>;
+  annotations?: Record<string, string>;
+  alerts?: Alert[];
+  lastEvaluation?: string;
+  evaluationTime?: number;
+}
+interface Group {
+  name: string;
+  file: string;
+  interval: number;
+  rules: Rule[];
+}
 
 const REFRESH_MS = 10_000;
 /** The longest past of a test, and its points. */
@@ -25,13 +49,24 @@ export function Alerts() {
   const [problem, setProblem] = useState<Problem | null>(null);
   useEffect(() => {
     const control = new AbortController();
-    const load = () => json<{ data: { groups: Group[] } }>("prometheus/api/v1/rules", {}, { signal: control.signal }).then(
-      ({ data }) => { setGroups(data.groups); setProblem(null); },
-      (error: unknown) => { if (!isAbort(error)) setProblem(problemFrom(error)); },
-    );
+    const load = () =>
+      json<{ data: { groups: Group[] } }>("prometheus/api/v1/rules", {}, { signal: control.signal }).then(
+        ({ data }) => {
+          setGroups(data.groups);
+          setProblem(null);
+        },
+        (error: unknown) => {
+          if (!isAbort(error)) setProblem(problemFrom(error));
+        },
+      );
     void load();
-    const timer = setInterval(() => { if (!document.hidden) void load(); }, REFRESH_MS);
-    return () => { clearInterval(timer); control.abort(); };
+    const timer = setInterval(() => {
+      if (!document.hidden) void load();
+    }, REFRESH_MS);
+    return () => {
+      clearInterval(timer);
+      control.abort();
+    };
   }, [run.value]);
   const rules = (groups ?? []).flatMap((group) => group.rules.map((rule) => ({ group, rule })));
   rules.sort((a, b) => (ORDER[a.rule.state ?? ""] ?? 3) - (ORDER[b.rule.state ?? ""] ?? 3));
@@ -40,10 +75,20 @@ export function Alerts() {
       <h1 class="sr">{T.views.alerts}</h1>
       {problem && <ProblemText problem={problem} />}
       <section class="card wide">
-        <h2>{T.alerts.rules} <small>{groups ? number(rules.length) : ""}</small></h2>
-        {groups === null ? !problem && <p class="dim">{T.loading}</p> : rules.length === 0
-          ? <p>{T.alerts.none} <code>logpond serve --alert-rules rules.yml</code></p>
-          : rules.map(({ group, rule }) => <RuleRow key={`${group.file} ${group.name} ${rule.name}`} group={group} rule={rule} />)}
+        <h2>
+          {T.alerts.rules} <small>{groups ? number(rules.length) : ""}</small>
+        </h2>
+        {groups === null ? (
+          !problem && <p class="dim">{T.loading}</p>
+        ) : rules.length === 0 ? (
+          <p>
+            {T.alerts.none} <code>logpond serve --alert-rules rules.yml</code>
+          </p>
+        ) : (
+          rules.map(({ group, rule }) => (
+            <RuleRow key={`${group.file} ${group.name} ${rule.name}`} group={group} rule={rule} />
+          ))
+        )}
       </section>
       <Maker />
     </main>
@@ -55,20 +100,57 @@ function RuleRow({ group, rule }: { group: Group; rule: Rule }) {
   const status = rule.health === "err" ? "error" : (rule.state ?? rule.health);
   return (
     <details class={`rule rule-${status}`} open={rule.state === "firing"}>
-      <summary><span class="badge">{T.alerts.states[status] ?? status}</span> <b>{rule.name}</b> <span class="dim">{group.name}</span>
-        {alerts.length > 0 && <span> · {T.alerts.active(alerts.length)}</span>}</summary>
+      <summary>
+        <span class="badge">{T.alerts.states[status] ?? status}</span> <b>{rule.name}</b>{" "}
+        <span class="dim">{group.name}</span>
+        {alerts.length > 0 && <span> · {T.alerts.active(alerts.length)}</span>}
+      </summary>
       {rule.lastError && <p class="bad">{rule.lastError}</p>}
-      <pre tabIndex={0}><code>{rule.query}</code></pre>
-      <p class="dim">{rule.duration ? `${T.alerts.for} ${durationText(rule.duration * 1000)} · ` : ""}{T.alerts.every} {durationText(group.interval * 1000)}
-        {rule.lastEvaluation && !rule.lastEvaluation.startsWith("0001") ? ` · ${T.alerts.evaluated} ${timeText(rule.lastEvaluation, state.value.tz, "full")}` : ""}</p>
-      <Button onClick={() => ask({ view: "search", lang: "logql", q: rule.query })}>{T.alerts.openQuery}</Button>
+      <pre tabIndex={0}>
+        <code>{rule.query}</code>
+      </pre>
+      <p class="dim">
+        {rule.duration ? `${T.alerts.for} ${durationText(rule.duration * 1000)} · ` : ""}
+        {T.alerts.every} {durationText(group.interval * 1000)}
+        {rule.lastEvaluation && !rule.lastEvaluation.startsWith("0001")
+          ? ` · ${T.alerts.evaluated} ${timeText(rule.lastEvaluation, state.value.tz, "full")}`
+          : ""}
+      </p>
+      <Button onClick={() => ask({ view: "search", lang: "logql", q: rule.query })}>
+        {T.alerts.openQuery}
+      </Button>
       {rule.type === "alerting" && <History rule={rule} />}
-      {alerts.length > 0 && <table class="data"><thead><tr><th scope="col">{T.alerts.state}</th><th scope="col">{T.alerts.labels}</th><th scope="col" class="num">{T.value}</th><th scope="col">{T.alerts.since}</th></tr></thead>
-        <tbody>{alerts.slice(0, 200).map((alert) => (
-          <tr><td>{T.alerts.states[alert.state] ?? alert.state}</td>
-            <td>{Object.entries(alert.labels).map(([name, value]) => <span class="label">{name}={value}</span>)}{alert.annotations.summary && <p>{alert.annotations.summary}</p>}</td>
-            <td class="num">{alert.value}</td><td>{alert.activeAt ? timeText(alert.activeAt, state.value.tz, "full") : ""}</td></tr>
-        ))}</tbody></table>}
+      {alerts.length > 0 && (
+        <table class="data">
+          <thead>
+            <tr>
+              <th scope="col">{T.alerts.state}</th>
+              <th scope="col">{T.alerts.labels}</th>
+              <th scope="col" class="num">
+                {T.value}
+              </th>
+              <th scope="col">{T.alerts.since}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {alerts.slice(0, 200).map((alert) => (
+              <tr>
+                <td>{T.alerts.states[alert.state] ?? alert.state}</td>
+                <td>
+                  {Object.entries(alert.labels).map(([name, value]) => (
+                    <span class="label">
+                      {name}={value}
+                    </span>
+                  ))}
+                  {alert.annotations.summary && <p>{alert.annotations.summary}</p>}
+                </td>
+                <td class="num">{alert.value}</td>
+                <td>{alert.activeAt ? timeText(alert.activeAt, state.value.tz, "full") : ""}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
     </details>
   );
 }
@@ -78,11 +160,20 @@ async function evaluate(query: string): Promise<Series[]> {
   const span = range.value!;
   const from = Math.max(span.fromMs, span.toMs - PAST_MS_MAX);
   const step = Math.max(15, Math.ceil((span.toMs - from) / 1000 / POINTS));
-  const { data } = await json<{ data: { result: { metric: Record<string, string>; values?: [number, string][] }[] } }>("loki/api/v1/query_range", {
-    query, start: new Date(from).toISOString(), end: span.to, step,
+  const { data } = await json<{
+    data: { result: { metric: Record<string, string>; values?: [number, string][] }[] };
+  }>("loki/api/v1/query_range", {
+    query,
+    start: new Date(from).toISOString(),
+    end: span.to,
+    step,
   });
   return data.result.map(({ metric, values }) => ({
-    name: Object.entries(metric).map(([label, value]) => `${label}=${value}`).join(" ") || T.value, labels: metric,
+    name:
+      Object.entries(metric)
+        .map(([label, value]) => `${label}=${value}`)
+        .join(" ") || T.value,
+    labels: metric,
     points: (values ?? []).map(([at, text]) => [at, Number(text)]),
   }));
 }
@@ -91,20 +182,27 @@ async function evaluate(query: string): Promise<Series[]> {
 function History({ rule }: { rule: Rule }) {
   const [result, setResult] = useState<Test | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
-  const show = () => evaluate(rule.query).then((series) => setResult({ series, fired: firings(series.map(gaps), -Infinity, rule.duration ?? 0) }),
-    (error: unknown) => setProblem(problemFrom(error)));
-  return <>
-    <Button onClick={() => void show()}>{T.alerts.history}</Button>
-    {problem && <ProblemText problem={problem} />}
-    {result && <Fired result={result} />}
-  </>;
+  const show = () =>
+    evaluate(rule.query).then(
+      (series) => setResult({ series, fired: firings(series.map(gaps), -Infinity, rule.duration ?? 0) }),
+      (error: unknown) => setProblem(problemFrom(error)),
+    );
+  return (
+    <>
+      <Button onClick={() => void show()}>{T.alerts.history}</Button>
+      {problem && <ProblemText problem={problem} />}
+      {result && <Fired result={result} />}
+    </>
+  );
 }
 
 /** Puts a number that never fires between points that do not follow each other. */
 function gaps(series: Series): Series {
   const steps = series.points.slice(1).map(([at], index) => at - series.points[index]![0]);
   const step = Math.min(...steps);
-  const points = series.points.flatMap((point, index): [number, number][] => (steps[index]! > step * 1.5 ? [point, [point[0] + step, -Infinity]] : [point]));
+  const points = series.points.flatMap((point, index): [number, number][] =>
+    steps[index]! > step * 1.5 ? [point, [point[0] + step, -Infinity]] : [point],
+  );
   return { ...series, points };
 }
 
@@ -112,10 +210,27 @@ function Fired({ result }: { result: Test }) {
   return (
     <div role="status">
       <p>{result.fired.length ? T.alerts.wouldFire(result.fired.length) : T.alerts.wouldNot}</p>
-      {result.fired.length > 0 && <ul class="firings">{result.fired.slice(0, 20).map(([from, to]) => (
-        <li><Button class="link" onClick={() => ask({ view: "search", from: new Date((from - 600) * 1000).toISOString(), to: new Date((to + 600) * 1000).toISOString() })}>
-          {timeText(from * 1000, state.value.tz, "full")}</Button> · {durationText((to - from) * 1000)}</li>
-      ))}</ul>}
+      {result.fired.length > 0 && (
+        <ul class="firings">
+          {result.fired.slice(0, 20).map(([from, to]) => (
+            <li>
+              <Button
+                class="link"
+                onClick={() =>
+                  ask({
+                    view: "search",
+                    from: new Date((from - 600) * 1000).toISOString(),
+                    to: new Date((to + 600) * 1000).toISOString(),
+                  })
+                }
+              >
+                {timeText(from * 1000, state.value.tz, "full")}
+              </Button>{" "}
+              · {durationText((to - from) * 1000)}
+            </li>
+          ))}
+        </ul>
+      )}
       <Chart list={result.series} height={180} />
     </div>
   );
@@ -142,17 +257,25 @@ export function logqlOf(query: string): string | null {
       } else if (text === "level" && operator === "=") filters.push(`| detected_level=${plain}`);
       else if (operator === "=" || operator === "!=") selectors.push(`${name}${operator}${plain}`);
       else if (operator === ":" && value === "*") selectors.push(`${name}!=""`);
-      else if (/^[<>]=?$/.test(operator) && /^-?[\d.]+$/.test(value)) filters.push(`| ${name} ${operator} ${value}`);
+      else if (/^[<>]=?$/.test(operator) && /^-?[\d.]+$/.test(value))
+        filters.push(`| ${name} ${operator} ${value}`);
       else if ((operator === "~" || operator === "!~") && value.startsWith("/")) {
         const fold = value.endsWith("i");
         const pattern = value.slice(1, fold ? -2 : -1).replaceAll("\\/", "/");
-        filters.push(`| ${name} ${operator === "~" ? "=~" : "!~"} ${JSON.stringify(`${fold ? "(?i)" : ""}.*(${pattern}).*`)}`);
+        filters.push(
+          `| ${name} ${operator === "~" ? "=~" : "!~"} ${JSON.stringify(`${fold ? "(?i)" : ""}.*(${pattern}).*`)}`,
+        );
       } else return null;
     } else if (kind === "text") {
       let words = text;
       while (list[index + 1]?.kind === "text") words += ` ${list[(index += 1)]!.text}`;
       if (words !== "*") filters.push(`|= ${JSON.stringify(words)}`);
-    } else if (kind === "string") filters.push(text.startsWith("i") ? `|~ ${JSON.stringify(`(?i)${text.slice(2, -1).replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}`)}` : `|= ${text}`);
+    } else if (kind === "string")
+      filters.push(
+        text.startsWith("i")
+          ? `|~ ${JSON.stringify(`(?i)${text.slice(2, -1).replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}`)}`
+          : `|= ${text}`,
+      );
     else if (kind === "word" && text === "AND") continue;
     else return null;
   }
@@ -161,7 +284,10 @@ export function logqlOf(query: string): string | null {
 
 const quoteYaml = (text: string) => (/^[\w ./-]+$/.test(text) ? text : JSON.stringify(text));
 
-interface Test { series: Series[]; fired: [number, number][] }
+interface Test {
+  series: Series[];
+  fired: [number, number][];
+}
 
 function Maker() {
   const { q, lang } = state.value;
@@ -173,7 +299,8 @@ function Maker() {
   const [severity, setSeverity] = useState("page");
   const [result, setResult] = useState<Test | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
-  const isNumber = known !== null && /\b(?:count_over_time|rate|sum|avg|max|min|quantile|topk|bytes_)/.test(known);
+  const isNumber =
+    known !== null && /\b(?:count_over_time|rate|sum|avg|max|min|quantile|topk|bytes_)/.test(known);
   useEffect(() => {
     setExpr(known === null ? "" : isNumber ? known : `sum(count_over_time(${known} [5m]))`);
     setResult(null);
@@ -196,18 +323,52 @@ function Maker() {
     <section class="card wide maker">
       <h2>{T.alerts.make}</h2>
       {known === null && <p class="warn">{T.alerts.noLogql}</p>}
-      <form onSubmit={(event) => { event.preventDefault(); void test(); }}>
-        <label class="grow">{T.alerts.expression}<input value={expr} spellcheck={false} onInput={(event) => setExpr(event.currentTarget.value)} placeholder={'sum(count_over_time({app="shop"} |= "error" [5m]))'} /></label>
-        <label>{T.alerts.above}<input value={limit} inputMode="decimal" size={6} onInput={(event) => setLimit(event.currentTarget.value)} /></label>
-        <label>{T.alerts.for}<input value={duration} size={5} onInput={(event) => setDuration(event.currentTarget.value)} /></label>
-        <label>{T.alerts.name}<input value={name} size={12} onInput={(event) => setName(event.currentTarget.value)} /></label>
-        <label>{T.alerts.severity}<input value={severity} size={8} onInput={(event) => setSeverity(event.currentTarget.value)} /></label>
-        <button type="submit" class="primary" disabled={!expr}>{T.alerts.test}</button>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void test();
+        }}
+      >
+        <label class="grow">
+          {T.alerts.expression}
+          <input
+            value={expr}
+            spellcheck={false}
+            onInput={(event) => setExpr(event.currentTarget.value)}
+            placeholder={'sum(count_over_time({app="shop"} |= "error" [5m]))'}
+          />
+        </label>
+        <label>
+          {T.alerts.above}
+          <input
+            value={limit}
+            inputMode="decimal"
+            size={6}
+            onInput={(event) => setLimit(event.currentTarget.value)}
+          />
+        </label>
+        <label>
+          {T.alerts.for}
+          <input value={duration} size={5} onInput={(event) => setDuration(event.currentTarget.value)} />
+        </label>
+        <label>
+          {T.alerts.name}
+          <input value={name} size={12} onInput={(event) => setName(event.currentTarget.value)} />
+        </label>
+        <label>
+          {T.alerts.severity}
+          <input value={severity} size={8} onInput={(event) => setSeverity(event.currentTarget.value)} />
+        </label>
+        <button type="submit" class="primary" disabled={!expr}>
+          {T.alerts.test}
+        </button>
       </form>
       {problem && <ProblemText problem={problem} />}
       {result && <Fired result={result} />}
       <p class="dim">{T.alerts.howTo}</p>
-      <pre tabIndex={0}><code>{yaml}</code></pre>
+      <pre tabIndex={0}>
+        <code>{yaml}</code>
+      </pre>
       <Button onClick={() => void copy(yaml)}>{T.alerts.copyRule}</Button>
     </section>
   );

@@ -26,7 +26,14 @@ const Alerts = lazy(() => import("./alerts").then(({ Alerts }) => Alerts));
 const Proxy = lazy(() => import("./proxy").then(({ Proxy }) => Proxy));
 const Cluster = lazy(() => import("./cluster").then(({ ClusterScreen }) => ClusterScreen));
 
-const SCREENS: Record<View, preact.ComponentType> = { search: SearchScreen, patterns: Patterns, access: Access, alerts: Alerts, proxy: Proxy, cluster: Cluster };
+const SCREENS: Record<View, preact.ComponentType> = {
+  search: SearchScreen,
+  patterns: Patterns,
+  access: Access,
+  alerts: Alerts,
+  proxy: Proxy,
+  cluster: Cluster,
+};
 /** Screens whose requests take a native query. */
 const WITH_BAR = new Set<View>(["search", "patterns", "access", "proxy", "alerts"]);
 
@@ -37,7 +44,8 @@ effect(() => {
 
 effect(() => {
   const { view, q } = state.value;
-  document.title = view === "search" ? (q ? `${q.slice(0, 60)} – Logpond` : "Logpond") : `${T.views[view]} – Logpond`;
+  document.title =
+    view === "search" ? (q ? `${q.slice(0, 60)} – Logpond` : "Logpond") : `${T.views[view]} – Logpond`;
 });
 
 export function App() {
@@ -46,7 +54,9 @@ export function App() {
   const Screen = SCREENS[view];
   return (
     <>
-      <a class="skip" href="#main">{T.skip}</a>
+      <a class="skip" href="#main">
+        {T.skip}
+      </a>
       <Header />
       {WITH_BAR.has(view) && <SearchBar />}
       {signInReason.value ? <SignIn /> : <Screen />}
@@ -70,30 +80,95 @@ function Header() {
   }, [view]);
   return (
     <header class="top-bar">
-      <a class="brand" href="?" onClick={(event) => { event.preventDefault(); go({ view: "search", q: "", lang: "q", from: "1h", to: "", live: false, sel: "" }); }}>
-        <svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="true"><rect width="16" height="16" rx="3" /><path d="M3 5h10M3 8h7M3 11h9" /></svg>Logpond
+      <a
+        class="brand"
+        href="?"
+        onClick={(event) => {
+          event.preventDefault();
+          go({ view: "search", q: "", lang: "q", from: "1h", to: "", live: false, sel: "" });
+        }}
+      >
+        <svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="true">
+          <rect width="16" height="16" rx="3" />
+          <path d="M3 5h10M3 8h7M3 11h9" />
+        </svg>
+        Logpond
       </a>
       <nav aria-label={T.viewsLabel} ref={nav}>
         {VIEWS.map((name) => (
-          <a href={hrefOf({ view: name, live: false, sel: "" })} aria-current={view === name ? "page" : undefined}
+          <a
+            href={hrefOf({ view: name, live: false, sel: "" })}
+            aria-current={view === name ? "page" : undefined}
             onClick={(event) => {
               if (event.ctrlKey || event.metaKey || event.shiftKey) return;
               event.preventDefault();
               // Screens other than the search understand the native language only.
-              go({ view: name, live: false, sel: "", ...(name !== "search" && name !== "alerts" && state.value.lang !== "q" ? { lang: "q", q: "" } : {}) });
-            }}>{T.views[name]}</a>
+              go({
+                view: name,
+                live: false,
+                sel: "",
+                ...(name !== "search" && name !== "alerts" && state.value.lang !== "q"
+                  ? { lang: "q", q: "" }
+                  : {}),
+              });
+            }}
+          >
+            {T.views[name]}
+          </a>
         ))}
       </nav>
       <span class="spacer" />
-      {away.value && <span class="away" role="alert">{T.awayShort} <Button class="link" onClick={() => { run.value += 1; }}>{T.retry}</Button></span>}
-      <span class="header-zone"><ZoneSelect /></span>
+      {away.value && (
+        <span class="away" role="alert">
+          {T.awayShort}{" "}
+          <Button
+            class="link"
+            onClick={() => {
+              run.value += 1;
+            }}
+          >
+            {T.retry}
+          </Button>
+        </span>
+      )}
+      <span class="header-zone">
+        <ZoneSelect />
+      </span>
       <Menu name="theme" label={T.themeShort} title={T.theme} right>
-        <ul class="items">{(["system", "light", "dark"] as const).map((name) => (
-          <li><Button class="item" pressed={theme.value === name} onClick={() => { openMenu.value = ""; setTheme(name); }}>{T.themes[name]}</Button></li>
-        ))}</ul>
+        <ul class="items">
+          {(["system", "light", "dark"] as const).map((name) => (
+            <li>
+              <Button
+                class="item"
+                pressed={theme.value === name}
+                onClick={() => {
+                  openMenu.value = "";
+                  setTheme(name);
+                }}
+              >
+                {T.themes[name]}
+              </Button>
+            </li>
+          ))}
+        </ul>
       </Menu>
-      <Button class="palette-button" label={`${PALETTE_KEY}: ${T.palette}`} onClick={() => { paletteOpen.value = true; }}>{PALETTE_KEY}</Button>
-      <Button label={T.keysTitle} onClick={() => { helpOpen.value = true; }}>?</Button>
+      <Button
+        class="palette-button"
+        label={`${PALETTE_KEY}: ${T.palette}`}
+        onClick={() => {
+          paletteOpen.value = true;
+        }}
+      >
+        {PALETTE_KEY}
+      </Button>
+      <Button
+        label={T.keysTitle}
+        onClick={() => {
+          helpOpen.value = true;
+        }}
+      >
+        ?
+      </Button>
     </header>
   );
 }
@@ -119,10 +194,25 @@ function SignIn() {
       <form class="card" onSubmit={(event) => void submit(event)} autocomplete="off">
         <h1>{T.signIn.title}</h1>
         <p>{T.signIn[reason]}</p>
-        <label>{T.signIn.token}<input name="token" type="password" autocomplete="off" spellcheck={false} placeholder="lp_…" autofocus required /></label>
+        <label>
+          {T.signIn.token}
+          <input
+            name="token"
+            type="password"
+            autocomplete="off"
+            spellcheck={false}
+            placeholder="lp_…"
+            autofocus
+            required
+          />
+        </label>
         {problem && <ProblemText problem={problem} />}
-        <button type="submit" class="primary">{T.signIn.use}</button>
-        <p class="dim">{T.signIn.how} <code>logpond token create --role read --name me</code></p>
+        <button type="submit" class="primary">
+          {T.signIn.use}
+        </button>
+        <p class="dim">
+          {T.signIn.how} <code>logpond token create --role read --name me</code>
+        </p>
       </form>
     </main>
   );
@@ -140,17 +230,37 @@ function Selected() {
     const time = sel.slice(0, cut);
     setProblem(null);
     let row: Row | null = null;
-    lines("api/v1/query", { q: `_id=${quote(sel.slice(cut + 1))}`, from: time, to: afterTime(time), limit: 1 }, control.signal, ([line]) => { row = parseRow(line!); })
-      .then(() => setFound({ sel, row }), (error: unknown) => { if (!isAbort(error)) setProblem(problemFrom(error)); });
+    lines(
+      "api/v1/query",
+      { q: `_id=${quote(sel.slice(cut + 1))}`, from: time, to: afterTime(time), limit: 1 },
+      control.signal,
+      ([line]) => {
+        row = parseRow(line!);
+      },
+    ).then(
+      () => setFound({ sel, row }),
+      (error: unknown) => {
+        if (!isAbort(error)) setProblem(problemFrom(error));
+      },
+    );
     return () => control.abort();
   }, [sel, run.value]);
   if (!sel) return null;
   const row = found?.sel === sel ? found.row : undefined;
   return (
-    <Dialog title={row ? timeText(row.time, tz, "full") : T.record} class="selected" onClose={() => go({ sel: "" })}>
+    <Dialog
+      title={row ? timeText(row.time, tz, "full") : T.record}
+      class="selected"
+      onClose={() => go({ sel: "" })}
+    >
       {problem && <ProblemText problem={problem} />}
       {row === null && <p>{T.recordGone}</p>}
-      {row && <><p class="selected-text">{summaryOf(row)}</p><Detail row={row} alone /></>}
+      {row && (
+        <>
+          <p class="selected-text">{summaryOf(row)}</p>
+          <Detail row={row} alone />
+        </>
+      )}
       {row === undefined && !problem && <p class="dim">{T.loading}</p>}
     </Dialog>
   );

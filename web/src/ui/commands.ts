@@ -28,15 +28,22 @@ export function commandOf(): string {
 export function curlOf(): string {
   const { lang, q, sort } = state.value;
   const { from, to } = times();
-  const given = (name: string, value: string) => (value ? ` \\\n  --data-urlencode ${shell(`${name}=${value}`)}` : "");
-  if (lang === "sql") return `curl ${shell(`${base()}api/v1/sql?${encode({ from, to })}`)} --data ${shell(q)}`;
+  const given = (name: string, value: string) =>
+    value ? ` \\\n  --data-urlencode ${shell(`${name}=${value}`)}` : "";
+  if (lang === "sql")
+    return `curl ${shell(`${base()}api/v1/sql?${encode({ from, to })}`)} --data ${shell(q)}`;
   if (lang === "logql") {
     return `curl -G ${shell(`${base()}api/query`)}${given("query", q)}${given("from", from)}${given("to", to)}`;
   }
   return `curl -G ${shell(`${base()}api/v1/query`)}${given("q", q)}${given("from", from)}${given("to", to)} \\\n  -d direction=${sort === "asc" ? "forward" : "backward"}`;
 }
 
-export interface Download { text: string; name: string; href?: string; act?: () => void }
+export interface Download {
+  text: string;
+  name: string;
+  href?: string;
+  act?: () => void;
+}
 
 /** Files of all matches. Nothing is cut: the server streams them. */
 export function downloads(): Download[] {
@@ -46,24 +53,41 @@ export function downloads(): Download[] {
   if (!found) return [];
   const scope = { q, from: found.from, to: found.to };
   const direction = sort === "asc" ? "forward" : "backward";
-  const list: [text: string, name: string, path: string][] = lang === "q"
-    ? [
-        [T.asNdjson, "logpond.ndjson", `api/v1/query?${encode({ ...scope, direction, fields: "raw,origin" })}`],
-        [T.asCsv, "logpond.csv", `api/v1/query?${encode({ ...scope, direction, format: "csv", defuse: true })}`],
-      ]
-    : lang === "sql"
-      ? (["json", "csv", "parquet"] as const).map((format) => [
-          { json: T.asNdjson, csv: T.asCsv, parquet: "Parquet" }[format], `logpond.${format === "json" ? "ndjson" : format}`,
-          `api/v1/sql?${encode({ query: q, from: found.from, to: found.to, format, defuse: format === "csv" })}`,
-        ])
-      : (["ndjson", "csv"] as const).map((format) => [
-          format === "csv" ? T.asCsv : T.asNdjson, `logpond.${format}`,
-          `api/query?${encode({ query: q, from: found.from, to: found.to, format, limit: "0", defuse: format === "csv" })}`,
-        ]);
-  const made: Download[] = list.map(([text, name, href]) => (holdsToken() ? { text, name, act: () => void save(href, name) } : { text, name, href }));
+  const list: [text: string, name: string, path: string][] =
+    lang === "q"
+      ? [
+          [
+            T.asNdjson,
+            "logpond.ndjson",
+            `api/v1/query?${encode({ ...scope, direction, fields: "raw,origin" })}`,
+          ],
+          [
+            T.asCsv,
+            "logpond.csv",
+            `api/v1/query?${encode({ ...scope, direction, format: "csv", defuse: true })}`,
+          ],
+        ]
+      : lang === "sql"
+        ? (["json", "csv", "parquet"] as const).map((format) => [
+            { json: T.asNdjson, csv: T.asCsv, parquet: "Parquet" }[format],
+            `logpond.${format === "json" ? "ndjson" : format}`,
+            `api/v1/sql?${encode({ query: q, from: found.from, to: found.to, format, defuse: format === "csv" })}`,
+          ])
+        : (["ndjson", "csv"] as const).map((format) => [
+            format === "csv" ? T.asCsv : T.asNdjson,
+            `logpond.${format}`,
+            `api/query?${encode({ query: q, from: found.from, to: found.to, format, limit: "0", defuse: format === "csv" })}`,
+          ]);
+  const made: Download[] = list.map(([text, name, href]) =>
+    holdsToken() ? { text, name, act: () => void save(href, name) } : { text, name, href },
+  );
   if (lang === "q") {
     made.push({ text: T.asRaw, name: "logpond.log", act: () => void saveRaw(scope, direction) });
-    made.push({ text: T.asReport, name: "report.html", act: () => void import("./report").then(({ saveReport }) => saveReport()) });
+    made.push({
+      text: T.asReport,
+      name: "report.html",
+      act: () => void import("./report").then(({ saveReport }) => saveReport()),
+    });
   }
   return made;
 }
@@ -99,7 +123,8 @@ async function saveRaw(scope: { q: string; from: string; to: string }, direction
       rest = lines.pop()!;
       let text = "";
       for (const line of lines) {
-        if (line.startsWith('{"_trailer"')) whole = (JSON.parse(line) as { _trailer: { complete: boolean } })._trailer.complete;
+        if (line.startsWith('{"_trailer"'))
+          whole = (JSON.parse(line) as { _trailer: { complete: boolean } })._trailer.complete;
         else if (line) {
           const row = JSON.parse(line) as { _line?: string; _msg?: string };
           text += `${row._line ?? row._msg ?? line}\n`;

@@ -15,7 +15,9 @@ const WATCH_MS = 1000;
 
 async function newest(signal: AbortSignal): Promise<string | null> {
   let any = false;
-  const found = await lines("api/v1/query", { from: "@0", limit: 1, direction: "backward" }, signal, () => { any = true; });
+  const found = await lines("api/v1/query", { from: "@0", limit: 1, direction: "backward" }, signal, () => {
+    any = true;
+  });
   stored.value = any || Boolean(found.newest);
   return found.newest ?? null;
 }
@@ -33,12 +35,15 @@ export function Empty() {
     const control = new AbortController();
     const timer = setInterval(() => {
       if (document.hidden) return;
-      newest(control.signal).then(() => {
-        if (stored.value) {
-          ask({ from: "24h", to: "", q: "" });
-          run.value += 1;
-        }
-      }, () => null);
+      newest(control.signal).then(
+        () => {
+          if (stored.value) {
+            ask({ from: "24h", to: "", q: "" });
+            run.value += 1;
+          }
+        },
+        () => null,
+      );
     }, WATCH_MS);
     return () => {
       clearInterval(timer);
@@ -52,25 +57,41 @@ export function Empty() {
       <div class="senders">
         <div role="tablist" aria-label={T.senders} aria-orientation="vertical">
           {list.map(({ name }, index) => (
-            <button type="button" role="tab" aria-selected={index === chosen} tabIndex={index === chosen ? 0 : -1} onClick={() => setChosen(index)}
+            <button
+              type="button"
+              role="tab"
+              aria-selected={index === chosen}
+              tabIndex={index === chosen ? 0 : -1}
+              onClick={() => setChosen(index)}
               onKeyDown={(event) => {
-                const step = event.key === "ArrowDown" || event.key === "ArrowRight" ? 1 : event.key === "ArrowUp" || event.key === "ArrowLeft" ? -1 : 0;
+                const step =
+                  event.key === "ArrowDown" || event.key === "ArrowRight"
+                    ? 1
+                    : event.key === "ArrowUp" || event.key === "ArrowLeft"
+                      ? -1
+                      : 0;
                 if (!step) return;
                 event.preventDefault();
                 const next = (index + step + list.length) % list.length;
                 setChosen(next);
                 (event.currentTarget.parentElement!.children[next] as HTMLElement).focus();
-              }}>{name}</button>
+              }}
+            >
+              {name}
+            </button>
           ))}
         </div>
         <div role="tabpanel" aria-label={sender.name}>
           <p>{sender.text}</p>
-          <pre tabIndex={0}><code>{sender.command}</code></pre>
+          <pre tabIndex={0}>
+            <code>{sender.command}</code>
+          </pre>
           <Button onClick={() => void copy(sender.command)}>{T.copy}</Button>
         </div>
       </div>
-      <p class="waiting" role="status"><span class="dot" aria-hidden="true" /> {T.waitingFirst}</p>
+      <p class="waiting" role="status">
+        <span class="dot" aria-hidden="true" /> {T.waitingFirst}
+      </p>
     </section>
   );
 }
-

@@ -75,7 +75,13 @@ export function toggleRow(row: Row, index: number) {
   openRows.value = next;
 }
 
-function cellParts(row: Row, column: string, wrap: boolean, marks: { text: string; fold: boolean }[], zone: string): Part[] {
+function cellParts(
+  row: Row,
+  column: string,
+  wrap: boolean,
+  marks: { text: string; fold: boolean }[],
+  zone: string,
+): Part[] {
   if (column === "time") return [{ text: timeText(row.time, zone, "time").slice(narrow.value ? 6 : 0) }];
   if (column === "level") return [{ text: row.level ?? "" }];
   if (column === "message") {
@@ -92,19 +98,26 @@ function cellParts(row: Row, column: string, wrap: boolean, marks: { text: strin
 /** True on a narrow screen: host and app are then seen in the open record only. */
 const narrowQuery = matchMedia("(max-width: 700px)");
 export const narrow = signal(narrowQuery.matches);
-narrowQuery.addEventListener("change", (event) => { narrow.value = event.matches; });
+narrowQuery.addEventListener("change", (event) => {
+  narrow.value = event.matches;
+});
 
 /** A request of an access log, in the order in which it is read. The line itself is in the open record. */
 function accessParts(row: Row, marks: { text: string; fold: boolean }[]): Part[] | null {
   const text = (name: string) => fieldOf(row, name)?.text;
   const [status, method, path] = [text("status"), text("method"), text("path")];
-  if (!status || !method || !path || !/^[1-5]\d\d$/.test(status) || text("remote_addr") === undefined) return null;
+  if (!status || !method || !path || !/^[1-5]\d\d$/.test(status) || text("remote_addr") === undefined)
+    return null;
   const query = text("query");
   const bytes = text("bytes");
   const parts: Part[] = [
-    { text: status, tone: status >= "500" ? "red" : status >= "400" ? "yellow" : "green" }, { text: ` ${method} ` },
+    { text: status, tone: status >= "500" ? "red" : status >= "400" ? "yellow" : "green" },
+    { text: ` ${method} ` },
     { text: `${path}${query ? `?${query}` : ""}`.slice(0, LINE_CHARS_MAX) },
-    { text: `  ${bytes !== undefined ? `${bytes} B  ` : ""}${text("remote_addr")}  ${(text("agent") ?? "").slice(0, 200)}`, tone: "dim" },
+    {
+      text: `  ${bytes !== undefined ? `${bytes} B  ` : ""}${text("remote_addr")}  ${(text("agent") ?? "").slice(0, 200)}`,
+      tone: "dim",
+    },
   ];
   return markParts(parts, marks);
 }
@@ -115,13 +128,23 @@ function fieldParts(row: Row, marks: { text: string; fold: boolean }[]): Part[] 
   for (const { name, text } of row.fields) {
     if (META.has(name)) continue;
     if (left <= 0) break;
-    parts.push({ text: `${parts.length ? "  " : ""}${name}=`, tone: "dim" }, ...markParts([{ text: text.slice(0, left) }], marks));
+    parts.push(
+      { text: `${parts.length ? "  " : ""}${name}=`, tone: "dim" },
+      ...markParts([{ text: text.slice(0, left) }], marks),
+    );
     left -= name.length + text.length + 2;
   }
   return parts;
 }
 
-export interface GridHandle { move(step: number): void; toggle(): void; top(): void; bottom(): void; close(): boolean; focus(): void }
+export interface GridHandle {
+  move(step: number): void;
+  toggle(): void;
+  top(): void;
+  bottom(): void;
+  close(): boolean;
+  focus(): void;
+}
 let handle: GridHandle | null = null;
 /** The list on the screen, for keys. */
 export const grid = () => handle;
@@ -166,7 +189,8 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
       const max = physical - clientHeight;
       if (scrollTop <= 0) at.virtual = 0;
       else if (scrollTop >= max - 1) at.virtual = total - clientHeight;
-      else if (Math.abs(delta) < clientHeight * 2) at.virtual = Math.min(Math.max(0, at.virtual + delta), total - clientHeight);
+      else if (Math.abs(delta) < clientHeight * 2)
+        at.virtual = Math.min(Math.max(0, at.virtual + delta), total - clientHeight);
       else at.virtual = (scrollTop / max) * (total - clientHeight);
     }
     at.scroll = scrollTop;
@@ -222,7 +246,9 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
   const measureNow = useRef(measure);
   measureNow.current = measure;
   useEffect(() => {
-    sizes.current = new ResizeObserver((entries) => measureNow.current(entries.map(({ target }) => target as HTMLElement)));
+    sizes.current = new ResizeObserver((entries) =>
+      measureNow.current(entries.map(({ target }) => target as HTMLElement)),
+    );
     redraw((n) => n + 1);
     return () => sizes.current?.disconnect();
   }, []);
@@ -262,14 +288,21 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
     onReading?.(true);
   };
   handle = {
-    move: (step) => setActive(activeRow.value < 0 ? first + (first ? OVERSCAN_ROWS : 0) : activeRow.value + step),
+    move: (step) =>
+      setActive(activeRow.value < 0 ? first + (first ? OVERSCAN_ROWS : 0) : activeRow.value + step),
     toggle: () => {
       const row = rows.get(activeRow.value);
       if (row) toggleRow(row, activeRow.value);
       onReading?.(true);
     },
-    top: () => { box.current!.scrollTop = 0; activeRow.value = Math.min(0, rows.count - 1); },
-    bottom: () => { box.current!.scrollTop = physical; activeRow.value = rows.count - 1; },
+    top: () => {
+      box.current!.scrollTop = 0;
+      activeRow.value = Math.min(0, rows.count - 1);
+    },
+    bottom: () => {
+      box.current!.scrollTop = physical;
+      activeRow.value = rows.count - 1;
+    },
     close: () => {
       const row = rows.get(activeRow.value);
       if (!row || !openRows.value.has(keyOf(row, activeRow.value))) return false;
@@ -278,15 +311,23 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
     },
     focus: () => box.current?.focus(),
   };
-  useEffect(() => () => { handle = null; }, []);
+  useEffect(
+    () => () => {
+      handle = null;
+    },
+    [],
+  );
 
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.target !== box.current || event.ctrlKey || event.metaKey || event.altKey) return;
     const page = Math.max(1, Math.floor(height / base) - 2);
     const steps: Record<string, () => void> = {
-      ArrowDown: () => handle!.move(1), ArrowUp: () => handle!.move(-1),
-      PageDown: () => setActive(activeRow.value + page), PageUp: () => setActive(activeRow.value - page),
-      Home: () => handle!.top(), End: () => handle!.bottom(),
+      ArrowDown: () => handle!.move(1),
+      ArrowUp: () => handle!.move(-1),
+      PageDown: () => setActive(activeRow.value + page),
+      PageUp: () => setActive(activeRow.value - page),
+      Home: () => handle!.top(),
+      End: () => handle!.bottom(),
     };
     const act = steps[event.key];
     if (!act) return;
@@ -294,22 +335,52 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
     act();
   };
 
-  const template = columns.map((column) => (column === "message" ? `minmax(${narrow.value ? 160 : 240}px, 1fr)` : `${narrow.value && column === "time" ? 104 : widthOf(column)}px`)).join(" ");
+  const template = columns
+    .map((column) =>
+      column === "message"
+        ? `minmax(${narrow.value ? 160 : 240}px, 1fr)`
+        : `${narrow.value && column === "time" ? 104 : widthOf(column)}px`,
+    )
+    .join(" ");
   const shown: number[] = [];
   for (let index = first; index <= last; index += 1) shown.push(index);
   const shift = scaled ? place.current.scroll - virtual : 0;
 
   return (
-    <div class={`grid ${dense ? "dense" : ""} ${wrap ? "wrap" : ""}`} role="treegrid" aria-label={label} aria-rowcount={rows.count + 1}
-      aria-colcount={columns.length + 1} aria-multiselectable={false} tabIndex={0} ref={box} onScroll={onScroll} onKeyDown={onKeyDown}
-      aria-activedescendant={activeRow.value >= first && activeRow.value <= last ? `row-${activeRow.value}` : undefined}>
+    <div
+      class={`grid ${dense ? "dense" : ""} ${wrap ? "wrap" : ""}`}
+      role="treegrid"
+      aria-label={label}
+      aria-rowcount={rows.count + 1}
+      aria-colcount={columns.length + 1}
+      aria-multiselectable={false}
+      tabIndex={0}
+      ref={box}
+      onScroll={onScroll}
+      onKeyDown={onKeyDown}
+      aria-activedescendant={
+        activeRow.value >= first && activeRow.value <= last ? `row-${activeRow.value}` : undefined
+      }
+    >
       <Head columns={columns} template={template} />
       <div class="canvas" role="rowgroup" style={{ height: `${physical}px` }}>
         {shown.map((index) => {
           const row = rows.get(index);
           const top = offsets.current.offsetOf(index) + shift;
-          return <Line key={`${scope} ${row ? keyOf(row, index) : index}`} row={row} index={index} top={top} columns={columns} template={template} wrap={wrap}
-            zone={tz} marks={marks} onOpen={() => onReading?.(true)} />;
+          return (
+            <Line
+              key={`${scope} ${row ? keyOf(row, index) : index}`}
+              row={row}
+              index={index}
+              top={top}
+              columns={columns}
+              template={template}
+              wrap={wrap}
+              zone={tz}
+              marks={marks}
+              onOpen={() => onReading?.(true)}
+            />
+          );
         })}
       </div>
     </div>
@@ -330,24 +401,51 @@ function Head({ columns, template }: { columns: string[]; template: string }) {
   };
   const { sort } = state.value;
   return (
-    <div class="head" role="rowgroup"><div class="cells" role="row" aria-rowindex={1} style={{ gridTemplateColumns: `22px ${template}` }}>
-      <span role="columnheader" aria-label={T.open} />
-      {columns.map((column) => (
-        <span role="columnheader" class={`col-${column}`} aria-sort={column === "time" ? (sort === "asc" ? "ascending" : "descending") : undefined}>
-          {column === "time" && state.value.lang === "q"
-            ? <Button class="plain sort" title={T.sortTitle} onClick={() => go({ sort: sort === "asc" ? "desc" : "asc" })}>{columnTitle(column)} {sort === "asc" ? "↑" : "↓"}</Button>
-            : <span class="title">{columnTitle(column)}</span>}
-          <Button class="plain remove" label={T.removeColumn(columnTitle(column))} onClick={() => go({ cols: columns.filter((known) => known !== column) })}>✕</Button>
-          {column !== "message" && <span class="grip" onPointerDown={resize(column)} aria-hidden="true" />}
-        </span>
-      ))}
-    </div></div>
+    <div class="head" role="rowgroup">
+      <div class="cells" role="row" aria-rowindex={1} style={{ gridTemplateColumns: `22px ${template}` }}>
+        <span role="columnheader" aria-label={T.open} />
+        {columns.map((column) => (
+          <span
+            role="columnheader"
+            class={`col-${column}`}
+            aria-sort={column === "time" ? (sort === "asc" ? "ascending" : "descending") : undefined}
+          >
+            {column === "time" && state.value.lang === "q" ? (
+              <Button
+                class="plain sort"
+                title={T.sortTitle}
+                onClick={() => go({ sort: sort === "asc" ? "desc" : "asc" })}
+              >
+                {columnTitle(column)} {sort === "asc" ? "↑" : "↓"}
+              </Button>
+            ) : (
+              <span class="title">{columnTitle(column)}</span>
+            )}
+            <Button
+              class="plain remove"
+              label={T.removeColumn(columnTitle(column))}
+              onClick={() => go({ cols: columns.filter((known) => known !== column) })}
+            >
+              ✕
+            </Button>
+            {column !== "message" && <span class="grip" onPointerDown={resize(column)} aria-hidden="true" />}
+          </span>
+        ))}
+      </div>
+    </div>
   );
 }
 
 interface LineProps {
-  row: Row | undefined; index: number; top: number; columns: string[]; template: string; wrap: boolean; zone: string;
-  marks: { text: string; fold: boolean }[]; onOpen: () => void;
+  row: Row | undefined;
+  index: number;
+  top: number;
+  columns: string[];
+  template: string;
+  wrap: boolean;
+  zone: string;
+  marks: { text: string; fold: boolean }[];
+  onOpen: () => void;
 }
 
 function Line({ row, index, top, columns, template, wrap, zone, marks, onOpen }: LineProps) {
@@ -361,18 +459,48 @@ function Line({ row, index, top, columns, template, wrap, zone, marks, onOpen }:
     onOpen();
   };
   return (
-    <div class={`line ${open ? "open" : ""} ${active ? "active" : ""} level-${toneOf(row?.level)}`} role="presentation"
-      data-index={index} data-tall={open || (wrap && row) ? "1" : undefined} style={{ transform: `translateY(${top}px)` }}>
-      <div class="cells" role="row" id={`row-${index}`} aria-rowindex={index + 2} aria-expanded={row ? open : undefined} style={{ gridTemplateColumns: `22px ${template}` }} onClick={onClick}>
-        <span role="gridcell" class="twist" aria-label={open ? T.close : T.open}><span aria-hidden="true">{open ? "▾" : "▸"}</span></span>
+    <div
+      class={`line ${open ? "open" : ""} ${active ? "active" : ""} level-${toneOf(row?.level)}`}
+      role="presentation"
+      data-index={index}
+      data-tall={open || (wrap && row) ? "1" : undefined}
+      style={{ transform: `translateY(${top}px)` }}
+    >
+      <div
+        class="cells"
+        role="row"
+        id={`row-${index}`}
+        aria-rowindex={index + 2}
+        aria-expanded={row ? open : undefined}
+        style={{ gridTemplateColumns: `22px ${template}` }}
+        onClick={onClick}
+      >
+        <span role="gridcell" class="twist" aria-label={open ? T.close : T.open}>
+          <span aria-hidden="true">{open ? "▾" : "▸"}</span>
+        </span>
         {columns.map((column) => (
           <span role="gridcell" class={`cell col-${column}`}>
-            {row ? <Parts parts={cellParts(row, column, wrap, marks, zone)} /> : column === columns[0] ? <span class="dim">…</span> : null}
-            {row && column === "message" && row.clippedBytes && <small class="more">… {bytesText(row.clippedBytes)}{row.fieldsOmitted ? `, ${number(row.fieldsOmitted + row.fields.length)} ${T.fields}` : ""}</small>}
+            {row ? (
+              <Parts parts={cellParts(row, column, wrap, marks, zone)} />
+            ) : column === columns[0] ? (
+              <span class="dim">…</span>
+            ) : null}
+            {row && column === "message" && row.clippedBytes && (
+              <small class="more">
+                … {bytesText(row.clippedBytes)}
+                {row.fieldsOmitted ? `, ${number(row.fieldsOmitted + row.fields.length)} ${T.fields}` : ""}
+              </small>
+            )}
           </span>
         ))}
       </div>
-      {open && row && <div role="row" class="detail-row"><div role="gridcell" aria-colspan={columns.length + 1}><Detail row={row} /></div></div>}
+      {open && row && (
+        <div role="row" class="detail-row">
+          <div role="gridcell" aria-colspan={columns.length + 1}>
+            <Detail row={row} />
+          </div>
+        </div>
+      )}
     </div>
   );
 }

@@ -11,10 +11,26 @@ export function lazy<P extends object>(load: () => Promise<ComponentType<P>>): C
     const [failed, setFailed] = useState(false);
     useEffect(() => {
       if (loaded) return;
-      load().then((it) => { loaded = it; setFound({ it }); }, () => setFailed(true));
+      load().then(
+        (it) => {
+          loaded = it;
+          setFound({ it });
+        },
+        () => setFailed(true),
+      );
     }, []);
-    if (failed) return <p class="pad bad" role="alert">{T.partFailed}</p>;
-    return Found.it ? <Found.it {...props} /> : <p class="pad dim" aria-busy="true">{T.loading}</p>;
+    if (failed)
+      return (
+        <p class="pad bad" role="alert">
+          {T.partFailed}
+        </p>
+      );
+    return Found.it ? (
+      <Found.it {...props} />
+    ) : (
+      <p class="pad dim" aria-busy="true">
+        {T.loading}
+      </p>
+    );
   };
 }
-

@@ -32,10 +32,14 @@ export function percent(share: number): string {
 }
 
 export function Parts({ parts }: { parts: Part[] }) {
-  return <>{parts.map(({ text, mark, tone }) => {
-    const shown = tone ? <span class={`t-${tone}`}>{text}</span> : text;
-    return mark ? <mark>{shown}</mark> : shown;
-  })}</>;
+  return (
+    <>
+      {parts.map(({ text, mark, tone }) => {
+        const shown = tone ? <span class={`t-${tone}`}>{text}</span> : text;
+        return mark ? <mark>{shown}</mark> : shown;
+      })}
+    </>
+  );
 }
 
 interface ButtonProps {
@@ -49,17 +53,44 @@ interface ButtonProps {
   expanded?: boolean;
 }
 
-export function Button({ children, onClick, label, title, pressed, disabled, expanded, class: name }: ButtonProps) {
+export function Button({
+  children,
+  onClick,
+  label,
+  title,
+  pressed,
+  disabled,
+  expanded,
+  class: name,
+}: ButtonProps) {
   return (
-    <button type="button" class={name} onClick={onClick} aria-label={label} title={title ?? label} aria-pressed={pressed}
-      aria-expanded={expanded} disabled={disabled}>{children}</button>
+    <button
+      type="button"
+      class={name}
+      onClick={onClick}
+      aria-label={label}
+      title={title ?? label}
+      aria-pressed={pressed}
+      aria-expanded={expanded}
+      disabled={disabled}
+    >
+      {children}
+    </button>
   );
 }
 
 /** The one menu that is open. */
 export const openMenu = signal("");
 
-interface MenuProps { name: string; label: ComponentChildren; title?: string; children: ComponentChildren; right?: boolean; wide?: boolean; class?: string }
+interface MenuProps {
+  name: string;
+  label: ComponentChildren;
+  title?: string;
+  children: ComponentChildren;
+  right?: boolean;
+  wide?: boolean;
+  class?: string;
+}
 
 /** A button with a panel below it. Escape and a click elsewhere close it. */
 export function Menu({ name, label, title, children, right, wide, class: extra }: MenuProps) {
@@ -82,7 +113,9 @@ export function Menu({ name, label, title, children, right, wide, class: extra }
       box.current?.querySelector("button")?.focus();
     }
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
-    const items = [...box.current!.querySelectorAll<HTMLElement>(".panel button, .panel a, .panel input, .panel select")];
+    const items = [
+      ...box.current!.querySelectorAll<HTMLElement>(".panel button, .panel a, .panel input, .panel select"),
+    ];
     const at = items.indexOf(document.activeElement as HTMLElement);
     if (at < 0 || (document.activeElement as HTMLElement).tagName === "SELECT") return;
     event.preventDefault();
@@ -90,15 +123,36 @@ export function Menu({ name, label, title, children, right, wide, class: extra }
   };
   return (
     <div class={`menu ${extra ?? ""}`} ref={box} onKeyDown={onKeyDown}>
-      <button type="button" aria-expanded={open} aria-haspopup="true" title={title} aria-label={title}
-        onClick={() => { openMenu.value = open ? "" : name; }}>{label}<span class="caret" aria-hidden="true" /></button>
+      <button
+        type="button"
+        aria-expanded={open}
+        aria-haspopup="true"
+        title={title}
+        aria-label={title}
+        onClick={() => {
+          openMenu.value = open ? "" : name;
+        }}
+      >
+        {label}
+        <span class="caret" aria-hidden="true" />
+      </button>
       {open && <div class={`panel ${right ? "right" : ""} ${wide ? "wide" : ""}`}>{children}</div>}
     </div>
   );
 }
 
 /** A dialog over the page. The focus returns to where it was. */
-export function Dialog({ title, onClose, children, class: name }: { title: string; onClose: () => void; children: ComponentChildren; class?: string }) {
+export function Dialog({
+  title,
+  onClose,
+  children,
+  class: name,
+}: {
+  title: string;
+  onClose: () => void;
+  children: ComponentChildren;
+  class?: string;
+}) {
   const box = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
@@ -106,10 +160,25 @@ export function Dialog({ title, onClose, children, class: name }: { title: strin
     return () => before?.focus?.();
   }, []);
   return (
-    <dialog ref={box} class={name} aria-label={title} onCancel={(event) => { event.preventDefault(); onClose(); }}
-      onClick={(event) => { if (event.target === box.current) onClose(); }}>
+    <dialog
+      ref={box}
+      class={name}
+      aria-label={title}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onClick={(event) => {
+        if (event.target === box.current) onClose();
+      }}
+    >
       <div class="dialog-body">
-        <header class="dialog-head"><h2>{title}</h2><Button class="plain" onClick={onClose} label={T.close}>✕</Button></header>
+        <header class="dialog-head">
+          <h2>{title}</h2>
+          <Button class="plain" onClick={onClose} label={T.close}>
+            ✕
+          </Button>
+        </header>
         {children}
       </div>
     </dialog>
@@ -121,10 +190,16 @@ let toastTimer = 0;
 export function say(text: string) {
   toast.value = text;
   clearTimeout(toastTimer);
-  toastTimer = window.setTimeout(() => { toast.value = ""; }, 2500);
+  toastTimer = window.setTimeout(() => {
+    toast.value = "";
+  }, 2500);
 }
 export function Toast() {
-  return <div class="toast" role="status" aria-live="polite" data-shown={toast.value !== ""}>{toast.value}</div>;
+  return (
+    <div class="toast" role="status" aria-live="polite" data-shown={toast.value !== ""}>
+      {toast.value}
+    </div>
+  );
 }
 
 export async function copy(text: string, said = T.copied) {
@@ -146,17 +221,35 @@ export async function copy(text: string, said = T.copied) {
 export function ProblemText({ problem, children }: { problem: Problem; children?: ComponentChildren }) {
   return (
     <div class="problem" role="alert">
-      <strong>{problem.message}</strong>{problem.hint ? <span> · {problem.hint}</span> : null} {children}
+      <strong>{problem.message}</strong>
+      {problem.hint ? <span> · {problem.hint}</span> : null} {children}
     </div>
   );
 }
 
 /** A line of counts without axes. */
-export function Sparkline({ values, label, width = 120, height = 22 }: { values: number[]; label: string; width?: number; height?: number }) {
+export function Sparkline({
+  values,
+  label,
+  width = 120,
+  height = 22,
+}: {
+  values: number[];
+  label: string;
+  width?: number;
+  height?: number;
+}) {
   const most = Math.max(1, ...values);
   const step = width / Math.max(1, values.length);
   return (
-    <svg class="spark" width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>
+    <svg
+      class="spark"
+      width={width}
+      height={height}
+      viewBox={`0 0 ${width} ${height}`}
+      role="img"
+      aria-label={label}
+    >
       {values.map((value, index) => {
         const size = value ? Math.max(1.5, (value / most) * height) : 0;
         return <rect x={index * step} y={height - size} width={Math.max(0.5, step - 0.8)} height={size} />;
