@@ -1,7 +1,7 @@
 //! The token of a request, and whether it suffices as long as the answer goes on.
 //!
 //! RFC 6750 (`Bearer`), and RFC 7617 (`Basic`) with the token as the password, because many senders
-//! of logs know nothing else. `Basic` is not offered in the answer: browsers would ask for a
+//! of logs know nothing else. The page has a cookie instead ([`super::session`]). `Basic` is not offered in the answer: browsers would ask for a
 //! password before the page can ask for a token.
 
 use std::time::Duration;
@@ -14,6 +14,7 @@ use hyper::{HeaderMap, Request};
 use super::App;
 use super::error::{ApiError, Kind};
 use super::origin::{self, Target};
+use super::session;
 use logpond_host::clock;
 use logpond_listen::tokens::{Admission, Refusal, Role};
 
@@ -89,8 +90,21 @@ pub(super) fn check(
         return Ok(None);
     }
     let given = headers.get(AUTHORIZATION).map(|value| value.as_bytes());
-    let token = given.map(token_of);
-    let outcome = Admission::new(&app.guard, token.as_deref(), needed, clock::now());
+    // Browsers that have signed in send a cookie; what a program says by a header counts before it.
+    let token = given.map(token_of).or_else(|| session::token(headers));
+    admit(app, token.as_deref(), needed).map(Some)
+}
+
+/// Refuses a token that is not known, or may read nothing.
+pub(super) fn check_token(app: &App, token: &str) -> Result<(), ApiError> {
+    if app.guard.is_required() {
+        admit(app, Some(token), Role::Read)?;
+    }
+    Ok(())
+}
+
+fn admit(app: &App, token: Option<&str>, needed: Role) -> Result<Admission, ApiError> {
+    let outcome = Admission::new(&app.guard, token, needed, clock::now());
     let counters = &app.metrics.access;
     outcome.map_err(|refusal| {
         let (kind, counter) = match refusal {

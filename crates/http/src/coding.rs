@@ -18,22 +18,12 @@ pub(super) enum Coding {
 }
 
 impl Coding {
-    /// What a client asks for: it names gzip, and not with the weight 0.
+    /// The coding that a client asks for.
     pub(super) fn of(headers: &HeaderMap) -> Coding {
-        let named = headers.get_all(ACCEPT_ENCODING).iter();
-        let named = named.filter_map(|value| value.to_str().ok());
-        let takes_gzip = named.flat_map(|value| value.split(',')).any(|coding| {
-            let mut parts = coding.split(';').map(str::trim);
-            let name = parts.next().unwrap_or_default();
-            let refused = |part: &str| {
-                let weight = part.strip_prefix("q=").map(str::parse::<f32>);
-                matches!(weight, Some(Ok(weight)) if weight <= 0.0)
-            };
-            name.eq_ignore_ascii_case("gzip") && !parts.any(refused)
-        });
-        match takes_gzip {
-            true => Coding::Gzip,
-            false => Coding::Plain,
+        if takes(headers, "gzip") {
+            Coding::Gzip
+        } else {
+            Coding::Plain
         }
     }
 
@@ -65,6 +55,21 @@ impl Coding {
         write(&mut sending)?;
         sending.finish()
     }
+}
+
+/// True if a client names a coding, and not with the weight 0 (RFC 9110, section 12.5.3).
+pub(super) fn takes(headers: &HeaderMap, wanted: &str) -> bool {
+    let named = headers.get_all(ACCEPT_ENCODING).iter();
+    let named = named.filter_map(|value| value.to_str().ok());
+    named.flat_map(|value| value.split(',')).any(|coding| {
+        let mut parts = coding.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default();
+        let refused = |part: &str| {
+            let weight = part.strip_prefix("q=").map(str::parse::<f32>);
+            matches!(weight, Some(Ok(weight)) if weight <= 0.0)
+        };
+        name.eq_ignore_ascii_case(wanted) && !parts.any(refused)
+    })
 }
 
 /// An answer that is sent.

@@ -45,6 +45,7 @@ mod histogram;
 mod patterns;
 mod fields;
 mod segments;
+mod session;
 mod coding;
 mod compact;
 mod cluster;
@@ -139,6 +140,8 @@ pub struct App {
     pub saved: Arc<SavedQueries>,
     /// What operators ask, of a cluster.
     pub operator: Option<Arc<dyn Administration>>,
+    /// True if HTTP is encrypted here.
+    pub is_encrypted: bool,
     /// What answers SQL.
     #[cfg(feature = "sql")]
     pub sql: Option<logpond_sql::Sql>,
@@ -209,6 +212,7 @@ impl App {
             listening: parts.listening,
             saved: parts.saved,
             operator: None,
+            is_encrypted: false,
             #[cfg(feature = "sql")]
             sql: None,
             #[cfg(feature = "sql")]
@@ -229,6 +233,13 @@ impl App {
     #[must_use]
     pub fn asked_in(mut self, sql: logpond_sql::Sql) -> App {
         self.sql = Some(sql);
+        self
+    }
+
+    /// Says whether HTTP is encrypted here.
+    #[must_use]
+    pub fn encrypted(mut self, is_encrypted: bool) -> App {
+        self.is_encrypted = is_encrypted;
         self
     }
 

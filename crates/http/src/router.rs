@@ -52,6 +52,7 @@ pub(crate) enum Endpoint {
     Ready,
     Greeting,
     Asset,
+    Session,
 }
 
 /// Who brings records, in whose form.
@@ -73,6 +74,8 @@ const ACT: &[Method] = &[Method::POST];
 const STORE: &[Method] = &[Method::POST, Method::PUT];
 /// Some senders ask whether they may, before they do.
 const COLLECT: &[Method] = &[Method::POST, Method::OPTIONS];
+/// A browser signs in and out.
+const SESSION: &[Method] = &[Method::POST, Method::DELETE];
 const CHANGE: &[Method] = &[Method::PUT, Method::DELETE];
 /// What others let change, and what is refused here with a reason.
 const EDIT: &[Method] = &[
@@ -112,7 +115,7 @@ pub fn routes() -> impl Iterator<Item = (&'static str, &'static [Method], Option
 }
 
 /// Every path. The first that fits counts.
-pub(crate) const ROUTES: [Route; 133] = [
+pub(crate) const ROUTES: [Route; 132] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
     ("/api/prom/push", ACT, WRITER, LOKI),
@@ -449,9 +452,8 @@ pub(crate) const ROUTES: [Route; 133] = [
     ("/", READ, OPEN, Endpoint::Greeting),
     // The HTTP output of Logstash is given the address of a server, and no path.
     ("/", STORE, WRITER, OWN),
-    ("/web/app.js", READ, OPEN, Endpoint::Asset),
-    ("/web/style.css", READ, OPEN, Endpoint::Asset),
-    ("/web/icon.svg", READ, OPEN, Endpoint::Asset),
+    ("/web/{}", READ, OPEN, Endpoint::Asset),
+    ("/api/v1/session", SESSION, OPEN, Endpoint::Session),
     (INDEX_PATH, INDEX, WRITER, ES_INDEX),
 ];
 
@@ -635,7 +637,8 @@ async fn answer_at(
         Endpoint::Healthy => Ok(health::healthy()),
         Endpoint::Ready => Ok(health::ready(&app.shutdown, &app.listening)),
         Endpoint::Greeting => Ok(page::greeting(&parts.headers)),
-        Endpoint::Asset => page::asset(parts.uri.path()),
+        Endpoint::Asset => page::asset(parts.uri.path(), &parts.headers),
+        Endpoint::Session => session::answer(&app, &parts.method, &parts.headers, &params),
     }
 }
 

@@ -88,7 +88,8 @@ fn the_page_has_every_endpoint() {
 fn the_page_has_every_parameter() {
     let (shared, own) = query::PARAMS.split_at(SCOPE_PARAMS.len());
     assert_eq!(shared, SCOPE_PARAMS);
-    let expected: [(&str, &[&str]); 14] = [
+    let expected: [(&str, &[&str]); 15] = [
+        ("Session", &session::PARAMS),
         ("Parameters", &SCOPE_PARAMS),
         ("Push", &push::PARAMS),
         ("Journals", &journal_upload::PARAMS),

@@ -167,6 +167,7 @@ impl Server {
             resends,
             memory,
         });
+        let app = app.encrypted(settings.tls.is_some());
         let app = app.operated_by(node.operator).alerting(access.alerts());
         let app = Arc::new(with_sql(app, settings));
         let parts = Parts {

@@ -1,0 +1,152 @@
+// Access logs, alerts, the proxy and the cluster: numbers are those of the server, and lead to their lines.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import {
+  ask,
+  closeBrowser,
+  count,
+  ownServers,
+  page,
+  pond,
+  push,
+  pushAccess,
+  services,
+  until,
+} from "./harness.mjs";
+
+let server;
+before(async () => {
+  server = await pond();
+  await pushAccess(server, 8000);
+  await push(server, services());
+  const now = Date.now();
+  await push(
+    server,
+    Array.from({ length: 60 }, (_, i) =>
+      JSON.stringify({
+        time: new Date(now - i * 10_000).toISOString(),
+        client: `192.0.2.${i % 5}`,
+        sni: "blog.example",
+        version: "TLSv1.3",
+        close_reason: i % 6 ? "client" : "handshake_failed",
+        bytes_from_client: 100,
+        bytes_to_client: 1000,
+        handshake_s: 0.002,
+        duration_s: 1,
+      }),
+    ).join("\n"),
+  );
+});
+after(async () => {
+  await closeBrowser();
+  await server?.close();
+});
+
+const numberOf = (text) => Number(text.replace(/\D/g, ""));
+
+test("access logs: panels are exact, filtered by a click, and lead to the raw lines", async () => {
+  const p = await page(server, "?view=access&from=%400");
+  const card = (title) => p.locator(".card", { has: p.locator("h2", { hasText: title }) });
+  await p.getByLabel("Hide bots").uncheck();
+  const truth = (
+    await ask(server, "api/v1/top", { from: "@0", field: "status", n: 10, q: "status:* remote_addr:*" })
+  ).rows;
+  await p.waitForFunction(
+    (n) =>
+      [...document.querySelectorAll(".figures dd")].some(
+        (dd) => Number(dd.textContent.replace(/\D/g, "")) === n,
+      ),
+    (await ask(server, "api/v1/query", { from: "@0", q: "status:* remote_addr:*", count: "true" })).trailer
+      .rows,
+  );
+  await card("Status codes").locator("li").first().waitFor();
+  const shown = await card("Status codes").locator("li .text").allTextContents();
+  assert.deepEqual(
+    shown,
+    truth.map(({ value }) => String(value)),
+  );
+  await card("Not found").locator("li").first().waitFor();
+  await card("Status codes").locator("li", { hasText: "404" }).locator("button").first().click();
+  await p.waitForFunction(() => document.querySelector("#query").value === "status=404");
+  await until(
+    async () => (await card("Status codes").locator("li").count()) === 1,
+    "all panels are filtered",
+  );
+  await card("Status codes").locator(".go").click();
+  const wanted = truth.find(({ value }) => value === 404).count;
+  assert.equal(await count(p), wanted);
+  await p.goBack();
+  await p.waitForSelector(".access");
+  await p.locator(".chip").click();
+  await p.waitForFunction(() => document.querySelector("#query").value === "");
+  assert.deepEqual(p.problems, []);
+  await p.done();
+});
+
+test("bytes over time are those of the lines", async () => {
+  const p = await page(server, "?view=access&from=%400");
+  await p.getByLabel("Hide bots").uncheck();
+  await p.waitForSelector(".access canvas");
+  const rows = (await ask(server, "api/v1/query", { from: "@0", q: "status:* remote_addr:*" })).rows;
+  const sum = rows.reduce((all, { bytes }) => all + (typeof bytes === "number" ? bytes : 0), 0);
+  const text =
+    sum >= 1e9 ? `${(sum / 1e9).toFixed(1).replace(/\.0$/, "")} GB` : `${Math.round(sum / 1e6)} MB`;
+  await p.waitForFunction((wanted) => document.querySelector(".figures").textContent.includes(wanted), text, {
+    timeout: 15_000,
+  });
+  await p.done();
+});
+
+test("a rule is made of a query, and tested against the past", async () => {
+  const p = await page(server, "?view=alerts&from=30m&q=level%3Derror");
+  await p.waitForFunction(() => document.querySelector(".maker input")?.value.includes("detected_level"));
+  assert.match(await p.textContent(".maker pre"), /alert: Errors[\s\S]*for: 2m/);
+  await p.locator(".maker .primary").click();
+  await p.waitForSelector(".maker canvas");
+  assert.match(await p.textContent(".maker [role=status]"), /would/);
+  assert.deepEqual(p.problems, []);
+  await p.done();
+});
+
+test("the proxy's numbers lead to its connections", async () => {
+  const p = await page(server, "?view=proxy&from=1h");
+  await p.waitForFunction(() => /60/.test(document.querySelector(".figures dd")?.textContent ?? ""));
+  const row = p.locator(".card li", { hasText: "handshake_failed" });
+  assert.equal(numberOf(await row.locator(".count").textContent()), 10);
+  await row.locator(".go").click();
+  assert.equal(await count(p), 10);
+  assert.deepEqual(p.problems, []);
+  await p.done();
+});
+
+test("one server is shown as a cluster of one", async () => {
+  const p = await page(server, "?view=cluster", { wait: false });
+  await p.waitForSelector(".cluster tbody tr");
+  assert.equal(await p.locator(".card", { hasText: "Version" }).locator("tbody tr").count(), 1);
+  await p.waitForFunction(() => /web-1/.test(document.querySelector(".cluster").textContent));
+  await p.getByRole("button", { name: "web-1" }).click();
+  await p.waitForFunction(() => document.querySelector("#query")?.value === 'hostname="web-1"');
+  assert.ok((await count(p)) > 0);
+  assert.deepEqual(p.problems, []);
+  await p.done();
+});
+
+test("rules show their state, and when they would have fired", { skip: !ownServers }, async () => {
+  const { mkdtempSync, writeFileSync } = await import("node:fs");
+  const file = `${mkdtempSync("/tmp/logpond-rules-")}/rules.yml`;
+  writeFileSync(
+    file,
+    `groups:\n  - name: shop\n    interval: 1s\n    rules:\n      - alert: Errors\n        expr: sum(count_over_time({app="shop"} | detected_level="error" [5m])) > 2\n        annotations:\n          summary: "{{ $value }} errors"\n`,
+  );
+  const own = await pond({ args: ["--alert-rules", file] });
+  await push(own, services());
+  const p = await page(own, "?view=alerts&from=1h");
+  await p.waitForSelector(".rule-firing", { timeout: 25_000 });
+  assert.match(await p.textContent(".rule-firing"), /Errors.*1 active/s);
+  await p.getByRole("button", { name: /When did it fire/ }).click();
+  await p.waitForSelector(".rule canvas");
+  assert.match(await p.textContent(".firings"), /\d/);
+  assert.deepEqual(p.problems, []);
+  await p.done();
+  await own.close();
+});

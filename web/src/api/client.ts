@@ -1,0 +1,225 @@
+// Requests to the server. Addresses are relative to the page, so that it works below any prefix.
+
+import { signal } from "@preact/signals";
+
+export interface Problem {
+  status: number;
+  code: string;
+  message: string;
+  start?: number;
+  end?: number;
+  hint?: string;
+}
+
+export class ApiError extends Error {
+  constructor(readonly problem: Problem) {
+    super(problem.message);
+  }
+}
+
+export interface Hint {
+  message: string;
+  query?: string;
+  command?: string;
+  from?: string;
+  to?: string;
+}
+
+export interface Trailer {
+  complete: boolean;
+  missing: string[];
+  missing_count?: number;
+  silent?: string[];
+  lost?: string[];
+  rows: number;
+  more?: boolean;
+  cursor?: string;
+  position?: string;
+  newest?: string | null;
+  from?: string | null;
+  to?: string | null;
+  hints?: Hint[];
+  bytes_scanned: number;
+  elapsed_ms: number;
+}
+
+export type Params = Record<string, string | number | boolean | undefined>;
+
+/** Why the server asks for a token, or null. */
+export const signInReason = signal<"missing" | "refused" | "role" | null>(null);
+/** True while the server cannot be reached. */
+export const away = signal(false);
+
+let clockAheadMs = 0;
+/** The time of the server, to about a second. */
+export const serverNow = () => Date.now() + clockAheadMs;
+
+// A server without sessions takes the token in a header; then it stays in this tab and ends with it.
+const TOKEN_KEY = "logpond-token";
+const heldToken = () => sessionStorage.getItem(TOKEN_KEY);
+export const holdsToken = () => heldToken() !== null;
+
+export function search(params: Params): string {
+  const found = new URLSearchParams();
+  for (const [name, value] of Object.entries(params)) {
+    if (value !== undefined && value !== "" && value !== false) found.set(name, String(value));
+  }
+  return found.toString();
+}
+
+const BUSY_RETRIES_MAX = 3;
+/** Addresses longer than this are sent as a form. */
+const ADDRESS_CHARS_MAX = 6000;
+
+export async function request(path: string, params: Params = {}, init: RequestInit = {}): Promise<Response> {
+  const query = search(params);
+  const headers = new Headers(init.headers);
+  const token = heldToken();
+  if (token) headers.set("authorization", `Bearer ${token}`);
+  let address = query ? `${path}?${query}` : path;
+  let options: RequestInit = { ...init, headers, credentials: "same-origin" };
+  if (query.length > ADDRESS_CHARS_MAX && !init.method) {
+    headers.set("content-type", "application/x-www-form-urlencoded");
+    address = path;
+    options = { ...options, method: "POST", body: query };
+  }
+  let response: Response;
+  try {
+    response = await fetch(address, options);
+    // A busy server says when to come again.
+    for (let attempt = 0; response.status === 429 && attempt < BUSY_RETRIES_MAX; attempt += 1) {
+      const seconds = Math.min(5, Number(response.headers.get("retry-after")) || 1);
+      await new Promise((done) => setTimeout(done, seconds * 1000));
+      init.signal?.throwIfAborted();
+      response = await fetch(address, options);
+    }
+  } catch (error) {
+    if ((error as Error).name === "AbortError") throw error;
+    away.value = true;
+    throw new ApiError({ status: 0, code: "unreachable", message: "the server does not answer" });
+  }
+  away.value = false;
+  const date = Date.parse(response.headers.get("date") ?? "");
+  if (Number.isFinite(date)) clockAheadMs = date - Date.now();
+  if (response.ok) return response;
+  throw new ApiError(await problemOf(response));
+}
+
+async function problemOf(response: Response): Promise<Problem> {
+  const text = await response.text().catch(() => "");
+  let problem: Partial<Problem> = {};
+  try {
+    const body = JSON.parse(text) as { error?: Partial<Problem> | string };
+    problem = typeof body.error === "string" ? { message: body.error } : (body.error ?? {});
+  } catch {
+    // Loki's interface has plain text.
+    if (text && !text.startsWith("<")) problem = { message: text };
+  }
+  const { status } = response;
+  const found: Problem = { code: "", message: `the server answered ${status}`, ...problem, status };
+  if (status === 401) signInReason.value = found.code === "token_refused" ? "refused" : "missing";
+  if (found.code === "role_missing") signInReason.value = "role";
+  // A proxy answers so while the server behind it is down.
+  if (status === 502 || status === 504) away.value = found.code === "";
+  return found;
+}
+
+export async function json<T>(path: string, params: Params = {}, init: RequestInit = {}): Promise<T> {
+  return (await (await request(path, params, init)).json()) as T;
+}
+
+const isTrailer = (line: string) => line.startsWith('{"_trailer"');
+
+/** Reads JSON lines: each batch of complete lines goes to `take`. Returns the trailer. */
+export async function lines(
+  path: string,
+  params: Params,
+  signal: AbortSignal,
+  take: (batch: string[]) => void,
+  init: RequestInit = {},
+): Promise<Trailer> {
+  const response = await request(path, params, { ...init, signal });
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  // Parts of a line that is longer than a chunk are joined once.
+  let rest: string[] = [];
+  let trailer: Trailer | null = null;
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      const parts = value.split("\n");
+      if (parts.length === 1) {
+        rest.push(value);
+        continue;
+      }
+      parts[0] = rest.join("") + parts[0];
+      rest = [parts.pop()!];
+      const last = parts.at(-1)!;
+      if (isTrailer(last)) {
+        trailer = (JSON.parse(last) as { _trailer: Trailer })._trailer;
+        parts.pop();
+      }
+      const whole = parts.filter(Boolean);
+      if (whole.length) take(whole);
+    }
+  } catch (error) {
+    if ((error as Error).name === "AbortError" || signal.aborted) throw error;
+    throw new ApiError({ status: 0, code: "broken", message: "the connection ended before the answer did" });
+  }
+  if (!trailer)
+    throw new ApiError({ status: 0, code: "broken", message: "the answer ended without a trailer" });
+  return trailer;
+}
+
+/** The objects of an answer, and its trailer. */
+export async function objects<T>(
+  path: string,
+  params: Params,
+  signal: AbortSignal,
+  init: RequestInit = {},
+): Promise<[T[], Trailer]> {
+  const found: T[] = [];
+  const trailer = await lines(
+    path,
+    params,
+    signal,
+    (batch) => {
+      for (const line of batch) found.push(JSON.parse(line) as T);
+    },
+    init,
+  );
+  return [found, trailer];
+}
+
+/** Exchanges a token for a cookie that scripts cannot read. */
+export async function signIn(token: string): Promise<void> {
+  sessionStorage.removeItem(TOKEN_KEY);
+  try {
+    await request(
+      "api/v1/session",
+      {},
+      {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ token }),
+      },
+    );
+  } catch (error) {
+    const status = error instanceof ApiError ? error.problem.status : 0;
+    if (status !== 404 && status !== 405) throw error;
+    sessionStorage.setItem(TOKEN_KEY, token);
+  }
+  signInReason.value = null;
+}
+
+export async function signOut(): Promise<void> {
+  sessionStorage.removeItem(TOKEN_KEY);
+  await request("api/v1/session", {}, { method: "DELETE" }).catch(() => null);
+}
+
+export const isAbort = (error: unknown) => (error as Error)?.name === "AbortError";
+
+export function problemFrom(error: unknown): Problem {
+  if (error instanceof ApiError) return error.problem;
+  return { status: 0, code: "page", message: (error as Error)?.message ?? String(error) };
+}

@@ -1,0 +1,438 @@
+// The results of the question in the address: rows, histogram, facets. One run at a time.
+
+import { effect, signal, untracked } from "@preact/signals";
+import {
+  isAbort,
+  json,
+  lines,
+  objects,
+  problemFrom,
+  type Hint,
+  type Problem,
+  type Trailer,
+} from "../api/client";
+import { LIST_PARAMS } from "../api/features";
+import { parseRow, type Row } from "../lib/record";
+import { Pages, type Bounds, type Bucket } from "../lib/pages";
+import { isoOf, msOf, resolve, stepMs, type Resolved } from "../lib/time";
+import { asked, run, state, type State } from "./url";
+import { tail, startTail, stopTail } from "./live";
+
+export type Phase = "idle" | "loading" | "done" | "stopped" | "failed";
+
+export interface FieldInfo {
+  field: string;
+  rows: number;
+  share: number;
+  distinct: number;
+  distinct_is_exact: boolean;
+  types: string[];
+}
+export interface Series {
+  name: string;
+  labels: Record<string, string>;
+  points: [number, number][];
+}
+export interface Table {
+  columns: { name: string; type: string }[];
+  rows: unknown[][];
+  cut: boolean;
+}
+
+/** The range of this run: all requests of a view are of the same. */
+export const range = signal<Resolved | null>(null);
+export const phase = signal<Phase>("idle");
+export const problem = signal<Problem | null>(null);
+/** The question that the problem is of: it stays marked until the text changes. */
+export const problemText = signal("");
+export const trailer = signal<Trailer | null>(null);
+export const hints = signal<Hint[]>([]);
+export const pages = signal<Pages | null>(null);
+export const version = signal(0);
+export const total = signal<number | null>(null);
+export const warnings = signal<string[]>([]);
+export const startedAt = signal(0);
+export const firstRowMs = signal<number | null>(null);
+
+export const buckets = signal<Bucket[]>([]);
+export const bucketsPhase = signal<Phase>("idle");
+export const bucketsProblem = signal<Problem | null>(null);
+/** Instants: the histogram is counted from here on. */
+export const countedFrom = signal<number | null>(null);
+export const histogramRange = signal<[number, number] | null>(null);
+
+export const fields = signal<FieldInfo[] | null>(null);
+export const fieldsProblem = signal<Problem | null>(null);
+
+export const series = signal<Series[] | null>(null);
+export const table = signal<Table | null>(null);
+/** Lines of LogQL. */
+export const logLines = signal<Row[] | null>(null);
+
+let control = new AbortController();
+export const runSignal = () => control.signal;
+
+let frame = 0;
+function bump() {
+  // As often as the screen is drawn, not as often as rows arrive.
+  if (frame) return;
+  frame = requestAnimationFrame(() => {
+    frame = 0;
+    version.value += 1;
+  });
+}
+
+/** Parameters that all requests of a run share. */
+export function scope(): { q: string; from: string; to: string } {
+  const found = range.value!;
+  return { q: state.value.q, from: found.from, to: found.to };
+}
+
+const HISTOGRAM_BUCKETS = 90;
+const QUICK_MS = 250;
+/** Rows of SQL that the page shows; a file has all. */
+export const TABLE_ROWS_MAX = 10_000;
+export const LOG_LINES_MAX = 5000;
+
+function reset(now: State) {
+  control.abort();
+  control = new AbortController();
+  stopTail();
+  problem.value = null;
+  bucketsProblem.value = fieldsProblem.value = null;
+  warnings.value = [];
+  startedAt.value = performance.now();
+  firstRowMs.value = null;
+  range.value = resolve(now, Date.now());
+}
+
+function start() {
+  const now = state.value;
+  reset(now);
+  if (!range.value) {
+    problem.value = {
+      status: 400,
+      code: "range",
+      message: `no time is known as ${JSON.stringify(now.to || now.from)}`,
+    };
+    phase.value = "failed";
+    return;
+  }
+  phase.value = "loading";
+  if (now.view !== "search") return;
+  if (now.lang === "q") startNative(now);
+  else if (now.lang === "logql") void guarded(startLogql(now));
+  else void guarded(startSql(now));
+}
+
+function startNative(now: State) {
+  const { signal } = control;
+  series.value = table.value = logLines.value = null;
+  if (now.live) {
+    startTail(now.q, signal, (error) => fail(error, signal));
+    phase.value = "done";
+    hints.value = [];
+    void histogram(signal);
+    void facets(signal);
+    return;
+  }
+  const base = scope();
+  const store = new Pages(
+    {
+      rows: (bounds, limit, aborted, take) =>
+        lines(
+          "api/v1/query",
+          {
+            ...LIST_PARAMS,
+            ...base,
+            ...bounds,
+            limit,
+            direction: now.sort === "asc" ? "forward" : "backward",
+          },
+          aborted,
+          take,
+        ),
+      counts: async ({ from, to }: Bounds, parts, aborted) => {
+        const step = Math.max(1, Math.ceil((msOf(to!) - msOf(from!)) / parts));
+        const [found] = await objects<Bucket>(
+          "api/v1/histogram",
+          { q: base.q, from, to, step: `${step}ms` },
+          aborted,
+        );
+        return found;
+      },
+    },
+    now.sort,
+    () => {
+      if (signal.aborted) return;
+      // The rows of the run before stay until there is an answer.
+      show(store);
+      bump();
+    },
+    (found, first) => {
+      if (signal.aborted) return;
+      show(store);
+      if (first || !found.complete) trailer.value = found;
+      if (first) {
+        hints.value = found.rows === 0 ? (found.hints ?? []) : [];
+        phase.value = "done";
+        problem.value = null;
+        if (store.ended) total.value = store.total;
+        // What else is asked must not delay rows.
+        void histogram(signal, store);
+        void facets(signal);
+      }
+      bump();
+    },
+    (error) => fail(error, signal),
+  );
+  pending = store;
+  total.value = null;
+  store.want(0, 60);
+}
+
+let pending: Pages | null = null;
+function show(store: Pages) {
+  if (pages.value === store || pending !== store) return;
+  firstRowMs.value = performance.now() - startedAt.value;
+  pages.value = store;
+  hints.value = [];
+}
+
+function fail(error: unknown, signal: AbortSignal) {
+  if (signal.aborted || isAbort(error)) return;
+  problem.value = problemFrom(error);
+  problemText.value = state.value.q;
+  phase.value = "failed";
+  bucketsPhase.value = "idle";
+  fields.value ??= [];
+}
+
+async function guarded(work: Promise<void>) {
+  const { signal } = control;
+  try {
+    await work;
+    if (!signal.aborted) phase.value = "done";
+  } catch (error) {
+    fail(error, signal);
+  }
+}
+
+/** Ends all requests of the view; the rows stay. */
+export function stop() {
+  if (phase.value !== "loading" && bucketsPhase.value !== "loading" && !pages.value?.loading) return;
+  const keep = pages.value;
+  control.abort();
+  control = new AbortController();
+  pending?.stop();
+  keep?.stop();
+  pages.value = keep;
+  phase.value = "stopped";
+  if (bucketsPhase.value === "loading") bucketsPhase.value = "stopped";
+  version.value += 1;
+}
+
+export function resume() {
+  phase.value = "done";
+  pages.value?.resume();
+  version.value += 1;
+}
+
+// The newest part first; if that was slow, the rest comes in parts, so that something is seen early.
+async function histogram(signal: AbortSignal, store?: Pages) {
+  const found = range.value!;
+  const base = scope();
+  bucketsPhase.value = "loading";
+  try {
+    if (found.fromMs <= 0) {
+      await wholeHistogram(base, signal, store);
+      return;
+    }
+    const step = stepMs(found.toMs - found.fromMs, HISTOGRAM_BUCKETS);
+    const [firstStart, end] = [Math.floor(found.fromMs / step) * step, found.toMs];
+    const kept: Bucket[] = [];
+    let upper = end;
+    let parts = 4;
+    histogramRange.value = [found.fromMs, end];
+    countedFrom.value = end;
+    while (upper > found.fromMs && !signal.aborted) {
+      const size = Math.max(step, Math.ceil((upper - firstStart) / parts / step) * step);
+      let lower = Math.floor((upper - size) / step) * step;
+      if (lower - step < found.fromMs) lower = found.fromMs;
+      const began = performance.now();
+      const [part, end] = await objects<Bucket>(
+        "api/v1/histogram",
+        {
+          q: base.q,
+          from: lower <= found.fromMs ? base.from : isoOf(lower),
+          to: upper === found.toMs ? base.to : isoOf(upper),
+          step: `${step}ms`,
+          by: "level",
+        },
+        signal,
+      );
+      if (signal.aborted) return;
+      if (!end.complete) trailer.value = end;
+      kept.unshift(...part);
+      buckets.value = [...kept];
+      countedFrom.value = lower;
+      upper = lower;
+      parts = performance.now() - began < QUICK_MS ? 1 : Math.max(1, parts - 1);
+    }
+    finishHistogram(kept, store);
+  } catch (error) {
+    if (signal.aborted || isAbort(error)) return;
+    bucketsPhase.value = "failed";
+    bucketsProblem.value = problemFrom(error);
+  }
+}
+
+// All time: only the server knows when it begins.
+async function wholeHistogram(
+  base: { q: string; from: string; to: string },
+  signal: AbortSignal,
+  store?: Pages,
+) {
+  const [found, end] = await objects<Bucket>("api/v1/histogram", { ...base, by: "level" }, signal);
+  if (signal.aborted) return;
+  if (!end.complete) trailer.value = end;
+  buckets.value = found;
+  const [first, last] = [found[0], found.at(-1)];
+  histogramRange.value =
+    first && last ? [msOf(first.from), msOf(last.to)] : [range.value!.toMs - 3_600_000, range.value!.toMs];
+  countedFrom.value = histogramRange.value[0];
+  finishHistogram(found, store);
+}
+
+function finishHistogram(found: Bucket[], store?: Pages) {
+  const sum = found.reduce((rows, { count }) => rows + count, 0);
+  bucketsPhase.value = "done";
+  total.value = sum;
+  if (!store) return;
+  store.learn(found);
+  store.setTotal(sum);
+  if (store.ended && store.total !== null) total.value = store.total;
+}
+
+async function facets(signal: AbortSignal) {
+  fieldsProblem.value = null;
+  try {
+    const [found] = await objects<FieldInfo>("api/v1/fields", scope(), signal);
+    if (!signal.aborted) fields.value = found.filter(({ field }) => field !== "_msg");
+  } catch (error) {
+    if (signal.aborted || isAbort(error)) return;
+    fieldsProblem.value = problemFrom(error);
+  }
+}
+
+interface LokiAnswer {
+  data:
+    | { resultType: "streams"; result: LokiStream[] }
+    | { resultType: "matrix" | "vector"; result: LokiSeries[] };
+  warnings?: string[];
+}
+interface LokiStream {
+  stream: Record<string, string>;
+  values: [string, string][];
+}
+interface LokiSeries {
+  metric: Record<string, string>;
+  values?: [number, string][];
+  value?: [number, string];
+}
+
+async function startLogql(now: State) {
+  const { signal } = control;
+  const found = range.value!;
+  const params = {
+    query: now.q,
+    start: found.fromMs <= 0 ? "0" : found.from,
+    end: found.to,
+    limit: LOG_LINES_MAX,
+    direction: now.sort === "asc" ? "forward" : "backward",
+  };
+  const answer = await json<LokiAnswer>("loki/api/v1/query_range", params, { signal });
+  if (signal.aborted) return;
+  clearNative();
+  warnings.value = answer.warnings ?? [];
+  if (answer.data.resultType === "streams") {
+    logLines.value = lokiLines(answer.data.result, now.sort);
+    total.value = logLines.value.length;
+    series.value = table.value = null;
+  } else {
+    series.value = answer.data.result.map(({ metric, values, value }) => ({
+      name: labelsText(metric),
+      labels: metric,
+      points: (values ?? (value ? [value] : [])).map(([at, text]) => [at, Number(text)]),
+    }));
+    logLines.value = table.value = null;
+    total.value = answer.data.result.length;
+  }
+}
+
+export const labelsText = (labels: Record<string, string>) =>
+  `{${Object.entries(labels)
+    .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+    .join(", ")}}`;
+
+function lokiLines(streams: LokiStream[], sort: "asc" | "desc"): Row[] {
+  const all = streams.flatMap(({ stream, values }) =>
+    values.map(([nanos, line]) => ({ nanos, line, stream })),
+  );
+  all.sort((a, b) => (a.nanos < b.nanos ? 1 : a.nanos > b.nanos ? -1 : 0) * (sort === "asc" ? -1 : 1));
+  return all.map(({ nanos, line, stream }) => {
+    const seconds = new Date(Number(nanos.slice(0, -9)) * 1000).toISOString().slice(0, 19);
+    const time = `${seconds}.${nanos.slice(-9)}Z`;
+    return parseRow(JSON.stringify({ _time: time, _id: "", _msg: line, ...stream }));
+  });
+}
+
+function clearNative() {
+  pages.value = pending = null;
+  buckets.value = [];
+  bucketsPhase.value = "idle";
+  fields.value = null;
+  hints.value = [];
+  trailer.value = null;
+}
+
+async function startSql(now: State) {
+  const { signal } = control;
+  const found = range.value!;
+  const result: Table = { columns: [], rows: [], cut: false };
+  const ended = await lines(
+    "api/v1/sql",
+    { columns: true, from: found.from, to: found.to },
+    signal,
+    (batch) => {
+      for (const line of batch) {
+        if (!result.columns.length && line.startsWith('{"_columns"')) {
+          result.columns = (JSON.parse(line) as { _columns: Table["columns"] })._columns;
+          continue;
+        }
+        if (result.rows.length >= TABLE_ROWS_MAX) {
+          result.cut = true;
+          continue;
+        }
+        const row = JSON.parse(line) as Record<string, unknown>;
+        if (!result.columns.length) result.columns = Object.keys(row).map((name) => ({ name, type: "" }));
+        result.rows.push(result.columns.map(({ name }) => row[name]));
+      }
+    },
+    { method: "POST", headers: { "content-type": "text/plain" }, body: now.q },
+  );
+  if (signal.aborted) return;
+  clearNative();
+  series.value = logLines.value = null;
+  table.value = result;
+  trailer.value = ended;
+  total.value = result.rows.length;
+}
+
+effect(() => {
+  void asked.value;
+  void run.value;
+  untracked(start);
+});
+
+void tail;

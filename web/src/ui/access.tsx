@@ -1,0 +1,478 @@
+// Access logs: articles, bytes, hosts; then status, paths, clients. Every number leads to its lines.
+
+import { useEffect, useState } from "preact/hooks";
+import { isAbort, json, lines, objects, problemFrom, ApiError, type Problem } from "../api/client";
+import { include, stateOf, topTerms, without } from "../lib/query";
+import { msOf, stepMs, type Resolved } from "../lib/time";
+import { fields, range, type FieldInfo, type Series } from "../state/results";
+import { ask, state } from "../state/url";
+import { T } from "../strings";
+import { applyFilter } from "./detail";
+import { Bar, Button, ProblemText, bytesText, number, percent, shortNumber } from "./parts";
+import { Chart } from "./numbers";
+
+const BASE = "status:* remote_addr:*";
+const ROWS = 10;
+const OWN_KEY = "logpond-own-addresses";
+
+/** Words of agents that say they are programs. */
+const BOTS = String.raw`agent!~/bot|crawl|spider|slurp|preview|monitor|curl|wget|python-requests|go-http-client/i`;
+
+interface Panel {
+  title: string;
+  field: string;
+  q?: string;
+  needs?: string;
+  help?: string;
+}
+const PANELS: Panel[] = [
+  { title: T.access.status, field: "status" },
+  { title: T.access.notFound, field: "path", q: "status=404" },
+  { title: T.access.errors, field: "path", q: "status>=500" },
+  { title: T.access.referers, field: "referer_host" },
+  { title: T.access.clients, field: "remote_addr" },
+  { title: T.access.countries, field: "geo_country", needs: "geo_country" },
+  { title: T.access.networks, field: "geo_organization", needs: "geo_organization" },
+  { title: T.access.agents, field: "agent" },
+  { title: T.access.methods, field: "method" },
+  { title: T.access.protocols, field: "protocol" },
+  { title: T.access.tls, field: "ssl_protocol", needs: "ssl_protocol" },
+];
+const DURATIONS = [
+  "request_time",
+  "duration",
+  "request_duration",
+  "upstream_response_time",
+  "duration_ms",
+  "response_time",
+];
+
+function ownQuery(own: string): string {
+  return own
+    .split(/[\s,]+/)
+    .filter(Boolean)
+    .map((address) => `remote_addr!=${/^[\w.]+$/.test(address) ? address : JSON.stringify(address)}`)
+    .join(" ");
+}
+
+export function Access() {
+  const [own, setOwn] = useState(localStorage.getItem(OWN_KEY) ?? "");
+  const [bots, setBots] = useState(true);
+  const span = range.value;
+  if (!span) return <main class="screen scroll" id="main" />;
+  return <Panels span={span} own={own} setOwn={setOwn} bots={bots} setBots={setBots} />;
+}
+
+interface PanelsProps {
+  span: Resolved;
+  own: string;
+  setOwn: (own: string) => void;
+  bots: boolean;
+  setBots: (bots: boolean) => void;
+}
+
+function Panels({ span, own, setOwn, bots, setBots }: PanelsProps) {
+  const { q } = state.value;
+  const filter = (more = "") =>
+    [BASE, /\bOR\b/.test(q) ? `(${q})` : q === "*" ? "" : q, ownQuery(own), bots ? BOTS : "", more]
+      .filter(Boolean)
+      .join(" ");
+  const terms = topTerms(q) ?? [];
+  const bytes = useBytes(span, filter());
+  return (
+    <main class="screen scroll access" id="main">
+      <h1 class="sr">{T.views.access}</h1>
+      <div class="toolbar">
+        <label class="own">
+          {T.access.own}
+          <input
+            value={own}
+            placeholder="203.0.113.7"
+            onChange={(event) => {
+              setOwn(event.currentTarget.value);
+              localStorage.setItem(OWN_KEY, event.currentTarget.value);
+            }}
+          />
+        </label>
+        <label>
+          <input type="checkbox" checked={bots} onChange={() => setBots(!bots)} /> {T.access.hideBots}
+        </label>
+        <span class="spacer" />
+        {terms.map(({ text }) => (
+          <Button
+            class="chip"
+            label={T.removeFilter(text)}
+            onClick={() => ask({ q: q.replace(text, "").replace(/\s+/g, " ").trim() })}
+          >
+            {text} ✕
+          </Button>
+        ))}
+        <Button onClick={() => ask({ view: "search", q: filter() })}>{T.showRecords}</Button>
+      </div>
+      <Numbers span={span} filter={filter} bytes={bytes} />
+      <div class="panels">
+        <Articles span={span} filter={filter} />
+        <Outbound bytes={bytes} />
+        <Top span={span} panel={{ title: T.access.hosts, field: "host" }} q={filter()} />
+        {PANELS.map((panel) => (
+          <Top key={panel.title} span={span} panel={panel} q={filter(panel.q)} />
+        ))}
+        <Slowest span={span} filter={filter} />
+      </div>
+    </main>
+  );
+}
+
+type Filter = (more?: string) => string;
+
+function useAnswer<R>(
+  work: (signal: AbortSignal) => Promise<R>,
+  keys: unknown[],
+): [R | null, Problem | null] {
+  const [found, setFound] = useState<R | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  useEffect(() => {
+    const control = new AbortController();
+    work(control.signal).then(
+      (result) => {
+        setFound(result);
+        setProblem(null);
+      },
+      (error: unknown) => {
+        if (!isAbort(error)) setProblem(problemFrom(error));
+      },
+    );
+    return () => control.abort();
+  }, keys);
+  return [found, problem];
+}
+
+const countOf = async (q: string, from: string, to: string, signal: AbortSignal) =>
+  (await lines("api/v1/query", { q, from, to, count: true }, signal, () => undefined)).rows;
+
+/** Numbers of the whole range, and of the range before. */
+function Numbers({ span, filter, bytes }: { span: Resolved; filter: Filter; bytes: Bytes }) {
+  const q = filter();
+  const [found] = useAnswer(
+    async (signal) => {
+      const requests = await countOf(q, span.from, span.to, signal);
+      const [list] = await objects<FieldInfo>("api/v1/fields", { q, from: span.from, to: span.to }, signal);
+      fields.value = list;
+      const failed = await countOf(filter("status>=500"), span.from, span.to, signal);
+      const length = span.toMs - span.fromMs;
+      const before =
+        span.fromMs > 0
+          ? await countOf(q, new Date(span.fromMs - length).toISOString(), span.from, signal)
+          : 0;
+      return { requests, visitors: list.find(({ field }) => field === "remote_addr"), failed, before };
+    },
+    [q, span.from, span.to],
+  );
+  const change = found?.before ? found.requests / found.before - 1 : null;
+  return (
+    <dl class="figures">
+      <div>
+        <dt>{T.access.requests}</dt>
+        <dd>
+          {found ? (
+            <Button class="plain" onClick={() => ask({ view: "search", q })}>
+              {number(found.requests)}
+            </Button>
+          ) : (
+            "…"
+          )}
+          {change !== null && (
+            <small title={T.access.before}>
+              {change >= 0 ? "+" : "−"}
+              {percent(Math.abs(change))}
+            </small>
+          )}
+        </dd>
+      </div>
+      <div>
+        <dt>{T.access.visitors}</dt>
+        <dd>
+          {found ? (
+            <>
+              {found.visitors && !found.visitors.distinct_is_exact ? "≈ " : ""}
+              {number(found.visitors?.distinct ?? 0)}
+            </>
+          ) : (
+            "…"
+          )}
+        </dd>
+      </div>
+      <div>
+        <dt>{T.access.out}</dt>
+        <dd>{bytes.total === null ? (bytes.known ? "…" : "–") : bytesText(bytes.total)}</dd>
+      </div>
+      <div>
+        <dt>{T.access.failed}</dt>
+        <dd>
+          {found ? (
+            <Button class="plain" onClick={() => ask({ view: "search", q: filter("status>=500") })}>
+              {percent(found.failed / Math.max(1, found.requests))}
+            </Button>
+          ) : (
+            "…"
+          )}
+        </dd>
+      </div>
+    </dl>
+  );
+}
+
+/** The length of a range, or of all records if it has no beginning. */
+async function lengthOf(span: Resolved, q: string, signal: AbortSignal): Promise<number> {
+  if (span.fromMs > 0) return span.toMs - span.fromMs;
+  const [found] = await objects<{ from: string; to: string }>(
+    "api/v1/histogram",
+    { q, from: span.from, to: span.to },
+    signal,
+  );
+  return found.length ? msOf(found.at(-1)!.to) - msOf(found[0]!.from) : 3_600_000;
+}
+
+interface Bytes {
+  points: [number, number][] | null;
+  total: number | null;
+  filtered: boolean;
+  problem: Problem | null;
+  known: boolean;
+}
+
+/** Bytes over time: by SQL, which takes the filter of the page, or by the built-in query of LogQL, which does not. */
+function useBytes(span: Resolved, q: string): Bytes {
+  // SQL refuses a column that no record has.
+  const known = fields.value?.some(({ field }) => field === "bytes") ?? false;
+  const [found, problem] = useAnswer(
+    async (signal) => {
+      if (!known) return null;
+      const step = Math.max(60_000, stepMs(await lengthOf(span, q, signal), 60));
+      const statement = `SELECT date_bin(INTERVAL '${step / 1000} seconds', time) AS at, sum(bytes) AS bytes FROM logs GROUP BY at ORDER BY at`;
+      try {
+        const rows: { at: string; bytes: number | null }[] = [];
+        await lines(
+          "api/v1/sql",
+          { q, from: span.from, to: span.to },
+          signal,
+          (batch) => {
+            for (const line of batch) rows.push(JSON.parse(line) as (typeof rows)[number]);
+          },
+          { method: "POST", headers: { "content-type": "text/plain" }, body: statement },
+        );
+        const points = rows.map(({ at, bytes }): [number, number] => [
+          Date.parse(at.replace(/(\.\d{3})\d+/, "$1").replace(/Z?$/, "Z")) / 1000,
+          Number(bytes ?? 0),
+        ]);
+        return { points, filtered: true };
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.problem.status !== 501) throw error;
+        const rows = await json<{ time: string; value: number | null }[]>(
+          "api/query",
+          { query: "outbound-bytes", from: span.from, to: span.to, step: `${step / 1000}s` },
+          { signal },
+        );
+        return {
+          points: rows.map(({ time, value }): [number, number] => [
+            Date.parse(time.replace(/(\.\d{3})\d+/, "$1")) / 1000,
+            value ?? 0,
+          ]),
+          filtered: false,
+        };
+      }
+    },
+    [q, span.from, span.to, known],
+  );
+  const total = found ? found.points.reduce((sum, [, value]) => sum + value, 0) : null;
+  return { points: found?.points ?? null, total, filtered: found?.filtered ?? true, problem, known };
+}
+
+function Outbound({ bytes: { points, total, filtered, problem, known } }: { bytes: Bytes }) {
+  const list: Series[] | null = points && [{ name: T.access.bytesSent, labels: {}, points }];
+  return (
+    <section class="card">
+      <h2>
+        {T.access.outbound} <small>{total === null ? "" : bytesText(total)}</small>
+      </h2>
+      {problem ? (
+        <ProblemText problem={problem} />
+      ) : list ? (
+        <Chart list={list} height={190} format={bytesText} area />
+      ) : (
+        <p class="dim">{known || !fields.value ? T.loading : T.access.none}</p>
+      )}
+      {!filtered && <p class="dim">{T.access.notFiltered}</p>}
+    </section>
+  );
+}
+
+interface Value {
+  value: unknown;
+  count: number;
+}
+const textOf = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
+
+function Articles({ span, filter }: { span: Resolved; filter: Filter }) {
+  const [by, setBy] = useState<"path" | "referer">("path");
+  const q =
+    by === "path"
+      ? filter(
+          String.raw`method=GET status<400 path!~/\.(js|css|png|jpe?g|gif|svg|ico|woff2?|map|webp|txt|xml)$/i`,
+        )
+      : filter(String.raw`method=GET referer:* referer!="-" path!~/\.js$/`);
+  return (
+    <Top span={span} panel={{ title: T.access.articles, field: by }} q={q}>
+      <span class="switch">
+        <Button pressed={by === "path"} onClick={() => setBy("path")}>
+          {T.access.byPage}
+        </Button>
+        <Button pressed={by === "referer"} onClick={() => setBy("referer")}>
+          {T.access.byReferer}
+        </Button>
+      </span>
+    </Top>
+  );
+}
+
+function Top({
+  span,
+  panel,
+  q,
+  children,
+}: {
+  span: Resolved;
+  panel: Panel;
+  q: string;
+  children?: preact.ComponentChildren;
+}) {
+  const known = fields.value;
+  const missing = panel.needs !== undefined && !known?.some(({ field }) => field === panel.needs);
+  const [found, problem] = useAnswer(
+    async (signal) => {
+      if (missing) return null;
+      return objects<Value>(
+        "api/v1/top",
+        { field: panel.field, n: ROWS, q, from: span.from, to: span.to },
+        signal,
+      );
+    },
+    [q, span.from, span.to, panel.field, missing],
+  );
+  if (missing) return null;
+  const [values, trailer] = found ?? [null, null];
+  return (
+    <section class="card">
+      <h2>
+        {panel.title}
+        {children}{" "}
+        <Button
+          class="plain query"
+          label={T.access.viewQuery(panel.title)}
+          onClick={() => ask({ view: "search", q })}
+        >
+          {T.show}
+        </Button>
+      </h2>
+      {problem ? (
+        <ProblemText problem={problem} />
+      ) : !values ? (
+        <p class="dim">{T.loading}</p>
+      ) : !values.length ? (
+        <p class="dim">{T.access.none}</p>
+      ) : (
+        <ol class="top">
+          {values.map(({ value, count }) => {
+            const text = textOf(value);
+            const has = stateOf(state.value.q, panel.field, text);
+            return (
+              <li key={text}>
+                <button
+                  type="button"
+                  class="plain"
+                  aria-pressed={has === "included"}
+                  title={`${text}\n${T.valueHint}`}
+                  onClick={(event) => applyFilter(panel.field, text, event.altKey)}
+                >
+                  <span class="text">{text || T.emptyValue}</span>
+                  <span class="count">{shortNumber(count)}</span>
+                  <Bar share={count / Math.max(1, values[0]!.count)} />
+                </button>
+                <Button
+                  class="plain go"
+                  label={T.access.lines(text)}
+                  onClick={() =>
+                    ask({ view: "search", q: include(without(q, panel.field, text), panel.field, text) })
+                  }
+                >
+                  →
+                </Button>
+              </li>
+            );
+          })}
+        </ol>
+      )}
+      {trailer && !trailer.complete && (
+        <p class="warn">
+          {T.incomplete} {trailer.missing.join("; ")}
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Slowest({ span, filter }: { span: Resolved; filter: Filter }) {
+  const name = DURATIONS.find((field) => fields.value?.some((known) => known.field === field));
+  const q = name ? filter(`${name}:*`) : "";
+  const [found, problem] = useAnswer(
+    async (signal) => {
+      if (!name) return null;
+      const rows: { path: string; p95: number; n: number }[] = [];
+      await lines(
+        "api/v1/sql",
+        { q, from: span.from, to: span.to },
+        signal,
+        (batch) => {
+          for (const line of batch) rows.push(JSON.parse(line) as (typeof rows)[number]);
+        },
+        {
+          method: "POST",
+          headers: { "content-type": "text/plain" },
+          body: `SELECT path, approx_percentile_cont(${name}, 0.95) AS p95, count(*) AS n FROM logs GROUP BY path ORDER BY p95 DESC LIMIT ${ROWS}`,
+        },
+      );
+      return rows;
+    },
+    [q, span.from, span.to],
+  );
+  if (!name || (problem && problem.status === 501)) return null;
+  return (
+    <section class="card">
+      <h2>
+        {T.access.slowest} <small>p95, {name}</small>
+      </h2>
+      {problem ? (
+        <ProblemText problem={problem} />
+      ) : !found ? (
+        <p class="dim">{T.loading}</p>
+      ) : (
+        <ol class="top">
+          {found.map(({ path, p95, n }) => (
+            <li>
+              <button
+                type="button"
+                class="plain"
+                title={`${path}\n${number(n)}`}
+                onClick={() => applyFilter("path", path, false)}
+              >
+                <span class="text">{path}</span>
+                <span class="count">{shortNumber(p95)}</span>
+                <Bar share={p95 / Math.max(1e-9, found[0]!.p95)} />
+              </button>
+            </li>
+          ))}
+        </ol>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,395 @@
+// Alert rules with their state; a rule made from a query, and tested against the past.
+
+import { useEffect, useState } from "preact/hooks";
+import { isAbort, json, problemFrom, type Problem } from "../api/client";
+import { tokens } from "../lib/query";
+import { durationMs, durationText, timeText } from "../lib/time";
+import { range, type Series } from "../state/results";
+import { ask, run, state } from "../state/url";
+import { T } from "../strings";
+import { Chart } from "./numbers";
+import { Button, ProblemText, copy, number } from "./parts";
+
+interface Alert {
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+  state: string;
+  activeAt?: string;
+  value: string;
+}
+interface Rule {
+  name: string;
+  query: string;
+  type: string;
+  health: string;
+  lastError?: string;
+  state?: string;
+  duration?: number;
+  labels: Record<string, string>;
+  annotations?: Record<string, string>;
+  alerts?: Alert[];
+  lastEvaluation?: string;
+  evaluationTime?: number;
+}
+interface Group {
+  name: string;
+  file: string;
+  interval: number;
+  rules: Rule[];
+}
+
+const REFRESH_MS = 10_000;
+/** The longest past of a test, and its points. */
+const PAST_MS_MAX = 31 * 86_400_000;
+const POINTS = 500;
+const ORDER: Record<string, number> = { firing: 0, pending: 1, inactive: 2 };
+
+export function Alerts() {
+  const [groups, setGroups] = useState<Group[] | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  useEffect(() => {
+    const control = new AbortController();
+    const load = () =>
+      json<{ data: { groups: Group[] } }>("prometheus/api/v1/rules", {}, { signal: control.signal }).then(
+        ({ data }) => {
+          setGroups(data.groups);
+          setProblem(null);
+        },
+        (error: unknown) => {
+          if (!isAbort(error)) setProblem(problemFrom(error));
+        },
+      );
+    void load();
+    const timer = setInterval(() => {
+      if (!document.hidden) void load();
+    }, REFRESH_MS);
+    return () => {
+      clearInterval(timer);
+      control.abort();
+    };
+  }, [run.value]);
+  const rules = (groups ?? []).flatMap((group) => group.rules.map((rule) => ({ group, rule })));
+  rules.sort((a, b) => (ORDER[a.rule.state ?? ""] ?? 3) - (ORDER[b.rule.state ?? ""] ?? 3));
+  return (
+    <main class="screen scroll alerts" id="main">
+      <h1 class="sr">{T.views.alerts}</h1>
+      {problem && <ProblemText problem={problem} />}
+      <section class="card wide">
+        <h2>
+          {T.alerts.rules} <small>{groups ? number(rules.length) : ""}</small>
+        </h2>
+        {groups === null ? (
+          !problem && <p class="dim">{T.loading}</p>
+        ) : rules.length === 0 ? (
+          <p>
+            {T.alerts.none} <code>logpond serve --alert-rules rules.yml</code>
+          </p>
+        ) : (
+          rules.map(({ group, rule }) => (
+            <RuleRow key={`${group.file} ${group.name} ${rule.name}`} group={group} rule={rule} />
+          ))
+        )}
+      </section>
+      <Maker />
+    </main>
+  );
+}
+
+function RuleRow({ group, rule }: { group: Group; rule: Rule }) {
+  const alerts = rule.alerts ?? [];
+  const status = rule.health === "err" ? "error" : (rule.state ?? rule.health);
+  return (
+    <details class={`rule rule-${status}`} open={rule.state === "firing"}>
+      <summary>
+        <span class="badge">{T.alerts.states[status] ?? status}</span> <b>{rule.name}</b>{" "}
+        <span class="dim">{group.name}</span>
+        {alerts.length > 0 && <span> · {T.alerts.active(alerts.length)}</span>}
+      </summary>
+      {rule.lastError && <p class="bad">{rule.lastError}</p>}
+      <pre tabIndex={0}>
+        <code>{rule.query}</code>
+      </pre>
+      <p class="dim">
+        {rule.duration ? `${T.alerts.for} ${durationText(rule.duration * 1000)} · ` : ""}
+        {T.alerts.every} {durationText(group.interval * 1000)}
+        {rule.lastEvaluation && !rule.lastEvaluation.startsWith("0001")
+          ? ` · ${T.alerts.evaluated} ${timeText(rule.lastEvaluation, state.value.tz, "full")}`
+          : ""}
+      </p>
+      <Button onClick={() => ask({ view: "search", lang: "logql", q: rule.query })}>
+        {T.alerts.openQuery}
+      </Button>
+      {rule.type === "alerting" && <History rule={rule} />}
+      {alerts.length > 0 && (
+        <table class="data">
+          <thead>
+            <tr>
+              <th scope="col">{T.alerts.state}</th>
+              <th scope="col">{T.alerts.labels}</th>
+              <th scope="col" class="num">
+                {T.value}
+              </th>
+              <th scope="col">{T.alerts.since}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {alerts.slice(0, 200).map((alert) => (
+              <tr>
+                <td>{T.alerts.states[alert.state] ?? alert.state}</td>
+                <td>
+                  {Object.entries(alert.labels).map(([name, value]) => (
+                    <span class="label">
+                      {name}={value}
+                    </span>
+                  ))}
+                  {alert.annotations.summary && <p>{alert.annotations.summary}</p>}
+                </td>
+                <td class="num">{alert.value}</td>
+                <td>{alert.activeAt ? timeText(alert.activeAt, state.value.tz, "full") : ""}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </details>
+  );
+}
+
+/** The numbers of an expression over the range of the page. */
+async function evaluate(query: string): Promise<Series[]> {
+  const span = range.value!;
+  const from = Math.max(span.fromMs, span.toMs - PAST_MS_MAX);
+  const step = Math.max(15, Math.ceil((span.toMs - from) / 1000 / POINTS));
+  const { data } = await json<{
+    data: { result: { metric: Record<string, string>; values?: [number, string][] }[] };
+  }>("loki/api/v1/query_range", {
+    query,
+    start: new Date(from).toISOString(),
+    end: span.to,
+    step,
+  });
+  return data.result.map(({ metric, values }) => ({
+    name:
+      Object.entries(metric)
+        .map(([label, value]) => `${label}=${value}`)
+        .join(" ") || T.value,
+    labels: metric,
+    points: (values ?? []).map(([at, text]) => [at, Number(text)]),
+  }));
+}
+
+/** When a rule would have fired in the range of the page: its expression has numbers only while its condition holds. */
+function History({ rule }: { rule: Rule }) {
+  const [result, setResult] = useState<Test | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const show = () =>
+    evaluate(rule.query).then(
+      (series) => setResult({ series, fired: firings(series.map(gaps), -Infinity, rule.duration ?? 0) }),
+      (error: unknown) => setProblem(problemFrom(error)),
+    );
+  return (
+    <>
+      <Button onClick={() => void show()}>{T.alerts.history}</Button>
+      {problem && <ProblemText problem={problem} />}
+      {result && <Fired result={result} />}
+    </>
+  );
+}
+
+/** Puts a number that never fires between points that do not follow each other. */
+function gaps(series: Series): Series {
+  const steps = series.points.slice(1).map(([at], index) => at - series.points[index]![0]);
+  const step = Math.min(...steps);
+  const points = series.points.flatMap((point, index): [number, number][] =>
+    steps[index]! > step * 1.5 ? [point, [point[0] + step, -Infinity]] : [point],
+  );
+  return { ...series, points };
+}
+
+function Fired({ result }: { result: Test }) {
+  return (
+    <div role="status">
+      <p>{result.fired.length ? T.alerts.wouldFire(result.fired.length) : T.alerts.wouldNot}</p>
+      {result.fired.length > 0 && (
+        <ul class="firings">
+          {result.fired.slice(0, 20).map(([from, to]) => (
+            <li>
+              <Button
+                class="link"
+                onClick={() =>
+                  ask({
+                    view: "search",
+                    from: new Date((from - 600) * 1000).toISOString(),
+                    to: new Date((to + 600) * 1000).toISOString(),
+                  })
+                }
+              >
+                {timeText(from * 1000, state.value.tz, "full")}
+              </Button>{" "}
+              · {durationText((to - from) * 1000)}
+            </li>
+          ))}
+        </ul>
+      )}
+      <Chart list={result.series} height={180} />
+    </div>
+  );
+}
+
+/** LogQL with the meaning of a simple native query, or null if it has parts without a counterpart. */
+export function logqlOf(query: string): string | null {
+  const selectors: string[] = [];
+  const filters: string[] = [];
+  const list = tokens(query).filter(({ kind }) => kind !== "space");
+  for (let index = 0; index < list.length; index += 1) {
+    const { kind, text } = list[index]!;
+    if (kind === "field") {
+      const operator = list[index + 1]!.text;
+      const value = list[index + 2]?.kind === "value" ? list[index + 2]!.text : "";
+      index += value ? 2 : 1;
+      const name = text.replace(/^"|"$/g, "").replace(/[^\w]/g, "_");
+      const plain = value.startsWith('"') ? value : JSON.stringify(value);
+      if (text === "level" && operator === ">=") {
+        const order = ["trace", "debug", "info", "warn", "error", "critical", "fatal"];
+        const at = order.indexOf(value === "notice" ? "info" : value);
+        if (at < 0) return null;
+        filters.push(`| detected_level=~"${order.slice(at).join("|")}"`);
+      } else if (text === "level" && operator === "=") filters.push(`| detected_level=${plain}`);
+      else if (operator === "=" || operator === "!=") selectors.push(`${name}${operator}${plain}`);
+      else if (operator === ":" && value === "*") selectors.push(`${name}!=""`);
+      else if (/^[<>]=?$/.test(operator) && /^-?[\d.]+$/.test(value))
+        filters.push(`| ${name} ${operator} ${value}`);
+      else if ((operator === "~" || operator === "!~") && value.startsWith("/")) {
+        const fold = value.endsWith("i");
+        const pattern = value.slice(1, fold ? -2 : -1).replaceAll("\\/", "/");
+        filters.push(
+          `| ${name} ${operator === "~" ? "=~" : "!~"} ${JSON.stringify(`${fold ? "(?i)" : ""}.*(${pattern}).*`)}`,
+        );
+      } else return null;
+    } else if (kind === "text") {
+      let words = text;
+      while (list[index + 1]?.kind === "text") words += ` ${list[(index += 1)]!.text}`;
+      if (words !== "*") filters.push(`|= ${JSON.stringify(words)}`);
+    } else if (kind === "string")
+      filters.push(
+        text.startsWith("i")
+          ? `|~ ${JSON.stringify(`(?i)${text.slice(2, -1).replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}`)}`
+          : `|= ${text}`,
+      );
+    else if (kind === "word" && text === "AND") continue;
+    else return null;
+  }
+  return `{${selectors.join(", ")}}${filters.length ? ` ${filters.join(" ")}` : ""}`;
+}
+
+const quoteYaml = (text: string) => (/^[\w ./-]+$/.test(text) ? text : JSON.stringify(text));
+
+interface Test {
+  series: Series[];
+  fired: [number, number][];
+}
+
+function Maker() {
+  const { q, lang } = state.value;
+  const known = lang === "logql" ? q : logqlOf(q);
+  const [name, setName] = useState("Errors");
+  const [expr, setExpr] = useState("");
+  const [limit, setLimit] = useState("10");
+  const [duration, setDuration] = useState("2m");
+  const [severity, setSeverity] = useState("page");
+  const [result, setResult] = useState<Test | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const isNumber =
+    known !== null && /\b(?:count_over_time|rate|sum|avg|max|min|quantile|topk|bytes_)/.test(known);
+  useEffect(() => {
+    setExpr(known === null ? "" : isNumber ? known : `sum(count_over_time(${known} [5m]))`);
+    setResult(null);
+  }, [q, lang]);
+
+  const whole = `${expr} > ${limit || 0}`;
+  const yaml = `groups:\n  - name: ${quoteYaml(name.toLowerCase())}\n    rules:\n      - alert: ${quoteYaml(name)}\n        expr: ${JSON.stringify(whole)}\n        for: ${duration}\n        labels:\n          severity: ${quoteYaml(severity)}\n        annotations:\n          summary: "${name}: {{ $value }}"\n`;
+
+  const test = async () => {
+    setProblem(null);
+    try {
+      const series = await evaluate(expr);
+      setResult({ series, fired: firings(series, Number(limit), (durationMs(duration) ?? 0) / 1000) });
+    } catch (error) {
+      if (!isAbort(error)) setProblem(problemFrom(error));
+    }
+  };
+
+  return (
+    <section class="card wide maker">
+      <h2>{T.alerts.make}</h2>
+      {known === null && <p class="warn">{T.alerts.noLogql}</p>}
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void test();
+        }}
+      >
+        <label class="grow">
+          {T.alerts.expression}
+          <input
+            value={expr}
+            spellcheck={false}
+            onInput={(event) => setExpr(event.currentTarget.value)}
+            placeholder={'sum(count_over_time({app="shop"} |= "error" [5m]))'}
+          />
+        </label>
+        <label>
+          {T.alerts.above}
+          <input
+            value={limit}
+            inputMode="decimal"
+            size={6}
+            onInput={(event) => setLimit(event.currentTarget.value)}
+          />
+        </label>
+        <label>
+          {T.alerts.for}
+          <input value={duration} size={5} onInput={(event) => setDuration(event.currentTarget.value)} />
+        </label>
+        <label>
+          {T.alerts.name}
+          <input value={name} size={12} onInput={(event) => setName(event.currentTarget.value)} />
+        </label>
+        <label>
+          {T.alerts.severity}
+          <input value={severity} size={8} onInput={(event) => setSeverity(event.currentTarget.value)} />
+        </label>
+        <button type="submit" class="primary" disabled={!expr}>
+          {T.alerts.test}
+        </button>
+      </form>
+      {problem && <ProblemText problem={problem} />}
+      {result && <Fired result={result} />}
+      <p class="dim">{T.alerts.howTo}</p>
+      <pre tabIndex={0}>
+        <code>{yaml}</code>
+      </pre>
+      <Button onClick={() => void copy(yaml)}>{T.alerts.copyRule}</Button>
+    </section>
+  );
+}
+
+/** The spans during which a rule fires: above the limit for at least so long. */
+export function firings(list: Series[], limit: number, forSeconds: number): [number, number][] {
+  const found: [number, number][] = [];
+  for (const { points } of list) {
+    let start: number | null = null;
+    let last = 0;
+    for (const [at, value] of points) {
+      if (value > limit) {
+        start ??= at;
+        last = at;
+      } else if (start !== null) {
+        if (last - start >= forSeconds) found.push([start + forSeconds, last]);
+        start = null;
+      }
+    }
+    if (start !== null && last - start >= forSeconds) found.push([start + forSeconds, last]);
+  }
+  return found.sort((a, b) => a[0] - b[0]);
+}

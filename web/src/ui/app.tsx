@@ -1,0 +1,267 @@
+// The frame: views, zone, theme, sign-in, and the record of a link.
+
+import { effect } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { isAbort, lines, problemFrom, signIn, signInReason, away, type Problem } from "../api/client";
+import { quote } from "../lib/query";
+import { parseRow, summaryOf, type Row } from "../lib/record";
+import { afterTime, timeText } from "../lib/time";
+import { phase, total, pages } from "../state/results";
+import { go, hrefOf, run, state, VIEWS, type View } from "../state/url";
+import { T } from "../strings";
+import { ContextPanel } from "./context";
+import { Detail } from "./detail";
+import { look } from "./empty";
+import { lazy } from "./lazy";
+import { Help, Palette, helpOpen, paletteOpen, useKeys } from "./palette";
+import { Button, Dialog, Menu, ProblemText, Toast, openMenu } from "./parts";
+import { SearchBar } from "./searchbar";
+import { SearchScreen } from "./search";
+import { setTheme, theme } from "./theme";
+import { ZoneSelect } from "./timepicker";
+
+const Patterns = lazy(() => import("./patterns").then(({ Patterns }) => Patterns));
+const Access = lazy(() => import("./access").then(({ Access }) => Access));
+const Alerts = lazy(() => import("./alerts").then(({ Alerts }) => Alerts));
+const Proxy = lazy(() => import("./proxy").then(({ Proxy }) => Proxy));
+const Cluster = lazy(() => import("./cluster").then(({ ClusterScreen }) => ClusterScreen));
+
+const SCREENS: Record<View, preact.ComponentType> = {
+  search: SearchScreen,
+  patterns: Patterns,
+  access: Access,
+  alerts: Alerts,
+  proxy: Proxy,
+  cluster: Cluster,
+};
+/** Screens whose requests take a native query. */
+const WITH_BAR = new Set<View>(["search", "patterns", "access", "proxy", "alerts"]);
+
+effect(() => {
+  // An empty result may be that of an empty server.
+  if (phase.value === "done" && total.value === 0 && pages.value?.count === 0) void look();
+});
+
+effect(() => {
+  const { view, q } = state.value;
+  document.title =
+    view === "search" ? (q ? `${q.slice(0, 60)} – Logpond` : "Logpond") : `${T.views[view]} – Logpond`;
+});
+
+export function App() {
+  useKeys();
+  const { view } = state.value;
+  const Screen = SCREENS[view];
+  return (
+    <>
+      <a class="skip" href="#main">
+        {T.skip}
+      </a>
+      <Header />
+      {WITH_BAR.has(view) && <SearchBar />}
+      {signInReason.value ? <SignIn /> : <Screen />}
+      <Selected />
+      <ContextPanel />
+      <Help />
+      <Palette />
+      <Toast />
+    </>
+  );
+}
+
+const PALETTE_KEY = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘K" : "Ctrl K";
+
+function Header() {
+  const { view } = state.value;
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const current = nav.current?.querySelector<HTMLElement>("[aria-current]");
+    if (current && nav.current) nav.current.scrollLeft = current.offsetLeft - nav.current.offsetLeft - 40;
+  }, [view]);
+  return (
+    <header class="top-bar">
+      <a
+        class="brand"
+        href="?"
+        onClick={(event) => {
+          event.preventDefault();
+          go({ view: "search", q: "", lang: "q", from: "1h", to: "", live: false, sel: "" });
+        }}
+      >
+        <svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="true">
+          <rect width="16" height="16" rx="3" />
+          <path d="M3 5h10M3 8h7M3 11h9" />
+        </svg>
+        Logpond
+      </a>
+      <nav aria-label={T.viewsLabel} ref={nav}>
+        {VIEWS.map((name) => (
+          <a
+            href={hrefOf({ view: name, live: false, sel: "" })}
+            aria-current={view === name ? "page" : undefined}
+            onClick={(event) => {
+              if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+              event.preventDefault();
+              // Screens other than the search understand the native language only.
+              go({
+                view: name,
+                live: false,
+                sel: "",
+                ...(name !== "search" && name !== "alerts" && state.value.lang !== "q"
+                  ? { lang: "q", q: "" }
+                  : {}),
+              });
+            }}
+          >
+            {T.views[name]}
+          </a>
+        ))}
+      </nav>
+      <span class="spacer" />
+      {away.value && (
+        <span class="away" role="alert">
+          {T.awayShort}{" "}
+          <Button
+            class="link"
+            onClick={() => {
+              run.value += 1;
+            }}
+          >
+            {T.retry}
+          </Button>
+        </span>
+      )}
+      <span class="header-zone">
+        <ZoneSelect />
+      </span>
+      <Menu name="theme" label={T.themeShort} title={T.theme} right>
+        <ul class="items">
+          {(["system", "light", "dark"] as const).map((name) => (
+            <li>
+              <Button
+                class="item"
+                pressed={theme.value === name}
+                onClick={() => {
+                  openMenu.value = "";
+                  setTheme(name);
+                }}
+              >
+                {T.themes[name]}
+              </Button>
+            </li>
+          ))}
+        </ul>
+      </Menu>
+      <Button
+        class="palette-button"
+        label={`${PALETTE_KEY}: ${T.palette}`}
+        onClick={() => {
+          paletteOpen.value = true;
+        }}
+      >
+        {PALETTE_KEY}
+      </Button>
+      <Button
+        label={T.keysTitle}
+        onClick={() => {
+          helpOpen.value = true;
+        }}
+      >
+        ?
+      </Button>
+    </header>
+  );
+}
+
+function SignIn() {
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const reason = signInReason.value!;
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    const token = String(new FormData(form).get("token") ?? "").trim();
+    if (!token) return;
+    setProblem(null);
+    try {
+      await signIn(token);
+      run.value += 1;
+    } catch (error) {
+      setProblem(problemFrom(error));
+    }
+  };
+  return (
+    <main class="screen sign-in" id="main">
+      <form class="card" onSubmit={(event) => void submit(event)} autocomplete="off">
+        <h1>{T.signIn.title}</h1>
+        <p>{T.signIn[reason]}</p>
+        <label>
+          {T.signIn.token}
+          <input
+            name="token"
+            type="password"
+            autocomplete="off"
+            spellcheck={false}
+            placeholder="lp_…"
+            autofocus
+            required
+          />
+        </label>
+        {problem && <ProblemText problem={problem} />}
+        <button type="submit" class="primary">
+          {T.signIn.use}
+        </button>
+        <p class="dim">
+          {T.signIn.how} <code>logpond token create --role read --name me</code>
+        </p>
+      </form>
+    </main>
+  );
+}
+
+/** The record of a link, by itself. */
+function Selected() {
+  const { sel, tz } = state.value;
+  const [found, setFound] = useState<{ sel: string; row: Row | null } | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  useEffect(() => {
+    const cut = sel.lastIndexOf("_");
+    if (cut < 0) return;
+    const control = new AbortController();
+    const time = sel.slice(0, cut);
+    setProblem(null);
+    let row: Row | null = null;
+    lines(
+      "api/v1/query",
+      { q: `_id=${quote(sel.slice(cut + 1))}`, from: time, to: afterTime(time), limit: 1 },
+      control.signal,
+      ([line]) => {
+        row = parseRow(line!);
+      },
+    ).then(
+      () => setFound({ sel, row }),
+      (error: unknown) => {
+        if (!isAbort(error)) setProblem(problemFrom(error));
+      },
+    );
+    return () => control.abort();
+  }, [sel, run.value]);
+  if (!sel) return null;
+  const row = found?.sel === sel ? found.row : undefined;
+  return (
+    <Dialog
+      title={row ? timeText(row.time, tz, "full") : T.record}
+      class="selected"
+      onClose={() => go({ sel: "" })}
+    >
+      {problem && <ProblemText problem={problem} />}
+      {row === null && <p>{T.recordGone}</p>}
+      {row && (
+        <>
+          <p class="selected-text">{summaryOf(row)}</p>
+          <Detail row={row} alone />
+        </>
+      )}
+      {row === undefined && !problem && <p class="dim">{T.loading}</p>}
+    </Dialog>
+  );
+}

@@ -1,0 +1,141 @@
+// What a search is outside of the page: a command, a request, a file.
+
+import { search as encode, holdsToken, request, problemFrom } from "../api/client";
+import { range, version } from "../state/results";
+import { state } from "../state/url";
+import { T } from "../strings";
+import { say } from "./parts";
+
+const shell = (text: string) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
+
+/** The address of this server, with the prefix of a proxy. */
+export const base = () => new URL(".", location.href).href;
+
+function times(): { from: string; to: string } {
+  const { from, to } = state.value;
+  return { from: from || "@0", to };
+}
+
+export function commandOf(): string {
+  const { lang, q, sort } = state.value;
+  const { from, to } = times();
+  const span = `--since ${shell(from)}${to ? ` --until ${shell(to)}` : ""}`;
+  if (lang === "sql") return `logpond sql ${shell(q)} ${span}`;
+  if (lang === "logql") return `logpond saved run ${shell(q)} ${span}`;
+  return `logpond query ${q ? `--where ${shell(q)} ` : ""}${span}${sort === "desc" ? " --reverse" : ""}`;
+}
+
+export function curlOf(): string {
+  const { lang, q, sort } = state.value;
+  const { from, to } = times();
+  const given = (name: string, value: string) =>
+    value ? ` \\\n  --data-urlencode ${shell(`${name}=${value}`)}` : "";
+  if (lang === "sql")
+    return `curl ${shell(`${base()}api/v1/sql?${encode({ from, to })}`)} --data ${shell(q)}`;
+  if (lang === "logql") {
+    return `curl -G ${shell(`${base()}api/query`)}${given("query", q)}${given("from", from)}${given("to", to)}`;
+  }
+  return `curl -G ${shell(`${base()}api/v1/query`)}${given("q", q)}${given("from", from)}${given("to", to)} \\\n  -d direction=${sort === "asc" ? "forward" : "backward"}`;
+}
+
+export interface Download {
+  text: string;
+  name: string;
+  href?: string;
+  act?: () => void;
+}
+
+/** Files of all matches. Nothing is cut: the server streams them. */
+export function downloads(): Download[] {
+  void version.value;
+  const { lang, q, sort } = state.value;
+  const found = range.value;
+  if (!found) return [];
+  const scope = { q, from: found.from, to: found.to };
+  const direction = sort === "asc" ? "forward" : "backward";
+  const list: [text: string, name: string, path: string][] =
+    lang === "q"
+      ? [
+          [
+            T.asNdjson,
+            "logpond.ndjson",
+            `api/v1/query?${encode({ ...scope, direction, fields: "raw,origin" })}`,
+          ],
+          [
+            T.asCsv,
+            "logpond.csv",
+            `api/v1/query?${encode({ ...scope, direction, format: "csv", defuse: true })}`,
+          ],
+        ]
+      : lang === "sql"
+        ? (["json", "csv", "parquet"] as const).map((format) => [
+            { json: T.asNdjson, csv: T.asCsv, parquet: "Parquet" }[format],
+            `logpond.${format === "json" ? "ndjson" : format}`,
+            `api/v1/sql?${encode({ query: q, from: found.from, to: found.to, format, defuse: format === "csv" })}`,
+          ])
+        : (["ndjson", "csv"] as const).map((format) => [
+            format === "csv" ? T.asCsv : T.asNdjson,
+            `logpond.${format}`,
+            `api/query?${encode({ query: q, from: found.from, to: found.to, format, limit: "0", defuse: format === "csv" })}`,
+          ]);
+  const made: Download[] = list.map(([text, name, href]) =>
+    holdsToken() ? { text, name, act: () => void save(href, name) } : { text, name, href },
+  );
+  if (lang === "q") {
+    made.push({ text: T.asRaw, name: "logpond.log", act: () => void saveRaw(scope, direction) });
+    made.push({
+      text: T.asReport,
+      name: "report.html",
+      act: () => void import("./report").then(({ saveReport }) => saveReport()),
+    });
+  }
+  return made;
+}
+
+export function offer(blob: Blob, name: string) {
+  const address = URL.createObjectURL(blob);
+  const link = document.createElement("a");
+  [link.href, link.download] = [address, name];
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+/** A link shows no token: where it is not in a cookie, the file passes through the page. */
+async function save(href: string, name: string) {
+  try {
+    offer(await (await request(href)).blob(), name);
+  } catch (error) {
+    say(problemFrom(error).message);
+  }
+}
+
+async function saveRaw(scope: { q: string; from: string; to: string }, direction: string) {
+  say(T.preparing);
+  try {
+    const response = await request("api/v1/query", { ...scope, direction, fields: "raw" });
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    const parts: BlobPart[] = [];
+    let [rest, whole] = ["", false];
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      const lines = (rest + value).split("\n");
+      rest = lines.pop()!;
+      let text = "";
+      for (const line of lines) {
+        if (line.startsWith('{"_trailer"'))
+          whole = (JSON.parse(line) as { _trailer: { complete: boolean } })._trailer.complete;
+        else if (line) {
+          const row = JSON.parse(line) as { _line?: string; _msg?: string };
+          text += `${row._line ?? row._msg ?? line}\n`;
+        }
+      }
+      parts.push(text);
+    }
+    if (!whole) parts.push(`# ${T.fileCut}\n`);
+    offer(new Blob(parts, { type: "text/plain" }), "logpond.log");
+    if (!whole) say(T.fileCut);
+  } catch (error) {
+    say(problemFrom(error).message);
+  }
+}

@@ -1,0 +1,299 @@
+// A record in full: fields with filters, the original line, JSON, the records around it.
+
+import { useEffect, useState } from "preact/hooks";
+import { isAbort, lines, problemFrom, type Problem } from "../api/client";
+import { META, cursorOf, parseRow, type Field, type Row } from "../lib/record";
+import { ansiParts } from "../lib/paint";
+import { condition, exclude, include, quote, stateOf, without } from "../lib/query";
+import { afterTime, timeText } from "../lib/time";
+import { ask, go, hrefOf, state } from "../state/url";
+import { T } from "../strings";
+import { draft } from "./searchbar";
+import { Button, Parts, ProblemText, bytesText, copy, number } from "./parts";
+import { openContext } from "./context";
+
+/** Fields and characters that are drawn before "show all". */
+const FIELDS_SHOWN_MAX = 80;
+const VALUE_SHOWN_MAX = 4000;
+const RAW_SHOWN_MAX = 200_000;
+
+export function applyFilter(field: string, value: string | null, negative: boolean) {
+  const { lang, q } = state.value;
+  if (lang !== "q") return;
+  const text = draft.value === q ? q : draft.value;
+  const has = stateOf(text, field, value);
+  // A second click takes the filter back.
+  const next =
+    has === (negative ? "excluded" : "included")
+      ? without(text, field, value)
+      : (negative ? exclude : include)(text, field, value);
+  ask({ q: next, sel: "" });
+}
+
+export function only(field: string, value: string) {
+  ask({ q: condition(field, "=", value), sel: "" });
+}
+
+export function FilterButtons({ field, value }: { field: string; value: string }) {
+  const has = stateOf(state.value.q, field, value);
+  const named = `${field}=${value.slice(0, 60)}`;
+  return (
+    <span class="filters">
+      <Button
+        class="plain"
+        label={T.include(named)}
+        pressed={has === "included"}
+        onClick={() => applyFilter(field, value, false)}
+      >
+        ⊕
+      </Button>
+      <Button
+        class="plain"
+        label={T.exclude(named)}
+        pressed={has === "excluded"}
+        onClick={() => applyFilter(field, value, true)}
+      >
+        ⊖
+      </Button>
+    </span>
+  );
+}
+
+export function toggleColumn(name: string) {
+  const { cols } = state.value;
+  go({
+    cols: cols.includes(name)
+      ? cols.filter((known) => known !== name)
+      : [
+          ...cols.filter((known) => known !== "message"),
+          name,
+          ...(cols.includes("message") ? ["message"] : []),
+        ],
+  });
+}
+
+/** The record as the server has it: the list has it clipped and without its line. */
+export async function fetchRecord(
+  row: Row,
+  signal: AbortSignal,
+): Promise<{ row: Row; source: string } | null> {
+  let source = "";
+  await lines(
+    "api/v1/query",
+    { q: `_id=${quote(row.id)}`, from: row.time, to: afterTime(row.time), fields: "raw,origin", limit: 1 },
+    signal,
+    (batch) => {
+      source ||= batch[0]!;
+    },
+  );
+  return source ? { row: parseRow(source, true), source } : null;
+}
+
+type Tab = "fields" | "raw" | "json";
+
+export function Detail({ row, alone }: { row: Row; alone?: boolean }) {
+  const [tab, setTab] = useState<Tab>("fields");
+  const [whole, setWhole] = useState<{ row: Row; source: string } | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const huge = (row.clippedBytes ?? 0) > 1_000_000;
+  const [wanted, setWanted] = useState(!huge);
+
+  useEffect(() => {
+    if (!row.id || !wanted) return;
+    const control = new AbortController();
+    fetchRecord(row, control.signal).then(
+      (found) => setWhole(found),
+      (error: unknown) => {
+        if (!isAbort(error)) setProblem(problemFrom(error));
+      },
+    );
+    return () => control.abort();
+  }, [row.id, wanted]);
+
+  const shown = whole?.row ?? row;
+  const raw = shown.fields.find(({ name }) => name === "_line")?.text ?? (row.id ? "" : (row.message ?? ""));
+  return (
+    <div class="detail">
+      <div class="detail-bar" role="toolbar" aria-label={T.record}>
+        {(["fields", "raw", "json"] as const).map((name) => (
+          <Button pressed={tab === name} onClick={() => setTab(name)}>
+            {T.tabs[name]}
+          </Button>
+        ))}
+        <span class="spacer" />
+        {row.id && <Button onClick={() => openContext(shown)}>{T.context}</Button>}
+        <Button
+          onClick={() =>
+            void copy(tab === "json" ? pretty(whole?.source ?? row) : raw || shown.message || "")
+          }
+        >
+          {T.copy}
+        </Button>
+        {row.id && <Button onClick={() => void copy(linkOf(row), T.linkCopied)}>{T.link}</Button>}
+        {row.id && !alone && <Button onClick={() => go({ sel: cursorOf(row) })}>{T.openAlone}</Button>}
+      </div>
+      {problem && <ProblemText problem={problem} />}
+      {huge && !wanted && (
+        <p class="notice">
+          {T.huge(bytesText(row.clippedBytes!))} <Button onClick={() => setWanted(true)}>{T.loadAll}</Button>
+        </p>
+      )}
+      {tab === "fields" && <Fields row={shown} />}
+      {tab === "raw" && <Text text={raw || shown.message || ""} />}
+      {tab === "json" && <Text text={pretty(whole?.source ?? row)} />}
+    </div>
+  );
+}
+
+const linkOf = (row: Row) =>
+  new URL(hrefOf({ sel: cursorOf(row), live: false, view: "search" }), location.href).href;
+
+function pretty(source: string | Row): string {
+  if (typeof source !== "string") {
+    return JSON.stringify(
+      Object.fromEntries([
+        ["_time", source.time],
+        ["_msg", source.message],
+        ...source.fields.map(({ name, text }) => [name, text]),
+      ]),
+      null,
+      2,
+    );
+  }
+  const members = parseRow(source, true);
+  const value = ({ text, kind }: { text: string; kind: Field["kind"] }) =>
+    kind === "text" ? JSON.stringify(text) : text;
+  const list: [string, string][] = [
+    ["_time", JSON.stringify(members.time)],
+    ["_id", JSON.stringify(members.id)],
+  ];
+  if (members.message !== undefined) list.push(["_msg", JSON.stringify(members.message)]);
+  for (const field of members.fields) list.push([field.name, value(field)]);
+  return `{\n${list.map(([name, text]) => `  ${JSON.stringify(name)}: ${text}`).join(",\n")}\n}`;
+}
+
+function Text({ text }: { text: string }) {
+  const [all, setAll] = useState(false);
+  const shown = all ? text : text.slice(0, RAW_SHOWN_MAX);
+  return (
+    <pre class="raw" tabIndex={0}>
+      <Parts parts={ansiParts(shown)} />
+      {shown.length < text.length && (
+        <Button onClick={() => setAll(true)}>{T.moreChars(number(text.length - shown.length))}</Button>
+      )}
+    </pre>
+  );
+}
+
+function Fields({ row }: { row: Row }) {
+  const [filter, setFilter] = useState("");
+  const [all, setAll] = useState(false);
+  const lower = filter.toLowerCase();
+  const matches = row.fields.filter(
+    ({ name, text }) =>
+      name !== "_line" &&
+      name !== "_line_b64" &&
+      (!lower || name.toLowerCase().includes(lower) || text.toLowerCase().includes(lower)),
+  );
+  const shown = all ? matches : matches.slice(0, FIELDS_SHOWN_MAX);
+  return (
+    <>
+      {row.fields.length > 30 && (
+        <input
+          class="field-filter"
+          value={filter}
+          placeholder={T.findField}
+          aria-label={T.findField}
+          onInput={(event) => setFilter(event.currentTarget.value)}
+        />
+      )}
+      <dl class="fields">
+        {!lower && (
+          <>
+            <dt>_time</dt>
+            <dd>
+              <span class="value">{timeText(row.time, state.value.tz, "iso")}</span>
+            </dd>
+          </>
+        )}
+        {!lower && row.message !== undefined && (
+          <>
+            <dt>{T.columnTitles.message}</dt>
+            <dd>
+              <Value field={{ name: "_msg", text: row.message, kind: "text" }} />
+            </dd>
+          </>
+        )}
+        {shown.map((field) => (
+          <FieldRow key={field.name} field={field} />
+        ))}
+      </dl>
+      {shown.length < matches.length && (
+        <Button onClick={() => setAll(true)}>{T.showAllFields(number(matches.length))}</Button>
+      )}
+      {row.fieldsOmitted ? <p class="dim">{T.fieldsOmitted(number(row.fieldsOmitted))}</p> : null}
+    </>
+  );
+}
+
+function FieldRow({ field }: { field: Field }) {
+  const plain =
+    META.has(field.name) || field.clipped !== undefined || field.kind === "json" || field.text.length > 1024;
+  const native = state.value.lang === "q";
+  const shown = state.value.cols.includes(field.name);
+  return (
+    <>
+      <dt>
+        {native && !plain && <FilterButtons field={field.name} value={field.text} />}
+        {native && !META.has(field.name) && (
+          <Button
+            class="plain"
+            label={shown ? T.removeColumn(field.name) : T.addColumn(field.name)}
+            pressed={shown}
+            onClick={() => toggleColumn(field.name)}
+          >
+            ▥
+          </Button>
+        )}
+        <span class="name">{field.name}</span>
+      </dt>
+      <dd>
+        <Value field={field} />
+        {native && !plain && (
+          <Button class="plain only" title={T.onlyTitle} onClick={() => only(field.name, field.text)}>
+            {T.only}
+          </Button>
+        )}
+      </dd>
+    </>
+  );
+}
+
+function Value({ field }: { field: Field }) {
+  const [all, setAll] = useState(false);
+  const { tz } = state.value;
+  let { text } = field;
+  if (field.kind === "json" && text.length < 50_000) text = jsonText(text);
+  const isTime = field.name === "_received";
+  const cut = !all && text.length > VALUE_SHOWN_MAX ? text.slice(0, VALUE_SHOWN_MAX) : text;
+  return (
+    <span class={`value kind-${field.kind}`}>
+      <Parts parts={ansiParts(isTime ? timeText(text, tz, "iso") : cut)} />
+      {cut.length < text.length && (
+        <Button class="link" onClick={() => setAll(true)}>
+          {T.moreChars(number(text.length - cut.length))}
+        </Button>
+      )}
+      {field.clipped && <small class="dim"> … {T.ofChars(number(field.clipped))}</small>}
+    </span>
+  );
+}
+
+function jsonText(text: string): string {
+  if (!/^[[{]/.test(text) || /\d{16,}/.test(text)) return text;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}

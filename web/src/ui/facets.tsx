@@ -1,0 +1,374 @@
+// Fields of the result, with values and counts. A click includes, Alt and a click exclude.
+
+import { signal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { isAbort, objects, problemFrom, type Problem } from "../api/client";
+import { between } from "../lib/query";
+import { toneOf } from "../lib/levels";
+import { fields, fieldsProblem, range, total, type FieldInfo } from "../state/results";
+import { ask, run, state } from "../state/url";
+import { T } from "../strings";
+import { applyFilter, FilterButtons, toggleColumn } from "./detail";
+import { Bar, Button, number, percent, shortNumber } from "./parts";
+
+const OPEN_AT_FIRST = [
+  "_level",
+  "hostname",
+  "host",
+  "app",
+  "service_name",
+  "SYSLOG_IDENTIFIER",
+  "app_name",
+  "status",
+  "service",
+];
+const OPEN_AT_FIRST_MAX = 4;
+const VALUES_FIRST = 8;
+const VALUES_MAX = 500;
+const NUMBERS_MAX = 5000;
+const FIELDS_SHOWN = 40;
+
+/** Fields that the reader opened (true) or closed (false). */
+const chosen = signal<Record<string, boolean>>({});
+export const facetsOpen = signal(false);
+
+interface Value {
+  value: unknown;
+  count: number;
+}
+const textOf = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
+
+export function Facets() {
+  const [find, setFind] = useState("");
+  const [all, setAll] = useState(false);
+  // The first facet is the level from any field; a field of this name would say the same again.
+  const list = (fields.value ?? []).filter(({ field }) => field !== "level");
+  const known: FieldInfo[] = list.length
+    ? [
+        {
+          field: "_level",
+          rows: total.value ?? 0,
+          share: 1,
+          distinct: 0,
+          distinct_is_exact: true,
+          types: ["string"],
+        },
+        ...list,
+      ]
+    : [];
+  const lower = find.toLowerCase();
+  const rank = ({ field }: FieldInfo) => (OPEN_AT_FIRST.includes(field) ? OPEN_AT_FIRST.indexOf(field) : 100);
+  const found = known
+    .filter(({ field }) => field.toLowerCase().includes(lower))
+    .sort((a, b) => rank(a) - rank(b));
+  const first = new Set(
+    known
+      .filter(({ field, distinct, share }) => OPEN_AT_FIRST.includes(field) && distinct <= 60 && share > 0.05)
+      .sort((a, b) => rank(a) - rank(b))
+      .slice(0, OPEN_AT_FIRST_MAX)
+      .map(({ field }) => field),
+  );
+  const shown = all || lower ? found : found.slice(0, FIELDS_SHOWN);
+  return (
+    <aside class="facets" aria-label={T.facets} data-open={facetsOpen.value}>
+      <div class="facets-head">
+        <input
+          id="find-field"
+          value={find}
+          onInput={(event) => setFind(event.currentTarget.value)}
+          placeholder={T.findField}
+          aria-label={T.findField}
+        />
+        <Button
+          class="plain close-facets"
+          label={T.close}
+          onClick={() => {
+            facetsOpen.value = false;
+          }}
+        >
+          ✕
+        </Button>
+      </div>
+      {fieldsProblem.value && (
+        <p class="bad">
+          {T.facetsFailed(fieldsProblem.value.message)}{" "}
+          <Button
+            class="link"
+            onClick={() => {
+              run.value += 1;
+            }}
+          >
+            {T.retry}
+          </Button>
+        </p>
+      )}
+      {!list.length && !fieldsProblem.value && <p class="dim pad">{fields.value ? T.noFields : T.loading}</p>}
+      {shown.map((info) => (
+        <Facet key={info.field} info={info} open={chosen.value[info.field] ?? first.has(info.field)} />
+      ))}
+      {shown.length < found.length && (
+        <Button class="link pad" onClick={() => setAll(true)}>
+          {T.moreFields(number(found.length - shown.length))}
+        </Button>
+      )}
+    </aside>
+  );
+}
+
+function Facet({ info, open }: { info: FieldInfo; open: boolean }) {
+  const { field, share, distinct, distinct_is_exact: exact, types } = info;
+  const level = field === "_level";
+  const numeric =
+    types.length > 0 && types.every((type) => type === "int" || type === "float") && distinct > 30;
+  const name = level ? T.columnTitles.level! : field;
+  const inTable = state.value.cols.includes(level ? "level" : field);
+  return (
+    <section class="facet">
+      <h3>
+        <button
+          type="button"
+          class="plain"
+          aria-expanded={open}
+          title={T.facetTitle(field, percent(share))}
+          onClick={() => {
+            chosen.value = { ...chosen.value, [field]: !open };
+          }}
+        >
+          <span class="twist" aria-hidden="true">
+            {open ? "▾" : "▸"}
+          </span>
+          <span class="name">{name}</span>
+          <small>
+            {level ? (
+              ""
+            ) : (
+              <>
+                {share < 0.995 && `${percent(share)} · `}
+                {exact ? "" : "≈"}
+                {shortNumber(distinct)}
+              </>
+            )}
+          </small>
+        </button>
+        <Button
+          class="plain as-column"
+          label={inTable ? T.removeColumn(name) : T.addColumn(name)}
+          pressed={inTable}
+          onClick={() => toggleColumn(level ? "level" : field)}
+        >
+          ▥
+        </Button>
+      </h3>
+      {open && (numeric ? <Numbers info={info} /> : <Values info={info} />)}
+    </section>
+  );
+}
+
+/** Values of a field for the present question, newest question first. */
+function useValues(
+  field: string,
+  n: number,
+): { values: Value[] | null; rows: number; problem: Problem | null } {
+  const [found, setFound] = useState<{ values: Value[] | null; rows: number; problem: Problem | null }>({
+    values: null,
+    rows: 0,
+    problem: null,
+  });
+  const found_range = range.value;
+  const { q } = state.value;
+  const asked = useRef("");
+  const key = `${q} ${found_range?.from} ${found_range?.to} ${n}`;
+  useEffect(() => {
+    if (!found_range) return;
+    const control = new AbortController();
+    asked.current = key;
+    objects<Value>(
+      "api/v1/top",
+      { field, n, q, from: found_range.from, to: found_range.to },
+      control.signal,
+    ).then(
+      ([values, { rows }]) => setFound({ values, rows, problem: null }),
+      (error: unknown) => {
+        if (!isAbort(error)) setFound({ values: null, rows: 0, problem: problemFrom(error) });
+      },
+    );
+    return () => control.abort();
+    // The list of fields comes once the rows are there: values are asked after them.
+  }, [fields.value, field, n]);
+  return found;
+}
+
+function Values({ info }: { info: FieldInfo }) {
+  const [n, setN] = useState(VALUES_FIRST);
+  const [find, setFind] = useState("");
+  const { values, rows, problem } = useValues(info.field, n === VALUES_FIRST ? VALUES_FIRST + 1 : VALUES_MAX);
+  if (problem) return <p class="bad pad">{problem.message}</p>;
+  if (!values) return <p class="dim pad">{T.loading}</p>;
+  const lower = find.toLowerCase();
+  const matches = values
+    .map(({ value, count }) => ({ text: textOf(value), count }))
+    .filter(({ text }) => text.toLowerCase().includes(lower));
+  const shown = n === VALUES_FIRST ? matches.slice(0, VALUES_FIRST) : matches;
+  return (
+    <>
+      {n !== VALUES_FIRST && (
+        <input
+          class="find-value"
+          value={find}
+          onInput={(event) => setFind(event.currentTarget.value)}
+          placeholder={T.findValue}
+          aria-label={T.findValue}
+        />
+      )}
+      <ul class="values">
+        {shown.map(({ text, count }) => (
+          <li key={text}>
+            <button
+              type="button"
+              class={`plain value ${info.field === "_level" ? `tone-${toneOf(text)}` : ""}`}
+              title={`${text}\n${number(count)} · ${percent(count / Math.max(1, rows))}\n${T.valueHint}`}
+              onClick={(event) => applyFilter(info.field, text, event.altKey)}
+            >
+              <span class="text">{text === "" ? T.emptyValue : text.slice(0, 200)}</span>
+              <span class="count">{shortNumber(count)}</span>
+              <Bar share={count / Math.max(1, rows)} />
+            </button>
+            <FilterButtons field={info.field} value={text} />
+          </li>
+        ))}
+      </ul>
+      {n === VALUES_FIRST && values.length > VALUES_FIRST && (
+        <Button class="link pad" onClick={() => setN(VALUES_MAX)}>
+          {T.moreValues}
+        </Button>
+      )}
+      {n !== VALUES_FIRST && values.length >= VALUES_MAX && (
+        <p class="dim pad">{T.valuesCut(number(VALUES_MAX))}</p>
+      )}
+    </>
+  );
+}
+
+const BINS = 24;
+const PLOT = { width: 196, height: 44 };
+
+/** A number as a small histogram. Dragging, or the two fields, choose a part of it. */
+function Numbers({ info }: { info: FieldInfo }) {
+  const { values, rows, problem } = useValues(info.field, NUMBERS_MAX);
+  const [drag, setDrag] = useState<[number, number] | null>(null);
+  const box = useRef<SVGSVGElement>(null);
+  if (problem) return <p class="bad pad">{problem.message}</p>;
+  if (!values) return <p class="dim pad">{T.loading}</p>;
+  const points = values
+    .map(({ value, count }) => ({ value: Number(value), count }))
+    .filter(({ value }) => Number.isFinite(value));
+  if (!points.length) return <p class="dim pad">{T.noNumbers}</p>;
+  const [low, high] = points.reduce(
+    ([a, b], { value }) => [Math.min(a, value), Math.max(b, value)],
+    [Infinity, -Infinity],
+  );
+  // Sizes and durations spread over powers of ten.
+  const log = low >= 0 && high > 1000 * Math.max(1, median(points));
+  const scale = (value: number) => (log ? Math.log10(value + 1) : value);
+  const unscale = (value: number) => (log ? 10 ** value - 1 : value);
+  const [a, b] = [scale(low), scale(high)];
+  const bins = new Array<number>(BINS).fill(0);
+  let counted = 0;
+  for (const { value, count } of points) {
+    bins[Math.min(BINS - 1, Math.floor(((scale(value) - a) / Math.max(1e-12, b - a)) * BINS))]! += count;
+    counted += count;
+  }
+  const most = Math.max(...bins);
+  const at = (event: PointerEvent) => {
+    const rect = box.current!.getBoundingClientRect();
+    return Math.min(1, Math.max(0, (event.clientX - rect.left) / rect.width));
+  };
+  const round = (value: number) =>
+    info.types.includes("float") ? Number(value.toPrecision(4)) : Math.round(value);
+  const select = (from: number, to: number) =>
+    ask({
+      q: between(
+        state.value.q,
+        info.field,
+        round(unscale(a + from * (b - a))),
+        round(unscale(a + to * (b - a))),
+      ),
+    });
+  const sampled = counted < rows * info.share * 0.999;
+  return (
+    <div class="numbers">
+      <svg
+        ref={box}
+        viewBox={`0 0 ${PLOT.width} ${PLOT.height}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={T.numbersLabel(info.field, shortNumber(low), shortNumber(high))}
+        onPointerDown={(event) => {
+          box.current!.setPointerCapture(event.pointerId);
+          setDrag([at(event), at(event)]);
+        }}
+        onPointerMove={(event) => {
+          if (drag) setDrag([drag[0], at(event)]);
+        }}
+        onPointerUp={() => {
+          if (drag && Math.abs(drag[1] - drag[0]) > 0.02) select(Math.min(...drag), Math.max(...drag));
+          setDrag(null);
+        }}
+      >
+        {bins.map((count, index) => {
+          const size = count ? Math.max(1.5, (count / most) * PLOT.height) : 0;
+          return (
+            <rect
+              x={(index * PLOT.width) / BINS}
+              y={PLOT.height - size}
+              width={PLOT.width / BINS - 1}
+              height={size}
+            />
+          );
+        })}
+        {drag && (
+          <rect
+            class="chosen"
+            x={Math.min(...drag) * PLOT.width}
+            width={Math.abs(drag[1] - drag[0]) * PLOT.width}
+            y={0}
+            height={PLOT.height}
+          />
+        )}
+      </svg>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          const data = new FormData(event.currentTarget);
+          const [from, to] = [Number(data.get("low")), Number(data.get("high"))];
+          if (Number.isFinite(from) && Number.isFinite(to))
+            ask({ q: between(state.value.q, info.field, from, to) });
+        }}
+      >
+        <input name="low" inputMode="decimal" defaultValue={String(low)} aria-label={T.atLeast(info.field)} />
+        <span>–</span>
+        <input
+          name="high"
+          inputMode="decimal"
+          defaultValue={String(high)}
+          aria-label={T.atMost(info.field)}
+        />
+        <button type="submit" aria-label={T.applyRange(info.field)}>
+          ⊕
+        </button>
+      </form>
+      {sampled && <p class="dim">{T.sampled(number(points.length))}</p>}
+    </div>
+  );
+}
+
+function median(points: { value: number; count: number }[]): number {
+  const sorted = [...points].sort((a, b) => a.value - b.value);
+  const half = sorted.reduce((sum, { count }) => sum + count, 0) / 2;
+  let sum = 0;
+  for (const { value, count } of sorted) {
+    sum += count;
+    if (sum >= half) return value;
+  }
+  return 0;
+}

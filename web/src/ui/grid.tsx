@@ -1,0 +1,506 @@
+// A list of rows of any number: only those on the screen are elements.
+
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { signal } from "@preact/signals";
+import { META, columnField, cursorOf, fieldOf, summaryOf, type Row } from "../lib/record";
+import { ansiParts, markParts, type Part } from "../lib/paint";
+import { needles } from "../lib/query";
+import { Offsets } from "../lib/offsets";
+import { toneOf } from "../lib/levels";
+import { timeText } from "../lib/time";
+import { go, state } from "../state/url";
+import { T } from "../strings";
+import { Button, Parts, bytesText, number } from "./parts";
+import { Detail } from "./detail";
+
+/** Elements cannot be higher than this in every browser; a higher list is scrolled in proportion. */
+const ELEMENT_PX_MAX = 8_000_000;
+const OVERSCAN_ROWS = 8;
+const LINE_CHARS_MAX = 600;
+
+export interface Rows {
+  count: number;
+  get(index: number): Row | undefined;
+  want?(first: number, last: number): void;
+  /** The end was not reached: further rows are read when the list comes there. */
+  open?: boolean;
+}
+
+export interface GridProps {
+  rows: Rows;
+  version: number;
+  columns: string[];
+  label: string;
+  /** Rows that came before the first since the version before. */
+  came?: number;
+  onReading?: (reading: boolean) => void;
+  scope?: string;
+}
+
+/** Where the reader is: index of the active row. */
+export const activeRow = signal(-1);
+export const openRows = signal<ReadonlySet<string>>(new Set());
+
+const WIDTHS_KEY = "logpond-widths";
+const DEFAULT_WIDTHS: Record<string, number> = { time: 158, level: 62, host: 130, app: 116 };
+const OTHER_WIDTH = 140;
+export const widths = signal<Record<string, number>>(storedWidths());
+
+function storedWidths(): Record<string, number> {
+  try {
+    return JSON.parse(localStorage.getItem(WIDTHS_KEY) ?? "{}") as Record<string, number>;
+  } catch {
+    return {};
+  }
+}
+
+function setWidth(column: string, px: number) {
+  widths.value = { ...widths.value, [column]: Math.round(Math.min(1200, Math.max(40, px))) };
+  try {
+    localStorage.setItem(WIDTHS_KEY, JSON.stringify(widths.value));
+  } catch {
+    // Widths then last as long as the page.
+  }
+}
+
+export const widthOf = (column: string) => widths.value[column] ?? DEFAULT_WIDTHS[column] ?? OTHER_WIDTH;
+export const columnTitle = (column: string) => T.columnTitles[column] ?? column;
+
+const keyOf = (row: Row, index: number) => (row.id ? cursorOf(row) : `${row.time} ${index}`);
+
+export function toggleRow(row: Row, index: number) {
+  const next = new Set(openRows.value);
+  const key = keyOf(row, index);
+  if (!next.delete(key)) next.add(key);
+  openRows.value = next;
+}
+
+function cellParts(
+  row: Row,
+  column: string,
+  wrap: boolean,
+  marks: { text: string; fold: boolean }[],
+  zone: string,
+): Part[] {
+  if (column === "time") return [{ text: timeText(row.time, zone, "time").slice(narrow.value ? 6 : 0) }];
+  if (column === "level") return [{ text: row.level ?? "" }];
+  if (column === "message") {
+    const request = accessParts(row, marks);
+    if (request) return request;
+    let text = summaryOf(row);
+    if (!wrap) text = text.slice(0, LINE_CHARS_MAX).replace(/\r?\n/g, " ↵ ");
+    return row.message === undefined ? fieldParts(row, marks) : markParts(ansiParts(text), marks);
+  }
+  const field = columnField(row, column);
+  return field ? markParts([{ text: field.text.slice(0, LINE_CHARS_MAX) }], marks) : [];
+}
+
+/** True on a narrow screen: host and app are then seen in the open record only. */
+const narrowQuery = matchMedia("(max-width: 700px)");
+export const narrow = signal(narrowQuery.matches);
+narrowQuery.addEventListener("change", (event) => {
+  narrow.value = event.matches;
+});
+
+/** A request of an access log, in the order in which it is read. The line itself is in the open record. */
+function accessParts(row: Row, marks: { text: string; fold: boolean }[]): Part[] | null {
+  const text = (name: string) => fieldOf(row, name)?.text;
+  const [status, method, path] = [text("status"), text("method"), text("path")];
+  if (!status || !method || !path || !/^[1-5]\d\d$/.test(status) || text("remote_addr") === undefined)
+    return null;
+  const query = text("query");
+  const bytes = text("bytes");
+  const parts: Part[] = [
+    { text: status, tone: status >= "500" ? "red" : status >= "400" ? "yellow" : "green" },
+    { text: ` ${method} ` },
+    { text: `${path}${query ? `?${query}` : ""}`.slice(0, LINE_CHARS_MAX) },
+    {
+      text: `  ${bytes !== undefined ? `${bytes} B  ` : ""}${text("remote_addr")}  ${(text("agent") ?? "").slice(0, 200)}`,
+      tone: "dim",
+    },
+  ];
+  return markParts(parts, marks);
+}
+
+function fieldParts(row: Row, marks: { text: string; fold: boolean }[]): Part[] {
+  const parts: Part[] = [];
+  let left = LINE_CHARS_MAX;
+  for (const { name, text } of row.fields) {
+    if (META.has(name)) continue;
+    if (left <= 0) break;
+    parts.push(
+      { text: `${parts.length ? "  " : ""}${name}=`, tone: "dim" },
+      ...markParts([{ text: text.slice(0, left) }], marks),
+    );
+    left -= name.length + text.length + 2;
+  }
+  return parts;
+}
+
+export interface GridHandle {
+  move(step: number): void;
+  toggle(): void;
+  top(): void;
+  bottom(): void;
+  close(): boolean;
+  focus(): void;
+}
+let handle: GridHandle | null = null;
+/** The list on the screen, for keys. */
+export const grid = () => handle;
+
+export function Grid({ rows, version, columns: chosen, label, came = 0, onReading, scope = "" }: GridProps) {
+  const { wrap, dense, tz, q, lang } = state.value;
+  const base = dense ? 20 : 25;
+  const columns = narrow.value ? chosen.filter((column) => column !== "host" && column !== "app") : chosen;
+  const box = useRef<HTMLDivElement>(null);
+  const offsets = useRef(new Offsets(base, rows.count));
+  const place = useRef({ virtual: 0, scroll: 0 });
+  const [, redraw] = useState(0);
+  const [height, setHeight] = useState(600);
+  const marks = lang === "q" ? needles(q) : [];
+  const seenCame = useRef(came);
+
+  // Heights belong to a result and a form of the list.
+  const form = `${base} ${wrap} ${columns.join()} ${scope}`;
+  const lastForm = useRef(form);
+  if (lastForm.current !== form) {
+    lastForm.current = form;
+    offsets.current.clear(base, rows.count);
+    place.current = { virtual: 0, scroll: 0 };
+  }
+  if (came !== seenCame.current) {
+    if (came > seenCame.current) offsets.current.shift(came - seenCame.current);
+    seenCame.current = came;
+  }
+  offsets.current.count = rows.count;
+
+  const total = offsets.current.total;
+  const physical = Math.min(total, ELEMENT_PX_MAX);
+  const scaled = total > physical;
+  const virtual = scaled ? place.current.virtual : place.current.scroll;
+
+  const onScroll = () => {
+    const element = box.current!;
+    const { scrollTop, clientHeight } = element;
+    const at = place.current;
+    if (scaled) {
+      const delta = scrollTop - at.scroll;
+      const max = physical - clientHeight;
+      if (scrollTop <= 0) at.virtual = 0;
+      else if (scrollTop >= max - 1) at.virtual = total - clientHeight;
+      else if (Math.abs(delta) < clientHeight * 2)
+        at.virtual = Math.min(Math.max(0, at.virtual + delta), total - clientHeight);
+      else at.virtual = (scrollTop / max) * (total - clientHeight);
+    }
+    at.scroll = scrollTop;
+    onReading?.(scrollTop > 4);
+    redraw((n) => n + 1);
+  };
+
+  useLayoutEffect(() => {
+    const element = box.current!;
+    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
+    observer.observe(element);
+    setHeight(element.clientHeight);
+    return () => observer.disconnect();
+  }, []);
+
+  // Another result begins at its first row.
+  useLayoutEffect(() => {
+    box.current!.scrollTop = 0;
+    place.current = { virtual: 0, scroll: 0 };
+    activeRow.value = -1;
+  }, [scope]);
+
+  const first = Math.max(0, offsets.current.indexAt(virtual) - OVERSCAN_ROWS);
+  const last = Math.min(rows.count - 1, offsets.current.indexAt(virtual + height) + OVERSCAN_ROWS);
+
+  useEffect(() => {
+    rows.want?.(first, Math.max(first, last));
+  }, [first, last, version, rows]);
+
+  // An open record grows as it is loaded.
+  const sizes = useRef<ResizeObserver | null>(null);
+  // What is read stays where it is, however high the rows before it turn out to be.
+  const measure = (elements: Iterable<HTMLElement>) => {
+    const at = place.current;
+    const top = offsets.current.indexAt(scaled ? at.virtual : at.scroll);
+    let [changed, before] = [false, 0];
+    for (const element of elements) {
+      if (!element.isConnected) continue;
+      const index = Number(element.dataset.index);
+      const tall = element.dataset.tall === "1";
+      if (tall) sizes.current?.observe(element);
+      const old = offsets.current.heightOf(index);
+      const height = tall ? element.offsetHeight : offsets.current.rowHeight;
+      if (!offsets.current.setHeight(index, height)) continue;
+      changed = true;
+      if (index < top) before += height - old;
+    }
+    if (!changed) return;
+    anchor.current += before;
+    redraw((n) => n + 1);
+  };
+  const anchor = useRef(0);
+  const measureNow = useRef(measure);
+  measureNow.current = measure;
+  useEffect(() => {
+    sizes.current = new ResizeObserver((entries) =>
+      measureNow.current(entries.map(({ target }) => target as HTMLElement)),
+    );
+    redraw((n) => n + 1);
+    return () => sizes.current?.disconnect();
+  }, []);
+
+  // Rows that are wrapped or open tell their heights once they are drawn.
+  useLayoutEffect(() => {
+    if (anchor.current) {
+      const moved = anchor.current;
+      anchor.current = 0;
+      if (scaled) place.current.virtual += moved;
+      else {
+        box.current!.scrollTop += moved;
+        place.current.scroll = box.current!.scrollTop;
+      }
+      redraw((n) => n + 1);
+    }
+    measure(box.current!.querySelectorAll<HTMLElement>("[data-index]"));
+  });
+
+  const reveal = (index: number) => {
+    const element = box.current!;
+    const top = offsets.current.offsetOf(index);
+    const bottom = top + Math.min(offsets.current.heightOf(index), height - base * 2);
+    let target = virtual;
+    if (top < virtual) target = top;
+    else if (bottom > virtual + height - base) target = bottom - height + base * 2;
+    if (target === virtual) return;
+    if (scaled && Math.abs(target - virtual) > height) {
+      element.scrollTop = (target / (total - height)) * (physical - height);
+      place.current = { virtual: target, scroll: element.scrollTop };
+    } else element.scrollTop += target - virtual;
+  };
+
+  const setActive = (index: number) => {
+    activeRow.value = Math.max(0, Math.min(rows.count - 1, index));
+    reveal(activeRow.value);
+    onReading?.(true);
+  };
+  handle = {
+    move: (step) =>
+      setActive(activeRow.value < 0 ? first + (first ? OVERSCAN_ROWS : 0) : activeRow.value + step),
+    toggle: () => {
+      const row = rows.get(activeRow.value);
+      if (row) toggleRow(row, activeRow.value);
+      onReading?.(true);
+    },
+    top: () => {
+      box.current!.scrollTop = 0;
+      activeRow.value = Math.min(0, rows.count - 1);
+    },
+    bottom: () => {
+      box.current!.scrollTop = physical;
+      activeRow.value = rows.count - 1;
+    },
+    close: () => {
+      const row = rows.get(activeRow.value);
+      if (!row || !openRows.value.has(keyOf(row, activeRow.value))) return false;
+      toggleRow(row, activeRow.value);
+      return true;
+    },
+    focus: () => box.current?.focus(),
+  };
+  useEffect(
+    () => () => {
+      handle = null;
+    },
+    [],
+  );
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.target !== box.current || event.ctrlKey || event.metaKey || event.altKey) return;
+    const page = Math.max(1, Math.floor(height / base) - 2);
+    const steps: Record<string, () => void> = {
+      ArrowDown: () => handle!.move(1),
+      ArrowUp: () => handle!.move(-1),
+      PageDown: () => setActive(activeRow.value + page),
+      PageUp: () => setActive(activeRow.value - page),
+      Home: () => handle!.top(),
+      End: () => handle!.bottom(),
+    };
+    const act = steps[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  };
+
+  const template = columns
+    .map((column) =>
+      column === "message"
+        ? `minmax(${narrow.value ? 160 : 240}px, 1fr)`
+        : `${narrow.value && column === "time" ? 104 : widthOf(column)}px`,
+    )
+    .join(" ");
+  const shown: number[] = [];
+  for (let index = first; index <= last; index += 1) shown.push(index);
+  const shift = scaled ? place.current.scroll - virtual : 0;
+
+  return (
+    <div
+      class={`grid ${dense ? "dense" : ""} ${wrap ? "wrap" : ""}`}
+      role="treegrid"
+      aria-label={label}
+      aria-rowcount={rows.count + 1}
+      aria-colcount={columns.length + 1}
+      aria-multiselectable={false}
+      tabIndex={0}
+      ref={box}
+      onScroll={onScroll}
+      onKeyDown={onKeyDown}
+      aria-activedescendant={
+        activeRow.value >= first && activeRow.value <= last ? `row-${activeRow.value}` : undefined
+      }
+    >
+      <Head columns={columns} template={template} />
+      <div class="canvas" role="rowgroup" style={{ height: `${physical}px` }}>
+        {shown.map((index) => {
+          const row = rows.get(index);
+          const top = offsets.current.offsetOf(index) + shift;
+          return (
+            <Line
+              key={`${scope} ${row ? keyOf(row, index) : index}`}
+              row={row}
+              index={index}
+              top={top}
+              columns={columns}
+              template={template}
+              wrap={wrap}
+              zone={tz}
+              marks={marks}
+              onOpen={() => onReading?.(true)}
+            />
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+function Head({ columns, template }: { columns: string[]; template: string }) {
+  const resize = (column: string) => (event: PointerEvent) => {
+    event.preventDefault();
+    const [start, before] = [event.clientX, widthOf(column)];
+    const move = (next: PointerEvent) => setWidth(column, before + next.clientX - start);
+    const done = () => {
+      removeEventListener("pointermove", move);
+      removeEventListener("pointerup", done);
+    };
+    addEventListener("pointermove", move);
+    addEventListener("pointerup", done);
+  };
+  const { sort } = state.value;
+  return (
+    <div class="head" role="rowgroup">
+      <div class="cells" role="row" aria-rowindex={1} style={{ gridTemplateColumns: `22px ${template}` }}>
+        <span role="columnheader" aria-label={T.open} />
+        {columns.map((column) => (
+          <span
+            role="columnheader"
+            class={`col-${column}`}
+            aria-sort={column === "time" ? (sort === "asc" ? "ascending" : "descending") : undefined}
+          >
+            {column === "time" && state.value.lang === "q" ? (
+              <Button
+                class="plain sort"
+                title={T.sortTitle}
+                onClick={() => go({ sort: sort === "asc" ? "desc" : "asc" })}
+              >
+                {columnTitle(column)} {sort === "asc" ? "↑" : "↓"}
+              </Button>
+            ) : (
+              <span class="title">{columnTitle(column)}</span>
+            )}
+            <Button
+              class="plain remove"
+              label={T.removeColumn(columnTitle(column))}
+              onClick={() => go({ cols: columns.filter((known) => known !== column) })}
+            >
+              ✕
+            </Button>
+            {column !== "message" && <span class="grip" onPointerDown={resize(column)} aria-hidden="true" />}
+          </span>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+interface LineProps {
+  row: Row | undefined;
+  index: number;
+  top: number;
+  columns: string[];
+  template: string;
+  wrap: boolean;
+  zone: string;
+  marks: { text: string; fold: boolean }[];
+  onOpen: () => void;
+}
+
+function Line({ row, index, top, columns, template, wrap, zone, marks, onOpen }: LineProps) {
+  const open = row !== undefined && openRows.value.has(keyOf(row, index));
+  const active = activeRow.value === index;
+  const onClick = (event: MouseEvent) => {
+    // Selecting text opens and closes nothing.
+    if (!row || !getSelection()?.isCollapsed || (event.target as HTMLElement).closest("button, a")) return;
+    activeRow.value = index;
+    toggleRow(row, index);
+    onOpen();
+  };
+  return (
+    <div
+      class={`line ${open ? "open" : ""} ${active ? "active" : ""} level-${toneOf(row?.level)}`}
+      role="presentation"
+      data-index={index}
+      data-tall={open || (wrap && row) ? "1" : undefined}
+      style={{ transform: `translateY(${top}px)` }}
+    >
+      <div
+        class="cells"
+        role="row"
+        id={`row-${index}`}
+        aria-rowindex={index + 2}
+        aria-expanded={row ? open : undefined}
+        style={{ gridTemplateColumns: `22px ${template}` }}
+        onClick={onClick}
+      >
+        <span role="gridcell" class="twist" aria-label={open ? T.close : T.open}>
+          <span aria-hidden="true">{open ? "▾" : "▸"}</span>
+        </span>
+        {columns.map((column) => (
+          <span role="gridcell" class={`cell col-${column}`}>
+            {row ? (
+              <Parts parts={cellParts(row, column, wrap, marks, zone)} />
+            ) : column === columns[0] ? (
+              <span class="dim">…</span>
+            ) : null}
+            {row && column === "message" && row.clippedBytes && (
+              <small class="more">
+                … {bytesText(row.clippedBytes)}
+                {row.fieldsOmitted ? `, ${number(row.fieldsOmitted + row.fields.length)} ${T.fields}` : ""}
+              </small>
+            )}
+          </span>
+        ))}
+      </div>
+      {open && row && (
+        <div role="row" class="detail-row">
+          <div role="gridcell" aria-colspan={columns.length + 1}>
+            <Detail row={row} />
+          </div>
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,308 @@
+// Numbers of LogQL as a chart with a table; results of SQL as a table.
+
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { labelsText, type Series, type Table } from "../state/results";
+import { offsetMs, timeText, isoOf } from "../lib/time";
+import { ask, state } from "../state/url";
+import { T } from "../strings";
+import { number, shortNumber } from "./parts";
+
+/** Series that are drawn, and rows of a table on the screen. */
+const SERIES_DRAWN_MAX = 20;
+const ROWS_DRAWN = 200;
+const COLOURS = [
+  "#2f7ebc",
+  "#d9822b",
+  "#3a9d5d",
+  "#b3539c",
+  "#7b6cc7",
+  "#c24a4a",
+  "#2aa1a1",
+  "#8a8d2f",
+  "#7a5c46",
+  "#6b7a8f",
+];
+
+/** Series on one axis of times. */
+function aligned(list: Series[]): uPlot.AlignedData {
+  const times = [...new Set(list.flatMap(({ points }) => points.map(([at]) => at)))].sort((a, b) => a - b);
+  const place = new Map(times.map((at, index) => [at, index]));
+  const columns = list.map(({ points }) => {
+    const values = new Array<number | null>(times.length).fill(null);
+    for (const [at, value] of points) values[place.get(at)!] = Number.isFinite(value) ? value : null;
+    return values;
+  });
+  return [times, ...columns];
+}
+
+export function Chart({
+  list,
+  zoom = true,
+  height = 240,
+  format = shortNumber,
+  area,
+}: {
+  list: Series[];
+  zoom?: boolean;
+  height?: number;
+  format?: (value: number) => string;
+  area?: boolean;
+}) {
+  const box = useRef<HTMLDivElement>(null);
+  const { tz } = state.value;
+  useEffect(() => {
+    const element = box.current!;
+    const style = getComputedStyle(element);
+    const [ink, line] = [
+      style.getPropertyValue("--dim-now") || style.color,
+      style.getPropertyValue("--line-now") || style.color,
+    ];
+    const drawn = list.slice(0, SERIES_DRAWN_MAX);
+    const axis = {
+      stroke: ink,
+      grid: { stroke: line, width: 1 },
+      ticks: { stroke: line, width: 1 },
+      font: "11px system-ui, sans-serif",
+    };
+    const plot = new uPlot(
+      {
+        width: element.clientWidth,
+        height,
+        legend: { show: false },
+        cursor: { drag: { x: zoom, y: false, setScale: false }, points: { size: 6 } },
+        scales: { x: { time: true } },
+        axes: [
+          { ...axis, size: 30, values: (_, splits) => splits.map((at) => axisTime(at * 1000, splits, tz)) },
+          { ...axis, size: 56, values: (_, splits) => splits.map(format) },
+        ],
+        series: [
+          {},
+          ...drawn.map(({ name }, index) => ({
+            label: name,
+            stroke: COLOURS[index % COLOURS.length]!,
+            width: 1.5,
+            spanGaps: false,
+            ...(area ? { fill: `${COLOURS[index % COLOURS.length]}33` } : {}),
+            points: { show: drawn[0]!.points.length < 3 },
+          })),
+        ],
+        hooks: {
+          setSelect: [
+            (made) => {
+              const { left, width } = made.select;
+              if (!zoom || width < 4) return;
+              const [from, to] = [made.posToVal(left, "x"), made.posToVal(left + width, "x")];
+              ask({ from: isoOf(from * 1000), to: isoOf(to * 1000) });
+            },
+          ],
+          setCursor: [(made) => setPoint(made.cursor.idx ?? null)],
+        },
+      },
+      aligned(drawn),
+      element,
+    );
+    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }));
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      plot.destroy();
+    };
+  }, [list, tz, height]);
+  const [point, setPoint] = useState<number | null>(null);
+  const data = list.length ? aligned(list.slice(0, SERIES_DRAWN_MAX)) : [[]];
+  const at = point === null ? null : data[0]?.[point];
+  return (
+    <figure class="chart">
+      <div class="uplot-box" ref={box} role="img" aria-label={T.chartLabel(list.length)} />
+      <figcaption>
+        {at !== null && at !== undefined && <time>{timeText(Number(at) * 1000, tz, "full")}</time>}
+        <ul class="legend">
+          {list.slice(0, SERIES_DRAWN_MAX).map(({ name, points }, index) => (
+            <li>
+              <svg width="10" height="10" aria-hidden="true">
+                <rect width="10" height="10" rx="2" fill={COLOURS[index % COLOURS.length]} />
+              </svg>
+              <span>{name}</span>{" "}
+              <b>{format(Number((point === null ? points.at(-1)?.[1] : data[index + 1]?.[point]) ?? NaN))}</b>
+            </li>
+          ))}
+        </ul>
+      </figcaption>
+    </figure>
+  );
+}
+
+function axisTime(ms: number, splits: number[], zone: string): string {
+  const step = splits.length > 1 ? (splits[1]! - splits[0]!) * 1000 : 60_000;
+  const full = timeText(ms, zone, "full");
+  if ((ms + offsetMs(ms, zone)) % 86_400_000 === 0 || step >= 86_400_000) return full.slice(5, 10);
+  return step >= 60_000 ? full.slice(11, 16) : full.slice(11, 19);
+}
+
+export function Numbers({ list }: { list: Series[] }) {
+  const over = list.some(({ points }) => points.length > 1);
+  if (!list.length) return <p class="pad">{T.noSeries}</p>;
+  const names = [...new Set(list.flatMap(({ labels }) => Object.keys(labels)))];
+  const rows = [...list]
+    .map(({ labels, points }) => ({
+      labels,
+      last: points.at(-1)?.[1] ?? NaN,
+      most: Math.max(...points.map(([, value]) => value)),
+    }))
+    .sort((a, b) => b.last - a.last);
+  return (
+    <div class="scroll">
+      {over && <Chart list={list.map((one) => ({ ...one, name: one.name === "{}" ? T.value : one.name }))} />}
+      {list.length > SERIES_DRAWN_MAX && (
+        <p class="dim pad">{T.seriesCut(SERIES_DRAWN_MAX, number(list.length))}</p>
+      )}
+      <table class="data">
+        <thead>
+          <tr>
+            {names.map((name) => (
+              <th scope="col">{name}</th>
+            ))}
+            <th scope="col" class="num">
+              {over ? T.lastValue : T.value}
+            </th>
+            {over && (
+              <th scope="col" class="num">
+                {T.mostValue}
+              </th>
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.slice(0, ROWS_DRAWN).map(({ labels, last, most }) => (
+            <tr title={labelsText(labels)}>
+              {names.map((name) => (
+                <td>{labels[name] ?? ""}</td>
+              ))}
+              <td class="num">{last.toLocaleString("en-US")}</td>
+              {over && <td class="num">{most.toLocaleString("en-US")}</td>}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+const isTime = (type: string) => /timestamp/i.test(type);
+const isNumber = (type: string) => /int|float|double|decimal/i.test(type);
+
+function cellText(value: unknown, type: string, zone: string): string {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "string")
+    return isTime(type) && /^\d{4}-/.test(value)
+      ? timeText(value.endsWith("Z") ? value : `${value}Z`, zone, "full")
+      : value;
+  return JSON.stringify(value);
+}
+
+/** A table of times and numbers is a chart, too. */
+function seriesOf({ columns, rows }: Table): Series[] {
+  const time = columns.findIndex(({ type }) => isTime(type));
+  if (time < 0 || rows.length < 2 || rows.length > 5000) return [];
+  const numbers = columns
+    .map((column, index) => ({ ...column, index }))
+    .filter(({ type, index }) => index !== time && isNumber(type));
+  const texts = columns
+    .map((column, index) => ({ ...column, index }))
+    .filter(({ type, index }) => index !== time && !isNumber(type) && !isTime(type));
+  if (!numbers.length || texts.length > 1) return [];
+  const made = new Map<string, Series>();
+  for (const row of rows) {
+    const at =
+      Date.parse(
+        String(row[time])
+          .replace(/(\.\d{3})\d+/, "$1")
+          .replace(/Z?$/, "Z"),
+      ) / 1000;
+    if (!Number.isFinite(at)) return [];
+    for (const { name, index } of numbers) {
+      const label = [texts[0] ? String(row[texts[0].index]) : "", numbers.length > 1 || !texts[0] ? name : ""]
+        .filter(Boolean)
+        .join(" ");
+      const known = made.get(label) ?? { name: label, labels: {}, points: [] };
+      known.points.push([at, Number(row[index])]);
+      made.set(label, known);
+    }
+  }
+  return [...made.values()];
+}
+
+export function SqlTable({ table }: { table: Table }) {
+  const { tz } = state.value;
+  const [shown, setShown] = useState(ROWS_DRAWN);
+  const [order, setOrder] = useState<{ index: number; down: boolean } | null>(null);
+  const { columns } = table;
+  const rows = order
+    ? [...table.rows].sort((a, b) => {
+        const [x, y] = [a[order.index], b[order.index]];
+        const by =
+          typeof x === "number" && typeof y === "number"
+            ? x - y
+            : String(x ?? "").localeCompare(String(y ?? ""));
+        return order.down ? -by : by;
+      })
+    : table.rows;
+  const list = seriesOf(table);
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={T.table}>
+      {list.length > 0 && list.some(({ points }) => points.length > 1) && <Chart list={list} zoom={false} />}
+      <table class="data">
+        <thead>
+          <tr>
+            {columns.map(({ name, type }, index) => (
+              <th
+                scope="col"
+                class={isNumber(type) ? "num" : ""}
+                aria-sort={order?.index === index ? (order.down ? "descending" : "ascending") : undefined}
+              >
+                <button
+                  type="button"
+                  class="plain"
+                  title={type}
+                  onClick={() =>
+                    setOrder({ index, down: order?.index === index ? !order.down : isNumber(type) })
+                  }
+                >
+                  {name}
+                  {order?.index === index ? (order.down ? " ↓" : " ↑") : ""}
+                </button>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.slice(0, shown).map((row) => (
+            <tr>
+              {row.map((value, index) => {
+                const text = cellText(value, columns[index]!.type, tz);
+                return (
+                  <td
+                    class={isNumber(columns[index]!.type) ? "num" : ""}
+                    title={text.length > 300 ? text.slice(0, 3000) : undefined}
+                  >
+                    {text.length > 300 ? `${text.slice(0, 300)}…` : text}
+                  </td>
+                );
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {shown < rows.length && (
+        <p class="pad">
+          <button type="button" onClick={() => setShown(shown + 1000)}>
+            {T.moreRows(number(rows.length - shown))}
+          </button>
+        </p>
+      )}
+      {table.cut && <p class="pad dim">{T.tableCut(number(table.rows.length))}</p>}
+    </div>
+  );
+}

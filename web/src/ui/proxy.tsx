@@ -1,0 +1,262 @@
+// The TLS proxy, from its records: every number leads to the connections behind it.
+
+import { useEffect, useState } from "preact/hooks";
+import { isAbort, lines, objects, problemFrom, type Problem } from "../api/client";
+import { include } from "../lib/query";
+import { stepMs } from "../lib/time";
+import { range, type Series } from "../state/results";
+import { ask, state } from "../state/url";
+import { T } from "../strings";
+import { applyFilter } from "./detail";
+import { Chart } from "./numbers";
+import { Bar, Button, ProblemText, bytesText, number, percent, shortNumber } from "./parts";
+
+const BASE = "close_reason:* bytes_to_client:*";
+const NORMAL = new Set(["client", "upstream"]);
+const FIELDS: [field: string, title: string][] = [
+  ["sni", T.proxy.names],
+  ["client", T.proxy.clients],
+  ["version", T.proxy.versions],
+  ["cipher", T.proxy.ciphers],
+  ["alpn", T.proxy.protocols],
+  ["resumed", T.proxy.resumed],
+  ["upstream", T.proxy.upstreams],
+  ["client_cn", T.proxy.clientCerts],
+];
+interface Value {
+  value: unknown;
+  count: number;
+}
+interface Totals {
+  n: number;
+  to_client: number | null;
+  from_client: number | null;
+  handshake_p50: number | null;
+  handshake_p99: number | null;
+}
+
+const textOf = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
+const sql = (
+  signal: AbortSignal,
+  q: string,
+  from: string,
+  to: string,
+  statement: string,
+  take: (row: Record<string, unknown>) => void,
+) =>
+  lines(
+    "api/v1/sql",
+    { q, from, to },
+    signal,
+    (batch) => {
+      for (const line of batch) take(JSON.parse(line) as Record<string, unknown>);
+    },
+    { method: "POST", headers: { "content-type": "text/plain" }, body: statement },
+  );
+
+export function Proxy() {
+  const span = range.value;
+  const { q } = state.value;
+  const base = [BASE, /\bOR\b/.test(q) ? `(${q})` : q === "*" ? "" : q].filter(Boolean).join(" ");
+  const [tops, setTops] = useState<Map<string, Value[]>>(new Map());
+  const [totals, setTotals] = useState<Totals | null>(null);
+  const [series, setSeries] = useState<Series[]>([]);
+  const [count, setCount] = useState<number | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  useEffect(() => {
+    if (!span) return;
+    const control = new AbortController();
+    const { signal } = control;
+    setProblem(null);
+    (async () => {
+      const made = new Map<string, Value[]>();
+      const [reasons, { rows }] = await objects<Value>(
+        "api/v1/top",
+        { field: "close_reason", n: 30, q: base, from: span.from, to: span.to },
+        signal,
+      );
+      setCount(rows);
+      made.set("close_reason", reasons);
+      setTops(new Map(made));
+      if (!rows) return;
+      for (const [field] of FIELDS) {
+        const [list] = await objects<Value>(
+          "api/v1/top",
+          { field, n: 10, q: base, from: span.from, to: span.to },
+          signal,
+        );
+        made.set(field, list);
+        setTops(new Map(made));
+      }
+      await sql(
+        signal,
+        base,
+        span.from,
+        span.to,
+        "SELECT count(*) AS n, sum(bytes_to_client) AS to_client, sum(bytes_from_client) AS from_client, approx_percentile_cont(handshake_s, 0.5) AS handshake_p50, approx_percentile_cont(handshake_s, 0.99) AS handshake_p99 FROM logs",
+        (row) => setTotals(row as unknown as Totals),
+      );
+      const step =
+        Math.max(1000, stepMs(span.toMs - Math.max(span.fromMs, span.toMs - 400 * 86_400_000), 90)) / 1000;
+      const [out, into]: [Series, Series] = [
+        { name: T.proxy.toClients, labels: {}, points: [] },
+        { name: T.proxy.fromClients, labels: {}, points: [] },
+      ];
+      await sql(
+        signal,
+        base,
+        span.from,
+        span.to,
+        `SELECT date_bin(INTERVAL '${step} seconds', time) AS at, sum(bytes_to_client) AS o, sum(bytes_from_client) AS i FROM logs GROUP BY at ORDER BY at`,
+        ({ at, o, i }) => {
+          const seconds =
+            Date.parse(
+              String(at)
+                .replace(/(\.\d{3})\d+/, "$1")
+                .replace(/Z?$/, "Z"),
+            ) / 1000;
+          out.points.push([seconds, Number(o) / step]);
+          into.points.push([seconds, Number(i) / step]);
+        },
+      );
+      setSeries([out, into]);
+    })().catch((error: unknown) => {
+      if (!isAbort(error)) setProblem(problemFrom(error));
+    });
+    return () => control.abort();
+  }, [base, span?.from, span?.to]);
+
+  if (count === 0) {
+    return (
+      <main class="screen scroll" id="main">
+        <section class="card wide">
+          <h1>{T.views.proxy}</h1>
+          <p>{T.proxy.none}</p>
+          <pre tabIndex={0}>
+            <code>{`logpond proxy --listen 0.0.0.0:443 --to 127.0.0.1:8080 --certificate cert.pem --key key.pem \\\n  --records ${new URL(".", location.href).href.replace(/\/$/, "")}`}</code>
+          </pre>
+        </section>
+      </main>
+    );
+  }
+  const reasons = tops.get("close_reason") ?? [];
+  const failed = reasons
+    .filter(({ value }) => !NORMAL.has(textOf(value)))
+    .reduce((sum, { count }) => sum + count, 0);
+  const ms = (seconds: number | null | undefined) =>
+    seconds === null || seconds === undefined ? "…" : `${shortNumber(seconds * 1000)} ms`;
+  return (
+    <main class="screen scroll proxy" id="main">
+      <h1 class="sr">{T.views.proxy}</h1>
+      {problem &&
+        (problem.status === 501 ? <p class="notice">{T.proxy.noSql}</p> : <ProblemText problem={problem} />)}
+      <dl class="figures">
+        <div>
+          <dt>{T.proxy.connections}</dt>
+          <dd>
+            {count === null ? (
+              "…"
+            ) : (
+              <Button class="plain" onClick={() => ask({ view: "search", q: base })}>
+                {number(count)}
+              </Button>
+            )}
+          </dd>
+        </div>
+        <div>
+          <dt>{T.proxy.failed}</dt>
+          <dd>
+            {count ? percent(failed / count) : "…"}
+            <small>{number(failed)}</small>
+          </dd>
+        </div>
+        <div>
+          <dt>{T.proxy.handshake}</dt>
+          <dd>
+            {ms(totals?.handshake_p50)}
+            <small>p99 {ms(totals?.handshake_p99)}</small>
+          </dd>
+        </div>
+        <div>
+          <dt>{T.proxy.toClients}</dt>
+          <dd>
+            {totals ? bytesText(Number(totals.to_client ?? 0)) : "…"}
+            <small>
+              {totals ? `${T.proxy.fromClients} ${bytesText(Number(totals.from_client ?? 0))}` : ""}
+            </small>
+          </dd>
+        </div>
+      </dl>
+      {series.length > 0 && (
+        <section class="card wide">
+          <h2>{T.proxy.throughput}</h2>
+          <Chart list={series} height={160} format={(value) => `${bytesText(value)}/s`} area />
+        </section>
+      )}
+      <div class="panels">
+        <Values
+          field="close_reason"
+          title={T.proxy.reasons}
+          values={reasons}
+          base={base}
+          marked={(text) => !NORMAL.has(text)}
+        />
+        {FIELDS.map(([field, title]) => (
+          <Values key={field} field={field} title={title} values={tops.get(field)} base={base} />
+        ))}
+      </div>
+      <p class="dim pad">{T.proxy.live}</p>
+    </main>
+  );
+}
+
+function Values({
+  field,
+  title,
+  values,
+  base,
+  marked,
+}: {
+  field: string;
+  title: string;
+  values: Value[] | undefined;
+  base: string;
+  marked?: (text: string) => boolean;
+}) {
+  if (values && !values.length) return null;
+  return (
+    <section class="card">
+      <h2>{title}</h2>
+      {!values ? (
+        <p class="dim">{T.loading}</p>
+      ) : (
+        <ol class="top">
+          {values.map(({ value, count }) => {
+            const text = textOf(value);
+            return (
+              <li key={text}>
+                <button
+                  type="button"
+                  class={`plain ${marked?.(text) ? "warn" : ""}`}
+                  title={`${text}\n${T.valueHint}`}
+                  onClick={(event) => applyFilter(field, text, event.altKey)}
+                >
+                  <span class="text">{text || T.emptyValue}</span>
+                  <span class="count">{shortNumber(count)}</span>
+                  <Bar share={count / Math.max(1, values[0]!.count)} />
+                </button>
+                <Button
+                  class="plain go"
+                  label={T.access.lines(text)}
+                  onClick={() => ask({ view: "search", q: include(base, field, text) })}
+                >
+                  →
+                </Button>
+              </li>
+            );
+          })}
+        </ol>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,679 @@
+// The search bar: text over painted tokens, completion, the place of errors, history and saved queries.
+
+import { effect, signal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { isAbort, objects, problemFrom, request, json, type Problem } from "../api/client";
+import { invisibleIn, markRange, queryParts, withoutInvisible } from "../lib/paint";
+import { caretAt, fieldText, valueText } from "../lib/query";
+import { ask, hrefOf, run, state, tweak, type Language } from "../state/url";
+import {
+  fields,
+  phase,
+  problem,
+  problemText,
+  range,
+  resume,
+  stop,
+  bucketsPhase,
+  pages,
+} from "../state/results";
+import { LEVELS } from "../lib/levels";
+import { T } from "../strings";
+import { Button, Menu, Parts, copy, number, openMenu, say } from "./parts";
+import { TimePicker } from "./timepicker";
+import { curlOf, commandOf, downloads } from "./commands";
+
+/** The text in the bar, which may not have been asked yet. */
+export const draft = signal(state.value.q);
+effect(() => {
+  draft.value = state.value.q;
+});
+
+const HISTORY_KEY = "logpond-history";
+const LOCAL_SAVED_KEY = "logpond-saved";
+const HISTORY_MAX = 50;
+const SUGGESTIONS_MAX = 50;
+const VALUES_MAX = 1000;
+
+interface Remembered {
+  lang: Language;
+  q: string;
+}
+interface Saved {
+  name: string;
+  query: string;
+  description?: string;
+  built_in?: boolean;
+  lang?: Language;
+  search?: string;
+}
+
+function stored<E>(key: string): E[] {
+  try {
+    const found: unknown = JSON.parse(localStorage.getItem(key) ?? "[]");
+    return Array.isArray(found) ? (found as E[]) : [];
+  } catch {
+    return [];
+  }
+}
+
+function store(key: string, value: unknown) {
+  try {
+    localStorage.setItem(key, JSON.stringify(value));
+  } catch {
+    // A full or forbidden store only loses the history.
+  }
+}
+
+function remember(lang: Language, q: string) {
+  if (!q.trim()) return;
+  const rest = stored<Remembered>(HISTORY_KEY).filter((known) => known.q !== q || known.lang !== lang);
+  store(HISTORY_KEY, [{ lang, q }, ...rest].slice(0, HISTORY_MAX));
+}
+
+export function submit() {
+  openMenu.value = "";
+  remember(state.value.lang, draft.value);
+  ask({ q: draft.value, sel: "" });
+}
+
+interface Suggestion {
+  text: string;
+  detail: string;
+  insert: string;
+  more: boolean;
+}
+
+const valueCache = new Map<string, { value: unknown; count: number }[]>();
+
+async function suggest(
+  text: string,
+  caret: number,
+  aborted: AbortSignal,
+): Promise<{ from: number; to: number; items: Suggestion[] }> {
+  const place = caretAt(text, caret);
+  if (!place) return { from: caret, to: caret, items: [] };
+  const prefix = place.prefix.toLowerCase();
+  const at = { from: place.from, to: place.to };
+  if (place.kind === "field") {
+    const known = (fields.value ?? []).map(({ field, share, distinct }) => ({
+      text: field,
+      detail: `${Math.round(share * 100)} % · ${number(distinct)} ${T.values}`,
+      insert: `${fieldText(field)}=`,
+      more: true,
+    }));
+    const words = [
+      ["level>=", T.levelOrWorse],
+      ["NOT ", ""],
+      ["AND ", ""],
+      ["OR ", ""],
+    ].map(([word, detail]) => ({
+      text: word!.trim(),
+      detail: detail!,
+      insert: word!,
+      more: word === "level>=",
+    }));
+    const all = prefix ? [...known, ...words] : [...words.slice(0, 1), ...known];
+    const starts = all.filter(({ text }) => text.toLowerCase().startsWith(prefix));
+    const holds = prefix
+      ? all.filter(
+          ({ text }) => !text.toLowerCase().startsWith(prefix) && text.toLowerCase().includes(prefix),
+        )
+      : [];
+    return { ...at, items: [...starts, ...holds].slice(0, SUGGESTIONS_MAX) };
+  }
+  const field = place.field ?? "";
+  if (field === "level") {
+    const items = LEVELS.filter((level) => level.startsWith(prefix)).map((level) => ({
+      text: level,
+      detail: "",
+      insert: `${level} `,
+      more: false,
+    }));
+    return { ...at, items };
+  }
+  const key = `${field} ${range.value?.from} ${range.value?.to}`;
+  let values = valueCache.get(key);
+  if (!values) {
+    const [found] = await objects<{ value: unknown; count: number }>(
+      "api/v1/top",
+      {
+        field,
+        n: VALUES_MAX,
+        from: range.value?.from,
+        to: range.value?.to,
+      },
+      aborted,
+    );
+    values = found;
+    if (valueCache.size > 30) valueCache.clear();
+    valueCache.set(key, values);
+  }
+  const texts = values.map(({ value, count }) => ({
+    text: typeof value === "string" ? value : JSON.stringify(value),
+    count,
+  }));
+  const starts = texts.filter(({ text }) => text.toLowerCase().startsWith(prefix));
+  const holds = texts.filter(
+    ({ text }) => !text.toLowerCase().startsWith(prefix) && text.toLowerCase().includes(prefix),
+  );
+  const items = [...starts, ...holds].slice(0, SUGGESTIONS_MAX).map(({ text, count }) => ({
+    text,
+    detail: number(count),
+    insert: `${valueText(text)} `,
+    more: false,
+  }));
+  return { ...at, items };
+}
+
+/** The characters of the text that a problem is about. */
+function wrongRange(found: Problem, text: string): [number, number] | null {
+  if (found.start !== undefined) {
+    // The server counts characters, and JavaScript units of UTF-16.
+    const units = (count: number) => [...text].slice(0, count).join("").length;
+    const start = units(found.start);
+    return [start, Math.max(start + 1, units(found.end ?? found.start + 1))];
+  }
+  const place = /line:? (\d+),? col(?:umn)?:? ?(\d+)/i.exec(`${found.message} ${found.hint ?? ""}`);
+  if (!place) return null;
+  const before = text
+    .split("\n")
+    .slice(0, Number(place[1]) - 1)
+    .join("\n").length;
+  const start = before + (Number(place[1]) > 1 ? 1 : 0) + Number(place[2]) - 1;
+  const word = /^[\w.]+/.exec(text.slice(start))?.[0].length ?? 1;
+  return [start, start + word];
+}
+
+const PLACEHOLDERS: Record<Language, string> = {
+  q: T.placeholder,
+  logql: T.placeholderLogql,
+  sql: T.placeholderSql,
+};
+
+// The role is allowed for a text area with a list, though the types of JSX do not know it.
+const COMBOBOX = { role: "combobox" } as unknown as { role: "textbox" };
+
+function Editor() {
+  const text = draft.value;
+  const { lang } = state.value;
+  const area = useRef<HTMLTextAreaElement>(null);
+  const [open, setOpen] = useState(false);
+  const [found, setFound] = useState<{ from: number; to: number; items: Suggestion[] }>({
+    from: 0,
+    to: 0,
+    items: [],
+  });
+  const [active, setActive] = useState(-1);
+  const control = useRef(new AbortController());
+
+  const wrong =
+    problem.value && problemText.value === text && phase.value === "failed"
+      ? wrongRange(problem.value, text)
+      : null;
+  let parts = queryParts(text, lang);
+  if (wrong) parts = markRange(parts, ...wrong);
+
+  const update = async () => {
+    const input = area.current;
+    if (!input || lang !== "q" || document.activeElement !== input) return setOpen(false);
+    control.current.abort();
+    control.current = new AbortController();
+    const { signal } = control.current;
+    try {
+      const next = await suggest(input.value, input.selectionStart, signal);
+      if (signal.aborted) return;
+      setFound(next);
+      setActive(-1);
+      setOpen(next.items.length > 0);
+    } catch (error) {
+      if (!isAbort(error)) setOpen(false);
+    }
+  };
+
+  const accept = (item: Suggestion) => {
+    const input = area.current!;
+    const before = input.value.slice(0, found.from) + item.insert;
+    const after = input.value.slice(found.to);
+    draft.value = before + (item.insert.endsWith(" ") ? after.replace(/^\s/, "") : after);
+    input.value = draft.value;
+    input.setSelectionRange(before.length, before.length);
+    input.focus();
+    if (item.more) void update();
+    else setOpen(false);
+  };
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.isComposing) return;
+    const { items } = found;
+    if (open && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+      event.preventDefault();
+      const step = event.key === "ArrowDown" ? 1 : -1;
+      setActive((active + step + items.length + (active < 0 && step < 0 ? 1 : 0)) % items.length);
+    } else if (
+      open &&
+      (event.key === "Tab" || event.key === "Enter") &&
+      active >= 0 &&
+      !event.ctrlKey &&
+      !event.metaKey
+    ) {
+      event.preventDefault();
+      accept(items[active]!);
+    } else if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      control.current.abort();
+      setOpen(false);
+      submit();
+    } else if (event.key === "Escape") {
+      event.stopPropagation();
+      if (open) setOpen(false);
+      else area.current?.blur();
+    } else if (event.key === " " && event.ctrlKey) {
+      event.preventDefault();
+      void update();
+    }
+  };
+
+  useEffect(() => () => control.current.abort(), []);
+  useEffect(() => {
+    document.querySelector("#suggestions [aria-selected=true]")?.scrollIntoView({ block: "nearest" });
+  }, [active]);
+
+  return (
+    <div class="editor">
+      <pre class="paint" aria-hidden="true">
+        <Parts parts={parts} />
+        {text.endsWith("\n") || !text ? " " : ""}
+      </pre>
+      <textarea
+        id="query"
+        ref={area}
+        rows={1}
+        value={text}
+        spellcheck={false}
+        autocomplete="off"
+        autocapitalize="off"
+        aria-label={T.searchLabel}
+        {...COMBOBOX}
+        aria-expanded={open}
+        aria-controls="suggestions"
+        aria-autocomplete="list"
+        aria-invalid={wrong !== null}
+        aria-describedby="query-problem"
+        aria-activedescendant={open && active >= 0 ? `suggestion-${active}` : undefined}
+        placeholder={PLACEHOLDERS[lang]}
+        onInput={(event) => {
+          draft.value = event.currentTarget.value;
+          void update();
+        }}
+        onClick={() => void update()}
+        onKeyDown={onKeyDown}
+        onBlur={() => setOpen(false)}
+      />
+      <ul id="suggestions" role="listbox" aria-label={T.suggestions} hidden={!open}>
+        {open &&
+          found.items.map((item, index) => (
+            <li
+              key={item.text}
+              id={`suggestion-${index}`}
+              role="option"
+              aria-selected={index === active}
+              onPointerDown={(event) => {
+                event.preventDefault();
+                accept(item);
+              }}
+            >
+              <span>{item.text}</span>
+              <small>{item.detail}</small>
+            </li>
+          ))}
+      </ul>
+    </div>
+  );
+}
+
+const savedQueries = signal<Saved[] | null>(null);
+const savedProblem = signal<Problem | null>(null);
+
+async function loadSaved() {
+  savedProblem.value = null;
+  const local = stored<Saved>(LOCAL_SAVED_KEY);
+  try {
+    const { queries } = await json<{ queries: Saved[] }>("api/v1/saved-queries");
+    savedQueries.value = [...local, ...queries.map((query) => ({ ...query, lang: "logql" as const }))];
+  } catch (error) {
+    savedProblem.value = problemFrom(error);
+    savedQueries.value = local;
+  }
+}
+
+async function save(name: string) {
+  const { lang } = state.value;
+  if (lang === "logql") {
+    try {
+      await request(
+        `api/v1/saved-queries/${encodeURIComponent(name)}`,
+        {},
+        {
+          method: "PUT",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ query: draft.value }),
+        },
+      );
+    } catch (error) {
+      savedProblem.value = problemFrom(error);
+      return;
+    }
+  } else {
+    const rest = stored<Saved>(LOCAL_SAVED_KEY).filter((known) => known.name !== name);
+    store(LOCAL_SAVED_KEY, [{ name, query: draft.value, lang, search: hrefOf({ q: draft.value }) }, ...rest]);
+  }
+  say(T.saved(name));
+  await loadSaved();
+}
+
+async function removeSaved(saved: Saved) {
+  if (saved.search !== undefined) {
+    store(
+      LOCAL_SAVED_KEY,
+      stored<Saved>(LOCAL_SAVED_KEY).filter(({ name }) => name !== saved.name),
+    );
+  } else {
+    try {
+      await request(`api/v1/saved-queries/${encodeURIComponent(saved.name)}`, {}, { method: "DELETE" });
+    } catch (error) {
+      savedProblem.value = problemFrom(error);
+    }
+  }
+  await loadSaved();
+}
+
+function SavedMenu() {
+  const open = openMenu.value === "saved";
+  const [name, setName] = useState("");
+  useEffect(() => {
+    if (open) void loadSaved();
+  }, [open]);
+  return (
+    <Menu name="saved" label={T.savedQueries} wide>
+      <form
+        class="row-form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (name.trim()) void save(name.trim());
+        }}
+      >
+        <input
+          value={name}
+          onInput={(event) => setName(event.currentTarget.value)}
+          placeholder={T.saveAs}
+          aria-label={T.saveAs}
+          pattern="[A-Za-z0-9._\-]{1,64}"
+          title={T.saveRule}
+        />
+        <button type="submit">{T.save}</button>
+      </form>
+      <p class="dim">{state.value.lang === "logql" ? T.savedOnServer : T.savedHere}</p>
+      {savedProblem.value && <p class="bad">{savedProblem.value.message}</p>}
+      <ul class="items">
+        {(savedQueries.value ?? []).map((saved) => (
+          <li key={`${saved.lang}${saved.name}`}>
+            <button
+              type="button"
+              class="item"
+              onClick={() => {
+                openMenu.value = "";
+                if (saved.search) {
+                  history.pushState(null, "", saved.search);
+                  dispatchEvent(new PopStateEvent("popstate"));
+                } else ask({ lang: saved.lang ?? "q", q: expand(saved), view: "search", live: false });
+              }}
+            >
+              <b>{saved.name}</b>
+              <code>{saved.query}</code>
+            </button>
+            {!saved.built_in && (
+              <Button class="plain" label={T.removeSaved(saved.name)} onClick={() => void removeSaved(saved)}>
+                ✕
+              </Button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </Menu>
+  );
+}
+
+/** A saved query with its variables in place: the page has no form for them. */
+function expand(saved: Saved & { variables?: Record<string, string> }): string {
+  const spanMs = range.value ? range.value.toMs - range.value.fromMs : 3_600_000;
+  const interval = `${Math.max(60, Math.round(spanMs / 60_000))}s`;
+  const values: Record<string, string> = {
+    ...saved.variables,
+    __interval: interval,
+    __auto: interval,
+    __rate_interval: interval,
+    __range: `${Math.round(spanMs / 1000)}s`,
+  };
+  return saved.query.replace(
+    /\$\{(\w+)(?::\w+)?\}|\$(\w+)/g,
+    (whole, braced: string, plain: string) => values[braced ?? plain] ?? whole,
+  );
+}
+
+function HistoryMenu() {
+  const list = openMenu.value === "history" ? stored<Remembered>(HISTORY_KEY) : [];
+  return (
+    <Menu name="history" label={T.history} wide>
+      {list.length === 0 && <p class="dim">{T.noHistory}</p>}
+      <ul class="items">
+        {list.map(({ lang, q }) => (
+          <li>
+            <button
+              type="button"
+              class="item"
+              onClick={() => {
+                openMenu.value = "";
+                ask({ lang, q, live: false });
+              }}
+            >
+              <code>{q}</code>
+              {lang !== "q" && <small>{lang === "sql" ? "SQL" : "LogQL"}</small>}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Menu>
+  );
+}
+
+export function fixedLink(): string {
+  const found = range.value;
+  const here = new URL(location.href);
+  if (found)
+    here.search = hrefOf({
+      from: found.fromMs <= 0 ? state.value.from : found.from,
+      to: found.to,
+      live: false,
+    });
+  return here.href;
+}
+
+function ShareMenu() {
+  return (
+    <Menu name="share" label={T.share}>
+      <ul class="items">
+        <li>
+          <Button
+            class="item"
+            onClick={() => {
+              openMenu.value = "";
+              void copy(location.href, T.linkCopied);
+            }}
+          >
+            {T.copyLink}
+          </Button>
+        </li>
+        <li>
+          <Button
+            class="item"
+            onClick={() => {
+              openMenu.value = "";
+              void copy(fixedLink(), T.linkCopied);
+            }}
+          >
+            {T.copyFixed}
+          </Button>
+        </li>
+        <li>
+          <Button
+            class="item"
+            onClick={() => {
+              openMenu.value = "";
+              void copy(commandOf());
+            }}
+          >
+            {T.copyCommand}
+          </Button>
+        </li>
+        <li>
+          <Button
+            class="item"
+            onClick={() => {
+              openMenu.value = "";
+              void copy(curlOf());
+            }}
+          >
+            {T.copyCurl}
+          </Button>
+        </li>
+      </ul>
+    </Menu>
+  );
+}
+
+function DownloadMenu() {
+  return (
+    <Menu name="download" label={T.download}>
+      <ul class="items">
+        {downloads().map(({ text, href, name, act }) => (
+          <li>
+            {act ? (
+              <Button
+                class="item"
+                onClick={() => {
+                  openMenu.value = "";
+                  act();
+                }}
+              >
+                {text}
+              </Button>
+            ) : (
+              <a
+                class="item"
+                href={href}
+                download={name}
+                onClick={() => {
+                  openMenu.value = "";
+                }}
+              >
+                {text}
+              </a>
+            )}
+          </li>
+        ))}
+      </ul>
+      <p class="dim">{T.downloadAll}</p>
+    </Menu>
+  );
+}
+
+export function SearchBar() {
+  const now = state.value;
+  const busy =
+    phase.value === "loading" || bucketsPhase.value === "loading" || (pages.value?.loading ?? false);
+  const failed =
+    problem.value && phase.value === "failed" && problemText.value === draft.value ? problem.value : null;
+  const odd = invisibleIn(draft.value);
+  const search = now.view === "search";
+  return (
+    <search class="searchbar">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit();
+        }}
+      >
+        {search && (
+          <select
+            class="language"
+            aria-label={T.language}
+            value={now.lang}
+            onChange={(event) => tweak({ lang: event.currentTarget.value as Language, live: false })}
+          >
+            <option value="q">{T.native}</option>
+            <option value="logql">LogQL</option>
+            <option value="sql">SQL</option>
+          </select>
+        )}
+        <Editor />
+        <TimePicker />
+        {busy && search ? (
+          <button type="button" class="primary stop" onClick={stop} title={T.stopTitle}>
+            {T.stop}
+          </button>
+        ) : phase.value === "stopped" && pages.value ? (
+          <button type="button" class="primary" onClick={resume} title={T.resumeTitle}>
+            {T.resume}
+          </button>
+        ) : (
+          <button type="submit" class="primary" title={T.runTitle}>
+            {T.run}
+          </button>
+        )}
+      </form>
+      <div id="query-problem" class="query-problem" role={failed ? "alert" : undefined}>
+        {failed && (
+          <>
+            <strong>{failed.message}</strong>
+            {failed.hint && <span> · {failed.hint}</span>}
+            {failed.status === 0 || failed.status >= 500 ? (
+              <>
+                {" "}
+                <Button
+                  class="link"
+                  onClick={() => {
+                    run.value += 1;
+                  }}
+                >
+                  {T.retry}
+                </Button>
+              </>
+            ) : null}
+          </>
+        )}
+        {odd.length > 0 && (
+          <span class="odd">
+            {T.invisible(odd.map(({ code }) => code))}{" "}
+            <Button
+              class="link"
+              onClick={() => {
+                draft.value = withoutInvisible(draft.value);
+              }}
+            >
+              {T.removeInvisible}
+            </Button>
+          </span>
+        )}
+      </div>
+      {search && (
+        <div class="subbar">
+          <SavedMenu />
+          <HistoryMenu />
+          <ShareMenu />
+          <DownloadMenu />
+        </div>
+      )}
+    </search>
+  );
+}

@@ -1,0 +1,218 @@
+// The range of times: presets, absolute bounds, zone, one window back and forth.
+
+import { signal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
+import { PRESETS, durationText, isoOf, parseTime, resolve, timeText, zoneName } from "../lib/time";
+import { ask, go, run, state } from "../state/url";
+import { histogramRange, range } from "../state/results";
+import { T } from "../strings";
+import { Button, Menu, openMenu } from "./parts";
+
+/** Redraws what depends on the present time. */
+export const REFRESH_CHOICES: [seconds: number, text: string][] = [
+  [0, T.off],
+  [5, "5 s"],
+  [15, "15 s"],
+  [60, "1 min"],
+];
+export const refreshSeconds = signal(0);
+let refreshTimer = 0;
+export function setRefresh(seconds: number) {
+  refreshSeconds.value = seconds;
+  clearInterval(refreshTimer);
+  if (seconds)
+    refreshTimer = window.setInterval(() => {
+      if (!document.hidden) run.value += 1;
+    }, seconds * 1000);
+}
+
+export function rangeLabel(): string {
+  const { from, to, tz } = state.value;
+  const preset = PRESETS.find(([known]) => known === from);
+  if (!to && preset) return preset[0] === "@0" ? preset[1] : T.last(preset[1]);
+  const now = Date.now();
+  const form = (text: string) => {
+    const ms = parseTime(text, now, "UTC");
+    return /^\d{4}-|^@|^\d{9,}$/.test(text) && ms !== null ? timeText(ms, tz, "minute") : text;
+  };
+  return `${from ? form(from) : T.beginning} – ${to ? form(to) : T.now}`;
+}
+
+/** Moves the range by a part of its length. */
+export function shift(parts: number) {
+  const found = resolve(state.value, Date.now());
+  if (!found) return;
+  const span = found.toMs - Math.max(found.fromMs, histogramRange.value?.[0] ?? 0);
+  const to = found.toMs + parts * span;
+  ask({ from: isoOf(to - span), to: isoOf(to), live: false });
+}
+
+/** Makes the range longer around its middle. */
+export function widen() {
+  const found = resolve(state.value, Date.now());
+  if (!found) return;
+  const span = found.toMs - found.fromMs;
+  const to = Math.min(found.toMs + span / 2, Math.max(Date.now(), found.toMs));
+  ask({ from: isoOf(Math.max(0, to - 2 * span)), to: isoOf(to), live: false });
+}
+
+const COMMON_ZONES = [
+  "UTC",
+  "Europe/London",
+  "Europe/Berlin",
+  "America/New_York",
+  "America/Los_Angeles",
+  "Asia/Kolkata",
+  "Asia/Tokyo",
+];
+
+export function ZoneSelect() {
+  const { tz } = state.value;
+  const all = typeof Intl.supportedValuesOf === "function" ? Intl.supportedValuesOf("timeZone") : [];
+  return (
+    <select
+      id="zone"
+      aria-label={T.zone}
+      value={tz}
+      onChange={(event) => go({ tz: event.currentTarget.value })}
+    >
+      <option value="local">{T.browserZone(zoneName("local"))}</option>
+      {COMMON_ZONES.map((zone) => (
+        <option value={zone}>{zone}</option>
+      ))}
+      {!COMMON_ZONES.includes(tz) && tz !== "local" && <option value={tz}>{tz}</option>}
+      <optgroup label={T.allZones}>
+        {all
+          .filter((zone) => !COMMON_ZONES.includes(zone) && zone !== tz)
+          .map((zone) => (
+            <option value={zone}>{zone}</option>
+          ))}
+      </optgroup>
+    </select>
+  );
+}
+
+function Absolute() {
+  const { tz, from, to } = state.value;
+  const shown = range.value;
+  const text = (ms: number | undefined) =>
+    ms === undefined || ms <= 0
+      ? ""
+      : timeText(ms, tz, "full")
+          .replace(/ [^ ]+$/, "")
+          .replace(/\.000$/, "");
+  const [low, setLow] = useState(/^\d{4}-/.test(from) ? text(shown?.fromMs) : from);
+  const [high, setHigh] = useState(to ? text(shown?.toMs) : "");
+  const [wrong, setWrong] = useState("");
+  const apply = (event: Event) => {
+    event.preventDefault();
+    const now = Date.now();
+    const lowMs = parseTime(low || "@0", now, tz);
+    const highMs = high.trim() ? parseTime(high, now, tz) : now;
+    if (lowMs === null || highMs === null) return setWrong(T.timeForms);
+    if (lowMs >= highMs) return setWrong(T.timeOrder);
+    // A relative time stays relative; others become instants.
+    const relative = (text: string) => /^(?:now\s*)?-?\s*\d+(\.\d+)?\s*[a-z]+(\s+ago)?$/i.test(text.trim());
+    openMenu.value = "";
+    ask({
+      from: relative(low) ? low.trim() : low ? isoOf(lowMs) : "@0",
+      to: high.trim() === "" || high.trim() === "now" ? "" : relative(high) ? high.trim() : isoOf(highMs),
+      live: false,
+    });
+  };
+  return (
+    <form class="absolute" onSubmit={apply}>
+      <label>
+        {T.from}
+        <input
+          data-first
+          value={low}
+          onInput={(event) => setLow(event.currentTarget.value)}
+          placeholder="2026-11-21 10:00"
+        />
+      </label>
+      <label>
+        {T.to}
+        <input value={high} onInput={(event) => setHigh(event.currentTarget.value)} placeholder={T.now} />
+      </label>
+      <p class="dim">{T.timeHelp(zoneName(tz))}</p>
+      {wrong && (
+        <p class="bad" role="alert">
+          {wrong}
+        </p>
+      )}
+      <button type="submit" class="primary">
+        {T.apply}
+      </button>
+    </form>
+  );
+}
+
+export function TimePicker() {
+  const { from, to, tz } = state.value;
+  const found = range.value;
+  const [, tick] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => tick((n) => n + 1), 30_000);
+    return () => clearInterval(timer);
+  }, []);
+  const bounds =
+    found && found.fromMs > 0
+      ? `${timeText(found.fromMs, tz, "full")} – ${timeText(found.toMs, tz, "full")} (${durationText(found.toMs - found.fromMs)})`
+      : T.allTime;
+  return (
+    <div class="time" role="group" aria-label={T.timeRange}>
+      <Button class="step" label={T.earlier} onClick={() => shift(-1)}>
+        ‹
+      </Button>
+      <Menu
+        name="time"
+        label={rangeLabel()}
+        title={`${T.timeRange}: ${rangeLabel()}. ${bounds}`}
+        right
+        wide
+        class="range"
+      >
+        <div class="time-panel">
+          <ul class="presets">
+            {PRESETS.map(([value, text]) => (
+              <li>
+                <button
+                  type="button"
+                  aria-pressed={from === value && !to}
+                  onClick={() => {
+                    openMenu.value = "";
+                    ask({ from: value, to: "" });
+                  }}
+                >
+                  {value === "@0" ? text : T.last(text)}
+                </button>
+              </li>
+            ))}
+          </ul>
+          <div>
+            <Absolute />
+            <label class="zone">
+              {T.zone}
+              <ZoneSelect />
+            </label>
+            <label class="zone">
+              {T.refreshEvery}
+              <select
+                value={refreshSeconds.value}
+                onChange={(event) => setRefresh(Number(event.currentTarget.value))}
+              >
+                {REFRESH_CHOICES.map(([seconds, text]) => (
+                  <option value={seconds}>{text}</option>
+                ))}
+              </select>
+            </label>
+          </div>
+        </div>
+      </Menu>
+      <Button class="step" label={T.later} onClick={() => shift(1)}>
+        ›
+      </Button>
+    </div>
+  );
+}

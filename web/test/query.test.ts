@@ -1,0 +1,132 @@
+import { describe, expect, test } from "vitest";
+import {
+  between,
+  caretAt,
+  condition,
+  exclude,
+  include,
+  needles,
+  stateOf,
+  tokens,
+  topTerms,
+  without,
+} from "../src/lib/query";
+
+describe("tokens", () => {
+  test("together they are the query", () => {
+    for (const query of [
+      "",
+      "*",
+      "connection refused",
+      'level>=warn "a \\"b\\"" NOT (x=1 OR y!=2)',
+      "path~/^\\/api\\/v1/i status=500",
+      "12:30:01 std::vec http://x",
+      'agent:i"Curl" "odd name"=x user:*',
+      'i"any case" /time(d )?out/',
+      'unclosed "text',
+      "a=",
+      "()(",
+      "日本=語 🙂",
+    ])
+      expect(
+        tokens(query)
+          .map(({ text }) => text)
+          .join(""),
+      ).toBe(query);
+  });
+  test("conditions and texts", () => {
+    expect(tokens("status=500").map(({ kind }) => kind)).toEqual(["field", "operator", "value"]);
+    expect(tokens("http://x").map(({ kind }) => kind)).toEqual(["text"]);
+    expect(tokens("12:30:01").map(({ kind }) => kind)).toEqual(["text"]);
+    expect(tokens("std::vec").map(({ kind }) => kind)).toEqual(["text"]);
+    expect(tokens("NOT x").map(({ kind }) => kind)).toEqual(["word", "space", "text"]);
+  });
+});
+
+describe("filters by click", () => {
+  test("are added as text", () => {
+    expect(include("", "status", "500")).toBe("status=500");
+    expect(include("*", "status", "500")).toBe("status=500");
+    expect(include("timeout", "app", "shop")).toBe("timeout app=shop");
+    expect(exclude("timeout", "app", "shop")).toBe("timeout app!=shop");
+    expect(include("a OR b", "app", "shop")).toBe("(a OR b) app=shop");
+    expect(include("", "_level", "error")).toBe("level=error");
+  });
+  test("values and names are quoted where they must be", () => {
+    expect(condition("path", "=", "/cart/pay")).toBe('path="/cart/pay"');
+    expect(condition("odd name", "=", 'say "hi"\n')).toBe('"odd name"="say \\"hi\\"\\n"');
+    expect(condition("x", "=", "")).toBe('x=""');
+    expect(condition("user", "=", null)).toBe("user:*");
+  });
+  test("are not added twice, and replace their opposite", () => {
+    expect(include("status=500 timeout", "status", "500")).toBe("status=500 timeout");
+    expect(exclude("status=500 timeout", "status", "500")).toBe("timeout status!=500");
+    expect(include("app!=shop", "app", "shop")).toBe("app=shop");
+  });
+  test("are taken back", () => {
+    expect(without("a status=500 b", "status", "500")).toBe("a b");
+    expect(without("a AND status!=500", "status", "500")).toBe("a");
+    expect(without("(a OR status=500)", "status", "500")).toBe("(a OR status=500)");
+    expect(stateOf("x app!=shop", "app", "shop")).toBe("excluded");
+    expect(stateOf("x app=shop", "app", "shop")).toBe("included");
+    expect(stateOf("(app=shop OR y)", "app", "shop")).toBe(null);
+  });
+  test("any value that is added is found again and can be removed", () => {
+    for (const value of [
+      "a",
+      "a b",
+      "/x/",
+      '"',
+      "\\",
+      "a=b",
+      "(x)",
+      "NOT",
+      "日本",
+      "🙂",
+      "x\ty",
+      "5.0",
+      "-5",
+      'i"x"',
+    ]) {
+      const query = include("timeout", "field", value);
+      expect(stateOf(query, "field", value)).toBe("included");
+      expect(without(query, "field", value)).toBe("timeout");
+    }
+  });
+  test("ranges of numbers replace each other", () => {
+    expect(between("timeout", "ms", 5, 10)).toBe("timeout ms>=5 ms<=10");
+    expect(between("timeout ms>=5 ms<=10", "ms", 6, 7)).toBe("timeout ms>=6 ms<=7");
+    expect(between("a OR b", "ms", 1, 2)).toBe("(a OR b) ms>=1 ms<=2");
+  });
+});
+
+test("terms of the top", () => {
+  expect(topTerms("a b=1 NOT c=2 (d OR e)")?.map(({ text }) => text)).toEqual([
+    "a",
+    "b=1",
+    "NOT c=2",
+    "(d OR e)",
+  ]);
+  expect(topTerms("a OR b")).toBe(null);
+  expect(topTerms("(a OR b) c=1")?.map(({ text }) => text)).toEqual(["(a OR b)", "c=1"]);
+});
+
+test("needles are the texts that a row may have", () => {
+  expect(needles('connection refused level=error i"Any" NOT "none"')).toEqual([
+    { text: "connection refused", fold: false },
+    { text: "Any", fold: true },
+  ]);
+});
+
+test("the place of the caret", () => {
+  expect(caretAt("sta", 3)).toMatchObject({ kind: "field", prefix: "sta", from: 0, to: 3 });
+  expect(caretAt("status=", 7)).toMatchObject({ kind: "value", field: "status", prefix: "" });
+  expect(caretAt("status=50 x", 9)).toMatchObject({
+    kind: "value",
+    field: "status",
+    prefix: "50",
+    from: 7,
+    to: 9,
+  });
+  expect(caretAt("x ", 2)).toMatchObject({ kind: "field", prefix: "" });
+});

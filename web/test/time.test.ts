@@ -1,0 +1,104 @@
+import { describe, expect, test } from "vitest";
+import {
+  afterTime,
+  durationMs,
+  instantOf,
+  isoOf,
+  parseTime,
+  resolve,
+  stepMs,
+  timeText,
+} from "../src/lib/time";
+
+const NOW = Date.UTC(2026, 10, 27, 13, 30, 0);
+const iso = (text: string, zone = "UTC") => {
+  const ms = parseTime(text, NOW, zone);
+  return ms === null ? null : isoOf(ms);
+};
+
+describe("times as people write them", () => {
+  test.each([
+    ["1h", "2026-11-27T12:30:00.000Z"],
+    ["-1h", "2026-11-27T12:30:00.000Z"],
+    ["now-1h", "2026-11-27T12:30:00.000Z"],
+    ["1h ago", "2026-11-27T12:30:00.000Z"],
+    ["2 days ago", "2026-11-25T13:30:00.000Z"],
+    ["90 minutes ago", "2026-11-27T12:00:00.000Z"],
+    ["today", "2026-11-27T00:00:00.000Z"],
+    ["yesterday", "2026-11-26T00:00:00.000Z"],
+    ["yesterday 09:00", "2026-11-26T09:00:00.000Z"],
+    ["monday", "2026-11-23T00:00:00.000Z"],
+    ["2pm", "2026-11-27T14:00:00.000Z"],
+    ["12am", "2026-11-27T00:00:00.000Z"],
+    ["09:15", "2026-11-27T09:15:00.000Z"],
+    ["2026-11-21", "2026-11-21T00:00:00.000Z"],
+    ["2026-11-21 10:00", "2026-11-21T10:00:00.000Z"],
+    ["2026-11-21T10:00:00.5+01:00", "2026-11-21T09:00:00.500Z"],
+    ["2026-11-21T10:00:00Z", "2026-11-21T10:00:00.000Z"],
+    ["@1763719200", "2025-11-21T10:00:00.000Z"],
+    ["@1763719200.5", "2025-11-21T10:00:00.500Z"],
+    ["1763719200000", "2025-11-21T10:00:00.000Z"],
+    ["now", "2026-11-27T13:30:00.000Z"],
+  ])("%s", (text, wanted) => expect(iso(text)).toBe(wanted));
+  test.each(["soon", "25:00", "2026-13-01", "1 parsec", "2026-11-41", "::", "Nov"])("%s is none", (text) =>
+    expect(iso(text)).toBe(null),
+  );
+  test("in zones, with the days on which clocks change", () => {
+    expect(iso("2026-11-21 10:00", "Europe/Berlin")).toBe("2026-11-21T09:00:00.000Z");
+    expect(iso("2026-07-21 10:00", "Europe/Berlin")).toBe("2026-07-21T08:00:00.000Z");
+    expect(iso("2026-11-21 10:00", "Asia/Kathmandu")).toBe("2026-11-21T04:15:00.000Z");
+    // 02:30 is there twice: the first counts.
+    expect(iso("2026-10-25 02:30", "Europe/Berlin")).toBe("2026-10-25T00:30:00.000Z");
+    expect(iso("2026-10-25 03:30", "Europe/Berlin")).toBe("2026-10-25T02:30:00.000Z");
+    expect(iso("today", "America/New_York")).toBe("2026-11-27T05:00:00.000Z");
+    expect(instantOf(Date.UTC(2026, 2, 29, 12), "Europe/Berlin")).toBe(Date.UTC(2026, 2, 29, 10));
+  });
+});
+
+test("durations", () => {
+  expect(durationMs("15m")).toBe(900_000);
+  expect(durationMs("1 week")).toBe(604_800_000);
+  expect(durationMs("x")).toBe(null);
+});
+
+test("what is shown can be written again", () => {
+  for (const zone of ["UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns"]) {
+    const time = "2026-11-27T10:02:11.482000000Z";
+    expect(isoOf(parseTime(timeText(time, zone, "iso"), NOW, "UTC")!)).toBe("2026-11-27T10:02:11.482Z");
+  }
+});
+
+test("all digits of a fraction that are there, in threes", () => {
+  expect(timeText("2026-11-27T10:02:11.482000000Z", "UTC", "full")).toBe("2026-11-27 10:02:11.482 Z");
+  expect(timeText("2026-11-27T10:02:11.482100000Z", "UTC", "full")).toBe("2026-11-27 10:02:11.482100 Z");
+  expect(timeText("2026-11-27T10:02:11.000000001Z", "UTC", "full")).toBe("2026-11-27 10:02:11.000000001 Z");
+  expect(timeText("2026-11-27T10:02:11.000000001Z", "Asia/Kathmandu", "full")).toBe(
+    "2026-11-27 15:47:11.000000001 +05:45",
+  );
+});
+
+test("a range is fixed once a run", () => {
+  expect(resolve({ from: "1h", to: "" }, NOW)).toMatchObject({
+    from: "2026-11-27T12:30:00.000Z",
+    to: "2026-11-27T13:30:00.000Z",
+    open: true,
+  });
+  expect(resolve({ from: "@0", to: "" }, NOW)?.fromMs).toBe(0);
+  expect(resolve({ from: "nonsense", to: "" }, NOW)).toBe(null);
+  // Nanoseconds of an address stay.
+  expect(resolve({ from: "2026-11-27T12:30:00.000000001Z", to: "" }, NOW)?.from).toBe(
+    "2026-11-27T12:30:00.000000001Z",
+  );
+});
+
+test("the next nanosecond", () => {
+  expect(afterTime("2026-11-27T12:30:00.000000009Z")).toBe("2026-11-27T12:30:00.000000010Z");
+  expect(afterTime("2026-11-27T12:30:00Z")).toBe("2026-11-27T12:30:00.000000001Z");
+  expect(afterTime("2026-12-31T23:59:59.999999999Z")).toBe("2027-01-01T00:00:00.000000000Z");
+});
+
+test("steps read well", () => {
+  expect(stepMs(3_600_000, 90)).toBe(60_000);
+  expect(stepMs(86_400_000, 90)).toBe(1_800_000);
+  expect(stepMs(1000, 90)).toBe(20);
+});

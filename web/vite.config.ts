@@ -1,0 +1,18 @@
+import { defineConfig } from "vite";
+
+// Relative addresses: the application works below any prefix of a proxy.
+export default defineConfig({
+  base: "./",
+  oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+  build: {
+    target: "es2022",
+    // tools/clean.mjs empties it but for the file that keeps the directory.
+    emptyOutDir: false,
+    assetsDir: "web",
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    sourcemap: false,
+    reportCompressedSize: false,
+  },
+  test: { include: ["test/**/*.test.ts"] },
+} as never);
