@@ -20,6 +20,8 @@
 //! before them (see [`DeclaredNames`]).
 
 mod names;
+mod products;
+mod requests;
 mod summary;
 
 use std::borrow::Cow;
@@ -42,6 +44,7 @@ use super::timestamps::{Form, TimeReader, Written};
 use names::{How, Meaning, Name};
 
 pub(crate) use names::Place;
+pub(crate) use requests::RequestPlan;
 pub(crate) use summary::{DocumentLevel, SaidLevel, Summary, TimePair};
 
 /// Names of the messages that are no fields beside, see [`names`].
@@ -60,6 +63,9 @@ const SEEN_WORDS: usize = FIELDS_MAX * 16 / 64;
 
 /// Lines with more fields than this find a name among them by its hash; the filter is of no use to them.
 const NAMES_SEARCHED_MAX: usize = 256;
+
+/// Fields among which those of a request are looked for. Objects about requests have fewer.
+const REQUEST_SLOTS_MAX: usize = 256;
 
 /// Bytes that a listing keeps free: for braces, and for a header before it.
 const LISTING_RESERVE_BYTES: usize = 2 * SHAPE_BYTES_MAX;
@@ -93,6 +99,8 @@ pub(crate) struct Outline {
     levels: Vec<(usize, u32)>,
     /// Slots that may be the first of two that are an instant, likewise.
     pairs: Vec<(usize, u32)>,
+    /// The first of the products whose objects about requests have one of the fields.
+    products: Vec<u8>,
     /// True if a field has one of the names by which every record may say its level.
     has_level: bool,
     declared: Option<Arc<DeclaredNames>>,
@@ -152,6 +160,8 @@ pub(crate) struct Outcome {
     pub(crate) summary: Summary,
     /// The level that the document says.
     pub(crate) level: Option<DocumentLevel>,
+    /// The way to make the fields of a request.
+    pub(crate) request: Option<Arc<RequestPlan>>,
     /// Fields of the line that the shape does not list.
     pub(crate) unlisted: usize,
 }
@@ -169,6 +179,7 @@ impl Outline {
             messages: Vec::new(),
             levels: Vec::new(),
             pairs: Vec::new(),
+            products: Vec::new(),
             has_level: false,
             declared: None,
             irregular: false,
@@ -187,6 +198,7 @@ impl Outline {
         self.messages.clear();
         self.levels.clear();
         self.pairs.clear();
+        self.products.clear();
         self.has_level = false;
         self.irregular = false;
         self.first_counts = false;
@@ -295,6 +307,7 @@ impl Outline {
             }
             Meaning::Level(row) => put(&mut self.levels, (usize::from(row), index)),
             Meaning::Pair(row) => put(&mut self.pairs, (usize::from(row), index)),
+            Meaning::Request(row) => self.products.push(row),
             Meaning::Usual => self.has_level = true,
         });
     }
@@ -356,6 +369,10 @@ impl Outline {
         let (time, no_times) = self.choose_time(raw, parts, received, times);
         let summary = self.summary(time.is_some());
         summary.complete(parts, received, times);
+        let request = self.request().map(Arc::new);
+        if let Some(request) = &request {
+            parts.beside = request.fields(&parts.values);
+        }
         let outcome = Outcome {
             shape: None,
             whole: true,
@@ -364,6 +381,7 @@ impl Outline {
             no_times,
             message,
             level: summary.level(parts),
+            request,
             summary,
             unlisted: 0,
         };
@@ -415,6 +433,11 @@ impl Outline {
         if sketch.parts.time.is_none() && time.is_none() {
             let summary = self.summary(false);
             summary.complete(&mut parts, received, times);
+        }
+        if let Some(request) = self.request() {
+            let mut made = request.fields(&parts.values);
+            made.retain(|(name, _)| !sketch.has_slot(name.as_bytes()));
+            parts.beside = made;
         }
         let (time, message) = drawn(time, message);
         let taken = self.taken(sketch);
@@ -494,6 +517,20 @@ impl Outline {
             return (Some(chosen), no_times);
         }
         (None, no_times)
+    }
+
+    /// The way to make the fields of a request, if it is an object about one.
+    fn request(&self) -> Option<RequestPlan> {
+        let slot_of = |name: &str| {
+            let is_it = |slot: &OutlineSlot| slot.listed && self.name(slot) == name.as_bytes();
+            let slots = self.slots.iter().take(REQUEST_SLOTS_MAX);
+            slots.into_iter().position(is_it).map(|slot| slot as u32)
+        };
+        let mut products: Vec<u8> = self.products.clone();
+        products.sort_unstable();
+        products
+            .into_iter()
+            .find_map(|product| RequestPlan::new(product, slot_of))
     }
 
     fn summary(&self, has_time: bool) -> Summary {

@@ -242,6 +242,12 @@ impl Parser {
     ) -> Record<'a> {
         let has_own_time = parsed.parts.time.is_some() || parsed.time.is_some();
         labels.extend(parsed.derived);
+        for (name, value) in parsed.parts.beside {
+            // A label of the sender comes before a field that says again what the line says.
+            if !labels.iter().any(|(known, _)| *known == name) {
+                labels.push((name, value));
+            }
+        }
         if let Some(level) = parsed.level {
             let name = match parsed.beats_level {
                 true => DETECTED_LEVEL_FIELD,

@@ -16,6 +16,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) message: Message<'a>,
     pub(crate) values: Vec<Value<'a>>,
     pub(crate) fixes: Vec<Fix<'a>>,
+    /// Fields that are made of those of the line, with other names.
+    pub(crate) beside: Vec<(Cow<'a, str>, Value<'a>)>,
 }
 
 impl<'a> Parts<'a> {
@@ -27,6 +29,7 @@ impl<'a> Parts<'a> {
             message: Message::Line,
             values: Vec::with_capacity(capacity),
             fixes: Vec::new(),
+            beside: Vec::new(),
         }
     }
 }
@@ -38,7 +41,12 @@ impl Parts<'_> {
             slot: fix.slot,
             text: Cow::Owned(fix.text.into_owned()),
         });
+        let beside = self.beside.into_iter().map(|(name, value)| {
+            let name = Cow::Owned(name.into_owned());
+            (name, value.into_owned())
+        });
         Parts {
+            beside: beside.collect(),
             time: self.time,
             time_source: self.time_source,
             message: match self.message {
@@ -157,6 +165,7 @@ impl<'s, 'a> Sketch<'s, 'a> {
         self.text.truncate(mark.text);
         self.parts.values.truncate(mark.values);
         self.parts.fixes.truncate(mark.fixes);
+        self.parts.beside.clear();
         self.parts.time = mark.time;
         self.parts.time_source = mark.time_source;
         self.parts.message = Message::Line;
@@ -240,6 +249,7 @@ impl<'s, 'a> Sketch<'s, 'a> {
             ..fix
         }));
         self.parts.values.extend(parts.values);
+        self.parts.beside.extend(parts.beside);
         self.parts.message = parts.message;
         if parts.time.is_some() {
             (self.parts.time, self.parts.time_source) = (parts.time, parts.time_source);
