@@ -37,6 +37,11 @@ pub(crate) fn of_line(line: &[u8]) -> Option<&'static str> {
         .or_else(|| forms::postgres(line))
 }
 
+/// True for a word for a level, in any case.
+pub(crate) fn is_word(word: &[u8]) -> bool {
+    words::of(word).is_some()
+}
+
 /// A walk over the words of a line's head.
 struct Scan<'a> {
     head: &'a [u8],

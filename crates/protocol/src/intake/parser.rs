@@ -31,7 +31,9 @@ use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::TimeReader;
 use super::timezone::Zones;
-use super::{Beside, access, audit, content, csvlog, headers, levels, logfmt, slowlog, syslog};
+use super::{
+    Beside, access, audit, content, csvlog, headers, levels, logfmt, programs, slowlog, syslog,
+};
 use formats::Formats;
 
 /// The field that says which process sent an entry.
@@ -312,8 +314,8 @@ impl Parser {
         {
             return Some(parsed);
         }
-        match entry.raw {
-            [b'{' | b' ' | b'\t', ..] => self.json(entry),
+        let parsed = match entry.raw {
+            [b'{' | b' ' | b'\t', ..] => return self.json(entry),
             raw if syslog::is_candidate(raw) => self.syslog(entry, false),
             raw if slowlog::is_candidate(raw) => self.slowlog(entry),
             raw if csvlog::is_candidate(raw) => self.csvlog(entry),
@@ -321,7 +323,8 @@ impl Parser {
             raw if audit::is_candidate(raw) => self.audit(entry),
             raw if logfmt::is_candidate(raw) => self.fields(entry, logfmt::read),
             _ => None,
-        }
+        };
+        parsed.or_else(|| self.program(entry))
     }
 
     fn json<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
@@ -371,6 +374,23 @@ impl Parser {
         let shape = self.shapes.find(sketch.shape())?.shape;
         Some(Parsed {
             time,
+            ..Parsed::new(shape, sketch.parts)
+        })
+    }
+
+    /// A line that begins as only one program or logger writes it.
+    fn program<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+        let text = std::str::from_utf8(entry.raw).ok()?;
+        let mut sketch = Sketch::new(&mut self.scratch, 12);
+        let times = Times {
+            reader: &self.times,
+            received: entry.received,
+        };
+        let beside = programs::draw(text, times, &mut sketch)?;
+        let shape = self.shapes.find(sketch.shape())?.shape;
+        Some(Parsed {
+            derived: beside.fields,
+            level: beside.level,
             ..Parsed::new(shape, sketch.parts)
         })
     }
@@ -452,10 +472,14 @@ impl Parser {
         let scratch = &mut self.scratch;
         let mut sketch = syslog::draw(entry.raw, received, anything, &self.times, scratch)?;
         let behind = self.formats.draw_message(entry, &mut sketch, &self.times);
-        let Beside { fields, time } = behind.unwrap_or_else(|| {
+        let Beside {
+            fields,
+            time,
+            level,
+        } = behind.unwrap_or_else(|| {
             content::draw(&mut sketch, &mut self.outline, &self.times, received)
         });
-        let level = level_of_message(&sketch);
+        let level = level_of_message(&sketch, level);
         let shape = match sketch.is_listing() {
             true => self.shapes.find_listing(sketch.shape())?,
             false => self.shapes.find(sketch.shape())?.shape,
@@ -516,6 +540,11 @@ impl Parser {
             EntryKind::Text => None,
             _ => levels::of_line(entry.raw),
         };
+        if let Ok(text) = std::str::from_utf8(entry.raw)
+            && entry.kind != EntryKind::Text
+        {
+            parsed.derived = programs::fields_of_sentence(None, text);
+        }
         parsed
     }
 
@@ -530,12 +559,16 @@ impl Parser {
 
 /// The level that the message of a syslog record says it has. Files of daemons have no priority; where there
 /// is one, it counts.
-fn level_of_message(sketch: &Sketch<'_, '_>) -> Option<&'static str> {
+fn level_of_message(
+    sketch: &Sketch<'_, '_>,
+    of_head: Option<&'static str>,
+) -> Option<&'static str> {
     // A priority begins a line.
     if sketch.shape().first() == Some(&b'<') {
         return None;
     }
-    let level = levels::of_line(sketch.message_text()?.as_bytes())?;
+    let of_message = || levels::of_line(sketch.message_text()?.as_bytes());
+    let level = of_head.or_else(of_message)?;
     (!sketch.has_slot(b"severity")).then_some(level)
 }
 

@@ -313,6 +313,18 @@ impl<'s, 'a> Sketch<'s, 'a> {
         })
     }
 
+    /// The value of the first slot of this name.
+    pub(crate) fn value(&self, name: &[u8]) -> Option<&Value<'a>> {
+        let mark = "⟨".as_bytes();
+        let marks = memchr::memmem::find_iter(self.text.as_slice(), mark);
+        let is_it = |at: usize| {
+            let inside = &self.text[at + mark.len()..];
+            inside.starts_with(name) && inside.get(name.len()) == Some(&b':')
+        };
+        let slot = marks.into_iter().position(is_it)?;
+        self.parts.values.get(slot)
+    }
+
     /// The names of the slots so far, as they are written.
     pub(crate) fn slot_names(&self) -> HashSet<&[u8]> {
         let marks = memchr::memmem::find_iter(self.text.as_slice(), "⟨");

@@ -16,7 +16,7 @@ mod line;
 mod traditional;
 mod zones;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use epoch::{decimal_epoch, epoch};
 pub(crate) use epoch::{unix_seconds, unix_time};
@@ -28,7 +28,7 @@ use zones::ZoneName;
 use super::timezone::Zone as Place;
 
 /// Forms beyond the ones read by hand that are rendered, in the pattern language of `TimePattern`.
-const TABLE: [&str; 30] = [
+const TABLE: [&str; 31] = [
     // C's asctime, with and without fractions (Apache error logs, mongod), and date(1).
     "%a %b %e %H:%M:%S.%f %Y",
     "%a %b %d %H:%M:%S.%f %Y",
@@ -67,13 +67,18 @@ const TABLE: [&str; 30] = [
     "%Y %b %e %H:%M:%S",
     "%Y %b %d %H:%M:%S",
     "%m/%d/%Y-%H:%M:%S.%f",
+    // Google's logging libraries.
+    "%m%d %H:%M:%S.%f",
 ];
 
 /// Rows of [`TABLE`] that begin with a letter.
 const LETTER_ROWS: std::ops::Range<usize> = 0..12;
 
 /// Rows of [`TABLE`] that begin with a digit.
-const DIGIT_ROWS: std::ops::Range<usize> = 12..TABLE.len();
+const DIGIT_ROWS: std::ops::Range<usize> = 12..TABLE.len() - 1;
+
+/// The row of [`TABLE`] for Google's logging libraries.
+const GOOGLE_ROW: usize = TABLE.len() - 1;
 
 /// Words before a time and behind it that say a level.
 const LEVELS: [&[u8]; 14] = [
@@ -92,6 +97,9 @@ const LEVELS: [&[u8]; 14] = [
     b"CRITICAL",
     b"CRIT",
 ];
+
+/// Bytes of most concrete patterns.
+const PATTERN_BYTES: usize = 48;
 
 const DAY_NS: i64 = 86_400_000_000_000;
 
@@ -274,6 +282,8 @@ impl Form {
 /// Reads instants in any known form.
 pub(crate) struct TimeReader {
     rows: Vec<TimePattern>,
+    /// The concrete pattern that was last rendered.
+    last: Mutex<Option<Box<(Vec<u8>, TimePattern)>>>,
     /// The zone of times without one; UTC if there is none.
     place: Option<Arc<Place>>,
 }
@@ -286,6 +296,7 @@ impl TimeReader {
                 .iter()
                 .filter_map(|row| TimePattern::new(row).ok())
                 .collect(),
+            last: Mutex::new(None),
             place: None,
         }
     }
@@ -322,7 +333,7 @@ impl TimeReader {
             .or_else(|| self.rare(text, received, true))
             .or_else(|| Some(other(decimal_epoch(text, certain)?, text.len())))?;
         if let Layout::Row(_) = found.form.layout {
-            found.exact = renders_to(&found, text);
+            found.exact = self.renders_to(&found, text);
         }
         Some(self.placed(found, received))
     }
@@ -380,11 +391,34 @@ impl TimeReader {
             Some(found) => zones::with_name(text, found, received).unwrap_or(found),
             None => {
                 let mut found = self.rare(text, received, false)?;
-                found.exact = renders_to(&found, &text[..found.bytes]);
+                found.exact = self.renders_to(&found, &text[..found.bytes]);
                 found
             }
         };
         Some(self.placed(found, received))
+    }
+
+    /// The instant that the head of a program's line begins with, as [`TimeReader::header`] reads it or as Google's
+    /// logging libraries write it.
+    pub(crate) fn program(&self, text: &[u8], received: Timestamp) -> Option<Written> {
+        let google = || {
+            let read = general::read_google(text, received)?;
+            let row = self.row(GOOGLE_ROW, text, received);
+            let row = row.filter(|found| found.bytes == read.bytes && found.time == read.time);
+            if let Some(mut found) = row {
+                found.exact = self.renders_to(&found, &text[..found.bytes]);
+                return Some(self.placed(found, received));
+            }
+            let found = Written {
+                form: Form {
+                    layout: Layout::Other(read.assumed),
+                    ..other(read.time, read.bytes).form
+                },
+                ..other(read.time, read.bytes)
+            };
+            Some(self.placed(found, received))
+        };
+        self.header(text, received).or_else(google)
     }
 
     /// An instant in a form that is not read by hand. `is_whole` says that it must be all of the text.
@@ -445,21 +479,30 @@ impl TimeReader {
             exact: false,
         })
     }
-}
 
-/// Whether the form of `found`, rendered, is `text`.
-fn renders_to(found: &Written, text: &[u8]) -> bool {
-    let mut pattern = Vec::new();
-    found.form.write_pattern(&mut pattern);
-    let Some(pattern) = std::str::from_utf8(&pattern)
-        .ok()
-        .and_then(|p| TimePattern::new(p).ok())
-    else {
-        return false;
-    };
-    let mut rendered = Vec::with_capacity(text.len());
-    pattern.render(found.time, &mut rendered);
-    rendered == text
+    /// True if the form of `found`, rendered, is `text`.
+    fn renders_to(&self, found: &Written, text: &[u8]) -> bool {
+        let mut pattern = Vec::with_capacity(PATTERN_BYTES);
+        found.form.write_pattern(&mut pattern);
+        // Lines of one program have one form.
+        let mut last = self.last.try_lock().ok();
+        let known = last.as_mut().and_then(|last| last.take());
+        let known = known.filter(|known| known.0 == pattern);
+        let compiled = known.or_else(|| {
+            let text = std::str::from_utf8(&pattern).ok()?;
+            let compiled = TimePattern::new(text).ok()?;
+            Some(Box::new((pattern, compiled)))
+        });
+        let Some(compiled) = compiled else {
+            return false;
+        };
+        let mut rendered = Vec::with_capacity(text.len());
+        compiled.1.render(found.time, &mut rendered);
+        if let Some(last) = &mut last {
+            **last = Some(compiled);
+        }
+        rendered == text
+    }
 }
 
 /// True if a word says a level, in letters of any case.
