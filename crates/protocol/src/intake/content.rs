@@ -18,7 +18,7 @@ use super::access_format::Times;
 use super::outline::Outline;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::TimeReader;
-use super::{Beside, audit, json, logfmt, programs};
+use super::{Beside, audit, json, levels, logfmt, programs};
 
 /// What says that a message is JSON (Common Event Expression, as rsyslog and others write it).
 const CEE_COOKIE: &str = "@cee:";
@@ -96,25 +96,30 @@ fn of_program<'a>(
     received: Timestamp,
     is_guess: bool,
 ) -> Beside<'a> {
-    let program = match sketch.value(b"app") {
-        Some(Value::Str(name)) => Some(name.clone()),
-        _ => None,
+    let mut values = sketch.parts.values.iter();
+    let is_daemon = |value: &Value<'_>| match value {
+        Value::Str(name) => programs::is_daemon(name),
+        _ => false,
     };
-    if let Some(name) = &program {
+    if values.any(is_daemon)
+        && let Some(Value::Str(name)) = sketch.value(b"app")
+    {
         let fields = programs::fields_of_sentence(Some(name), message);
-        if !fields.is_empty() {
-            return Beside {
-                fields,
-                ..Beside::default()
-            };
-        }
+        return Beside {
+            fields,
+            ..Beside::default()
+        };
+    }
+    if !programs::is_candidate(message.as_bytes()) {
+        return Beside::default();
     }
     let place = sketch.take_message();
     let times = Times {
         reader: times,
         received,
     };
-    if let Some(beside) = programs::draw(message, times, sketch) {
+    let level = levels::of_line(message.as_bytes());
+    if let Some(beside) = programs::draw(message, level, times, sketch) {
         return Beside {
             time: programs::certain(beside.time).filter(|_| is_guess),
             ..beside

@@ -64,9 +64,6 @@ const SEEN_WORDS: usize = FIELDS_MAX * 16 / 64;
 /// Lines with more fields than this find a name among them by its hash; the filter is of no use to them.
 const NAMES_SEARCHED_MAX: usize = 256;
 
-/// Fields among which those of a request are looked for. Objects about requests have fewer.
-const REQUEST_SLOTS_MAX: usize = 256;
-
 /// Bytes that a listing keeps free: for braces, and for a header before it.
 const LISTING_RESERVE_BYTES: usize = 2 * SHAPE_BYTES_MAX;
 
@@ -519,20 +516,6 @@ impl Outline {
         (None, no_times)
     }
 
-    /// The way to make the fields of a request, if it is an object about one.
-    fn request(&self) -> Option<RequestPlan> {
-        let slot_of = |name: &str| {
-            let is_it = |slot: &OutlineSlot| slot.listed && self.name(slot) == name.as_bytes();
-            let slots = self.slots.iter().take(REQUEST_SLOTS_MAX);
-            slots.into_iter().position(is_it).map(|slot| slot as u32)
-        };
-        let mut products: Vec<u8> = self.products.clone();
-        products.sort_unstable();
-        products
-            .into_iter()
-            .find_map(|product| RequestPlan::new(product, slot_of))
-    }
-
     fn summary(&self, has_time: bool) -> Summary {
         let pairs = self.pairs.iter().filter(|_| !has_time);
         let pairs = pairs.filter_map(|&(row, first)| {
@@ -554,7 +537,9 @@ impl Outline {
             };
             is_there.then_some((row, pair))
         });
-        let pair = pairs.min_by_key(|(row, _)| *row).map(|(_, pair)| pair);
+        // A row whose zone is there comes before those without.
+        let pair = pairs.min_by_key(|(row, pair)| (pair.zone.is_none(), *row));
+        let pair = pair.map(|(_, pair)| pair);
         Summary {
             level: self.said_level(),
             pair,

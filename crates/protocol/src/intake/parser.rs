@@ -244,9 +244,11 @@ impl Parser {
     ) -> Record<'a> {
         let has_own_time = parsed.parts.time.is_some() || parsed.time.is_some();
         labels.extend(parsed.derived);
+        // A label of the sender comes before a field that says again what the line says.
+        let said = labels.len();
+        labels.reserve(parsed.parts.beside.len() + 1);
         for (name, value) in parsed.parts.beside {
-            // A label of the sender comes before a field that says again what the line says.
-            if !labels.iter().any(|(known, _)| *known == name) {
+            if !labels[..said].iter().any(|(known, _)| *known == name) {
                 labels.push((name, value));
             }
         }
@@ -378,15 +380,22 @@ impl Parser {
         })
     }
 
-    /// A line that begins as only one program or logger writes it.
+    /// A line that begins as only one program or logger writes it. Other lines are text.
     fn program<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+        if !programs::is_candidate(entry.raw) {
+            return None;
+        }
         let text = std::str::from_utf8(entry.raw).ok()?;
         let mut sketch = Sketch::new(&mut self.scratch, 12);
         let times = Times {
             reader: &self.times,
             received: entry.received,
         };
-        let beside = programs::draw(text, times, &mut sketch)?;
+        let level = levels::of_line(entry.raw);
+        let Some(beside) = programs::draw(text, level, times, &mut sketch) else {
+            // Its level is known then, and is not looked for again.
+            return (self.depth == 0).then(|| self.text_of_level(entry, level));
+        };
         let shape = self.shapes.find(sketch.shape())?.shape;
         Some(Parsed {
             derived: beside.fields,
@@ -526,26 +535,46 @@ impl Parser {
     }
 
     fn plain_text<'a>(&mut self, entry: &Entry<'a>) -> Parsed<'a> {
+        // Of text whose sender says what counts, the words do not.
+        let level = match entry.kind {
+            EntryKind::Text => None,
+            _ => levels::of_line(entry.raw),
+        };
+        self.text_of_level(entry, level)
+    }
+
+    /// A line that is text, of which the level is known.
+    fn text_of_level<'a>(&mut self, entry: &Entry<'a>, level: Option<&'static str>) -> Parsed<'a> {
         let is_unfit = entry.kind == EntryKind::Line
             && formats::is_declared(entry)
             && !headers::is_remark(entry.raw);
         self.met.unfit += u64::from(is_unfit);
         let mut parsed = self.unread(entry);
-        if let Some((time, assumed)) = self.times.of_line(entry.raw, entry.received) {
+        parsed.level = level;
+        if let Some((time, assumed)) = self.time_of_text(entry.raw, entry.received, level) {
             parsed.parts.time = Some(time);
             parsed.parts.time_source = TimeSource::Line(assumed);
         }
-        // Of text whose sender says what counts, the words do not.
-        parsed.level = match entry.kind {
-            EntryKind::Text => None,
-            _ => levels::of_line(entry.raw),
-        };
-        if let Ok(text) = std::str::from_utf8(entry.raw)
+        if let Message::Part(Value::Str(Cow::Borrowed(text))) = parsed.parts.message
             && entry.kind != EntryKind::Text
         {
             parsed.derived = programs::fields_of_sentence(None, text);
         }
         parsed
+    }
+
+    /// The time that a text shows. A clock without a date is one only if a level says that the text is of a log.
+    fn time_of_text(
+        &self,
+        text: &[u8],
+        received: Timestamp,
+        level: Option<&'static str>,
+    ) -> Option<(Timestamp, Assumed)> {
+        let found = self.times.of_line(text, received);
+        found.or_else(|| {
+            level?;
+            self.times.of_clock(text, received)
+        })
     }
 
     /// Text of which nothing is known.
@@ -568,7 +597,12 @@ fn level_of_message(
         return None;
     }
     let of_message = || levels::of_line(sketch.message_text()?.as_bytes());
-    let level = of_head.or_else(of_message)?;
+    // Cisco's devices write it into what is the name of their program.
+    let of_name = || match sketch.value(b"app") {
+        Some(Value::Str(name)) => levels::of_mnemonic(name.as_bytes()),
+        _ => None,
+    };
+    let level = of_head.or_else(of_message).or_else(of_name)?;
     (!sketch.has_slot(b"severity")).then_some(level)
 }
 

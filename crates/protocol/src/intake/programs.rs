@@ -20,11 +20,10 @@ use logpond_record::{Assumed, TimeSource, Timestamp, Value};
 
 use super::Beside;
 use super::access_format::Times;
-use super::levels;
 use super::sketch::Sketch;
 use super::timestamps::Written;
 
-pub(crate) use sentences::fields as fields_of_sentence;
+pub(crate) use sentences::{fields as fields_of_sentence, is_daemon};
 
 /// Lines that are longer are not looked at. Heads are short, but tails are searched from their end.
 const LINE_BYTES_MAX: usize = 64 << 10;
@@ -34,23 +33,32 @@ struct Pen<'p, 's, 'a> {
     sketch: &'p mut Sketch<'s, 'a>,
     /// True if the line stands behind a header, whose fields keep their names.
     is_within: bool,
+    /// The level by a letter or a word that says it in no usual place.
+    level: Option<&'static str>,
     beside: Beside<'a>,
 }
 
-/// Draws a line; `None` if it is none that is known, and the sketch is then as it was.
+/// True if a line begins as some of the rows do.
+pub(crate) fn is_candidate(line: &[u8]) -> bool {
+    line.len() <= LINE_BYTES_MAX && rows::candidates(line).is_some()
+}
+
+/// Draws a line of which the level is known; `None` if it is none of the rows, and the sketch is then as it was.
 pub(crate) fn draw<'a>(
     line: &'a str,
+    level: Option<&'static str>,
     times: Times<'_>,
     sketch: &mut Sketch<'_, 'a>,
 ) -> Option<Beside<'a>> {
-    if line.len() > LINE_BYTES_MAX {
+    let (start, group) = rows::candidates(line.as_bytes())?;
+    let has_level = level.is_some();
+    if line.len() > LINE_BYTES_MAX || !has_level && !rows::may_lack_level(line.as_bytes()) {
         return None;
     }
     let is_within = !sketch.parts.values.is_empty();
     let mark = sketch.mark();
-    let (start, behind) = rows::candidates(line.as_bytes())?;
     let text = line.get(start.len()..)?;
-    let (time, rest) = match behind.has_time {
+    let (time, rest) = match group.has_time {
         true => {
             let written = times.reader.program(text.as_bytes(), times.received)?;
             let (time, rest) = text.split_at_checked(written.bytes)?;
@@ -58,15 +66,20 @@ pub(crate) fn draw<'a>(
         }
         false => (None, text),
     };
-    for row in behind.rows() {
+    let ahead = pattern::Ahead::new(rest);
+    for row in group.rows() {
+        if !row.may_fit(&ahead) || !has_level && row.has_level() {
+            continue;
+        }
         let mut pen = Pen {
             sketch: &mut *sketch,
             is_within,
+            level: None,
             beside: Beside::default(),
         };
-        if row.may_fit(rest) && pen.row(row, start, time.as_ref(), rest, times).is_some() {
+        if pen.row(row, start, time.as_ref(), rest, times).is_some() {
             let mut beside = pen.beside;
-            beside.level = levels::of_line(line.as_bytes());
+            beside.level = level.or(pen.level);
             return Some(beside);
         }
         sketch.rewind(mark);
@@ -119,8 +132,9 @@ impl<'a> Pen<'_, '_, 'a> {
 
     /// Adds a field that is made of the line, unless it has one of this name.
     fn make(&mut self, name: &'static str, value: Value<'a>) {
-        let is_there = self.beside.fields.iter().any(|(known, _)| known == name);
-        if !is_there && !self.sketch.has_slot(name.as_bytes()) {
+        let is_made = self.beside.fields.iter().any(|(known, _)| known == name);
+        let is_there = || self.is_within && self.sketch.has_slot(name.as_bytes());
+        if !(is_made || is_there()) {
             self.beside.fields.push((name.into(), value));
         }
     }

@@ -306,10 +306,12 @@ impl<'s, 'a> Sketch<'s, 'a> {
 
     /// Whether a slot of this name was drawn.
     pub(crate) fn has_slot(&self, name: &[u8]) -> bool {
-        let marked = memchr::memmem::find_iter(self.text.as_slice(), name);
         let mark = "⟨".as_bytes();
-        marked.into_iter().any(|at| {
-            self.text[..at].ends_with(mark) && self.text.get(at + name.len()) == Some(&b':')
+        let mut marks = memchr::memchr_iter(mark[0], self.text);
+        marks.any(|at| {
+            let inside = self.text[at..].strip_prefix(mark);
+            let behind = inside.and_then(|inside| inside.strip_prefix(name));
+            behind.is_some_and(|behind| behind.first() == Some(&b':'))
         })
     }
 

@@ -9,10 +9,13 @@
 //! [`general`] knows. Those among them that are the rows of [`TABLE`] are rendered; a text of any
 //! other form is kept beside its record.
 
+mod clock;
 mod cursor;
 mod epoch;
 mod general;
+mod head;
 mod line;
+mod months;
 mod traditional;
 mod zones;
 
@@ -97,9 +100,6 @@ const LEVELS: [&[u8]; 14] = [
     b"CRITICAL",
     b"CRIT",
 ];
-
-/// Bytes of most concrete patterns.
-const PATTERN_BYTES: usize = 48;
 
 const DAY_NS: i64 = 86_400_000_000_000;
 
@@ -283,7 +283,7 @@ impl Form {
 pub(crate) struct TimeReader {
     rows: Vec<TimePattern>,
     /// The concrete pattern that was last rendered.
-    last: Mutex<Option<Box<(Vec<u8>, TimePattern)>>>,
+    last: Mutex<Option<head::Concrete>>,
     /// The zone of times without one; UTC if there is none.
     place: Option<Arc<Place>>,
 }
@@ -398,29 +398,6 @@ impl TimeReader {
         Some(self.placed(found, received))
     }
 
-    /// The instant that the head of a program's line begins with, as [`TimeReader::header`] reads it or as Google's
-    /// logging libraries write it.
-    pub(crate) fn program(&self, text: &[u8], received: Timestamp) -> Option<Written> {
-        let google = || {
-            let read = general::read_google(text, received)?;
-            let row = self.row(GOOGLE_ROW, text, received);
-            let row = row.filter(|found| found.bytes == read.bytes && found.time == read.time);
-            if let Some(mut found) = row {
-                found.exact = self.renders_to(&found, &text[..found.bytes]);
-                return Some(self.placed(found, received));
-            }
-            let found = Written {
-                form: Form {
-                    layout: Layout::Other(read.assumed),
-                    ..other(read.time, read.bytes).form
-                },
-                ..other(read.time, read.bytes)
-            };
-            Some(self.placed(found, received))
-        };
-        self.header(text, received).or_else(google)
-    }
-
     /// An instant in a form that is not read by hand. `is_whole` says that it must be all of the text.
     fn rare(&self, text: &[u8], received: Timestamp, is_whole: bool) -> Option<Written> {
         let read = general::read(text, received)?;
@@ -478,30 +455,6 @@ impl TimeReader {
             },
             exact: false,
         })
-    }
-
-    /// True if the form of `found`, rendered, is `text`.
-    fn renders_to(&self, found: &Written, text: &[u8]) -> bool {
-        let mut pattern = Vec::with_capacity(PATTERN_BYTES);
-        found.form.write_pattern(&mut pattern);
-        // Lines of one program have one form.
-        let mut last = self.last.try_lock().ok();
-        let known = last.as_mut().and_then(|last| last.take());
-        let known = known.filter(|known| known.0 == pattern);
-        let compiled = known.or_else(|| {
-            let text = std::str::from_utf8(&pattern).ok()?;
-            let compiled = TimePattern::new(text).ok()?;
-            Some(Box::new((pattern, compiled)))
-        });
-        let Some(compiled) = compiled else {
-            return false;
-        };
-        let mut rendered = Vec::with_capacity(text.len());
-        compiled.1.render(found.time, &mut rendered);
-        if let Some(last) = &mut last {
-            **last = Some(compiled);
-        }
-        rendered == text
     }
 }
 

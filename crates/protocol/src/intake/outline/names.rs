@@ -161,7 +161,7 @@ pub(super) const TIMES: [Name; 87] = [
 ];
 
 /// Names of the message. `log` is what Fluentd, Fluent Bit and Docker call a line.
-pub(super) const MESSAGES: [Name; 46] = [
+pub(super) const MESSAGES: [Name; 47] = [
     own("_msg"),
     own("message"),
     own("msg"),
@@ -219,6 +219,8 @@ pub(super) const MESSAGES: [Name; 46] = [
     // Elastic's schema, where `message` is missing.
     field("event.original"),
     field("line"),
+    // Wazuh.
+    with("full_log", "rule.level"),
 ];
 
 /// How the value of a level field is read.
@@ -353,7 +355,7 @@ const fn texts(first: &'static str, second: &'static str, zone: &'static str) ->
 /// Instants in two fields, which count where no field is an instant by itself: log4j2's layouts, timestamps of
 /// Protocol Buffers as JSON, Google's agents, Serde's `SystemTime`; PHP's `DateTime` as Monolog 1 writes it, and
 /// dates beside times, as of Fortinet and of W3C's logs as objects.
-pub(super) const PAIRS: [Pair; 14] = [
+pub(super) const PAIRS: [Pair; 15] = [
     nanos("instant.epochSecond", "instant.nanoOfSecond"),
     nanos("timestamp.seconds", "timestamp.nanos"),
     nanos("timestampSeconds", "timestampNanos"),
@@ -365,6 +367,7 @@ pub(super) const PAIRS: [Pair; 14] = [
     nanos("timestamp.secs_since_epoch", "timestamp.nanos_since_epoch"),
     nanos("time.secs_since_epoch", "time.nanos_since_epoch"),
     texts("datetime.date", "datetime.timezone", ""),
+    texts("date", "time", "timezone"),
     texts("date", "time", "tz"),
     texts("Date", "Time", "TimeZone"),
     texts("date", "clock", "tz"),

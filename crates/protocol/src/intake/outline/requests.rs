@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use logpond_record::Value;
 
 use super::products::PRODUCTS;
+use super::{Outline, OutlineSlot};
 use crate::intake::access::{MILLISECOND, SECOND, canonical_int, parts_of, seconds_with_unit};
 use crate::intake::access_format::host_of;
 
@@ -106,6 +107,9 @@ pub(super) struct Product {
     pub(super) names: &'static [(&'static str, Take)],
 }
 
+/// Fields among which those of a request are looked for. Objects about requests have fewer.
+const REQUEST_SLOTS_MAX: usize = 256;
+
 /// How the fields of objects of one outline are made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RequestPlan {
@@ -146,6 +150,22 @@ impl RequestPlan {
             }
         }
         made.fields
+    }
+}
+
+impl Outline {
+    /// The way to make the fields of a request, if it is an object about one.
+    pub(super) fn request(&self) -> Option<RequestPlan> {
+        let slot_of = |name: &str| {
+            let is_it = |slot: &OutlineSlot| slot.listed && self.name(slot) == name.as_bytes();
+            let slots = self.slots.iter().take(REQUEST_SLOTS_MAX);
+            slots.into_iter().position(is_it).map(|slot| slot as u32)
+        };
+        let mut products: Vec<u8> = self.products.clone();
+        products.sort_unstable();
+        products
+            .into_iter()
+            .find_map(|product| RequestPlan::new(product, slot_of))
     }
 }
 
@@ -299,12 +319,21 @@ fn text_of<'a>(value: &Value<'a>) -> Option<Cow<'a, str>> {
         Value::Str(text) => Some(text.clone()),
         Value::Int(number) => Some(Cow::Owned(number.to_string())),
         Value::Float(number) => Some(Cow::Owned(number.to_string())),
+        Value::Json(Cow::Borrowed(json)) if is_plain_array(json) => {
+            let inside = &json[2..];
+            Some(Cow::Borrowed(inside.split('"').next()?))
+        }
         Value::Json(json) if json.starts_with("[\"") => {
             let all: Vec<String> = serde_json::from_str(json).ok()?;
             all.into_iter().next().map(Cow::Owned)
         }
         _ => None,
     }
+}
+
+/// True for an array whose first text is written as it is.
+fn is_plain_array(json: &str) -> bool {
+    json.starts_with("[\"") && !json.contains('\\')
 }
 
 /// The text of a field.

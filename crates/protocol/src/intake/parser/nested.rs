@@ -75,14 +75,14 @@ impl Parser {
         };
         let is_given = entry.envelope.time.is_some() && !is_line_time_first(entry.labels);
         let has_time = parsed.parts.time.is_some() || is_given;
-        if !has_time
-            && let Some((time, assumed)) = self.times.of_line(text.as_bytes(), entry.received)
+        let (text, received) = (text.as_bytes(), entry.received);
+        if !parsed.has_level && parsed.level.is_none() {
+            parsed.level = levels::of_line(text);
+        }
+        if !has_time && let Some((time, assumed)) = self.time_of_text(text, received, parsed.level)
         {
             parsed.parts.time = Some(time);
             parsed.parts.time_source = TimeSource::Line(assumed);
-        }
-        if !parsed.has_level && parsed.level.is_none() {
-            parsed.level = levels::of_line(text.as_bytes());
         }
     }
 

@@ -9,6 +9,7 @@
 //! | `{name}` | text up to the literal behind it, on one line |
 //! | `{name:w}` | a word: no blank, up to what may follow it |
 //! | `{name:e}` | the same, or nothing |
+//! | `{name:l}` | a word that may say the level |
 //! | `{name:i}` | a whole number |
 //! | `{name:q}` | a word with a point or `::` in it, such as a class |
 //! | `{name:p}` | a word that a colon and a number end, such as a place in a source |
@@ -24,8 +25,8 @@
 //! | `\(` | a character of these as it is |
 //! | others | as they are |
 
-use logpond_record::Value;
-use memchr::memmem;
+use logpond_record::{Severity, Value};
+use memchr::memchr_iter;
 
 use super::{Pen, tails};
 use crate::intake::access::canonical_int;
@@ -63,6 +64,11 @@ const POSTGRES_LABELS: [&str; 18] = [
 /// A head of lines.
 pub(super) struct Row {
     pub(super) steps: Vec<Step>,
+    /// The byte that it begins with, if that is always the same.
+    first: Option<u8>,
+    /// The bytes that may follow, behind blanks if there may be more than one.
+    seconds: Box<[bool; 256]>,
+    is_padded: bool,
 }
 
 /// What comes next in a line.
@@ -100,6 +106,8 @@ pub(super) enum Take {
     Qualified,
     /// A word that a colon and a number end.
     Place,
+    /// A word that may say the level.
+    Level,
 }
 
 impl Row {
@@ -107,17 +115,139 @@ impl Row {
     pub(super) fn new(text: &str) -> Row {
         let mut steps = read(&mut text.chars().peekable());
         set_follow(&mut steps, &[]);
-        Row { steps }
+        let (first, seconds, is_padded) = match &steps[..] {
+            [Step::Literal(literal), rest @ ..] => {
+                let second = literal.as_bytes().get(1);
+                let own = second.map(|byte| Step::Literal(char::from(*byte).to_string().into()));
+                let next = own.as_ref().or(rest.first());
+                (literal.bytes().next(), seconds_of(next), false)
+            }
+            [Step::Blanks(1), rest @ ..] => (Some(b' '), seconds_of(rest.first()), true),
+            _ => (None, [true; 256], false),
+        };
+        Row {
+            steps,
+            first,
+            seconds: Box::new(seconds),
+            is_padded,
+        }
     }
 
     /// False if the line cannot go on so: a cheap test before anything is drawn.
-    pub(super) fn may_fit(&self, rest: &str) -> bool {
-        match self.steps.first() {
-            Some(Step::Literal(literal)) => rest.starts_with(&**literal),
-            Some(Step::Blanks(1..)) => rest.starts_with(' '),
-            _ => true,
+    pub(super) fn may_fit(&self, ahead: &Ahead<'_>) -> bool {
+        let second = match self.is_padded {
+            true => ahead.second_word,
+            false => ahead.second,
+        };
+        self.first.is_none_or(|first| first == ahead.first)
+            && self.seconds[usize::from(second)]
+            && may_fit(&self.steps, ahead)
+    }
+
+    /// True if a level stands in it.
+    pub(super) fn has_level(&self) -> bool {
+        let is_one = |step: &Step| matches!(step, Step::Level | Step::Sign);
+        self.steps.iter().any(is_one)
+    }
+}
+
+/// The text that rows may fit.
+pub(super) struct Ahead<'t> {
+    text: &'t str,
+    /// The same without blanks, and what follows a level that stands there.
+    word: &'t str,
+    behind_level: Option<&'t str>,
+    /// Its first byte, the second one, and the first one that is no blank behind the first; 0 if there is none.
+    first: u8,
+    second: u8,
+    second_word: u8,
+}
+
+impl<'t> Ahead<'t> {
+    pub(super) fn new(text: &'t str) -> Ahead<'t> {
+        let bytes = text.as_bytes();
+        let at = |index: usize| bytes.get(index).copied().unwrap_or(0);
+        let mut behind = bytes.iter().skip(1);
+        let word = text.trim_start_matches(' ');
+        Ahead {
+            word,
+            behind_level: behind_level(word),
+            text,
+            first: at(0),
+            second: at(1),
+            second_word: behind.find(|byte| **byte != b' ').copied().unwrap_or(0),
         }
     }
+}
+
+/// Follows steps as far as they say for certain what a text has, and draws nothing.
+fn may_fit(steps: &[Step], ahead: &Ahead<'_>) -> bool {
+    let mut rest = ahead.text;
+    for step in steps {
+        rest = match step {
+            Step::Literal(literal) => match rest.strip_prefix(&**literal) {
+                Some(rest) => rest,
+                None => return false,
+            },
+            Step::Blanks(least) => {
+                let after = rest.trim_start_matches(' ');
+                if rest.len() - after.len() < *least {
+                    return false;
+                }
+                after
+            }
+            Step::Level => {
+                let behind = match rest.len() == ahead.word.len() {
+                    true => ahead.behind_level,
+                    false => behind_level(rest),
+                };
+                match behind {
+                    Some(behind) => behind,
+                    None => return false,
+                }
+            }
+            Step::Field {
+                take: Take::Number, ..
+            } if rest.starts_with(|first: char| first.is_ascii_digit()) => {
+                rest.trim_start_matches(|letter: char| letter.is_ascii_digit())
+            }
+            Step::Field {
+                take: Take::Qualified,
+                ..
+            } => {
+                let word = rest.split(' ').next().unwrap_or_default();
+                return word.trim_end_matches(':').contains(['.', ':']);
+            }
+            Step::Field {
+                take: Take::Number, ..
+            } => return false,
+            _ => return true,
+        };
+    }
+    true
+}
+
+/// The bytes that a step may begin with.
+fn seconds_of(step: Option<&Step>) -> [bool; 256] {
+    let mut set = [true; 256];
+    for (byte, is_in) in (0..=u8::MAX).zip(set.iter_mut()) {
+        *is_in = match step {
+            Some(Step::Literal(literal)) => literal.as_bytes()[0] == byte,
+            Some(Step::Level | Step::Letter | Step::Label) => byte.is_ascii_alphabetic(),
+            Some(Step::Field {
+                take: Take::Number, ..
+            }) => byte.is_ascii_digit(),
+            _ => true,
+        };
+    }
+    set
+}
+
+/// The text behind a word for a level.
+fn behind_level(text: &str) -> Option<&str> {
+    let letters = text.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let is_level = levels::is_word(&text.as_bytes()[..letters]);
+    is_level.then(|| text[letters..].trim_start_matches(|digit: char| digit.is_ascii_digit()))
 }
 
 fn read(text: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Vec<Step> {
@@ -165,6 +295,7 @@ fn field(inside: &str) -> Step {
         "c" => Take::Client,
         "q" => Take::Qualified,
         "p" => Take::Place,
+        "l" => Take::Level,
         _ => Take::Text,
     };
     match name {
@@ -270,15 +401,15 @@ impl<'a> Pen<'_, '_, 'a> {
             }
             Step::Level => {
                 let letters = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
-                let word = rest[..letters].as_bytes();
+                let word = &rest.as_bytes()[..letters];
                 // `trace3`, `DEBUG2`
                 let digit = rest[letters..].bytes().next();
                 let length = letters + usize::from(matches!(digit, Some(b'1'..=b'8')));
                 levels::is_word(word).then(|| self.fixed(rest, length))
             }
             Step::Letter => {
-                let letter = rest.bytes().next()?;
-                b"TVDIWEFCN".contains(&letter).then(|| self.fixed(rest, 1))
+                self.level = Some(levels::of_letter(rest.bytes().next()?)?);
+                Some(self.fixed(rest, 1))
             }
             Step::Sign => {
                 let sign = rest.bytes().next()?;
@@ -332,7 +463,7 @@ impl<'a> Pen<'_, '_, 'a> {
         let head = &rest.as_bytes()[..rest.len().min(FIELD_BYTES_MAX)];
         let length = match take {
             Take::Text => {
-                let length = memmem::find(head, end.as_bytes())?;
+                let length = find(head, end.as_bytes())?;
                 (!head[..length].contains(&b'\n')).then_some(length)?
             }
             Take::Number => head.iter().take_while(|byte| byte.is_ascii_digit()).count(),
@@ -355,6 +486,11 @@ impl<'a> Pen<'_, '_, 'a> {
             Take::Number => self.slot(name, "i", Value::Int(canonical_int(value)?)),
             Take::Client => self.client(name, value)?,
             Take::Qualified if !value.contains(['.', ':']) => return None,
+            Take::Level => {
+                let level = Severity::of_word(value.as_bytes());
+                self.level = level.map(Severity::name);
+                self.text(name, value);
+            }
             Take::Place => {
                 let (_, line) = value.rsplit_once(':')?;
                 canonical_int(line)?;
@@ -390,4 +526,10 @@ impl<'a> Pen<'_, '_, 'a> {
         self.slot("remote_port", "i", Value::Int(port));
         Some(())
     }
+}
+
+/// The first place of a short text: its first byte is looked for, since lines are short, too.
+pub(super) fn find(text: &[u8], short: &[u8]) -> Option<usize> {
+    let first = *short.first()?;
+    memchr_iter(first, text).find(|at| text[*at..].starts_with(short))
 }

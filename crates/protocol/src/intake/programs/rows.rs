@@ -4,7 +4,10 @@
 
 use std::sync::LazyLock;
 
-use super::pattern::Row;
+use super::pattern::{self, Row};
+
+/// How far into a line is looked for what tells that a row without a level may fit, in bytes.
+const HEAD_BYTES_MAX: usize = 96;
 
 /// Lines that begin with the same bytes.
 pub(super) struct Group {
@@ -20,7 +23,7 @@ impl Group {
 }
 
 /// Behind a time that begins the line.
-const TIMED: [&str; 31] = [
+const TIMED: [&str; 34] = [
     // nginx, error log.
     " [{level}] {pid:i}#{tid:i}: (*{connection:i} )?{msg:nginx}",
     // MySQL 8, MySQL and MariaDB, error log.
@@ -62,7 +65,8 @@ const TIMED: [&str; 31] = [
     // NLog.
     "|{level}|{logger:w}|{msg}",
     // zap's console encoder.
-    "\t{level}\t({logger:w}\t)?{caller:p}\t{msg:zap}",
+    "\t{level}\t{caller:p}\t{msg:zap}",
+    "\t{level}\t{logger:w}\t{caller:p}\t{msg:zap}",
     // Sidekiq.
     " pid={pid:i} tid={tid:w} (class={class:w} )?(jid={jid:w} )?(bid={bid:w} )?(tags={tags:w} )?(elapsed={elapsed:w} )?{level}: {msg}",
     // hclog of HashiCorp.
@@ -72,6 +76,9 @@ const TIMED: [&str; 31] = [
     " [TRACE] {logger:w}: {msg:hclog}",
     // Android's logcat, format threadtime.
     "~{pid:i}~{tid:i} {letter} {tag:w}_: {msg}",
+    // macOS, log show, also in style compact.
+    " 0x{thread:w}~{messageType:l}~0x{activity:w}~{pid:i}~{ttl:i}~{process:w}: {msg}",
+    " {letter}~{process:w}[{pid:i}:{tid:w}] {msg}",
     // Squid, cache.log.
     " kid{kid:i}| {msg}",
     // BIND, OSSEC, Wazuh.
@@ -221,4 +228,13 @@ pub(super) fn candidates(line: &[u8]) -> Option<(&'static str, &'static Group)> 
         }
         _ => None,
     }
+}
+
+/// True for a line of which some rows have no level: labels of PostgreSQL that say none, and lines of products
+/// that write none, or write it as a letter or in another word.
+pub(super) fn may_lack_level(line: &[u8]) -> bool {
+    let head = &line[..line.len().min(HEAD_BYTES_MAX)];
+    !head[0].is_ascii_digit()
+        || memchr::memchr2(b'[', b'|', head).is_some()
+        || pattern::find(head, b" 0x").is_some()
 }

@@ -17,6 +17,9 @@ const SENTENCE_BYTES_MAX: usize = 4 << 10;
 /// The most fields of a sentence.
 const FIELDS_MAX: usize = 24;
 
+/// Starts of sentences of Rails.
+const RAILS: [&str; 3] = ["Started ", "Completed ", "Processing by "];
+
 /// Fields that are made of a sentence.
 type Made<'a> = Vec<(Cow<'a, str>, Value<'a>)>;
 
@@ -53,15 +56,25 @@ const DOVECOT: [(&str, &str); 8] = [
     ("session", "session"),
 ];
 
+/// True for a name of a daemon whose sentences are read.
+pub(crate) fn is_daemon(name: &str) -> bool {
+    matches!(
+        name,
+        "sshd" | "sshd-session" | "sshd-auth" | "dovecot" | "dnsmasq"
+    ) || name.starts_with("postfix")
+}
+
 /// Makes the fields of a message that a program has sent.
 pub(crate) fn fields<'a>(program: Option<&str>, message: &'a str) -> Made<'a> {
     let mut made = Vec::new();
+    let program = program.unwrap_or_default();
+    if program.is_empty() && !RAILS.iter().any(|start| message.starts_with(start)) {
+        return made;
+    }
     if message.len() > SENTENCE_BYTES_MAX || message.contains('\n') {
         return made;
     }
-    let program = program.unwrap_or_default();
-    let name = program.rsplit_once('/').map_or(program, |(_, name)| name);
-    let read = match name {
+    let read = match program {
         "sshd" | "sshd-session" | "sshd-auth" => sshd(message, &mut made),
         "dovecot" => dovecot(message, &mut made),
         "dnsmasq" => dnsmasq(message, &mut made),

@@ -3,9 +3,10 @@
 //! A tail that does not fit as a whole is part of the message.
 
 use logpond_record::Value;
-use memchr::{memchr, memmem};
+use memchr::{memchr, memchr_iter, memrchr_iter};
 
 use super::Pen;
+use super::pattern::find;
 use crate::intake::access::{canonical_int, closing_quote, parts_of};
 use crate::intake::logfmt;
 
@@ -85,12 +86,16 @@ impl Tail {
 /// Draws the message up to the first place from which all is values; what a client has written into the message
 /// is not all values.
 fn nginx<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
-    let starts = memmem::find_iter(text.as_bytes(), NGINX[0].0)
-        .chain(memmem::find_iter(text.as_bytes(), NGINX[1].0));
+    let commas = memchr_iter(b',', text.as_bytes());
+    let is_start = |at: &usize| {
+        let mut labels = NGINX[..2].iter();
+        labels.any(|(label, _)| text[*at..].starts_with(label))
+    };
+    let starts = commas.filter(is_start);
     for start in starts.take(STARTS_MAX) {
         let mark = pen.sketch.mark();
         let made = pen.beside.fields.len();
-        pen.sketch.message(text[..start].as_bytes());
+        pen.sketch.message(&text.as_bytes()[..start]);
         if start > 0 && nginx_values(&text[start..], pen).is_some() {
             return;
         }
@@ -109,7 +114,7 @@ fn nginx_values<'a>(mut rest: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> 
         let is_quoted = label.ends_with('"');
         let length = match is_quoted {
             true => closing_quote(behind)?,
-            false => memmem::find(behind.as_bytes(), b", ").unwrap_or(behind.len()),
+            false => find(behind.as_bytes(), b", ").unwrap_or(behind.len()),
         };
         let (value, after) = behind.split_at(length);
         rest = after;
@@ -143,7 +148,9 @@ pub(super) fn make_request<'a>(request: &'a str, pen: &mut Pen<'_, '_, 'a>) {
 
 fn apache<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
     const REFERER: &str = ", referer: ";
-    let split = text.rsplit_once(REFERER);
+    let mut commas = memrchr_iter(b',', text.as_bytes());
+    let start = commas.find(|at| text[*at..].starts_with(REFERER));
+    let split = start.map(|at| (&text[..at], &text[at + REFERER.len()..]));
     match split.filter(|(message, referer)| !message.is_empty() && !referer.contains(' ')) {
         Some((message, referer)) => {
             pen.sketch.message(message.as_bytes());
@@ -172,7 +179,8 @@ fn logger<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
 }
 
 fn hclog<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
-    let starts = memmem::find_iter(text.as_bytes(), b": ");
+    let colons = memchr_iter(b':', text.as_bytes());
+    let starts = colons.filter(|at| text[*at..].starts_with(": "));
     for start in starts.take(STARTS_MAX) {
         if draw_pairs(&text[..start], ": ", &text[start + 2..], pen).is_some() {
             return;
@@ -379,7 +387,7 @@ fn bracketed(text: &str) -> Option<(&str, &str)> {
     let inside = text.strip_prefix('[')?;
     let is_quoted = inside.starts_with('"') || inside.split(']').next()?.contains("=\"");
     let end = match is_quoted {
-        true => memmem::find(inside.as_bytes(), b"\"]")? + 1,
+        true => find(inside.as_bytes(), b"\"]")? + 1,
         false => memchr(b']', inside.as_bytes())?,
     };
     Some((&inside[..end], &inside[end + 1..]))
