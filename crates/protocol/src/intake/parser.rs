@@ -11,6 +11,7 @@
 
 mod formats;
 mod nested;
+mod stated;
 
 use std::borrow::Cow;
 use std::panic::{self, AssertUnwindSafe};
@@ -251,6 +252,10 @@ impl Parser {
             if !labels[..said].iter().any(|(known, _)| *known == name) {
                 labels.push((name, value));
             }
+        }
+        if let Some(stated) = stated::overruling(entry, &parsed.shape, &parsed.parts.values) {
+            let level = Value::Str(Cow::Borrowed(stated.name()));
+            labels.push((Cow::Borrowed(DETECTED_LEVEL_FIELD), level));
         }
         if let Some(level) = parsed.level {
             let name = match parsed.beats_level {
