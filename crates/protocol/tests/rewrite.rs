@@ -150,7 +150,8 @@ impl Tried {
             return;
         }
         // What is made of the line may be another one; a line as a message becomes one of its own.
-        let made: Vec<&str> = before.labels.iter().map(|(name, _)| &**name).collect();
+        let made = before.labels.iter().chain(&after.labels);
+        let made: Vec<&str> = made.map(|(name, _)| &**name).collect();
         let is_kept = |known: &String| !made.contains(&known.as_str()) && *known != MESSAGE;
         let (mut was, mut is) = (others(before, name), others(&after, name));
         was.retain(|known, _| is_kept(known));

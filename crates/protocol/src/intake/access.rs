@@ -24,6 +24,7 @@ use super::access_format::{Drawn, Times};
 use super::sketch::Sketch;
 pub(crate) use clock::Clock;
 pub(crate) use columns::{MILLISECOND, Pen, SECOND, Take, nanoseconds};
+pub(crate) use servers::go_seconds as seconds_with_unit;
 
 /// The time must begin within so many bytes: a vhost and a list of addresses take 300 at most.
 const HEAD_BYTES_MAX: usize = 512;

@@ -17,6 +17,7 @@
 
 mod apache;
 mod compile;
+pub(crate) mod flow;
 pub(crate) mod listed;
 mod line;
 mod nginx;

@@ -211,6 +211,7 @@ pub(crate) fn beside<'a>(text: &str) -> Beside<'a> {
     };
     let time = unix_time(&bytes[head.time.0..head.time.1]);
     Beside {
+        level: None,
         fields: kind
             .into_iter()
             .map(|(name, value)| (name.into(), value))

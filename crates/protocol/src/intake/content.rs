@@ -12,12 +12,13 @@ mod times;
 
 pub(crate) use times::of_event;
 
-use logpond_record::{Assumed, TimeSource, Timestamp};
+use logpond_record::{Assumed, TimeSource, Timestamp, Value};
 
+use super::access_format::Times;
 use super::outline::Outline;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::TimeReader;
-use super::{Beside, audit, json, logfmt};
+use super::{Beside, audit, json, levels, logfmt, programs};
 
 /// What says that a message is JSON (Common Event Expression, as rsyslog and others write it).
 const CEE_COOKIE: &str = "@cee:";
@@ -66,12 +67,12 @@ pub(crate) fn draw<'a>(
     // A record has the zone and the year that many headers lack.
     let is_guess = sketch.parts.time_source != TimeSource::Header(Assumed::Nothing);
     let Some(parts) = read(text, outline) else {
-        return Beside::default();
+        return of_program(message, sketch, times, received, is_guess);
     };
     sketch.take_message();
     sketch.literal(cookie);
     outline.draw_in(sketch, text, parts, received, times);
-    let Beside { fields, time } = audit::beside(text);
+    let Beside { fields, time, .. } = audit::beside(text);
     let event = || {
         is_event(text)
             .then(|| times::of_event(text, times, received))
@@ -80,5 +81,51 @@ pub(crate) fn draw<'a>(
     // A time that leaves nothing open counts more than a header's that does.
     let time = time.or_else(event);
     let time = time.filter(|(_, assumed)| is_guess && *assumed == Assumed::Nothing);
-    Beside { fields, time }
+    Beside {
+        fields,
+        time,
+        level: None,
+    }
+}
+
+/// Draws a message that begins as only one program writes it, or makes the fields of a daemon's sentence.
+fn of_program<'a>(
+    message: &'a str,
+    sketch: &mut Sketch<'_, 'a>,
+    times: &TimeReader,
+    received: Timestamp,
+    is_guess: bool,
+) -> Beside<'a> {
+    let mut values = sketch.parts.values.iter();
+    let is_daemon = |value: &Value<'_>| match value {
+        Value::Str(name) => programs::is_daemon(name),
+        _ => false,
+    };
+    if values.any(is_daemon)
+        && let Some(Value::Str(name)) = sketch.value(b"app")
+    {
+        let fields = programs::fields_of_sentence(Some(name), message);
+        return Beside {
+            fields,
+            ..Beside::default()
+        };
+    }
+    if !programs::is_candidate(message.as_bytes()) {
+        return Beside::default();
+    }
+    let place = sketch.take_message();
+    let times = Times {
+        reader: times,
+        received,
+    };
+    let level = levels::of_line(message.as_bytes());
+    if let Some(beside) = programs::draw(message, level, times, sketch) {
+        return Beside {
+            time: programs::certain(beside.time).filter(|_| is_guess),
+            ..beside
+        };
+    }
+    sketch.rewind(place);
+    sketch.message(message.as_bytes());
+    Beside::default()
 }

@@ -1,5 +1,5 @@
 //! Lines of a file that say what the columns of its other lines are: `#Fields` of the W3C Extended Log File Format
-//! (IIS, CloudFront, and many proxies), and `#fields` and `#types` of Zeek.
+//! (IIS, CloudFront, and many proxies), `#fields` and `#types` of Zeek, and the first line of flow logs of Amazon's VPC.
 //!
 //! A record depends on its entry alone, so what a header says travels with the batch, as formats that users
 //! declare do (see [`super::access_format`]): as a label, which is no field.
@@ -11,7 +11,7 @@
 use logpond_record::Labels;
 use memchr::memmem;
 
-use super::access_format::{AccessFormat, DEFINITION_BYTES_MAX, LABEL_PREFIX};
+use super::access_format::{AccessFormat, DEFINITION_BYTES_MAX, LABEL_PREFIX, flow};
 
 /// Headers of one batch that are looked at: a file has one for each time that its server was started.
 const HEADERS_MAX: usize = 64;
@@ -31,6 +31,7 @@ const REMARKS_MAX: usize = 32;
 /// The names of headers' formats, which records have as `access_log`.
 const W3C_NAME: &str = "w3c";
 const ZEEK_NAME: &str = "zeek";
+const FLOW_NAME: &str = "flow";
 
 /// The first bytes of headers.
 const W3C: &[u8] = b"#Fields:";
@@ -56,7 +57,7 @@ struct Header {
 impl FileHeaders {
     /// Takes the next line of a file; true if another header holds for it than for the one before.
     pub fn take_line(&mut self, line: &[u8]) -> bool {
-        if is_remark(line) {
+        if is_remark(line) || flow::is_header(line) {
             if self.block.len() + line.len() < BLOCK_BYTES_MAX {
                 self.block.extend_from_slice(line);
                 self.block.push(b'\n');
@@ -131,7 +132,8 @@ pub(crate) fn declare_for(body: &[u8], labels: &mut Labels) {
 /// True if a header stands before the first line that is no remark.
 fn begins_with_remarks(lines: &[u8]) -> bool {
     let mut remarks = lines.split(|byte| *byte == b'\n').take(REMARKS_MAX);
-    let is_header = |line: &[u8]| line.starts_with(W3C) || line.starts_with(ZEEK);
+    let is_header =
+        |line: &[u8]| line.starts_with(W3C) || line.starts_with(ZEEK) || flow::is_header(line);
     let first = remarks.find(|line| {
         !is_remark(line.trim_ascii()) && !line.trim_ascii().is_empty() || is_header(line)
     });
@@ -156,6 +158,13 @@ fn headers(lines: &[u8]) -> Vec<Header> {
                 _ => block_at(lines, at),
             };
             found.extend(header(name, &definition).map(|header| (at, header)));
+        }
+    }
+    for mark in memmem::find_iter(lines, flow::MARK).take(HEADERS_MAX) {
+        let at = memchr::memrchr(b'\n', &lines[..mark]).map_or(0, |end| end + 1);
+        let definition = line_at(lines, at);
+        if flow::is_header(definition.as_bytes()) && !found.iter().any(|(known, _)| *known == at) {
+            found.extend(header(FLOW_NAME, &definition).map(|header| (at, header)));
         }
     }
     found.sort_by_key(|(at, _)| *at);
@@ -263,5 +272,17 @@ mod tests {
             labels,
             [("_access_log.zeek".to_owned(), definition.to_owned())]
         );
+    }
+
+    #[test]
+    fn flow_logs_declare_their_columns() {
+        let header = "version srcaddr dstaddr dstport start end flow-direction";
+        let text = format!("{header}\n5 192.0.2.7 192.0.2.8 443 1795740685 1795740745 ingress\n");
+        let labels = FileHeaders::default().declare(text.as_bytes());
+        assert_eq!(labels, [("_access_log.flow".to_owned(), header.to_owned())]);
+        let mut file = FileHeaders::default();
+        assert!(!file.take_line(header.as_bytes()));
+        assert!(file.take_line(b"5 192.0.2.7 192.0.2.8 443 1795740685 1795740745 ingress"));
+        assert_eq!(file.labels().count(), 1);
     }
 }

@@ -35,6 +35,23 @@ pub(crate) fn of_line(line: &[u8]) -> Option<&'static str> {
     forms::of_start(head)
         .or_else(|| Scan::new(head).level())
         .or_else(|| forms::postgres(line))
+        .or_else(|| forms::cisco(head))
+        .or_else(|| forms::event_xml(line))
+}
+
+/// The level of the name that Cisco's devices write before their messages, `%ASA-4-106023`.
+pub(crate) fn of_mnemonic(name: &[u8]) -> Option<&'static str> {
+    forms::cisco(name).filter(|_| name.starts_with(b"%"))
+}
+
+/// The level of a letter.
+pub(crate) fn of_letter(letter: u8) -> Option<&'static str> {
+    forms::letter_of(letter)
+}
+
+/// True for a word for a level, in any case.
+pub(crate) fn is_word(word: &[u8]) -> bool {
+    words::of(word).is_some()
 }
 
 /// A walk over the words of a line's head.
@@ -107,7 +124,9 @@ impl<'a> Scan<'a> {
         let (word, behind) = self.rest.split_at(length.unwrap_or(self.rest.len()));
         let is_name = matches!(behind.first(), Some(b'=' | b'"' | b'\''));
         // Most words are no more than that.
-        let level = match words::may_be(word) || is_name || self.is_time && word.len() <= 2 {
+        let is_topic = behind.first() == Some(&b',');
+        let may_be_short = self.is_time && (word.len() <= 2 || is_topic);
+        let level = match words::may_be(word) || is_name || may_be_short {
             true => self.level_at(&Place {
                 ahead: &self.head[..self.head.len() - self.rest.len()],
                 word,
@@ -133,6 +152,12 @@ impl<'a> Scan<'a> {
             && let Some(level) = by_letters()
         {
             return Some(level);
+        }
+        if place.next() == Some(b',') && self.is_time && is_blank(place.before) {
+            let topics = &self.head[place.ahead.len()..];
+            if let Some(level) = forms::mikrotik(topics) {
+                return Some(level);
+            }
         }
         let known = words::of(place.word)?;
         let is_level = match known.strength {
@@ -219,6 +244,11 @@ impl<'a> Scan<'a> {
             [b'/', b'A'..=b'Z' | b'a'..=b'z', ..] => {
                 let is_inside = self.is_time && matches!(before, Some(b' ' | b'['));
                 is_capital(word) && self.head.starts_with(b"[") && is_inside
+            }
+            // VMware's kernel, Minecraft.
+            [b':', ..] if before == Some(b')') => is_capital(word),
+            [b']', b':', ..] if before == Some(b'/') => {
+                is_capital(word) && self.head.starts_with(b"[")
             }
             [b'"', b',', ..] => self.is_first && self.head.starts_with(b"\"") && self.digits == 0,
             _ => false,
@@ -346,7 +376,12 @@ fn is_of_time(word: &[u8], before: Option<u8>) -> bool {
     match word.len() {
         1 => matches!(word, b"T" | b"Z"),
         2 => matches!(word, b"AM" | b"PM" | b"am" | b"pm"),
-        3 if NAMES.chunks_exact(3).any(|name| name == word) => true,
+        3 if NAMES
+            .chunks_exact(3)
+            .any(|name| name.eq_ignore_ascii_case(word)) =>
+        {
+            true
+        }
         3..=5 => {
             is_capital(word) && before.is_some_and(|byte| byte == b' ' || byte.is_ascii_digit())
         }

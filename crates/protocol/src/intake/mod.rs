@@ -52,6 +52,7 @@ mod syslog;
 mod content;
 mod csvlog;
 mod slowlog;
+mod programs;
 mod access;
 pub mod access_format;
 pub mod headers;
@@ -68,10 +69,12 @@ mod shapes;
 pub use parser::Parser;
 pub use syslog::header_bytes as syslog_header_bytes;
 
-/// What a line says beside the fields that stand in it: fields that are made of it, and a time that
-/// counts more than that of its header.
+/// What a line says beside the fields that stand in it: fields that are made of it, a time that counts more
+/// than that of its header, and a level.
 #[derive(Default)]
 pub(crate) struct Beside<'a> {
     pub(crate) fields: Vec<(Cow<'a, str>, Value<'a>)>,
     pub(crate) time: Option<(Timestamp, Assumed)>,
+    /// The level that stands in its head.
+    pub(crate) level: Option<&'static str>,
 }

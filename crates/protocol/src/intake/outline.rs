@@ -20,6 +20,8 @@
 //! before them (see [`DeclaredNames`]).
 
 mod names;
+mod products;
+mod requests;
 mod summary;
 
 use std::borrow::Cow;
@@ -42,6 +44,7 @@ use super::timestamps::{Form, TimeReader, Written};
 use names::{How, Meaning, Name};
 
 pub(crate) use names::Place;
+pub(crate) use requests::RequestPlan;
 pub(crate) use summary::{DocumentLevel, SaidLevel, Summary, TimePair};
 
 /// Names of the messages that are no fields beside, see [`names`].
@@ -93,6 +96,8 @@ pub(crate) struct Outline {
     levels: Vec<(usize, u32)>,
     /// Slots that may be the first of two that are an instant, likewise.
     pairs: Vec<(usize, u32)>,
+    /// The first of the products whose objects about requests have one of the fields.
+    products: Vec<u8>,
     /// True if a field has one of the names by which every record may say its level.
     has_level: bool,
     declared: Option<Arc<DeclaredNames>>,
@@ -152,6 +157,8 @@ pub(crate) struct Outcome {
     pub(crate) summary: Summary,
     /// The level that the document says.
     pub(crate) level: Option<DocumentLevel>,
+    /// The way to make the fields of a request.
+    pub(crate) request: Option<Arc<RequestPlan>>,
     /// Fields of the line that the shape does not list.
     pub(crate) unlisted: usize,
 }
@@ -169,6 +176,7 @@ impl Outline {
             messages: Vec::new(),
             levels: Vec::new(),
             pairs: Vec::new(),
+            products: Vec::new(),
             has_level: false,
             declared: None,
             irregular: false,
@@ -187,6 +195,7 @@ impl Outline {
         self.messages.clear();
         self.levels.clear();
         self.pairs.clear();
+        self.products.clear();
         self.has_level = false;
         self.irregular = false;
         self.first_counts = false;
@@ -295,6 +304,7 @@ impl Outline {
             }
             Meaning::Level(row) => put(&mut self.levels, (usize::from(row), index)),
             Meaning::Pair(row) => put(&mut self.pairs, (usize::from(row), index)),
+            Meaning::Request(row) => self.products.push(row),
             Meaning::Usual => self.has_level = true,
         });
     }
@@ -356,6 +366,10 @@ impl Outline {
         let (time, no_times) = self.choose_time(raw, parts, received, times);
         let summary = self.summary(time.is_some());
         summary.complete(parts, received, times);
+        let request = self.request().map(Arc::new);
+        if let Some(request) = &request {
+            parts.beside = request.fields(&parts.values);
+        }
         let outcome = Outcome {
             shape: None,
             whole: true,
@@ -364,6 +378,7 @@ impl Outline {
             no_times,
             message,
             level: summary.level(parts),
+            request,
             summary,
             unlisted: 0,
         };
@@ -415,6 +430,11 @@ impl Outline {
         if sketch.parts.time.is_none() && time.is_none() {
             let summary = self.summary(false);
             summary.complete(&mut parts, received, times);
+        }
+        if let Some(request) = self.request() {
+            let mut made = request.fields(&parts.values);
+            made.retain(|(name, _)| !sketch.has_slot(name.as_bytes()));
+            parts.beside = made;
         }
         let (time, message) = drawn(time, message);
         let taken = self.taken(sketch);
@@ -517,7 +537,9 @@ impl Outline {
             };
             is_there.then_some((row, pair))
         });
-        let pair = pairs.min_by_key(|(row, _)| *row).map(|(_, pair)| pair);
+        // A row whose zone is there comes before those without.
+        let pair = pairs.min_by_key(|(row, pair)| (pair.zone.is_none(), *row));
+        let pair = pair.map(|(_, pair)| pair);
         Summary {
             level: self.said_level(),
             pair,

@@ -11,6 +11,7 @@
 
 mod formats;
 mod nested;
+mod stated;
 
 use std::borrow::Cow;
 use std::panic::{self, AssertUnwindSafe};
@@ -31,7 +32,9 @@ use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::TimeReader;
 use super::timezone::Zones;
-use super::{Beside, access, audit, content, csvlog, headers, levels, logfmt, slowlog, syslog};
+use super::{
+    Beside, access, audit, content, csvlog, headers, levels, logfmt, programs, slowlog, syslog,
+};
 use formats::Formats;
 
 /// The field that says which process sent an entry.
@@ -242,6 +245,18 @@ impl Parser {
     ) -> Record<'a> {
         let has_own_time = parsed.parts.time.is_some() || parsed.time.is_some();
         labels.extend(parsed.derived);
+        // A label of the sender comes before a field that says again what the line says.
+        let said = labels.len();
+        labels.reserve(parsed.parts.beside.len() + 1);
+        for (name, value) in parsed.parts.beside {
+            if !labels[..said].iter().any(|(known, _)| *known == name) {
+                labels.push((name, value));
+            }
+        }
+        if let Some(stated) = stated::overruling(entry, &parsed.shape, &parsed.parts.values) {
+            let level = Value::Str(Cow::Borrowed(stated.name()));
+            labels.push((Cow::Borrowed(DETECTED_LEVEL_FIELD), level));
+        }
         if let Some(level) = parsed.level {
             let name = match parsed.beats_level {
                 true => DETECTED_LEVEL_FIELD,
@@ -306,8 +321,8 @@ impl Parser {
         {
             return Some(parsed);
         }
-        match entry.raw {
-            [b'{' | b' ' | b'\t', ..] => self.json(entry),
+        let parsed = match entry.raw {
+            [b'{' | b' ' | b'\t', ..] => return self.json(entry),
             raw if syslog::is_candidate(raw) => self.syslog(entry, false),
             raw if slowlog::is_candidate(raw) => self.slowlog(entry),
             raw if csvlog::is_candidate(raw) => self.csvlog(entry),
@@ -315,7 +330,8 @@ impl Parser {
             raw if audit::is_candidate(raw) => self.audit(entry),
             raw if logfmt::is_candidate(raw) => self.fields(entry, logfmt::read),
             _ => None,
-        }
+        };
+        parsed.or_else(|| self.program(entry))
     }
 
     fn json<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
@@ -365,6 +381,30 @@ impl Parser {
         let shape = self.shapes.find(sketch.shape())?.shape;
         Some(Parsed {
             time,
+            ..Parsed::new(shape, sketch.parts)
+        })
+    }
+
+    /// A line that begins as only one program or logger writes it. Other lines are text.
+    fn program<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+        if !programs::is_candidate(entry.raw) {
+            return None;
+        }
+        let text = std::str::from_utf8(entry.raw).ok()?;
+        let mut sketch = Sketch::new(&mut self.scratch, 12);
+        let times = Times {
+            reader: &self.times,
+            received: entry.received,
+        };
+        let level = levels::of_line(entry.raw);
+        let Some(beside) = programs::draw(text, level, times, &mut sketch) else {
+            // Its level is known then, and is not looked for again.
+            return (self.depth == 0).then(|| self.text_of_level(entry, level));
+        };
+        let shape = self.shapes.find(sketch.shape())?.shape;
+        Some(Parsed {
+            derived: beside.fields,
+            level: beside.level,
             ..Parsed::new(shape, sketch.parts)
         })
     }
@@ -446,10 +486,14 @@ impl Parser {
         let scratch = &mut self.scratch;
         let mut sketch = syslog::draw(entry.raw, received, anything, &self.times, scratch)?;
         let behind = self.formats.draw_message(entry, &mut sketch, &self.times);
-        let Beside { fields, time } = behind.unwrap_or_else(|| {
+        let Beside {
+            fields,
+            time,
+            level,
+        } = behind.unwrap_or_else(|| {
             content::draw(&mut sketch, &mut self.outline, &self.times, received)
         });
-        let level = level_of_message(&sketch);
+        let level = level_of_message(&sketch, level);
         let shape = match sketch.is_listing() {
             true => self.shapes.find_listing(sketch.shape())?,
             false => self.shapes.find(sketch.shape())?.shape,
@@ -496,21 +540,46 @@ impl Parser {
     }
 
     fn plain_text<'a>(&mut self, entry: &Entry<'a>) -> Parsed<'a> {
+        // Of text whose sender says what counts, the words do not.
+        let level = match entry.kind {
+            EntryKind::Text => None,
+            _ => levels::of_line(entry.raw),
+        };
+        self.text_of_level(entry, level)
+    }
+
+    /// A line that is text, of which the level is known.
+    fn text_of_level<'a>(&mut self, entry: &Entry<'a>, level: Option<&'static str>) -> Parsed<'a> {
         let is_unfit = entry.kind == EntryKind::Line
             && formats::is_declared(entry)
             && !headers::is_remark(entry.raw);
         self.met.unfit += u64::from(is_unfit);
         let mut parsed = self.unread(entry);
-        if let Some((time, assumed)) = self.times.of_line(entry.raw, entry.received) {
+        parsed.level = level;
+        if let Some((time, assumed)) = self.time_of_text(entry.raw, entry.received, level) {
             parsed.parts.time = Some(time);
             parsed.parts.time_source = TimeSource::Line(assumed);
         }
-        // Of text whose sender says what counts, the words do not.
-        parsed.level = match entry.kind {
-            EntryKind::Text => None,
-            _ => levels::of_line(entry.raw),
-        };
+        if let Message::Part(Value::Str(Cow::Borrowed(text))) = parsed.parts.message
+            && entry.kind != EntryKind::Text
+        {
+            parsed.derived = programs::fields_of_sentence(None, text);
+        }
         parsed
+    }
+
+    /// The time that a text shows. A clock without a date is one only if a level says that the text is of a log.
+    fn time_of_text(
+        &self,
+        text: &[u8],
+        received: Timestamp,
+        level: Option<&'static str>,
+    ) -> Option<(Timestamp, Assumed)> {
+        let found = self.times.of_line(text, received);
+        found.or_else(|| {
+            level?;
+            self.times.of_clock(text, received)
+        })
     }
 
     /// Text of which nothing is known.
@@ -524,12 +593,21 @@ impl Parser {
 
 /// The level that the message of a syslog record says it has. Files of daemons have no priority; where there
 /// is one, it counts.
-fn level_of_message(sketch: &Sketch<'_, '_>) -> Option<&'static str> {
+fn level_of_message(
+    sketch: &Sketch<'_, '_>,
+    of_head: Option<&'static str>,
+) -> Option<&'static str> {
     // A priority begins a line.
     if sketch.shape().first() == Some(&b'<') {
         return None;
     }
-    let level = levels::of_line(sketch.message_text()?.as_bytes())?;
+    let of_message = || levels::of_line(sketch.message_text()?.as_bytes());
+    // Cisco's devices write it into what is the name of their program.
+    let of_name = || match sketch.value(b"app") {
+        Some(Value::Str(name)) => levels::of_mnemonic(name.as_bytes()),
+        _ => None,
+    };
+    let level = of_head.or_else(of_message).or_else(of_name)?;
     (!sketch.has_slot(b"severity")).then_some(level)
 }
 

@@ -16,6 +16,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) message: Message<'a>,
     pub(crate) values: Vec<Value<'a>>,
     pub(crate) fixes: Vec<Fix<'a>>,
+    /// Fields that are made of those of the line, with other names.
+    pub(crate) beside: Vec<(Cow<'a, str>, Value<'a>)>,
 }
 
 impl<'a> Parts<'a> {
@@ -27,6 +29,7 @@ impl<'a> Parts<'a> {
             message: Message::Line,
             values: Vec::with_capacity(capacity),
             fixes: Vec::new(),
+            beside: Vec::new(),
         }
     }
 }
@@ -38,7 +41,12 @@ impl Parts<'_> {
             slot: fix.slot,
             text: Cow::Owned(fix.text.into_owned()),
         });
+        let beside = self.beside.into_iter().map(|(name, value)| {
+            let name = Cow::Owned(name.into_owned());
+            (name, value.into_owned())
+        });
         Parts {
+            beside: beside.collect(),
             time: self.time,
             time_source: self.time_source,
             message: match self.message {
@@ -157,6 +165,7 @@ impl<'s, 'a> Sketch<'s, 'a> {
         self.text.truncate(mark.text);
         self.parts.values.truncate(mark.values);
         self.parts.fixes.truncate(mark.fixes);
+        self.parts.beside.clear();
         self.parts.time = mark.time;
         self.parts.time_source = mark.time_source;
         self.parts.message = Message::Line;
@@ -240,6 +249,7 @@ impl<'s, 'a> Sketch<'s, 'a> {
             ..fix
         }));
         self.parts.values.extend(parts.values);
+        self.parts.beside.extend(parts.beside);
         self.parts.message = parts.message;
         if parts.time.is_some() {
             (self.parts.time, self.parts.time_source) = (parts.time, parts.time_source);
@@ -296,11 +306,25 @@ impl<'s, 'a> Sketch<'s, 'a> {
 
     /// Whether a slot of this name was drawn.
     pub(crate) fn has_slot(&self, name: &[u8]) -> bool {
-        let marked = memchr::memmem::find_iter(self.text.as_slice(), name);
         let mark = "⟨".as_bytes();
-        marked.into_iter().any(|at| {
-            self.text[..at].ends_with(mark) && self.text.get(at + name.len()) == Some(&b':')
+        let mut marks = memchr::memchr_iter(mark[0], self.text);
+        marks.any(|at| {
+            let inside = self.text[at..].strip_prefix(mark);
+            let behind = inside.and_then(|inside| inside.strip_prefix(name));
+            behind.is_some_and(|behind| behind.first() == Some(&b':'))
         })
+    }
+
+    /// The value of the first slot of this name.
+    pub(crate) fn value(&self, name: &[u8]) -> Option<&Value<'a>> {
+        let mark = "⟨".as_bytes();
+        let marks = memchr::memmem::find_iter(self.text.as_slice(), mark);
+        let is_it = |at: usize| {
+            let inside = &self.text[at + mark.len()..];
+            inside.starts_with(name) && inside.get(name.len()) == Some(&b':')
+        };
+        let slot = marks.into_iter().position(is_it)?;
+        self.parts.values.get(slot)
     }
 
     /// The names of the slots so far, as they are written.

@@ -9,14 +9,17 @@
 //! [`general`] knows. Those among them that are the rows of [`TABLE`] are rendered; a text of any
 //! other form is kept beside its record.
 
+mod clock;
 mod cursor;
 mod epoch;
 mod general;
+mod head;
 mod line;
+mod months;
 mod traditional;
 mod zones;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use epoch::{decimal_epoch, epoch};
 pub(crate) use epoch::{unix_seconds, unix_time};
@@ -28,7 +31,7 @@ use zones::ZoneName;
 use super::timezone::Zone as Place;
 
 /// Forms beyond the ones read by hand that are rendered, in the pattern language of `TimePattern`.
-const TABLE: [&str; 30] = [
+const TABLE: [&str; 31] = [
     // C's asctime, with and without fractions (Apache error logs, mongod), and date(1).
     "%a %b %e %H:%M:%S.%f %Y",
     "%a %b %d %H:%M:%S.%f %Y",
@@ -67,13 +70,18 @@ const TABLE: [&str; 30] = [
     "%Y %b %e %H:%M:%S",
     "%Y %b %d %H:%M:%S",
     "%m/%d/%Y-%H:%M:%S.%f",
+    // Google's logging libraries.
+    "%m%d %H:%M:%S.%f",
 ];
 
 /// Rows of [`TABLE`] that begin with a letter.
 const LETTER_ROWS: std::ops::Range<usize> = 0..12;
 
 /// Rows of [`TABLE`] that begin with a digit.
-const DIGIT_ROWS: std::ops::Range<usize> = 12..TABLE.len();
+const DIGIT_ROWS: std::ops::Range<usize> = 12..TABLE.len() - 1;
+
+/// The row of [`TABLE`] for Google's logging libraries.
+const GOOGLE_ROW: usize = TABLE.len() - 1;
 
 /// Words before a time and behind it that say a level.
 const LEVELS: [&[u8]; 14] = [
@@ -274,6 +282,8 @@ impl Form {
 /// Reads instants in any known form.
 pub(crate) struct TimeReader {
     rows: Vec<TimePattern>,
+    /// The concrete pattern that was last rendered.
+    last: Mutex<Option<head::Concrete>>,
     /// The zone of times without one; UTC if there is none.
     place: Option<Arc<Place>>,
 }
@@ -286,6 +296,7 @@ impl TimeReader {
                 .iter()
                 .filter_map(|row| TimePattern::new(row).ok())
                 .collect(),
+            last: Mutex::new(None),
             place: None,
         }
     }
@@ -322,7 +333,7 @@ impl TimeReader {
             .or_else(|| self.rare(text, received, true))
             .or_else(|| Some(other(decimal_epoch(text, certain)?, text.len())))?;
         if let Layout::Row(_) = found.form.layout {
-            found.exact = renders_to(&found, text);
+            found.exact = self.renders_to(&found, text);
         }
         Some(self.placed(found, received))
     }
@@ -380,7 +391,7 @@ impl TimeReader {
             Some(found) => zones::with_name(text, found, received).unwrap_or(found),
             None => {
                 let mut found = self.rare(text, received, false)?;
-                found.exact = renders_to(&found, &text[..found.bytes]);
+                found.exact = self.renders_to(&found, &text[..found.bytes]);
                 found
             }
         };
@@ -445,21 +456,6 @@ impl TimeReader {
             exact: false,
         })
     }
-}
-
-/// Whether the form of `found`, rendered, is `text`.
-fn renders_to(found: &Written, text: &[u8]) -> bool {
-    let mut pattern = Vec::new();
-    found.form.write_pattern(&mut pattern);
-    let Some(pattern) = std::str::from_utf8(&pattern)
-        .ok()
-        .and_then(|p| TimePattern::new(p).ok())
-    else {
-        return false;
-    };
-    let mut rendered = Vec::with_capacity(text.len());
-    pattern.render(found.time, &mut rendered);
-    rendered == text
 }
 
 /// True if a word says a level, in letters of any case.

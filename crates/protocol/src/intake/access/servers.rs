@@ -259,7 +259,7 @@ pub(super) fn proxy_manager<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) ->
 }
 
 /// A duration as Go writes it, with one unit: `1.5ms`.
-fn go_seconds(text: &str) -> Option<f64> {
+pub(crate) fn go_seconds(text: &str) -> Option<f64> {
     const UNITS: [(&str, f64); 5] = [
         ("ns", 1e9),
         ("µs", 1e6),

@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use logpond_record::limits::FIELD_NAME_BYTES_MAX;
 use logpond_record::{Assumed, Timestamp};
 
-use super::{FormatError, FormatReason, Times, VARIABLES_MAX};
+use super::{FormatError, FormatReason, Times, VARIABLES_MAX, flow};
 use crate::intake::access::{Clock, MILLISECOND, Pen, SECOND, Take, nanoseconds};
 use crate::intake::access_format::Drawn;
 use crate::intake::logfmt;
@@ -87,7 +87,7 @@ struct Column {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Holds {
+pub(super) enum Holds {
     /// Date and time of day, which stand in two columns; the clock is that of both.
     Date(Clock),
     TimeOfDay,
@@ -104,6 +104,12 @@ impl Listed {
     pub(super) fn new(definition: &str) -> Option<Result<Listed, FormatError>> {
         let (mut columns, is_zeek) = if let Some(fields) = definition.strip_prefix(W3C_START) {
             (w3c(fields), false)
+        } else if flow::is_header(definition.as_bytes()) {
+            let columns = flow::columns(definition).map(|(name, holds)| Column {
+                name: own_name(name).into(),
+                holds,
+            });
+            (columns.collect(), false)
         } else {
             (zeek(definition.strip_prefix(ZEEK_START)?), true)
         };
@@ -137,7 +143,7 @@ impl Listed {
         times: Times<'_>,
         sketch: &mut Sketch<'_, 'a>,
     ) -> Option<Drawn<'a>> {
-        if line.starts_with('#') {
+        if line.starts_with('#') || flow::is_header(line.as_bytes()) {
             return None;
         }
         let mut pen = Pen::new(sketch, times);

@@ -18,7 +18,7 @@ use logpond_record::{Message, Shape, Timestamp, Value};
 use super::flatten::fix;
 use super::{Scanner, Token};
 use crate::intake::outline::{
-    ChosenTime, Outcome, Outline, Place, Summary, take_time, without_message,
+    ChosenTime, Outcome, Outline, Place, RequestPlan, Summary, take_time, without_message,
 };
 use crate::intake::sketch::Parts;
 use crate::intake::timestamps::{Form, TimeReader};
@@ -64,7 +64,7 @@ enum Expect {
     /// A value of this kind that is no instant.
     NoTime { kind: u8, certain: bool },
     /// The end of the line.
-    End(Arc<Shape>, Summary),
+    End(Arc<Shape>, Summary, Option<Arc<RequestPlan>>),
 }
 
 impl Learned {
@@ -98,8 +98,11 @@ impl Learned {
                 .iter()
                 .position(|edge| follow(edge, &mut scanner, &mut parts, received, times))?;
             let edge = &edges[taken];
-            if let Expect::End(shape, summary) = &edge.expect {
+            if let Expect::End(shape, summary, request) = &edge.expect {
                 let (shape, summary) = (Arc::clone(shape), *summary);
+                if let Some(request) = request {
+                    parts.beside = request.fields(&parts.values);
+                }
                 summary.complete(&mut parts, received, times);
                 self.slots_hint = parts.values.len();
                 if taken > 0 {
@@ -137,7 +140,7 @@ impl Learned {
         self.grow(
             node,
             &raw[after..],
-            Expect::End(Arc::clone(shape), outcome.summary),
+            Expect::End(Arc::clone(shape), outcome.summary, outcome.request.clone()),
         );
     }
 

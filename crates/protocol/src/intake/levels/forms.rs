@@ -12,6 +12,8 @@
 //! | Erlang's reports | `=ERROR REPORT==== 2-Mar-2026::00:00:06 ===` |
 //! | apt | `E: …` |
 //! | MikroTik | `system,error,critical login failure …`; topics, the last level among them counts |
+//! | Cisco | `%ASA-4-106023: …`; the number is a severity of syslog |
+//! | Windows | `<Event …><Level>2</Level>`, `Error,27/11/2026 00:51:25,…` |
 //! | PostgreSQL | `PREFIX LOG:  …`, with two blanks |
 
 use std::sync::LazyLock;
@@ -22,6 +24,9 @@ use memchr::memmem;
 /// How far into a line PostgreSQL's level is looked for, in bytes: behind a prefix with the names of a user, a
 /// database, an application and a host.
 const POSTGRES_BYTES_MAX: usize = 512;
+
+/// How far into an event of Windows its level is looked for, in bytes.
+const EVENT_BYTES_MAX: usize = 1024;
 
 /// The end of PostgreSQL's label.
 static LABEL_END: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(":  "));
@@ -42,6 +47,7 @@ pub(super) fn of_start(head: &[u8]) -> Option<&'static str> {
             ..,
         ] => letter_of(letter),
         [b'=', b'A'..=b'Z', ..] => erlang(&head[1..]),
+        [b'V' | b'I' | b'W' | b'E' | b'C', b'a'..=b'z', ..] => event_viewer(head),
         [b'0'..=b'9' | b'[', ..] => redis(head),
         [b'a'..=b'z', ..] => mikrotik(head),
         _ => None,
@@ -60,9 +66,17 @@ pub(super) fn behind_time(
     }
     match (word, behind) {
         (&[_, _], [b'(', number @ ..]) => vmware(word, number),
+        (&[letter @ b'A'..=b'Z'], [b'/', rest @ ..]) if head.starts_with(b"[ ") => {
+            logcat_long(letter, rest)
+        }
         (&[letter @ b'A'..=b'Z'], [b'/', rest @ ..]) => logcat(letter, rest),
         (&[letter @ b'A'..=b'Z'], [b' ', b'|', b' ', ..]) => letter_of(letter),
         (&[letter @ b'A'..=b'Z'], [b' ', ..]) if is_threadtime(head) => letter_of(letter),
+        (&[letter @ b'A'..=b'Z'], [b' ', rest @ ..])
+            if is_behind_ids(&head[..head.len() - behind.len() - 1]) && rest.contains(&b':') =>
+        {
+            letter_of(letter)
+        }
         (&[letter @ b'A'..=b'Z'], [b' ', rest @ ..]) => mongodb(letter, rest),
         // `D1` to `D5`.
         (b"D", [b'1'..=b'5', b' ', rest @ ..]) => mongodb(b'D', rest),
@@ -95,7 +109,7 @@ pub(super) fn postgres(line: &[u8]) -> Option<&'static str> {
     })
 }
 
-fn letter_of(letter: u8) -> Option<&'static str> {
+pub(super) fn letter_of(letter: u8) -> Option<&'static str> {
     Some(match letter {
         b'T' | b'V' => "trace",
         b'D' => "debug",
@@ -140,6 +154,88 @@ fn is_threadtime(head: &[u8]) -> bool {
         && head.get(5) == Some(&b' ')
         && head.get(8) == Some(&b':')
         && head.get(14) == Some(&b'.')
+}
+
+/// `E/Tag ]`, behind a bracket, a time and two numbers.
+fn logcat_long(letter: u8, rest: &[u8]) -> Option<&'static str> {
+    let end = rest.iter().position(|byte| *byte == b']')?;
+    let is_tag = end > 1 && rest[end - 1] == b' ';
+    letter_of(letter).filter(|_| is_tag)
+}
+
+/// True if two numbers end a text, each with blanks behind it: of a process and a thread.
+fn is_behind_ids(ahead: &[u8]) -> bool {
+    let mut rest = ahead;
+    for _ in 0..2 {
+        let digits_end = rest.trim_ascii_end();
+        let is_digit = |byte: &&u8| byte.is_ascii_digit();
+        let count = digits_end.iter().rev().take_while(is_digit).count();
+        if count == 0 || digits_end.len() == rest.len() {
+            return false;
+        }
+        rest = &digits_end[..digits_end.len() - count];
+    }
+    rest.ends_with(b" ")
+}
+
+/// `Error,27/11/2026 00:51:25,…`, as Windows' Event Viewer exports a log.
+fn event_viewer(head: &[u8]) -> Option<&'static str> {
+    let letters = head.iter().take_while(|byte| byte.is_ascii_alphabetic());
+    let comma = letters.count();
+    if head.get(comma) != Some(&b',') {
+        return None;
+    }
+    let level = match &head[..comma] {
+        b"Verbose" => "trace",
+        b"Information" => "info",
+        b"Warning" => "warn",
+        b"Error" => "error",
+        b"Critical" => "critical",
+        _ => return None,
+    };
+    let date = &head[comma + 1..];
+    (matches!(digits(date), 1 | 2 | 4) && matches!(date[digits(date)..], [b'/' | b'.' | b'-', ..]))
+        .then_some(level)
+}
+
+/// `<Event xmlns=…>…<Level>2</Level>…`, as Windows writes an event.
+pub(super) fn event_xml(line: &[u8]) -> Option<&'static str> {
+    const LEVEL: &[u8] = b"<Level>";
+    let head = &line[..line.len().min(EVENT_BYTES_MAX)];
+    if !head.starts_with(b"<Event") {
+        return None;
+    }
+    let at = memmem::find(head, LEVEL)? + LEVEL.len();
+    let [digit @ b'0'..=b'9', b'<', ..] = head.get(at..)? else {
+        return None;
+    };
+    Some(Severity::of_windows(u32::from(digit - b'0'))?.name())
+}
+
+/// `%ASA-4-106023: …`: Cisco's facility, severity and mnemonic near the start of a line.
+pub(super) fn cisco(head: &[u8]) -> Option<&'static str> {
+    let percent = memchr::memchr(b'%', head)?;
+    let tag = &head[percent + 1..];
+    let is_part = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
+    let facility = tag
+        .iter()
+        .take_while(|byte| is_part(byte) || **byte == b'-')
+        .count();
+    let tag = &tag[..facility];
+    let (rest, mnemonic) = tag.split_at(tag.iter().rposition(|byte| *byte == b'-')?);
+    let [
+        ..,
+        b'A'..=b'Z' | b'0'..=b'9' | b'_',
+        b'-',
+        severity @ b'0'..=b'7',
+    ] = rest
+    else {
+        return None;
+    };
+    let is_tag =
+        mnemonic.len() > 1 && matches!(head.get(percent + 1 + facility), None | Some(b':'));
+    let severity = Severity::of_syslog(severity - b'0').filter(|_| is_tag)?;
+    Some(severity.name())
 }
 
 /// `1:M 02 Mar 2026 00:00:06.000 * …`, before version 3 `[1] 02 Mar 00:00:06.000 * …`
@@ -204,7 +300,7 @@ fn vmware(word: &[u8], number: &[u8]) -> Option<&'static str> {
 }
 
 /// `firewall,info drop …`
-fn mikrotik(head: &[u8]) -> Option<&'static str> {
+pub(super) fn mikrotik(head: &[u8]) -> Option<&'static str> {
     let is_topic = |byte: &u8| byte.is_ascii_lowercase() || matches!(byte, b',' | b'-');
     let end = head.iter().position(|byte| !is_topic(byte))?;
     let (topics, rest) = head.split_at(end);

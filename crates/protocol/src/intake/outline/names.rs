@@ -10,6 +10,8 @@
 
 use logpond_record::{SEVERITY_LABELS, Severity};
 
+use super::products::PRODUCTS;
+
 /// The place of a time or a message: the record's own, or a field, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -48,7 +50,7 @@ const fn with(name: &'static str, beside: &'static str) -> Name {
 }
 
 /// Names of the time.
-pub(super) const TIMES: [Name; 83] = [
+pub(super) const TIMES: [Name; 87] = [
     own("_time"),
     own("time"),
     own("timestamp"),
@@ -109,6 +111,11 @@ pub(super) const TIMES: [Name; 83] = [
     // Kong, and GitHub's events.
     with("started_at", "request.method"),
     with("created_at", "actor.login"),
+    // Amazon's API Gateway, Akamai, Vercel.
+    with("requestTimeEpoch", "httpMethod"),
+    with("requestTime", "httpMethod"),
+    with("reqTimeSec", "cliIP"),
+    field("proxy.timestamp"),
     // journalctl -o json: the time at which the journal took the entry.
     field("__REALTIME_TIMESTAMP"),
     // osquery.
@@ -154,7 +161,7 @@ pub(super) const TIMES: [Name; 83] = [
 ];
 
 /// Names of the message. `log` is what Fluentd, Fluent Bit and Docker call a line.
-pub(super) const MESSAGES: [Name; 46] = [
+pub(super) const MESSAGES: [Name; 47] = [
     own("_msg"),
     own("message"),
     own("msg"),
@@ -212,6 +219,8 @@ pub(super) const MESSAGES: [Name; 46] = [
     // Elastic's schema, where `message` is missing.
     field("event.original"),
     field("line"),
+    // Wazuh.
+    with("full_log", "rule.level"),
 ];
 
 /// How the value of a level field is read.
@@ -346,7 +355,7 @@ const fn texts(first: &'static str, second: &'static str, zone: &'static str) ->
 /// Instants in two fields, which count where no field is an instant by itself: log4j2's layouts, timestamps of
 /// Protocol Buffers as JSON, Google's agents, Serde's `SystemTime`; PHP's `DateTime` as Monolog 1 writes it, and
 /// dates beside times, as of Fortinet and of W3C's logs as objects.
-pub(super) const PAIRS: [Pair; 14] = [
+pub(super) const PAIRS: [Pair; 15] = [
     nanos("instant.epochSecond", "instant.nanoOfSecond"),
     nanos("timestamp.seconds", "timestamp.nanos"),
     nanos("timestampSeconds", "timestampNanos"),
@@ -358,6 +367,7 @@ pub(super) const PAIRS: [Pair; 14] = [
     nanos("timestamp.secs_since_epoch", "timestamp.nanos_since_epoch"),
     nanos("time.secs_since_epoch", "time.nanos_since_epoch"),
     texts("datetime.date", "datetime.timezone", ""),
+    texts("date", "time", "timezone"),
     texts("date", "time", "tz"),
     texts("Date", "Time", "TimeZone"),
     texts("date", "clock", "tz"),
@@ -374,6 +384,8 @@ pub(super) enum Meaning {
     Level(u8),
     /// Of [`PAIRS`], by the name of its first field.
     Pair(u8),
+    /// The first mark of a row of [`PRODUCTS`].
+    Request(u8),
     /// One of the names by which every record may have its level.
     Usual,
 }
@@ -382,22 +394,26 @@ pub(super) enum Meaning {
 const NAME_BYTES_MAX: usize = 63;
 
 /// All names of the tables.
-const NAMES_COUNT: usize =
-    TIMES.len() + MESSAGES.len() + LEVELS.len() + PAIRS.len() + SEVERITY_LABELS.len();
+const NAMES_COUNT: usize = TIMES.len()
+    + MESSAGES.len()
+    + LEVELS.len()
+    + PAIRS.len()
+    + PRODUCTS.len()
+    + SEVERITY_LABELS.len();
 
 /// Places that names are spread over: a few times as many as there are names, so that most fields are told by an
 /// empty one.
 const PLACES: usize = 1024;
 
 /// No further name is at this place.
-const NONE: u8 = u8::MAX;
+const NONE: u16 = u16::MAX;
 
 /// The names by their places, made when this program is compiled.
 struct Index {
     /// The first name at each place.
-    first: [u8; PLACES],
+    first: [u16; PLACES],
     /// The name behind each at the same place.
-    next: [u8; NAMES_COUNT],
+    next: [u16; NAMES_COUNT],
 }
 
 static INDEX: Index = index();
@@ -414,7 +430,7 @@ const fn index() -> Index {
         assert!(name.len() <= NAME_BYTES_MAX);
         let place = place_of(name);
         index.next[number] = index.first[place];
-        index.first[place] = number as u8;
+        index.first[place] = number as u16;
         number += 1;
     }
     index
@@ -438,7 +454,11 @@ const fn name_of(number: usize) -> (&'static str, Meaning) {
     if row < PAIRS.len() {
         return (PAIRS[row].first, Meaning::Pair(row as u8));
     }
-    (SEVERITY_LABELS[row - PAIRS.len()], Meaning::Usual)
+    row -= PAIRS.len();
+    if row < PRODUCTS.len() {
+        return (PRODUCTS[row].marks[0], Meaning::Request(row as u8));
+    }
+    (SEVERITY_LABELS[row - PRODUCTS.len()], Meaning::Usual)
 }
 
 /// The place of a name. Names that differ only in characters that a label writes as `_` share it.
@@ -518,7 +538,7 @@ mod tests {
     /// Most places have no name, and none has many.
     #[test]
     fn names_are_spread() {
-        let length = |first: u8| {
+        let length = |first: u16| {
             let mut number = first;
             std::iter::from_fn(|| {
                 let here = (number != NONE).then_some(number)?;

@@ -52,6 +52,7 @@ impl Formats {
         Some(Beside {
             time: drawn.time.filter(|_| sketch.parts.time.is_none()),
             fields: derived(&drawn, Some(name)),
+            level: None,
         })
     }
 
@@ -74,6 +75,7 @@ impl Formats {
             return Some(Beside {
                 time: drawn.time.filter(|_| is_guess),
                 fields: derived(&drawn, Some(name)),
+                level: None,
             });
         }
         let usual = Times {
@@ -88,6 +90,7 @@ impl Formats {
             return Some(Beside {
                 time: drawn.time.filter(|_| is_guess),
                 fields: derived(&drawn, None),
+                level: None,
             });
         }
         sketch.rewind(place);

@@ -75,14 +75,14 @@ impl Parser {
         };
         let is_given = entry.envelope.time.is_some() && !is_line_time_first(entry.labels);
         let has_time = parsed.parts.time.is_some() || is_given;
-        if !has_time
-            && let Some((time, assumed)) = self.times.of_line(text.as_bytes(), entry.received)
+        let (text, received) = (text.as_bytes(), entry.received);
+        if !parsed.has_level && parsed.level.is_none() {
+            parsed.level = levels::of_line(text);
+        }
+        if !has_time && let Some((time, assumed)) = self.time_of_text(text, received, parsed.level)
         {
             parsed.parts.time = Some(time);
             parsed.parts.time_source = TimeSource::Line(assumed);
-        }
-        if !parsed.has_level && parsed.level.is_none() {
-            parsed.level = levels::of_line(text.as_bytes());
         }
     }
 
@@ -107,6 +107,7 @@ impl Parser {
         text: &str,
     ) -> Parsed<'a> {
         let (level, derived) = (inner.level, inner.derived.clone());
+        let beside = inner.parts.beside.clone();
         let time = inner.time.filter(|_| outer.parts.time.is_none());
         let mut joint = Joint::new(&outer, &inner);
         let is_drawn = joint.can_draw() && joint.draw(text);
@@ -144,6 +145,8 @@ impl Parser {
         outer
             .derived
             .extend(derived.into_iter().filter(|(name, _)| is_free(name)));
+        outer.parts.beside.extend(beside);
+        outer.parts.beside.retain(|(name, _)| is_free(name));
         if !outer.has_level && outer.level.is_none() {
             (outer.level, outer.beats_level) = (level, inner.beats_level);
             outer.has_level = inner.has_level;

@@ -396,3 +396,64 @@ fn messages_within_messages_are_bounded() {
     assert!(record.contains("at5=5") && record.contains("at4=4") && record.contains("at3=3"));
     assert!(!record.contains("at2=2"), "{record}");
 }
+
+#[test]
+fn a_severity_that_the_sender_states_counts() {
+    let table: [(&[(&str, Value<'_>)], &str, Option<&str>); 5] = [
+        (
+            &[
+                ("severity_text", Value::Str("ERROR".into())),
+                ("severity_number", Value::Int(17)),
+            ],
+            r#"{"level":"info","msg":"x"}"#,
+            Some("error"),
+        ),
+        (
+            &[("severity", Value::Int(3))],
+            r#"{"level":"info","msg":"x"}"#,
+            Some("error"),
+        ),
+        (
+            &[("severity", Value::Int(3))],
+            r#"{"level":"error","msg":"x"}"#,
+            None,
+        ),
+        (&[("severity", Value::Int(3))], "INFO started", None),
+        (
+            &[("PRIORITY", Value::Int(6)), ("severity", Value::Int(6))],
+            r#"{"level":"error","msg":"x"}"#,
+            None,
+        ),
+    ];
+    for (fields, line, expected) in table {
+        let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
+        let each = fields.iter().map(|(name, value)| (*name, value));
+        let kind = if line.starts_with('{') {
+            EntryKind::Json
+        } else {
+            EntryKind::Line
+        };
+        batch.push_enveloped(kind, None, each, line.as_bytes());
+        let (kind, envelope, raw) = line_of(batch.kind, batch.iter().next().unwrap());
+        let labels = Labels::new();
+        let record = Parser::new().parse(&Entry {
+            id: Id::MIN,
+            received: RECEIVED,
+            kind,
+            labels: &labels,
+            envelope,
+            raw,
+        });
+        let detected = record
+            .field("detected_level")
+            .map(|value| value.to_text().into_owned());
+        assert_eq!(
+            detected.as_deref(),
+            expected.map(str::as_bytes),
+            "{fields:?} {line}"
+        );
+        if line.starts_with('{') {
+            assert!(record.field("level").is_some(), "{line}");
+        }
+    }
+}

@@ -21,6 +21,7 @@
 use logpond_record::{Assumed, Civil, Timestamp};
 
 use super::cursor::Cursor;
+use super::months;
 use super::zones::{self, Zone};
 use super::{DAY_NS, LEVELS, in_latest_year, instant};
 
@@ -29,6 +30,9 @@ const YEARS: std::ops::Range<u32> = 1970..2100;
 
 /// Years of two digits from here on are of the century before.
 const CENTURY_TURNS: u32 = 70;
+
+/// The most bytes of a word that a date begins with.
+const WORD_BYTES_MAX: usize = 24;
 
 /// The most spaces between date and clock: columns are padded.
 const SPACES_MAX: usize = 8;
@@ -198,6 +202,8 @@ pub(super) fn read_google(text: &[u8], received: Timestamp) -> Option<Read> {
     let mut cursor = Cursor::new(text);
     let year = match cursor.digits() {
         4 => None,
+        // CockroachDB.
+        6 => Some(of_century(cursor.number(2)?)),
         8 => Some(i64::from(cursor.number(4)?)),
         _ => return None,
     };
@@ -208,6 +214,27 @@ pub(super) fn read_google(text: &[u8], received: Timestamp) -> Option<Read> {
     let clock = clock(&mut cursor, false).filter(|clock| clock.fraction_digits >= 3)?;
     let date = Dates::One(Date { year, month, day });
     finish(cursor, date, b" ", &clock, received)
+}
+
+/// Reads a clock that stands alone, with seconds or a half of the day: its hour, minute and second in a date that is
+/// none, its nanoseconds, and its bytes.
+pub(super) fn read_clock(text: &[u8]) -> Option<(Civil, u32, usize)> {
+    let mut cursor = Cursor::new(text);
+    let clock = clock(&mut cursor, false)?;
+    let is_whole = (clock.has_seconds || clock.half.is_some()) && clock.separator == b':';
+    let ends = matches!(
+        cursor.peek(),
+        None | Some(b' ' | b']' | b')' | b'|' | b'\t' | 0x1b)
+    );
+    let civil = Civil {
+        year: 0,
+        month: 1,
+        day: 1,
+        hour: clock.hour,
+        minute: clock.minute,
+        second: clock.second,
+    };
+    (is_whole && ends).then_some((civil, clock.nanos, cursor.at))
 }
 
 /// Reads what follows the clock, and makes an instant of all.
@@ -403,10 +430,11 @@ fn name_of(cursor: &Cursor<'_>, names: &[&[u8]]) -> Option<(usize, usize)> {
 }
 
 fn month_name(cursor: &mut Cursor<'_>) -> Option<u32> {
-    let (place, bytes) = name_of(cursor, &MONTHS)?;
+    let english = name_of(cursor, &MONTHS).map(|(place, bytes)| (place as u32 + 1, bytes));
+    let (month, bytes) = english.or_else(|| months::read(cursor.rest()))?;
     cursor.at += bytes;
     cursor.eat(b'.');
-    Some(place as u32 + 1)
+    Some(month)
 }
 
 fn full_year(cursor: &mut Cursor<'_>) -> Option<i64> {
@@ -447,6 +475,19 @@ fn day_of_month(cursor: &mut Cursor<'_>) -> Option<u32> {
 
 /// `Nov 27`, `Nov 27 2026`, `November 27, 2026`.
 fn month_first(cursor: &mut Cursor<'_>) -> Option<Date> {
+    // Most words that a line begins with are no month, and no number follows them.
+    let word = cursor.rest().iter().take(WORD_BYTES_MAX);
+    let word = word
+        .take_while(|b| b.is_ascii_alphabetic() || **b >= 0x80)
+        .count();
+    let behind = cursor.rest().get(word..).unwrap_or_default();
+    let is_parted = matches!(
+        behind,
+        [b' ' | b'-' | b'/', b'0'..=b'9' | b' ', ..] | [b'.', b' ', b'0'..=b'9', ..]
+    );
+    if !is_parted {
+        return None;
+    }
     let month = month_name(cursor)?;
     let separator = cursor.peek().filter(|b| matches!(b, b' ' | b'-' | b'/'))?;
     cursor.at += 1;
@@ -522,7 +563,11 @@ fn short_first(cursor: &mut Cursor<'_>, digits: usize) -> Option<Dates> {
         return None;
     }
     cursor.at += 1;
-    if cursor.peek()?.is_ascii_alphabetic() {
+    // `27. November`
+    let is_dotted = separator == b'.' && cursor.eat(b' ');
+    let separator = if is_dotted { b' ' } else { separator };
+    let next = cursor.peek()?;
+    if next.is_ascii_alphabetic() || next >= 0x80 {
         return day_and_name(cursor, first, separator).map(Dates::One);
     }
     let seconds = cursor.digits();

@@ -22,6 +22,9 @@ const PART_BYTES_MAX: usize = 96;
 /// How far into a line a time in brackets is looked for, in bytes.
 const BRACKETS_BYTES_MAX: usize = 512;
 
+/// How far into an event of Windows its time is looked for, in bytes.
+const WITHIN_BYTES_MAX: usize = 2048;
+
 /// The most brackets that are looked at.
 const BRACKETS_MAX: usize = 8;
 
@@ -59,7 +62,10 @@ const WORDS: [&[u8]; 12] = [
 ];
 
 /// Starts of lines whose time stands behind a word, further on.
-const WITHIN: [(&[u8], &[u8]); 4] = [
+const WITHIN: [(&[u8], &[u8]); 6] = [
+    // Windows' events.
+    (b"<Event", b"SystemTime='"),
+    (b"<Event", b"SystemTime=\""),
     (b"=====", b" at "),
     // Rails.
     (b"Started ", b" at "),
@@ -392,9 +398,15 @@ fn in_brackets(line: &[u8], received: Timestamp) -> Option<Read> {
 }
 
 fn within(line: &[u8], received: Timestamp) -> Option<Read> {
-    let (_, mark) = WITHIN.iter().find(|(start, _)| line.starts_with(start))?;
-    let at = memchr::memmem::rfind(line, mark)?;
-    here(&line[at + mark.len()..], false, received).filter(|found| is_likely(found, received))
+    let mut rows = WITHIN.iter().filter(|(start, _)| line.starts_with(start));
+    rows.find_map(|(start, mark)| {
+        // What follows an event's head may hold anything; a client's text stands before the others.
+        let at = match start {
+            [b'<', ..] => memchr::memmem::find(&line[..line.len().min(WITHIN_BYTES_MAX)], mark),
+            _ => memchr::memmem::rfind(line, mark),
+        }?;
+        here(&line[at + mark.len()..], false, received).filter(|found| is_likely(found, received))
+    })
 }
 
 /// True if a time within a line can be that of its event: it is whole, and not in the future.

@@ -82,6 +82,9 @@ const NAMES: [(&str, i16, &[i16]); 57] = [
     ("ART", -180, &[]),
 ];
 
+/// Abbreviations that end with another letter than T, as of time.
+const OTHER_NAMES: [&[u8]; 5] = [b"UTC", b"Z", b"MSK", b"WIB", b"WITA"];
+
 /// Names that are no abbreviations, and name no offset but that of UTC.
 const LONG_NAMES: [&str; 5] = [
     "Coordinated Universal Time",
@@ -189,7 +192,9 @@ impl ZoneName {
                 (letters + bytes, minutes, &[][..])
             }
             name => {
-                let mut names = NAMES.iter();
+                // Most words behind times are levels.
+                let is_likely = name.ends_with(b"T") || OTHER_NAMES.contains(&name);
+                let mut names = NAMES.iter().filter(|_| is_likely);
                 let known = names.find(|(known, ..)| known.as_bytes() == name)?;
                 (letters, known.1, known.2)
             }
@@ -402,4 +407,17 @@ pub(super) fn repeated(text: &[u8]) -> usize {
         cursor = ahead;
     }
     cursor.at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_abbreviations_are_read() {
+        for (name, minutes, _) in NAMES {
+            let read = ZoneName::read(name.as_bytes()).map(|name| name.minutes);
+            assert_eq!(read, Some(minutes), "{name}");
+        }
+    }
 }

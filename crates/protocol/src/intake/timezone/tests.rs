@@ -171,8 +171,8 @@ const LINES: &[(EntryKind, &str, &str, &str)] = &[
     (
         EntryKind::Line,
         "I0302 01:00:00.000000 1 a.cc:1] x",
-        "line-year-and-zone-assumed=1772409600 level=info | I0302 01:00:00.000000 1 a.cc:1] x",
-        "",
+        "line-year-and-zone-assumed=1772409600 tid=1 file=a.cc line=1 level=info | x",
+        "%m%d %H:%M:%S.%6f%o[+01:00]",
     ),
     (
         EntryKind::Line,

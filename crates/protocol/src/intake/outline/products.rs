@@ -1,0 +1,472 @@
+//! Objects about requests, by product: see [`super::requests`].
+//!
+//! A name that is a mark of a product stands in no other kind of object together with the product's other marks.
+
+use super::requests::Column::{
+    Agent, Bytes, CacheStatus, Method, Path, Port, Protocol, Query, Referer, RemotePort, RequestId,
+    RequestLength, Scheme, Status, UpstreamAddr, UpstreamStatus, User,
+};
+use super::requests::Take::{self, Client, Forwarded, Number, Request, Target, Text, Version};
+use super::requests::{MILLISECONDS, NANOSECONDS, Product, SECONDS};
+
+const fn product(
+    marks: &'static [&'static str],
+    names: &'static [(&'static str, Take)],
+) -> Product {
+    Product { marks, names }
+}
+
+/// nginx's variables (ngx_http_log_module, ngx_http_core_module, ngx_http_upstream_module), as `log_format`
+/// with `escape=json` has them by the usual names.
+const NGINX: &[(&str, Take)] = &[
+    ("request", Request),
+    ("request_method", Text(Method)),
+    ("request_uri", Target),
+    ("uri", Target),
+    ("args", Text(Query)),
+    ("query_string", Text(Query)),
+    ("server_protocol", Text(Protocol)),
+    ("http_host", Take::Host),
+    ("server_name", Take::Host),
+    ("server_port", Number(Port)),
+    ("remote_user", Text(User)),
+    ("client_ip", Client),
+    ("client", Client),
+    ("body_bytes_sent", Number(Bytes)),
+    ("bytes_sent", Number(Bytes)),
+    ("size", Number(Bytes)),
+    ("http_referer", Text(Referer)),
+    ("http_referrer", Text(Referer)),
+    ("referrer", Text(Referer)),
+    ("http_user_agent", Text(Agent)),
+    ("user_agent", Text(Agent)),
+    ("request_time", SECONDS),
+    ("upstream_cache_status", Text(CacheStatus)),
+];
+
+/// Envoy's command operators by the names of Istio and of Envoy Gateway.
+const ENVOY: &[(&str, Take)] = &[
+    ("x_forwarded_for", Forwarded),
+    ("x-forwarded-for", Forwarded),
+    ("downstream_remote_address", Client),
+    ("downstream_remote_addr", Client),
+    ("x-envoy-origin-path", Target),
+    ("x_envoy_origin_path", Target),
+    ("path", Target),
+    ("authority", Take::Host),
+    (":authority", Take::Host),
+    ("response_code", Number(Status)),
+    ("bytes_sent", Number(Bytes)),
+    ("bytes_received", Number(RequestLength)),
+    ("user_agent", Text(Agent)),
+    ("user-agent", Text(Agent)),
+    ("x-request-id", Text(RequestId)),
+    ("upstream_host", Text(UpstreamAddr)),
+    ("duration", MILLISECONDS),
+];
+
+/// Caddy.
+const CADDY: &[(&str, Take)] = &[
+    ("request.client_ip", Client),
+    ("request.remote_ip", Client),
+    ("request.remote_addr", Client),
+    ("request.remote_port", Number(RemotePort)),
+    ("request.method", Text(Method)),
+    ("request.uri", Target),
+    ("request.proto", Text(Protocol)),
+    ("request.host", Take::Host),
+    ("request.headers.User-Agent", Text(Agent)),
+    ("request.headers.Referer", Text(Referer)),
+    ("user_id", Text(User)),
+    ("size", Number(Bytes)),
+    ("bytes_read", Number(RequestLength)),
+    ("duration", SECONDS),
+];
+
+/// Traefik; headers have their names behind `request_`.
+const TRAEFIK: &[(&str, Take)] = &[
+    ("ClientHost", Client),
+    ("ClientAddr", Client),
+    ("ClientPort", Number(RemotePort)),
+    ("ClientUsername", Text(User)),
+    ("RequestMethod", Text(Method)),
+    ("RequestPath", Target),
+    ("RequestProtocol", Text(Protocol)),
+    ("RequestScheme", Text(Scheme)),
+    ("RequestHost", Take::Host),
+    ("RequestAddr", Take::Host),
+    ("RequestPort", Number(Port)),
+    ("RequestContentSize", Number(RequestLength)),
+    ("DownstreamStatus", Number(Status)),
+    ("DownstreamContentSize", Number(Bytes)),
+    ("OriginStatus", Number(UpstreamStatus)),
+    ("ServiceAddr", Text(UpstreamAddr)),
+    ("request_User-Agent", Text(Agent)),
+    ("request_Referer", Text(Referer)),
+    ("Duration", NANOSECONDS),
+];
+
+/// Kong's serializer.
+const KONG: &[(&str, Take)] = &[
+    ("client_ip", Client),
+    ("request.method", Text(Method)),
+    ("request.uri", Target),
+    ("request.url", Target),
+    ("request.size", Number(RequestLength)),
+    ("request.headers.host", Take::Host),
+    ("request.headers.user-agent", Text(Agent)),
+    ("request.headers.referer", Text(Referer)),
+    ("request.id", Text(RequestId)),
+    ("response.status", Number(Status)),
+    ("response.size", Number(Bytes)),
+    ("authenticated_entity.id", Text(User)),
+    ("latencies.request", MILLISECONDS),
+];
+
+/// HAProxy's fields by the names that its documentation and its vendors' examples use.
+const HAPROXY: &[(&str, Take)] = &[
+    ("client_ip", Client),
+    ("client_port", Number(RemotePort)),
+    ("http_request", Request),
+    ("request", Request),
+    ("http_method", Text(Method)),
+    ("http_uri", Target),
+    ("uri", Target),
+    ("http_path", Target),
+    ("http_query", Text(Query)),
+    ("http_version", Version),
+    ("http_host", Take::Host),
+    ("http_user_agent", Text(Agent)),
+    ("http_status_code", Number(Status)),
+    ("status_code", Number(Status)),
+    ("http_status", Number(Status)),
+    ("bytes_read", Number(Bytes)),
+    ("bytes_uploaded", Number(RequestLength)),
+    ("server_ip", Text(UpstreamAddr)),
+    ("time_total", MILLISECONDS),
+    ("total_time", MILLISECONDS),
+    ("Tt", MILLISECONDS),
+    ("Ta", MILLISECONDS),
+];
+
+/// Columns of the W3C Extended Log File Format as members: CloudFront's standard logs, version 2, and IIS.
+const W3C: &[(&str, Take)] = &[
+    ("c-ip", Client),
+    ("c-port", Number(RemotePort)),
+    ("cs-username", Text(User)),
+    ("cs-method", Text(Method)),
+    ("cs-uri-stem", Text(Path)),
+    ("cs-uri-query", Text(Query)),
+    ("cs-protocol-version", Text(Protocol)),
+    ("cs-version", Text(Protocol)),
+    ("cs-protocol", Text(Scheme)),
+    ("x-host-header", Take::Host),
+    ("cs-host", Take::Host),
+    ("cs(Host)", Take::Host),
+    ("s-port", Number(Port)),
+    ("sc-status", Number(Status)),
+    ("sc-bytes", Number(Bytes)),
+    ("cs-bytes", Number(RequestLength)),
+    ("cs(Referer)", Text(Referer)),
+    ("cs(User-Agent)", Text(Agent)),
+    ("x-edge-request-id", Text(RequestId)),
+    ("x-edge-result-type", Text(CacheStatus)),
+];
+
+/// `HttpRequest` of Google's LogEntry, behind the name that a logger gives it.
+const GOOGLE: &[(&str, Take)] = &[
+    ("httpRequest.remoteIp", Client),
+    ("httpRequest.requestMethod", Text(Method)),
+    ("httpRequest.requestUrl", Target),
+    ("httpRequest.protocol", Text(Protocol)),
+    ("httpRequest.status", Number(Status)),
+    ("httpRequest.responseSize", Number(Bytes)),
+    ("httpRequest.requestSize", Number(RequestLength)),
+    ("httpRequest.userAgent", Text(Agent)),
+    ("httpRequest.referer", Text(Referer)),
+    ("httpRequest.serverIp", Text(UpstreamAddr)),
+    ("httpRequest.latency", SECONDS),
+];
+
+/// Elastic Common Schema and OpenTelemetry's semantic conventions, also the older ones.
+const SCHEMAS: &[(&str, Take)] = &[
+    ("client.address", Client),
+    ("client.ip", Client),
+    ("source.ip", Client),
+    ("source.address", Client),
+    ("net.peer.ip", Client),
+    ("http.client_ip", Client),
+    ("client.port", Number(RemotePort)),
+    ("source.port", Number(RemotePort)),
+    ("user.name", Text(User)),
+    ("http.request.method", Text(Method)),
+    ("http.method", Text(Method)),
+    ("url.path", Target),
+    ("url.query", Text(Query)),
+    ("url.original", Target),
+    ("url.full", Target),
+    ("http.target", Target),
+    ("http.url", Target),
+    ("url.scheme", Text(Scheme)),
+    ("http.scheme", Text(Scheme)),
+    ("url.domain", Take::Host),
+    ("server.address", Take::Host),
+    ("http.host", Take::Host),
+    ("url.port", Number(Port)),
+    ("server.port", Number(Port)),
+    ("http.version", Version),
+    ("network.protocol.version", Version),
+    ("http.flavor", Version),
+    ("http.response.status_code", Number(Status)),
+    ("http.status_code", Number(Status)),
+    ("http.response.body.bytes", Number(Bytes)),
+    ("http.response.bytes", Number(Bytes)),
+    ("http.response.body.size", Number(Bytes)),
+    ("http.response_content_length", Number(Bytes)),
+    ("http.request.body.bytes", Number(RequestLength)),
+    ("http.request.bytes", Number(RequestLength)),
+    ("http.request.body.size", Number(RequestLength)),
+    ("http.request_content_length", Number(RequestLength)),
+    ("http.request.referrer", Text(Referer)),
+    ("http.referer", Text(Referer)),
+    ("user_agent.original", Text(Agent)),
+    ("http.user_agent", Text(Agent)),
+    ("http.useragent", Text(Agent)),
+    ("http.request.id", Text(RequestId)),
+    // Elastic counts nanoseconds.
+    ("event.duration", NANOSECONDS),
+];
+
+/// Application Load Balancers, by the names of the user guide and of its table for Athena.
+const ALB: &[(&str, Take)] = &[
+    ("client_ip", Client),
+    ("client:port", Client),
+    ("client_port", Number(RemotePort)),
+    ("request", Request),
+    ("request_verb", Text(Method)),
+    ("request_url", Target),
+    ("request_proto", Text(Protocol)),
+    ("elb_status_code", Number(Status)),
+    ("target_status_code", Number(UpstreamStatus)),
+    ("target_ip", Text(UpstreamAddr)),
+    ("target:port", Text(UpstreamAddr)),
+    ("sent_bytes", Number(Bytes)),
+    ("received_bytes", Number(RequestLength)),
+    ("user_agent", Text(Agent)),
+    ("domain_name", Take::Host),
+    ("trace_id", Text(RequestId)),
+];
+
+/// API Gateway's `$context` variables by the names of its console.
+const API_GATEWAY: &[(&str, Take)] = &[
+    ("ip", Client),
+    ("sourceIp", Client),
+    ("httpMethod", Text(Method)),
+    ("path", Target),
+    ("resourcePath", Target),
+    ("responseLength", Number(Bytes)),
+    ("userAgent", Text(Agent)),
+    ("domainName", Take::Host),
+    ("requestId", Text(RequestId)),
+    ("integrationStatus", Number(UpstreamStatus)),
+    ("responseLatency", MILLISECONDS),
+];
+
+/// AWS WAF.
+const WAF: &[(&str, Take)] = &[
+    ("httpRequest.clientIp", Client),
+    ("httpRequest.httpMethod", Text(Method)),
+    ("httpRequest.uri", Target),
+    ("httpRequest.args", Text(Query)),
+    ("httpRequest.httpVersion", Text(Protocol)),
+    ("httpRequest.host", Take::Host),
+    ("httpRequest.requestId", Text(RequestId)),
+    ("responseCodeSent", Number(Status)),
+];
+
+/// Cloudflare's Logpush, data set HTTP requests.
+const CLOUDFLARE: &[(&str, Take)] = &[
+    ("ClientIP", Client),
+    ("ClientSrcPort", Number(RemotePort)),
+    ("ClientRequestMethod", Text(Method)),
+    ("ClientRequestURI", Target),
+    ("ClientRequestPath", Target),
+    ("ClientRequestProtocol", Text(Protocol)),
+    ("ClientRequestScheme", Text(Scheme)),
+    ("ClientRequestHost", Take::Host),
+    ("ClientRequestBytes", Number(RequestLength)),
+    ("ClientRequestReferer", Text(Referer)),
+    ("ClientRequestUserAgent", Text(Agent)),
+    ("EdgeResponseStatus", Number(Status)),
+    ("EdgeResponseBytes", Number(Bytes)),
+    ("OriginIP", Text(UpstreamAddr)),
+    ("OriginResponseStatus", Number(UpstreamStatus)),
+    ("CacheCacheStatus", Text(CacheStatus)),
+    ("RayID", Text(RequestId)),
+];
+
+/// Akamai's DataStream 2.
+const AKAMAI: &[(&str, Take)] = &[
+    ("cliIP", Client),
+    ("reqMethod", Text(Method)),
+    ("reqPath", Target),
+    ("queryStr", Text(Query)),
+    ("reqHost", Take::Host),
+    ("reqPort", Number(Port)),
+    ("proto", Text(Protocol)),
+    ("statusCode", Number(Status)),
+    ("rspContentLen", Number(Bytes)),
+    ("UA", Text(Agent)),
+    ("referer", Text(Referer)),
+    ("reqId", Text(RequestId)),
+    ("turnAroundTimeMSec", MILLISECONDS),
+];
+
+/// Vercel's log drains.
+const VERCEL: &[(&str, Take)] = &[
+    ("proxy.clientIp", Client),
+    ("proxy.method", Text(Method)),
+    ("proxy.path", Target),
+    ("proxy.host", Take::Host),
+    ("proxy.scheme", Text(Scheme)),
+    ("proxy.statusCode", Number(Status)),
+    ("proxy.responseByteSize", Number(Bytes)),
+    ("proxy.userAgent", Text(Agent)),
+    ("proxy.referer", Text(Referer)),
+    ("proxy.vercelCache", Text(CacheStatus)),
+    ("requestId", Text(RequestId)),
+];
+
+/// Azure's Front Door and Application Gateway.
+const AZURE: &[(&str, Take)] = &[
+    ("properties.clientIp", Client),
+    ("properties.clientIP", Client),
+    ("properties.clientPort", Number(RemotePort)),
+    ("properties.httpMethod", Text(Method)),
+    ("properties.requestUri", Target),
+    ("properties.requestQuery", Text(Query)),
+    ("properties.httpVersion", Version),
+    ("properties.requestProtocol", Text(Scheme)),
+    ("properties.hostName", Take::Host),
+    ("properties.host", Take::Host),
+    ("properties.httpStatusCode", Number(Status)),
+    ("properties.httpStatus", Number(Status)),
+    ("properties.responseBytes", Number(Bytes)),
+    ("properties.sentBytes", Number(Bytes)),
+    ("properties.requestBytes", Number(RequestLength)),
+    ("properties.receivedBytes", Number(RequestLength)),
+    ("properties.userAgent", Text(Agent)),
+    ("properties.referer", Text(Referer)),
+    ("properties.timeTaken", SECONDS),
+];
+
+/// Node's loggers: pino-http, Bunyan's middleware, Fastify.
+const NODE: &[(&str, Take)] = &[
+    ("req.remoteAddress", Client),
+    ("req.remotePort", Number(RemotePort)),
+    ("req.method", Text(Method)),
+    ("req.url", Target),
+    ("req.host", Take::Host),
+    ("req.hostname", Take::Host),
+    ("req.headers.host", Take::Host),
+    ("req.headers.user-agent", Text(Agent)),
+    ("req.headers.referer", Text(Referer)),
+    ("req.id", Text(RequestId)),
+    ("res.statusCode", Number(Status)),
+    ("res.headers.content-length", Number(Bytes)),
+    ("responseTime", MILLISECONDS),
+];
+
+/// Go's Echo.
+const ECHO: &[(&str, Take)] = &[
+    ("remote_ip", Client),
+    ("uri", Target),
+    ("user_agent", Text(Agent)),
+    ("id", Text(RequestId)),
+    ("bytes_out", Number(Bytes)),
+    ("bytes_in", Number(RequestLength)),
+    ("latency", NANOSECONDS),
+];
+
+/// lograge of Rails, as JSON and as `key=value`, and GitLab.
+const RAILS: &[(&str, Take)] = &[
+    ("remote_ip", Client),
+    ("ip", Client),
+    ("path", Target),
+    ("ua", Text(Agent)),
+    ("username", Text(User)),
+    ("duration", MILLISECONDS),
+];
+
+/// Heroku's router.
+const HEROKU: &[(&str, Take)] = &[("fwd", Forwarded), ("path", Target), ("service", SECONDS)];
+
+/// Grafana's requests.
+const GRAFANA: &[(&str, Take)] = &[
+    ("path", Target),
+    ("uname", Text(User)),
+    ("size", Number(Bytes)),
+    ("time_ms", MILLISECONDS),
+];
+
+/// MinIO's audit log.
+const MINIO: &[(&str, Take)] = &[
+    ("remotehost", Client),
+    ("requestPath", Target),
+    ("requestHost", Take::Host),
+    ("userAgent", Text(Agent)),
+    ("requestID", Text(RequestId)),
+    ("accessKey", Text(User)),
+    ("api.statusCode", Number(Status)),
+    ("api.tx", Number(Bytes)),
+    ("api.rx", Number(RequestLength)),
+    ("api.timeToResponse", NANOSECONDS),
+];
+
+/// Kubernetes' audit log.
+const KUBERNETES: &[(&str, Take)] = &[
+    ("sourceIPs", Client),
+    ("requestURI", Target),
+    ("userAgent", Text(Agent)),
+    ("user.username", Text(User)),
+    ("responseStatus.code", Number(Status)),
+];
+
+/// All products. One whose marks others have, too, stands behind these.
+pub(super) const PRODUCTS: [Product; 32] = [
+    product(&["response_code", "response_flags"], ENVOY),
+    product(&["response_code", "start_time", "method"], ENVOY),
+    product(&["response.status", "request.method"], KONG),
+    product(&["request.uri", "request.method", "status"], CADDY),
+    product(&["DownstreamStatus"], TRAEFIK),
+    product(&["ClientRequestMethod", "EdgeResponseStatus"], CLOUDFLARE),
+    product(&["ClientRequestMethod", "ClientIP"], CLOUDFLARE),
+    product(&["httpRequest.requestMethod"], GOOGLE),
+    product(&["httpRequest.httpMethod", "httpRequest.uri"], WAF),
+    product(&["cs-method", "sc-status"], W3C),
+    product(&["elb_status_code"], ALB),
+    product(&["httpMethod", "requestTime"], API_GATEWAY),
+    product(&["httpMethod", "responseLength"], API_GATEWAY),
+    product(&["cliIP", "reqMethod"], AKAMAI),
+    product(&["proxy.method", "proxy.path"], VERCEL),
+    product(&["properties.httpMethod", "properties.requestUri"], AZURE),
+    product(&["req.method", "req.url", "res.statusCode"], NODE),
+    product(
+        &["http.response.status_code", "http.request.method"],
+        SCHEMAS,
+    ),
+    product(&["http.status_code", "http.method"], SCHEMAS),
+    product(&["latency_human", "status"], ECHO),
+    product(&["controller", "action", "method", "status"], RAILS),
+    product(&["dyno", "fwd", "method"], HEROKU),
+    product(&["time_ms", "remote_addr", "method", "status"], GRAFANA),
+    product(&["api.statusCode", "remotehost"], MINIO),
+    product(&["requestURI", "auditID"], KUBERNETES),
+    product(&["body_bytes_sent", "status"], NGINX),
+    product(&["request_uri", "status"], NGINX),
+    product(&["request_time", "status"], NGINX),
+    product(&["request", "remote_addr"], NGINX),
+    product(&["client_ip", "http_status_code"], HAPROXY),
+    product(&["client_ip", "status_code"], HAPROXY),
+    product(&["client_ip", "bytes_read"], HAPROXY),
+];

@@ -1,0 +1,155 @@
+//! Logs of servers, daemons and loggers: lines that begin as only one program or logger writes them.
+//!
+//! | lines | room |
+//! | --- | --- |
+//! | heads of lines: time, process, thread, component, and the message behind them | [`rows`], drawn by [`pattern`] |
+//! | values that stand behind a message, in the product's own way | [`tails`] |
+//! | sentences of daemons, whose fields are made beside the message | [`sentences`] |
+//!
+//! Invariants:
+//! - A row fits a line as a whole, or the line is none of the row's. The first row that fits counts.
+//! - The level of a line is no slot: its words are few and stay literal. It is read as that of any line.
+//! - What is drawn gives the line back.
+
+mod pattern;
+mod rows;
+mod sentences;
+mod tails;
+
+use logpond_record::{Assumed, TimeSource, Timestamp, Value};
+
+use super::Beside;
+use super::access_format::Times;
+use super::sketch::Sketch;
+use super::timestamps::Written;
+
+pub(crate) use sentences::{fields as fields_of_sentence, is_daemon};
+
+/// Lines that are longer are not looked at. Heads are short, but tails are searched from their end.
+const LINE_BYTES_MAX: usize = 64 << 10;
+
+/// A line while it is drawn.
+struct Pen<'p, 's, 'a> {
+    sketch: &'p mut Sketch<'s, 'a>,
+    /// True if the line stands behind a header, whose fields keep their names.
+    is_within: bool,
+    /// The level by a letter or a word that says it in no usual place.
+    level: Option<&'static str>,
+    beside: Beside<'a>,
+}
+
+/// True if a line begins as some of the rows do.
+pub(crate) fn is_candidate(line: &[u8]) -> bool {
+    line.len() <= LINE_BYTES_MAX && rows::candidates(line).is_some()
+}
+
+/// Draws a line of which the level is known; `None` if it is none of the rows, and the sketch is then as it was.
+pub(crate) fn draw<'a>(
+    line: &'a str,
+    level: Option<&'static str>,
+    times: Times<'_>,
+    sketch: &mut Sketch<'_, 'a>,
+) -> Option<Beside<'a>> {
+    let (start, group) = rows::candidates(line.as_bytes())?;
+    let has_level = level.is_some();
+    if line.len() > LINE_BYTES_MAX || !has_level && !rows::may_lack_level(line.as_bytes()) {
+        return None;
+    }
+    let is_within = !sketch.parts.values.is_empty();
+    let mark = sketch.mark();
+    let text = line.get(start.len()..)?;
+    let (time, rest) = match group.has_time {
+        true => {
+            let written = times.reader.program(text.as_bytes(), times.received)?;
+            let (time, rest) = text.split_at_checked(written.bytes)?;
+            (Some((written, time)), rest)
+        }
+        false => (None, text),
+    };
+    let ahead = pattern::Ahead::new(rest);
+    for row in group.rows() {
+        if !row.may_fit(&ahead) || !has_level && row.has_level() {
+            continue;
+        }
+        let mut pen = Pen {
+            sketch: &mut *sketch,
+            is_within,
+            level: None,
+            beside: Beside::default(),
+        };
+        if pen.row(row, start, time.as_ref(), rest, times).is_some() {
+            let mut beside = pen.beside;
+            beside.level = level.or(pen.level);
+            return Some(beside);
+        }
+        sketch.rewind(mark);
+    }
+    None
+}
+
+impl<'a> Pen<'_, '_, 'a> {
+    fn row(
+        &mut self,
+        row: &pattern::Row,
+        start: &'static str,
+        time: Option<&(Written, &'a str)>,
+        rest: &'a str,
+        times: Times<'_>,
+    ) -> Option<()> {
+        self.sketch.literal(start);
+        if let Some((written, text)) = time {
+            self.time(written, text);
+        }
+        let rest = self.steps(&row.steps, rest, times)?;
+        rest.is_empty().then_some(())
+    }
+
+    /// Draws the time, which is the record's unless a header had one.
+    fn time(&mut self, written: &Written, text: &'a str) {
+        let assumed = written.form.assumed();
+        match self.sketch.parts.time {
+            None => self.sketch.time(written, text.as_bytes(), TimeSource::Line),
+            Some(_) => {
+                self.beside.time = Some((written.time, assumed));
+                self.slot("time_local", "t", Value::Str(text.into()));
+            }
+        }
+    }
+
+    fn slot(&mut self, name: &str, kind: &str, value: Value<'a>) {
+        let is_taken = self.is_within && self.sketch.has_slot(name.as_bytes());
+        let prefix = if is_taken {
+            super::outline::BODY_PREFIX
+        } else {
+            ""
+        };
+        self.sketch.prefixed_slot(prefix, name, kind, value);
+    }
+
+    fn text(&mut self, name: &str, value: &'a str) {
+        self.slot(name, "t", Value::Str(value.into()));
+    }
+
+    /// Adds a field that is made of the line, unless it has one of this name.
+    fn make(&mut self, name: &'static str, value: Value<'a>) {
+        let is_made = self.beside.fields.iter().any(|(known, _)| known == name);
+        let is_there = || self.is_within && self.sketch.has_slot(name.as_bytes());
+        if !(is_made || is_there()) {
+            self.beside.fields.push((name.into(), value));
+        }
+    }
+
+    fn make_text(&mut self, name: &'static str, value: &'a str) {
+        if !value.is_empty() {
+            self.make(name, Value::Str(value.into()));
+        }
+    }
+}
+
+/// The time of a line that a header's counts more than: one that leaves nothing open.
+pub(crate) fn certain(time: Option<(Timestamp, Assumed)>) -> Option<(Timestamp, Assumed)> {
+    time.filter(|(_, assumed)| *assumed == Assumed::Nothing)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,535 @@
+//! The language that rows of heads are written in.
+//!
+//! ```text
+//! {time}~{level}~{pid:i} --- [_{thread}] {logger:w}_: {msg}
+//! ```
+//!
+//! | text | line |
+//! | --- | --- |
+//! | `{name}` | text up to the literal behind it, on one line |
+//! | `{name:w}` | a word: no blank, up to what may follow it |
+//! | `{name:e}` | the same, or nothing |
+//! | `{name:l}` | a word that may say the level |
+//! | `{name:i}` | a whole number |
+//! | `{name:q}` | a word with a point or `::` in it, such as a class |
+//! | `{name:p}` | a word that a colon and a number end, such as a place in a source |
+//! | `{name:c}` | an address, with a port or without: also `remote_addr`, `remote_port` |
+//! | `{time}` | the time |
+//! | `{level}` | a word for a level |
+//! | `{letter}`, `{sign}` | a letter or a sign that is one: `E`, `#` |
+//! | `{label}` | a label of PostgreSQL |
+//! | `{code}` | a code of Apache, `AH00126` |
+//! | `{msg}`, `{msg:tail}` | the message, with what a product writes behind it |
+//! | `~`, `_` | blanks, one at least or none at least |
+//! | `(…)?` | may be missing |
+//! | `\(` | a character of these as it is |
+//! | others | as they are |
+
+use logpond_record::{Severity, Value};
+use memchr::memchr_iter;
+
+use super::{Pen, tails};
+use crate::intake::access::canonical_int;
+use crate::intake::access_format::Times;
+use crate::intake::levels;
+
+/// The longest text of a field; longer ones are none.
+const FIELD_BYTES_MAX: usize = 512;
+
+/// The most blanks that columns are padded with.
+const BLANKS_MAX: usize = 40;
+
+/// Labels of PostgreSQL; some stand before what belongs to a message and say no level.
+const POSTGRES_LABELS: [&str; 18] = [
+    "LOG",
+    "ERROR",
+    "FATAL",
+    "PANIC",
+    "WARNING",
+    "NOTICE",
+    "INFO",
+    "DEBUG",
+    "DEBUG1",
+    "DEBUG2",
+    "DEBUG3",
+    "DEBUG4",
+    "DEBUG5",
+    "DETAIL",
+    "HINT",
+    "STATEMENT",
+    "CONTEXT",
+    "QUERY",
+];
+
+/// A head of lines.
+pub(super) struct Row {
+    pub(super) steps: Vec<Step>,
+    /// The byte that it begins with, if that is always the same.
+    first: Option<u8>,
+    /// The bytes that may follow, behind blanks if there may be more than one.
+    seconds: Box<[bool; 256]>,
+    is_padded: bool,
+}
+
+/// What comes next in a line.
+#[derive(Debug)]
+pub(super) enum Step {
+    Literal(Box<str>),
+    /// At least so many blanks.
+    Blanks(usize),
+    Field {
+        name: Box<str>,
+        take: Take,
+        /// Bytes that may follow it, and the literal that does if it is always the same.
+        follow: Box<[u8]>,
+        end: Box<str>,
+    },
+    Time,
+    Level,
+    Letter,
+    Sign,
+    Label,
+    Code,
+    Optional(Vec<Step>),
+    Message(tails::Tail),
+}
+
+/// How a field is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Take {
+    Text,
+    Word,
+    MaybeEmpty,
+    Number,
+    Client,
+    /// A word with a point or `::` in it.
+    Qualified,
+    /// A word that a colon and a number end.
+    Place,
+    /// A word that may say the level.
+    Level,
+}
+
+impl Row {
+    /// Compiles a row. Rows are constants, so one that is wrong is found by a test.
+    pub(super) fn new(text: &str) -> Row {
+        let mut steps = read(&mut text.chars().peekable());
+        set_follow(&mut steps, &[]);
+        let (first, seconds, is_padded) = match &steps[..] {
+            [Step::Literal(literal), rest @ ..] => {
+                let second = literal.as_bytes().get(1);
+                let own = second.map(|byte| Step::Literal(char::from(*byte).to_string().into()));
+                let next = own.as_ref().or(rest.first());
+                (literal.bytes().next(), seconds_of(next), false)
+            }
+            [Step::Blanks(1), rest @ ..] => (Some(b' '), seconds_of(rest.first()), true),
+            _ => (None, [true; 256], false),
+        };
+        Row {
+            steps,
+            first,
+            seconds: Box::new(seconds),
+            is_padded,
+        }
+    }
+
+    /// False if the line cannot go on so: a cheap test before anything is drawn.
+    pub(super) fn may_fit(&self, ahead: &Ahead<'_>) -> bool {
+        let second = match self.is_padded {
+            true => ahead.second_word,
+            false => ahead.second,
+        };
+        self.first.is_none_or(|first| first == ahead.first)
+            && self.seconds[usize::from(second)]
+            && may_fit(&self.steps, ahead)
+    }
+
+    /// True if a level stands in it.
+    pub(super) fn has_level(&self) -> bool {
+        let is_one = |step: &Step| matches!(step, Step::Level | Step::Sign);
+        self.steps.iter().any(is_one)
+    }
+}
+
+/// The text that rows may fit.
+pub(super) struct Ahead<'t> {
+    text: &'t str,
+    /// The same without blanks, and what follows a level that stands there.
+    word: &'t str,
+    behind_level: Option<&'t str>,
+    /// Its first byte, the second one, and the first one that is no blank behind the first; 0 if there is none.
+    first: u8,
+    second: u8,
+    second_word: u8,
+}
+
+impl<'t> Ahead<'t> {
+    pub(super) fn new(text: &'t str) -> Ahead<'t> {
+        let bytes = text.as_bytes();
+        let at = |index: usize| bytes.get(index).copied().unwrap_or(0);
+        let mut behind = bytes.iter().skip(1);
+        let word = text.trim_start_matches(' ');
+        Ahead {
+            word,
+            behind_level: behind_level(word),
+            text,
+            first: at(0),
+            second: at(1),
+            second_word: behind.find(|byte| **byte != b' ').copied().unwrap_or(0),
+        }
+    }
+}
+
+/// Follows steps as far as they say for certain what a text has, and draws nothing.
+fn may_fit(steps: &[Step], ahead: &Ahead<'_>) -> bool {
+    let mut rest = ahead.text;
+    for step in steps {
+        rest = match step {
+            Step::Literal(literal) => match rest.strip_prefix(&**literal) {
+                Some(rest) => rest,
+                None => return false,
+            },
+            Step::Blanks(least) => {
+                let after = rest.trim_start_matches(' ');
+                if rest.len() - after.len() < *least {
+                    return false;
+                }
+                after
+            }
+            Step::Level => {
+                let behind = match rest.len() == ahead.word.len() {
+                    true => ahead.behind_level,
+                    false => behind_level(rest),
+                };
+                match behind {
+                    Some(behind) => behind,
+                    None => return false,
+                }
+            }
+            Step::Field {
+                take: Take::Number, ..
+            } if rest.starts_with(|first: char| first.is_ascii_digit()) => {
+                rest.trim_start_matches(|letter: char| letter.is_ascii_digit())
+            }
+            Step::Field {
+                take: Take::Qualified,
+                ..
+            } => {
+                let word = rest.split(' ').next().unwrap_or_default();
+                return word.trim_end_matches(':').contains(['.', ':']);
+            }
+            Step::Field {
+                take: Take::Number, ..
+            } => return false,
+            _ => return true,
+        };
+    }
+    true
+}
+
+/// The bytes that a step may begin with.
+fn seconds_of(step: Option<&Step>) -> [bool; 256] {
+    let mut set = [true; 256];
+    for (byte, is_in) in (0..=u8::MAX).zip(set.iter_mut()) {
+        *is_in = match step {
+            Some(Step::Literal(literal)) => literal.as_bytes()[0] == byte,
+            Some(Step::Level | Step::Letter | Step::Label) => byte.is_ascii_alphabetic(),
+            Some(Step::Field {
+                take: Take::Number, ..
+            }) => byte.is_ascii_digit(),
+            _ => true,
+        };
+    }
+    set
+}
+
+/// The text behind a word for a level.
+fn behind_level(text: &str) -> Option<&str> {
+    let letters = text.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let is_level = levels::is_word(&text.as_bytes()[..letters]);
+    is_level.then(|| text[letters..].trim_start_matches(|digit: char| digit.is_ascii_digit()))
+}
+
+fn read(text: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut literal = String::new();
+    while let Some(letter) = text.next() {
+        let step = match letter {
+            '\\' => {
+                literal.extend(text.next());
+                continue;
+            }
+            '~' => Step::Blanks(1),
+            '_' => Step::Blanks(0),
+            '{' => {
+                let inside: String = text.by_ref().take_while(|c| *c != '}').collect();
+                field(&inside)
+            }
+            '(' => Step::Optional(read(text)),
+            ')' => {
+                text.next();
+                break;
+            }
+            other => {
+                literal.push(other);
+                continue;
+            }
+        };
+        if !literal.is_empty() {
+            steps.push(Step::Literal(std::mem::take(&mut literal).into()));
+        }
+        steps.push(step);
+    }
+    if !literal.is_empty() {
+        steps.push(Step::Literal(literal.into()));
+    }
+    steps
+}
+
+fn field(inside: &str) -> Step {
+    let (name, kind) = inside.split_once(':').unwrap_or((inside, ""));
+    let take = match kind {
+        "w" => Take::Word,
+        "e" => Take::MaybeEmpty,
+        "i" => Take::Number,
+        "c" => Take::Client,
+        "q" => Take::Qualified,
+        "p" => Take::Place,
+        "l" => Take::Level,
+        _ => Take::Text,
+    };
+    match name {
+        "time" => Step::Time,
+        "level" => Step::Level,
+        "letter" => Step::Letter,
+        "sign" => Step::Sign,
+        "label" => Step::Label,
+        "code" => Step::Code,
+        "msg" => Step::Message(tails::Tail::of_name(kind)),
+        _ => Step::Field {
+            name: name.into(),
+            take,
+            follow: Box::new([]),
+            end: "".into(),
+        },
+    }
+}
+
+/// Notes for each field the bytes that may follow it; `behind` are those that follow all steps.
+fn set_follow(steps: &mut [Step], behind: &[u8]) {
+    for at in 0..steps.len() {
+        let (head, rest) = steps.split_at_mut(at + 1);
+        let mut after = first(rest);
+        if is_optional(rest) {
+            after.extend_from_slice(behind);
+        }
+        match &mut head[at] {
+            Step::Field { follow, end, .. } => {
+                if let Some(Step::Literal(literal)) = rest.first() {
+                    *end = literal.clone();
+                }
+                *follow = after.into();
+            }
+            Step::Optional(inner) => set_follow(inner, &after),
+            _ => {}
+        }
+    }
+}
+
+/// Bytes that some steps may begin with.
+fn first(steps: &[Step]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for step in steps {
+        match step {
+            Step::Literal(literal) => bytes.extend(literal.bytes().take(1)),
+            Step::Blanks(_) => bytes.push(b' '),
+            Step::Optional(inner) => bytes.extend(first(inner)),
+            _ => {}
+        }
+        if !is_optional(std::slice::from_ref(step)) {
+            break;
+        }
+    }
+    bytes
+}
+
+fn is_optional(steps: &[Step]) -> bool {
+    steps
+        .iter()
+        .all(|step| matches!(step, Step::Optional(_) | Step::Blanks(0)))
+}
+
+impl<'a> Pen<'_, '_, 'a> {
+    /// Draws the steps; gives what is behind them.
+    pub(super) fn steps(
+        &mut self,
+        steps: &[Step],
+        mut rest: &'a str,
+        times: Times<'_>,
+    ) -> Option<&'a str> {
+        for step in steps {
+            rest = self.step(step, rest, times)?;
+        }
+        Some(rest)
+    }
+
+    fn step(&mut self, step: &Step, rest: &'a str, times: Times<'_>) -> Option<&'a str> {
+        match step {
+            Step::Literal(literal) => {
+                let after = rest.strip_prefix(&**literal)?;
+                self.sketch.literal(literal);
+                Some(after)
+            }
+            Step::Blanks(least) => {
+                let after = rest.trim_start_matches(' ');
+                let count = rest.len() - after.len();
+                (*least..=BLANKS_MAX).contains(&count).then_some(())?;
+                self.sketch.literal(&rest[..count]);
+                Some(after)
+            }
+            Step::Field {
+                name,
+                take,
+                follow,
+                end,
+            } => self.field(name, *take, follow, end, rest),
+            Step::Time => {
+                let written = times.reader.program(rest.as_bytes(), times.received)?;
+                let (time, after) = rest.split_at_checked(written.bytes)?;
+                self.time(&written, time);
+                Some(after)
+            }
+            Step::Level => {
+                let letters = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+                let word = &rest.as_bytes()[..letters];
+                // `trace3`, `DEBUG2`
+                let digit = rest[letters..].bytes().next();
+                let length = letters + usize::from(matches!(digit, Some(b'1'..=b'8')));
+                levels::is_word(word).then(|| self.fixed(rest, length))
+            }
+            Step::Letter => {
+                self.level = Some(levels::of_letter(rest.bytes().next()?)?);
+                Some(self.fixed(rest, 1))
+            }
+            Step::Sign => {
+                let sign = rest.bytes().next()?;
+                b".-*#".contains(&sign).then(|| self.fixed(rest, 1))
+            }
+            Step::Label => {
+                let end = rest.find(':')?;
+                let is_one = POSTGRES_LABELS.contains(&&rest[..end]);
+                is_one.then(|| self.fixed(rest, end))
+            }
+            Step::Code => {
+                let digits = rest.strip_prefix("AH")?;
+                let count = digits.bytes().take_while(u8::is_ascii_digit).count();
+                (3..=6).contains(&count).then_some(())?;
+                let (code, after) = rest.split_at(count + 2);
+                self.text("code", code);
+                Some(after)
+            }
+            Step::Optional(steps) => {
+                let mark = self.sketch.mark();
+                let made = self.beside.fields.len();
+                Some(self.steps(steps, rest, times).unwrap_or_else(|| {
+                    self.sketch.rewind(mark);
+                    self.beside.fields.truncate(made);
+                    rest
+                }))
+            }
+            Step::Message(tail) => {
+                (!rest.is_empty()).then_some(())?;
+                tail.draw(rest, self)?;
+                Some("")
+            }
+        }
+    }
+
+    /// Draws a text of few that there may be; gives the rest.
+    fn fixed(&mut self, rest: &'a str, length: usize) -> &'a str {
+        self.sketch.ascii(&rest.as_bytes()[..length]);
+        &rest[length..]
+    }
+
+    fn field(
+        &mut self,
+        name: &str,
+        take: Take,
+        follow: &[u8],
+        end: &str,
+        rest: &'a str,
+    ) -> Option<&'a str> {
+        let is_end = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\t') || follow.contains(byte);
+        let head = &rest.as_bytes()[..rest.len().min(FIELD_BYTES_MAX)];
+        let length = match take {
+            Take::Text => {
+                let length = find(head, end.as_bytes())?;
+                (!head[..length].contains(&b'\n')).then_some(length)?
+            }
+            Take::Number => head.iter().take_while(|byte| byte.is_ascii_digit()).count(),
+            // An address of version 6 has colons.
+            Take::Client => head
+                .iter()
+                .position(|byte| is_end(byte) && *byte != b':')
+                .unwrap_or(head.len()),
+            // Its colons end no name.
+            Take::Qualified => head
+                .iter()
+                .position(|byte| matches!(byte, b' ' | b'\n' | b'\t'))
+                .map(|end| end - usize::from(head[..end].ends_with(b":")))?,
+            _ => head.iter().position(is_end).unwrap_or(head.len()),
+        };
+        let (value, after) = rest.split_at_checked(length)?;
+        match take {
+            Take::MaybeEmpty if value.is_empty() => {}
+            _ if value.is_empty() => return None,
+            Take::Number => self.slot(name, "i", Value::Int(canonical_int(value)?)),
+            Take::Client => self.client(name, value)?,
+            Take::Qualified if !value.contains(['.', ':']) => return None,
+            Take::Level => {
+                let level = Severity::of_word(value.as_bytes());
+                self.level = level.map(Severity::name);
+                self.text(name, value);
+            }
+            Take::Place => {
+                let (_, line) = value.rsplit_once(':')?;
+                canonical_int(line)?;
+                self.text(name, value);
+            }
+            _ => self.text(name, value),
+        }
+        Some(after)
+    }
+
+    /// Draws the address of a client, with a port or without. Sockets of the machine have a path.
+    pub(super) fn client(&mut self, name: &str, value: &'a str) -> Option<()> {
+        let is_address = |byte: u8| byte.is_ascii_hexdigit() || b".:%[]".contains(&byte);
+        if !value.bytes().all(is_address) {
+            let is_word = value.bytes().all(|byte| byte > b' ' && byte != b'"');
+            is_word.then(|| self.text(name, value))?;
+            return Some(());
+        }
+        let parts = value.rsplit_once(':').and_then(|(address, port)| {
+            let is_whole = address.starts_with('[') == address.ends_with(']');
+            let is_one = !address.contains(':') || address.starts_with('[');
+            let port = canonical_int(port).filter(|_| is_whole && is_one)?;
+            Some((address, port))
+        });
+        let Some((address, port)) = parts else {
+            self.text(name, value);
+            self.make_text("remote_addr", value.trim_matches(['[', ']']));
+            return Some(());
+        };
+        self.text(name, address);
+        self.make_text("remote_addr", address.trim_matches(['[', ']']));
+        self.sketch.literal(":");
+        self.slot("remote_port", "i", Value::Int(port));
+        Some(())
+    }
+}
+
+/// The first place of a short text: its first byte is looked for, since lines are short, too.
+pub(super) fn find(text: &[u8], short: &[u8]) -> Option<usize> {
+    let first = *short.first()?;
+    memchr_iter(first, text).find(|at| text[*at..].starts_with(short))
+}

@@ -1,0 +1,240 @@
+//! The heads of lines, by the bytes that they begin with: see [`super::pattern`] for the language.
+//!
+//! A row names its product. The time stands before the rows of a group that has one, and is read once for all of them.
+
+use std::sync::LazyLock;
+
+use super::pattern::{self, Row};
+
+/// How far into a line is looked for what tells that a row without a level may fit, in bytes.
+const HEAD_BYTES_MAX: usize = 96;
+
+/// Lines that begin with the same bytes.
+pub(super) struct Group {
+    /// True if the time of the record stands before the rows.
+    pub(super) has_time: bool,
+    rows: Vec<Row>,
+}
+
+impl Group {
+    pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter()
+    }
+}
+
+/// Behind a time that begins the line.
+const TIMED: [&str; 34] = [
+    // nginx, error log.
+    " [{level}] {pid:i}#{tid:i}: (*{connection:i} )?{msg:nginx}",
+    // MySQL 8, MySQL and MariaDB, error log.
+    " {thread:i} [{level}] [{err_code:w}] [{subsystem:w}] {msg}",
+    " {thread:i} [{level}] {msg}",
+    // PostgreSQL: the default, Debian's, pgBadger's, and Amazon RDS.
+    " [{pid:i}(-{line_num:i})?] ({user:w}@{dbname:w} )?{label}:  {msg}",
+    " [{pid:i}(-{session_line:i})?](:)? ([{line_num:i}-1] )?user={user:e},db={dbname:e}(,app={application_name:e})?(,client={remote_host:e})? {label}:  {msg}",
+    ":{remote_host:e}(\\({remote_port:i}\\))?:{user:e}@{dbname:e}:[{pid:i}]:{label}:  {msg}",
+    // RabbitMQ.
+    " [{level}] <{pid:w}> {msg}",
+    // ZooKeeper.
+    " [myid:{myid:e}] - {level}~[{source}@{line:i}] - {msg}",
+    // fail2ban.
+    " fail2ban.{component:w}~[{pid:i}]: {level}~([{jail:w}] )?{msg}",
+    // libvirt.
+    ": {pid:i}: {level} : {function:w}:{line:i} : {msg}",
+    // ClickHouse.
+    " [ {tid:i} ] \\{{query_id:e}\\} <{level}> {logger}: {msg}",
+    // etcd 3.3.
+    " {letter} | {logger:w}: {msg}",
+    // Kea.
+    " {level}~[{logger:w}/{pid:w}] {msgid:w} {msg}",
+    // WildFly, Quarkus.
+    " {level}~[{logger:w}] \\({thread}\\) {msg}",
+    // Spring Boot, with the name of the application or without.
+    "~{level}~{pid:i} --- [{application}] [_{thread}] {logger:w}_: {msg}",
+    "~{level}~{pid:i} --- [_{thread}] {logger:w}_: {msg}",
+    // logback, log4j2, log4net.
+    " [{thread}] {level}~{logger:w} - {msg}",
+    // Tomcat.
+    " {level} [{thread}] {logger:q} {msg}",
+    // Hadoop, HBase, Rust's tracing.
+    "~{level} {logger:q}: {msg}",
+    // Python's logging.
+    " - {logger:w} - {level} - {msg}",
+    // loguru.
+    " | {level}_| {logger:w}:{function:w}:{line:i} - {msg}",
+    // NLog.
+    "|{level}|{logger:w}|{msg}",
+    // zap's console encoder.
+    "\t{level}\t{caller:p}\t{msg:zap}",
+    "\t{level}\t{logger:w}\t{caller:p}\t{msg:zap}",
+    // Sidekiq.
+    " pid={pid:i} tid={tid:w} (class={class:w} )?(jid={jid:w} )?(bid={bid:w} )?(tags={tags:w} )?(elapsed={elapsed:w} )?{level}: {msg}",
+    // hclog of HashiCorp.
+    " [{level}]  {logger:w}: {msg:hclog}",
+    " [ERROR] {logger:w}: {msg:hclog}",
+    " [DEBUG] {logger:w}: {msg:hclog}",
+    " [TRACE] {logger:w}: {msg:hclog}",
+    // Android's logcat, format threadtime.
+    "~{pid:i}~{tid:i} {letter} {tag:w}_: {msg}",
+    // macOS, log show, also in style compact.
+    " 0x{thread:w}~{messageType:l}~0x{activity:w}~{pid:i}~{ttl:i}~{process:w}: {msg}",
+    " {letter}~{process:w}[{pid:i}:{tid:w}] {msg}",
+    // Squid, cache.log.
+    " kid{kid:i}| {msg}",
+    // BIND, OSSEC, Wazuh.
+    " {component:w}: {level}: {msg}",
+];
+
+/// Behind a time that a bracket opens.
+const BRACKETED: [&str; 16] = [
+    // Elasticsearch, OpenSearch, Logstash.
+    "][{level}_][{logger:w}_]([{pipeline:w}])?( [{node:w}])?_{msg}",
+    // Kafka.
+    "] {level} {msg:logger}",
+    // PHP, PHP-FPM.
+    "] PHP {error_type}:  {msg:php}",
+    "] {level}: ([pool {pool:w}] )?{msg}",
+    // Envoy.
+    "][{tid:i}][{level}][{logger:w}] [{file:w}:{line:i}] {msg}",
+    // gunicorn.
+    "] [{pid:i}] [{level}] {msg}",
+    // Celery.
+    ": {level}/{process:w}] {msg}",
+    // Airflow.
+    "] \\{{file:w}:{line:i}\\} {level} - {msg}",
+    // Monolog, Laravel, Symfony.
+    "] {channel:w}.{level}: {msg}",
+    // TiDB, TiKV, PD.
+    "] [{level}] [{file:w}:{line:i}] {msg:tidb}",
+    // log4js.
+    "] [{level}] {category:w} - {msg}",
+    // spdlog.
+    "] [{level}] {msg}",
+    "] [{logger:w}] [{level}] {msg}",
+    // Rust's env_logger.
+    " {level}~{target:w}] {msg}",
+    // Asterisk.
+    "] {level}[{tid:i}]([{callid:w}])? {file:w}: {msg}",
+    // pino-pretty.
+    "] {level} \\({pid:i}( on {hostname:w})?\\): {msg}",
+];
+
+/// Behind a time with a name of a day or a month that a bracket opens.
+const NAMED: [&str; 3] = [
+    // Apache HTTP Server 2.4.
+    "] [({module:w}:)?{level}] [pid {pid:i}(:tid {tid:i})?] ({file:w}\\({line:i}\\): )?(\\({errno:i}\\){error}: )?([client {client:c}] )?([remote {remote:c}] )?({code}: )?{msg:apache}",
+    // Apache HTTP Server 2.2.
+    "] [{level}] ([client {client:c}] )?{msg:apache}",
+    // Asterisk.
+    "] {level}[{tid:i}]([{callid:w}])? {file:w}: {msg}",
+];
+
+/// Behind the letter and the time of Google's logging libraries: glog, klog, CockroachDB.
+const GOOGLE: [&str; 2] = [
+    "~{tid:i} {file:w}:{line:i}] {msg:klog}",
+    " {goroutine:i} {file:w}:{line:i} ⋮ ([{tags}] )?{msg}",
+];
+
+/// Behind the letter and the time of Ruby's logger.
+const RUBY: [&str; 1] = [" #{pid:i}]~{level} -- {progname:e}: {msg}"];
+
+/// Redis, Valkey.
+const REDIS: [&str; 1] = ["{pid:i}:{role:w} {time} {sign} {msg}"];
+
+/// Cassandra.
+const LEVELLED: [&str; 1] = ["{level}~[{thread}] {time} {file:w}:{line:i} - {msg}"];
+
+/// CoreDNS: its plugins, and queries.
+const COREDNS: [&str; 2] = [
+    "[{level}] plugin/{plugin:w}: {msg}",
+    "[{level}] {client:c} - {id:i} \"{query_type:w} {query_class:w} {query_name:w} {protocol:w} {request_length:i} {dnssec_ok:w} {buffer_size:i}\" {rcode:w} {flags:w} {bytes:i} {duration:w}",
+];
+
+/// FreeRADIUS, behind its time.
+const RADIUS: [&str; 1] = [" : {category:w}: {msg}"];
+
+/// All groups.
+struct Groups {
+    timed: Group,
+    bracketed: Group,
+    named: Group,
+    google: Group,
+    ruby: Group,
+    redis: Group,
+    levelled: Group,
+    coredns: Group,
+    radius: Group,
+}
+
+static GROUPS: LazyLock<Groups> = LazyLock::new(|| {
+    let group = |has_time, rows: &[&str]| Group {
+        has_time,
+        rows: rows.iter().map(|row| Row::new(row)).collect(),
+    };
+    Groups {
+        timed: group(true, &TIMED),
+        bracketed: group(true, &BRACKETED),
+        named: group(true, &NAMED),
+        google: group(true, &GOOGLE),
+        ruby: group(true, &RUBY),
+        redis: group(false, &REDIS),
+        levelled: group(false, &LEVELLED),
+        coredns: group(false, &COREDNS),
+        radius: group(true, &RADIUS),
+    }
+});
+
+/// The text that a line begins with, and the rows that may follow it.
+pub(super) fn candidates(line: &[u8]) -> Option<(&'static str, &'static Group)> {
+    match *line {
+        [b'0'..=b'9', ref rest @ ..] => {
+            let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            match rest.get(digits..digits + 3)? {
+                [b':', b'A'..=b'Z', b' '] => Some(("", &GROUPS.redis)),
+                [b'-' | b'/' | b'.' | b':', ..] if digits < 4 => Some(("", &GROUPS.timed)),
+                _ => None,
+            }
+        }
+        [b'[', b'0'..=b'9', ..] => Some(("[", &GROUPS.bracketed)),
+        [b'[', b'A'..=b'Z', b'a'..=b'z', b'a'..=b'z', b' ', ..] => Some(("[", &GROUPS.named)),
+        [b'[', b'A'..=b'Z', b'A'..=b'Z', ..] => Some(("", &GROUPS.coredns)),
+        [
+            letter,
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            ..,
+        ] => {
+            let start = ["I", "W", "E", "F", "D"].into_iter();
+            let mut start = start.filter(|start| start.as_bytes() == [letter]);
+            Some((start.next()?, &GROUPS.google))
+        }
+        [letter, b',', b' ', b'[', b'0'..=b'9', ..] => {
+            let start = ["I, [", "W, [", "E, [", "F, [", "D, [", "A, ["].into_iter();
+            let mut start = start.filter(|start| start.as_bytes()[0] == letter);
+            Some((start.next()?, &GROUPS.ruby))
+        }
+        [b'A'..=b'Z', b'A'..=b'Z', ..] => {
+            let letters = line.iter().take_while(|byte| byte.is_ascii_uppercase());
+            let behind = &line[letters.count()..];
+            let is_it = behind.trim_ascii_start().starts_with(b"[") && behind[0] == b' ';
+            is_it.then(|| ("", &GROUPS.levelled))
+        }
+        // `Fri Nov 27 00:51:25 2026 : `
+        [b'A'..=b'Z', b'a'..=b'z', b'a'..=b'z', b' ', ..] => {
+            let is_it = line.get(24..27) == Some(b" : ");
+            is_it.then(|| ("", &GROUPS.radius))
+        }
+        _ => None,
+    }
+}
+
+/// True for a line of which some rows have no level: labels of PostgreSQL that say none, and lines of products
+/// that write none, or write it as a letter or in another word.
+pub(super) fn may_lack_level(line: &[u8]) -> bool {
+    let head = &line[..line.len().min(HEAD_BYTES_MAX)];
+    !head[0].is_ascii_digit()
+        || memchr::memchr2(b'[', b'|', head).is_some()
+        || pattern::find(head, b" 0x").is_some()
+}

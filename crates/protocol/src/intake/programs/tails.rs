@@ -1,0 +1,394 @@
+//! Values that stand behind the message of a line, in the way of its product.
+//!
+//! A tail that does not fit as a whole is part of the message.
+
+use logpond_record::Value;
+use memchr::{memchr, memchr_iter, memrchr_iter};
+
+use super::Pen;
+use super::pattern::find;
+use crate::intake::access::{canonical_int, closing_quote, parts_of};
+use crate::intake::logfmt;
+
+/// The most values behind a message.
+const VALUES_MAX: usize = 64;
+
+/// The most places where a tail is tried to begin.
+const STARTS_MAX: usize = 32;
+
+/// A kind of tail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tail {
+    /// There is none.
+    None,
+    /// `, client: …, server: …, request: "…"`
+    Nginx,
+    /// `, referer: …`
+    Apache,
+    /// ` (kafka.server.KafkaServer)`, which must be there.
+    Logger,
+    /// `: key=value …`
+    Hclog,
+    /// ` key="value"` behind a message in quotes.
+    Klog,
+    /// ` in /srv/a.php on line 7`
+    Php,
+    /// A tab, and an object.
+    Zap,
+    /// `["message"] [key=value] …`
+    Tidb,
+}
+
+/// Values of nginx behind a message, with their labels in their order; those in quotes end with one.
+const NGINX: [(&str, &str); 8] = [
+    (", client: ", "client"),
+    (", server: ", "server"),
+    (", request: \"", "request"),
+    (", subrequest: \"", "subrequest"),
+    (", upstream: \"", "upstream"),
+    (", host: \"", "host"),
+    (", referrer: \"", "referer"),
+    (", bytes from/to client:", "bytes_client"),
+];
+
+impl Tail {
+    pub(super) fn of_name(name: &str) -> Tail {
+        match name {
+            "nginx" => Tail::Nginx,
+            "apache" => Tail::Apache,
+            "logger" => Tail::Logger,
+            "hclog" => Tail::Hclog,
+            "klog" => Tail::Klog,
+            "php" => Tail::Php,
+            "zap" => Tail::Zap,
+            "tidb" => Tail::Tidb,
+            _ => Tail::None,
+        }
+    }
+
+    /// Draws the rest of a line: its message, and what is behind that.
+    pub(super) fn draw<'a>(self, text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
+        match self {
+            Tail::None => pen.sketch.message(text.as_bytes()),
+            Tail::Nginx => nginx(text, pen),
+            Tail::Apache => apache(text, pen),
+            Tail::Logger => return logger(text, pen),
+            Tail::Hclog => hclog(text, pen),
+            Tail::Klog => klog(text, pen),
+            Tail::Php => php(text, pen),
+            Tail::Zap => zap(text, pen),
+            Tail::Tidb => return tidb(text, pen),
+        }
+        Some(())
+    }
+}
+
+/// Draws the message up to the first place from which all is values; what a client has written into the message
+/// is not all values.
+fn nginx<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
+    let commas = memchr_iter(b',', text.as_bytes());
+    let is_start = |at: &usize| {
+        let mut labels = NGINX[..2].iter();
+        labels.any(|(label, _)| text[*at..].starts_with(label))
+    };
+    let starts = commas.filter(is_start);
+    for start in starts.take(STARTS_MAX) {
+        let mark = pen.sketch.mark();
+        let made = pen.beside.fields.len();
+        pen.sketch.message(&text.as_bytes()[..start]);
+        if start > 0 && nginx_values(&text[start..], pen).is_some() {
+            return;
+        }
+        pen.sketch.rewind(mark);
+        pen.beside.fields.truncate(made);
+    }
+    pen.sketch.message(text.as_bytes());
+}
+
+fn nginx_values<'a>(mut rest: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
+    for (label, name) in NGINX {
+        let Some(behind) = rest.strip_prefix(label) else {
+            continue;
+        };
+        pen.sketch.literal(label);
+        let is_quoted = label.ends_with('"');
+        let length = match is_quoted {
+            true => closing_quote(behind)?,
+            false => find(behind.as_bytes(), b", ").unwrap_or(behind.len()),
+        };
+        let (value, after) = behind.split_at(length);
+        rest = after;
+        match name {
+            "client" => pen.client(name, value)?,
+            _ if is_quoted => {
+                pen.text(name, value);
+                pen.sketch.literal("\"");
+                rest = after.strip_prefix('"')?;
+            }
+            _ if value.contains([' ', '"']) => return None,
+            _ => pen.text(name, value),
+        }
+        if name == "request" {
+            make_request(value, pen);
+        }
+    }
+    rest.is_empty().then_some(())
+}
+
+/// Makes the parts of a request.
+pub(super) fn make_request<'a>(request: &'a str, pen: &mut Pen<'_, '_, 'a>) {
+    if let Some((method, target, protocol)) = parts_of(request) {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        pen.make_text("method", method);
+        pen.make_text("path", path);
+        pen.make_text("query", query);
+        pen.make_text("protocol", protocol);
+    }
+}
+
+fn apache<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
+    const REFERER: &str = ", referer: ";
+    let mut commas = memrchr_iter(b',', text.as_bytes());
+    let start = commas.find(|at| text[*at..].starts_with(REFERER));
+    let split = start.map(|at| (&text[..at], &text[at + REFERER.len()..]));
+    match split.filter(|(message, referer)| !message.is_empty() && !referer.contains(' ')) {
+        Some((message, referer)) => {
+            pen.sketch.message(message.as_bytes());
+            pen.sketch.literal(REFERER);
+            pen.text("referer", referer);
+        }
+        None => pen.sketch.message(text.as_bytes()),
+    }
+}
+
+/// Draws `message (a.b.C)`. Traces stand behind it, on lines of their own.
+fn logger<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
+    let end = memchr(b'\n', text.as_bytes()).unwrap_or(text.len());
+    let (line, trace) = text.split_at(end);
+    let (message, name) = line.strip_suffix(')')?.rsplit_once(" (")?;
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._$-".contains(&byte);
+    let is_name = !name.is_empty() && name.bytes().all(is_part);
+    if !is_name || message.is_empty() || !trace.is_empty() {
+        return None;
+    }
+    pen.sketch.message(message.as_bytes());
+    pen.sketch.literal(" (");
+    pen.text("logger", name);
+    pen.sketch.literal(")");
+    Some(())
+}
+
+fn hclog<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
+    let colons = memchr_iter(b':', text.as_bytes());
+    let starts = colons.filter(|at| text[*at..].starts_with(": "));
+    for start in starts.take(STARTS_MAX) {
+        if draw_pairs(&text[..start], ": ", &text[start + 2..], pen).is_some() {
+            return;
+        }
+    }
+    pen.sketch.message(text.as_bytes());
+}
+
+/// Draws a message in quotes and the values behind it, or a message that is no more.
+fn klog<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
+    let quoted = text.strip_prefix('"').and_then(|inside| {
+        let end = closing_quote(inside)?;
+        Some((&inside[..end], &inside[end + 1..]))
+    });
+    let is_simple = |message: &str| !message.is_empty() && !message.contains('\\');
+    if let Some((message, rest)) = quoted.filter(|(message, _)| is_simple(message)) {
+        let mark = pen.sketch.mark();
+        pen.sketch.literal("\"");
+        if rest.is_empty() {
+            pen.sketch.message(message.as_bytes());
+            pen.sketch.literal("\"");
+            return;
+        }
+        if let Some(pairs) = rest.strip_prefix(' ')
+            && draw_pairs(message, "\" ", pairs, pen).is_some()
+        {
+            return;
+        }
+        pen.sketch.rewind(mark);
+    }
+    pen.sketch.message(text.as_bytes());
+}
+
+/// Draws a message, and `key=value` pairs with a blank between them; `None` if anything else stands there, and the
+/// sketch is as it was.
+fn draw_pairs<'a>(
+    message: &'a str,
+    between: &str,
+    pairs: &'a str,
+    pen: &mut Pen<'_, '_, 'a>,
+) -> Option<()> {
+    let is_key = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-".contains(byte);
+    let key = pairs.bytes().take_while(is_key).count();
+    if message.is_empty() || key == 0 || pairs.as_bytes().get(key) != Some(&b'=') {
+        return None;
+    }
+    let mark = pen.sketch.mark();
+    pen.sketch.message(message.as_bytes());
+    pen.sketch.literal(between);
+    let drawn = values(pairs, pen);
+    if drawn.is_none() {
+        pen.sketch.rewind(mark);
+    }
+    drawn
+}
+
+fn values<'a>(mut rest: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
+    for _ in 0..VALUES_MAX {
+        let (key, behind) = rest.split_once('=')?;
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+        let is_key = !key.is_empty() && key.len() <= 64 && key.bytes().all(is_part);
+        if !is_key || key.starts_with('_') || pen.sketch.has_slot(key.as_bytes()) {
+            return None;
+        }
+        pen.sketch.literal(key);
+        pen.sketch.literal("=");
+        let after = match behind.strip_prefix('"') {
+            Some(inside) => {
+                let end = closing_quote(inside)?;
+                pen.sketch.literal("\"");
+                pen.text(key, &inside[..end]);
+                pen.sketch.literal("\"");
+                &inside[end + 1..]
+            }
+            None => {
+                let end = memchr(b' ', behind.as_bytes()).unwrap_or(behind.len());
+                let (value, after) = behind.split_at(end);
+                if value.contains(['"', '\n']) || value.is_empty() {
+                    return None;
+                }
+                let (read, kind, is_canonical) = logfmt::bare_value(value);
+                match is_canonical {
+                    true => pen.slot(key, &char::from(kind).to_string(), read),
+                    false => pen.text(key, value),
+                }
+                after
+            }
+        };
+        if after.is_empty() {
+            return Some(());
+        }
+        pen.sketch.literal(" ");
+        rest = after.strip_prefix(' ')?;
+    }
+    None
+}
+
+/// Draws `message in FILE on line N`, or `message in FILE:N`; traces stand behind it.
+fn php<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
+    let end = memchr(b'\n', text.as_bytes()).unwrap_or(text.len());
+    let (line, trace) = text.split_at(end);
+    let found = line.rsplit_once(" in /").and_then(|(message, place)| {
+        let (file, number, between) = match place.rsplit_once(" on line ") {
+            Some((file, number)) => (file, number, " on line "),
+            None => {
+                let (file, number) = place.rsplit_once(':')?;
+                (file, number, ":")
+            }
+        };
+        let number = canonical_int(number).filter(|_| !message.is_empty() && trace.is_empty())?;
+        let start = line.len() - place.len() - 1;
+        Some((
+            message,
+            &line[start..start + 1 + file.len()],
+            between,
+            number,
+        ))
+    });
+    match found {
+        Some((message, file, between, number)) => {
+            pen.sketch.message(message.as_bytes());
+            pen.sketch.literal(" in ");
+            pen.text("file", file);
+            pen.sketch.literal(between);
+            pen.slot("line", "i", Value::Int(number));
+        }
+        None => pen.sketch.message(text.as_bytes()),
+    }
+}
+
+/// Draws a message and the object behind it, which is one text.
+fn zap<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
+    let found = text.split_once("\t{").filter(|(message, rest)| {
+        !message.is_empty() && rest.ends_with('}') && !rest.contains('\n')
+    });
+    match found {
+        Some((message, _)) => {
+            pen.sketch.message(message.as_bytes());
+            pen.sketch.literal("\t");
+            pen.text("fields", &text[message.len() + 1..]);
+        }
+        None => pen.sketch.message(text.as_bytes()),
+    }
+}
+
+/// Draws `["message"] [key=value] [key="value"]`.
+fn tidb<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
+    let (message, mut rest) = bracketed(text)?;
+    draw_bracketed(message, pen, |pen, inside| {
+        pen.sketch.message(inside.as_bytes());
+        Some(())
+    })?;
+    for _ in 0..VALUES_MAX {
+        if rest.is_empty() {
+            return Some(());
+        }
+        pen.sketch.literal(" ");
+        let (pair, after) = bracketed(rest.strip_prefix(' ')?)?;
+        rest = after;
+        let (key, value) = pair.split_once('=')?;
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+        let is_key = !key.is_empty() && key.len() <= 64 && key.bytes().all(is_part);
+        if !is_key || key.starts_with('_') || pen.sketch.has_slot(key.as_bytes()) {
+            return None;
+        }
+        pen.sketch.literal("[");
+        pen.sketch.literal(key);
+        pen.sketch.literal("=");
+        let quoted = value.strip_prefix('"').and_then(|v| v.strip_suffix('"'));
+        match (quoted, logfmt::bare_value(value)) {
+            (Some(inside), _) => {
+                pen.sketch.literal("\"");
+                pen.text(key, inside);
+                pen.sketch.literal("\"");
+            }
+            (None, (read, kind, true)) => pen.slot(key, &char::from(kind).to_string(), read),
+            _ => pen.text(key, value),
+        }
+        pen.sketch.literal("]");
+    }
+    None
+}
+
+/// Draws brackets and what they hold, without its quotes if it has any.
+fn draw_bracketed<'a>(
+    inside: &'a str,
+    pen: &mut Pen<'_, '_, 'a>,
+    draw: impl FnOnce(&mut Pen<'_, '_, 'a>, &'a str) -> Option<()>,
+) -> Option<()> {
+    let quoted = inside.strip_prefix('"').and_then(|v| v.strip_suffix('"'));
+    let (open, close) = if quoted.is_some() {
+        ("[\"", "\"]")
+    } else {
+        ("[", "]")
+    };
+    pen.sketch.literal(open);
+    draw(pen, quoted.unwrap_or(inside)).filter(|()| !inside.is_empty())?;
+    pen.sketch.literal(close);
+    Some(())
+}
+
+/// The inside of brackets that a text begins with, quotes in it included, and the rest.
+fn bracketed(text: &str) -> Option<(&str, &str)> {
+    let inside = text.strip_prefix('[')?;
+    let is_quoted = inside.starts_with('"') || inside.split(']').next()?.contains("=\"");
+    let end = match is_quoted {
+        true => find(inside.as_bytes(), b"\"]")? + 1,
+        false => memchr(b']', inside.as_bytes())?,
+    };
+    Some((&inside[..end], &inside[end + 1..]))
+}

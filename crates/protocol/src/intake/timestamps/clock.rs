@@ -1,0 +1,121 @@
+//! Clocks that stand without a date, as logback, Serilog, Elixir and zerolog's console write them by default.
+//!
+//! The day is the latest on which the clock is not in the future, and it is said to be assumed. If that is more than
+//! [`AGE_NS_MAX`] before the arrival, the line may be of any day, and has no time. So files of other days, and clocks of
+//! a zone that is not known, get none that is wrong by much.
+
+use logpond_record::{Assumed, Civil, Timestamp};
+
+use super::cursor::Cursor;
+use super::general;
+use super::{DAY_NS, Form, Layout, TimeReader, Written, instant, other};
+
+/// How old a line may be when it arrives.
+const AGE_NS_MAX: i64 = DAY_NS / 2;
+
+/// How far the sender's clock may be ahead.
+const AHEAD_NS_MAX: i64 = 60_000_000_000;
+
+/// The most bytes of a colour before the clock.
+const COLOUR_BYTES_MAX: usize = 16;
+
+/// Days of a year, counted from 0.
+const DAYS_MAX: u32 = 366;
+
+impl TimeReader {
+    /// The instant of a line that says a level: of the clock that it begins with, in brackets or a colour or not.
+    pub(crate) fn of_clock(
+        &self,
+        line: &[u8],
+        received: Timestamp,
+    ) -> Option<(Timestamp, Assumed)> {
+        let found = match line.first()? {
+            b'0'..=b'9' => self.clock(line, received),
+            b'[' | b'(' => {
+                let in_year = || of_year(line, received);
+                let clock = self.clock(&line[1..], received);
+                clock.or_else(|| Some(self.placed(in_year()?, received)))
+            }
+            0x1b => {
+                let head = &line[..line.len().min(COLOUR_BYTES_MAX)];
+                let end = memchr::memchr(b'm', head)?;
+                self.clock(&line[end + 1..], received)
+            }
+            _ => None,
+        }?;
+        Some((found.time, found.form.assumed()))
+    }
+
+    /// The instant of a clock that a text begins with.
+    pub(crate) fn clock(&self, text: &[u8], received: Timestamp) -> Option<Written> {
+        // Few texts begin so.
+        if !matches!(
+            text,
+            [b'0'..=b'9', b':', ..] | [b'0'..=b'9', b'0'..=b'9', b':', ..]
+        ) {
+            return None;
+        }
+        let (civil, nanos, bytes) = general::read_clock(text)?;
+        let (received_s, _) = received.seconds();
+        // The day of the arrival may be another one in the zone of the clock.
+        let days = [86_400, 0, -86_400];
+        let mut times = days.into_iter().filter_map(|ahead| {
+            let day = Civil::from_seconds(received_s + ahead);
+            let civil = Civil {
+                year: day.year,
+                month: day.month,
+                day: day.day,
+                ..civil
+            };
+            let found = written(instant(&civil, nanos, 0)?, bytes, Assumed::DayAndZone);
+            Some(self.placed(found, received))
+        });
+        let found = times.find(|found| found.time <= received.saturating_add(AHEAD_NS_MAX))?;
+        (found.time >= received.saturating_add(-AGE_NS_MAX)).then_some(found)
+    }
+}
+
+/// `[WARNING] 330/005125 (77)`: days since the year began, hours, minutes and seconds, as HAProxy's starts write them.
+fn of_year(line: &[u8], received: Timestamp) -> Option<Written> {
+    let close = memchr::memchr(b']', &line[..line.len().min(COLOUR_BYTES_MAX)])?;
+    let mut cursor = Cursor::new(&line[close + 1..]);
+    cursor.eat_spaces(COLOUR_BYTES_MAX);
+    if cursor.digits() != 3 {
+        return None;
+    }
+    let day = cursor.number(3).filter(|day| *day < DAYS_MAX)?;
+    if !cursor.eat(b'/') || cursor.digits() != 6 {
+        return None;
+    }
+    let (hour, minute, second) = (cursor.number(2)?, cursor.number(2)?, cursor.number(2)?);
+    if !cursor.rest().starts_with(b" (") || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let latest = received.saturating_add(DAY_NS);
+    let year = Civil::from_seconds(latest.seconds().0).year;
+    let in_year = |year| {
+        let first = Civil {
+            year,
+            month: 1,
+            day: 1,
+            hour,
+            minute,
+            second,
+        };
+        let time = instant(&first, 0, 0)?;
+        Some(time.saturating_add(i64::from(day) * DAY_NS))
+    };
+    let mut times = [year, year - 1].into_iter().filter_map(in_year);
+    let time = times.find(|time| *time <= latest)?;
+    Some(written(time, cursor.at, Assumed::YearAndZone))
+}
+
+fn written(time: Timestamp, bytes: usize, assumed: Assumed) -> Written {
+    Written {
+        form: Form {
+            layout: Layout::Other(assumed),
+            ..other(time, bytes).form
+        },
+        ..other(time, bytes)
+    }
+}

@@ -1,0 +1,70 @@
+//! Times that heads of lines begin with, and whether their forms render them.
+
+use logpond_record::{TimePattern, Timestamp};
+
+use super::general;
+use super::{Form, GOOGLE_ROW, Layout, TimeReader, Written, other};
+
+/// Bytes of most concrete patterns.
+const PATTERN_BYTES: usize = 48;
+
+/// A concrete pattern and its text.
+pub(super) struct Concrete {
+    pattern: Vec<u8>,
+    compiled: TimePattern,
+}
+
+impl TimeReader {
+    /// The instant that the head of a program's line begins with, as [`TimeReader::header`] reads it, as Google's
+    /// logging libraries write it, or as a clock alone.
+    pub(crate) fn program(&self, text: &[u8], received: Timestamp) -> Option<Written> {
+        let google = || {
+            let read = general::read_google(text, received)?;
+            let row = self.row(GOOGLE_ROW, text, received);
+            let row = row.filter(|found| found.bytes == read.bytes && found.time == read.time);
+            if let Some(mut found) = row {
+                found.exact = self.renders_to(&found, &text[..found.bytes]);
+                return Some(self.placed(found, received));
+            }
+            let found = Written {
+                form: Form {
+                    layout: Layout::Other(read.assumed),
+                    ..other(read.time, read.bytes).form
+                },
+                ..other(read.time, read.bytes)
+            };
+            Some(self.placed(found, received))
+        };
+        if text.get(4) == Some(&b' ')
+            && let Some(found) = google()
+        {
+            return Some(found);
+        }
+        let found = self.header(text, received).or_else(google);
+        found.or_else(|| self.clock(text, received))
+    }
+
+    /// True if the form of `found`, rendered, is `text`.
+    pub(super) fn renders_to(&self, found: &Written, text: &[u8]) -> bool {
+        let mut pattern = Vec::with_capacity(PATTERN_BYTES);
+        found.form.write_pattern(&mut pattern);
+        // Lines of one program have one form.
+        let mut last = self.last.try_lock().ok();
+        let known = last.as_mut().and_then(|last| last.take());
+        let known = known.filter(|known| known.pattern == pattern);
+        let concrete = known.or_else(|| {
+            let text = std::str::from_utf8(&pattern).ok()?;
+            let compiled = TimePattern::new(text).ok()?;
+            Some(Concrete { pattern, compiled })
+        });
+        let Some(concrete) = concrete else {
+            return false;
+        };
+        let mut rendered = Vec::with_capacity(text.len());
+        concrete.compiled.render(found.time, &mut rendered);
+        if let Some(last) = &mut last {
+            **last = Some(concrete);
+        }
+        rendered == text
+    }
+}
