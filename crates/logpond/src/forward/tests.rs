@@ -1051,6 +1051,7 @@ fn lines_of_a_record_are_one() {
         "java.lang.Error: x",
         "\tat a.b(c:1)",
         "Caused by: y",
+        "... 2 more",
         "next",
         " indented",
         "last",
@@ -1065,7 +1066,7 @@ fn lines_of_a_record_are_one() {
     }
     let expected = [
         "first",
-        r"failed\njava.lang.Error: x\n\tat a.b(c:1)\nCaused by: y",
+        r"failed\njava.lang.Error: x\n\tat a.b(c:1)\nCaused by: y\n... 2 more",
         r"next\n indented",
     ];
     assert_eq!(text.lines().collect::<Vec<_>>(), expected);
@@ -1134,6 +1135,7 @@ fn held_lines_of_a_rotated_file_are_there_once() {
     drop(tail);
     let mut tail = bench.start("a.log");
     text += &bench.poll(&mut tail);
+    drop(tail);
     bench.reading.record_wait = Duration::from_secs(1);
     let mut tail = bench.start("a.log");
     text += &bench.poll(&mut tail);

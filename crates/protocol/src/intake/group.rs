@@ -11,7 +11,7 @@ use logpond_record::Timestamp;
 
 use super::joiner::Head;
 use super::lines::clear;
-use super::multiline::{Evidence, Progress, Rule, Step};
+use super::multiline::{Evidence, Hint, Progress, Rule, Step};
 
 /// The most lines of a record. Dumps of all threads have thousands. A record with more lines shows a rule
 /// that does not fit.
@@ -31,6 +31,8 @@ pub(super) struct Group {
     text: Vec<u8>,
     lines: usize,
     progress: Progress,
+    /// Knowledge of the line that was added last and is not in the record.
+    hint: Hint,
     /// The time that the runtime gave the last line.
     time: Option<Timestamp>,
     held: Vec<HeldLine>,
@@ -101,13 +103,17 @@ impl Group {
         line: &[u8],
         bytes_max: usize,
     ) -> Added {
+        self.hint = Hint::default();
         if self.head.is_none() {
             return Added::Other;
         }
         let (progress, is_held) = match rule.continued(self.progress, line) {
             Step::Take(progress) => (progress, false),
             Step::Hold(progress) => (progress, true),
-            Step::Refuse => return Added::Other,
+            Step::Refuse(hint) => {
+                self.hint = hint;
+                return Added::Other;
+            }
         };
         let held: usize = self.held.iter().map(|held| 1 + held.text.len()).sum();
         let is_full = self.lines + self.held.len() >= RECORD_LINES_MAX
@@ -136,7 +142,7 @@ impl Group {
         Added::Taken
     }
 
-    /// Begins a record; there is none.
+    /// Begins a record with the line that was added last; there is none.
     pub(super) fn begin(
         &mut self,
         rule: &Rule,
@@ -149,7 +155,7 @@ impl Group {
         self.head = Some(head);
         self.text.extend_from_slice(line);
         self.lines = 1;
-        self.progress = rule.begin(evidence, line);
+        self.progress = rule.begin(evidence, line, self.hint);
     }
 
     /// Gives the record, if there is one, and returns the lines that are held. They are no part of it.

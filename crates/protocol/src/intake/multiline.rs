@@ -58,8 +58,12 @@ pub enum Step {
     /// It belongs to the record if a later line does. The record then is in this state.
     Hold(Progress),
     /// It begins another record.
-    Refuse,
+    Refuse(Hint),
 }
+
+/// A part of the work of [`Rule::begin`] that was done for a line before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hint(Option<Option<leads::Lead>>);
 
 impl fmt::Debug for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -119,9 +123,12 @@ impl Rule {
     }
 
     /// State of a record from its first line, and the evidence before it.
-    pub fn begin(&self, evidence: &Evidence, line: &[u8]) -> Progress {
+    pub fn begin(&self, evidence: &Evidence, line: &[u8], hint: Hint) -> Progress {
         match &self.0 {
-            Kind::Auto(times) => Progress::Auto(auto::begin(times, evidence, line)),
+            Kind::Auto(times) => {
+                let lead = hint.0.unwrap_or_else(|| lead(times, line));
+                Progress::Auto(auto::begin(evidence, line, lead))
+            }
             Kind::StackTrace(_) => Progress::Trace(traces::begin(line)),
             Kind::Sql(_) if line.starts_with(b"# Time:") => Progress::SlowTime,
             _ => Progress::Plain,
@@ -135,7 +142,7 @@ impl Rule {
                 return match auto::continued(times, state, line) {
                     AutoStep::Take(state) => Step::Take(Progress::Auto(state)),
                     AutoStep::Hold(state) => Step::Hold(Progress::Auto(state)),
-                    AutoStep::Refuse => Step::Refuse,
+                    AutoStep::Refuse(lead) => Step::Refuse(Hint(lead)),
                 };
             }
             (Kind::StackTrace(times), Progress::Trace(state)) => {
@@ -146,7 +153,7 @@ impl Rule {
                     TraceStep::Hold(state) if lead(times, line).is_none() => {
                         Step::Hold(Progress::Trace(state))
                     }
-                    _ => Step::Refuse,
+                    _ => Step::Refuse(Hint::default()),
                 };
             }
             (Kind::StackTrace(_) | Kind::Auto(_) | Kind::Indent, _) => is_indented(line),
@@ -161,7 +168,7 @@ impl Rule {
         if is_more {
             Step::Take(Progress::Plain)
         } else {
-            Step::Refuse
+            Step::Refuse(Hint::default())
         }
     }
 }

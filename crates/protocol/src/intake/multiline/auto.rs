@@ -4,7 +4,7 @@
 //! belong to it. Other lines are text. Text belongs to the record before it only if the file shows that
 //! records of several lines are usual or rare, and not that another source writes into it:
 //!
-//! - behind a time, if at most half of the records with a time have text behind them, or nearly all;
+//! - behind a time, if little text is elsewhere, and at most half of the records with a time have text behind them, or nearly all;
 //! - behind a level, if nearly all lines begin with one.
 //!
 //! Invariants:
@@ -24,6 +24,9 @@ const TIMES_MIN: u32 = 8;
 
 /// Lines of text for each record with a time that are so many that the times are not what separates them.
 const TEXT_LINES_USUAL_MAX: u32 = 20;
+
+/// Lines of text behind no record that are no sign of another source: what a program prints when it starts.
+const STRAY_LINES_USUAL_MAX: u32 = 16;
 
 /// The most lines of text of a record: a longer text is the output of another program, or a list.
 const TEXT_LINES_MAX: u16 = 500;
@@ -80,8 +83,12 @@ pub struct Evidence {
     levels: Tally,
     /// Lines of text.
     text: u32,
+    /// Those behind no record that they could belong to.
+    stray: u32,
     trace: State,
     last: Option<Lead>,
+    /// True if text was behind the last record that has a lead.
+    is_followed: bool,
 }
 
 /// Records that begin alike.
@@ -109,15 +116,16 @@ impl Evidence {
                     Lead::Level => self.levels.records += 1,
                     Lead::Alone => {}
                 }
-                self.last = Some(lead);
+                (self.last, self.is_followed) = (Some(lead), false);
                 self.trace = traces::begin(line);
             }
             (_, None) => {
                 self.text = self.text.saturating_add(1);
-                match self.last.take() {
-                    Some(Lead::Time) => self.times.followed += 1,
-                    Some(Lead::Level) => self.levels.followed += 1,
-                    _ => {}
+                let is_first = !std::mem::replace(&mut self.is_followed, true);
+                match self.last {
+                    Some(Lead::Time) => self.times.followed += u32::from(is_first),
+                    Some(Lead::Level) => self.levels.followed += u32::from(is_first),
+                    _ => self.stray = self.stray.saturating_add(1),
                 }
                 self.trace = traces::begin(line);
             }
@@ -132,7 +140,8 @@ impl Evidence {
                 let is_rare = followed <= records / 2;
                 let is_usual = followed + records / 10 + 1 >= records;
                 let is_listing = self.text / TEXT_LINES_USUAL_MAX > records.max(1);
-                !is_listing && (records < TIMES_MIN || is_rare || is_usual)
+                let is_mixed = self.stray > STRAY_LINES_USUAL_MAX && self.stray > records / 4;
+                !is_listing && !is_mixed && (records < TIMES_MIN || is_rare || is_usual)
             }
             Some(Lead::Level) => {
                 let Tally { records, followed } = self.levels;
@@ -158,49 +167,50 @@ impl Evidence {
     }
 }
 
-/// State of a record from its first line.
-pub(super) fn begin(times: &TimeReader, evidence: &Evidence, line: &[u8]) -> AutoState {
-    let trace = traces::begin(line);
+/// State of a record from its first line, which has this lead.
+pub(super) fn begin(evidence: &Evidence, line: &[u8], lead: Option<Lead>) -> AutoState {
+    let takes_text = evidence.takes_text(lead);
     AutoState {
-        trace,
-        text_lines: if evidence.takes_text(lead(times, line)) {
-            TEXT_LINES_MAX
-        } else {
-            0
-        },
+        trace: traces::begin(line),
+        text_lines: if takes_text { TEXT_LINES_MAX } else { 0 },
         column: column(line),
     }
 }
 
 /// Effect of a line on its record.
 pub(super) fn continued(times: &TimeReader, state: AutoState, line: &[u8]) -> AutoStep {
+    let step = traces::continued(state.trace, line);
+    let takes_text = state.text_lines > 0;
+    if step == Step::Refuse && !takes_text {
+        return AutoStep::Refuse(None);
+    }
     let lead = lead(times, line);
-    let at = |trace| AutoState { trace, ..state };
+    let refuse = AutoStep::Refuse(Some(lead));
     // If the first line is indented, others with a time are no quotations.
     let is_indented_lead = state.column > 0 && begins_with_time(times, line.trim_ascii_start());
     if lead == Some(Lead::Time) || is_indented_lead {
-        return AutoStep::Refuse;
+        return refuse;
     }
     // Columns that are aligned to the right are no continuation of each other.
     let is_aligned = state.column > 0 && column(line) > 0 && column(line) <= state.column;
-    let takes_text = state.text_lines > 0;
     let is_blank = line.trim_ascii().is_empty();
+    let at = |trace| AutoState { trace, ..state };
     let text = |trace| AutoState {
         trace,
         text_lines: state.text_lines - 1,
         ..state
     };
-    match traces::continued(state.trace, line) {
+    match step {
         Step::Take(trace) if !is_aligned || traces::is_shaped(state.trace) => {
             AutoStep::Take(at(trace))
         }
-        _ if lead.is_some() => AutoStep::Refuse,
+        _ if lead.is_some() => refuse,
         // Empty lines belong to a record if more of it follows.
         Step::Hold(trace) if takes_text && !is_blank => AutoStep::Take(text(trace)),
         Step::Hold(trace) => AutoStep::Hold(at(trace)),
         _ if takes_text && is_blank => AutoStep::Hold(state),
         _ if takes_text && !traces::is_own(line) => AutoStep::Take(text(state.trace)),
-        _ => AutoStep::Refuse,
+        _ => refuse,
     }
 }
 
@@ -209,7 +219,8 @@ pub(super) fn continued(times: &TimeReader, state: AutoState, line: &[u8]) -> Au
 pub(super) enum AutoStep {
     Take(AutoState),
     Hold(AutoState),
-    Refuse,
+    /// With its lead, if that was looked for.
+    Refuse(Option<Option<Lead>>),
 }
 
 /// Blanks before a line.

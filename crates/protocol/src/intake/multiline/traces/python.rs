@@ -12,11 +12,15 @@
 //! Sources: Python, module `traceback` and PEP 654 (groups of exceptions), PEP 678 (notes), module
 //! `faulthandler`; pydantic, "Error messages"; loguru and rich, whose traces have other frames.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use super::Bond::{Near, Own};
 use super::Next::{Count, Hold, Number, Refuse, Take};
 use super::Stage::{Body, Chained, Frames, Gap, Listed, Loose, Named, Text};
 use super::Test::{Any, Blank, By, Indented, Is, Starts};
-use super::marks::{digits, has, is_indented, is_named};
+use super::marks::{digits, has, head, is_indented, is_named};
 use super::{Behind, Row, Shape, Start};
 
 /// The most errors of a list whose places are looked for.
@@ -167,13 +171,14 @@ fn is_task(line: &[u8]) -> bool {
 
 /// `2 validation errors for User`, behind anything.
 fn is_list(line: &[u8]) -> bool {
-    !is_indented(line) && has(line, " validation error") && errors(line) > 0
+    !is_indented(line) && errors(line) > 0
 }
 
 /// How many errors a line announces; 0 if it is none that does.
 fn errors(line: &[u8]) -> u32 {
-    let line = super::marks::head(line);
-    let Some(end) = memchr::memmem::find(line, b" validation error") else {
+    static ERROR: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(" validation error"));
+    let line = head(line);
+    let Some(end) = ERROR.find(line) else {
         return 0;
     };
     let before = &line[..end];

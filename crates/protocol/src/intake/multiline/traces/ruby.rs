@@ -68,29 +68,24 @@ fn untagged(line: &[u8]) -> &[u8] {
 
 /// `/app/a.rb:2:in `f'`, with a message behind it or not. Since Ruby 3.4 the first quote is a `'`.
 pub(super) fn is_place(line: &[u8]) -> bool {
-    if is_indented(line) || line.len() < 8 {
+    /// The most quotes that are looked at.
+    const QUOTES_MAX: usize = 4;
+    if is_indented(line) {
         return false;
     }
     let line = head(line);
-    if memchr::memmem::find(line, b":in ").is_none() {
-        return false;
-    }
-    let line = untagged(line);
-    let Some(at) = memchr::memmem::find(line, b":in ") else {
+    let mut quotes = memchr::memchr2_iter(b'`', b'\'', line).take(QUOTES_MAX);
+    let Some(before) = quotes.find_map(|at| line[..at].strip_suffix(b":in ")) else {
         return false;
     };
-    let (before, behind) = line.split_at(at);
+    let before = untagged(before);
     let number = before
         .iter()
         .rev()
         .take_while(|b| b.is_ascii_digit())
         .count();
     let path = &before[..before.len() - number];
-    number > 0
-        && path.len() > 1
-        && path.ends_with(b":")
-        && !path.contains(&b'"')
-        && matches!(behind.get(4), Some(b'`' | b'\''))
+    number > 0 && path.len() > 1 && path.ends_with(b":") && !path.contains(&b'"')
 }
 
 /// A place with a message behind it, as the error that ends a program has.
