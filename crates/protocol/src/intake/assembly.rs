@@ -413,7 +413,10 @@ impl Assembler {
         take: &mut impl FnMut(Assembled<'_>),
     ) -> Vec<HeldLine> {
         let mut group = std::mem::take(&mut self.sources[stream as usize].group);
-        let held = group.finish(|head, text| self.give(stream, &head, text, 0, take));
+        let takes_empty = self.settings.rule.as_ref().is_some_and(Rule::is_auto);
+        let held = group.finish(takes_empty, |head, text| {
+            self.give(stream, &head, text, 0, take);
+        });
         self.sources[stream as usize].group = group;
         held
     }

@@ -158,8 +158,17 @@ impl Group {
         self.progress = rule.begin(evidence, line, self.hint);
     }
 
-    /// Gives the record, if there is one, and returns the lines that are held. They are no part of it.
-    pub(super) fn finish(&mut self, take: impl FnOnce(Head<'static>, &[u8])) -> Vec<HeldLine> {
+    /// Gives the record, if there is one, and returns the lines that are held. They are no part of it, but
+    /// for empty ones behind a record of several lines, if it `takes_empty` ones.
+    pub(super) fn finish(
+        &mut self,
+        takes_empty: bool,
+        take: impl FnOnce(Head<'static>, &[u8]),
+    ) -> Vec<HeldLine> {
+        let is_empty = |held: &HeldLine| held.text.trim_ascii().is_empty();
+        if takes_empty && self.lines > 1 && self.held.iter().all(is_empty) {
+            self.take_held();
+        }
         if let Some(head) = self.head.take() {
             take(head, &self.text);
             clear(&mut self.text);

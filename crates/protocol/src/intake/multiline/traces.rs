@@ -127,10 +127,12 @@ struct Shape {
     rows: &'static [Row],
     /// The number of the shape by the line that it begins with.
     detail: Option<fn(&[u8]) -> u32>,
+    /// True if empty lines may be between it and the text that it belongs to.
+    crosses_gaps: bool,
 }
 
 /// All shapes; the first one that fits a line has it.
-const SHAPES: [&Shape; 18] = [
+const SHAPES: [&Shape; 20] = [
     &python::TRACEBACK,
     &python::FAULT,
     &go::PANIC,
@@ -141,6 +143,7 @@ const SHAPES: [&Shape; 18] = [
     &beam::TERMINATION,
     &beam::REPORT,
     &vm::DUMP,
+    &vm::POWERSHELL,
     &vm::TRACE,
     &crash::SANITIZER,
     &crash::COMMENTS,
@@ -149,22 +152,29 @@ const SHAPES: [&Shape; 18] = [
     &servers::JAVA_LOGGING,
     &documents::XML,
     &documents::FRAMED,
+    &documents::BOX,
 ];
 
-/// Rows of text without a shape, behind those of the shapes.
+/// Rows of text without a shape, behind those of the shapes. `Body` is text with indented lines, `Listed` the
+/// same behind an empty line: a block may have some.
 const TEXT: &[Row] = &[
-    Row(&[Stage::Text], Test::Indented, Next::Take(Stage::Text)),
     Row(
-        &[Stage::Text, Stage::Gap],
+        &[Stage::Text, Stage::Body, Stage::Listed],
+        Test::Indented,
+        Next::Take(Stage::Body),
+    ),
+    Row(
+        &[Stage::Text, Stage::Body, Stage::Gap, Stage::Listed],
         Test::Starts("Caused by:"),
         Next::Take(Stage::Text),
     ),
     Row(
-        &[Stage::Text],
+        &[Stage::Text, Stage::Body],
         Test::By(marks::is_continuation),
         Next::Take(Stage::Text),
     ),
     Row(&[Stage::Text], Test::Blank, Next::Hold(Stage::Gap)),
+    Row(&[Stage::Body], Test::Blank, Next::Hold(Stage::Listed)),
 ];
 
 impl Test {
@@ -261,19 +271,24 @@ fn shape(number: u8) -> &'static Shape {
 /// The effect of a line on text: a shape that begins behind it, or a row of text.
 fn in_text(state: State, line: &[u8]) -> Option<(State, Next)> {
     let behind = || {
-        SHAPES.iter().zip(1..).find_map(|(shape, number)| {
-            let start = shape.behind.iter().find(|start| start.0.fits(line, 0))?;
-            let detail = shape.detail.map_or(0, |detail| detail(line));
-            let state = State {
-                shape: number,
-                detail,
-                ..state
-            };
-            Some((state, start.1))
-        })
+        let is_beside = matches!(state.stage, Stage::Text | Stage::Body);
+        let near = |(shape, _): &(&&Shape, u8)| is_beside || shape.crosses_gaps;
+        SHAPES
+            .iter()
+            .zip(1..)
+            .filter(near)
+            .find_map(|(shape, number)| {
+                let start = shape.behind.iter().find(|start| start.0.fits(line, 0))?;
+                let detail = shape.detail.map_or(0, |detail| detail(line));
+                let state = State {
+                    shape: number,
+                    detail,
+                    ..state
+                };
+                Some((state, start.1))
+            })
     };
-    let is_beside = state.stage == Stage::Text && !is_blank(line);
-    let found = if is_beside { behind() } else { None };
+    let found = if is_blank(line) { None } else { behind() };
     found.or_else(|| row(TEXT, state, line).map(|next| (state, next)))
 }
 

@@ -26,6 +26,7 @@ pub(super) const TERMINATION: Shape = Shape {
         Row(&[Frames], Blank, Hold(Frames)),
     ],
     detail: None,
+    crosses_gaps: false,
 };
 
 pub(super) const REPORT: Shape = Shape {
@@ -37,6 +38,7 @@ pub(super) const REPORT: Shape = Shape {
         Row(&[Body], Blank, Take(Body)),
     ],
     detail: None,
+    crosses_gaps: false,
 };
 
 /// Lines below an error that is the end of a process.

@@ -29,6 +29,7 @@ pub(super) const SANITIZER: Shape = Shape {
         Row(&[Done], By(is_valgrind_call), Take(Done)),
     ],
     detail: None,
+    crosses_gaps: false,
 };
 
 /// Lines of a comment: the first is an empty one.
@@ -37,6 +38,7 @@ pub(super) const COMMENTS: Shape = Shape {
     behind: &[],
     rows: &[Row(&[Body], Starts("#"), Take(Body))],
     detail: None,
+    crosses_gaps: false,
 };
 
 pub(super) const CRASH: Shape = Shape {
@@ -66,6 +68,7 @@ pub(super) const CRASH: Shape = Shape {
         Row(&[Body], Blank, Hold(Body)),
     ],
     detail: None,
+    crosses_gaps: false,
 };
 
 /// `==123==ERROR: AddressSanitizer: heap-use-after-free …`

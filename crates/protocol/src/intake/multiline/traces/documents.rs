@@ -38,6 +38,7 @@ pub(super) const XML: Shape = Shape {
         Row(&[Body], Any, Hold(Body)),
     ],
     detail: Some(|line| hash(name(line))),
+    crosses_gaps: false,
 };
 
 pub(super) const FRAMED: Shape = Shape {
@@ -56,7 +57,39 @@ pub(super) const FRAMED: Shape = Shape {
         Row(&[Text], Is("..."), Take(Done)),
     ],
     detail: None,
+    crosses_gaps: false,
 };
+
+/// A box that is drawn around a message or a table.
+pub(super) const BOX: Shape = Shape {
+    starts: &[Start(By(is_top), Body, Near)],
+    behind: &[],
+    rows: &[
+        Row(&[Body], By(is_bottom), Take(Done)),
+        Row(&[Body], By(is_drawn), Take(Body)),
+    ],
+    detail: None,
+    crosses_gaps: false,
+};
+
+/// A line that begins with a character of the block "Box Drawing".
+fn is_drawn(line: &[u8]) -> bool {
+    matches!(line, [0xe2, 0x94 | 0x95, ..])
+}
+
+fn is_top(line: &[u8]) -> bool {
+    is_drawn(line)
+        && ["╷", "╭", "┌", "╔", "┏"]
+            .iter()
+            .any(|top| line.starts_with(top.as_bytes()))
+}
+
+fn is_bottom(line: &[u8]) -> bool {
+    is_drawn(line)
+        && ["╵", "╰", "└", "╚", "┗"]
+            .iter()
+            .any(|end| line.starts_with(end.as_bytes()))
+}
 
 /// The name of the element that a line begins with.
 fn name(line: &[u8]) -> &[u8] {

@@ -13,9 +13,9 @@
 
 use super::Bond::{Near, Own};
 use super::Next::{Hold, Take};
-use super::Stage::{Body, Done, Frames, Named, Text};
+use super::Stage::{Body, Done, Frames, Loose, Named, Text};
 use super::Test::{Any, Blank, By, Indented, Is, Starts};
-use super::marks::{digits, head};
+use super::marks::{digits, has, head, is_indented};
 use super::{Behind, Row, Shape, Start};
 
 /// Stages in which goroutines may follow.
@@ -33,8 +33,14 @@ pub(super) const PANIC: Shape = Shape {
         Start(By(is_goroutine), Frames, Near),
         Start(By(is_signal), Named, Own),
     ],
-    behind: &[Behind(By(is_goroutine), Take(Frames))],
+    behind: &[
+        Behind(By(is_goroutine), Take(Frames)),
+        Behind(By(is_symbol), Hold(Loose)),
+    ],
     rows: &[
+        // Stacks of loggers: functions without arguments, each above its place.
+        Row(&[Loose], By(is_source), Take(Frames)),
+        Row(&[Frames], By(is_symbol), Hold(Loose)),
         Row(KNOWN, By(is_goroutine), Take(Frames)),
         Row(KNOWN, Starts("[signal "), Take(Named)),
         Row(KNOWN, Starts("[originating from "), Take(Frames)),
@@ -53,6 +59,7 @@ pub(super) const PANIC: Shape = Shape {
         Row(&[Frames], Blank, Hold(Frames)),
     ],
     detail: None,
+    crosses_gaps: false,
 };
 
 pub(super) const RACE: Shape = Shape {
@@ -69,6 +76,7 @@ pub(super) const RACE: Shape = Shape {
         Row(&[Body], By(is_access), Take(Body)),
     ],
     detail: None,
+    crosses_gaps: false,
 };
 
 /// `goroutine 1 [running]:`, `goroutine 7 gp=0xc000 m=0 mp=0x… [idle]:`
@@ -98,6 +106,17 @@ fn is_call(line: &[u8]) -> bool {
     let name = &line[..bracket];
     let is_name = name.contains(&b'.') && name.iter().all(u8::is_ascii_graphic);
     line.ends_with(b")") && (is_name || name == b"panic")
+}
+
+/// `main.(*Shop).save`, `k8s.io/client-go/rest.New`
+fn is_symbol(line: &[u8]) -> bool {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"./*()[]_-".contains(byte);
+    line.contains(&b'.') && line[0].is_ascii_alphabetic() && line.iter().all(is_part)
+}
+
+/// `	/app/main.go:12`
+fn is_source(line: &[u8]) -> bool {
+    is_indented(line) && has(line, ".go:")
 }
 
 /// `rax    0x0`, `rflags 0x10202`

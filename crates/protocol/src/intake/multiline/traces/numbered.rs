@@ -63,6 +63,7 @@ pub(super) const TRACE: Shape = Shape {
         Row(&[Named, Loose], Blank, Hold(Loose)),
     ],
     detail: None,
+    crosses_gaps: false,
 };
 
 /// `PHP Fatal error:  Uncaught Exception: x in /app/a.php:3`, behind anything.

@@ -48,8 +48,9 @@ pub(super) const TRACEBACK: Shape = Shape {
         Row(&[Text], By(is_traceback), Take(Frames)),
         Row(&[Text], By(is_task), Hold(Text)),
         Row(&[Text], By(is_quote), Hold(Text)),
-        Row(&[Frames], By(is_traceback), Refuse),
+        // Groups have traces within.
         Row(&[Frames], Indented, Take(Frames)),
+        Row(&[Frames], By(is_traceback), Refuse),
         Row(&[Frames], Blank, Hold(Frames)),
         Row(&[Frames], By(is_frame), Take(Frames)),
         Row(&[Frames], By(is_list), Number(Listed)),
@@ -76,6 +77,7 @@ pub(super) const TRACEBACK: Shape = Shape {
         Row(&[Chained], Blank, Hold(Chained)),
     ],
     detail: Some(errors),
+    crosses_gaps: false,
 };
 
 pub(super) const FAULT: Shape = Shape {
@@ -90,6 +92,7 @@ pub(super) const FAULT: Shape = Shape {
         Row(&[Body], Is("<no Python frame>"), Take(Body)),
     ],
     detail: None,
+    crosses_gaps: false,
 };
 
 const WORDS: &[u8] = b"Traceback (most recent call last)";

@@ -50,6 +50,7 @@ pub(super) const ERROR: Shape = Shape {
         Row(&[Text], Any, Hold(Text)),
     ],
     detail: Some(hash),
+    crosses_gaps: false,
 };
 
 /// Behind the tags of a request: `[f3c1] app/a.rb:5`.

@@ -37,6 +37,7 @@ pub(super) const PANIC: Shape = Shape {
         Row(&[Named], Blank, Hold(Named)),
     ],
     detail: None,
+    crosses_gaps: false,
 };
 
 fn is_panic(line: &[u8]) -> bool {

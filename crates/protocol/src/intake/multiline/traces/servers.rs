@@ -33,6 +33,7 @@ pub(super) const SLOW_LOG: Shape = Shape {
         Row(&[Done], Starts("Time "), Take(Done)),
     ],
     detail: None,
+    crosses_gaps: false,
 };
 
 pub(super) const JAVA_LOGGING: Shape = Shape {
@@ -44,6 +45,7 @@ pub(super) const JAVA_LOGGING: Shape = Shape {
         Row(&[Text], Indented, Take(Text)),
     ],
     detail: None,
+    crosses_gaps: false,
 };
 
 /// `/usr/sbin/mysqld, Version: 8.0.36 (…). started with:`

@@ -95,6 +95,20 @@ pub(super) const TRACE: Shape = Shape {
         Row(&[Done], Indented, Take(Done)),
     ],
     detail: None,
+    // Spring Boot puts an empty line before a trace.
+    crosses_gaps: true,
+};
+
+/// The place of an error of PowerShell, below its message.
+pub(super) const POWERSHELL: Shape = Shape {
+    starts: &[],
+    behind: &[Behind(By(is_powershell), Take(Body))],
+    rows: &[
+        Row(&[Body], Starts("+ "), Take(Body)),
+        Row(&[Body], Indented, Take(Body)),
+    ],
+    detail: None,
+    crosses_gaps: false,
 };
 
 pub(super) const DUMP: Shape = Shape {
@@ -106,6 +120,7 @@ pub(super) const DUMP: Shape = Shape {
         Row(&[Body], Blank, Hold(Body)),
     ],
     detail: None,
+    crosses_gaps: false,
 };
 
 /// `	at com.example.Store.save(Store.java:42)`, `at f (/app/a.js:3:7)`
@@ -115,6 +130,11 @@ fn is_frame(line: &[u8]) -> bool {
         return false;
     }
     call.len() < line.len() || call.ends_with(b")") && has(call, "(") && has(call, ":")
+}
+
+/// `At C:\shop.ps1:3 char:5`
+fn is_powershell(line: &[u8]) -> bool {
+    line.starts_with(b"At ") && has(line, ":") && has(line, " char:")
 }
 
 /// `... 12 more`, `... 5 common frames omitted`
