@@ -419,9 +419,32 @@ fn page() -> String {
             described[name].write(name, &mut page);
         }
     }
+    write_shapes(&mut page);
     page.truncate(page.trim_end().len());
     page.push('\n');
     page
+}
+
+/// The shapes of records of several lines, whose texts are the tests of `multiline.rs`.
+fn write_shapes(page: &mut String) {
+    page.push_str(
+        "## Records of several lines\n\n`forward --multiline auto` and `--multiline stacktrace` join their lines, see \
+         [forward.md](forward.md#records-of-several-lines).\n\n| records | shape | source |\n| --- | --- | --- |\n",
+    );
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/multiline");
+    let entries = std::fs::read_dir(&folder).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    for path in paths {
+        let table: Table = std::fs::read_to_string(&path).unwrap().parse().unwrap();
+        let family = text(&table, "family").expect("a family");
+        let shapes = table.get("shape").and_then(Toml::as_array);
+        for shape in shapes.into_iter().flatten().filter_map(Toml::as_table) {
+            let (name, source) = (text(shape, "name"), text(shape, "source"));
+            let (name, source) = (name.expect("a name"), source.expect("a source"));
+            let _ = writeln!(page, "| {family} | {name} | {source} |");
+        }
+    }
 }
 
 #[test]

@@ -136,6 +136,7 @@ fn declared_formats(formats: &[String]) -> Result<Vec<(String, String)>, Failure
 
 fn reading(args: &Forward) -> Result<Reading, Failure> {
     let named = args.multiline.map(|name| match name {
+        Multiline::Auto => Rule::auto(),
         Multiline::Stacktrace => Rule::stacktrace(),
         Multiline::Indent => Rule::indent(),
         Multiline::Sql => Rule::sql(),
@@ -148,6 +149,7 @@ fn reading(args: &Forward) -> Result<Reading, Failure> {
         format: format(args.format),
         rule: named.or(starting),
         record_wait: Duration::from_nanos(wait.unsigned_abs()),
+        says_choices: !args.quiet,
     })
 }
 

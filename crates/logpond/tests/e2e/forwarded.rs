@@ -92,6 +92,7 @@ fn records_of_several_lines_are_one() {
     ];
     let input = records.join("\n");
     assert_arrives_by("several", &["--multiline", "stacktrace"], &records, &input);
+    assert_arrives_by("several", &["--multiline", "auto"], &records, &input);
     let extra = ["--multiline-start", "^(first|failed|last)"];
     assert_arrives_by("several", &extra, &records, &input);
     assert_arrives("several", &input.lines().collect::<Vec<_>>(), &input);

@@ -14,16 +14,17 @@
 //! - Memory is at most a line and a record for each stream.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX, TRUNCATED_FIELD};
 use logpond_record::{Batch, EntryKind, Timestamp, Value};
 
 use super::container::{Format, Part, Stream};
-use super::group::{Added, Group};
+use super::group::{Added, Group, HeldLine};
 use super::joiner::{Head, Joiner};
 use super::lines::character_end;
-use super::multiline::Rule;
+use super::multiline::{Choice, EVIDENCE_BYTES_MAX, Evidence, Rule};
 use super::{cri, docker};
 
 /// How long the rest of a line is waited for. Runtimes write the parts of a line as they read them, so
@@ -117,6 +118,12 @@ struct Source {
     from: u64,
     joiner: Joiner,
     group: Group,
+    /// The evidence of its lines in this file.
+    evidence: Evidence,
+    /// The same before the last line of which a part was read.
+    evidence_before: Evidence,
+    /// True behind a part of a line that is not the last one, of all that was read in this file.
+    is_within: bool,
     /// When the last part came.
     changed: Duration,
     /// The time that it has.
@@ -195,14 +202,10 @@ impl Assembler {
         now: Duration,
         take: &mut impl FnMut(Assembled<'_>),
     ) {
-        let part = match self.settings.format {
-            Format::Lines => Some(Part::of_line(line)),
-            Format::Docker => docker::parse(line),
-            Format::Cri => cri::parse(line),
-        };
-        let Some(part) = part else {
+        let Some(part) = self.part(line) else {
             return self.give_unfit(line, start, take);
         };
+        let evidence = self.learn_part(&part, start);
         let source = &mut self.sources[part.stream as usize];
         if start < source.from {
             return;
@@ -214,12 +217,34 @@ impl Assembler {
         let source = &mut self.sources[part.stream as usize];
         source.time = part.time;
         if part.is_last && source.joiner.head().is_none() {
-            return self.give_whole(part, start, take);
+            return self.give_whole(part, start, &evidence, take);
         }
         let stream = part.stream;
         if source.joiner.add(part, start, self.settings.line_bytes_max) {
-            self.give_joined(stream, take);
+            self.give_joined(stream, &evidence, take);
         }
+    }
+
+    /// Takes the lines that the file begins with into the evidence for the rule, after
+    /// [`Assembler::resume`]: those before [`Assembler::reads_from`], at most [`EVIDENCE_BYTES_MAX`].
+    pub fn learn(&mut self, text: &[u8]) {
+        let mut start = 0;
+        for line in text.split_inclusive(|byte| *byte == b'\n') {
+            if start >= self.reads_from() || line.last() != Some(&b'\n') {
+                break;
+            }
+            if let Some(part) = self.part(&line[..line.len() - 1]) {
+                self.learn_part(&part, start);
+            }
+            start += line.len() as u64;
+        }
+    }
+
+    /// The rule that the lines of each stream have shown, if it is decided by them.
+    pub fn choices(&self) -> [Option<Choice>; 3] {
+        let is_auto = self.settings.rule.as_ref().is_some_and(Rule::is_auto);
+        let each = [0, 1, 2].map(|at: usize| self.sources[at].evidence.choice());
+        if is_auto { each } else { [None; 3] }
     }
 
     /// Where what is held begins.
@@ -245,8 +270,8 @@ impl Assembler {
             if is_carried && before.head().is_some() {
                 source.joiner = std::mem::take(&mut before.joiner);
                 source.group = std::mem::take(&mut before.group);
-                let heads = [source.joiner.head_mut(), source.group.head_mut()];
-                heads.into_iter().flatten().for_each(Head::carry);
+                source.joiner.head_mut().into_iter().for_each(Head::carry);
+                source.group.carry();
                 (source.changed, source.time) = (before.changed, before.time);
             }
         }
@@ -278,6 +303,29 @@ impl Assembler {
         std::mem::take(&mut self.counts)
     }
 
+    fn part<'l>(&self, line: &'l [u8]) -> Option<Part<'l>> {
+        match self.settings.format {
+            Format::Lines => Some(Part::of_line(line)),
+            Format::Docker => docker::parse(line),
+            Format::Cri => cri::parse(line),
+        }
+    }
+
+    /// Takes the line that begins with a part into the evidence; gives the evidence before it.
+    fn learn_part(&mut self, part: &Part<'_>, start: u64) -> Evidence {
+        let source = &mut self.sources[part.stream as usize];
+        if !source.is_within {
+            source.evidence_before = source.evidence;
+            if let Some(rule) = &self.settings.rule
+                && start < EVIDENCE_BYTES_MAX
+            {
+                rule.learn(&mut source.evidence, &part.text);
+            }
+        }
+        source.is_within = !part.is_last;
+        source.evidence_before
+    }
+
     /// Gives a line that is none of the format. Such a line is never held, nor part of another record.
     fn give_unfit(&mut self, line: &[u8], start: u64, take: &mut impl FnMut(Assembled<'_>)) {
         if start < self.resumed_at {
@@ -304,7 +352,13 @@ impl Assembler {
         }
     }
 
-    fn give_whole(&mut self, part: Part<'_>, start: u64, take: &mut impl FnMut(Assembled<'_>)) {
+    fn give_whole(
+        &mut self,
+        part: Part<'_>,
+        start: u64,
+        evidence: &Evidence,
+        take: &mut impl FnMut(Assembled<'_>),
+    ) {
         let head = Head {
             start,
             time: part.time,
@@ -313,12 +367,20 @@ impl Assembler {
         };
         let kept = self.kept_of(&part.text);
         let line = &part.text[..kept];
-        self.add_line(part.stream, head, line, part.text.len() - kept, take);
+        let cut_bytes = part.text.len() - kept;
+        self.add_line(part.stream, (head, line, cut_bytes), evidence, take);
     }
 
-    fn give_joined(&mut self, stream: Stream, take: &mut impl FnMut(Assembled<'_>)) {
+    fn give_joined(
+        &mut self,
+        stream: Stream,
+        evidence: &Evidence,
+        take: &mut impl FnMut(Assembled<'_>),
+    ) {
         let mut joiner = std::mem::take(&mut self.sources[stream as usize].joiner);
-        joiner.finish(|head, line, cut_bytes| self.add_line(stream, head, line, cut_bytes, take));
+        joiner.finish(|head, line, cut_bytes| {
+            self.add_line(stream, (head, line, cut_bytes), evidence, take);
+        });
         self.sources[stream as usize].joiner = joiner;
     }
 
@@ -326,41 +388,108 @@ impl Assembler {
     fn give_held(&mut self, stream: Stream, take: &mut impl FnMut(Assembled<'_>)) {
         if self.sources[stream as usize].joiner.head().is_some() {
             self.counts.unfinished += 1;
-            self.give_joined(stream, take);
+            let evidence = self.sources[stream as usize].evidence_before;
+            self.give_joined(stream, &evidence, take);
         }
-        self.give_group(stream, take);
+        self.give_groups(stream, take);
     }
 
-    fn give_group(&mut self, stream: Stream, take: &mut impl FnMut(Assembled<'_>)) {
+    /// Gives the record of a stream, and those of the lines that are held behind it.
+    fn give_groups(&mut self, stream: Stream, take: &mut impl FnMut(Assembled<'_>)) {
+        // Each turn gives a line at least.
+        loop {
+            let held = self.give_group(stream, take);
+            if held.is_empty() {
+                return;
+            }
+            self.add_lines(stream, held, take);
+        }
+    }
+
+    /// Gives the record of a stream, and returns the lines that are held behind it.
+    fn give_group(
+        &mut self,
+        stream: Stream,
+        take: &mut impl FnMut(Assembled<'_>),
+    ) -> Vec<HeldLine> {
         let mut group = std::mem::take(&mut self.sources[stream as usize].group);
-        group.finish(|head, text| self.give(stream, &head, text, 0, take));
+        let takes_empty = self.settings.rule.as_ref().is_some_and(Rule::is_auto);
+        let held = group.finish(takes_empty, |head, text| {
+            self.give(stream, &head, text, 0, take);
+        });
         self.sources[stream as usize].group = group;
+        held
     }
 
-    /// Takes a line in: as a record, or as one of several.
+    /// Takes a line in, with the bytes that were cut off: as a record, or as one of several.
     fn add_line(
         &mut self,
         stream: Stream,
-        head: Head<'_>,
-        line: &[u8],
-        cut_bytes: usize,
+        (head, line, cut_bytes): (Head<'_>, &[u8], usize),
+        evidence: &Evidence,
         take: &mut impl FnMut(Assembled<'_>),
     ) {
+        let wait = self.settings.record_wait;
         let group = &mut self.sources[stream as usize].group;
         let rule = self.settings.rule.as_ref();
-        // What is behind a line that was cut is no part of its record.
+        // A record is not continued behind a line that was cut.
         let Some(rule) = rule.filter(|_| cut_bytes == 0).cloned() else {
-            self.give_group(stream, take);
+            self.give_groups(stream, take);
             return self.give(stream, &head, line, cut_bytes, take);
         };
-        match group.add(&rule, line, self.settings.line_bytes_max) {
+        if group.is_late(head.time, wait) {
+            self.give_groups(stream, take);
+        }
+        let group = &mut self.sources[stream as usize].group;
+        match group.add(&rule, evidence, &head, line, self.settings.line_bytes_max) {
             Added::Taken => return,
             Added::Other => {}
             Added::Full => self.counts.split += 1,
         }
-        self.give_group(stream, take);
-        let group = &mut self.sources[stream as usize].group;
-        group.begin(&rule, head.into_owned(), line);
+        let mut held = self.give_group(stream, take);
+        if held.is_empty() {
+            let group = &mut self.sources[stream as usize].group;
+            return group.begin(&rule, evidence, head.into_owned(), line);
+        }
+        held.push(HeldLine {
+            head: head.into_owned(),
+            text: line.to_vec(),
+            evidence: *evidence,
+        });
+        self.add_lines(stream, held, take);
+    }
+
+    /// Takes lines in that were held behind a record, which was given.
+    fn add_lines(
+        &mut self,
+        stream: Stream,
+        lines: Vec<HeldLine>,
+        take: &mut impl FnMut(Assembled<'_>),
+    ) {
+        let Some(rule) = self.settings.rule.clone() else {
+            return;
+        };
+        let mut lines = VecDeque::from(lines);
+        // Each turn adds a line, or gives a record whose first line was among them.
+        while let Some(line) = lines.pop_front() {
+            let bytes_max = self.settings.line_bytes_max;
+            let group = &mut self.sources[stream as usize].group;
+            let added = group.add(&rule, &line.evidence, &line.head, &line.text, bytes_max);
+            if added == Added::Taken {
+                continue;
+            }
+            self.counts.split += u64::from(added == Added::Full);
+            let held = self.give_group(stream, take);
+            if held.is_empty() {
+                let group = &mut self.sources[stream as usize].group;
+                group.begin(&rule, &line.evidence, line.head, &line.text);
+                continue;
+            }
+            lines.push_front(line);
+            held.into_iter()
+                .rev()
+                .for_each(|held| lines.push_front(held));
+        }
     }
 
     fn give(

@@ -144,8 +144,10 @@ pub fn fuzz_assembly(data: &[u8]) {
         (Format::Docker, None),
         (Format::Cri, None),
         (Format::Lines, Some(Rule::stacktrace())),
+        (Format::Lines, Some(Rule::auto())),
         (Format::Docker, Some(Rule::sql())),
         (Format::Cri, Some(Rule::indent())),
+        (Format::Cri, Some(Rule::auto())),
     ] {
         let settings = Settings {
             line_bytes_max: FRAME_BYTES_MAX,
@@ -179,6 +181,7 @@ pub fn fuzz_assembly(data: &[u8]) {
             let is_last = end == starts.len().min(STOPS_MAX);
             let end = if is_last { starts.len() } else { end };
             let mut part = Assembler::resume(settings.clone(), at, held);
+            part.learn(data);
             let from = part.reads_from();
             for (start, line) in starts[..end].iter().filter(|(start, _)| *start >= from) {
                 part.push(line, *start, now, &mut |record| keep(1, record));
@@ -197,6 +200,7 @@ pub fn fuzz_assembly(data: &[u8]) {
 /// Any bytes as lines that rules put together: the lines of the records are those that there were.
 pub fn fuzz_multiline(data: &[u8]) {
     let rules = [
+        Rule::auto(),
         Rule::stacktrace(),
         Rule::indent(),
         Rule::sql(),

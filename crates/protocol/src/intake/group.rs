@@ -1,15 +1,28 @@
-//! Lines of one stream that are one record, as a rule says.
+//! Lines of one stream that are one record by a rule.
 //!
 //! Invariants: a record is its lines in their order, with the LFs between them that they had; its time
-//! and attributes are those of the first one. Memory is at most the limit of a line.
+//! and attributes are those of the first one. Lines that are held belong to no record yet: a later line
+//! takes them along, or they become records of their own. Memory is at most the limit of a line, and
+//! [`HELD_BYTES_MAX`].
+
+use std::time::Duration;
+
+use logpond_record::Timestamp;
 
 use super::joiner::Head;
 use super::lines::clear;
-use super::multiline::{Progress, Rule};
+use super::multiline::{Evidence, Hint, Progress, Rule, Step};
 
-/// The most lines of a record. Dumps of all threads have thousands; what has more is no record that
-/// anybody reads, but a rule that does not fit.
+/// The most lines of a record. Dumps of all threads have thousands. A record with more lines shows a rule
+/// that does not fit.
 pub(super) const RECORD_LINES_MAX: usize = 10_000;
+
+/// The most lines that are held until a later line shows whether they belong to the record: messages of
+/// errors, such as differences of a test, are shorter.
+pub(super) const HELD_LINES_MAX: usize = 100;
+
+/// The most bytes of these lines.
+pub(super) const HELD_BYTES_MAX: usize = 64 << 10;
 
 /// The record of one stream that more lines may follow.
 #[derive(Debug, Default)]
@@ -18,12 +31,38 @@ pub(super) struct Group {
     text: Vec<u8>,
     lines: usize,
     progress: Progress,
+    /// Knowledge of the line that was added last and is not in the record.
+    hint: Hint,
+    /// The time that the runtime gave the last line.
+    time: Option<Timestamp>,
+    held: Vec<HeldLine>,
+    held_bytes: usize,
 }
 
-/// What became of a line.
+/// A line that only may belong to the record.
+#[derive(Debug)]
+pub(super) struct HeldLine {
+    pub(super) head: Head<'static>,
+    pub(super) text: Vec<u8>,
+    /// The evidence before it.
+    pub(super) evidence: Evidence,
+}
+
+impl HeldLine {
+    /// The bytes that it takes, with its attributes.
+    fn bytes(head: &Head<'_>, text: &[u8]) -> usize {
+        let attributes = head.attributes.iter();
+        text.len()
+            + attributes
+                .map(|(name, value)| name.len() + value.len())
+                .sum::<usize>()
+    }
+}
+
+/// The outcome of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Added {
-    /// It belongs to the record.
+    /// It belongs to the record, or may.
     Taken,
     /// It begins another one.
     Other,
@@ -32,48 +71,123 @@ pub(super) enum Added {
 }
 
 impl Group {
-    /// What is known of the record, if there is one.
+    /// The head of the record, if there is one.
     pub(super) fn head(&self) -> Option<&Head<'static>> {
         self.head.as_ref()
     }
 
-    /// What is known of the record, if there is one.
-    pub(super) fn head_mut(&mut self) -> Option<&mut Head<'static>> {
-        self.head.as_mut()
+    /// Has the record begin before the input does. Lines that are held belong to it from then on, since
+    /// they are in the input before.
+    pub(super) fn carry(&mut self) {
+        self.take_held();
+        if let Some(head) = &mut self.head {
+            head.carry();
+        }
     }
 
-    /// Adds a line to the record if it belongs to it.
-    pub(super) fn add(&mut self, rule: &Rule, line: &[u8], bytes_max: usize) -> Added {
+    /// True if a runtime read a line so much later than the one before it that nobody has waited for it.
+    pub(super) fn is_late(&self, time: Option<Timestamp>, wait: Duration) -> bool {
+        let (Some(last), Some(time)) = (self.time, time) else {
+            return false;
+        };
+        let gap = u64::try_from(time.0.saturating_sub(last.0));
+        self.head.is_some() && gap.is_ok_and(|gap| u128::from(gap) > wait.as_nanos())
+    }
+
+    /// Adds a line to the record if it belongs to it, or may.
+    pub(super) fn add(
+        &mut self,
+        rule: &Rule,
+        evidence: &Evidence,
+        head: &Head<'_>,
+        line: &[u8],
+        bytes_max: usize,
+    ) -> Added {
+        self.hint = Hint::default();
         if self.head.is_none() {
             return Added::Other;
         }
-        let Some(progress) = rule.continued(self.progress, line) else {
-            return Added::Other;
+        let (progress, is_held) = match rule.continued(self.progress, line) {
+            Step::Take(progress) => (progress, false),
+            Step::Hold(progress) => (progress, true),
+            Step::Refuse(hint) => {
+                self.hint = hint;
+                return Added::Other;
+            }
         };
-        if self.lines >= RECORD_LINES_MAX || self.text.len() + 1 + line.len() > bytes_max {
+        let held: usize = self.held.iter().map(|held| 1 + held.text.len()).sum();
+        let is_full = self.lines + self.held.len() >= RECORD_LINES_MAX
+            || self.text.len() + held + 1 + line.len() > bytes_max;
+        if is_held {
+            let bytes = HeldLine::bytes(head, line);
+            let has_room =
+                self.held.len() < HELD_LINES_MAX && self.held_bytes + bytes <= HELD_BYTES_MAX;
+            if is_full || !has_room {
+                return Added::Other;
+            }
+            self.held_bytes += bytes;
+            self.held.push(HeldLine {
+                head: head.clone().into_owned(),
+                text: line.to_vec(),
+                evidence: *evidence,
+            });
+        } else if is_full {
             return Added::Full;
+        } else {
+            self.take_held();
+            self.push(line);
         }
-        self.text.push(b'\n');
-        self.text.extend_from_slice(line);
-        self.lines += 1;
+        self.time = head.time;
         self.progress = progress;
         Added::Taken
     }
 
-    /// Begins a record; there is none.
-    pub(super) fn begin(&mut self, rule: &Rule, head: Head<'static>, line: &[u8]) {
-        debug_assert!(self.head.is_none());
+    /// Begins a record with the line that was added last; there is none.
+    pub(super) fn begin(
+        &mut self,
+        rule: &Rule,
+        evidence: &Evidence,
+        head: Head<'static>,
+        line: &[u8],
+    ) {
+        debug_assert!(self.head.is_none() && self.held.is_empty());
+        self.time = head.time;
         self.head = Some(head);
         self.text.extend_from_slice(line);
         self.lines = 1;
-        self.progress = rule.begin(line);
+        self.progress = rule.begin(evidence, line, self.hint);
     }
 
-    /// Gives the record, if there is one.
-    pub(super) fn finish(&mut self, take: impl FnOnce(Head<'static>, &[u8])) {
+    /// Gives the record, if there is one, and returns the lines that are held. They are no part of it, but
+    /// for empty ones behind a record of several lines, if it `takes_empty` ones.
+    pub(super) fn finish(
+        &mut self,
+        takes_empty: bool,
+        take: impl FnOnce(Head<'static>, &[u8]),
+    ) -> Vec<HeldLine> {
+        let is_empty = |held: &HeldLine| held.text.trim_ascii().is_empty();
+        if takes_empty && self.lines > 1 && self.held.iter().all(is_empty) {
+            self.take_held();
+        }
         if let Some(head) = self.head.take() {
             take(head, &self.text);
             clear(&mut self.text);
         }
+        self.held_bytes = 0;
+        std::mem::take(&mut self.held)
+    }
+
+    /// Has the lines that are held belong to the record.
+    fn take_held(&mut self) {
+        self.held_bytes = 0;
+        for held in std::mem::take(&mut self.held) {
+            self.push(&held.text);
+        }
+    }
+
+    fn push(&mut self, line: &[u8]) {
+        self.text.push(b'\n');
+        self.text.extend_from_slice(line);
+        self.lines += 1;
     }
 }

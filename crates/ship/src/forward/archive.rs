@@ -80,6 +80,8 @@ pub(super) struct Archive {
     offset: u64,
     /// Content that is decompressed again and was sent.
     to_skip: u64,
+    /// The beginning of that content, as far as the form wants it.
+    skipped: Vec<u8>,
     lines: u64,
     position: Position,
 }
@@ -122,6 +124,7 @@ impl Archive {
             pushed: offset,
             offset,
             to_skip: offset,
+            skipped: Vec::new(),
             lines: 0,
             position,
         })
@@ -196,6 +199,12 @@ impl Archive {
     ) -> Result<(), ForwardError> {
         let skipped = self.to_skip.min(chunk.len() as u64);
         self.to_skip -= skipped;
+        let wanted = self.form.wants_start().saturating_sub(self.skipped.len());
+        let learned = &chunk[..wanted.min(skipped as usize)];
+        self.skipped.extend_from_slice(learned);
+        if skipped > 0 && self.to_skip == 0 {
+            self.form.learn(&std::mem::take(&mut self.skipped));
+        }
         let chunk = &chunk[skipped as usize..];
         self.pushed += chunk.len() as u64;
         let over_long = self.cutter.push(chunk);
@@ -230,6 +239,7 @@ impl Archive {
                 let from = self.offset;
                 let place = |within: usize| from + within as u64;
                 let (taken, batch) = self.form.fill(rest, &place, now, totals);
+                self.form.say_choice(&self.name);
                 rest = &rest[taken..];
                 self.offset += taken as u64;
                 self.send(Records::Entries(&batch), sender, totals)?;

@@ -6,13 +6,14 @@
 use std::time::{Duration, Instant};
 
 use logpond_protocol::intake::assembly::{self, Assembler, Held};
-use logpond_protocol::intake::container::Format;
-use logpond_protocol::intake::multiline::Rule;
+use logpond_protocol::intake::container::{Format, Stream};
+use logpond_protocol::intake::multiline::{Choice, EVIDENCE_BYTES_MAX, Rule};
 use logpond_record::{Batch, EntryKind, Labels};
 use logpond_segment::journal::FRAME_ENTRIES_MAX;
 
 use super::Totals;
 use super::cutter::BATCH_BYTES;
+use crate::terminal::note;
 
 /// Bytes at the start of a file that its format is recognised in: a runtime's line is at most 16 KiB,
 /// six times as long where every byte is escaped.
@@ -20,6 +21,9 @@ pub(super) const DETECTION_BYTES: usize = 256 << 10;
 
 /// Records that one line may end: what was held, and its own.
 const RECORDS_OF_LINE_MAX: usize = 8;
+
+/// How often it is said which rule an input has: once, unless its lines change.
+const CHOICES_SAID_MAX: usize = 4;
 
 /// How inputs are read.
 #[derive(Clone, Debug)]
@@ -30,6 +34,8 @@ pub struct Reading {
     pub rule: Option<Rule>,
     /// How long more lines of a record are waited for.
     pub record_wait: Duration,
+    /// True to say which rule each input has, if its lines decide it.
+    pub says_choices: bool,
 }
 
 impl Default for Reading {
@@ -38,6 +44,7 @@ impl Default for Reading {
             format: None,
             rule: None,
             record_wait: assembly::RECORD_WAIT,
+            says_choices: false,
         }
     }
 }
@@ -47,6 +54,8 @@ pub(super) struct Form {
     reading: Reading,
     state: State,
     started: Instant,
+    /// The rules that were said last, and how often they were.
+    said: ([Option<Choice>; 3], usize),
 }
 
 enum State {
@@ -62,7 +71,43 @@ impl Form {
             reading: reading.clone(),
             state: State::Undecided,
             started,
+            said: ([None; 3], 0),
         }
+    }
+
+    /// Bytes at the start of the input that [`Form::learn`] wants before it goes on as an earlier run did.
+    pub(super) fn wants_start(&self) -> usize {
+        match &self.state {
+            State::Assembled(assembler) if self.is_auto() => {
+                assembler.reads_from().min(EVIDENCE_BYTES_MAX) as usize
+            }
+            _ => 0,
+        }
+    }
+
+    /// Takes what the input begins with into the evidence for its rule.
+    pub(super) fn learn(&mut self, start: &[u8]) {
+        if let State::Assembled(assembler) = &mut self.state {
+            assembler.learn(start);
+        }
+    }
+
+    fn is_auto(&self) -> bool {
+        self.reading.rule.as_ref().is_some_and(Rule::is_auto)
+    }
+
+    /// Says which rule the lines of this input have shown, if it is another one than before.
+    pub(super) fn say_choice(&mut self, name: &str) {
+        let State::Assembled(assembler) = &self.state else {
+            return;
+        };
+        let choices = assembler.choices();
+        let (said, times) = &mut self.said;
+        if !self.reading.says_choices || *said == choices || *times >= CHOICES_SAID_MAX {
+            return;
+        }
+        (*said, *times) = (choices, *times + 1);
+        note(&format!("logpond: {name}: {}", choice_text(&choices)));
     }
 
     /// Whether the format is known.
@@ -190,6 +235,23 @@ impl Form {
     fn clock(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.started)
     }
+}
+
+/// `--multiline auto chose timestamp (…)`, for each stream if they differ.
+fn choice_text(choices: &[Option<Choice>; 3]) -> String {
+    let streams = Stream::ALL.into_iter().zip(choices);
+    let chosen = streams.filter_map(|(stream, choice)| Some((stream.name(), (*choice)?)));
+    let chosen: Vec<(Option<&str>, Choice)> = chosen.collect();
+    let is_same = chosen.windows(2).all(|pair| pair[0].1 == pair[1].1);
+    let each = chosen.iter().take(if is_same { 1 } else { chosen.len() });
+    let each = each.map(|(stream, choice)| {
+        let of = match stream {
+            Some(stream) if !is_same => format!(" for {stream}"),
+            _ => String::new(),
+        };
+        format!("{}{of} ({})", choice.name(), choice.meaning())
+    });
+    format!("--multiline auto chose {}", each.collect::<Vec<_>>().join(", "))
 }
 
 /// Whether one more line may be too much for a batch.

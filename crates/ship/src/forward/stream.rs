@@ -262,6 +262,7 @@ impl Batches<'_> {
         let place = |within: usize| from + within as u64;
         let (taken, batch) = self.form.fill(lines, &place, now, self.totals);
         self.offset += taken as u64;
+        self.form.say_choice(self.input.name);
         self.send_batch(Records::Entries(&batch))?;
         Ok(taken)
     }

@@ -1051,6 +1051,7 @@ fn lines_of_a_record_are_one() {
         "java.lang.Error: x",
         "\tat a.b(c:1)",
         "Caused by: y",
+        "... 2 more",
         "next",
         " indented",
         "last",
@@ -1065,7 +1066,7 @@ fn lines_of_a_record_are_one() {
     }
     let expected = [
         "first",
-        r"failed\njava.lang.Error: x\n\tat a.b(c:1)\nCaused by: y",
+        r"failed\njava.lang.Error: x\n\tat a.b(c:1)\nCaused by: y\n... 2 more",
         r"next\n indented",
     ];
     assert_eq!(text.lines().collect::<Vec<_>>(), expected);
@@ -1076,6 +1077,97 @@ fn lines_of_a_record_are_one() {
     drop(tail);
     let mut tail = bench.start("a.log");
     assert_eq!(bench.poll(&mut tail), "");
+}
+
+/// A trace with lines that only a later one takes along, with a follower that is started anew after each
+/// line, and a rotation before each of them.
+#[test]
+fn a_record_is_one_wherever_it_is_interrupted() {
+    let lines = [
+        "2026-03-02 00:00:06 INFO first",
+        "2026-03-02 00:00:06 ERROR failed",
+        "java.lang.Error: x",
+        "y",
+        "",
+        "z",
+        "\tat a.b(c:1)",
+        "",
+        "Caused by: d.E: f",
+        "\tat g.h(i:1)",
+        "2026-03-02 00:00:07 INFO next",
+    ];
+    for rule in [Rule::auto(), Rule::stacktrace()] {
+        for rotated in 1..lines.len() {
+            let mut bench = Bench::new();
+            bench.reading.rule = Some(rule.clone());
+            bench.reading.record_wait = Duration::from_secs(600);
+            let mut text = String::new();
+            for (number, line) in lines.into_iter().enumerate() {
+                if number == rotated {
+                    fs::rename(bench.path("a.log"), bench.path("a.log.1")).unwrap();
+                }
+                bench.append("a.log", &format!("{line}\n"));
+                let mut tail = bench.start("a.log");
+                text += &bench.poll(&mut tail);
+            }
+            bench.reading.record_wait = Duration::from_secs(1);
+            let mut tail = bench.start("a.log");
+            text += &bench.poll(&mut tail);
+            let expected = [lines[0], &lines[1..10].join("\\n").replace('\t', "\\t"), lines[10]];
+            let found: Vec<&str> = text.lines().collect();
+            assert_eq!(found, expected, "{rule:?}, rotated before line {rotated}");
+        }
+    }
+}
+
+/// Lines that are held when a file is rotated, and belong to no record, are there once.
+#[test]
+fn held_lines_of_a_rotated_file_are_there_once() {
+    let mut bench = Bench::new();
+    bench.reading.rule = Some(Rule::auto());
+    bench.reading.record_wait = Duration::from_secs(600);
+    bench.append("a.log", "java.lang.Error: x\ny\nz\n");
+    let mut tail = bench.start("a.log");
+    let mut text = bench.poll(&mut tail);
+    fs::rename(bench.path("a.log"), bench.path("a.log.1")).unwrap();
+    bench.append("a.log", "{\"level\":\"info\"}\nlast\n");
+    text += &bench.poll(&mut tail);
+    drop(tail);
+    let mut tail = bench.start("a.log");
+    text += &bench.poll(&mut tail);
+    drop(tail);
+    bench.reading.record_wait = Duration::from_secs(1);
+    let mut tail = bench.start("a.log");
+    text += &bench.poll(&mut tail);
+    assert_eq!(
+        text.replace("\\n", "\n"),
+        "java.lang.Error: x\ny\nz\n{\"level\":\"info\"}\nlast\n"
+    );
+}
+
+/// The rule of a file is that of its first lines, also when its reading goes on later.
+#[test]
+fn the_lines_of_a_file_decide_its_rule() {
+    let mut bench = Bench::new();
+    bench.reading.rule = Some(Rule::auto());
+    bench.reading.record_wait = Duration::from_secs(600);
+    let levels = "INFO a\n".repeat(5);
+    bench.append("levels.log", &levels);
+    bench.append("plain.log", "a\nb\n");
+    let mut tail = bench.start("*.log");
+    bench.poll(&mut tail);
+    drop(tail);
+    bench.append("levels.log", "INFO c\nd\n");
+    bench.append("plain.log", "INFO c\nd\n");
+    let mut tail = bench.start("*.log");
+    let mut text = bench.poll(&mut tail);
+    drop(tail);
+    bench.reading.record_wait = Duration::from_secs(1);
+    let mut tail = bench.start("*.log");
+    text += &bench.poll(&mut tail);
+    let mut found: Vec<&str> = text.lines().collect();
+    found.sort_unstable();
+    assert_eq!(found, ["INFO a", "INFO c", "INFO c\\nd", "b", "d"]);
 }
 
 /// What labels of a path say is sent; what is given for all records stands.

@@ -85,6 +85,7 @@ impl Watched {
                 form.resume(format, offset, position.held());
             }
             offset = form.reads_from(offset);
+            form.learn(&start_text(&file, form.wants_start())?);
         }
         let mut headers = FileHeaders::default();
         if offset > 0 {
@@ -205,6 +206,9 @@ impl Watched {
             self.form.resume(format, self.position.offset, held);
         }
         self.offset = self.form.reads_from(self.position.offset);
+        // Without its start the file is read all the same; its lines decide again.
+        let start = start_text(&self.file, self.form.wants_start());
+        self.form.learn(&start.unwrap_or_default());
     }
 
     /// The position once everything that was read and is not held was sent.
@@ -443,6 +447,7 @@ impl Watched {
             let rest = &lines.text[at..];
             let place = |within: usize| lines.place(at + within);
             let (taken, batch) = self.form.fill(rest, &place, now, totals);
+            self.form.say_choice(&self.path.to_string_lossy());
             at += taken;
             self.offset = lines.place(at);
             self.send(Records::Entries(&batch), sender, totals)?;

@@ -147,6 +147,7 @@ fn settings(args: &Proxy, spool_at: Option<&Path>) -> Result<Settings, Failure> 
             format: Some(Format::Lines),
             rule: None,
             record_wait: Duration::ZERO,
+            says_choices: false,
         },
         inputs: Vec::new(),
         tail: None,

@@ -281,9 +281,25 @@ fn a_record_waits_a_moment_for_more_lines() {
     assert!(!assembler.is_holding());
 }
 
+/// Lines that rules know.
+const SHAPED: [&str; 8] = [
+    "2026-03-02 00:00:06 a",
+    "java.lang.Error: a",
+    "    at a.b(c:1)",
+    "Caused by: a",
+    "Traceback (most recent call last):",
+    "  File a",
+    "ERROR: a",
+    "{",
+];
+
 /// Lines of two streams, each in parts, as tokens that are laid between each other.
 fn parts() -> impl Strategy<Value = Vec<(bool, bool, String)>> {
-    proptest::collection::vec((any::<bool>(), any::<bool>(), "[a-cé ]{0,5}"), 0..24)
+    let text = prop_oneof![
+        "[a-cé ]{0,5}",
+        proptest::sample::select(&SHAPED[..]).prop_map(str::to_owned)
+    ];
+    proptest::collection::vec((any::<bool>(), any::<bool>(), text), 0..24)
 }
 
 fn file_of(parts: &[(bool, bool, String)], format: Format) -> String {
@@ -325,11 +341,12 @@ proptest! {
         parts in parts(),
         is_cri in any::<bool>(),
         stops in proptest::collection::vec(0usize..24, 0..4),
-        max in 1usize..12,
-        has_rule in any::<bool>(),
+        max in 1usize..120,
+        number in 0usize..4,
     ) {
         let format = if is_cri { Format::Cri } else { Format::Docker };
-        let rule = has_rule.then(Rule::indent);
+        let rules = [None, Some(Rule::indent()), Some(Rule::stacktrace()), Some(Rule::auto())];
+        let rule = rules[number].clone();
         let settings = Settings { line_bytes_max: max, rule, ..Settings::of(format) };
         let file = file_of(&parts, format);
         let mut stops: Vec<usize> = stops.into_iter().map(|s| s.min(parts.len())).collect();
@@ -340,6 +357,7 @@ proptest! {
         for stop in stops.into_iter().chain([parts.len()]) {
             let end = file_of(&parts[..stop], format).len();
             let mut assembler = Assembler::resume(settings.clone(), offset, held);
+            assembler.learn(file.as_bytes());
             let from = assembler.reads_from();
             offset = feed(&mut assembler, &file[..end], from, &mut take);
             held = assembler.held();

@@ -1,19 +1,26 @@
+use std::time::Duration;
+
 use super::*;
+use crate::intake::assembly::{Assembled, Assembler, Settings};
+use crate::intake::container::Format;
 
 /// The records of a text: each of its lines, with `|` where the next one belongs to it.
 fn grouped(rule: &Rule, text: &str) -> Vec<String> {
+    let mut assembler = Assembler::new(Settings {
+        rule: Some(rule.clone()),
+        ..Settings::of(Format::Lines)
+    });
     let mut records: Vec<String> = Vec::new();
-    let mut progress = None;
+    let mut take = |record: Assembled<'_>| {
+        let text = std::str::from_utf8(record.line).unwrap();
+        records.push(text.replace('\n', "|"));
+    };
+    let mut start = 0;
     for line in text.lines() {
-        progress = progress.and_then(|progress| rule.continued(progress, line.as_bytes()));
-        match (progress, records.last_mut()) {
-            (Some(_), Some(record)) => *record = format!("{record}|{line}"),
-            _ => {
-                progress = Some(rule.begin(line.as_bytes()));
-                records.push(line.to_owned());
-            }
-        }
+        assembler.push(line.as_bytes(), start, Duration::ZERO, &mut take);
+        start += line.len() as u64 + 1;
     }
+    assembler.finish(&mut take);
     records
 }
 
@@ -152,9 +159,7 @@ fn traces_of_scripts() {
 TypeError: x
     at Object.<anonymous> (/app/index.js:3:9)
     at node:internal/main/run_main_module:23:47
-~
 
-~
 Node.js v20.11.0
 ~
 PHP Fatal error:  Uncaught Exception: x in /app/index.php:3
