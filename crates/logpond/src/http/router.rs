@@ -106,7 +106,7 @@ pub(super) const GELF_PATH: &str = "/gelf";
 const INDEX_PATH: &str = "/{}";
 
 /// Every path. The first that fits counts.
-pub(crate) const ROUTES: [Route; 133] = [
+pub(crate) const ROUTES: [Route; 140] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
     ("/api/prom/push", ACT, WRITER, LOKI),
@@ -446,6 +446,15 @@ pub(crate) const ROUTES: [Route; 133] = [
     ("/web/app.js", READ, OPEN, Endpoint::Asset),
     ("/web/style.css", READ, OPEN, Endpoint::Asset),
     ("/web/icon.svg", READ, OPEN, Endpoint::Asset),
+    // With a type, which Elasticsearch had up to version 6: the defaults of rsyslog, of bunyan-elasticsearch, and
+    // of Beats and Logstash of that time.
+    ("/{}/{}/_bulk", STORE, WRITER, ES_BULK),
+    ("/{}/events", ACT, WRITER, ES_DOCUMENT),
+    ("/{}/events/{}", STORE, WRITER, ES_DOCUMENT),
+    ("/{}/logs", ACT, WRITER, ES_DOCUMENT),
+    ("/{}/logs/{}", STORE, WRITER, ES_DOCUMENT),
+    ("/{}/doc", ACT, WRITER, ES_DOCUMENT),
+    ("/{}/doc/{}", STORE, WRITER, ES_DOCUMENT),
     (INDEX_PATH, INDEX, WRITER, ES_INDEX),
 ];
 
