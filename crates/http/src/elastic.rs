@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
-use hyper::header::{HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use hyper::header::{HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Response, StatusCode};
 use logpond_protocol::intake::push::elastic::{self, Bulk, BulkError, Item, ItemError, Names};
 use logpond_record::{Labels, write_json_string};
@@ -28,7 +28,10 @@ const PRODUCT: HeaderName = HeaderName::from_static("x-elastic-product");
 /// The version for clients that do not say their own.
 const VERSION: &str = "8.19.0";
 
-/// When the licence ends that is none: 2100-01-01.
+/// When the licence that is none was issued: 2026-01-01.
+const ISSUE_MS: u64 = 1_767_225_600_000;
+
+/// When it ends: 2100-01-01.
 const EXPIRY_MS: u64 = 4_102_444_800_000;
 
 /// The longest part of a path that is taken for a name, in bytes.
@@ -67,7 +70,11 @@ pub(super) async fn answer(
 ) -> Response<Body> {
     let named = Names {
         index: names.first().copied(),
-        id: names.get(1).copied(),
+        // The second name of a bulk request is a type.
+        id: names
+            .get(1)
+            .copied()
+            .filter(|_| question == Question::Document),
     };
     let answered = match question {
         Question::Bulk => bulk(app, named, request).await,
@@ -77,7 +84,7 @@ pub(super) async fn answer(
         Question::CatHealth => Ok(cat_health()),
         Question::License => Ok(Body::json(StatusCode::OK, &license())),
         Question::Health => Ok(Body::json(StatusCode::OK, &health())),
-        Question::Nodes => Ok(Body::json(StatusCode::OK, &nodes())),
+        Question::Nodes => Ok(Body::json(StatusCode::OK, &nodes(address_of(&request)))),
         Question::Setup => set_up(app, request).await,
         Question::Template => Ok(Body::json(StatusCode::OK, &templates(named.index))),
         Question::Nothing => Ok(Body::json(StatusCode::OK, &json!({}))),
@@ -143,12 +150,37 @@ fn license() -> Value {
         "type": "basic",
         "mode": "basic",
         "status": "active",
+        "issued_to": "logpond",
+        "issuer": "logpond",
+        "issue_date": "2026-01-01T00:00:00.000Z",
+        "issue_date_in_millis": ISSUE_MS,
+        "start_date_in_millis": ISSUE_MS,
+        "expiry_date": "2100-01-01T00:00:00.000Z",
         "expiry_date_in_millis": EXPIRY_MS,
+        "max_nodes": 1000,
     } })
 }
 
+/// The health with all members that typed clients need: Java's refuses an answer that lacks one.
 fn health() -> Value {
-    json!({ "cluster_name": "logpond", "status": "green", "timed_out": false, "number_of_nodes": 1 })
+    json!({
+        "cluster_name": "logpond",
+        "status": "green",
+        "timed_out": false,
+        "number_of_nodes": 1,
+        "number_of_data_nodes": 1,
+        "active_primary_shards": 1,
+        "active_shards": 1,
+        "relocating_shards": 0,
+        "initializing_shards": 0,
+        "unassigned_shards": 0,
+        "unassigned_primary_shards": 0,
+        "delayed_unassigned_shards": 0,
+        "number_of_pending_tasks": 0,
+        "number_of_in_flight_fetch": 0,
+        "task_max_waiting_in_queue_millis": 0,
+        "active_shards_percent_as_number": 100.0,
+    })
 }
 
 /// The columns epoch, timestamp, cluster, status, node.total.
@@ -188,9 +220,37 @@ const CREATED: &str = "\"_version\":1,\"result\":\"created\",\
                        \"_shards\":{\"total\":1,\"successful\":1,\"failed\":0},\
                        \"_seq_no\":0,\"_primary_term\":1";
 
-/// Who sniffs for nodes finds none to go to instead.
-fn nodes() -> Value {
-    json!({ "_nodes": { "total": 0, "successful": 0, "failed": 0 }, "cluster_name": "logpond", "nodes": {} })
+/// The address that a client used, if that has a port: a name or an IP address, a colon and the port.
+fn address_of<B>(request: &Request<B>) -> Option<String> {
+    let host = request
+        .headers()
+        .get(HOST)
+        .and_then(|host| host.to_str().ok());
+    let host = host.or_else(|| {
+        request
+            .uri()
+            .authority()
+            .map(|authority| authority.as_str())
+    })?;
+    let (_, port) = host.rsplit_once(':')?;
+    port.parse::<u16>().is_ok().then(|| host.to_owned())
+}
+
+/// The nodes, for clients that sniff: this one, at the address by which the client came. olivere's client sniffs by
+/// default, and fails if there is no node. Without an address there is none.
+fn nodes(address: Option<String>) -> Value {
+    let Some(address) = address else {
+        return json!({
+            "_nodes": { "total": 0, "successful": 0, "failed": 0 }, "cluster_name": "logpond", "nodes": {},
+        });
+    };
+    let http = json!({ "bound_address": [address], "publish_address": address });
+    let node = json!({ "name": "logpond", "version": VERSION, "roles": ["data", "ingest", "master"], "http": http });
+    json!({
+        "_nodes": { "total": 1, "successful": 1, "failed": 0 },
+        "cluster_name": "logpond",
+        "nodes": { "logpond": node },
+    })
 }
 
 /// A list of templates that has this one.

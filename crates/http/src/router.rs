@@ -115,7 +115,7 @@ pub fn routes() -> impl Iterator<Item = (&'static str, &'static [Method], Option
 }
 
 /// Every path. The first that fits counts.
-pub(crate) const ROUTES: [Route; 132] = [
+pub(crate) const ROUTES: [Route; 139] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
     ("/api/prom/push", ACT, WRITER, LOKI),
@@ -454,6 +454,15 @@ pub(crate) const ROUTES: [Route; 132] = [
     ("/", STORE, WRITER, OWN),
     ("/web/{}", READ, OPEN, Endpoint::Asset),
     ("/api/v1/session", SESSION, OPEN, Endpoint::Session),
+    // With a type, which Elasticsearch had up to version 6: the defaults of rsyslog, of bunyan-elasticsearch, and
+    // of Beats and Logstash of that time.
+    ("/{}/{}/_bulk", STORE, WRITER, ES_BULK),
+    ("/{}/events", ACT, WRITER, ES_DOCUMENT),
+    ("/{}/events/{}", STORE, WRITER, ES_DOCUMENT),
+    ("/{}/logs", ACT, WRITER, ES_DOCUMENT),
+    ("/{}/logs/{}", STORE, WRITER, ES_DOCUMENT),
+    ("/{}/doc", ACT, WRITER, ES_DOCUMENT),
+    ("/{}/doc/{}", STORE, WRITER, ES_DOCUMENT),
     (INDEX_PATH, INDEX, WRITER, ES_INDEX),
 ];
 

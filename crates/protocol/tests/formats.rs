@@ -22,6 +22,8 @@
 //! line = '''…'''
 //! ```
 
+mod records;
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -30,9 +32,9 @@ use expect_test::expect_file;
 use jiff::Timestamp as Instant;
 use logpond_protocol::intake::Parser;
 use logpond_record::{
-    Entry, EntryKind, Envelope, Id, Labels, Record, SEVERITY_LABELS, Severity, TimeSource,
-    Timestamp, Value,
+    Entry, EntryKind, Envelope, Id, Labels, Record, Severity, TimeSource, Timestamp, Value,
 };
+use records::{message, severity};
 use toml::{Table, Value as Toml};
 
 /// When lines are received that say nothing of it.
@@ -184,30 +186,6 @@ fn read<T>(parser: &mut Parser, case: &Table, look: impl FnOnce(&Record<'_>) -> 
     record.write_line(&mut rebuilt);
     assert!(rebuilt == line.as_bytes(), "not rebuilt: {line}");
     look(&record)
-}
-
-/// A severity of a record, as queries compute it.
-fn severity(record: &Record<'_>) -> Option<Severity> {
-    let plain = |name: &str| -> String {
-        let own = name.split('@').find(|part| !part.is_empty());
-        let at = if name.starts_with('@') { "_" } else { "" };
-        let letters = own.unwrap_or_default().chars();
-        let letters = letters.map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
-        at.chars().chain(letters).collect()
-    };
-    SEVERITY_LABELS.iter().find_map(|label| {
-        let mut fields = record.fields();
-        fields.find_map(|(name, value)| match plain(name) == *label {
-            true => Severity::of_field(name, &value.to_text()),
-            false => None,
-        })
-    })
-}
-
-fn message(record: &Record<'_>) -> String {
-    let mut message = Vec::new();
-    record.write_message(&mut message);
-    String::from_utf8_lossy(&message).into_owned()
 }
 
 fn is_equal(expected: &Toml, got: &Value<'_>) -> bool {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::write_json_string;
+use crate::json::{json_on_one_line, write_json_string};
 
 /// What a field holds.
 ///
@@ -64,13 +64,14 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Appends the value as JSON. Bytes that are not UTF-8 become replacement characters; a number
-    /// that JSON cannot write becomes a string.
+    /// Appends the value as JSON, on one line. Bytes that are not UTF-8 become replacement characters; a
+    /// number that JSON cannot write becomes a string.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         match self {
             Value::Str(text) => write_json_string(text, out),
             Value::Bytes(bytes) => write_json_string(&String::from_utf8_lossy(bytes), out),
             Value::Float(f) if !f.is_finite() => write_json_string(&f.to_string(), out),
+            Value::Json(text) => out.extend_from_slice(json_on_one_line(text).as_bytes()),
             other => other.write_text(out),
         }
     }
@@ -157,6 +158,20 @@ mod tests {
         ];
         for (value, text) in table {
             assert_eq!(value.to_text(), text.as_bytes(), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn values_as_json_have_no_line_end() {
+        let table = [
+            (Value::Json("[\n  1,\n  \"two\"\n]".into()), "[1,\"two\"]"),
+            (Value::Json("[1, 2]".into()), "[1, 2]"),
+            (Value::Str("a\nb".into()), "\"a\\nb\""),
+        ];
+        for (value, json) in table {
+            let mut out = Vec::new();
+            value.write_json(&mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), json, "{value:?}");
         }
     }
 }

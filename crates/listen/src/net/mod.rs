@@ -29,14 +29,14 @@ mod tests;
 
 use std::future::Future;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use logpond_proxy::{Admission, Limits};
+use logpond_proxy::{Admission, Admitted, Limits};
 use logpond_record::{Batch, Labels};
 use logpond_segment::batches::BatchId;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 pub use bind::{BindError, bind_tcp, bind_udp};
@@ -61,10 +61,22 @@ use logpond_host::telemetry::{Intake, Metrics, warn};
 pub const CONNECTIONS_MAX: usize = 2048;
 
 /// How many of a listener's connections one address may have; of IPv6 one network of 64 bits. Further
-/// ones are closed, so that those behind them are reached: nobody alone can keep others out.
+/// ones wait beside the others for at most [`SHARE_WAIT_MAX`], then they are closed, so that those behind them are
+/// reached: nobody alone can keep others out.
 pub const fn connections_per_address_max(connections_max: usize) -> usize {
     connections_max / 2
 }
+
+/// How long a connection waits whose address has as many as it may. Loggers that open a connection for each record
+/// close it at once, so a place is free soon.
+const SHARE_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// Connections of a listener that wait so; further ones are closed at once. They have no buffer yet, and take no
+/// place of other addresses.
+pub const SHARE_WAITING_MAX: usize = 4096;
+
+/// How often a waiting connection looks for a place.
+const SHARE_WAIT_STEP: Duration = Duration::from_millis(50);
 
 /// How often it is said that an address has as many connections as it may: whoever can connect decides
 /// how often it happens.
@@ -166,19 +178,12 @@ pub async fn accept<F>(
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
-    let slots = Arc::new(Semaphore::new(connections_max));
-    let shares = Arc::new(Admission::default());
-    let limits = Limits {
-        connections_max,
-        connections_per_address_max: connections_per_address_max(connections_max),
-        ..Limits::default()
-    };
-    let mut warned: Option<Instant> = None;
+    let door = Arc::new(Door::new(&context, connections_max));
     let mut open = JoinSet::new();
     let mut shutdown = context.shutdown.clone();
     loop {
         let accepted = tokio::select! {
-            accepted = next(&listener, &slots) => accepted,
+            accepted = next(&listener, &door.slots) => accepted,
             Some(_) = open.join_next() => continue,
             () = shutdown.stopping() => break,
         };
@@ -187,32 +192,111 @@ pub async fn accept<F>(
             tokio::time::sleep(RETRY_PAUSE).await;
             continue;
         };
-        let metrics = context.metrics.clone();
-        let intake = context.intake;
-        let mut share = shares.admit(&limits);
-        if !share
-            .as_mut()
-            .is_some_and(|share| share.admit_address(peer, &limits))
-        {
-            metrics.intake(intake).connections_refused.add(1);
-            if warned.is_none_or(|at| at.elapsed() >= WARN_INTERVAL) {
-                warned = Some(Instant::now());
-                warn(&refusal(peer, intake, &limits));
-            }
+        let Some(entry) = door.entry(slot, peer) else {
+            door.refuse(peer);
             continue;
-        }
+        };
         prepare(&stream);
-        metrics.intake(intake).connections_total.add(1);
+        // It does nothing before it is awaited.
         let serving = serve(stream, peer, context.clone());
+        let door = door.clone();
         open.spawn(async move {
-            let (_slot, _share) = (slot, share);
-            let _held = metrics.intake(intake).connections.hold();
+            let Some(_places) = door.enter(entry, peer).await else {
+                door.refuse(peer);
+                return;
+            };
+            let metrics = door.metrics.intake(door.intake);
+            metrics.connections_total.add(1);
+            let _held = metrics.connections.hold();
             serving.await;
         });
     }
     drop(listener);
     let all = async { while open.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(DRAIN_TIME_MAX, all).await;
+}
+
+/// The places of a listener's connections.
+struct Door {
+    slots: Arc<Semaphore>,
+    shares: Arc<Admission>,
+    waiting: Arc<Semaphore>,
+    limits: Limits,
+    intake: Intake,
+    metrics: Arc<Metrics>,
+    warned: Mutex<Option<Instant>>,
+}
+
+/// The places that a served connection holds: one of the listener's, and one of its address.
+type Places = (OwnedSemaphorePermit, Admitted);
+
+/// How a connection comes in: at once, or when its address has a place.
+enum Entry {
+    Served(Places),
+    Waits(OwnedSemaphorePermit),
+}
+
+impl Door {
+    fn new(context: &Context, connections_max: usize) -> Door {
+        Door {
+            slots: Arc::new(Semaphore::new(connections_max)),
+            shares: Arc::new(Admission::default()),
+            waiting: Arc::new(Semaphore::new(SHARE_WAITING_MAX)),
+            limits: Limits {
+                connections_max,
+                connections_per_address_max: connections_per_address_max(connections_max),
+                ..Limits::default()
+            },
+            intake: context.intake,
+            metrics: context.metrics.clone(),
+            warned: Mutex::new(None),
+        }
+    }
+
+    /// A place for one more connection of this address, if it has one.
+    fn share(&self, peer: IpAddr) -> Option<Admitted> {
+        let mut share = self.shares.admit(&self.limits)?;
+        share.admit_address(peer, &self.limits).then_some(share)
+    }
+
+    /// `None` if it has to be closed: too many wait already. One that waits gives its place of the listener back.
+    fn entry(&self, slot: OwnedSemaphorePermit, peer: IpAddr) -> Option<Entry> {
+        match self.share(peer) {
+            Some(share) => Some(Entry::Served((slot, share))),
+            None => {
+                let place = self.waiting.clone().try_acquire_owned();
+                place.ok().map(Entry::Waits)
+            }
+        }
+    }
+
+    /// Waits for a place of the address, then for one of the listener; `None` if that takes too long.
+    async fn enter(&self, entry: Entry, peer: IpAddr) -> Option<Places> {
+        let _waiting = match entry {
+            Entry::Served(places) => return Some(places),
+            Entry::Waits(place) => place,
+        };
+        let started = Instant::now();
+        while started.elapsed() < SHARE_WAIT_MAX {
+            tokio::time::sleep(SHARE_WAIT_STEP).await;
+            if let Some(share) = self.share(peer) {
+                let slot = self.slots.clone().acquire_owned().await.ok()?;
+                return Some((slot, share));
+            }
+        }
+        None
+    }
+
+    /// Counts a connection that is closed, and says so once in a while.
+    fn refuse(&self, peer: IpAddr) {
+        self.metrics.intake(self.intake).connections_refused.add(1);
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if warned.is_none_or(|at| at.elapsed() >= WARN_INTERVAL) {
+            *warned = Some(Instant::now());
+            drop(warned);
+            warn(&refusal(peer, self.intake, &self.limits));
+        }
+    }
 }
 
 fn refusal(peer: IpAddr, intake: Intake, limits: &Limits) -> String {
@@ -228,7 +312,7 @@ fn refusal(peer: IpAddr, intake: Intake, limits: &Limits) -> String {
 pub async fn next(
     listener: &TcpListener,
     slots: &Arc<Semaphore>,
-) -> std::io::Result<(tokio::sync::OwnedSemaphorePermit, TcpStream, IpAddr)> {
+) -> std::io::Result<(OwnedSemaphorePermit, TcpStream, IpAddr)> {
     let slot = slots.clone().acquire_owned().await;
     let slot = slot.map_err(std::io::Error::other)?;
     let (stream, peer) = listener.accept().await?;

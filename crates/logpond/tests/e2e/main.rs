@@ -19,6 +19,7 @@ mod audit;
 mod bucket;
 mod bucket_cluster;
 mod bulk;
+mod clients;
 mod command_line;
 mod cluster;
 mod containers;

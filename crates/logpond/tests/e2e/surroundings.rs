@@ -58,7 +58,8 @@ pub(crate) fn python(what: &str) -> Option<PathBuf> {
     let works = Command::new(&path)
         .args([
             "-c",
-            "import deltalake, duckdb, duckdb_extensions, elasticsearch, fluent, logging_loki, opentelemetry.sdk, pygelf",
+            "import deltalake, duckdb, duckdb_extensions, elasticsearch, fluent, graypy, logging_loki, loguru, \
+             opentelemetry.sdk, pygelf, pythonjsonlogger, splunk_handler, structlog",
         ])
         .output()
         .is_ok_and(|output| output.status.success());
@@ -68,6 +69,25 @@ pub(crate) fn python(what: &str) -> Option<PathBuf> {
     skip(
         what,
         "there is no Python with the packages of requirements.txt (./test installs them)",
+    );
+    None
+}
+
+/// The folder of Node's packages of `testdata/clients/node`, as `./test` sets it up.
+pub(crate) fn node_packages(what: &str) -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let default = || root.join("target/node/node_modules");
+    let path = env::var_os("LOGPOND_NODE_PACKAGES").map_or_else(default, PathBuf::from);
+    if !has_program("node") {
+        skip(what, "there is no node");
+        return None;
+    }
+    if path.join("winston").is_dir() {
+        return Some(path);
+    }
+    skip(
+        what,
+        "there are no packages of Node (./test installs them below target/node)",
     );
     None
 }

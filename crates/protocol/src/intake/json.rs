@@ -19,8 +19,8 @@ pub(crate) use learned::Learned;
 use std::borrow::Cow;
 use std::fmt;
 
-use logpond_record::Value;
 use logpond_record::limits::JSON_DEPTH_MAX;
+use logpond_record::{Value, json_on_one_line};
 
 /// Why a text is not a JSON object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -445,7 +445,7 @@ impl<'a> Scanner<'a> {
             Some(b'[') if self.is_deep => return self.deep_token().map(Some),
             Some(b'[') => {
                 self.skip_value()?;
-                (self.json_since(start), b'r')
+                return Ok(Some(self.json_token(start)));
             }
             Some(b'{') => {
                 self.at += 1;
@@ -455,7 +455,7 @@ impl<'a> Scanner<'a> {
                     return Ok(None);
                 }
                 self.at += 1;
-                (self.json_since(start), b'r')
+                return Ok(Some(self.json_token(start)));
             }
             _ => return Err(self.expected("a value")),
         };
@@ -476,12 +476,7 @@ impl<'a> Scanner<'a> {
         };
         if strict.skip_value().is_ok() {
             self.at = strict.at;
-            return Ok(Token {
-                value: self.json_since(start),
-                kind: b'r',
-                span: (start, self.at),
-                canonical: true,
-            });
+            return Ok(self.json_token(start));
         }
         self.skip_value()?;
         Ok(Token {
@@ -492,8 +487,16 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    fn json_since(&self, start: usize) -> Value<'a> {
-        Value::Json(Cow::Borrowed(&self.text[start..self.at]))
+    /// The list or the empty object that began at `start` and was just skipped. Its value is one line, also
+    /// of an indented document.
+    fn json_token(&self, start: usize) -> Token<'a> {
+        let text = json_on_one_line(&self.text[start..self.at]);
+        Token {
+            canonical: matches!(text, Cow::Borrowed(_)),
+            value: Value::Json(text),
+            kind: b'r',
+            span: (start, self.at),
+        }
     }
 
     /// The string whose inside began at `start` and whose closing quote was just skipped.

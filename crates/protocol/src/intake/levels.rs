@@ -235,7 +235,7 @@ impl<'a> Scan<'a> {
     fn is_of_product(&self, place: &Place<'_>) -> bool {
         let Place { word, before, .. } = *place;
         let is_head = self.is_first && before.is_none() || self.is_time && is_blank(before);
-        match place.behind {
+        match behind_colour(place.behind).unwrap_or(place.behind) {
             [b'[', b'0'..=b'9', ..] => is_head && is_capital(word),
             [b'[', b'E', b'0'..=b'9', ..] => is_head,
             [b':', ..] if before == Some(b'.') => {
@@ -284,7 +284,12 @@ impl<'a> Scan<'a> {
         let value = if is_member {
             behind[2..].trim_ascii_start().strip_prefix(&[quote])?
         } else {
-            behind[1..].strip_prefix(b"\"").unwrap_or(&behind[1..])
+            let value = &behind[1..];
+            // Python's form of a text has single quotes.
+            value
+                .strip_prefix(b"\"")
+                .or(value.strip_prefix(b"'"))
+                .unwrap_or(value)
         };
         let letters = value.iter().take_while(|byte| byte.is_ascii_alphabetic());
         let (word, after) = value.split_at(letters.count());

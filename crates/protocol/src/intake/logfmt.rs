@@ -2,6 +2,8 @@
 //!
 //! A bare value is typed where it is written as a number or a boolean would be rendered; a quoted
 //! one may hold any character, with `\"`, `\\`, `\n`, `\r` and `\t` for the ones that it cannot.
+//! Pairs of Python have values as its `repr` writes them: text in single quotes, and lists and
+//! dictionaries in brackets, which are one text. Source: structlog, `KeyValueRenderer`.
 //! A line in which anything else stands is plain text.
 
 use std::borrow::Cow;
@@ -34,19 +36,11 @@ pub(crate) fn read<'a>(line: &'a str, outline: &mut Outline) -> Option<Parts<'a>
         let key_bytes = key_length(&bytes[at..end])?;
         let key = &bytes[at..at + key_bytes];
         at += key_bytes + 1;
-        let quoted = bytes.get(at) == Some(&b'"') && at < end;
-        let (start, stop) = match quoted {
-            true => (at + 1, at + 1 + closing_quote(&bytes[at + 1..end])?),
-            false => (at, at + bare_length(&bytes[at..end])?),
-        };
-        let inside = &line[start..stop];
-        let read = match quoted {
-            true => quoted_value(inside)?,
-            false => bare_value(inside),
-        };
-        outline.add(&mut parts, key, line, (start, stop), read);
+        let (span, read) = value(line, at, end)?;
+        outline.add(&mut parts, key, line, span, read);
         pairs += 1;
-        at = stop + usize::from(quoted);
+        // Behind the quote that the value stands before.
+        at = span.1 + usize::from(span.0 > at);
         if at < end {
             if bytes[at] != b' ' {
                 return None;
@@ -74,6 +68,61 @@ fn key_length(text: &[u8]) -> Option<usize> {
     (text.get(length) == Some(&b'=')).then_some(length)
 }
 
+/// The value at `at`: its place without quotes, it, the letter of its slot's kind, and whether it is
+/// written as it would be rendered.
+fn value(line: &str, at: usize, end: usize) -> Option<((usize, usize), ReadValue<'_>)> {
+    let text = &line.as_bytes()[at..end];
+    let ends = |length: usize| text.get(length).is_none_or(|byte| *byte == b' ');
+    match text.first() {
+        Some(b'"') => {
+            let span = (at + 1, at + 1 + closing_quote(&text[1..], b'"')?);
+            return Some((span, quoted_value(&line[span.0..span.1])?));
+        }
+        Some(b'\'') => {
+            let length = closing_quote(&text[1..], b'\'').filter(|length| ends(length + 2));
+            if let Some(length) = length {
+                let span = (at + 1, at + 1 + length);
+                return Some((span, python_text(&line[span.0..span.1])?));
+            }
+        }
+        Some(b'{' | b'[' | b'(') => {
+            if let Some(length) = bracketed_length(text).filter(|length| ends(*length)) {
+                let span = (at, at + length);
+                let value = Value::Str(Cow::Borrowed(&line[span.0..span.1]));
+                return Some((span, (value, b't', true)));
+            }
+        }
+        _ => {}
+    }
+    let span = (at, at + bare_length(text)?);
+    Some((span, bare_value(&line[span.0..span.1])))
+}
+
+/// The most brackets within each other.
+const NESTING_MAX: u32 = 32;
+
+/// The length of a list or a dictionary that `text` begins with, up to the bracket that closes it;
+/// brackets in texts do not count.
+fn bracketed_length(text: &[u8]) -> Option<usize> {
+    let (mut at, mut depth) = (0, 0);
+    // Each round takes a byte or a text.
+    while let Some(&byte) = text.get(at) {
+        match byte {
+            b'{' | b'[' | b'(' if depth < NESTING_MAX => depth += 1,
+            b'{' | b'[' | b'(' => return None,
+            b'}' | b']' | b')' => depth -= 1,
+            b'"' | b'\'' => at += 1 + closing_quote(&text[at + 1..], byte)?,
+            ..b' ' => return None,
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+    None
+}
+
 /// The length of a value without quotes: up to a space or the end, without a quote in it.
 fn bare_length(text: &[u8]) -> Option<usize> {
     let end = memchr2(b' ', b'"', text).unwrap_or(text.len());
@@ -82,11 +131,11 @@ fn bare_length(text: &[u8]) -> Option<usize> {
 }
 
 /// The first quote that no backslash escapes.
-fn closing_quote(text: &[u8]) -> Option<usize> {
+fn closing_quote(text: &[u8], quote: u8) -> Option<usize> {
     let mut at = 0;
     loop {
-        at += memchr2(b'"', b'\\', &text[at..])?;
-        if text[at] == b'"' {
+        at += memchr2(quote, b'\\', &text[at..])?;
+        if text[at] == quote {
             return Some(at);
         }
         at += 2;
@@ -96,9 +145,11 @@ fn closing_quote(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// A value without quotes: it, the letter of its slot's kind, and whether it is written as it would
-/// be rendered.
-pub(crate) fn bare_value(text: &str) -> (Value<'_>, u8, bool) {
+/// A value, the letter of its slot's kind, and whether it is written as it would be rendered.
+type ReadValue<'a> = (Value<'a>, u8, bool);
+
+/// A value without quotes.
+pub(crate) fn bare_value(text: &str) -> ReadValue<'_> {
     let as_text = (Value::Str(Cow::Borrowed(text)), b't', true);
     match text.as_bytes() {
         b"true" => (Value::Bool(true), b'b', true),
@@ -133,7 +184,46 @@ fn number_form(text: &[u8]) -> Option<bool> {
     }
 }
 
-fn quoted_value(inside: &str) -> Option<(Value<'_>, u8, bool)> {
+/// The inside of single quotes. Source: the Python Language Reference, escape sequences.
+fn python_text(inside: &str) -> Option<ReadValue<'_>> {
+    if inside.bytes().any(|b| b < b' ' && b != b'\t') {
+        return None;
+    }
+    if memchr(b'\\', inside.as_bytes()).is_none() {
+        return Some((Value::Str(Cow::Borrowed(inside)), b't', true));
+    }
+    let mut value = String::with_capacity(inside.len());
+    let mut rest = inside;
+    // Each round takes an escape and the text before it.
+    while let Some((before, after)) = rest.split_once('\\') {
+        value.push_str(before);
+        let letter = after.chars().next()?;
+        rest = &after[letter.len_utf8()..];
+        let digits = match letter {
+            'x' => 2,
+            'u' => 4,
+            'U' => 8,
+            _ => 0,
+        };
+        let code = rest.get(..digits).filter(|_| digits > 0);
+        let code = code.and_then(|code| u32::from_str_radix(code, 16).ok());
+        match (letter, code.and_then(char::from_u32)) {
+            (_, Some(character)) => {
+                value.push(character);
+                rest = &rest[digits..];
+            }
+            ('\'' | '"' | '\\', _) => value.push(letter),
+            ('n', _) => value.push('\n'),
+            ('r', _) => value.push('\r'),
+            ('t', _) => value.push('\t'),
+            _ => value.extend(['\\', letter]),
+        }
+    }
+    value.push_str(rest);
+    Some((Value::Str(Cow::Owned(value)), b't', false))
+}
+
+fn quoted_value(inside: &str) -> Option<ReadValue<'_>> {
     if inside.bytes().any(|b| b < b' ' && b != b'\t') {
         return None;
     }

@@ -121,6 +121,9 @@ pub(crate) struct ChosenTime {
     pub(crate) place: Place,
 }
 
+/// A time field with its value and its text.
+pub(crate) type FoundTime<'a> = (ChosenTime, Written, &'a [u8]);
+
 /// The message field that was chosen.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChosenMessage {
@@ -490,6 +493,21 @@ impl Outline {
         received: Timestamp,
         times: &TimeReader,
     ) -> (Option<ChosenTime>, Vec<NoTime>) {
+        let (found, no_times) = self.find_time(raw, received, times);
+        let chosen = found.map(|(chosen, written, text)| {
+            take_time(parts, &chosen, &written, text);
+            chosen
+        });
+        (chosen, no_times)
+    }
+
+    /// The same, with its value and its text; the record's parts stay as they are.
+    pub(crate) fn find_time<'a>(
+        &mut self,
+        raw: &'a [u8],
+        received: Timestamp,
+        times: &TimeReader,
+    ) -> (Option<FoundTime<'a>>, Vec<NoTime>) {
         self.times.sort_unstable();
         let mut no_times = Vec::new();
         for &(rank, slot) in &self.times {
@@ -510,8 +528,7 @@ impl Outline {
                 certain,
                 place: place(rank, &names::TIMES),
             };
-            take_time(parts, &chosen, &written, text);
-            return (Some(chosen), no_times);
+            return (Some((chosen, written, text)), no_times);
         }
         (None, no_times)
     }

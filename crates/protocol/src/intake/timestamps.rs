@@ -22,7 +22,7 @@ mod zones;
 use std::sync::{Arc, Mutex};
 
 use epoch::{decimal_epoch, epoch};
-pub(crate) use epoch::{unix_seconds, unix_time};
+pub(crate) use epoch::{unix_instant, unix_seconds, unix_time};
 use general::Read;
 use logpond_record::{Assumed, Civil, TimePattern, Timestamp, write_unwritten_offset};
 use traditional::syslog;

@@ -251,7 +251,10 @@ fn choice_text(choices: &[Option<Choice>; 3]) -> String {
         };
         format!("{}{of} ({})", choice.name(), choice.meaning())
     });
-    format!("--multiline auto chose {}", each.collect::<Vec<_>>().join(", "))
+    format!(
+        "--multiline auto chose {}",
+        each.collect::<Vec<_>>().join(", ")
+    )
 }
 
 /// Whether one more line may be too much for a batch.

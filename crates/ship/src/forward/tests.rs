@@ -1113,7 +1113,11 @@ fn a_record_is_one_wherever_it_is_interrupted() {
             bench.reading.record_wait = Duration::from_secs(1);
             let mut tail = bench.start("a.log");
             text += &bench.poll(&mut tail);
-            let expected = [lines[0], &lines[1..10].join("\\n").replace('\t', "\\t"), lines[10]];
+            let expected = [
+                lines[0],
+                &lines[1..10].join("\\n").replace('\t', "\\t"),
+                lines[10],
+            ];
             let found: Vec<&str> = text.lines().collect();
             assert_eq!(found, expected, "{rule:?}, rotated before line {rotated}");
         }

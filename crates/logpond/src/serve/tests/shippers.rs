@@ -226,14 +226,57 @@ fn elastic_clients_find_what_they_ask_for_first() {
     let templates = ask("GET", "/_cat/templates/filebeat-7.17.0");
     assert_eq!(templates.status, 200);
     assert_eq!(templates.json()[0]["name"], "filebeat-7.17.0");
-    assert_eq!(ask("GET", "/_cluster/health").json()["status"], "green");
+    let health = ask("GET", "/_cluster/health").json();
+    assert_eq!(health["status"], "green");
+    assert_eq!(health["active_shards_percent_as_number"], 100.0);
+    // Clients that sniff go to the address that they came by.
+    let nodes = ask("GET", "/_nodes/http").json();
+    let address = &nodes["nodes"]["logpond"]["http"]["publish_address"];
+    assert_eq!(address, &pond.http().to_string());
     let template = vec![b' '; 300_000];
     let answer = request(pond.http(), "PUT", "/_index_template/a", &[JSON], &template);
     assert_eq!(answer.json()["acknowledged"], true);
     // Names do not reach into other paths.
     assert_eq!(ask("POST", "//_bulk").status, 404);
-    assert_eq!(ask("POST", "/a/b/_bulk").status, 404);
+    assert_eq!(ask("POST", "/a/b/c/_bulk").status, 404);
     assert_eq!(ask("GET", "/elasticsearch/metrics").status, 404);
+}
+
+/// As clients of Elasticsearch 6 send: the path has a type, and maybe an id.
+#[test]
+fn elastic_clients_may_name_a_type() {
+    let pond = Pond::new();
+    let document = br#"{"message":"typed"}"#;
+    let table = [
+        ("POST", "/system/events?timeout=1m", None),
+        ("PUT", "/system/events/17", Some("17")),
+        ("POST", "/logs-2026.11.27/logs", None),
+        ("POST", "/beat/doc", None),
+    ];
+    for (method, path, id) in table {
+        let answer = request(pond.http(), method, path, &[JSON], document);
+        assert_eq!(answer.status, 201, "{path}: {}", text(&answer));
+        let index = path.split('/').nth(1).unwrap();
+        assert_eq!(answer.json()["_index"], index);
+        if let Some(id) = id {
+            assert_eq!(answer.json()["_id"], id);
+        }
+    }
+    let bulk = b"{\"index\":{}}\n{\"message\":\"in bulk\"}\n";
+    let answer = request(pond.http(), "POST", "/logs/flb_type/_bulk", &[JSON], bulk);
+    let answer = answer.json();
+    let item = &answer["items"][0]["index"];
+    assert_eq!(
+        (&item["_index"], &item["status"]),
+        (&"logs".into(), &201.into())
+    );
+    for path in ["/a/b", "/api/v1/nothing", "/v1/traces", "/a/b/c"] {
+        assert_eq!(
+            request(pond.http(), "POST", path, &[JSON], document).status,
+            404,
+            "{path}"
+        );
+    }
 }
 
 /// As Java's, Go's and other typed clients send single documents, and read what they are answered.

@@ -28,6 +28,11 @@ fn objects_become_fields() {
             r#"{"s":"","n":null,"t":true,"f":false}"#,
             "s= n=null t=true f=false | none",
         ),
+        // A list is one line, also of an indented document.
+        (
+            "{\n  \"e\": [\n    1,\n    \"a b\"\n  ],\n  \"g\": { }\n}",
+            r#"e=[1,"a b"] g={ } | none fix0=[\n    1,\n    "a b"\n  ]"#,
+        ),
         (
             r#"{"msg":"hello","message":"m","_msg":"u"}"#,
             "msg=hello message=m | u",

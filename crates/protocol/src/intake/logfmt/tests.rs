@@ -26,6 +26,24 @@ fn pairs_become_fields() {
         ),
         ("a=http://x/?y=z b=\"\"", "a=http://x/?y=z b= | line"),
         ("a=1 b=2\r", "a=1 b=2 | line"),
+        // Pairs as Python writes them.
+        (
+            "timestamp='2026-03-02T00:00:00Z' level='info' event='x y' n=1",
+            "field=1772409600 level=info event=x y n=1 | x y",
+        ),
+        (
+            r"a='it\'s' b='c\\d\n\xe9\u65e5\q' c='' d='e\U0001f389'",
+            concat!(
+                r"a=it's b=c\\d\n\xc3\xa9\xe6\x97\xa5\\q c= d=e\xf0\x9f\x8e\x89 | line ",
+                r"fix0=it\\'s fix1=c\\\\d\\n\\xe9\\u65e5\\q fix3=e\\U0001f389",
+            ),
+        ),
+        (
+            "user={'id': 7, 'name': 'a } b'} tags=[1, \"two\"] at=(1, 2) n=None",
+            "user={'id': 7, 'name': 'a } b'} tags=[1, \"two\"] at=(1, 2) n=None | line",
+        ),
+        ("a='x b=y", "a='x b=y | line"),
+        ("a=[x b=y", "a=[x b=y | line"),
         ("a=1 a=2", "a=2 | line whole"),
         ("_msg=5 a=2", "_msg@label=5 a=2 | line"),
         ("a=é b=⟨", "a=\\xc3\\xa9 b=\\xe2\\x9f\\xa8 | line"),
@@ -51,6 +69,10 @@ fn what_is_not_all_pairs_is_text() {
         "=1 b=2",
         "a=1 =2",
         "a=\"x\"y b=1",
+        "a='x y'z b=1",
+        "a=[x y b=1",
+        "a='x b='",
+        "a=[x y]z b=1",
         "a=1 b=2\tc=3",
     ] {
         let described = describe(EntryKind::Line, line.as_bytes());

@@ -50,7 +50,7 @@ const fn with(name: &'static str, beside: &'static str) -> Name {
 }
 
 /// Names of the time.
-pub(super) const TIMES: [Name; 87] = [
+pub(super) const TIMES: [Name; 92] = [
     own("_time"),
     own("time"),
     own("timestamp"),
@@ -118,6 +118,12 @@ pub(super) const TIMES: [Name; 87] = [
     field("proxy.timestamp"),
     // journalctl -o json: the time at which the journal took the entry.
     field("__REALTIME_TIMESTAMP"),
+    // Macros of syslog-ng, and properties of rsyslog, in documents that they make.
+    field("ISODATE"),
+    field("S_ISODATE"),
+    field("timereported"),
+    field("timegenerated"),
+    with("DATE", "PROGRAM"),
     // osquery.
     field("unixTime"),
     // Fortinet.
@@ -161,7 +167,7 @@ pub(super) const TIMES: [Name; 87] = [
 ];
 
 /// Names of the message. `log` is what Fluentd, Fluent Bit and Docker call a line.
-pub(super) const MESSAGES: [Name; 47] = [
+pub(super) const MESSAGES: [Name; 49] = [
     own("_msg"),
     own("message"),
     own("msg"),
@@ -185,6 +191,9 @@ pub(super) const MESSAGES: [Name; 47] = [
     field("@fields.msg"),
     field("log.message"),
     field("meta.message"),
+    // Splunk's logger for JavaScript, whose message may be an object.
+    field("message.message"),
+    field("message.msg"),
     // GELF as lines.
     field("short_message"),
     field("full_message"),
@@ -274,7 +283,7 @@ const fn level(name: &'static str, beside: &'static str, scale: Scale) -> LevelN
 }
 
 /// Level fields of one product each.
-pub(super) const LEVELS: [LevelName; 30] = [
+pub(super) const LEVELS: [LevelName; 32] = [
     // MongoDB.
     level("s", "t.$date", Scale::Usual),
     // MySQL's JSON sink.
@@ -306,6 +315,8 @@ pub(super) const LEVELS: [LevelName; 30] = [
     level("log.syslog.severity.name", "", Scale::Usual),
     level("log.syslog.severity.code", "", Scale::Syslog),
     level("syslog_severity", "", Scale::Usual),
+    level("syslogseverity-text", "", Scale::Usual),
+    level("syslogseverity", "", Scale::Syslog),
     level("syslog_severity_code", "", Scale::Syslog),
     level("logging.googleapis.com/severity", "", Scale::Usual),
     level("messageType", "eventMessage", Scale::Usual),

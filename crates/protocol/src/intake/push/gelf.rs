@@ -11,6 +11,9 @@
 //! that they begin with, also `_id`, which servers may leave out. Objects are flattened with dots.
 //! `version` is not looked at. Source: the GELF specification of Graylog.
 //!
+//! Libraries deviate from it: times in milliseconds or as text, no `timestamp` but the time among the
+//! additional fields, line ends behind `full_message`. All of these are read, too.
+//!
 //! Invariants: what cannot be a field as it is (a level that is none, a time that is none) is one under
 //! its own name; where nobody can be told, what is no GELF is kept as a line of text.
 
@@ -29,6 +32,7 @@ use super::members::{Fields, Members, flatten, keep_last_but, text_of};
 use super::splunk::seconds;
 use super::{Lines, Pushed, RejectReason, TooLarge, check, check_names, check_time, put};
 use crate::intake::body::{BODY_BYTES_MAX, BodyError, Encoding, decompressed};
+use crate::intake::timestamps;
 
 pub use chunks::{ASSEMBLY_TIME_MAX, Chunks};
 pub use stream::{Decoded, decode};
@@ -162,6 +166,7 @@ fn read(raw: &[u8]) -> Result<Message<'_>, RejectReason> {
             _ => flatten(without_underscore(name), value, &mut fields),
         }
     }
+    let time = time.or_else(|| time_beside(&fields));
     // An additional field does not replace what the header says.
     let is_of_header = |name: &str| matches!(name, HOSTNAME | "severity");
     keep_last_but(&mut fields, 0, is_of_header);
@@ -187,20 +192,48 @@ fn without_underscore(name: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
+/// Names of additional fields with the time, as libraries have it there that send no `timestamp`.
+const TIMES_BESIDE: [&str; 3] = ["timestamp", "@timestamp", "time"];
+
+/// The time of a message without a `timestamp`: of an additional field that is an instant.
+fn time_beside(fields: &Fields<'_>) -> Option<Timestamp> {
+    let of_name = |name: &&str| {
+        let (_, value) = fields.iter().rev().find(|(field, _)| field == name)?;
+        let text = value.to_text();
+        timestamps::rfc3339(&text).or_else(|| timestamps::unix_instant(&text))
+    };
+    TIMES_BESIDE.iter().find_map(of_name)
+}
+
+/// The time of the header: seconds, or what senders have there instead: milliseconds, or text of RFC 3339.
 fn time_of(json: &str) -> Option<Timestamp> {
     const NANOS: f64 = 1e9;
     let text = json.trim_matches('"');
-    let read = seconds(text).ok().or_else(|| {
+    let is_valid = |time: &Timestamp| time.0 > 0 && check_time(Some(*time)).is_ok();
+    let as_specified = seconds(text).ok().or_else(|| {
         // With an exponent.
         let seconds: f64 = text.parse().ok()?;
         Some(Timestamp((seconds * NANOS) as i64))
     });
-    read.filter(|time| time.0 > 0 && check_time(Some(*time)).is_ok())
+    let finer = || timestamps::unix_instant(text.as_bytes());
+    as_specified
+        .filter(is_valid)
+        .or_else(|| timestamps::rfc3339(text.as_bytes()).filter(is_valid))
+        .or_else(|| finer().filter(is_valid))
 }
 
 fn severity_of(json: &str) -> Option<i64> {
     let level: i64 = json.trim_matches('"').parse().ok()?;
     (0..=7).contains(&level).then_some(level)
+}
+
+/// Text without the line ends behind it, with which layouts of loggers end each message.
+fn without_line_ends(text: Cow<'_, str>) -> Cow<'_, str> {
+    let is_end = |letter: char| matches!(letter, '\n' | '\r');
+    match text {
+        Cow::Borrowed(text) => text.trim_end_matches(is_end).into(),
+        Cow::Owned(text) => text.trim_end_matches(is_end).to_owned().into(),
+    }
 }
 
 /// The line of a message with these texts; `None` without any.
@@ -209,7 +242,7 @@ fn line_of<'a>(
     full: Option<Cow<'a, str>>,
     fields: &mut Fields<'a>,
 ) -> Option<Cow<'a, str>> {
-    let full = full.filter(|full| !full.is_empty());
+    let full = full.map(without_line_ends).filter(|full| !full.is_empty());
     let (short, full) = match (short, full) {
         (None, line) | (line, None) => return line,
         (Some(short), Some(full)) if short == full => return Some(full),

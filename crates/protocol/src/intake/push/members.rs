@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-use logpond_record::Value;
 use logpond_record::limits::{FIELDS_MAX, JSON_DEPTH_MAX};
+use logpond_record::{Value, json_on_one_line};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -91,7 +91,7 @@ fn flatten_within<'a>(name: Cow<'a, str>, value: &'a RawValue, depth: usize, to:
                 }
                 return;
             }
-            _ => Value::Json(json.into()),
+            _ => Value::Json(json_on_one_line(json)),
         },
         Some(b'"') => inside(json).map_or(Value::Json(json.into()), Value::Str),
         Some(b'-' | b'0'..=b'9') => number(json),
@@ -99,7 +99,7 @@ fn flatten_within<'a>(name: Cow<'a, str>, value: &'a RawValue, depth: usize, to:
             "null" => Value::Null,
             "true" => Value::Bool(true),
             "false" => Value::Bool(false),
-            _ => Value::Json(json.into()),
+            _ => Value::Json(json_on_one_line(json)),
         },
     };
     to.push((name, field));

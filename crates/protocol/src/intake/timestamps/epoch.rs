@@ -152,6 +152,11 @@ pub(crate) fn unix_time(text: &[u8]) -> Option<Timestamp> {
     (found.form.layout == Layout::Epoch(b's')).then_some(found.time)
 }
 
+/// Unix time in a unit that its digits tell, with or without a fraction.
+pub(crate) fn unix_instant(text: &[u8]) -> Option<Timestamp> {
+    epoch(text, false).map(|found| found.time)
+}
+
 /// Unix seconds with or without a fraction, up to a space.
 pub(crate) fn unix_seconds(text: &[u8]) -> Option<Written> {
     let end = text.iter().take(32).position(|byte| *byte == b' ')?;

@@ -69,6 +69,52 @@ fn messages_become_records() {
             r"None short_message=boom | boom\nTraceback\n at f",
         ),
         (r#"{"short_message":"a","full_message":"a"}"#, "None | a"),
+    ];
+    for (message, record) in table {
+        assert_eq!(body(message), Ok(vec![record.to_owned()]), "{message}");
+    }
+}
+
+#[test]
+fn deviations_of_libraries_are_read() {
+    let table = [
+        // Milliseconds, and text.
+        (
+            r#"{"short_message":"x","timestamp":1763805600500}"#,
+            "Some(1763805600500000000) | x",
+        ),
+        (
+            r#"{"short_message":"x","timestamp":"2025-11-22T10:00:00.5Z"}"#,
+            "Some(1763805600500000000) | x",
+        ),
+        // winston-gelf and others send the time among the additional fields.
+        (
+            r#"{"short_message":"x","_timestamp":"2025-11-22T10:00:00.500Z"}"#,
+            "Some(1763805600500000000) timestamp=2025-11-22T10:00:00.500Z | x",
+        ),
+        (
+            r#"{"short_message":"x","timestamp":1763805600,"_timestamp":"2025-11-22T11:00:00Z"}"#,
+            "Some(1763805600000000000) timestamp=2025-11-22T11:00:00Z | x",
+        ),
+        (
+            r#"{"short_message":"x","_time":1763805600500,"_timestamp":"noon"}"#,
+            "Some(1763805600500000000) time=1763805600500 timestamp=noon | x",
+        ),
+        (
+            r#"{"short_message":"x","_time":17.5}"#,
+            "None time=17.5 | x",
+        ),
+        // logback-gelf's layout has a line end.
+        (r#"{"short_message":"a","full_message":"a\n"}"#, "None | a"),
+        (
+            r#"{"short_message":"a","full_message":"a\n at f\r\n"}"#,
+            r"None short_message=a | a\n at f",
+        ),
+        // Lists of indented objects.
+        (
+            "{\"short_message\":\"a\",\"_l\":[\n  1,\n  \"b c\"\n],\"_o\":{\"e\":[ ]}}",
+            r#"None l=[1,\"b c\"] o.e=[ ] | a"#,
+        ),
         (r#"{"short_message":"a","full_message":""}"#, "None | a"),
         (r#"{"short_message":"a","full_message":null}"#, "None | a"),
     ];

@@ -292,7 +292,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ),
     (
         "<13>Mar  2 00:00:00 h app[1]: {\"hostname\":\"inner\",\"n\":{\"x\":1.5},\"msg\":\"hi\",\"time\":\"2026-03-02T01:00:00Z\"}",
-        "header-year-and-zone-assumed=1772409600 facility=1 severity=5 hostname=h app=app procid=1 body.hostname=inner n.x=1.5 time=2026-03-02T01:00:00Z | hi",
+        "field=1772413200 facility=1 severity=5 hostname=h app=app procid=1 body.hostname=inner n.x=1.5 time=2026-03-02T01:00:00Z | hi fix2=Mar  2 00:00:00",
     ),
     (
         "<13>Mar  2 00:00:00 h app: @cee: {\"a\":\"b\"}",

@@ -1,0 +1,258 @@
+//! Loggers of other languages, as programs use them: each record of a burst is here once, with the time, the level, the
+//! text and the fields that the logger gave it.
+//!
+//! The programs are in `testdata/clients`, and say there which records they send.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::pond::{Pond, Scratch, wait_until};
+use crate::surroundings::{node_packages, program, python};
+
+/// Records of a burst.
+const BURST: usize = 1000;
+
+/// The time of the record of long ago.
+const LONG_AGO: &str = "2025-11-21T10:00:00.123000000Z";
+
+/// A logger with its transport.
+#[derive(Clone, Copy)]
+struct Sender {
+    kind: &'static str,
+    listener: &'static str,
+    burst: usize,
+    /// The field of the identity in the object within an object; empty if the logger has no fields.
+    nested: &'static str,
+    /// A condition that the stack of the error meets.
+    stack: &'static str,
+    /// True if the logger sends the time of the record.
+    has_time: bool,
+    /// True if it can send a record of another time than now.
+    has_past: bool,
+}
+
+const SENDER: Sender = Sender {
+    kind: "",
+    listener: "http",
+    burst: BURST,
+    nested: "user.id",
+    stack: "\"it failed\" \"ship.\"",
+    has_time: true,
+    has_past: true,
+};
+
+const NODE: [Sender; 12] = [
+    Sender {
+        kind: "pino-loki",
+        ..SENDER
+    },
+    Sender {
+        kind: "pino-elasticsearch",
+        ..SENDER
+    },
+    Sender {
+        kind: "pino-socket",
+        listener: "fast",
+        ..SENDER
+    },
+    Sender {
+        kind: "pino-syslog",
+        listener: "syslog_tcp",
+        ..SENDER
+    },
+    Sender {
+        kind: "winston-loki",
+        ..SENDER
+    },
+    Sender {
+        kind: "winston-elasticsearch",
+        nested: "fields.user.id",
+        ..SENDER
+    },
+    // The header has the time of sending.
+    Sender {
+        kind: "winston-syslog",
+        listener: "syslog_tcp",
+        has_past: false,
+        ..SENDER
+    },
+    // Datagrams of a longer burst may find no room.
+    Sender {
+        kind: "winston-gelf",
+        listener: "gelf_udp",
+        burst: 100,
+        nested: "user_id",
+        stack: "stack~/it failed/",
+        ..SENDER
+    },
+    // It opens a connection for each record.
+    Sender {
+        kind: "winston-http",
+        ..SENDER
+    },
+    Sender {
+        kind: "bunyan",
+        listener: "fast",
+        ..SENDER
+    },
+    Sender {
+        kind: "fluent-logger",
+        listener: "fluent",
+        stack: "stack~/it failed/",
+        ..SENDER
+    },
+    Sender {
+        kind: "splunk-logging",
+        nested: "message.user.id",
+        ..SENDER
+    },
+];
+
+const PYTHON: [Sender; 8] = [
+    Sender {
+        kind: "graypy",
+        listener: "gelf_tcp",
+        ..SENDER
+    },
+    Sender {
+        kind: "loguru",
+        listener: "fast",
+        nested: "record.extra.user.id",
+        has_past: false,
+        ..SENDER
+    },
+    Sender {
+        kind: "python-json-logger",
+        listener: "fast",
+        ..SENDER
+    },
+    // The collector's event has the time of sending.
+    Sender {
+        kind: "splunk-handler",
+        has_past: false,
+        ..SENDER
+    },
+    Sender {
+        kind: "structlog",
+        listener: "fast",
+        has_past: false,
+        ..SENDER
+    },
+    Sender {
+        kind: "structlog-pairs",
+        listener: "fast",
+        nested: "",
+        has_past: false,
+        ..SENDER
+    },
+    Sender {
+        kind: "SysLogHandler",
+        listener: "syslog_tcp",
+        nested: "",
+        has_time: false,
+        has_past: false,
+        ..SENDER
+    },
+    Sender {
+        kind: "SysLogHandler-json",
+        listener: "syslog_tcp",
+        ..SENDER
+    },
+];
+
+fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/clients")
+}
+
+/// Has all of them send at once, as the programs of a machine do, and checks what is stored.
+fn send(name: &str, senders: &[Sender], command: impl Fn() -> Command) {
+    let scratch = Scratch::new(name).unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let running = senders.iter().map(|sender| {
+        let child = command()
+            .args([sender.kind, &pond.address(sender.listener)])
+            .arg(sender.burst.to_string())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        (sender, child)
+    });
+    let running: Vec<_> = running.collect();
+    for (sender, child) in running {
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {said}", sender.kind);
+    }
+    for sender in senders {
+        check(&pond, sender);
+    }
+    assert_eq!(pond.metric("logpond_ingest_malformed_total").unwrap(), 0.0);
+    assert_eq!(pond.metric("logpond_ingest_lost_total").unwrap(), 0.0);
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}
+
+fn check(pond: &Pond, sender: &Sender) {
+    let kind = sender.kind;
+    let count = |q: &str| {
+        let (rows, trailer) = pond.query(q).unwrap();
+        assert_eq!(trailer["complete"], true, "{trailer}");
+        rows.len()
+    };
+    // Most loggers are told nothing.
+    let burst = format!("\"{kind} burst\"");
+    wait_until("everything is here", || count(&burst) >= sender.burst).unwrap();
+    let own_time = if sender.has_time { 0 } else { sender.burst };
+    let nested = match sender.nested {
+        "" => String::new(),
+        field => format!("{field}=7"),
+    };
+    let expected = [
+        (burst.clone(), sender.burst),
+        (format!("{burst} level=info"), sender.burst),
+        (format!("{burst} _time_source=received"), own_time),
+        (format!("\"{kind} it started\" level=info"), 1),
+        (format!("\"{kind} it is slow\" level=warn"), 1),
+        (
+            format!("\"{kind} order failed\" level=error {}", sender.stack),
+            1,
+        ),
+        (format!("\"{kind} grüße 日本 🎉\""), 1),
+        (format!("\"{kind} nested\" {nested}"), 1),
+        (format!("\"{kind} first line\" \"second line\""), 1),
+    ];
+    for (q, count_expected) in expected {
+        assert_eq!(count(&q), count_expected, "{q}");
+    }
+    if sender.has_past {
+        let (rows, _) = pond.query(&format!("\"{kind} long ago\"")).unwrap();
+        let times: Vec<_> = rows.iter().map(|row| row["_time"].as_str()).collect();
+        assert_eq!(times, [Some(LONG_AGO)], "{kind}");
+    }
+}
+
+#[test]
+fn loggers_of_node_send_here() {
+    let Some(packages) = node_packages("loggers of Node") else {
+        return;
+    };
+    send("node", &NODE, || {
+        let mut command = Command::new("node");
+        command
+            .arg(programs().join("node/ship.js"))
+            .env("NODE_PATH", &packages);
+        command
+    });
+}
+
+#[test]
+fn loggers_of_python_send_here() {
+    let Some(python) = python("loggers of Python") else {
+        return;
+    };
+    send("python", &PYTHON, || {
+        let mut command = Command::new(&python);
+        command.arg(programs().join("python/ship.py"));
+        command
+    });
+}
