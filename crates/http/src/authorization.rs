@@ -92,7 +92,7 @@ pub(super) fn check(
     let given = headers.get(AUTHORIZATION).map(|value| value.as_bytes());
     // Browsers that have signed in send a cookie; what a program says by a header counts before it.
     let token = given.map(token_of).or_else(|| session::token(headers));
-    admit(app, token.as_deref(), needed).map(Some)
+    admit(app, token.as_deref(), needed)
 }
 
 /// Refuses a token that is not known, or may read nothing.
@@ -103,7 +103,7 @@ pub(super) fn check_token(app: &App, token: &str) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn admit(app: &App, token: Option<&str>, needed: Role) -> Result<Admission, ApiError> {
+fn admit(app: &App, token: Option<&str>, needed: Role) -> Result<Option<Admission>, ApiError> {
     let outcome = Admission::new(&app.guard, token, needed, clock::now());
     let counters = &app.metrics.access;
     outcome.map_err(|refusal| {

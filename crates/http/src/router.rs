@@ -15,7 +15,7 @@ use super::params::Params;
 use super::{
     App, authorization, batches, cluster, compact, elastic, fields, flat, forget, gatewayd, gelf,
     grafana, health, histogram, journal_upload, loki, metrics, otlp, page, patterns, push, query,
-    saved, segments, splunk, sql, top, vacuum,
+    saved, segments, session, splunk, sql, top, vacuum,
 };
 use logpond_listen::tokens::Role;
 

@@ -13,7 +13,7 @@ use logpond_segment::journal::FRAME_ENTRIES_MAX;
 
 use super::Totals;
 use super::cutter::BATCH_BYTES;
-use crate::terminal::note;
+use logpond_host::terminal::note;
 
 /// Bytes at the start of a file that its format is recognised in: a runtime's line is at most 16 KiB,
 /// six times as long where every byte is escaped.
