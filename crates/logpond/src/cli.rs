@@ -172,8 +172,8 @@ pub struct Forward {
         allow_hyphen_values = true
     )]
     pub journal_args: Option<String>,
-    /// Put the lines of a record together: a stack trace and the line before it, lines that are
-    /// indented, all up to the next line with a time, or as the lines of each file show.
+    /// Put the lines of a record together: by traces, by indentation, by times, or as the lines of each
+    /// file show.
     #[arg(long, value_name = "RULE", value_enum)]
     pub multiline: Option<Multiline>,
     /// A record begins with each line that this regular expression matches; others belong to it.
@@ -245,8 +245,8 @@ pub enum Multiline {
     /// The lines of each file decide: traces and documents, and all lines behind a time or a level, if
     /// records begin so.
     Auto,
-    /// Traces of Java, .NET, Python, Go, Ruby, Node.js, PHP, Rust and others belong to the line before;
-    /// lines of XML, of objects in brackets, and indented lines belong together.
+    /// Traces of Java, .NET, Python, Go, Ruby, Node.js, PHP, Rust and others belong to the line before.
+    /// Documents and indented lines belong together.
     Stacktrace,
     /// Lines that begin with a space or a tab belong to the line before.
     Indent,

@@ -281,6 +281,46 @@ fn a_record_waits_a_moment_for_more_lines() {
     assert!(!assembler.is_holding());
 }
 
+/// Lines that are held where a file ends go into the next one with their record.
+#[test]
+fn held_lines_are_carried() {
+    let settings = Settings {
+        rule: Some(Rule::auto()),
+        ..Settings::of(Format::Lines)
+    };
+    let mut found = Vec::new();
+    let mut take = |r: Assembled<'_>| found.push(told(r));
+    let mut before = Assembler::new(settings.clone());
+    feed(&mut before, "java.lang.Error: x\ny\n", 0, &mut take);
+    assert_eq!(before.held(), [None, None, Some(0)]);
+    let mut next = Assembler::new(settings);
+    next.carry_on(&mut before, [true; 3]);
+    assert!(!before.is_holding() && next.carried()[2]);
+    feed(&mut next, "\tat b.c(d:1)\nINFO next\nlast\n", 0, &mut take);
+    next.finish(&mut take);
+    assert_eq!(
+        found,
+        [
+            r"none java.lang.Error: x\ny\n\tat b.c(d:1)",
+            "none INFO next",
+            "none last"
+        ]
+    );
+}
+
+/// A line that a runtime read later than the wait is another record.
+#[test]
+fn late_lines_are_apart() {
+    let settings = Settings {
+        rule: Some(Rule::stacktrace()),
+        ..Settings::of(Format::Cri)
+    };
+    let file = "2026-03-02T00:00:06Z stdout F a\n\
+                2026-03-02T00:00:07Z stdout F  b\n\
+                2026-03-02T00:00:08.1Z stdout F  c\n";
+    assert_eq!(records(&settings, file), [r"stdout a\n b", "stdout  c"]);
+}
+
 /// Lines that rules know.
 const SHAPED: [&str; 8] = [
     "2026-03-02 00:00:06 a",

@@ -114,7 +114,7 @@ fn is_symbol(line: &[u8]) -> bool {
     line.contains(&b'.') && line[0].is_ascii_alphabetic() && line.iter().all(is_part)
 }
 
-/// `	/app/main.go:12`
+/// `  /app/main.go:12`, behind a tab
 fn is_source(line: &[u8]) -> bool {
     is_indented(line) && has(line, ".go:")
 }

@@ -123,7 +123,7 @@ pub(super) const DUMP: Shape = Shape {
     crosses_gaps: false,
 };
 
-/// `	at com.example.Store.save(Store.java:42)`, `at f (/app/a.js:3:7)`
+/// `  at com.example.Store.save(Store.java:42)`, `at f (/app/a.js:3:7)`
 fn is_frame(line: &[u8]) -> bool {
     let call = line.trim_ascii_start();
     if !call.starts_with(b"at ") {
