@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { isAbort, json, lines, objects, problemFrom, ApiError, type Problem } from "../api/client";
-import { include, stateOf, topTerms, without } from "../lib/query";
+import { include, stateOf, topTerms, without, withoutTerm } from "../lib/query";
 import { msOf, stepMs, type Resolved } from "../lib/time";
 import { fields, range, type FieldInfo, type Series } from "../state/results";
 import { ask, state } from "../state/url";
@@ -98,12 +98,8 @@ function Panels({ span, own, setOwn, bots, setBots }: PanelsProps) {
           <input type="checkbox" checked={bots} onChange={() => setBots(!bots)} /> {T.access.hideBots}
         </label>
         <span class="spacer" />
-        {terms.map(({ text }) => (
-          <Button
-            class="chip"
-            label={T.removeFilter(text)}
-            onClick={() => ask({ q: q.replace(text, "").replace(/\s+/g, " ").trim() })}
-          >
+        {terms.map(({ text }, index) => (
+          <Button class="chip" label={T.removeFilter(text)} onClick={() => ask({ q: withoutTerm(q, index) })}>
             {text} ✕
           </Button>
         ))}

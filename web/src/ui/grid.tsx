@@ -11,7 +11,7 @@ import { timeText } from "../lib/time";
 import { go, state } from "../state/url";
 import { T } from "../strings";
 import { Button, Parts, bytesText, number } from "./parts";
-import { Detail } from "./detail";
+import { Detail, FilterButtons } from "./detail";
 
 /** Elements cannot be higher than this in every browser; a higher list is scrolled in proportion. */
 const ELEMENT_PX_MAX = 8_000_000;
@@ -451,6 +451,16 @@ interface LineProps {
 function Line({ row, index, top, columns, template, wrap, zone, marks, onOpen }: LineProps) {
   const open = row !== undefined && openRows.value.has(keyOf(row, index));
   const active = activeRow.value === index;
+  // Buttons of filters are made for the cell under the pointer only.
+  const [pointed, setPointed] = useState("");
+  const filterOf = (column: string) => {
+    if (!row || pointed !== column || state.value.lang !== "q") return null;
+    const field =
+      column === "level" && row.level ? { name: "_level", text: row.level } : columnField(row, column);
+    return field && field.text.length <= 1024 ? (
+      <FilterButtons field={field.name} value={field.text} />
+    ) : null;
+  };
   const onClick = (event: MouseEvent) => {
     // Selecting text opens and closes nothing.
     if (!row || !getSelection()?.isCollapsed || (event.target as HTMLElement).closest("button, a")) return;
@@ -474,17 +484,19 @@ function Line({ row, index, top, columns, template, wrap, zone, marks, onOpen }:
         aria-expanded={row ? open : undefined}
         style={{ gridTemplateColumns: `22px ${template}` }}
         onClick={onClick}
+        onPointerLeave={() => setPointed("")}
       >
         <span role="gridcell" class="twist" aria-label={open ? T.close : T.open}>
           <span aria-hidden="true">{open ? "▾" : "▸"}</span>
         </span>
         {columns.map((column) => (
-          <span role="gridcell" class={`cell col-${column}`}>
+          <span role="gridcell" class={`cell col-${column}`} onPointerEnter={() => setPointed(column)}>
             {row ? (
               <Parts parts={cellParts(row, column, wrap, marks, zone)} />
             ) : column === columns[0] ? (
               <span class="dim">…</span>
             ) : null}
+            {column !== "time" && column !== "message" && filterOf(column)}
             {row && column === "message" && row.clippedBytes && (
               <small class="more">
                 … {bytesText(row.clippedBytes)}
