@@ -55,6 +55,7 @@ test("a syntax error is underlined in place, and the rows stay (A9)", async () =
   assert.equal(await marked(), "==");
   assert.match(await p.textContent(".query-problem"), /did you mean/);
   assert.ok((await texts(p)).length > 0, "earlier rows stay");
+  assert.equal(await count(p), 80, "and so does their number");
   assert.equal(before, 80);
   // The text is corrected: the mark goes.
   await p.fill("#query", "status=504");

@@ -436,6 +436,9 @@ function Head({ columns, template }: { columns: string[]; template: string }) {
   );
 }
 
+/** Columns without a filter beside their value. */
+const FIXED = new Set(["time", "level", "message"]);
+
 interface LineProps {
   row: Row | undefined;
   index: number;
@@ -455,11 +458,9 @@ function Line({ row, index, top, columns, template, wrap, zone, marks, onOpen }:
   const [pointed, setPointed] = useState("");
   const filterOf = (column: string) => {
     if (!row || pointed !== column || state.value.lang !== "q") return null;
-    const field =
-      column === "level" && row.level ? { name: "_level", text: row.level } : columnField(row, column);
-    return field && field.text.length <= 1024 ? (
-      <FilterButtons field={field.name} value={field.text} />
-    ) : null;
+    const field = columnField(row, column);
+    if (!field || field.text.length > 1024) return null;
+    return <FilterButtons field={field.name} value={field.text} />;
   };
   const onClick = (event: MouseEvent) => {
     // Selecting text opens and closes nothing.
@@ -490,13 +491,19 @@ function Line({ row, index, top, columns, template, wrap, zone, marks, onOpen }:
           <span aria-hidden="true">{open ? "▾" : "▸"}</span>
         </span>
         {columns.map((column) => (
-          <span role="gridcell" class={`cell col-${column}`} onPointerEnter={() => setPointed(column)}>
+          <span
+            role="gridcell"
+            class={`cell col-${column}`}
+            onPointerEnter={(event) =>
+              setPointed(event.pointerType === "mouse" && !narrow.value ? column : "")
+            }
+          >
             {row ? (
               <Parts parts={cellParts(row, column, wrap, marks, zone)} />
             ) : column === columns[0] ? (
               <span class="dim">…</span>
             ) : null}
-            {column !== "time" && column !== "message" && filterOf(column)}
+            {!FIXED.has(column) && filterOf(column)}
             {row && column === "message" && row.clippedBytes && (
               <small class="more">
                 … {bytesText(row.clippedBytes)}

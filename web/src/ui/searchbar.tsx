@@ -5,16 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { isAbort, problemFrom, request, json, type Problem } from "../api/client";
 import { invisibleIn, markRange, queryParts, withoutInvisible } from "../lib/paint";
 import { ask, hrefOf, run, state, tweak, type Language } from "../state/url";
-import {
-  phase,
-  problem,
-  problemText,
-  range,
-  resume,
-  stop,
-  bucketsPhase,
-  pages,
-} from "../state/results";
+import { phase, problem, problemText, range, resume, stop, bucketsPhase, pages } from "../state/results";
 import { T } from "../strings";
 import { Button, Menu, Parts, copy, openMenu, say } from "./parts";
 import { suggest, type Suggestion, type Suggestions } from "./suggest";
