@@ -16,6 +16,8 @@ import { Detail, FilterButtons } from "./detail";
 /** Elements cannot be higher than this in every browser; a higher list is scrolled in proportion. */
 const ELEMENT_PX_MAX = 8_000_000;
 const OVERSCAN_ROWS = 8;
+/** The height of the line with the names of columns. */
+const HEAD_PX = 26;
 const LINE_CHARS_MAX = 600;
 
 export interface Rows {
@@ -182,7 +184,9 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
 
   const onScroll = () => {
     const element = box.current!;
-    const { scrollTop, clientHeight } = element;
+    const { scrollTop, clientHeight: whole } = element;
+    // The head takes a part of the height, and scrolls nothing.
+    const clientHeight = whole - HEAD_PX;
     const at = place.current;
     if (scaled) {
       const delta = scrollTop - at.scroll;
@@ -200,9 +204,10 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
 
   useLayoutEffect(() => {
     const element = box.current!;
-    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
+    const measured = () => setHeight(element.clientHeight - HEAD_PX);
+    const observer = new ResizeObserver(measured);
     observer.observe(element);
-    setHeight(element.clientHeight);
+    measured();
     return () => observer.disconnect();
   }, []);
 
