@@ -1,7 +1,8 @@
 // A list of rows of any number: only those on the screen are elements.
 
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
+import type { VNode } from "preact";
 import { META, columnField, cursorOf, fieldOf, summaryOf, type Row } from "../lib/record";
 import { ansiParts, markParts, type Part } from "../lib/paint";
 import { needles } from "../lib/query";
@@ -139,6 +140,12 @@ function fieldParts(row: Row, marks: { text: string; fold: boolean }[]): Part[] 
   return parts;
 }
 
+interface Drawn {
+  row: Row | undefined;
+  top: number;
+  node: VNode;
+}
+
 export interface GridHandle {
   move(step: number): void;
   toggle(): void;
@@ -160,7 +167,10 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
   const place = useRef({ virtual: 0, scroll: 0 });
   const [, redraw] = useState(0);
   const [height, setHeight] = useState(600);
-  const marks = lang === "q" ? needles(q) : [];
+  const marks = useMemo(() => (lang === "q" ? needles(q) : []), [lang, q]);
+  const drawn = useRef<{ form: string; lines: Map<number, Drawn> }>({ form: "", lines: new Map() });
+  const reading = useRef(onReading);
+  reading.current = onReading;
   const seenCame = useRef(came);
 
   // Heights belong to a result and a form of the list.
@@ -351,6 +361,27 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
   for (let index = first; index <= last; index += 1) shown.push(index);
   const shift = scaled ? place.current.scroll - virtual : 0;
 
+  // A line that is as it was is not drawn again: then a scroll draws only the lines that come.
+  const lineForm = `${scope} ${template} ${columns.join()} ${wrap} ${tz} ${lang} ${q}`;
+  const before = drawn.current.form === lineForm ? drawn.current.lines : new Map<number, Drawn>();
+  const lines = new Map<number, Drawn>();
+  drawn.current = { form: lineForm, lines };
+  const line = (index: number) => {
+    const row = rows.get(index);
+    const top = offsets.current.offsetOf(index) + shift;
+    const known = before.get(index);
+    const same = known && known.row === row && known.top === top ? known : null;
+    const node = same?.node ?? (
+      <Line
+        key={`${scope} ${row ? keyOf(row, index) : index}`}
+        {...{ row, index, top, columns, template, wrap, zone: tz, marks }}
+        onOpen={() => reading.current?.(true)}
+      />
+    );
+    lines.set(index, { row, top, node });
+    return node;
+  };
+
   return (
     <div
       class={`grid ${dense ? "dense" : ""} ${wrap ? "wrap" : ""}`}
@@ -369,24 +400,7 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
     >
       <Head columns={columns} template={template} />
       <div class="canvas" role="rowgroup" style={{ height: `${physical}px` }}>
-        {shown.map((index) => {
-          const row = rows.get(index);
-          const top = offsets.current.offsetOf(index) + shift;
-          return (
-            <Line
-              key={`${scope} ${row ? keyOf(row, index) : index}`}
-              row={row}
-              index={index}
-              top={top}
-              columns={columns}
-              template={template}
-              wrap={wrap}
-              zone={tz}
-              marks={marks}
-              onOpen={() => onReading?.(true)}
-            />
-          );
-        })}
+        {shown.map(line)}
       </div>
     </div>
   );
