@@ -21,7 +21,7 @@ const SCREENS = {
   "an open record": ["?from=1h", ".line"],
   "nothing found": ["?q=nosuchtext", ".nothing"],
   live: ["?live=1", ".live-bar"],
-  patterns: ["?view=patterns", ".pattern-table tr"],
+  patterns: ["?view=patterns", ".pattern-table tbody tr"],
   access: ["?view=access&from=%400", ".top li"],
   alerts: ["?view=alerts&q=level%3Derror", ".maker"],
   proxy: ["?view=proxy", ".card"],

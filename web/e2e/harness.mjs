@@ -158,7 +158,7 @@ export async function page(
     permissions: [],
   });
   await context.grantPermissions(["clipboard-read", "clipboard-write"]).catch(() => {});
-  context.setDefaultTimeout(12_000);
+  context.setDefaultTimeout(Number(process.env.TIMEOUT_MS ?? 30_000));
   const made = await context.newPage();
   const problems = [];
   const foreign = [];

@@ -187,6 +187,18 @@ test(
     assert.ok(cancelled > 0);
     assert.ok((await texts(p)).length > 5);
     assert.match(await p.textContent(".notices"), /not all/);
+    // It goes on when it is told to.
+    await p.unroute("**/api/v1/histogram*");
+    await p.getByRole("button", { name: "Continue" }).click();
+    assert.equal(await count(p), RECORDS);
+    await p.evaluate(() => {
+      document.querySelector(".grid").scrollTop = 100_000;
+    });
+    await p.waitForFunction(() =>
+      [...document.querySelectorAll(".grid .line")].every(
+        (row) => row.querySelector(".col-time")?.textContent.length > 4 && Number(row.dataset.index) > 2000,
+      ),
+    );
     await p.done();
   },
 );

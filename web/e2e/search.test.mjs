@@ -55,6 +55,7 @@ test("a syntax error is underlined in place, and the rows stay (A9)", async () =
   assert.equal(await marked(), "==");
   assert.match(await p.textContent(".query-problem"), /did you mean/);
   assert.ok((await texts(p)).length > 0, "earlier rows stay");
+  assert.equal(await count(p), 80, "and so does their number");
   assert.equal(before, 80);
   // The text is corrected: the mark goes.
   await p.fill("#query", "status=504");
@@ -606,5 +607,41 @@ test("the oldest first, to the end; wrapped rows do not jump", async () => {
     );
     assert.ok(Math.abs(after - before[1] - 150) < 3, `step ${step}: moved by ${after - before[1]}`);
   }
+  await p.done();
+});
+
+test("a value in the list is filtered by a click beside it", async () => {
+  const p = await page(server, "?from=1h&q=app%3Ashop");
+  const all = await count(p);
+  const cell = p.locator(".line .col-host").first();
+  const host = await cell.textContent();
+  await cell.hover();
+  await cell.getByRole("button", { name: /^No records/ }).click();
+  await p.waitForFunction(
+    (text) => document.querySelector("#query").value === `app:shop hostname!=${text}`,
+    host,
+  );
+  assert.ok((await count(p)) < all);
+  assert.equal(await p.$(".detail"), null, "the row was not opened");
+  await p.done();
+});
+
+test("LogQL and SQL are completed, too", async () => {
+  const p = await page(server, "?from=1h&logql=");
+  await p.click("#query");
+  await p.keyboard.type("{ho");
+  await p.locator("#suggestions li", { hasText: "hostname" }).waitFor();
+  await p.keyboard.press("ArrowDown");
+  await p.keyboard.press("Enter");
+  await p.locator("#suggestions li", { hasText: "web-1" }).waitFor();
+  await p.keyboard.type("web-1");
+  await p.keyboard.press("ArrowDown");
+  await p.keyboard.press("Enter");
+  assert.equal(await p.inputValue("#query"), '{hostname="web-1"');
+  await p.selectOption(".language", "sql");
+  await p.fill("#query", "");
+  await p.click("#query");
+  await p.keyboard.type("SELECT stat");
+  await p.locator("#suggestions li", { hasText: "status" }).first().waitFor();
   await p.done();
 });

@@ -24,6 +24,7 @@ describe("the address", () => {
       { from: "", to: "2026-11-27T11:00:00Z" },
       { cols: ["time", "a,b", "100%", "message"] },
       { cols: [] },
+      { own: "203.0.113.7", bots: true },
       { tz: "Asia/Kathmandu", wrap: true, dense: true, live: true, sort: "asc" as const },
       { view: "patterns" as const, sel: "2026-11-27T10:00:00Z_01ABC" },
     ];

@@ -163,6 +163,12 @@ export function without(query: string, field: string, value: string | null): str
   return found ? remove(query, found) : query;
 }
 
+/** Removes a term of the top by its position among them. */
+export function withoutTerm(query: string, index: number): string {
+  const term = topTerms(query)?.[index];
+  return term ? remove(query, term) : query;
+}
+
 /** Says how a query has a condition already. */
 export function stateOf(query: string, field: string, value: string | null): "included" | "excluded" | null {
   const terms = topTerms(query) ?? [];

@@ -70,6 +70,8 @@ export const table = signal<Table | null>(null);
 export const logLines = signal<Row[] | null>(null);
 
 let control = new AbortController();
+/** The rows of this run, which are shown once there is an answer. */
+let pending: Pages | null = null;
 export const runSignal = () => control.signal;
 
 let frame = 0;
@@ -96,6 +98,8 @@ export const LOG_LINES_MAX = 5000;
 
 function reset(now: State) {
   control.abort();
+  pending?.stop();
+  pages.value?.stop();
   control = new AbortController();
   stopTail();
   problem.value = null;
@@ -164,13 +168,13 @@ function startNative(now: State) {
     },
     now.sort,
     () => {
-      if (signal.aborted) return;
+      if (pending !== store && pages.value !== store) return;
       // The rows of the run before stay until there is an answer.
       show(store);
       bump();
     },
     (found, first) => {
-      if (signal.aborted) return;
+      if (pending !== store) return bump();
       show(store);
       if (first || !found.complete) trailer.value = found;
       if (first) {
@@ -179,19 +183,20 @@ function startNative(now: State) {
         problem.value = null;
         if (store.ended) total.value = store.total;
         // What else is asked must not delay rows.
-        void histogram(signal, store);
-        void facets(signal);
+        void histogram(control.signal, store);
+        void facets(control.signal);
       }
       bump();
     },
-    (error) => fail(error, signal),
+    (error) => {
+      if (pending === store) fail(error, control.signal);
+    },
   );
   pending = store;
   total.value = null;
   store.want(0, 60);
 }
 
-let pending: Pages | null = null;
 function show(store: Pages) {
   if (pages.value === store || pending !== store) return;
   firstRowMs.value = performance.now() - startedAt.value;
@@ -206,6 +211,12 @@ function fail(error: unknown, signal: AbortSignal) {
   phase.value = "failed";
   bucketsPhase.value = "idle";
   fields.value ??= [];
+  // The rows of the run before can still be scrolled.
+  const before = pages.value;
+  if (before && before !== pending) {
+    total.value = before.total;
+    before.resume();
+  }
 }
 
 async function guarded(work: Promise<void>) {
@@ -233,8 +244,10 @@ export function stop() {
 }
 
 export function resume() {
-  phase.value = "done";
-  pages.value?.resume();
+  phase.value = pages.value === pending ? "done" : "loading";
+  (pending ?? pages.value)?.resume();
+  if (bucketsPhase.value === "stopped" && pending) void histogram(control.signal, pending);
+  if (fields.value === null) void facets(control.signal);
   version.value += 1;
 }
 

@@ -20,6 +20,9 @@ export interface State {
   live: boolean;
   /** Position of a record that is shown by itself: time and id. */
   sel: string;
+  /** Access logs: addresses of one's own, and true if programs are shown. */
+  own: string;
+  bots: boolean;
 }
 
 export const COLUMNS = ["time", "level", "host", "app", "message"];
@@ -37,6 +40,8 @@ export const DEFAULTS: State = {
   dense: false,
   live: false,
   sel: "",
+  own: "",
+  bots: false,
 };
 
 const LANGUAGES: Language[] = ["q", "logql", "sql"];
@@ -61,6 +66,8 @@ export function parse(search: string): State {
     dense: params.get("dense") === "1",
     live: params.get("live") === "1",
     sel: params.get("sel") ?? "",
+    own: params.get("own") ?? "",
+    bots: params.get("bots") === "1",
   };
 }
 
@@ -100,6 +107,8 @@ export function format(state: State): string {
   if (state.dense) params.set("dense", "1");
   if (state.live) params.set("live", "1");
   if (state.sel) params.set("sel", state.sel);
+  if (state.own) params.set("own", state.own);
+  if (state.bots) params.set("bots", "1");
   const text = params.toString();
   return text ? `?${text}` : "?";
 }

@@ -2,10 +2,10 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { isAbort, json, lines, objects, problemFrom, ApiError, type Problem } from "../api/client";
-import { include, stateOf, topTerms, without } from "../lib/query";
+import { include, stateOf, topTerms, without, withoutTerm } from "../lib/query";
 import { msOf, stepMs, type Resolved } from "../lib/time";
 import { fields, range, type FieldInfo, type Series } from "../state/results";
-import { ask, state } from "../state/url";
+import { ask, go, state, tweak } from "../state/url";
 import { T } from "../strings";
 import { applyFilter } from "./detail";
 import { Bar, Button, ProblemText, bytesText, number, percent, shortNumber } from "./parts";
@@ -56,25 +56,18 @@ function ownQuery(own: string): string {
 }
 
 export function Access() {
-  const [own, setOwn] = useState(localStorage.getItem(OWN_KEY) ?? "");
-  const [bots, setBots] = useState(true);
   const span = range.value;
-  if (!span) return <main class="screen scroll" id="main" />;
-  return <Panels span={span} own={own} setOwn={setOwn} bots={bots} setBots={setBots} />;
+  useEffect(() => {
+    const known = localStorage.getItem(OWN_KEY);
+    if (known && !state.value.own) tweak({ own: known });
+  }, []);
+  return span ? <Panels span={span} /> : <main class="screen scroll" id="main" />;
 }
 
-interface PanelsProps {
-  span: Resolved;
-  own: string;
-  setOwn: (own: string) => void;
-  bots: boolean;
-  setBots: (bots: boolean) => void;
-}
-
-function Panels({ span, own, setOwn, bots, setBots }: PanelsProps) {
-  const { q } = state.value;
+function Panels({ span }: { span: Resolved }) {
+  const { q, own, bots } = state.value;
   const filter = (more = "") =>
-    [BASE, /\bOR\b/.test(q) ? `(${q})` : q === "*" ? "" : q, ownQuery(own), bots ? BOTS : "", more]
+    [BASE, /\bOR\b/.test(q) ? `(${q})` : q === "*" ? "" : q, ownQuery(own), bots ? "" : BOTS, more]
       .filter(Boolean)
       .join(" ");
   const terms = topTerms(q) ?? [];
@@ -89,21 +82,17 @@ function Panels({ span, own, setOwn, bots, setBots }: PanelsProps) {
             value={own}
             placeholder="203.0.113.7"
             onChange={(event) => {
-              setOwn(event.currentTarget.value);
+              go({ own: event.currentTarget.value });
               localStorage.setItem(OWN_KEY, event.currentTarget.value);
             }}
           />
         </label>
         <label>
-          <input type="checkbox" checked={bots} onChange={() => setBots(!bots)} /> {T.access.hideBots}
+          <input type="checkbox" checked={!bots} onChange={() => go({ bots: !bots })} /> {T.access.hideBots}
         </label>
         <span class="spacer" />
-        {terms.map(({ text }) => (
-          <Button
-            class="chip"
-            label={T.removeFilter(text)}
-            onClick={() => ask({ q: q.replace(text, "").replace(/\s+/g, " ").trim() })}
-          >
+        {terms.map(({ text }, index) => (
+          <Button class="chip" label={T.removeFilter(text)} onClick={() => ask({ q: withoutTerm(q, index) })}>
             {text} ✕
           </Button>
         ))}

@@ -1,7 +1,8 @@
 // A list of rows of any number: only those on the screen are elements.
 
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
+import type { VNode } from "preact";
 import { META, columnField, cursorOf, fieldOf, summaryOf, type Row } from "../lib/record";
 import { ansiParts, markParts, type Part } from "../lib/paint";
 import { needles } from "../lib/query";
@@ -11,11 +12,13 @@ import { timeText } from "../lib/time";
 import { go, state } from "../state/url";
 import { T } from "../strings";
 import { Button, Parts, bytesText, number } from "./parts";
-import { Detail } from "./detail";
+import { Detail, FilterButtons } from "./detail";
 
 /** Elements cannot be higher than this in every browser; a higher list is scrolled in proportion. */
 const ELEMENT_PX_MAX = 8_000_000;
 const OVERSCAN_ROWS = 8;
+/** The height of the line with the names of columns. */
+const HEAD_PX = 26;
 const LINE_CHARS_MAX = 600;
 
 export interface Rows {
@@ -137,6 +140,12 @@ function fieldParts(row: Row, marks: { text: string; fold: boolean }[]): Part[] 
   return parts;
 }
 
+interface Drawn {
+  row: Row | undefined;
+  top: number;
+  node: VNode;
+}
+
 export interface GridHandle {
   move(step: number): void;
   toggle(): void;
@@ -158,7 +167,10 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
   const place = useRef({ virtual: 0, scroll: 0 });
   const [, redraw] = useState(0);
   const [height, setHeight] = useState(600);
-  const marks = lang === "q" ? needles(q) : [];
+  const marks = useMemo(() => (lang === "q" ? needles(q) : []), [lang, q]);
+  const drawn = useRef<{ form: string; lines: Map<number, Drawn> }>({ form: "", lines: new Map() });
+  const reading = useRef(onReading);
+  reading.current = onReading;
   const seenCame = useRef(came);
 
   // Heights belong to a result and a form of the list.
@@ -182,7 +194,9 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
 
   const onScroll = () => {
     const element = box.current!;
-    const { scrollTop, clientHeight } = element;
+    const { scrollTop, clientHeight: whole } = element;
+    // The head takes a part of the height, and scrolls nothing.
+    const clientHeight = whole - HEAD_PX;
     const at = place.current;
     if (scaled) {
       const delta = scrollTop - at.scroll;
@@ -200,9 +214,10 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
 
   useLayoutEffect(() => {
     const element = box.current!;
-    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
+    const measured = () => setHeight(element.clientHeight - HEAD_PX);
+    const observer = new ResizeObserver(measured);
     observer.observe(element);
-    setHeight(element.clientHeight);
+    measured();
     return () => observer.disconnect();
   }, []);
 
@@ -346,6 +361,27 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
   for (let index = first; index <= last; index += 1) shown.push(index);
   const shift = scaled ? place.current.scroll - virtual : 0;
 
+  // A line that is as it was is not drawn again: then a scroll draws only the lines that come.
+  const lineForm = `${scope} ${template} ${columns.join()} ${wrap} ${tz} ${lang} ${q}`;
+  const before = drawn.current.form === lineForm ? drawn.current.lines : new Map<number, Drawn>();
+  const lines = new Map<number, Drawn>();
+  drawn.current = { form: lineForm, lines };
+  const line = (index: number) => {
+    const row = rows.get(index);
+    const top = offsets.current.offsetOf(index) + shift;
+    const known = before.get(index);
+    const same = known && known.row === row && known.top === top ? known : null;
+    const node = same?.node ?? (
+      <Line
+        key={`${scope} ${row ? keyOf(row, index) : index}`}
+        {...{ row, index, top, columns, template, wrap, zone: tz, marks }}
+        onOpen={() => reading.current?.(true)}
+      />
+    );
+    lines.set(index, { row, top, node });
+    return node;
+  };
+
   return (
     <div
       class={`grid ${dense ? "dense" : ""} ${wrap ? "wrap" : ""}`}
@@ -364,24 +400,7 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
     >
       <Head columns={columns} template={template} />
       <div class="canvas" role="rowgroup" style={{ height: `${physical}px` }}>
-        {shown.map((index) => {
-          const row = rows.get(index);
-          const top = offsets.current.offsetOf(index) + shift;
-          return (
-            <Line
-              key={`${scope} ${row ? keyOf(row, index) : index}`}
-              row={row}
-              index={index}
-              top={top}
-              columns={columns}
-              template={template}
-              wrap={wrap}
-              zone={tz}
-              marks={marks}
-              onOpen={() => onReading?.(true)}
-            />
-          );
-        })}
+        {shown.map(line)}
       </div>
     </div>
   );
@@ -436,6 +455,9 @@ function Head({ columns, template }: { columns: string[]; template: string }) {
   );
 }
 
+/** Columns without a filter beside their value. */
+const FIXED = new Set(["time", "level", "message"]);
+
 interface LineProps {
   row: Row | undefined;
   index: number;
@@ -451,6 +473,14 @@ interface LineProps {
 function Line({ row, index, top, columns, template, wrap, zone, marks, onOpen }: LineProps) {
   const open = row !== undefined && openRows.value.has(keyOf(row, index));
   const active = activeRow.value === index;
+  // Buttons of filters are made for the cell under the pointer only.
+  const [pointed, setPointed] = useState("");
+  const filterOf = (column: string) => {
+    if (!row || pointed !== column || state.value.lang !== "q") return null;
+    const field = columnField(row, column);
+    if (!field || field.text.length > 1024) return null;
+    return <FilterButtons field={field.name} value={field.text} />;
+  };
   const onClick = (event: MouseEvent) => {
     // Selecting text opens and closes nothing.
     if (!row || !getSelection()?.isCollapsed || (event.target as HTMLElement).closest("button, a")) return;
@@ -474,17 +504,25 @@ function Line({ row, index, top, columns, template, wrap, zone, marks, onOpen }:
         aria-expanded={row ? open : undefined}
         style={{ gridTemplateColumns: `22px ${template}` }}
         onClick={onClick}
+        onPointerLeave={() => setPointed("")}
       >
         <span role="gridcell" class="twist" aria-label={open ? T.close : T.open}>
           <span aria-hidden="true">{open ? "▾" : "▸"}</span>
         </span>
         {columns.map((column) => (
-          <span role="gridcell" class={`cell col-${column}`}>
+          <span
+            role="gridcell"
+            class={`cell col-${column}`}
+            onPointerEnter={(event) =>
+              setPointed(event.pointerType === "mouse" && !narrow.value ? column : "")
+            }
+          >
             {row ? (
               <Parts parts={cellParts(row, column, wrap, marks, zone)} />
             ) : column === columns[0] ? (
               <span class="dim">…</span>
             ) : null}
+            {!FIXED.has(column) && filterOf(column)}
             {row && column === "message" && row.clippedBytes && (
               <small class="more">
                 … {bytesText(row.clippedBytes)}

@@ -2,24 +2,13 @@
 
 import { effect, signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { isAbort, objects, problemFrom, request, json, type Problem } from "../api/client";
+import { isAbort, problemFrom, request, json, type Problem } from "../api/client";
 import { invisibleIn, markRange, queryParts, withoutInvisible } from "../lib/paint";
-import { caretAt, fieldText, valueText } from "../lib/query";
 import { ask, hrefOf, run, state, tweak, type Language } from "../state/url";
-import {
-  fields,
-  phase,
-  problem,
-  problemText,
-  range,
-  resume,
-  stop,
-  bucketsPhase,
-  pages,
-} from "../state/results";
-import { LEVELS } from "../lib/levels";
+import { phase, problem, problemText, range, resume, stop, bucketsPhase, pages } from "../state/results";
 import { T } from "../strings";
-import { Button, Menu, Parts, copy, number, openMenu, say } from "./parts";
+import { Button, Menu, Parts, copy, openMenu, say } from "./parts";
+import { suggest, type Suggestion, type Suggestions } from "./suggest";
 import { TimePicker } from "./timepicker";
 import { curlOf, commandOf, downloads } from "./commands";
 
@@ -32,8 +21,6 @@ effect(() => {
 const HISTORY_KEY = "logpond-history";
 const LOCAL_SAVED_KEY = "logpond-saved";
 const HISTORY_MAX = 50;
-const SUGGESTIONS_MAX = 50;
-const VALUES_MAX = 1000;
 
 interface Remembered {
   lang: Language;
@@ -77,95 +64,6 @@ export function submit() {
   ask({ q: draft.value, sel: "" });
 }
 
-interface Suggestion {
-  text: string;
-  detail: string;
-  insert: string;
-  more: boolean;
-}
-
-const valueCache = new Map<string, { value: unknown; count: number }[]>();
-
-async function suggest(
-  text: string,
-  caret: number,
-  aborted: AbortSignal,
-): Promise<{ from: number; to: number; items: Suggestion[] }> {
-  const place = caretAt(text, caret);
-  if (!place) return { from: caret, to: caret, items: [] };
-  const prefix = place.prefix.toLowerCase();
-  const at = { from: place.from, to: place.to };
-  if (place.kind === "field") {
-    const known = (fields.value ?? []).map(({ field, share, distinct }) => ({
-      text: field,
-      detail: `${Math.round(share * 100)} % · ${number(distinct)} ${T.values}`,
-      insert: `${fieldText(field)}=`,
-      more: true,
-    }));
-    const words = [
-      ["level>=", T.levelOrWorse],
-      ["NOT ", ""],
-      ["AND ", ""],
-      ["OR ", ""],
-    ].map(([word, detail]) => ({
-      text: word!.trim(),
-      detail: detail!,
-      insert: word!,
-      more: word === "level>=",
-    }));
-    const all = prefix ? [...known, ...words] : [...words.slice(0, 1), ...known];
-    const starts = all.filter(({ text }) => text.toLowerCase().startsWith(prefix));
-    const holds = prefix
-      ? all.filter(
-          ({ text }) => !text.toLowerCase().startsWith(prefix) && text.toLowerCase().includes(prefix),
-        )
-      : [];
-    return { ...at, items: [...starts, ...holds].slice(0, SUGGESTIONS_MAX) };
-  }
-  const field = place.field ?? "";
-  if (field === "level") {
-    const items = LEVELS.filter((level) => level.startsWith(prefix)).map((level) => ({
-      text: level,
-      detail: "",
-      insert: `${level} `,
-      more: false,
-    }));
-    return { ...at, items };
-  }
-  const key = `${field} ${range.value?.from} ${range.value?.to}`;
-  let values = valueCache.get(key);
-  if (!values) {
-    const [found] = await objects<{ value: unknown; count: number }>(
-      "api/v1/top",
-      {
-        field,
-        n: VALUES_MAX,
-        from: range.value?.from,
-        to: range.value?.to,
-      },
-      aborted,
-    );
-    values = found;
-    if (valueCache.size > 30) valueCache.clear();
-    valueCache.set(key, values);
-  }
-  const texts = values.map(({ value, count }) => ({
-    text: typeof value === "string" ? value : JSON.stringify(value),
-    count,
-  }));
-  const starts = texts.filter(({ text }) => text.toLowerCase().startsWith(prefix));
-  const holds = texts.filter(
-    ({ text }) => !text.toLowerCase().startsWith(prefix) && text.toLowerCase().includes(prefix),
-  );
-  const items = [...starts, ...holds].slice(0, SUGGESTIONS_MAX).map(({ text, count }) => ({
-    text,
-    detail: number(count),
-    insert: `${valueText(text)} `,
-    more: false,
-  }));
-  return { ...at, items };
-}
-
 /** The characters of the text that a problem is about. */
 function wrongRange(found: Problem, text: string): [number, number] | null {
   if (found.start !== undefined) {
@@ -199,7 +97,7 @@ function Editor() {
   const { lang } = state.value;
   const area = useRef<HTMLTextAreaElement>(null);
   const [open, setOpen] = useState(false);
-  const [found, setFound] = useState<{ from: number; to: number; items: Suggestion[] }>({
+  const [found, setFound] = useState<Suggestions>({
     from: 0,
     to: 0,
     items: [],
@@ -216,12 +114,12 @@ function Editor() {
 
   const update = async () => {
     const input = area.current;
-    if (!input || lang !== "q" || document.activeElement !== input) return setOpen(false);
+    if (!input || document.activeElement !== input) return setOpen(false);
     control.current.abort();
     control.current = new AbortController();
     const { signal } = control.current;
     try {
-      const next = await suggest(input.value, input.selectionStart, signal);
+      const next = await suggest(input.value, input.selectionStart, lang, signal);
       if (signal.aborted) return;
       setFound(next);
       setActive(-1);
