@@ -46,7 +46,7 @@ const TIMED: [&str; 34] = [
     // etcd 3.3.
     " {letter} | {logger:w}: {msg}",
     // Kea.
-    " {level}~[{logger:w}/{pid:w}] {msgid:w} {msg}",
+    " {level}~[kea-{component:w}/{pid:w}] {msgid:w} {msg}",
     // WildFly, Quarkus.
     " {level}~[{logger:w}] \\({thread}\\) {msg}",
     // Spring Boot, with the name of the application or without.
