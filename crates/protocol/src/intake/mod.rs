@@ -69,7 +69,7 @@ mod shapes;
 pub use parser::Parser;
 pub use syslog::header_bytes as syslog_header_bytes;
 
-/// What a line says beside the fields that stand in it: fields that are made of it, a time that counts more
+/// Facts of a line beside the fields that stand in it: fields that are made of it, a time that counts more
 /// than that of its header, and a level.
 #[derive(Default)]
 pub(crate) struct Beside<'a> {

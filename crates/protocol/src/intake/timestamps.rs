@@ -333,7 +333,7 @@ impl TimeReader {
             .or_else(|| self.rare(text, received, true))
             .or_else(|| Some(other(decimal_epoch(text, certain)?, text.len())))?;
         if let Layout::Row(_) = found.form.layout {
-            found.exact = self.renders_to(&found, text);
+            found.exact = self.is_exact(&found, text);
         }
         Some(self.placed(found, received))
     }
@@ -391,7 +391,7 @@ impl TimeReader {
             Some(found) => zones::with_name(text, found, received).unwrap_or(found),
             None => {
                 let mut found = self.rare(text, received, false)?;
-                found.exact = self.renders_to(&found, &text[..found.bytes]);
+                found.exact = self.is_exact(&found, &text[..found.bytes]);
                 found
             }
         };
@@ -453,7 +453,7 @@ impl TimeReader {
                 zone_name: None,
                 zone_minutes: 0,
             },
-            exact: false,
+            exact: parsed.is_exact(),
         })
     }
 }

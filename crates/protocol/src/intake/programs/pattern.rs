@@ -71,7 +71,7 @@ pub(super) struct Row {
     is_padded: bool,
 }
 
-/// What comes next in a line.
+/// The next part of a line.
 #[derive(Debug)]
 pub(super) enum Step {
     Literal(Box<str>),

@@ -46,7 +46,7 @@ const TIMED: [&str; 34] = [
     // etcd 3.3.
     " {letter} | {logger:w}: {msg}",
     // Kea.
-    " {level}~[{logger:w}/{pid:w}] {msgid:w} {msg}",
+    " {level}~[kea-{component:w}/{pid:w}] {msgid:w} {msg}",
     // WildFly, Quarkus.
     " {level}~[{logger:w}] \\({thread}\\) {msg}",
     // Spring Boot, with the name of the application or without.
@@ -122,7 +122,8 @@ const BRACKETED: [&str; 16] = [
 /// Behind a time with a name of a day or a month that a bracket opens.
 const NAMED: [&str; 3] = [
     // Apache HTTP Server 2.4.
-    "] [({module:w}:)?{level}] [pid {pid:i}(:tid {tid:i})?] ({file:w}\\({line:i}\\): )?(\\({errno:i}\\){error}: )?([client {client:c}] )?([remote {remote:c}] )?({code}: )?{msg:apache}",
+    "] [({module:w}:)?{level}] [pid {pid:i}(:tid {tid:i})?] ({file:w}\\({line:i}\\): )?\
+     (\\({errno:i}\\){error}: )?([client {client:c}] )?([remote {remote:c}] )?({code}: )?{msg:apache}",
     // Apache HTTP Server 2.2.
     "] [{level}] ([client {client:c}] )?{msg:apache}",
     // Asterisk.
@@ -147,7 +148,8 @@ const LEVELLED: [&str; 1] = ["{level}~[{thread}] {time} {file:w}:{line:i} - {msg
 /// CoreDNS: its plugins, and queries.
 const COREDNS: [&str; 2] = [
     "[{level}] plugin/{plugin:w}: {msg}",
-    "[{level}] {client:c} - {id:i} \"{query_type:w} {query_class:w} {query_name:w} {protocol:w} {request_length:i} {dnssec_ok:w} {buffer_size:i}\" {rcode:w} {flags:w} {bytes:i} {duration:w}",
+    "[{level}] {client:c} - {id:i} \"{query_type:w} {query_class:w} {query_name:w} {protocol:w} {request_length:i} \
+     {dnssec_ok:w} {buffer_size:i}\" {rcode:w} {flags:w} {bytes:i} {duration:w}",
 ];
 
 /// FreeRADIUS, behind its time.

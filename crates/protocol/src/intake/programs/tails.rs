@@ -263,7 +263,7 @@ fn values<'a>(mut rest: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
                 }
                 let (read, kind, is_canonical) = logfmt::bare_value(value);
                 match is_canonical {
-                    true => pen.slot(key, &char::from(kind).to_string(), read),
+                    true => pen.slot(key, kind_of(kind), read),
                     false => pen.text(key, value),
                 }
                 after
@@ -356,7 +356,7 @@ fn tidb<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
                 pen.text(key, inside);
                 pen.sketch.literal("\"");
             }
-            (None, (read, kind, true)) => pen.slot(key, &char::from(kind).to_string(), read),
+            (None, (read, kind, true)) => pen.slot(key, kind_of(kind), read),
             _ => pen.text(key, value),
         }
         pen.sketch.literal("]");
@@ -391,4 +391,14 @@ fn bracketed(text: &str) -> Option<(&str, &str)> {
         false => memchr(b']', inside.as_bytes())?,
     };
     Some((&inside[..end], &inside[end + 1..]))
+}
+
+/// The letter of a slot's kind as text.
+fn kind_of(letter: u8) -> &'static str {
+    match letter {
+        b'i' => "i",
+        b'f' => "f",
+        b'b' => "b",
+        _ => "t",
+    }
 }

@@ -22,8 +22,7 @@ impl TimeReader {
             let read = general::read_google(text, received)?;
             let row = self.row(GOOGLE_ROW, text, received);
             let row = row.filter(|found| found.bytes == read.bytes && found.time == read.time);
-            if let Some(mut found) = row {
-                found.exact = self.renders_to(&found, &text[..found.bytes]);
+            if let Some(found) = row {
                 return Some(self.placed(found, received));
             }
             let found = Written {
@@ -42,6 +41,16 @@ impl TimeReader {
         }
         let found = self.header(text, received).or_else(google);
         found.or_else(|| self.clock(text, received))
+    }
+
+    /// True if the form of `found`, which was read by the rows, rendered is `text`. A row knows it itself, but for the
+    /// name of a zone.
+    pub(super) fn is_exact(&self, found: &Written, text: &[u8]) -> bool {
+        match found.form.layout {
+            Layout::Row(_) if found.form.zone_name.is_none() => found.exact,
+            Layout::Other(_) => false,
+            _ => self.renders_to(found, text),
+        }
     }
 
     /// True if the form of `found`, rendered, is `text`.

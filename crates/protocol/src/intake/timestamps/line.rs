@@ -400,7 +400,7 @@ fn in_brackets(line: &[u8], received: Timestamp) -> Option<Read> {
 fn within(line: &[u8], received: Timestamp) -> Option<Read> {
     let mut rows = WITHIN.iter().filter(|(start, _)| line.starts_with(start));
     rows.find_map(|(start, mark)| {
-        // What follows an event's head may hold anything; a client's text stands before the others.
+        // The data behind an event's head may hold anything; a client's text stands before the others.
         let at = match start {
             [b'<', ..] => memchr::memmem::find(&line[..line.len().min(WITHIN_BYTES_MAX)], mark),
             _ => memchr::memmem::rfind(line, mark),
