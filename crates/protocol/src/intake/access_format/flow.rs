@@ -95,7 +95,7 @@ pub(crate) fn is_header(line: &[u8]) -> bool {
     let is_known = |word: &[u8]| {
         let is_it = |name: &&str| name.as_bytes() == word;
         let names = NUMBERS.iter().chain(&TEXTS).chain(&[START, END]);
-        names.into_iter().any(|name| is_it(name))
+        names.into_iter().any(is_it)
     };
     let mut words = line.trim_ascii_end().split(|byte| *byte == b' ');
     let count = words.clone().count();
