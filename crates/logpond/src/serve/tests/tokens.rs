@@ -100,6 +100,71 @@ fn every_route_wants_a_token_of_its_role() {
     assert_eq!(open, expected, "what is open to everybody");
 }
 
+/// Signs in; gives the status and the cookie.
+fn sign_in(pond: &Pond, token: &str) -> (u16, String) {
+    let body = format!("{{\"token\":\"{token}\"}}");
+    let json = [("Content-Type", "application/json")];
+    let answer = request(
+        pond.http(),
+        "POST",
+        "/api/v1/session",
+        &json,
+        body.as_bytes(),
+    );
+    let cookie = answer.head.lines().find_map(|line| {
+        let (name, value) = line.split_once(": ")?;
+        name.eq_ignore_ascii_case("set-cookie")
+            .then(|| value.to_owned())
+    });
+    (answer.status, cookie.unwrap_or_default())
+}
+
+#[test]
+fn a_browser_signs_in_by_a_cookie() {
+    let pond = guarded();
+    let reader = create(&file(&pond), Role::Read);
+    let writer = create(&file(&pond), Role::Write);
+    wait_for_status(&pond, &reader, 200);
+    let (status, cookie) = sign_in(&pond, &reader.expose());
+    assert_eq!(status, 204);
+    for part in ["HttpOnly", "SameSite=Strict", "Path=/"] {
+        assert!(cookie.contains(part), "{cookie}");
+    }
+    assert!(
+        !cookie.contains("Secure"),
+        "HTTP is not encrypted: {cookie}"
+    );
+    let pair = cookie.split(';').next().unwrap();
+    let ask = |headers: &[(&str, &str)]| {
+        request(pond.http(), "GET", "/api/v1/query", headers, b"").status
+    };
+    assert_eq!(ask(&[("Cookie", pair)]), 200);
+    assert_eq!(ask(&[("Cookie", &format!("a=b; {pair}"))]), 200);
+    assert_eq!(ask(&[("Cookie", "logpond_session=lp_x_y")]), 401);
+    // A page of another site has nothing of it.
+    let foreign = [("Cookie", pair), ("Sec-Fetch-Site", "cross-site")];
+    assert_eq!(ask(&foreign), 403);
+    // Behind a proxy that encrypts, a browser sends the cookie over nothing else.
+    let body = format!("{{\"token\":\"{}\"}}", reader.expose());
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("X-Forwarded-Proto", "https"),
+    ];
+    let answer = request(
+        pond.http(),
+        "POST",
+        "/api/v1/session",
+        &headers,
+        body.as_bytes(),
+    );
+    assert!(answer.head.contains("; Secure"), "{}", answer.head);
+    assert_eq!(sign_in(&pond, "lp_unknown").0, 401);
+    assert_eq!(sign_in(&pond, &writer.expose()).0, 403);
+    let out = request(pond.http(), "DELETE", "/api/v1/session", &[], b"");
+    assert_eq!(out.status, 204);
+    assert!(out.head.contains("Max-Age=0"), "{}", out.head);
+}
+
 #[test]
 fn refusals_say_what_to_do() {
     let pond = guarded();
