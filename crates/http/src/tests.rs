@@ -169,6 +169,11 @@ fn the_page_has_the_limits() {
         net::connections_per_address_max(net::CONNECTIONS_MAX).to_string(),
         format!(
             "{}; {}",
+            net::SHARE_WAITING_MAX,
+            seconds(net::SHARE_WAIT_MAX)
+        ),
+        format!(
+            "{}; {}",
             tls::HANDSHAKES_MAX,
             tls::HANDSHAKES_PER_ADDRESS_MAX
         ),

@@ -243,7 +243,7 @@ fn open_addresses_are_taken_when_asked_for() {
 
 #[test]
 fn the_reference_page_is_up_to_date() {
-    expect_file!["../../../../docs/reference/settings.md"].assert_eq(&reference());
+    expect_file!["../../../docs/reference/settings.md"].assert_eq(&reference());
 }
 
 #[test]

@@ -69,7 +69,7 @@ pub const fn connections_per_address_max(connections_max: usize) -> usize {
 
 /// How long a connection waits whose address has as many as it may. Loggers that open a connection for each record
 /// close it at once, so a place is free soon.
-const SHARE_WAIT_MAX: Duration = Duration::from_secs(2);
+pub const SHARE_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// Connections of a listener that wait so; further ones are closed at once. They have no buffer yet, and take no
 /// place of other addresses.

@@ -18,6 +18,10 @@ fn filled(scratch: &Scratch, what: &str) -> Option<Pond> {
         return None;
     }
     let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    if !has_interface(&pond) {
+        skip(what, "the interface is not embedded (web/build builds it)");
+        return None;
+    }
     let lines = [
         r#"{"time":"2015-05-20T10:00:00Z","message":"the old one","app":"shop"}"#,
         r#"{"time":"2015-05-20T11:00:00Z","message":"the middle one","app":"shop"}"#,
@@ -27,6 +31,11 @@ fn filled(scratch: &Scratch, what: &str) -> Option<Pond> {
     let pushed = pond.push("application/x-ndjson", body.as_bytes()).unwrap();
     assert_eq!(pushed.accepted(), 3);
     Some(pond)
+}
+
+/// True if the application is embedded, and not the small page of a build without Node.
+fn has_interface(pond: &Pond) -> bool {
+    pond.get("/web/app.js").is_err()
 }
 
 /// What the page at this address becomes, once it has all of `expected`.
@@ -60,16 +69,15 @@ fn the_page_keeps_to_its_address_and_to_all_digits() {
         return;
     };
     let target = "/?q=one&from=2015-05-20T10:30:00Z&to=2015-05-20T11:30:00Z";
-    let page = shown(&pond, &scratch, target, &["the middle one", "1 records"]);
+    let page = shown(&pond, &scratch, target, &["the middle one", "1 record"]);
     assert!(!page.contains("the old one"));
-    assert!(page.contains("from 2015-05-20T10:30:00Z to 2015-05-20T11:30:00Z"));
-    let target = "/?q=id:*&from=@0";
-    shown(
-        &pond,
-        &scratch,
-        target,
-        &["id=9007199254740993 list=[9007199254740995]"],
+    assert!(
+        page.contains("2015-05-20 10:30 – 2015-05-20 11:30"),
+        "{page}"
     );
+    let target = "/?q=id:*&from=@0";
+    let digits = &["9007199254740993", "[9007199254740995]"];
+    shown(&pond, &scratch, target, digits);
 }
 
 #[test]
@@ -97,9 +105,9 @@ fn links_of_alerts_show_what_they_ask() {
     };
     let numbers = "/?logql=sum(count_over_time(%7Bapp%3D%22shop%22%7D%5B1d%5D))%20%3E%201\
                    &from=2015-05-20T12:00:00Z&to=2015-05-20T13:00:00Z";
-    shown(&pond, &scratch, numbers, &["1 series", ">2  {}</span>"]);
+    shown(&pond, &scratch, numbers, &["1 series", "highest"]);
     let lines = "/?logql=%7Bapp%3D%22shop%22%7D&from=@0";
-    shown(&pond, &scratch, lines, &["2 lines", "the old one"]);
+    shown(&pond, &scratch, lines, &["2 records", "the old one"]);
     shown(
         &pond,
         &scratch,

@@ -19,6 +19,7 @@
 //! The names of the time, the message and the level are tables in [`names`]; those that a batch declares come
 //! before them (see [`DeclaredNames`]).
 
+mod name_kinds;
 mod names;
 mod products;
 mod requests;
@@ -29,11 +30,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use logpond_record::limits::{
-    FIELD_NAME_BYTES_MAX, FIELDS_MAX, LISTING_BYTES_MAX, SHAPE_BYTES_MAX, UNLISTED_FIELD,
+    FIELD_NAME_BYTES_MAX, FIELDS_MAX, LISTING_BYTES_MAX, SHAPE_BYTES_MAX,
 };
 use logpond_record::{
     Fix, LABEL_SUFFIX, Message, Severity, Shape, TimeSource, Timestamp, Value, is_severity_field,
-    unreserved,
 };
 
 use super::audit;
@@ -41,6 +41,7 @@ use super::declared::{DeclaredNames, NAMES_MAX};
 use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::{Form, TimeReader, Written};
+use name_kinds::{has_marks, hash, is_pattern, is_reserved, is_unlisted_count};
 use names::{How, Meaning, Name};
 
 pub(crate) use names::Place;
@@ -773,41 +774,4 @@ fn set_time<'a>(parts: &mut Parts<'a>, slot: u32, written: &Written, text: &'a [
 /// Whether slots of this kind hold text.
 fn is_text(kind: u8) -> bool {
     matches!(kind, b'j' | b't' | b'q')
-}
-
-/// True for names that no field has, see [`logpond_record::RESERVED_NAMES`].
-fn is_reserved(name: &[u8]) -> bool {
-    name.first() == Some(&b'_')
-        && std::str::from_utf8(name).is_ok_and(|name| unreserved(name).is_some())
-}
-
-/// Whether a shape would take a field of this name for the time in some pattern.
-fn is_pattern(name: &[u8]) -> bool {
-    name.starts_with(b"_time:") && name.contains(&b'%')
-}
-
-/// Whether a name says that fields are not listed.
-fn is_unlisted_count(name: &[u8]) -> bool {
-    name == UNLISTED_FIELD.as_bytes()
-}
-
-/// Whether a name holds `⟨` or `⟩`, the marks of slots, or the code point that lists of fields have before
-/// these.
-fn has_marks(name: &[u8]) -> bool {
-    let marks = ["⟨", "⟩", "\u{fdd0}"].map(str::as_bytes);
-    let has = |mark| memchr::memmem::find(name, mark).is_some();
-    !name.is_ascii() && marks.into_iter().any(has)
-}
-
-/// Spreads short names well enough for a filter.
-fn hash(name: &[u8]) -> u64 {
-    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut hash = name.len() as u64;
-    for chunk in name.chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        hash = (hash ^ u64::from_le_bytes(word)).wrapping_mul(SPREAD);
-        hash ^= hash >> 29;
-    }
-    hash >> 32
 }

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 const FILES_MAX: usize = 5_000;
 
 /// Directories that hold no source of the project.
-const SKIPPED: [&str; 6] = [
+const SKIPPED: [&str; 7] = [
     "target",
     ".git",
     ".venv",
     "node_modules",
+    "dist",
     "__pycache__",
     "corpus",
 ];
