@@ -60,6 +60,25 @@ fn links_lead_somewhere() {
 }
 
 #[test]
+fn paths_of_sources_exist() {
+    let mut wrong = Vec::new();
+    for page in repository()
+        .iter()
+        .filter(|file| file.path.ends_with(".md"))
+    {
+        for (number, line) in (1..).zip(page.text.lines()) {
+            for code in line.split('`').skip(1).step_by(2) {
+                let is_path = code.starts_with("crates/") && !code.contains([' ', '*', '<', '{']);
+                if is_path && !root().join(code).exists() {
+                    wrong.push(format!("{}:{number}: {code}", page.path));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "no such files: {wrong:#?}");
+}
+
+#[test]
 fn every_format_names_a_golden_file() {
     let root = root();
     for source in repository() {
