@@ -125,7 +125,7 @@ fn a_browser_signs_in_by_a_cookie() {
     let reader = create(&file(&pond), Role::Read);
     let writer = create(&file(&pond), Role::Write);
     wait_for_status(&pond, &reader, 200);
-    let (status, cookie) = sign_in(&pond, &reader.expose());
+    let (status, cookie) = sign_in(&pond, reader.expose());
     assert_eq!(status, 204);
     for part in ["HttpOnly", "SameSite=Strict", "Path=/"] {
         assert!(cookie.contains(part), "{cookie}");
@@ -159,7 +159,7 @@ fn a_browser_signs_in_by_a_cookie() {
     );
     assert!(answer.head.contains("; Secure"), "{}", answer.head);
     assert_eq!(sign_in(&pond, "lp_unknown").0, 401);
-    assert_eq!(sign_in(&pond, &writer.expose()).0, 403);
+    assert_eq!(sign_in(&pond, writer.expose()).0, 403);
     let out = request(pond.http(), "DELETE", "/api/v1/session", &[], b"");
     assert_eq!(out.status, 204);
     assert!(out.head.contains("Max-Age=0"), "{}", out.head);
