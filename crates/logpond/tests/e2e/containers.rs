@@ -190,7 +190,9 @@ impl Runtime {
             ("lines", 1) => {
                 let frame = format!("\tat a.b(c:{number})\n");
                 let frames = frame.repeat(1 + number % 7);
-                format!("n={number} failed\njava.lang.Error: x\n{frames}Caused by: y")
+                format!("n={number} failed\njava.lang.Error: x\n{frames}Caused by: y\n{frame}")
+                    .trim_end()
+                    .to_owned()
             }
             _ => Runtime::line(number),
         }

@@ -38,7 +38,16 @@ fn has_interface(pond: &Pond) -> bool {
     pond.get("/web/app.js").is_err()
 }
 
-/// What the page at this address becomes, once it has all of `expected`.
+/// The text of a page without its tags.
+fn text_of(html: &str) -> String {
+    let outside = html
+        .split('<')
+        .map(|part| part.split_once('>').map_or(part, |(_, text)| text));
+    let words: Vec<&str> = outside.flat_map(str::split_whitespace).collect();
+    words.join(" ")
+}
+
+/// The page at this address and its text, once they have all of `expected`.
 fn shown(pond: &Pond, scratch: &Scratch, target: &str, expected: &[&str]) -> String {
     let profile = scratch.path().join("browser");
     let mut page = String::new();
@@ -55,7 +64,8 @@ fn shown(pond: &Pond, scratch: &Scratch, target: &str, expected: &[&str]) -> Str
             .arg(format!("{}{target}", pond.url()))
             .output()
             .unwrap();
-        page = String::from_utf8_lossy(&output.stdout).into_owned();
+        let html = String::from_utf8_lossy(&output.stdout).into_owned();
+        page = format!("{html}\n{}", text_of(&html));
         expected.iter().all(|text| page.contains(text))
     };
     wait_until(&format!("{target} shows {expected:?}"), is_shown).unwrap();
