@@ -399,7 +399,8 @@ fn messages_within_messages_are_bounded() {
 
 #[test]
 fn a_severity_that_the_sender_states_counts() {
-    let table: [(&[(&str, Value<'_>)], &str, Option<&str>); 5] = [
+    type Row<'r> = (&'r [(&'r str, Value<'r>)], &'r str, Option<&'r str>);
+    let table: [Row<'_>; 5] = [
         (
             &[
                 ("severity_text", Value::Str("ERROR".into())),
