@@ -114,7 +114,7 @@ pub struct ParsedTime<'a> {
 }
 
 impl<'a> ParsedTime<'a> {
-    /// Whether the concrete pattern renders the text as it is written. It does not for a leap second, nor for a weekday
+    /// True if the concrete pattern renders the text as it is written. It does not for a leap second, nor for a weekday
     /// that is not the date's.
     pub fn is_exact(&self) -> bool {
         self.is_exact

@@ -12,7 +12,7 @@ mod times;
 
 pub(crate) use times::of_event;
 
-use logpond_record::{Assumed, Civil, TimeSource, Timestamp, Value};
+use logpond_record::{Assumed, TimeSource, Timestamp, Value};
 
 use super::access_format::Times;
 use super::outline::Outline;
@@ -74,7 +74,7 @@ pub(crate) fn draw<'a>(
         let (_, written, _) = outline.find_time(text.as_bytes(), received, times).0?;
         (written.form.assumed() == Assumed::Nothing).then_some(written.time)
     };
-    let exact = object_time(text, sketch.parts.time, sketch.parts.time_source, exact);
+    let exact = times::of_object(text, sketch.parts.time, sketch.parts.time_source, exact);
     sketch.take_message();
     sketch.literal(cookie);
     outline.draw_in(sketch, text, parts, received, times);
@@ -117,16 +117,16 @@ fn of_program<'a>(
             ..Beside::default()
         };
     }
-    if !programs::is_candidate(message.as_bytes()) {
+    let Some(candidate) = programs::candidate(message.as_bytes()) else {
         return Beside::default();
-    }
+    };
     let place = sketch.take_message();
     let times = Times {
         reader: times,
         received,
     };
     let level = levels::of_line(message.as_bytes());
-    if let Some(beside) = programs::draw(message, level, times, sketch) {
+    if let Some(beside) = programs::draw(candidate, message, level, times, sketch) {
         return Beside {
             time: programs::certain(beside.time).filter(|_| is_guess),
             ..beside
@@ -135,63 +135,4 @@ fn of_program<'a>(
     sketch.rewind(place);
     sketch.message(message.as_bytes());
     Beside::default()
-}
-
-/// Offsets from UTC are multiples of this, and at most [`OFFSET_S_MAX`].
-const OFFSET_STEP_S: i64 = 15 * 60;
-
-/// The largest offset from UTC that is in use.
-const OFFSET_S_MAX: i64 = 14 * 60 * 60;
-
-const DAY_S: i64 = 86_400;
-
-const NANOS_IN_SECOND: i64 = 1_000_000_000;
-
-/// The time that an object says, if the header says the same with less: without a year or a zone, or in
-/// whole seconds. An object that says another second is about another time, and the header counts.
-fn object_time(
-    text: &str,
-    header: Option<Timestamp>,
-    source: TimeSource,
-    exact: impl FnOnce() -> Option<Timestamp>,
-) -> Option<Timestamp> {
-    let (Some(header), TimeSource::Header(assumed)) = (header, source) else {
-        return None;
-    };
-    let is_whole = header.0 % NANOS_IN_SECOND == 0;
-    if !text.starts_with('{') || !is_whole {
-        return None;
-    }
-    let exact = exact()?;
-    let seconds = |time: Timestamp| time.0.div_euclid(NANOS_IN_SECOND);
-    let (header, own) = (seconds(header), seconds(exact));
-    let difference = own - header;
-    let is_same = match assumed {
-        Assumed::Nothing => difference == 0,
-        Assumed::Zone => is_offset(difference),
-        Assumed::Year => is_same_in_year(header, own, 0),
-        Assumed::YearAndZone => {
-            let within = difference.rem_euclid(DAY_S);
-            let offsets = [within, within - DAY_S];
-            let mut offsets = offsets.iter().filter(|offset| is_offset(**offset));
-            offsets.any(|offset| is_same_in_year(header, own, *offset))
-        }
-        _ => false,
-    };
-    let is_better = assumed != Assumed::Nothing || exact.0 % NANOS_IN_SECOND != 0;
-    (is_same && is_better).then_some(exact)
-}
-
-fn is_offset(seconds: i64) -> bool {
-    seconds % OFFSET_STEP_S == 0 && seconds.abs() <= OFFSET_S_MAX
-}
-
-/// True if both are one moment of a year, of any two years, and the header's clock is so far behind.
-fn is_same_in_year(header: i64, own: i64, offset: i64) -> bool {
-    let header = Civil::from_seconds(header + offset);
-    let own = Civil::from_seconds(own);
-    Civil {
-        year: own.year,
-        ..header
-    } == own
 }

@@ -14,7 +14,7 @@ mod auto;
 mod leads;
 mod traces;
 
-use auto::{AutoState, AutoStep};
+use auto::AutoState;
 pub use auto::{Choice, EVIDENCE_BYTES_MAX, Evidence};
 use leads::{begins_with_time, lead};
 use traces::Step as TraceStep;
@@ -139,11 +139,7 @@ impl Rule {
     pub fn continued(&self, progress: Progress, line: &[u8]) -> Step {
         let is_more = match (&self.0, progress) {
             (Kind::Auto(times), Progress::Auto(state)) => {
-                return match auto::continued(times, state, line) {
-                    AutoStep::Take(state) => Step::Take(Progress::Auto(state)),
-                    AutoStep::Hold(state) => Step::Hold(Progress::Auto(state)),
-                    AutoStep::Refuse(lead) => Step::Refuse(Hint(lead)),
-                };
+                return auto::continued(times, state, line);
             }
             (Kind::StackTrace(times), Progress::Trace(state)) => {
                 return match traces::continued(state, line) {

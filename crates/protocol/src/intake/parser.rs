@@ -387,9 +387,7 @@ impl Parser {
 
     /// A line that begins as only one program or logger writes it. Other lines are text.
     fn program<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
-        if !programs::is_candidate(entry.raw) {
-            return None;
-        }
+        let candidate = programs::candidate(entry.raw)?;
         let text = std::str::from_utf8(entry.raw).ok()?;
         let mut sketch = Sketch::new(&mut self.scratch, 12);
         let times = Times {
@@ -397,7 +395,7 @@ impl Parser {
             received: entry.received,
         };
         let level = levels::of_line(entry.raw);
-        let Some(beside) = programs::draw(text, level, times, &mut sketch) else {
+        let Some(beside) = programs::draw(candidate, text, level, times, &mut sketch) else {
             // Its level is known then, and is not looked for again.
             return (self.depth == 0).then(|| self.text_of_level(entry, level));
         };

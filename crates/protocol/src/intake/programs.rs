@@ -38,21 +38,33 @@ struct Pen<'p, 's, 'a> {
     beside: Beside<'a>,
 }
 
-/// True if a line begins as some of the rows do.
-pub(crate) fn is_candidate(line: &[u8]) -> bool {
-    line.len() <= LINE_BYTES_MAX && rows::candidates(line).is_some()
+/// The rows that a line may fit.
+#[derive(Clone, Copy)]
+pub(crate) struct Candidate {
+    /// The text before the time of these rows.
+    start: &'static str,
+    group: &'static rows::Group,
 }
 
-/// Draws a line of which the level is known; `None` if it is none of the rows, and the sketch is then as it was.
+/// The rows of lines that begin as this one does, if there are some.
+pub(crate) fn candidate(line: &[u8]) -> Option<Candidate> {
+    if line.len() > LINE_BYTES_MAX {
+        return None;
+    }
+    let (start, group) = rows::candidates(line)?;
+    Some(Candidate { start, group })
+}
+
+/// Draws a line of which the level is known; `None` if it fits none of the rows, and the sketch is then as it was.
 pub(crate) fn draw<'a>(
+    Candidate { start, group }: Candidate,
     line: &'a str,
     level: Option<&'static str>,
     times: Times<'_>,
     sketch: &mut Sketch<'_, 'a>,
 ) -> Option<Beside<'a>> {
-    let (start, group) = rows::candidates(line.as_bytes())?;
     let has_level = level.is_some();
-    if line.len() > LINE_BYTES_MAX || !has_level && !rows::may_lack_level(line.as_bytes()) {
+    if !has_level && !rows::may_lack_level(line.as_bytes()) {
         return None;
     }
     let is_within = !sketch.parts.values.is_empty();

@@ -331,7 +331,13 @@ impl TimeReader {
             .filter(|found| found.bytes == text.len())
             .or_else(|| epoch(text, certain))
             .or_else(|| self.rare(text, received, true))
-            .or_else(|| Some(other(decimal_epoch(text, certain)?, text.len())))?;
+            .or_else(|| {
+                Some(other(
+                    decimal_epoch(text, certain)?,
+                    text.len(),
+                    Assumed::Nothing,
+                ))
+            })?;
         if let Layout::Row(_) = found.form.layout {
             found.exact = self.is_exact(&found, text);
         }
@@ -425,13 +431,7 @@ impl TimeReader {
         let bytes = if is_whole { text.len() } else { read.bytes };
         let found = in_rows().or_else(hand_read);
         let found = found.filter(|found| found.bytes == bytes);
-        Some(found.unwrap_or_else(|| Written {
-            form: Form {
-                layout: Layout::Other(read.assumed),
-                ..other(read.time, bytes).form
-            },
-            ..other(read.time, bytes)
-        }))
+        Some(found.unwrap_or_else(|| other(read.time, bytes, read.assumed)))
     }
 
     fn row(&self, row: usize, text: &[u8], received: Timestamp) -> Option<Written> {
@@ -472,13 +472,13 @@ fn known(text: &[u8], received: Timestamp) -> Option<Written> {
     }
 }
 
-/// An instant that is beyond doubt, in a form that is not rendered.
-fn other(time: Timestamp, bytes: usize) -> Written {
+/// An instant in a form that is not rendered, which leaves this open.
+fn other(time: Timestamp, bytes: usize, assumed: Assumed) -> Written {
     Written {
         time,
         bytes,
         form: Form {
-            layout: Layout::Other(Assumed::Nothing),
+            layout: Layout::Other(assumed),
             fraction_digits: 0,
             offset: Offset::default(),
             zone_name: None,

@@ -1,4 +1,5 @@
-//! Times of events whose fields say them in a way of their own: CEF, LEEF, and the logs of firewalls.
+//! Times that messages say: of events whose fields say them in a way of their own (CEF, LEEF, the logs of firewalls),
+//! and of objects behind a header.
 //!
 //! | event | fields |
 //! | --- | --- |
@@ -6,7 +7,7 @@
 //! | LEEF | `devTime`: likewise |
 //! | Fortinet, Sophos | `eventtime` in nanoseconds or seconds, else `date`, `time` and `tz` |
 
-use logpond_record::{Assumed, Timestamp};
+use logpond_record::{Assumed, Civil, TimeSource, Timestamp};
 use memchr::memmem;
 
 use crate::intake::timestamps::TimeReader;
@@ -101,4 +102,60 @@ fn instant(value: &str, reader: &TimeReader, received: Timestamp) -> Option<(Tim
     }
     let written = reader.whole(value.as_bytes(), received, true)?;
     Some((written.time, written.form.assumed()))
+}
+
+/// Offsets from UTC are multiples of this, and at most [`OFFSET_S_MAX`].
+const OFFSET_STEP_S: i64 = 15 * 60;
+
+/// The largest offset from UTC that is in use.
+const OFFSET_S_MAX: i64 = 14 * 60 * 60;
+
+const DAY_S: i64 = 86_400;
+
+/// The time that an object says, if the header says the same with less: without a year or a zone, or in
+/// whole seconds. An object that says another second is about another time, and the header counts.
+pub(crate) fn of_object(
+    text: &str,
+    header: Option<Timestamp>,
+    source: TimeSource,
+    exact: impl FnOnce() -> Option<Timestamp>,
+) -> Option<Timestamp> {
+    let (Some(header), TimeSource::Header(assumed)) = (header, source) else {
+        return None;
+    };
+    let (header, header_ns) = header.seconds();
+    if !text.starts_with('{') || header_ns != 0 {
+        return None;
+    }
+    let exact = exact()?;
+    let (own, own_ns) = exact.seconds();
+    let difference = own - header;
+    let is_same = match assumed {
+        Assumed::Nothing => difference == 0,
+        Assumed::Zone => is_offset(difference),
+        Assumed::Year => is_same_in_year(header, own, 0),
+        Assumed::YearAndZone => {
+            let within = difference.rem_euclid(DAY_S);
+            let offsets = [within, within - DAY_S];
+            let mut offsets = offsets.iter().filter(|offset| is_offset(**offset));
+            offsets.any(|offset| is_same_in_year(header, own, *offset))
+        }
+        _ => false,
+    };
+    let is_better = assumed != Assumed::Nothing || own_ns != 0;
+    (is_same && is_better).then_some(exact)
+}
+
+fn is_offset(seconds: i64) -> bool {
+    seconds % OFFSET_STEP_S == 0 && seconds.abs() <= OFFSET_S_MAX
+}
+
+/// True if both are one moment of a year, of any two years, and the header's clock is so far behind.
+fn is_same_in_year(header: i64, own: i64, offset: i64) -> bool {
+    let header = Civil::from_seconds(header + offset);
+    let own = Civil::from_seconds(own);
+    Civil {
+        year: own.year,
+        ..header
+    } == own
 }

@@ -13,7 +13,8 @@
 //!   again from these bytes.
 
 use super::leads::{Lead, begins_with_time, lead};
-use super::traces::{self, State, Step};
+use super::traces::{self, State, Step as TraceStep};
+use super::{Hint, Progress, Step};
 use crate::intake::timestamps::TimeReader;
 
 /// The bytes at the start of a file that its rule is decided by: thousands of lines.
@@ -105,11 +106,11 @@ impl Evidence {
         self.lines = self.lines.saturating_add(1);
         let lead = lead(times, line);
         let step = match lead {
-            Some(Lead::Time) => Step::Refuse,
+            Some(Lead::Time) => TraceStep::Refuse,
             _ => traces::continued(self.trace, line),
         };
         match (step, lead) {
-            (Step::Take(state), _) | (Step::Hold(state), None) => self.trace = state,
+            (TraceStep::Take(state), _) | (TraceStep::Hold(state), None) => self.trace = state,
             (_, Some(lead)) => {
                 match lead {
                     Lead::Time => self.times.records += 1,
@@ -178,14 +179,14 @@ pub(super) fn begin(evidence: &Evidence, line: &[u8], lead: Option<Lead>) -> Aut
 }
 
 /// Effect of a line on its record.
-pub(super) fn continued(times: &TimeReader, state: AutoState, line: &[u8]) -> AutoStep {
+pub(super) fn continued(times: &TimeReader, state: AutoState, line: &[u8]) -> Step {
     let step = traces::continued(state.trace, line);
     let takes_text = state.text_lines > 0;
-    if step == Step::Refuse && !takes_text {
-        return AutoStep::Refuse(None);
+    if step == TraceStep::Refuse && !takes_text {
+        return Step::Refuse(Hint::default());
     }
     let lead = lead(times, line);
-    let refuse = AutoStep::Refuse(Some(lead));
+    let refuse = Step::Refuse(Hint(Some(lead)));
     // If the first line is indented, others with a time are no quotations.
     let is_indented_lead = state.column > 0 && begins_with_time(times, line.trim_ascii_start());
     if lead == Some(Lead::Time) || is_indented_lead {
@@ -194,33 +195,26 @@ pub(super) fn continued(times: &TimeReader, state: AutoState, line: &[u8]) -> Au
     // Columns that are aligned to the right are no continuation of each other.
     let is_aligned = state.column > 0 && column(line) > 0 && column(line) <= state.column;
     let is_blank = line.trim_ascii().is_empty();
-    let at = |trace| AutoState { trace, ..state };
-    let text = |trace| AutoState {
-        trace,
-        text_lines: state.text_lines - 1,
-        ..state
+    let at = |trace| Progress::Auto(AutoState { trace, ..state });
+    let text = |trace| {
+        Progress::Auto(AutoState {
+            trace,
+            text_lines: state.text_lines - 1,
+            ..state
+        })
     };
     match step {
-        Step::Take(trace) if !is_aligned || traces::is_shaped(state.trace) => {
-            AutoStep::Take(at(trace))
+        TraceStep::Take(trace) if !is_aligned || traces::is_shaped(state.trace) => {
+            Step::Take(at(trace))
         }
         _ if lead.is_some() => refuse,
         // Empty lines belong to a record if more of it follows.
-        Step::Hold(trace) if takes_text && !is_blank => AutoStep::Take(text(trace)),
-        Step::Hold(trace) => AutoStep::Hold(at(trace)),
-        _ if takes_text && is_blank => AutoStep::Hold(state),
-        _ if takes_text && !traces::is_own(line) => AutoStep::Take(text(state.trace)),
+        TraceStep::Hold(trace) if takes_text && !is_blank => Step::Take(text(trace)),
+        TraceStep::Hold(trace) => Step::Hold(at(trace)),
+        _ if takes_text && is_blank => Step::Hold(at(state.trace)),
+        _ if takes_text && !traces::is_own(line) => Step::Take(text(state.trace)),
         _ => refuse,
     }
-}
-
-/// A line and its record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AutoStep {
-    Take(AutoState),
-    Hold(AutoState),
-    /// With its lead, if that was looked for.
-    Refuse(Option<Option<Lead>>),
 }
 
 /// Blanks before a line.

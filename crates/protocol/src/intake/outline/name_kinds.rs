@@ -9,17 +9,17 @@ pub(super) fn is_reserved(name: &[u8]) -> bool {
         && std::str::from_utf8(name).is_ok_and(|name| unreserved(name).is_some())
 }
 
-/// Whether a shape would take a field of this name for the time in some pattern.
+/// True for a name that a shape would take for the time in some pattern.
 pub(super) fn is_pattern(name: &[u8]) -> bool {
     name.starts_with(b"_time:") && name.contains(&b'%')
 }
 
-/// Whether a name says that fields are not listed.
+/// True for the name that says that fields are not listed.
 pub(super) fn is_unlisted_count(name: &[u8]) -> bool {
     name == UNLISTED_FIELD.as_bytes()
 }
 
-/// Whether a name holds `⟨` or `⟩`, the marks of slots, or the code point that lists of fields have before
+/// True for a name that holds `⟨` or `⟩`, the marks of slots, or the code point that lists of fields have before
 /// these.
 pub(super) fn has_marks(name: &[u8]) -> bool {
     let marks = ["⟨", "⟩", "\u{fdd0}"].map(str::as_bytes);

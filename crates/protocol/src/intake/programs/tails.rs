@@ -16,6 +16,9 @@ const VALUES_MAX: usize = 64;
 /// The most places where a tail is tried to begin.
 const STARTS_MAX: usize = 32;
 
+/// The most bytes of a key.
+const KEY_BYTES_MAX: usize = 64;
+
 /// A kind of tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tail {
@@ -222,8 +225,7 @@ fn draw_pairs<'a>(
     pairs: &'a str,
     pen: &mut Pen<'_, '_, 'a>,
 ) -> Option<()> {
-    let is_key = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-".contains(byte);
-    let key = pairs.bytes().take_while(is_key).count();
+    let key = pairs.bytes().take_while(is_of_key).count();
     if message.is_empty() || key == 0 || pairs.as_bytes().get(key) != Some(&b'=') {
         return None;
     }
@@ -237,12 +239,21 @@ fn draw_pairs<'a>(
     drawn
 }
 
+fn is_of_key(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_.-".contains(byte)
+}
+
+/// True for a key that a field may have and none has yet.
+fn is_free_key(key: &str, pen: &Pen<'_, '_, '_>) -> bool {
+    let is_key =
+        (1..=KEY_BYTES_MAX).contains(&key.len()) && key.bytes().all(|byte| is_of_key(&byte));
+    is_key && !key.starts_with('_') && !pen.sketch.has_slot(key.as_bytes())
+}
+
 fn values<'a>(mut rest: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
     for _ in 0..VALUES_MAX {
         let (key, behind) = rest.split_once('=')?;
-        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-        let is_key = !key.is_empty() && key.len() <= 64 && key.bytes().all(is_part);
-        if !is_key || key.starts_with('_') || pen.sketch.has_slot(key.as_bytes()) {
+        if !is_free_key(key, pen) {
             return None;
         }
         pen.sketch.literal(key);
@@ -329,10 +340,20 @@ fn zap<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
 /// Draws `["message"] [key=value] [key="value"]`.
 fn tidb<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
     let (message, mut rest) = bracketed(text)?;
-    draw_bracketed(message, pen, |pen, inside| {
-        pen.sketch.message(inside.as_bytes());
-        Some(())
-    })?;
+    if message.is_empty() {
+        return None;
+    }
+    let quote = if unquoted(message).is_some() {
+        "\""
+    } else {
+        ""
+    };
+    pen.sketch.literal("[");
+    pen.sketch.literal(quote);
+    pen.sketch
+        .message(unquoted(message).unwrap_or(message).as_bytes());
+    pen.sketch.literal(quote);
+    pen.sketch.literal("]");
     for _ in 0..VALUES_MAX {
         if rest.is_empty() {
             return Some(());
@@ -341,16 +362,13 @@ fn tidb<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
         let (pair, after) = bracketed(rest.strip_prefix(' ')?)?;
         rest = after;
         let (key, value) = pair.split_once('=')?;
-        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-        let is_key = !key.is_empty() && key.len() <= 64 && key.bytes().all(is_part);
-        if !is_key || key.starts_with('_') || pen.sketch.has_slot(key.as_bytes()) {
+        if !is_free_key(key, pen) {
             return None;
         }
         pen.sketch.literal("[");
         pen.sketch.literal(key);
         pen.sketch.literal("=");
-        let quoted = value.strip_prefix('"').and_then(|v| v.strip_suffix('"'));
-        match (quoted, logfmt::bare_value(value)) {
+        match (unquoted(value), logfmt::bare_value(value)) {
             (Some(inside), _) => {
                 pen.sketch.literal("\"");
                 pen.text(key, inside);
@@ -364,22 +382,9 @@ fn tidb<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
     None
 }
 
-/// Draws brackets and what they hold, without its quotes if it has any.
-fn draw_bracketed<'a>(
-    inside: &'a str,
-    pen: &mut Pen<'_, '_, 'a>,
-    draw: impl FnOnce(&mut Pen<'_, '_, 'a>, &'a str) -> Option<()>,
-) -> Option<()> {
-    let quoted = inside.strip_prefix('"').and_then(|v| v.strip_suffix('"'));
-    let (open, close) = if quoted.is_some() {
-        ("[\"", "\"]")
-    } else {
-        ("[", "]")
-    };
-    pen.sketch.literal(open);
-    draw(pen, quoted.unwrap_or(inside)).filter(|()| !inside.is_empty())?;
-    pen.sketch.literal(close);
-    Some(())
+/// The inside of quotes, if they are around a text.
+fn unquoted(text: &str) -> Option<&str> {
+    text.strip_prefix('"')?.strip_suffix('"')
 }
 
 /// The inside of brackets that a text begins with, quotes in it included, and the rest.

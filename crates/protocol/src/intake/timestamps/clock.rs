@@ -8,7 +8,7 @@ use logpond_record::{Assumed, Civil, Timestamp};
 
 use super::cursor::Cursor;
 use super::general;
-use super::{DAY_NS, Form, Layout, TimeReader, Written, instant, other};
+use super::{DAY_NS, TimeReader, Written, instant, other};
 
 /// How old a line may be when it arrives.
 const AGE_NS_MAX: i64 = DAY_NS / 2;
@@ -67,7 +67,7 @@ impl TimeReader {
                 day: day.day,
                 ..civil
             };
-            let found = written(instant(&civil, nanos, 0)?, bytes, Assumed::DayAndZone);
+            let found = other(instant(&civil, nanos, 0)?, bytes, Assumed::DayAndZone);
             Some(self.placed(found, received))
         });
         let found = times.find(|found| found.time <= received.saturating_add(AHEAD_NS_MAX))?;
@@ -107,15 +107,5 @@ fn of_year(line: &[u8], received: Timestamp) -> Option<Written> {
     };
     let mut times = [year, year - 1].into_iter().filter_map(in_year);
     let time = times.find(|time| *time <= latest)?;
-    Some(written(time, cursor.at, Assumed::YearAndZone))
-}
-
-fn written(time: Timestamp, bytes: usize, assumed: Assumed) -> Written {
-    Written {
-        form: Form {
-            layout: Layout::Other(assumed),
-            ..other(time, bytes).form
-        },
-        ..other(time, bytes)
-    }
+    Some(other(time, cursor.at, Assumed::YearAndZone))
 }

@@ -31,9 +31,6 @@ const YEARS: std::ops::Range<u32> = 1970..2100;
 /// Years of two digits from here on are of the century before.
 const CENTURY_TURNS: u32 = 70;
 
-/// The most bytes of a word that a date begins with.
-const WORD_BYTES_MAX: usize = 24;
-
 /// The most spaces between date and clock: columns are padded.
 const SPACES_MAX: usize = 8;
 
@@ -476,11 +473,7 @@ fn day_of_month(cursor: &mut Cursor<'_>) -> Option<u32> {
 /// `Nov 27`, `Nov 27 2026`, `November 27, 2026`.
 fn month_first(cursor: &mut Cursor<'_>) -> Option<Date> {
     // Most words that a line begins with are no month, and no number follows them.
-    let word = cursor.rest().iter().take(WORD_BYTES_MAX);
-    let word = word
-        .take_while(|b| b.is_ascii_alphabetic() || **b >= 0x80)
-        .count();
-    let behind = cursor.rest().get(word..).unwrap_or_default();
+    let behind = &cursor.rest()[months::word_bytes(cursor.rest())..];
     let is_parted = matches!(
         behind,
         [b' ' | b'-' | b'/', b'0'..=b'9' | b' ', ..] | [b'.', b' ', b'0'..=b'9', ..]

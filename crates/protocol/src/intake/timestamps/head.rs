@@ -3,7 +3,7 @@
 use logpond_record::{TimePattern, Timestamp};
 
 use super::general;
-use super::{Form, GOOGLE_ROW, Layout, TimeReader, Written, other};
+use super::{GOOGLE_ROW, Layout, TimeReader, Written, other};
 
 /// Bytes of most concrete patterns.
 const PATTERN_BYTES: usize = 48;
@@ -22,16 +22,7 @@ impl TimeReader {
             let read = general::read_google(text, received)?;
             let row = self.row(GOOGLE_ROW, text, received);
             let row = row.filter(|found| found.bytes == read.bytes && found.time == read.time);
-            if let Some(found) = row {
-                return Some(self.placed(found, received));
-            }
-            let found = Written {
-                form: Form {
-                    layout: Layout::Other(read.assumed),
-                    ..other(read.time, read.bytes).form
-                },
-                ..other(read.time, read.bytes)
-            };
+            let found = row.unwrap_or_else(|| other(read.time, read.bytes, read.assumed));
             Some(self.placed(found, received))
         };
         if text.get(4) == Some(&b' ')

@@ -22,11 +22,15 @@ const NAMES: [&str; 12] = [
 /// The most bytes of a name, in small letters.
 const NAME_BYTES_MAX: usize = 24;
 
+/// The bytes of the word that a text begins with, which may be a name.
+pub(super) fn word_bytes(text: &[u8]) -> usize {
+    let is_part = |byte: &&u8| byte.is_ascii_alphabetic() || **byte >= 0x80;
+    text.iter().take(NAME_BYTES_MAX).take_while(is_part).count()
+}
+
 /// The number of the month that a text begins with the name of, and the bytes of the name.
 pub(super) fn read(text: &[u8]) -> Option<(u32, usize)> {
-    let is_part = |byte: &&u8| byte.is_ascii_alphabetic() || **byte >= 0x80;
-    let head = text.iter().take(NAME_BYTES_MAX);
-    let length = head.take_while(is_part).count();
+    let length = word_bytes(text);
     let word = std::str::from_utf8(&text[..length]).ok()?;
     if length < 3 {
         return None;
