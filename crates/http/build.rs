@@ -27,23 +27,19 @@ fn main() {
         println!("cargo::rerun-if-changed={}", directory.display());
     }
     let is_built = built.join("index.html").is_file();
-    let list = if is_built {
-        let mut files = Vec::new();
-        collect(&built, &mut files);
-        files.sort();
-        files
-            .iter()
-            .map(|file| row(file, &path_of(file, &built)))
-            .collect()
+    // The page of a build without Node has its files below `/web/`, too.
+    let (directory, prefix) = if is_built {
+        (built, "/")
     } else {
-        // The page of a build without Node has its files below `/web/`, too.
-        let names = ["index.html", "app.js", "style.css", "icon.svg"];
-        let rows = names.map(|name| match name {
-            "index.html" => row(&fallback.join(name), "/"),
-            name => row(&fallback.join(name), &format!("/web/{name}")),
-        });
-        rows.concat()
+        (fallback, "/web/")
     };
+    let mut files = Vec::new();
+    collect(&directory, &mut files);
+    files.sort();
+    let rows = files.iter();
+    let list: String = rows
+        .map(|file| row(file, &path_of(file, &directory, prefix)))
+        .collect();
     let text = format!(
         "/// True if the application is embedded, and not the page of a build without Node.\n\
          pub(super) const IS_BUILT: bool = {is_built};\n\n\
@@ -55,11 +51,11 @@ fn main() {
 }
 
 /// The path of a file in an address.
-fn path_of(file: &Path, directory: &Path) -> String {
+fn path_of(file: &Path, directory: &Path, prefix: &str) -> String {
     let inside = file.strip_prefix(directory).expect("it is inside");
     match inside.to_str().expect("names are UTF-8") {
         "index.html" => "/".to_owned(),
-        inside => format!("/{inside}"),
+        inside => format!("{prefix}{inside}"),
     }
 }
 

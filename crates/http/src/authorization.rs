@@ -1,8 +1,8 @@
 //! The token of a request, and whether it suffices as long as the answer goes on.
 //!
 //! RFC 6750 (`Bearer`), and RFC 7617 (`Basic`) with the token as the password, because many senders
-//! of logs know nothing else. The page has a cookie instead ([`super::session`]). `Basic` is not offered in the answer: browsers would ask for a
-//! password before the page can ask for a token.
+//! of logs know nothing else. The page has a cookie instead ([`super::session`]). `Basic` is not offered in the
+//! answer: browsers would ask for a password before the page can ask for a token.
 
 use std::time::Duration;
 

@@ -32,20 +32,21 @@ pub(super) fn answer(
     headers: &HeaderMap,
     params: &Params,
 ) -> Result<Response<Body>, ApiError> {
+    let (token, age_s) = if method == Method::DELETE {
+        params.only(&[])?;
+        ("", 0)
+    } else {
+        params.only(&PARAMS)?;
+        let token = params.one("token")?.map(str::trim);
+        let token = token.ok_or_else(|| ApiError::bad_request("parameter 'token' is missing"))?;
+        authorization::check_token(app, token)?;
+        (token, AGE_S_MAX)
+    };
     let is_encrypted =
         app.is_encrypted || headers.get(SCHEME).is_some_and(|scheme| scheme == "https");
     let secure = if is_encrypted { "; Secure" } else { "" };
-    let cookie = if method == Method::DELETE {
-        params.only(&[])?;
-        format!("{NAME}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict{secure}")
-    } else {
-        params.only(&PARAMS)?;
-        let token = params.one("token")?;
-        let token = token.ok_or_else(|| ApiError::bad_request("parameter 'token' is missing"))?;
-        authorization::check_token(app, token.trim())?;
-        let token = token.trim();
-        format!("{NAME}={token}; Path=/; Max-Age={AGE_S_MAX}; HttpOnly; SameSite=Strict{secure}")
-    };
+    let cookie =
+        format!("{NAME}={token}; Path=/; Max-Age={age_s}; HttpOnly; SameSite=Strict{secure}");
     let cookie = HeaderValue::from_str(&cookie)
         .map_err(|_| ApiError::new(Kind::TokenRefused, "this is no token"))?;
     let mut response = Body::whole(StatusCode::NO_CONTENT, "text/plain", "");

@@ -52,6 +52,8 @@ pub struct Setting {
     pub is_of_intakes: bool,
     /// True if the short list of flags leaves it out.
     pub is_advanced: bool,
+    /// True if a value may begin with a hyphen, as an offset from UTC does.
+    pub takes_hyphens: bool,
 }
 
 const fn setting(name: &'static str, form: &'static str, default: &'static str) -> Setting {
@@ -68,6 +70,7 @@ const fn setting(name: &'static str, form: &'static str, default: &'static str) 
         hint: Hint::Text,
         is_of_intakes: false,
         is_advanced: false,
+        takes_hyphens: false,
     }
 }
 
@@ -114,6 +117,11 @@ impl Setting {
 
     const fn of_intakes(mut self) -> Setting {
         self.is_of_intakes = true;
+        self
+    }
+
+    const fn hyphened(mut self) -> Setting {
+        self.takes_hyphens = true;
         self
     }
 
@@ -398,6 +406,7 @@ pub const TABLE: [Setting; 67] = [
         .repeated()
         .of_intakes()
         .advanced()
+        .hyphened()
         .doc("The zone of times in lines that say none: `local`, a name such as `Europe/Berlin`, an offset such as `+02:00`, or a rule of POSIX. `10.1.0.0/16=America/Lima` is for what comes from there by syslog and raw TCP. The flag may be given several times; in the file it may be a list, in the variable each zone has a line."),
     setting("rules", "FILE|off", "off")
         .help("Drop, sample, redact, hash and limit records as this file says")

@@ -243,7 +243,7 @@ impl Values<'_> {
         })
     }
 
-    /// Who is told of alerts. Their addresses may hold secrets: no complaint shows them.
+    /// The receivers of alerts. Their addresses may hold secrets, which no error shows.
     pub(super) fn receivers(&self) -> Result<Vec<Receiver>, SettingsError> {
         let forms = [
             ("alertmanager", ReceiverForm::Alertmanager),

@@ -120,11 +120,10 @@ fn flag(row: &Setting) -> Arg {
         Count::One => ArgAction::Set,
         Count::Many => ArgAction::Append,
     };
-    // Offsets of time zones begin with a hyphen.
     flag.value_name(row.value_name())
         .value_hint(hint)
         .action(action)
-        .allow_hyphen_values(row.name == "timezone")
+        .allow_hyphen_values(row.takes_hyphens)
 }
 
 fn given(matches: &ArgMatches, has: fn(&&Setting) -> bool) -> Node {

@@ -9,58 +9,58 @@ use logpond_segment::sources::SourceSet;
 
 /// Membership messages.
 pub(crate) const PATH_GOSSIP: &str = "/cluster/v1/gossip";
-/// What the node has heard; what it is told to note.
+/// The registry that the node has, and the news that it is to note.
 pub(crate) const PATH_REGISTRY: &str = "/cluster/v1/registry";
 /// The saved queries that the node has.
 pub(crate) const PATH_SAVED: &str = "/cluster/v1/saved-queries";
-/// What the node holds.
+/// The inventory of the node.
 pub(crate) const PATH_INVENTORY: &str = "/cluster/v1/inventory";
-/// The same of its segments only.
+/// The inventory of its segments only.
 pub(crate) const PATH_STORED: &str = "/cluster/v1/stored";
 /// A question about a share of it.
 pub(crate) const PATH_QUESTION: &str = "/cluster/v1/question";
 /// A question whose answer goes on with what the node takes in.
 pub(crate) const PATH_FOLLOW: &str = "/cluster/v1/follow";
 
-/// Whether there are journal files for a store; the answer waits until there are.
+/// An offer of journal files for a store; the answer waits until there are some.
 pub(crate) const PATH_OFFER: &str = "/cluster/v1/offer";
 /// Journal files for a store.
 pub(crate) const PATH_CLAIM: &str = "/cluster/v1/claim";
-/// What became of a claim.
+/// The outcome of a claim.
 pub(crate) const PATH_REPORT: &str = "/cluster/v1/report";
-/// Which sources the node holds.
+/// The sources that the node holds.
 pub(crate) const PATH_HOLDS: &str = "/cluster/v1/holds";
-/// Which batches the node holds as they were first sent.
+/// The batches that the node holds as they were first sent.
 pub(crate) const PATH_ORIGINALS: &str = "/cluster/v1/originals";
-/// Which batches the node has taken in itself, as far as its journal says.
+/// The batches that the node has ingested itself, as far as its journal says.
 pub(crate) const PATH_TAKEN: &str = "/cluster/v1/taken";
 /// A closed journal file.
 pub(crate) const PATH_JOURNAL: &str = "/cluster/v1/journal";
 /// A copy of a segment.
 pub(crate) const PATH_SEGMENT: &str = "/cluster/v1/segment";
 
-/// How the node is doing.
+/// The status of the node.
 pub(crate) const PATH_STATUS: &str = "/cluster/v1/status";
-/// What the node knows of alerts.
+/// The state of alerts that the node knows.
 pub(crate) const PATH_ALERTS: &str = "/cluster/v1/alerts";
-/// Whether the node's answers have a canary record.
+/// A canary record, and the answer if the node's answers have it.
 pub(crate) const PATH_CANARY: &str = "/cluster/v1/canary";
 /// The node is to leave, or to stay after all.
 pub(crate) const PATH_LEAVE: &str = "/cluster/v1/leave";
 
-/// What is said of a canary record that is found.
+/// The answer about a canary record that is found.
 pub(crate) const FOUND: &[u8] = b"found";
 
 /// The header by which an asker says that it takes an inventory's changes for it (RFC 3229).
 pub(crate) const A_IM: &str = "a-im";
-/// What it says there, and what is said of an answer that has only these.
+/// Its value, and that of [`IM`] for an answer that has only changes.
 pub(crate) const RECENT: &str = "recent";
-/// The header that says so.
+/// The header of such an answer.
 pub(crate) const IM: &str = "im";
 
-/// What is said to a node that is to leave.
+/// The body for a node that is to leave.
 pub(crate) const LEAVES: &[u8] = b"leave";
-/// What is said to one that is not to.
+/// The body for one that is to stay.
 pub(crate) const STAYS: &[u8] = b"stay";
 
 /// How long a store's question whether there is something for it is held. Long enough that idle
@@ -80,7 +80,7 @@ pub(crate) const NODE: &str = "logpond-node";
 /// Version of a report's encoding.
 const REPORT_VERSION: u64 = 1;
 
-/// What became of a claim.
+/// The outcome of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Report {
     pub(crate) claim: ClaimId,
@@ -111,11 +111,11 @@ impl Report {
 /// Version of the encoding of [`Noted`].
 const NOTED_VERSION: u64 = 1;
 
-/// Who has noted what it was told, on its disk.
+/// A node that has written the news to its disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Noted {
     pub(crate) node: NodeId,
-    /// Whether it has joined its cluster.
+    /// True if it has joined its cluster.
     pub(crate) has_joined: bool,
 }
 

@@ -63,7 +63,7 @@ impl Made {
     }
 }
 
-/// Where a certificate is in this directory.
+/// The files of a certificate in this directory.
 pub(crate) fn files(directory: &Path) -> CertificateFiles {
     CertificateFiles {
         certificate: directory.join("server.pem"),
