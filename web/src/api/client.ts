@@ -191,6 +191,23 @@ export async function objects<T>(
   return [found, trailer];
 }
 
+/** A statement of SQL as a request. */
+export const statement = (body: string): RequestInit => ({
+  method: "POST",
+  headers: { "content-type": "text/plain" },
+  body,
+});
+
+/** The rows of a statement of SQL over the records of a filter. */
+export async function sql<T>(
+  body: string,
+  params: { q: string; from: string; to: string },
+  signal: AbortSignal,
+): Promise<T[]> {
+  const [rows] = await objects<T>("api/v1/sql", params, signal, statement(body));
+  return rows;
+}
+
 /** Exchanges a token for a cookie that scripts cannot read. */
 export async function signIn(token: string): Promise<void> {
   sessionStorage.removeItem(TOKEN_KEY);

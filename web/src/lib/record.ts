@@ -170,3 +170,6 @@ export function summaryOf(row: Row): string {
 
 /** The position of a row, which is a cursor of the server. */
 export const cursorOf = (row: Row) => `${row.time}_${row.id}`;
+
+/** A value as text. */
+export const textOf = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));

@@ -152,6 +152,9 @@ export const isoOf = (ms: number) => new Date(Math.round(ms)).toISOString();
 /** Milliseconds of a time of the server, which has nanoseconds. */
 export const msOf = (time: string) => Date.parse(time.replace(/(\.\d{3})\d+/, "$1"));
 
+/** The seconds of a time as SQL prints it: in UTC, with or without its zone. */
+export const secondsOfSql = (time: string) => msOf(time.replace(/Z?$/, "Z")) / 1000;
+
 /** The next nanosecond. */
 export function afterTime(time: string): string {
   const match = /^(.{19})(?:\.(\d{1,9}))?Z$/.exec(time);

@@ -10,6 +10,7 @@ import {
   type Hint,
   type Problem,
   type Trailer,
+  statement,
 } from "../api/client";
 import { LIST_PARAMS } from "../api/features";
 import { parseRow, type Row } from "../lib/record";
@@ -432,7 +433,7 @@ async function startSql(now: State) {
         result.rows.push(result.columns.map(({ name }) => row[name]));
       }
     },
-    { method: "POST", headers: { "content-type": "text/plain" }, body: now.q },
+    statement(now.q),
   );
   if (signal.aborted) return;
   clearNative();

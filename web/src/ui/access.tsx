@@ -1,13 +1,14 @@
 // Access logs: articles, bytes, hosts; then status, paths, clients. Every number leads to its lines.
 
 import { useEffect, useState } from "preact/hooks";
-import { isAbort, json, lines, objects, problemFrom, ApiError, type Problem } from "../api/client";
+import { isAbort, json, lines, objects, problemFrom, sql, ApiError, type Problem } from "../api/client";
 import { include, stateOf, topTerms, without, withoutTerm } from "../lib/query";
-import { msOf, stepMs, type Resolved } from "../lib/time";
+import { textOf } from "../lib/record";
+import { msOf, secondsOfSql, stepMs, type Resolved } from "../lib/time";
 import { fields, range, type FieldInfo, type Series } from "../state/results";
 import { ask, go, state, tweak } from "../state/url";
 import { T } from "../strings";
-import { applyFilter } from "./detail";
+import { applyFilter, TopValue } from "./detail";
 import { Bar, Button, ProblemText, bytesText, number, percent, shortNumber } from "./parts";
 import { Chart } from "./numbers";
 
@@ -238,22 +239,13 @@ function useBytes(span: Resolved, q: string): Bytes {
     async (signal) => {
       if (!known) return null;
       const step = Math.max(60_000, stepMs(await lengthOf(span, q, signal), 60));
-      const statement = `SELECT date_bin(INTERVAL '${step / 1000} seconds', time) AS at, sum(bytes) AS bytes FROM logs GROUP BY at ORDER BY at`;
       try {
-        const rows: { at: string; bytes: number | null }[] = [];
-        await lines(
-          "api/v1/sql",
+        const rows = await sql<{ at: string; bytes: number | null }>(
+          `SELECT date_bin(INTERVAL '${step / 1000} seconds', time) AS at, sum(bytes) AS bytes FROM logs GROUP BY at ORDER BY at`,
           { q, from: span.from, to: span.to },
           signal,
-          (batch) => {
-            for (const line of batch) rows.push(JSON.parse(line) as (typeof rows)[number]);
-          },
-          { method: "POST", headers: { "content-type": "text/plain" }, body: statement },
         );
-        const points = rows.map(({ at, bytes }): [number, number] => [
-          Date.parse(at.replace(/(\.\d{3})\d+/, "$1").replace(/Z?$/, "Z")) / 1000,
-          Number(bytes ?? 0),
-        ]);
+        const points = rows.map(({ at, bytes }): [number, number] => [secondsOfSql(at), Number(bytes ?? 0)]);
         return { points, filtered: true };
       } catch (error) {
         if (!(error instanceof ApiError) || error.problem.status !== 501) throw error;
@@ -300,7 +292,6 @@ interface Value {
   value: unknown;
   count: number;
 }
-const textOf = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
 
 function Articles({ span, filter }: { span: Resolved; filter: Filter }) {
   const [by, setBy] = useState<"path" | "referer">("path");
@@ -375,28 +366,15 @@ function Top({
             const text = textOf(value);
             const has = stateOf(state.value.q, panel.field, text);
             return (
-              <li key={text}>
-                <button
-                  type="button"
-                  class="plain"
-                  aria-pressed={has === "included"}
-                  title={`${text}\n${T.valueHint}`}
-                  onClick={(event) => applyFilter(panel.field, text, event.altKey)}
-                >
-                  <span class="text">{text || T.emptyValue}</span>
-                  <span class="count">{shortNumber(count)}</span>
-                  <Bar share={count / Math.max(1, values[0]!.count)} />
-                </button>
-                <Button
-                  class="plain go"
-                  label={T.access.lines(text)}
-                  onClick={() =>
-                    ask({ view: "search", q: include(without(q, panel.field, text), panel.field, text) })
-                  }
-                >
-                  →
-                </Button>
-              </li>
+              <TopValue
+                key={text}
+                field={panel.field}
+                text={text}
+                count={count}
+                share={count / Math.max(1, values[0]!.count)}
+                pressed={has === "included"}
+                lines={() => include(without(q, panel.field, text), panel.field, text)}
+              />
             );
           })}
         </ol>
@@ -416,21 +394,11 @@ function Slowest({ span, filter }: { span: Resolved; filter: Filter }) {
   const [found, problem] = useAnswer(
     async (signal) => {
       if (!name) return null;
-      const rows: { path: string; p95: number; n: number }[] = [];
-      await lines(
-        "api/v1/sql",
+      return sql<{ path: string; p95: number; n: number }>(
+        `SELECT path, approx_percentile_cont(${name}, 0.95) AS p95, count(*) AS n FROM logs GROUP BY path ORDER BY p95 DESC LIMIT ${ROWS}`,
         { q, from: span.from, to: span.to },
         signal,
-        (batch) => {
-          for (const line of batch) rows.push(JSON.parse(line) as (typeof rows)[number]);
-        },
-        {
-          method: "POST",
-          headers: { "content-type": "text/plain" },
-          body: `SELECT path, approx_percentile_cont(${name}, 0.95) AS p95, count(*) AS n FROM logs GROUP BY path ORDER BY p95 DESC LIMIT ${ROWS}`,
-        },
       );
-      return rows;
     },
     [q, span.from, span.to],
   );

@@ -14,7 +14,7 @@ import { Detail } from "./detail";
 import { look } from "./empty";
 import { lazy } from "./lazy";
 import { Help, Palette, helpOpen, paletteOpen, useKeys } from "./palette";
-import { Button, Dialog, Menu, ProblemText, Toast, openMenu } from "./parts";
+import { Button, Dialog, Menu, MenuItem, ProblemText, Retry, Toast } from "./parts";
 import { SearchBar } from "./searchbar";
 import { SearchScreen } from "./search";
 import { setTheme, theme } from "./theme";
@@ -120,15 +120,7 @@ function Header() {
       <span class="spacer" />
       {away.value && (
         <span class="away" role="alert">
-          {T.awayShort}{" "}
-          <Button
-            class="link"
-            onClick={() => {
-              run.value += 1;
-            }}
-          >
-            {T.retry}
-          </Button>
+          {T.awayShort} <Retry link />
         </span>
       )}
       <span class="header-zone">
@@ -137,18 +129,9 @@ function Header() {
       <Menu name="theme" label={T.themeShort} title={T.theme} right>
         <ul class="items">
           {(["system", "light", "dark"] as const).map((name) => (
-            <li>
-              <Button
-                class="item"
-                pressed={theme.value === name}
-                onClick={() => {
-                  openMenu.value = "";
-                  setTheme(name);
-                }}
-              >
-                {T.themes[name]}
-              </Button>
-            </li>
+            <MenuItem pressed={theme.value === name} onClick={() => setTheme(name)}>
+              {T.themes[name]}
+            </MenuItem>
           ))}
         </ul>
       </Menu>

@@ -9,7 +9,7 @@ import { afterTime, timeText } from "../lib/time";
 import { ask, go, hrefOf, state } from "../state/url";
 import { T } from "../strings";
 import { draft } from "./searchbar";
-import { Button, Parts, ProblemText, bytesText, copy, number } from "./parts";
+import { Bar, Button, Parts, ProblemText, bytesText, copy, number, shortNumber } from "./parts";
 import { openContext } from "./context";
 
 /** Fields and characters that are drawn before "show all". */
@@ -296,4 +296,42 @@ function jsonText(text: string): string {
   } catch {
     return text;
   }
+}
+
+interface TopValueProps {
+  field: string;
+  text: string;
+  count: number;
+  /** Its part of the most frequent value's count. */
+  share: number;
+  pressed?: boolean;
+  marked?: boolean;
+  /** The query for its records. */
+  lines: () => string;
+}
+
+/** A value of a list of the most frequent ones: filters by a click, and leads to its records. */
+export function TopValue({ field, text, count, share, pressed, marked, lines }: TopValueProps) {
+  return (
+    <li>
+      <button
+        type="button"
+        class={`plain ${marked ? "warn" : ""}`}
+        aria-pressed={pressed}
+        title={`${text}\n${T.valueHint}`}
+        onClick={(event) => applyFilter(field, text, event.altKey)}
+      >
+        <span class="text">{text || T.emptyValue}</span>
+        <span class="count">{shortNumber(count)}</span>
+        <Bar share={share} />
+      </button>
+      <Button
+        class="plain go"
+        label={T.access.lines(text)}
+        onClick={() => ask({ view: "search", q: lines() })}
+      >
+        →
+      </Button>
+    </li>
+  );
 }

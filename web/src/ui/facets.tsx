@@ -6,10 +6,11 @@ import { isAbort, objects, problemFrom, type Problem } from "../api/client";
 import { between } from "../lib/query";
 import { toneOf } from "../lib/levels";
 import { fields, fieldsProblem, range, total, type FieldInfo } from "../state/results";
-import { ask, run, state } from "../state/url";
+import { textOf } from "../lib/record";
+import { ask, state } from "../state/url";
 import { T } from "../strings";
 import { applyFilter, FilterButtons, toggleColumn } from "./detail";
-import { Bar, Button, number, percent, shortNumber } from "./parts";
+import { Bar, Button, Retry, number, percent, shortNumber } from "./parts";
 
 const OPEN_AT_FIRST = [
   "_level",
@@ -36,7 +37,6 @@ interface Value {
   value: unknown;
   count: number;
 }
-const textOf = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
 
 export function Facets() {
   const [find, setFind] = useState("");
@@ -91,15 +91,7 @@ export function Facets() {
       </div>
       {fieldsProblem.value && (
         <p class="bad">
-          {T.facetsFailed(fieldsProblem.value.message)}{" "}
-          <Button
-            class="link"
-            onClick={() => {
-              run.value += 1;
-            }}
-          >
-            {T.retry}
-          </Button>
+          {T.facetsFailed(fieldsProblem.value.message)} <Retry link />
         </p>
       )}
       {!list.length && !fieldsProblem.value && <p class="dim pad">{fields.value ? T.noFields : T.loading}</p>}

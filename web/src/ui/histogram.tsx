@@ -5,9 +5,9 @@ import type { Bucket } from "../lib/pages";
 import { TONES, toneOf, type Tone } from "../lib/levels";
 import { durationText, isoOf, msOf, stepMs, timeText, offsetMs } from "../lib/time";
 import { buckets, bucketsPhase, bucketsProblem, countedFrom, histogramRange, total } from "../state/results";
-import { ask, run, state } from "../state/url";
+import { ask, state } from "../state/url";
 import { T } from "../strings";
-import { Button, number, shortNumber } from "./parts";
+import { Retry, number, shortNumber } from "./parts";
 
 const HEIGHT = 84;
 const AXIS = 16;
@@ -261,15 +261,7 @@ export function Histogram() {
         <span id="histogram-tip" aria-live={cursor !== null ? "polite" : "off"}>
           {bucketsProblem.value ? (
             <span class="bad">
-              {T.histogramFailed(bucketsProblem.value.message)}{" "}
-              <Button
-                class="link"
-                onClick={() => {
-                  run.value += 1;
-                }}
-              >
-                {T.retry}
-              </Button>
+              {T.histogramFailed(bucketsProblem.value.message)} <Retry link />
             </span>
           ) : drag ? (
             `${timeText(chosen![0], tz, "full")} – ${timeText(chosen![1], tz, "full")} · ${durationText(chosen![1] - chosen![0])}`

@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Part } from "../lib/paint";
 import type { Problem } from "../api/client";
+import { run } from "../state/url";
 import { T } from "../strings";
 
 export const number = (value: number) => value.toLocaleString("en-US");
@@ -79,8 +80,42 @@ export function Button({
   );
 }
 
+/** Runs the query again. */
+export const Retry = ({ link }: { link?: boolean }) => (
+  <Button
+    class={link ? "link" : undefined}
+    onClick={() => {
+      run.value += 1;
+    }}
+  >
+    {T.retry}
+  </Button>
+);
+
 /** The one menu that is open. */
 export const openMenu = signal("");
+
+/** An item of a menu, which it closes. */
+export function MenuItem({
+  children,
+  onClick,
+  pressed,
+}: Pick<ButtonProps, "children" | "pressed"> & { onClick: () => void }) {
+  return (
+    <li>
+      <Button
+        class="item"
+        pressed={pressed}
+        onClick={() => {
+          openMenu.value = "";
+          onClick();
+        }}
+      >
+        {children}
+      </Button>
+    </li>
+  );
+}
 
 interface MenuProps {
   name: string;

@@ -6,9 +6,9 @@ import { quote } from "../lib/query";
 import { isoOf, msOf, timeText } from "../lib/time";
 import { toneOf } from "../lib/levels";
 import { range } from "../state/results";
-import { ask, run, state } from "../state/url";
+import { ask, state } from "../state/url";
 import { T } from "../strings";
-import { Bar, Button, ProblemText, Sparkline, number, percent } from "./parts";
+import { Bar, Button, ProblemText, Retry, Sparkline, number, percent } from "./parts";
 
 export interface Pattern {
   pattern: string;
@@ -114,13 +114,7 @@ export function Patterns() {
     return (
       <main class="screen scroll" id="main">
         <ProblemText problem={problem}>
-          <Button
-            onClick={() => {
-              run.value += 1;
-            }}
-          >
-            {T.retry}
-          </Button>
+          <Retry />
         </ProblemText>
       </main>
     );

@@ -1,15 +1,16 @@
 // The TLS proxy, from its records: every number leads to the connections behind it.
 
 import { useEffect, useState } from "preact/hooks";
-import { isAbort, lines, objects, problemFrom, type Problem } from "../api/client";
+import { isAbort, objects, problemFrom, sql, type Problem } from "../api/client";
 import { include } from "../lib/query";
-import { stepMs } from "../lib/time";
+import { textOf } from "../lib/record";
+import { secondsOfSql, stepMs } from "../lib/time";
 import { range, type Series } from "../state/results";
 import { ask, state } from "../state/url";
 import { T } from "../strings";
-import { applyFilter } from "./detail";
+import { TopValue } from "./detail";
 import { Chart } from "./numbers";
-import { Bar, Button, ProblemText, bytesText, number, percent, shortNumber } from "./parts";
+import { Button, ProblemText, bytesText, number, percent, shortNumber } from "./parts";
 
 const BASE = "close_reason:* bytes_to_client:*";
 const NORMAL = new Set(["client", "upstream"]);
@@ -34,25 +35,6 @@ interface Totals {
   handshake_p50: number | null;
   handshake_p99: number | null;
 }
-
-const textOf = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
-const sql = (
-  signal: AbortSignal,
-  q: string,
-  from: string,
-  to: string,
-  statement: string,
-  take: (row: Record<string, unknown>) => void,
-) =>
-  lines(
-    "api/v1/sql",
-    { q, from, to },
-    signal,
-    (batch) => {
-      for (const line of batch) take(JSON.parse(line) as Record<string, unknown>);
-    },
-    { method: "POST", headers: { "content-type": "text/plain" }, body: statement },
-  );
 
 export function Proxy() {
   const span = range.value;
@@ -88,37 +70,28 @@ export function Proxy() {
         made.set(field, list);
         setTops(new Map(made));
       }
-      await sql(
-        signal,
-        base,
-        span.from,
-        span.to,
+      const scope = { q: base, from: span.from, to: span.to };
+      const [sums] = await sql<Totals>(
         "SELECT count(*) AS n, sum(bytes_to_client) AS to_client, sum(bytes_from_client) AS from_client, approx_percentile_cont(handshake_s, 0.5) AS handshake_p50, approx_percentile_cont(handshake_s, 0.99) AS handshake_p99 FROM logs",
-        (row) => setTotals(row as unknown as Totals),
+        scope,
+        signal,
       );
+      if (sums) setTotals(sums);
       const step =
         Math.max(1000, stepMs(span.toMs - Math.max(span.fromMs, span.toMs - 400 * 86_400_000), 90)) / 1000;
       const [out, into]: [Series, Series] = [
         { name: T.proxy.toClients, labels: {}, points: [] },
         { name: T.proxy.fromClients, labels: {}, points: [] },
       ];
-      await sql(
-        signal,
-        base,
-        span.from,
-        span.to,
+      const moments = await sql<{ at: string; o: unknown; i: unknown }>(
         `SELECT date_bin(INTERVAL '${step} seconds', time) AS at, sum(bytes_to_client) AS o, sum(bytes_from_client) AS i FROM logs GROUP BY at ORDER BY at`,
-        ({ at, o, i }) => {
-          const seconds =
-            Date.parse(
-              String(at)
-                .replace(/(\.\d{3})\d+/, "$1")
-                .replace(/Z?$/, "Z"),
-            ) / 1000;
-          out.points.push([seconds, Number(o) / step]);
-          into.points.push([seconds, Number(i) / step]);
-        },
+        scope,
+        signal,
       );
+      for (const { at, o, i } of moments) {
+        out.points.push([secondsOfSql(at), Number(o) / step]);
+        into.points.push([secondsOfSql(at), Number(i) / step]);
+      }
       setSeries([out, into]);
     })().catch((error: unknown) => {
       if (!isAbort(error)) setProblem(problemFrom(error));
@@ -234,25 +207,15 @@ function Values({
           {values.map(({ value, count }) => {
             const text = textOf(value);
             return (
-              <li key={text}>
-                <button
-                  type="button"
-                  class={`plain ${marked?.(text) ? "warn" : ""}`}
-                  title={`${text}\n${T.valueHint}`}
-                  onClick={(event) => applyFilter(field, text, event.altKey)}
-                >
-                  <span class="text">{text || T.emptyValue}</span>
-                  <span class="count">{shortNumber(count)}</span>
-                  <Bar share={count / Math.max(1, values[0]!.count)} />
-                </button>
-                <Button
-                  class="plain go"
-                  label={T.access.lines(text)}
-                  onClick={() => ask({ view: "search", q: include(base, field, text) })}
-                >
-                  →
-                </Button>
-              </li>
+              <TopValue
+                key={text}
+                field={field}
+                text={text}
+                count={count}
+                share={count / Math.max(1, values[0]!.count)}
+                marked={marked?.(text)}
+                lines={() => include(base, field, text)}
+              />
             );
           })}
         </ol>

@@ -4,10 +4,10 @@ import { effect, signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isAbort, problemFrom, request, json, type Problem } from "../api/client";
 import { invisibleIn, markRange, queryParts, withoutInvisible } from "../lib/paint";
-import { ask, hrefOf, run, state, tweak, type Language } from "../state/url";
+import { ask, hrefOf, state, tweak, type Language } from "../state/url";
 import { phase, problem, problemText, range, resume, stop, bucketsPhase, pages } from "../state/results";
 import { T } from "../strings";
-import { Button, Menu, Parts, copy, openMenu, say } from "./parts";
+import { Button, Menu, MenuItem, Parts, Retry, copy, openMenu, say } from "./parts";
 import { suggest, type Suggestion, type Suggestions } from "./suggest";
 import { TimePicker } from "./timepicker";
 import { curlOf, commandOf, downloads } from "./commands";
@@ -401,50 +401,10 @@ function ShareMenu() {
   return (
     <Menu name="share" label={T.share}>
       <ul class="items">
-        <li>
-          <Button
-            class="item"
-            onClick={() => {
-              openMenu.value = "";
-              void copy(location.href, T.linkCopied);
-            }}
-          >
-            {T.copyLink}
-          </Button>
-        </li>
-        <li>
-          <Button
-            class="item"
-            onClick={() => {
-              openMenu.value = "";
-              void copy(fixedLink(), T.linkCopied);
-            }}
-          >
-            {T.copyFixed}
-          </Button>
-        </li>
-        <li>
-          <Button
-            class="item"
-            onClick={() => {
-              openMenu.value = "";
-              void copy(commandOf());
-            }}
-          >
-            {T.copyCommand}
-          </Button>
-        </li>
-        <li>
-          <Button
-            class="item"
-            onClick={() => {
-              openMenu.value = "";
-              void copy(curlOf());
-            }}
-          >
-            {T.copyCurl}
-          </Button>
-        </li>
+        <MenuItem onClick={() => void copy(location.href, T.linkCopied)}>{T.copyLink}</MenuItem>
+        <MenuItem onClick={() => void copy(fixedLink(), T.linkCopied)}>{T.copyFixed}</MenuItem>
+        <MenuItem onClick={() => void copy(commandOf())}>{T.copyCommand}</MenuItem>
+        <MenuItem onClick={() => void copy(curlOf())}>{T.copyCurl}</MenuItem>
       </ul>
     </Menu>
   );
@@ -538,14 +498,7 @@ export function SearchBar() {
             {failed.status === 0 || failed.status >= 500 ? (
               <>
                 {" "}
-                <Button
-                  class="link"
-                  onClick={() => {
-                    run.value += 1;
-                  }}
-                >
-                  {T.retry}
-                </Button>
+                <Retry link />
               </>
             ) : null}
           </>
