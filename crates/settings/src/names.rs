@@ -12,7 +12,7 @@ use super::{PREFIX, Setting, TABLE};
 
 /// Variables that are no setting of `logpond serve`, without [`PREFIX`]: those of the commands,
 /// then those of this repository's tests, which also run the program.
-const OTHERS: [&str; 16] = [
+const OTHERS: [&str; 17] = [
     "ADDR",
     "CONFIG",
     "PAGER",
@@ -24,6 +24,7 @@ const OTHERS: [&str; 16] = [
     "FUZZ_SEED",
     "LOGCLI",
     "MUTATIONS",
+    "NODE_PACKAGES",
     "PROMTAIL",
     "PYTHON",
     "SHARED",
@@ -105,5 +106,19 @@ mod tests {
             let got = unknown.first().map(|unknown| unknown.meant.as_deref());
             assert_eq!(got, want, "{name}");
         }
+    }
+
+    /// Each program that the tests start inherits these, and a warning would come first.
+    #[test]
+    fn variables_that_the_test_command_exports_are_known() {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../test");
+        let script = std::fs::read_to_string(script).unwrap();
+        let exported: Vec<String> = script
+            .split("export ")
+            .filter_map(|rest| Some(rest.split_once('=')?.0.to_owned()))
+            .filter(|name| name.starts_with(PREFIX))
+            .collect();
+        assert!(exported.len() >= 2, "{exported:?}");
+        assert_eq!(unknown_variables(exported.into_iter()), []);
     }
 }
