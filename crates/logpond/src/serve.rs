@@ -83,7 +83,7 @@ use logpond_listen::net::tls::ClusterTls;
 use logpond_listen::net::{self, RelpPeers};
 use logpond_node::cluster::Member;
 use logpond_node::handoff::{self, Handoff};
-use logpond_settings::Settings;
+use logpond_settings::{Protocol, Settings};
 use runtime::{Listeners, Parts};
 
 /// A server that runs.
@@ -516,7 +516,8 @@ fn remembered(
     disk: &Arc<dyn Disk>,
     recovered: &Recovered,
 ) -> (Arc<Resends>, Arc<RelpPeers>) {
-    let has_relp = settings.relp.or(settings.relp_tls).is_some();
+    let mut on = settings.listeners.on();
+    let has_relp = on.any(|(listener, _)| listener.protocol == Protocol::Relp);
     let resends = Resends::open(disk.clone(), has_relp);
     let peers = RelpPeers::default();
     if has_relp && let Err(error) = peers.read(&resends, &**disk, &recovered.closed) {

@@ -17,7 +17,6 @@ mod proxy;
 mod quantity;
 mod receiver;
 mod reference;
-mod shippers;
 mod table;
 mod token;
 mod timezones;
@@ -35,7 +34,10 @@ pub use field_names::{flagged_fields, message_fields, time_fields};
 pub use file::position;
 pub use file::read_file;
 pub use kafka::{KafkaSettings, KafkaStart, KafkaTopic};
-pub use listeners::{Listener, Protection, Wanted, listeners};
+pub use listeners::{
+    Form, Framing, IntakeAddresses, Listener, Protection, Protocol, StreamProtocol, Transport,
+    Wanted, listeners,
+};
 pub use logpond_host::host_name::{HostName, host_names};
 pub use names::{UnknownVariable, unknown_variables};
 pub use proxy::{
@@ -46,7 +48,6 @@ use quantity::line_bytes;
 pub use quantity::{QuantityError, parse_address, parse_age, parse_bytes, parse_room};
 pub use receiver::{Receiver, ReceiverForm};
 pub use reference::reference;
-pub use shippers::{SHIPPERS, Shipper, ShipperAddresses, Transport};
 pub use table::{Count, Hint, Setting, TABLE};
 pub use timezones::{Named, Network, Timezones, named_zones};
 pub use token::{HASH_BYTES, Token, is_id};
@@ -146,19 +147,9 @@ pub struct Settings {
     pub http: SocketAddr,
     /// Names under which it may be asked without a token, beside those of this machine.
     pub http_host: Vec<HostName>,
-    /// Where raw lines without acknowledgement are taken, if at all.
-    pub fast: Option<SocketAddr>,
-    /// Where raw lines with acknowledgement are taken, if at all.
-    pub durable: Option<SocketAddr>,
-    /// Where whole journal files are taken, if at all.
-    pub bulk: Option<SocketAddr>,
-    /// Where syslog is taken over UDP, if at all.
-    pub syslog_udp: Option<SocketAddr>,
-    /// Where syslog is taken over TCP, if at all.
-    pub syslog_tcp: Option<SocketAddr>,
-    /// Where syslog is taken over TLS, if at all.
-    pub syslog_tls: Option<SocketAddr>,
-    /// Which clients may send there, and by RELP over TLS.
+    /// The addresses of listeners for records.
+    pub listeners: IntakeAddresses,
+    /// The clients that may send over TLS.
     pub syslog_clients: ClientRules,
     /// Where syslog of this machine's programs is taken, if at all.
     pub dev_log: Option<PathBuf>,
@@ -172,12 +163,6 @@ pub struct Settings {
     pub kmsg: Option<PathBuf>,
     /// Whether the kernel's audit records are listened to.
     pub audit: bool,
-    /// Where syslog is taken over RELP, if at all.
-    pub relp: Option<SocketAddr>,
-    /// Where it is taken over RELP over TLS, if at all.
-    pub relp_tls: Option<SocketAddr>,
-    /// Where what ships logs to other systems is taken.
-    pub shippers: ShipperAddresses,
     /// Names of the listeners that are where they are only by default: nobody asked for them.
     pub default_listeners: Vec<&'static str>,
     /// The file that says what clients of the Forward protocol must know.
@@ -249,10 +234,7 @@ impl Settings {
         }
         self.roles = roles;
         if !roles.ingests {
-            (self.fast, self.durable, self.bulk) = (None, None, None);
-            (self.syslog_udp, self.syslog_tcp, self.relp) = (None, None, None);
-            self.shippers = ShipperAddresses::default();
-            (self.syslog_tls, self.relp_tls) = (None, None);
+            self.listeners = IntakeAddresses::default();
             (self.dev_log, self.dev_log_stream) = (None, None);
             (self.journald, self.kmsg, self.rules) = (None, None, None);
             self.audit = false;
@@ -263,9 +245,9 @@ impl Settings {
 
     /// Whether other machines can reach HTTP, and so must show a token.
     pub fn is_http_guarded(&self) -> bool {
-        let shippers = self.shippers.on().filter(|(shipper, _)| shipper.is_http);
-        let addresses = shippers.map(|(_, address)| address);
-        let mut all = addresses.chain([self.http]);
+        let on = self.listeners.on();
+        let guarded = on.filter(|(listener, _)| listener.protection == Protection::Http);
+        let mut all = guarded.map(|(_, address)| address).chain([self.http]);
         all.any(|address| !address.ip().is_loopback()) && !self.insecure
     }
 }
@@ -409,7 +391,6 @@ impl Settings {
         let Paths { data, tokens } = Paths::resolve(given, surroundings)?;
         let insecure = values.read("insecure", truth)?;
         let tls = values.certificate_files()?;
-        let address = |name| values.address(name, insecure);
         let http = values.address("http", insecure || tls.is_some())?;
         let off = "HTTP cannot be off: the commands need it";
         let http = http.ok_or_else(|| values.refuse("http", off.to_owned()))?;
@@ -421,20 +402,14 @@ impl Settings {
         };
         values.check_clients(&syslog_clients)?;
         let is_known = insecure || !syslog_clients.are_open();
-        let encrypted = |name| values.encrypted(name, tls.is_some(), is_known);
+        let listeners = values.listeners(insecure, tls.is_some(), is_known)?;
         Ok(Settings {
             roles: Roles::ALL,
             bucket: values.bucket(&data)?,
             data,
             http,
             http_host: values.read("http-host", host_names)?,
-            fast: address("fast")?,
-            durable: address("durable")?,
-            bulk: address("bulk")?,
-            syslog_udp: address("syslog-udp")?,
-            syslog_tcp: address("syslog-tcp")?,
-            syslog_tls: encrypted("syslog-tls")?,
-            relp_tls: encrypted("relp-tls")?,
+            listeners,
             syslog_clients,
             dev_log: values.read("dev-log", optional_file)?,
             dev_log_stream: values.read("dev-log-stream", optional_file)?,
@@ -442,8 +417,6 @@ impl Settings {
             keep_sockets: values.read("keep-sockets", kept_time)?,
             kmsg: values.read("kmsg", optional_file)?,
             audit: values.read("audit", truth)?,
-            relp: address("relp")?,
-            shippers: values.shippers(insecure, tls.is_some())?,
             default_listeners: values.default_listeners(),
             fluent_security: values.read("fluent-security", optional_file)?,
             kafka: values.kafka()?,

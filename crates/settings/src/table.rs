@@ -1,6 +1,8 @@
 //! The table of settings: a row makes the key of the file, the variable, the flag, its help and the reference page.
 
-use super::PREFIX;
+use super::listeners::{Form, Framing, Listener, Protocol, StreamProtocol, listener, stream};
+use super::{BULK_PORT, GOSSIP_PORT, PREFIX};
+use logpond_host::telemetry::Intake;
 
 /// The kind of text that a shell completes after a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +56,8 @@ pub struct Setting {
     pub is_advanced: bool,
     /// True if a value may begin with a hyphen, as an offset from UTC does.
     pub takes_hyphens: bool,
+    /// The listener, if the value is the address of one.
+    listener: Option<Listener>,
 }
 
 const fn setting(name: &'static str, form: &'static str, default: &'static str) -> Setting {
@@ -71,6 +75,7 @@ const fn setting(name: &'static str, form: &'static str, default: &'static str) 
         is_of_intakes: false,
         is_advanced: false,
         takes_hyphens: false,
+        listener: None,
     }
 }
 
@@ -125,9 +130,23 @@ impl Setting {
         self
     }
 
+    /// The value is the address of this listener.
+    const fn listens(mut self, listener: Listener) -> Setting {
+        self.listener = Some(Listener {
+            name: self.name,
+            ..listener
+        });
+        self
+    }
+
     const fn advanced(mut self) -> Setting {
         self.is_advanced = true;
         self
+    }
+
+    /// The listener, if the value is the address of one.
+    pub const fn listener(&self) -> Option<&Listener> {
+        self.listener.as_ref()
     }
 
     /// The environment variable: [`PREFIX`] and the name in capitals.
@@ -151,6 +170,13 @@ impl Setting {
     }
 }
 
+const RAW_LINES: StreamProtocol = stream(Framing::Lines, Form::Line, "raw lines");
+
+/// Syslog in frames (RFC 6587).
+const SYSLOG: StreamProtocol = stream(Framing::Frames, Form::Syslog, "syslog");
+
+const GELF: StreamProtocol = stream(Framing::Frames, Form::Gelf, "GELF");
+
 /// All settings of `logpond serve`, in the order of their reference page.
 pub const TABLE: [Setting; 67] = [
     setting("data", "DIR", "$STATE_DIRECTORY; else /var/lib/logpond for root; else ~/.local/share/logpond")
@@ -159,6 +185,7 @@ pub const TABLE: [Setting; 67] = [
         .hint(Hint::Directory)
         .doc("Where the journal and the segments are kept."),
     setting("http", "ADDR", "127.0.0.1:7650")
+        .listens(listener(Intake::Http, 7650, Protocol::Http).titled("Page").beside_records())
         .help("Page, API and metrics")
         .doc("Address of the HTTP interface: the page, the API and the metrics. It cannot be off. Where other machines can reach it, it needs a certificate and tokens, or `insecure`."),
     setting("http-host", "NAME[,NAME…]|off", "off")
@@ -168,26 +195,33 @@ pub const TABLE: [Setting; 67] = [
         .advanced()
         .doc("Names under which HTTP and gRPC may be asked where no token is asked for, beside IP addresses, `localhost` and the names of this machine: `logs.example.org`, `*.example.org` for all names below a domain, `*` for any. A page of another site could pass for the server under any other name, see docs/security.md. A container or a pod is asked by the name of its service, which has to be named here. The flag may be given several times; in the file it may be a list."),
     setting("fast", "ADDR|off", "127.0.0.1:7651")
+        .listens(listener(Intake::Fast, 7651, Protocol::Stream(RAW_LINES)).shown("Lines", "tcp {} (fast)"))
         .help("Raw lines over TCP, not acknowledged")
         .of_intakes()
         .doc("Address for raw lines over TCP without acknowledgement."),
     setting("durable", "ADDR|off", "127.0.0.1:7652")
+        .listens(listener(Intake::Durable, 7652, Protocol::Stream(RAW_LINES.durable())).shown("Lines", "tcp {} (durable)"))
         .help("Raw lines over TCP, acknowledged once on disk")
         .of_intakes()
         .doc("Address for raw lines over TCP, answered by `OK <count>` once they are on the disk."),
     setting("bulk", "ADDR|off", "127.0.0.1:7653")
+        .listens(listener(Intake::Bulk, BULK_PORT, Protocol::Bulk).shown("Bulk", "tcp {} (journal files)"))
         .help("Whole journal files over TCP, acknowledged once there are copies")
         .of_intakes()
         .doc("Address for whole journal files over TCP, as `logpond forward --bulk` sends them, answered once as many nodes as configured have copies."),
     setting("syslog-udp", "ADDR|off", "127.0.0.1:5514")
+        .listens(listener(Intake::SyslogUdp, 5514, Protocol::Datagrams(Form::Syslog)).titled("Syslog"))
         .help("Syslog over UDP")
         .of_intakes()
         .doc("Address for syslog over UDP."),
     setting("syslog-tcp", "ADDR|off", "127.0.0.1:5514")
+        .listens(listener(Intake::SyslogTcp, 5514, Protocol::Stream(SYSLOG)).titled("Syslog"))
         .help("Syslog over TCP")
         .of_intakes()
         .doc("Address for syslog over TCP."),
     setting("syslog-tls", "ADDR|off", "off")
+        // RFC 5425, section 4.1.
+        .listens(listener(Intake::SyslogTls, 6514, Protocol::Stream(SYSLOG)).encrypted().shown("Syslog", "{} tls"))
         .help("Syslog over TLS, with the certificate of HTTP")
         .shown("default: off; port 6514")
         .of_intakes()
@@ -235,24 +269,30 @@ pub const TABLE: [Setting; 67] = [
         .advanced()
         .doc("Listens to the records of the kernel's audit system, beside auditd or without it; it needs the capability CAP_AUDIT_READ. Auditing itself is turned on elsewhere."),
     setting("relp", "ADDR|off", "127.0.0.1:2514")
+        .listens(listener(Intake::Relp, 2514, Protocol::Relp).shown("RELP", "{}"))
         .help("Syslog over RELP, acknowledged once on disk")
         .of_intakes()
         .doc("Address for syslog over RELP, each message acknowledged once it is on the disk."),
     setting("relp-tls", "ADDR|off", "off")
+        // The port after that of RELP.
+        .listens(listener(Intake::RelpTls, 2515, Protocol::Relp).encrypted().shown("RELP", "{} tls"))
         .help("RELP over TLS, with the certificate and the clients of syslog over TLS")
         .shown("default: off; port 2515")
         .of_intakes()
         .advanced()
         .doc("Address for RELP over TLS; without a port 2515. Certificate and clients are as for `syslog-tls`."),
     setting("gelf-udp", "ADDR|off", "127.0.0.1:12201")
+        .listens(listener(Intake::GelfUdp, 12201, Protocol::Datagrams(Form::Gelf)).titled("GELF"))
         .help("GELF over UDP")
         .of_intakes()
         .doc("Address for GELF over UDP, in one datagram a message or in chunks, compressed or not."),
     setting("gelf-tcp", "ADDR|off", "127.0.0.1:12201")
+        .listens(listener(Intake::GelfTcp, 12201, Protocol::Stream(GELF)).titled("GELF"))
         .help("GELF over TCP")
         .of_intakes()
         .doc("Address for GELF over TCP, with a NUL or a line end behind each message."),
     setting("fluent", "ADDR|off", "127.0.0.1:24224")
+        .listens(listener(Intake::Fluent, 24224, Protocol::Forward).titled("Fluent"))
         .help("The Forward protocol of Fluentd and Fluent Bit")
         .of_intakes()
         .doc("Address for the Forward protocol of Fluentd and Fluent Bit, each chunk acknowledged once it is on the disk."),
@@ -262,25 +302,30 @@ pub const TABLE: [Setting; 67] = [
         .of_intakes()
         .doc("A TOML file with the `shared-key` that clients of `fluent` must know and, if users are asked for, their passwords below `[users]`."),
     setting("otlp-grpc", "ADDR|off", "127.0.0.1:4317")
+        .listens(listener(Intake::OtlpGrpc, 4317, Protocol::Grpc).titled("OTLP"))
         .help("Logs of OpenTelemetry over gRPC")
         .of_intakes()
         .doc("Address for logs of OpenTelemetry over gRPC. It is encrypted and asks for tokens as `http` does, here and below."),
     setting("otlp-http", "ADDR|off", "off")
+        .listens(listener(Intake::Otlp, 4318, Protocol::Http).titled("OTLP/HTTP"))
         .help("HTTP for exporters of OpenTelemetry, too")
         .shown("default: off; port 4318")
         .of_intakes()
         .doc("Another address of the HTTP interface, for exporters of OpenTelemetry; without a port 4318."),
     setting("loki", "ADDR|off", "off")
+        .listens(listener(Intake::Loki, 3100, Protocol::Http).titled("Loki"))
         .help("HTTP for what ships to Loki, too")
         .shown("default: off; port 3100")
         .of_intakes()
         .doc("Another address of the HTTP interface, for what ships to Loki; without a port 3100."),
     setting("elasticsearch", "ADDR|off", "off")
+        .listens(listener(Intake::Elastic, 9200, Protocol::Http).titled("Elastic"))
         .help("HTTP for what ships to Elasticsearch, too")
         .shown("default: off; port 9200")
         .of_intakes()
         .doc("Another address of the HTTP interface, for what ships to Elasticsearch; without a port 9200."),
     setting("splunk", "ADDR|off", "off")
+        .listens(listener(Intake::Splunk, 8088, Protocol::Http).titled("Splunk"))
         .help("HTTP for what ships to Splunk, too")
         .shown("default: off; port 8088")
         .of_intakes()
@@ -304,6 +349,7 @@ pub const TABLE: [Setting; 67] = [
         .advanced()
         .doc("A TOML file that says how brokers of Kafka are talked to: `tls`, `ca`, `certificate` and `key`, and below `[sasl]` the `mechanism`, `user` and `password`."),
     setting("gossip", "ADDR|off", "off")
+        .listens(listener(Intake::Cluster, GOSSIP_PORT, Protocol::Nodes).shown("Cluster", "{}").beside_records())
         .help("Other nodes of the cluster")
         .shown("default: off; port 7659")
         .doc("Address for other nodes of a cluster; without a port 7659. Off is a node alone."),

@@ -4,6 +4,7 @@ use std::path::Path;
 use expect_test::{expect, expect_file};
 
 use super::*;
+use logpond_host::telemetry::Intake;
 
 fn surroundings<'a>(variable: &'a dyn Fn(&str) -> Option<OsString>) -> Surroundings<'a> {
     Surroundings {
@@ -34,22 +35,18 @@ fn defaults() {
             data: "/home/me/.local/share/logpond",
             http: 127.0.0.1:7650,
             http_host: [],
-            fast: Some(
-                127.0.0.1:7651,
-            ),
-            durable: Some(
-                127.0.0.1:7652,
-            ),
-            bulk: Some(
-                127.0.0.1:7653,
-            ),
-            syslog_udp: Some(
-                127.0.0.1:5514,
-            ),
-            syslog_tcp: Some(
-                127.0.0.1:5514,
-            ),
-            syslog_tls: None,
+            listeners: {
+                "fast": 127.0.0.1:7651,
+                "durable": 127.0.0.1:7652,
+                "bulk": 127.0.0.1:7653,
+                "syslog-udp": 127.0.0.1:5514,
+                "syslog-tcp": 127.0.0.1:5514,
+                "relp": 127.0.0.1:2514,
+                "gelf-udp": 127.0.0.1:12201,
+                "gelf-tcp": 127.0.0.1:12201,
+                "fluent": 127.0.0.1:24224,
+                "otlp-grpc": 127.0.0.1:4317,
+            },
             syslog_clients: ClientRules {
                 authorities: None,
                 peers: [],
@@ -62,16 +59,6 @@ fn defaults() {
             ),
             kmsg: None,
             audit: false,
-            relp: Some(
-                127.0.0.1:2514,
-            ),
-            relp_tls: None,
-            shippers: {
-                "gelf-udp": 127.0.0.1:12201,
-                "gelf-tcp": 127.0.0.1:12201,
-                "fluent": 127.0.0.1:24224,
-                "otlp-grpc": 127.0.0.1:4317,
-            },
             default_listeners: [
                 "http",
                 "fast",
@@ -82,7 +69,6 @@ fn defaults() {
                 "syslog-tls",
                 "relp",
                 "relp-tls",
-                "gossip",
                 "gelf-udp",
                 "gelf-tcp",
                 "fluent",
@@ -91,6 +77,7 @@ fn defaults() {
                 "loki",
                 "elasticsearch",
                 "splunk",
+                "gossip",
             ],
             fluent_security: None,
             kafka: KafkaSettings {
@@ -180,8 +167,11 @@ fn flags_win_over_variables_and_these_over_files() {
     let given = gather(None, vec![("http", "3".into())], &place).unwrap();
     let settings = Settings::resolve(&given, &place).unwrap();
     assert_eq!(settings.http.port(), 3);
-    assert_eq!(settings.fast.map(|a| a.port()), Some(2));
-    assert_eq!(settings.durable, None);
+    assert_eq!(
+        settings.listeners.of(Intake::Fast).map(|a| a.port()),
+        Some(2)
+    );
+    assert_eq!(settings.listeners.of(Intake::Durable), None);
     assert_eq!(settings.retain_age, Some(Duration::from_secs(172_800)));
     let missing = gather(Some(Path::new("/nowhere.toml")), Vec::new(), &place);
     assert!(matches!(missing, Err(SettingsError::Unreadable { .. })));
@@ -238,7 +228,10 @@ fn open_addresses_are_taken_when_asked_for() {
     let raw = from_file(&format!("{encrypted}\ndurable = '0.0.0.0'")).unwrap_err();
     assert!(raw.to_string().contains("reach durable"), "{raw}");
     let settings = from_file("fast = '0.0.0.0'\ninsecure = true").unwrap();
-    assert_eq!(settings.fast, Some("0.0.0.0:7651".parse().unwrap()));
+    assert_eq!(
+        settings.listeners.of(Intake::Fast),
+        Some("0.0.0.0:7651".parse().unwrap())
+    );
 }
 
 #[test]
@@ -252,11 +245,11 @@ fn roles_leave_out_what_they_do_not_do() {
     let store = settings("gossip = \"127.0.0.1\"\n").limited_to(Roles::STORE);
     let store = store.unwrap();
     assert_eq!(
-        (store.roles, store.fast, store.syslog_tcp),
-        (Roles::STORE, None, None)
+        (store.roles, store.listeners),
+        (Roles::STORE, IntakeAddresses::default())
     );
     let ingester = settings("gossip = \"127.0.0.1\"\n").limited_to(Roles::INGEST);
-    assert!(ingester.unwrap().fast.is_some());
+    assert!(ingester.unwrap().listeners.of(Intake::Fast).is_some());
     assert!(settings("").limited_to(Roles::ALL).is_ok());
     let alone = settings("").limited_to(Roles::QUERY).unwrap_err();
     expect!["`logpond query-node` is one node of several: say where it talks with the others by --gossip ADDR, and whom it asks first for them by --join ADDR; `logpond serve` works alone"]

@@ -10,11 +10,11 @@ use logpond_record::limits::LINE_BYTES_DEFAULT;
 use logpond_search::size::Size;
 use logpond_tls::{CertificateFiles, ClientRules, Peer};
 
+use super::listeners::{self, IntakeAddresses, Protection, record_listeners};
 use super::receiver::{Receiver, ReceiverForm};
-use super::shippers::{SHIPPERS, ShipperAddresses};
 use super::{
     AlertSettings, AtStart, GOSSIP_PORT, Given, Origin, QuantityError, SOCKET_WAIT_MAX,
-    SettingsError, listeners, parse_address, parse_age, parse_room, row,
+    SettingsError, parse_address, parse_age, parse_room, row,
 };
 
 /// The most copies of a record; each further one costs as much as the first.
@@ -270,15 +270,22 @@ impl Values<'_> {
         }
     }
 
-    pub(super) fn shippers(
+    /// The addresses of listeners for records. `is_known` is true if clients over TLS may be anywhere.
+    pub(super) fn listeners(
         &self,
         insecure: bool,
         has_certificate: bool,
-    ) -> Result<ShipperAddresses, SettingsError> {
-        let mut addresses = ShipperAddresses::default();
-        for (shipper, address) in SHIPPERS.iter().zip(&mut addresses.0) {
-            let may_be_open = insecure || (shipper.is_http && has_certificate);
-            *address = self.address(shipper.name, may_be_open)?;
+        is_known: bool,
+    ) -> Result<IntakeAddresses, SettingsError> {
+        let mut addresses = IntakeAddresses::default();
+        for listener in record_listeners() {
+            let name = listener.name;
+            let address = match listener.protection {
+                Protection::Open | Protection::Nodes => self.address(name, insecure),
+                Protection::Http => self.address(name, insecure || has_certificate),
+                Protection::ClientCertificates => self.encrypted(name, has_certificate, is_known),
+            };
+            addresses.set(listener.intake, address?);
         }
         Ok(addresses)
     }

@@ -8,6 +8,7 @@
 mod access;
 mod instrument;
 mod exposition;
+mod intake;
 mod process;
 mod log;
 #[cfg(test)]
@@ -18,134 +19,10 @@ use std::sync::Mutex;
 pub use access::{AccessMetrics, Reloaded, TlsListener};
 pub use exposition::Exposition;
 pub use instrument::{Counter, Gauge, Histogram};
+pub use intake::{INTAKES, Intake};
 pub use log::{begin_log, say, stamp, warn};
 pub use process::expose as expose_process;
 pub use process::kernel_drops;
-
-/// Where records come in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Intake {
-    /// Raw lines over TCP, acknowledged by nothing.
-    Fast,
-    /// Raw lines over TCP, acknowledged after the sync.
-    Durable,
-    /// Uploads over TCP, answered once they are replicated.
-    Bulk,
-    /// Syslog datagrams.
-    SyslogUdp,
-    /// Syslog over TCP.
-    SyslogTcp,
-    /// Syslog over TLS.
-    SyslogTls,
-    /// Syslog datagrams of this machine's programs.
-    DevLog,
-    /// Syslog streams of this machine's programs.
-    DevLogStream,
-    /// Entries for journald.
-    Journal,
-    /// What services print.
-    Stdout,
-    /// Messages of the kernel.
-    Kernel,
-    /// Audit records of the kernel.
-    Audit,
-    /// Syslog over RELP, each message acknowledged after the sync.
-    Relp,
-    /// The same over TLS.
-    RelpTls,
-    /// GELF datagrams.
-    GelfUdp,
-    /// GELF over TCP.
-    GelfTcp,
-    /// GELF over HTTP.
-    GelfHttp,
-    /// The Forward protocol of Fluentd.
-    Fluent,
-    /// `POST /api/v1/push`.
-    Http,
-    /// Loki's push API.
-    Loki,
-    /// Elasticsearch's bulk API.
-    Elastic,
-    /// Logs of OpenTelemetry.
-    Otlp,
-    /// The same over gRPC.
-    OtlpGrpc,
-    /// Splunk's event collector.
-    Splunk,
-    /// Uploads of systemd's journal.
-    JournalUpload,
-    /// Topics of Kafka.
-    Kafka,
-    /// Calls of other nodes.
-    Cluster,
-}
-
-/// All intakes, in the order of their numbers.
-pub const INTAKES: [Intake; 27] = [
-    Intake::Fast,
-    Intake::Durable,
-    Intake::Bulk,
-    Intake::SyslogUdp,
-    Intake::SyslogTcp,
-    Intake::SyslogTls,
-    Intake::DevLog,
-    Intake::DevLogStream,
-    Intake::Journal,
-    Intake::Stdout,
-    Intake::Kernel,
-    Intake::Audit,
-    Intake::Relp,
-    Intake::RelpTls,
-    Intake::GelfUdp,
-    Intake::GelfTcp,
-    Intake::GelfHttp,
-    Intake::Fluent,
-    Intake::Http,
-    Intake::Loki,
-    Intake::Elastic,
-    Intake::Otlp,
-    Intake::OtlpGrpc,
-    Intake::Splunk,
-    Intake::JournalUpload,
-    Intake::Kafka,
-    Intake::Cluster,
-];
-
-impl Intake {
-    /// The name in labels, settings and answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Intake::Fast => "fast",
-            Intake::Durable => "durable",
-            Intake::Bulk => "bulk",
-            Intake::SyslogUdp => "syslog_udp",
-            Intake::SyslogTcp => "syslog_tcp",
-            Intake::SyslogTls => "syslog_tls",
-            Intake::DevLog => "dev_log",
-            Intake::DevLogStream => "dev_log_stream",
-            Intake::Journal => "journal",
-            Intake::Stdout => "stdout",
-            Intake::Kernel => "kernel",
-            Intake::Audit => "audit",
-            Intake::Relp => "relp",
-            Intake::RelpTls => "relp_tls",
-            Intake::GelfUdp => "gelf_udp",
-            Intake::GelfTcp => "gelf_tcp",
-            Intake::GelfHttp => "gelf_http",
-            Intake::Fluent => "fluent",
-            Intake::Http => "http",
-            Intake::Loki => "loki",
-            Intake::Elastic => "elastic",
-            Intake::Otlp => "otlp",
-            Intake::OtlpGrpc => "otlp_grpc",
-            Intake::Splunk => "splunk",
-            Intake::JournalUpload => "journal_upload",
-            Intake::Kafka => "kafka",
-            Intake::Cluster => "cluster",
-        }
-    }
-}
 
 /// Counters of one intake.
 #[derive(Debug, Default)]

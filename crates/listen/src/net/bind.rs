@@ -18,7 +18,7 @@ const BACKLOG: i32 = 1024;
 /// An address could not be bound.
 #[derive(Debug)]
 pub struct BindError {
-    /// The flag that names the address, with its dashes.
+    /// The flag that names the address, without its dashes.
     pub flag: &'static str,
     /// The address.
     pub address: SocketAddr,
@@ -45,24 +45,24 @@ impl fmt::Display for BindError {
             source,
         } = self;
         let reason = self.reason();
-        write!(f, "cannot listen on {address} ({flag}): {reason}")?;
+        write!(f, "cannot listen on {address} (--{flag}): {reason}")?;
         match source.kind() {
             io::ErrorKind::AddrInUse => {
                 write!(
                     f,
                     "; stop the program that has it, or choose another with \
-                     {flag} ADDR (port 0 takes a free one)"
+                     --{flag} ADDR (port 0 takes a free one)"
                 )?;
                 // Commands need HTTP, and nothing else.
                 match *flag {
-                    "--http" => Ok(()),
-                    flag => write!(f, ", or none with {flag} off"),
+                    "http" => Ok(()),
+                    flag => write!(f, ", or none with --{flag} off"),
                 }
             }
             io::ErrorKind::PermissionDenied => write!(
                 f,
                 "; ports below 1024 need CAP_NET_BIND_SERVICE, or choose \
-                 another with {flag} ADDR"
+                 another with --{flag} ADDR"
             ),
             _ => Ok(()),
         }

@@ -396,6 +396,9 @@ impl Part {
     }
 }
 
+/// The protocol, for clients of other protocols.
+const SPEAKS: &str = "journal files";
+
 /// Answers uploads in turn, each once it is replicated. Ends with the first that is not.
 async fn answer_all(
     mut stream: OwnedWriteHalf,
@@ -409,7 +412,7 @@ async fn answer_all(
         };
         let answer = match &outcome {
             Ok(upload) => line_of(&upload.to_json(context.ingest.load().as_str())),
-            Err(Trouble::Foreign(foreign)) => opening::answer(*foreign, context.intake),
+            Err(Trouble::Foreign(foreign)) => opening::answer(*foreign, SPEAKS),
             Err(trouble) => line_of(&trouble.to_json()),
         };
         let written = stream.write_all(&answer).await;

@@ -128,6 +128,9 @@ pub async fn answer_heartbeats(socket: UdpSocket, mut shutdown: Shutdown) {
     }
 }
 
+/// The protocol, for clients of other protocols.
+const SPEAKS: &str = "the Forward protocol";
+
 /// Serves one connection to its end.
 pub async fn serve_fluent(stream: TcpStream, peer: IpAddr, context: Context, fluent: Fluent) {
     let sender = hostname::of_peer(peer, &context.hostname);
@@ -144,7 +147,7 @@ pub async fn serve_fluent(stream: TcpStream, peer: IpAddr, context: Context, flu
     let end = connection.run().await;
     if let Err(End::Foreign(foreign)) = end {
         let stream = Wire::Plain(connection.stream);
-        return opening::refuse(stream, foreign, &connection.context).await;
+        return opening::refuse(stream, foreign, SPEAKS, &connection.context).await;
     }
     if let Err(End::Trouble(trouble)) = end {
         let metrics = connection.context.metrics.intake(connection.context.intake);

@@ -8,7 +8,7 @@ use super::Context;
 use super::gather::Gather;
 use super::relp::RelpSession;
 use logpond_engine::ingest::Refused;
-use logpond_host::telemetry::Intake;
+use logpond_settings::{self as settings, Form, StreamProtocol};
 
 /// A splitter and where its records go.
 pub(super) enum Framing {
@@ -21,17 +21,21 @@ pub(super) enum Framing {
 }
 
 impl Framing {
-    /// The framing of an intake whose records are not acknowledged one by one.
-    pub(super) fn of(intake: Intake, line_bytes_max: usize) -> Framing {
-        match intake {
-            Intake::SyslogTcp | Intake::SyslogTls | Intake::DevLogStream => {
-                Framing::Frames(FrameSplitter::new(line_bytes_max))
-            }
-            Intake::GelfTcp => {
-                Framing::Frames(FrameSplitter::new(gelf::message_bytes_max(line_bytes_max)))
-            }
-            _ => Framing::Lines(LineSplitter::new(line_bytes_max)),
+    /// The framing of a protocol whose records are not acknowledged one by one.
+    pub(super) fn of(protocol: StreamProtocol, line_bytes_max: usize) -> Framing {
+        let record_bytes_max = match protocol.form {
+            Form::Line | Form::Syslog => line_bytes_max,
+            Form::Gelf => gelf::message_bytes_max(line_bytes_max),
+        };
+        match protocol.framing {
+            settings::Framing::Lines => Framing::Lines(LineSplitter::new(record_bytes_max)),
+            settings::Framing::Frames => Framing::frames(record_bytes_max),
         }
+    }
+
+    /// Octet counting or lines, with frames of at most so many bytes.
+    pub(super) fn frames(bytes_max: usize) -> Framing {
+        Framing::Frames(FrameSplitter::new(bytes_max))
     }
 
     /// Whether something is to be answered that has no records.

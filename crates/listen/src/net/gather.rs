@@ -6,6 +6,15 @@ use logpond_record::limits::TRUNCATED_FIELD;
 use logpond_record::{Batch, EntryKind, Labels};
 
 use super::Context;
+use logpond_settings::Form;
+
+/// The kind of entries in which records of a form go to the journal. Those of GELF are decoded before.
+pub(super) fn kind_of(form: Form) -> EntryKind {
+    match form {
+        Form::Line | Form::Gelf => EntryKind::Line,
+        Form::Syslog => EntryKind::Syslog,
+    }
+}
 
 /// Batches of one sender.
 ///

@@ -11,7 +11,7 @@ use logpond_protocol::intake::push::gelf::{self, Chunks};
 use logpond_record::Batch;
 
 use super::Context;
-use logpond_host::telemetry::Intake;
+use logpond_settings::Form;
 
 /// Messages that come in several datagrams.
 pub(super) struct Assembly {
@@ -61,15 +61,17 @@ impl Assembly {
 /// a bounded part at a time; others are what they are.
 pub(super) struct Decoding {
     batches: std::vec::IntoIter<Arc<Batch>>,
+    form: Form,
     current: Option<Arc<Batch>>,
     /// Messages of the current one that are decoded.
     taken: usize,
 }
 
 impl Decoding {
-    pub(super) fn of(batches: Vec<Arc<Batch>>) -> Decoding {
+    pub(super) fn of(batches: Vec<Arc<Batch>>, form: Form) -> Decoding {
         Decoding {
             batches: batches.into_iter(),
+            form,
             current: None,
             taken: 0,
         }
@@ -77,8 +79,9 @@ impl Decoding {
 
     /// The next batch for the journal.
     pub(super) async fn next(&mut self, context: &Context) -> Option<Arc<Batch>> {
-        if !matches!(context.intake, Intake::GelfUdp | Intake::GelfTcp) {
-            return self.batches.next();
+        match self.form {
+            Form::Line | Form::Syslog => return self.batches.next(),
+            Form::Gelf => {}
         }
         loop {
             let messages = match self.current.take() {

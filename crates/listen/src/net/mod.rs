@@ -46,7 +46,7 @@ pub use fluent::{
 };
 pub use listening::{Listening, Off};
 pub use relp::Peers as RelpPeers;
-pub use stream::{serve_encrypted, serve_encrypted_relp, serve_relp, serve_stream};
+pub use stream::{serve_relp, serve_stream};
 pub use udp::serve_udp;
 pub use unfinished::Unfinished;
 pub use zones::Zones;

@@ -9,7 +9,6 @@ use logpond_protocol::intake::foreign::{self, Foreign, OpeningLook};
 
 use super::Context;
 use super::wire::Wire;
-use logpond_host::telemetry::Intake;
 
 /// How much is held back until it is known what a connection speaks. The first frame of a protocol of
 /// frames tells it within some fifty bytes; what is longer is left to its own decoder to refuse.
@@ -91,9 +90,15 @@ impl Opening {
 }
 
 /// Ends a connection that speaks another protocol: its peer is told, and it is counted.
-pub(super) async fn refuse(mut stream: Wire, foreign: Foreign, context: &Context) {
+/// `speaks` is the protocol that is spoken here.
+pub(super) async fn refuse(
+    mut stream: Wire,
+    foreign: Foreign,
+    speaks: &'static str,
+    context: &Context,
+) {
     count(context);
-    let answer = answer(foreign, context.intake);
+    let answer = answer(foreign, speaks);
     let told = async {
         stream.write_all(&answer).await?;
         stream.shutdown().await?;
@@ -114,15 +119,14 @@ pub(super) fn count(context: &Context) {
     context.metrics.intake(context.intake).foreign.add(1);
 }
 
-/// What a peer is told that speaks another protocol.
-pub(super) fn answer(foreign: Foreign, intake: Intake) -> Vec<u8> {
+/// The answer to a peer that speaks another protocol than `speaks`.
+pub(super) fn answer(foreign: Foreign, speaks: &'static str) -> Vec<u8> {
     match foreign {
         // A fatal alert, of an unexpected message (RFC 8446, section 6).
         Foreign::Tls => vec![21, 3, 3, 0, 2, 2, 10],
         Foreign::Http => {
-            let taken = taken(intake);
             let text = format!(
-                "this port takes {taken}, not HTTP; HTTP is at the address of the setting http, by \
+                "this port takes {speaks}, not HTTP; HTTP is at the address of the setting http, by \
                  default port 7650\n"
             );
             let length = text.len();
@@ -132,18 +136,6 @@ pub(super) fn answer(foreign: Foreign, intake: Intake) -> Vec<u8> {
             );
             (head + &text).into_bytes()
         }
-    }
-}
-
-/// What a listener takes, for a person.
-fn taken(intake: Intake) -> &'static str {
-    match intake {
-        Intake::Bulk => "journal files",
-        Intake::SyslogTcp | Intake::SyslogTls => "syslog",
-        Intake::Relp | Intake::RelpTls => "RELP",
-        Intake::GelfTcp => "GELF",
-        Intake::Fluent => "the Forward protocol",
-        _ => "raw lines",
     }
 }
 

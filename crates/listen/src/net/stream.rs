@@ -5,11 +5,10 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use logpond_record::EntryKind;
 use tokio::net::TcpStream;
 
 use super::framing::Framing;
-use super::gather::Gather;
+use super::gather::{Gather, kind_of};
 use super::gelf::Decoding;
 use super::opening::{self, Opening};
 use super::relp::{Peer, Peers, RelpSession};
@@ -19,7 +18,7 @@ use super::wire::Wire;
 use super::{BATCH_BYTES, Context, LINGER, look_once_more};
 use logpond_engine::ingest::Refused;
 use logpond_host::hostname;
-use logpond_host::telemetry::Intake;
+use logpond_settings::{self as settings, Form, StreamProtocol};
 
 /// Read buffer of a connection.
 const READ_BYTES: usize = 64 << 10;
@@ -45,48 +44,48 @@ enum Pause {
 /// it begins with `_`, so that no message can pretend it.
 const CLIENT_FIELD: &str = "_tls_client";
 
-/// Serves one connection to its end.
-pub async fn serve_stream(stream: TcpStream, peer: IpAddr, context: Context) {
-    let framing = Framing::of(context.intake, context.line_bytes_max);
-    serve(Wire::Plain(stream), peer, context, framing).await;
-}
+/// RELP as a stream: its records are messages of syslog, each acknowledged.
+const RELP: StreamProtocol = StreamProtocol {
+    framing: settings::Framing::Frames,
+    form: Form::Syslog,
+    is_durable: true,
+    speaks: "RELP",
+};
 
-/// Serves one connection of RELP.
-pub async fn serve_relp(stream: TcpStream, peer: IpAddr, context: Context, peers: Arc<Peers>) {
-    let session = relp_session(peer, &context, peers);
-    serve(Wire::Plain(stream), peer, context, session).await;
-}
-
-/// Serves one connection that is to be encrypted (RFC 5425); one that is not is closed. Its records say
-/// which client sent them, if it showed a certificate.
-pub async fn serve_encrypted(
+/// Serves one connection to its end. With an acceptor it must be encrypted (RFC 5425), or is closed; its
+/// records name the client, if that showed a certificate.
+pub async fn serve_stream(
     stream: TcpStream,
     peer: IpAddr,
     context: Context,
-    acceptor: Arc<Acceptor>,
+    protocol: StreamProtocol,
+    acceptor: Option<Arc<Acceptor>>,
 ) {
-    // What failed is counted, and the peer was told.
-    if let Some(stream) = encrypted(stream, &acceptor).await {
-        let framing = Framing::of(context.intake, context.line_bytes_max);
-        serve(stream, peer, context, framing).await;
+    // A failure is counted, and the peer was told.
+    if let Some(stream) = wire(stream, acceptor).await {
+        let framing = Framing::of(protocol, context.line_bytes_max);
+        serve(stream, peer, context, (protocol, framing)).await;
     }
 }
 
-/// The same of RELP.
-pub async fn serve_encrypted_relp(
+/// Serves one connection of RELP; with an acceptor as [`serve_stream`] does.
+pub async fn serve_relp(
     stream: TcpStream,
     peer: IpAddr,
     context: Context,
-    acceptor: Arc<Acceptor>,
     peers: Arc<Peers>,
+    acceptor: Option<Arc<Acceptor>>,
 ) {
-    if let Some(stream) = encrypted(stream, &acceptor).await {
+    if let Some(stream) = wire(stream, acceptor).await {
         let session = relp_session(peer, &context, peers);
-        serve(stream, peer, context, session).await;
+        serve(stream, peer, context, (RELP, session)).await;
     }
 }
 
-async fn encrypted(stream: TcpStream, acceptor: &Acceptor) -> Option<Wire> {
+async fn wire(stream: TcpStream, acceptor: Option<Arc<Acceptor>>) -> Option<Wire> {
+    let Some(acceptor) = acceptor else {
+        return Some(Wire::Plain(stream));
+    };
     match acceptor.accept(stream).await {
         Ok(Incoming::Tls(stream)) => {
             let client = acceptor.client_of(&stream);
@@ -102,26 +101,26 @@ fn relp_session(peer: IpAddr, context: &Context, peers: Arc<Peers>) -> Framing {
     Framing::Relp(RelpSession::new(context.line_bytes_max, peer))
 }
 
-async fn serve(stream: Wire, peer: IpAddr, context: Context, framing: Framing) {
-    let is_relp = matches!(context.intake, Intake::Relp | Intake::RelpTls);
-    let kind = match context.intake {
-        Intake::SyslogTcp | Intake::SyslogTls => EntryKind::Syslog,
-        _ if is_relp => EntryKind::Syslog,
-        _ => EntryKind::Line,
-    };
+async fn serve(
+    stream: Wire,
+    peer: IpAddr,
+    context: Context,
+    (protocol, framing): (StreamProtocol, Framing),
+) {
     let mut labels = context.labels_of(peer);
     let client = stream.client();
     labels.extend(client.map(|name| (CLIENT_FIELD.into(), name.into())));
-    let opening = match is_relp {
-        true => Opening::of_frames(),
-        false => Opening::of_lines(),
+    let opening = match framing {
+        Framing::Relp(_) => Opening::of_frames(),
+        Framing::Lines(_) | Framing::Frames(_) => Opening::of_lines(),
     };
     let connection = Connection {
         stream,
         opening,
-        is_durable: is_relp || context.intake == Intake::Durable,
+        protocol,
+        is_durable: protocol.is_durable,
         framing,
-        gather: Gather::new(kind, labels),
+        gather: Gather::new(kind_of(protocol.form), labels),
         buffer: Vec::new(),
         unfinished: context.unfinished.begin(),
         context,
@@ -133,6 +132,7 @@ struct Connection {
     stream: Wire,
     opening: Opening,
     context: Context,
+    protocol: StreamProtocol,
     is_durable: bool,
     framing: Framing,
     gather: Gather,
@@ -161,7 +161,10 @@ impl Connection {
         };
         self.framing.end();
         match foreign {
-            Some(foreign) => opening::refuse(self.stream, foreign, &self.context).await,
+            Some(foreign) => {
+                let speaks = self.protocol.speaks;
+                opening::refuse(self.stream, foreign, speaks, &self.context).await;
+            }
             None => {
                 let _ = self.stream.shutdown().await;
             }
@@ -283,7 +286,7 @@ impl Connection {
     async fn hand_over(&mut self) -> Result<(), ()> {
         let mut acknowledged = 0;
         let mut failed = None;
-        let mut batches = Decoding::of(self.gather.take());
+        let mut batches = Decoding::of(self.gather.take(), self.protocol.form);
         while let Some(batch) = batches.next(&self.context).await {
             let durable = self.is_durable;
             match self.context.submit_patiently(&batch, None, durable).await {

@@ -1,19 +1,18 @@
-//! Datagrams: syslog, and GELF in chunks or not.
+//! Datagrams: a message of syslog, lines, or GELF in chunks or not.
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsRawFd;
 
 use logpond_protocol::intake::frames::trim_end;
-use logpond_record::EntryKind;
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
-use super::gather::Gather;
+use super::gather::{Gather, kind_of};
 use super::gelf::{Assembly, Decoding};
 use super::{BATCH_BYTES, Context, LINGER, look_once_more};
-use logpond_host::telemetry::Intake;
+use logpond_settings::Form;
 
 /// The largest UDP payload there is, and one byte.
 const DATAGRAM_BYTES: usize = 64 << 10;
@@ -26,11 +25,15 @@ const AT_ONCE: usize = 32;
 const PEERS_MAX: usize = 64;
 
 /// Serves the socket until the stop; what the kernel holds then is still taken.
-pub async fn serve_udp(socket: UdpSocket, context: Context) {
+pub async fn serve_udp(socket: UdpSocket, context: Context, form: Form) {
     let mut shutdown = context.shutdown.clone();
     let mut intake = Datagrams {
         socket,
-        assembly: (context.intake == Intake::GelfUdp).then(Assembly::new),
+        assembly: match form {
+            Form::Line | Form::Syslog => None,
+            Form::Gelf => Some(Assembly::new()),
+        },
+        form,
         context,
         peers: Vec::new(),
         buffer: Vec::new(),
@@ -62,6 +65,7 @@ pub async fn serve_udp(socket: UdpSocket, context: Context) {
 struct Datagrams {
     socket: UdpSocket,
     context: Context,
+    form: Form,
     /// Of GELF, whose messages may come in several.
     assembly: Option<Assembly>,
     peers: Vec<(IpAddr, Gather)>,
@@ -116,10 +120,7 @@ impl Datagrams {
             return;
         }
         let known = self.peers.iter().rposition(|(address, _)| *address == peer);
-        let kind = match self.assembly {
-            Some(_) => EntryKind::Line,
-            None => EntryKind::Syslog,
-        };
+        let kind = kind_of(self.form);
         let index = known.unwrap_or_else(|| {
             let labels = self.context.labels_of(peer);
             self.peers.push((peer, Gather::new(kind, labels)));
@@ -127,16 +128,23 @@ impl Datagrams {
         });
         let gather = &mut self.peers[index].1;
         let datagram = &self.buffer[start..start + length];
-        match &mut self.assembly {
-            Some(assembly) => assembly.take(peer, datagram, |message| gather.push(message)),
-            None => take_syslog(datagram, gather, &self.context),
+        match (self.form, &mut self.assembly) {
+            (Form::Gelf, Some(assembly)) => {
+                assembly.take(peer, datagram, |message| gather.push(message));
+            }
+            (Form::Gelf, None) => {}
+            (Form::Syslog, _) => take_record(trim_end(datagram), gather, &self.context),
+            (Form::Line, _) => {
+                let lines = datagram.split(|byte| *byte == b'\n');
+                lines.for_each(|line| take_record(trim_end(line), gather, &self.context));
+            }
         }
     }
 
     async fn hand_over(&mut self) {
         self.expire(false);
         for (_, mut gather) in self.peers.drain(..) {
-            let mut batches = Decoding::of(gather.take());
+            let mut batches = Decoding::of(gather.take(), self.form);
             while let Some(batch) = batches.next(&self.context).await {
                 let records = batch.len();
                 // One bounded wait for room, in which the kernel's buffer takes the load.
@@ -175,10 +183,10 @@ fn receive(
     Ok(datagrams.collect())
 }
 
-fn take_syslog(datagram: &[u8], gather: &mut Gather, context: &Context) {
-    let message = trim_end(datagram);
-    if !message.is_empty() {
-        let kept = &message[..message.len().min(context.line_bytes_max)];
-        gather.add(kept, message.len() - kept.len(), context);
+/// Takes a record, unless it is empty.
+fn take_record(record: &[u8], gather: &mut Gather, context: &Context) {
+    if !record.is_empty() {
+        let kept = &record[..record.len().min(context.line_bytes_max)];
+        gather.add(kept, record.len() - kept.len(), context);
     }
 }

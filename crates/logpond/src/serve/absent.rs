@@ -10,9 +10,9 @@ use std::time::Duration;
 use tokio::task::{JoinError, JoinSet};
 
 use super::runtime::{Shared, accept_stream, answer_heartbeats, expose_drops, take_datagrams};
-use logpond_host::telemetry::{Intake, say};
+use logpond_host::telemetry::say;
 use logpond_listen::net::{self, BindError, Listening};
-use logpond_settings::{Transport, Wanted};
+use logpond_settings::{Listener, Protocol, Transport, Wanted};
 
 /// How often: a port that was freed is taken within this time, and each attempt is three system calls.
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);
@@ -25,8 +25,8 @@ pub(super) enum Bound {
 
 /// Binds a listener; gives the address that was bound, too.
 pub(super) fn bind(wanted: &Wanted) -> Result<(Bound, SocketAddr), BindError> {
-    let (flag, address) = (wanted.listener.flag, wanted.address);
-    match wanted.listener.transport {
+    let (flag, address) = (wanted.listener.name, wanted.address);
+    match wanted.listener.transport() {
         Transport::Tcp => {
             let (listener, bound) = net::bind_tcp(flag, address)?;
             Ok((Bound::Stream(listener), bound))
@@ -72,12 +72,12 @@ async fn try_again(
                 return true;
             };
             let name = wanted.listener.name;
-            let intake = wanted.listener.intake;
             let context = net::Context {
-                intake,
+                intake: wanted.listener.intake,
                 ..context.clone()
             };
-            let serving = serve(&mut tasks, bound, address, context, &shared);
+            let bound = (bound, address);
+            let serving = serve(&mut tasks, wanted.listener, bound, context, &shared);
             if serving.is_ok() {
                 listening.note_on(name);
                 say(&format!("{name} listens at {address} now"));
@@ -92,24 +92,24 @@ async fn try_again(
 
 fn serve(
     tasks: &mut JoinSet<()>,
-    bound: Bound,
-    address: SocketAddr,
+    kind: &Listener,
+    (bound, address): (Bound, SocketAddr),
     context: net::Context,
     shared: &Shared,
 ) -> io::Result<()> {
     match bound {
         Bound::Datagrams(socket) => {
             expose_drops(&context.metrics, context.intake, address);
-            take_datagrams(tasks, socket, context)
+            take_datagrams(tasks, kind, socket, context)
         }
         Bound::Stream(listener) => {
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            if context.intake == Intake::Fluent {
+            if kind.protocol == Protocol::Forward {
                 // Only old versions of Fluentd want heartbeats.
-                let socket = net::bind_udp("--fluent", address).ok();
+                let socket = net::bind_udp(kind.name, address).ok();
                 answer_heartbeats(tasks, socket.map(|(socket, _)| socket), &context.shutdown)?;
             }
-            accept_stream(tasks, listener, context, shared.clone());
+            accept_stream(tasks, kind, listener, context, shared.clone());
             Ok(())
         }
     }

@@ -67,7 +67,7 @@ impl Access {
             None => None,
         };
         let syslog = match &settings.tls {
-            Some(files) if settings.syslog_tls.or(settings.relp_tls).is_some() => {
+            Some(files) if settings.knows_clients() => {
                 let rules = &settings.syslog_clients;
                 let (acceptor, of_files) =
                     tls::syslog(files, rules, metrics).map_err(ServeError::Tls)?;

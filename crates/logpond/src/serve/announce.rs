@@ -13,31 +13,17 @@ use serde_json::{Value, json};
 use super::{ServeError, Server};
 use logpond_host::terminal::guard::clean;
 use logpond_render::quantity;
-use logpond_settings::{SHIPPERS, Settings, ShipperAddresses, Transport};
+use logpond_settings::{
+    IntakeAddresses, Listener, Protection, Protocol, Settings, Transport, listeners,
+};
 
 /// Where a server listens; what is off has no address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
     /// Page, API and metrics.
     pub http: SocketAddr,
-    /// Raw lines without acknowledgement.
-    pub fast: Option<SocketAddr>,
-    /// Raw lines with acknowledgement.
-    pub durable: Option<SocketAddr>,
-    /// Journal files, acknowledged once there are copies.
-    pub bulk: Option<SocketAddr>,
-    /// Syslog datagrams.
-    pub syslog_udp: Option<SocketAddr>,
-    /// Syslog over TCP.
-    pub syslog_tcp: Option<SocketAddr>,
-    /// Syslog over TLS.
-    pub syslog_tls: Option<SocketAddr>,
-    /// Syslog over RELP.
-    pub relp: Option<SocketAddr>,
-    /// Syslog over RELP over TLS.
-    pub relp_tls: Option<SocketAddr>,
-    /// What ships logs to other systems.
-    pub shippers: ShipperAddresses,
+    /// Listeners for records.
+    pub intakes: IntakeAddresses,
     /// Other nodes.
     pub gossip: Option<SocketAddr>,
 }
@@ -45,23 +31,27 @@ pub struct Addresses {
 impl Addresses {
     /// The object of the ready file.
     pub fn to_json(&self) -> Value {
-        let text = |address: Option<SocketAddr>| address.map(|a| a.to_string());
-        let mut all = json!({
-            "http": self.http.to_string(),
-            "fast": text(self.fast),
-            "durable": text(self.durable),
-            "bulk": text(self.bulk),
-            "syslog_udp": text(self.syslog_udp),
-            "syslog_tcp": text(self.syslog_tcp),
-            "syslog_tls": text(self.syslog_tls),
-            "relp": text(self.relp),
-            "relp_tls": text(self.relp_tls),
-            "gossip": text(self.gossip),
+        let all = listeners().map(|listener| {
+            let name = listener.name.replace('-', "_");
+            let address = self.of(listener).map(|address| address.to_string());
+            (name, address.into())
         });
-        for (shipper, address) in SHIPPERS.iter().zip(self.shippers.0) {
-            all[shipper.name.replace('-', "_")] = text(address).into();
+        Value::Object(all.collect())
+    }
+
+    /// The address of a listener.
+    fn of(&self, listener: &Listener) -> Option<SocketAddr> {
+        match listener.protocol {
+            Protocol::Nodes => self.gossip,
+            Protocol::Http if !listener.is_of_records => Some(self.http),
+            Protocol::Http
+            | Protocol::Grpc
+            | Protocol::Stream(_)
+            | Protocol::Datagrams(_)
+            | Protocol::Relp
+            | Protocol::Bulk
+            | Protocol::Forward => self.intakes.of(listener.intake),
         }
-        all
     }
 
     /// Writes the ready file in one step: whoever sees it sees all of it.
@@ -168,36 +158,25 @@ fn block(settings: &Settings, server: &Server, took: Duration) -> String {
     text
 }
 
-/// What listens where.
+/// A heading and addresses, for each group of listeners that is on.
 fn listening(settings: &Settings, addresses: Addresses) -> Vec<(&'static str, String)> {
-    let Addresses {
-        http,
-        fast,
-        durable,
-        bulk,
-        syslog_udp,
-        syslog_tcp,
-        syslog_tls,
-        relp,
-        relp_tls,
-        shippers,
-        gossip,
-    } = addresses;
-    let scheme = match settings.tls {
-        Some(_) => "https",
-        None => "http",
+    let http = addresses.http;
+    let scheme = if settings.tls.is_some() {
+        "https"
+    } else {
+        "http"
     };
     let mut all = vec![("Page", format!("{scheme}://{http}/"))];
     if settings.roles.ingests {
         let forms = "JSON lines or text";
         all.push(("Push", format!("{scheme}://{http}/api/v1/push ({forms})")));
     }
-    let lines = [(fast, "fast"), (durable, "durable")].into_iter();
-    let lines = lines.filter_map(|(a, name)| a.map(|a| format!("tcp {a} ({name})")));
-    all.push(("Lines", lines.collect::<Vec<_>>().join("   ")));
-    all.extend(bulk.map(|bulk| ("Bulk", format!("tcp {bulk} (journal files)"))));
-    all.extend(gossip.map(|gossip| ("Cluster", gossip.to_string())));
-    all.push(("Syslog", sockets(syslog_udp, syslog_tcp)));
+    let on: Vec<_> = addresses.intakes.on().collect();
+    let is_group = |(a, _): &(&Listener, _), (b, _): &(&Listener, _)| {
+        a.title == b.title && a.protection == b.protection
+    };
+    let groups = on.chunk_by(is_group);
+    all.extend(groups.map(|group| (group[0].0.title, sockets(group))));
     let local = [
         &settings.dev_log,
         &settings.dev_log_stream,
@@ -207,67 +186,46 @@ fn listening(settings: &Settings, addresses: Addresses) -> Vec<(&'static str, St
     let local = local.into_iter().flatten();
     let mut local: Vec<String> = local.map(|path| path.display().to_string()).collect();
     local.extend(settings.audit.then(|| "audit".to_owned()));
-    all.push(("Local", local.join("   ")));
-    all.extend(syslog_tls.map(|address| ("Syslog", format!("{address} tls"))));
-    all.extend(relp.map(|relp| ("RELP", relp.to_string())));
-    all.extend(relp_tls.map(|address| ("RELP", format!("{address} tls"))));
-    for protocol in SHIPPERS.chunk_by(|a, b| a.title == b.title) {
-        let title = protocol[0].title;
-        let address = |transport| {
-            let mut on = shippers.on();
-            let found = on.find(|(s, _)| s.title == title && s.transport == transport);
-            found.map(|(_, address)| address)
-        };
-        all.push((
-            title,
-            sockets(address(Transport::Udp), address(Transport::Tcp)),
-        ));
+    if !local.is_empty() {
+        all.push(("Local", local.join("   ")));
     }
-    all.retain(|(_, value)| !value.is_empty());
+    all.extend(addresses.gossip.map(|at| ("Cluster", at.to_string())));
     all
 }
 
-/// Where a protocol is spoken; empty for nowhere.
-fn sockets(udp: Option<SocketAddr>, tcp: Option<SocketAddr>) -> String {
-    if let (Some(udp), Some(tcp)) = (udp, tcp)
-        && udp == tcp
+/// The addresses of listeners of one protocol.
+fn sockets(group: &[(&Listener, SocketAddr)]) -> String {
+    if let [(udp, at), (tcp, other)] = group
+        && at == other
+        && (udp.transport(), tcp.transport()) == (Transport::Udp, Transport::Tcp)
     {
-        return format!("{udp} udp+tcp");
+        return format!("{at} udp+tcp");
     }
-    let sockets = [(udp, "udp"), (tcp, "tcp")].into_iter();
-    let sockets = sockets.filter_map(|(a, name)| a.map(|a| format!("{a} {name}")));
-    sockets.collect::<Vec<_>>().join("   ")
+    let shown = group.iter().map(|(listener, address)| {
+        let address = address.to_string();
+        listener.shown.replace("{}", &address)
+    });
+    shown.collect::<Vec<_>>().join("   ")
 }
 
-/// Who can connect, and how safely.
+/// The machines that can connect, and the protection of connections.
 fn reach(settings: &Settings, addresses: Addresses) -> &'static str {
-    let Addresses {
-        http,
-        fast,
-        durable,
-        bulk,
-        syslog_udp,
-        syslog_tcp,
-        syslog_tls,
-        relp,
-        relp_tls,
-        shippers,
-        gossip,
-    } = addresses;
-    let is_open = |address: SocketAddr| !address.ip().is_loopback();
-    // Without a rule for its clients it is encrypted for anybody.
-    let encrypted = [syslog_tls, relp_tls].map(|address| {
-        let is_open = settings.syslog_clients.are_open();
-        address.filter(|_| is_open)
-    });
-    let raw = [fast, durable, bulk, syslog_udp, syslog_tcp, relp, gossip];
-    let of_shippers = |is_http| {
-        let mut found = shippers.on().filter(move |(s, _)| s.is_http == is_http);
-        found.any(|(_, address)| is_open(address))
-    };
-    let mut raw = raw.into_iter().chain(encrypted).flatten();
-    let is_raw_open = raw.any(is_open) || of_shippers(false);
-    match (is_raw_open, is_open(http) || of_shippers(true)) {
+    let (mut is_raw_open, mut is_http_open) = (false, false);
+    for listener in listeners() {
+        let Some(address) = addresses.of(listener) else {
+            continue;
+        };
+        let is_open = !address.ip().is_loopback();
+        match listener.protection {
+            Protection::Http => is_http_open |= is_open,
+            Protection::Open | Protection::Nodes => is_raw_open |= is_open,
+            // Without a rule for its clients it is encrypted for anybody.
+            Protection::ClientCertificates => {
+                is_raw_open |= is_open && settings.syslog_clients.are_open();
+            }
+        }
+    }
+    match (is_raw_open, is_http_open) {
         (false, false) => "  Only this machine can connect (loopback).\n",
         (false, true) if settings.is_http_guarded() => {
             "  Other machines can connect, encrypted and with a token.\n"

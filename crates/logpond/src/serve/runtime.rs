@@ -27,7 +27,7 @@ use logpond_listen::net::local::LocalSockets;
 use logpond_listen::net::tls::ClusterTls;
 use logpond_node::cluster::{HttpTransport, Member};
 use logpond_node::server::{self, Service};
-use logpond_settings::{SHIPPERS, Settings, ShipperAddresses, Wanted};
+use logpond_settings::{IntakeAddresses, Listener, Protection, Protocol, Settings, Wanted};
 
 /// Threads that decode bodies: with two, one large body does not hold up the others, and their
 /// memory stays twice that of a body.
@@ -49,8 +49,8 @@ const DELAY_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// Bound sockets of all intakes that are on.
 pub(super) struct Listeners {
     http: (TcpListener, SocketAddr),
-    streams: Vec<(Intake, TcpListener, SocketAddr)>,
-    datagrams: Vec<(Intake, UdpSocket, SocketAddr)>,
+    streams: Vec<(&'static Listener, TcpListener, SocketAddr)>,
+    datagrams: Vec<(&'static Listener, UdpSocket, SocketAddr)>,
     local: LocalSockets,
     gossip: Option<(TcpListener, SocketAddr)>,
     /// Where clients of the Forward protocol look whether it is there.
@@ -98,15 +98,15 @@ impl Listeners {
     /// keep sockets for one of these.
     pub(super) fn bind(settings: &Settings, is_process: bool) -> Result<Listeners, ServeError> {
         let tcp = |flag, address| net::bind_tcp(flag, address).map_err(ServeError::Bind);
-        let http = tcp("--http", settings.http)?;
+        let http = tcp("http", settings.http)?;
         let (mut streams, mut datagrams) = (Vec::new(), Vec::new());
         let (mut absent, mut off, mut names) = (Vec::new(), Vec::new(), vec!["http"]);
         for wanted in settings.intakes() {
-            let (intake, name) = (wanted.listener.intake, wanted.listener.name);
+            let (kind, name) = (wanted.listener, wanted.listener.name);
             names.push(name);
             match absent::bind(&wanted) {
-                Ok((Bound::Stream(listener), bound)) => streams.push((intake, listener, bound)),
-                Ok((Bound::Datagrams(socket), bound)) => datagrams.push((intake, socket, bound)),
+                Ok((Bound::Stream(listener), bound)) => streams.push((kind, listener, bound)),
+                Ok((Bound::Datagrams(socket), bound)) => datagrams.push((kind, socket, bound)),
                 Err(error) if wanted.is_asked_for => return Err(ServeError::Bind(error)),
                 Err(error) => {
                     off.push(net::Off::new(name, &error));
@@ -115,7 +115,7 @@ impl Listeners {
             }
         }
         names.extend(settings.gossip.map(|_| "gossip"));
-        let gossip = settings.gossip.map(|address| tcp("--gossip", address));
+        let gossip = settings.gossip.map(|address| tcp("gossip", address));
         let local = net::local::Wanted {
             dev_log: settings.dev_log.as_deref(),
             dev_log_stream: settings.dev_log_stream.as_deref(),
@@ -127,7 +127,7 @@ impl Listeners {
         if settings.audit {
             local.listen_to_audit().map_err(ServeError::Audit)?;
         }
-        let heartbeats = heartbeats_beside(&mut streams, settings.shippers.of(Intake::Fluent));
+        let heartbeats = heartbeats_beside(&mut streams, settings);
         Ok(Listeners {
             http,
             streams,
@@ -146,24 +146,15 @@ impl Listeners {
     }
 
     pub(super) fn addresses(&self) -> Addresses {
-        let streams = self.streams.iter().map(|(intake, _, at)| (*intake, *at));
-        let datagrams = self.datagrams.iter().map(|(intake, _, at)| (*intake, *at));
-        let bound: Vec<(Intake, SocketAddr)> = streams.chain(datagrams).collect();
-        let of = |wanted| {
-            let found = bound.iter().find(|(intake, _)| *intake == wanted);
-            found.map(|(_, address)| *address)
-        };
+        let streams = self.streams.iter().map(|(kind, _, at)| (kind, *at));
+        let datagrams = self.datagrams.iter().map(|(kind, _, at)| (kind, *at));
+        let mut intakes = IntakeAddresses::default();
+        for (kind, address) in streams.chain(datagrams) {
+            intakes.set(kind.intake, Some(address));
+        }
         Addresses {
             http: self.http.1,
-            fast: of(Intake::Fast),
-            durable: of(Intake::Durable),
-            bulk: of(Intake::Bulk),
-            syslog_udp: of(Intake::SyslogUdp),
-            syslog_tcp: of(Intake::SyslogTcp),
-            syslog_tls: of(Intake::SyslogTls),
-            relp: of(Intake::Relp),
-            relp_tls: of(Intake::RelpTls),
-            shippers: ShipperAddresses(SHIPPERS.map(|shipper| of(shipper.intake))),
+            intakes,
             gossip: self.gossip.as_ref().map(|(_, address)| *address),
         }
     }
@@ -173,17 +164,18 @@ impl Listeners {
 /// somebody has it for datagrams, another is chosen; where it is given, there are none then: only old
 /// versions of Fluentd want them.
 fn heartbeats_beside(
-    streams: &mut [(Intake, TcpListener, SocketAddr)],
-    wanted: Option<SocketAddr>,
+    streams: &mut [(&'static Listener, TcpListener, SocketAddr)],
+    settings: &Settings,
 ) -> Option<UdpSocket> {
     let mut streams = streams.iter_mut();
-    let (_, listener, bound) = streams.find(|(intake, _, _)| *intake == Intake::Fluent)?;
+    let (kind, listener, bound) = streams.find(|(kind, ..)| kind.protocol == Protocol::Forward)?;
+    let wanted = settings.listeners.of(kind.intake);
     for _ in 0..PORTS_TRIED_MAX {
-        if let Ok((socket, _)) = net::bind_udp("--fluent", *bound) {
+        if let Ok((socket, _)) = net::bind_udp(kind.name, *bound) {
             return Some(socket);
         }
         let wanted = wanted.filter(|wanted| wanted.port() == 0)?;
-        (*listener, *bound) = net::bind_tcp("--fluent", wanted).ok()?;
+        (*listener, *bound) = net::bind_tcp(kind.name, wanted).ok()?;
     }
     None
 }
@@ -235,11 +227,22 @@ fn held_of(epoch: u128, app: &App) -> BatchSet {
 
 pub(super) fn take_datagrams(
     tasks: &mut JoinSet<()>,
+    kind: &Listener,
     socket: UdpSocket,
     context: net::Context,
 ) -> io::Result<()> {
     let socket = tokio::net::UdpSocket::from_std(socket)?;
-    tasks.spawn(net::serve_udp(socket, context));
+    match kind.protocol {
+        Protocol::Datagrams(form) => drop(tasks.spawn(net::serve_udp(socket, context, form))),
+        // They have no sockets for datagrams.
+        Protocol::Stream(_)
+        | Protocol::Relp
+        | Protocol::Bulk
+        | Protocol::Forward
+        | Protocol::Http
+        | Protocol::Grpc
+        | Protocol::Nodes => {}
+    }
     Ok(())
 }
 
@@ -279,13 +282,14 @@ impl Running {
         let mut tasks = JoinSet::new();
         let fluent = net::Fluent::new(security);
         let shared = Shared::of(fluent, &app, &tls, syslog_tls, relp_peers);
-        for (intake, listener, _) in listeners.streams {
+        for (kind, listener, _) in listeners.streams {
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            accept_stream(&mut tasks, listener, context_of(intake), shared.clone());
+            let context = context_of(kind.intake);
+            accept_stream(&mut tasks, kind, listener, context, shared.clone());
         }
-        for (intake, socket, address) in listeners.datagrams {
-            expose_drops(&metrics, intake, address);
-            take_datagrams(&mut tasks, socket, context_of(intake))?;
+        for (kind, socket, address) in listeners.datagrams {
+            expose_drops(&metrics, kind.intake, address);
+            take_datagrams(&mut tasks, kind, socket, context_of(kind.intake))?;
         }
         answer_heartbeats(&mut tasks, listeners.heartbeats, &shutdown)?;
         let absent = (listeners.absent, listeners.listening);
@@ -437,6 +441,7 @@ impl Shared {
 /// Serves a listener of records or of uploads.
 pub(super) fn accept_stream(
     tasks: &mut JoinSet<()>,
+    kind: &Listener,
     listener: tokio::net::TcpListener,
     context: net::Context,
     shared: Shared,
@@ -448,69 +453,51 @@ pub(super) fn accept_stream(
         syslog_tls,
         relp_peers,
     } = shared;
+    let acceptor = match kind.protection {
+        // There is one if there is such a listener.
+        Protection::ClientCertificates if syslog_tls.is_none() => return,
+        Protection::ClientCertificates => syslog_tls,
+        Protection::Open | Protection::Http | Protection::Nodes => None,
+    };
     let most = net::CONNECTIONS_MAX;
-    match context.intake {
-        Intake::Bulk => {
+    match kind.protocol {
+        Protocol::Stream(protocol) => {
+            let serve = move |stream, peer, context| {
+                net::serve_stream(stream, peer, context, protocol, acceptor.clone())
+            };
+            tasks.spawn(net::accept(listener, context, most, serve));
+        }
+        Protocol::Relp => {
+            let serve = move |stream, peer, context| {
+                net::serve_relp(stream, peer, context, relp_peers.clone(), acceptor.clone())
+            };
+            tasks.spawn(net::accept(listener, context, most, serve));
+        }
+        Protocol::Bulk => {
             let (most, room) = (net::BULK_CONNECTIONS_MAX, net::Room::default());
             let serve = move |stream, _, context| net::serve_bulk(stream, context, room.clone());
             tasks.spawn(net::accept(listener, context, most, serve));
         }
-        Intake::SyslogTls | Intake::RelpTls => {
-            // There is one where there is a listener.
-            if let Some(acceptor) = syslog_tls {
-                accept_encrypted(tasks, listener, context, acceptor, relp_peers);
-            }
-        }
-        Intake::Relp => {
-            let serve = move |stream, peer, context| {
-                net::serve_relp(stream, peer, context, relp_peers.clone())
-            };
-            tasks.spawn(net::accept(listener, context, most, serve));
-        }
-        Intake::Fluent => {
+        Protocol::Forward => {
             let serve = move |stream, peer, context| {
                 net::serve_fluent(stream, peer, context, fluent.clone())
             };
             tasks.spawn(net::accept(listener, context, most, serve));
         }
-        Intake::OtlpGrpc => {
+        Protocol::Grpc => {
             let serve = move |stream, _, context| {
                 http::serve_grpc(stream, context, app.clone(), tls.clone())
             };
             tasks.spawn(net::accept(listener, context, most, serve));
         }
-        Intake::Otlp | Intake::Loki | Intake::Elastic | Intake::Splunk => {
+        Protocol::Http => {
             let serve = move |stream, _, context| {
                 http::serve_accepted(stream, context, app.clone(), tls.clone())
             };
             tasks.spawn(net::accept(listener, context, most, serve));
         }
-        _ => {
-            tasks.spawn(net::accept(listener, context, most, net::serve_stream));
-        }
-    }
-}
-
-/// Serves a listener of syslog over TLS, or of RELP over TLS.
-fn accept_encrypted(
-    tasks: &mut JoinSet<()>,
-    listener: tokio::net::TcpListener,
-    context: net::Context,
-    acceptor: Arc<net::tls::Acceptor>,
-    relp_peers: Arc<net::RelpPeers>,
-) {
-    let most = net::CONNECTIONS_MAX;
-    if context.intake == Intake::RelpTls {
-        let serve = move |stream, peer, context| {
-            let (acceptor, peers) = (acceptor.clone(), relp_peers.clone());
-            net::serve_encrypted_relp(stream, peer, context, acceptor, peers)
-        };
-        tasks.spawn(net::accept(listener, context, most, serve));
-    } else {
-        let serve = move |stream, peer, context| {
-            net::serve_encrypted(stream, peer, context, acceptor.clone())
-        };
-        tasks.spawn(net::accept(listener, context, most, serve));
+        // The first have no connections, and the others are served by `talk_to_nodes`.
+        Protocol::Datagrams(_) | Protocol::Nodes => {}
     }
 }
 
@@ -560,14 +547,12 @@ async fn measure_delay(metrics: Arc<Metrics>, mut shutdown: Shutdown) {
 }
 
 pub(super) fn expose_drops(metrics: &Metrics, intake: Intake, address: SocketAddr) {
-    let name = match intake {
-        Intake::GelfUdp => "logpond_gelf_udp_kernel_drops_total",
-        _ => "logpond_syslog_udp_kernel_drops_total",
-    };
+    let name = format!("logpond_{}_kernel_drops_total", intake.as_str());
     metrics.register(Box::new(move |out| {
         if let Some(drops) = kernel_drops(address) {
             let help = "Datagrams the kernel dropped before they were read.";
-            out.counters([(name, help, drops)]);
+            out.family(&name, "counter", help);
+            out.sample(&name, &[], drops);
         }
     }));
 }

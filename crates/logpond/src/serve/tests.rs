@@ -31,7 +31,8 @@ use logpond_search::size::Size;
 use tempfile::TempDir;
 
 use super::Server;
-use logpond_settings::{AlertSettings, AtStart, SHIPPERS, Settings, ShipperAddresses, Timezones};
+use logpond_host::telemetry::Intake;
+use logpond_settings::{AlertSettings, AtStart, IntakeAddresses, Protection, Settings, Timezones};
 use logpond_tls::ClientRules;
 
 /// A server with a data directory of its own.
@@ -42,17 +43,19 @@ struct Pond {
 
 fn settings(data: &Path) -> Settings {
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let mut listeners = IntakeAddresses::all_at(any);
+    for listener in logpond_settings::listeners() {
+        // It needs a certificate.
+        if listener.protection == Protection::ClientCertificates {
+            listeners.set(listener.intake, None);
+        }
+    }
     Settings {
         roles: Roles::ALL,
         data: data.to_owned(),
         http: any,
         http_host: Vec::new(),
-        fast: Some(any),
-        durable: Some(any),
-        bulk: Some(any),
-        syslog_udp: Some(any),
-        syslog_tcp: Some(any),
-        syslog_tls: None,
+        listeners,
         syslog_clients: ClientRules::default(),
         dev_log: None,
         dev_log_stream: None,
@@ -60,9 +63,6 @@ fn settings(data: &Path) -> Settings {
         keep_sockets: None,
         kmsg: None,
         audit: false,
-        relp: Some(any),
-        relp_tls: None,
-        shippers: ShipperAddresses([Some(any); SHIPPERS.len()]),
         default_listeners: Vec::new(),
         fluent_security: None,
         kafka: logpond_settings::KafkaSettings::default(),
@@ -114,6 +114,11 @@ impl Pond {
 
     fn http(&self) -> SocketAddr {
         self.server().addresses().http
+    }
+
+    fn address(&self, intake: Intake) -> SocketAddr {
+        let addresses = self.server().addresses();
+        addresses.intakes.of(intake).unwrap()
     }
 
     /// Stops, waits for the drain, and starts again on the same data.

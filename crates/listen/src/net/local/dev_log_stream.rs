@@ -73,7 +73,7 @@ async fn serve_stream(stream: UnixStream, shared: Arc<Shared>) {
     };
     let context = &shared.context;
     let connection = Connection {
-        framing: Framing::of(context.intake, context.line_bytes_max),
+        framing: Framing::frames(context.line_bytes_max),
         gather: Gather::new(EntryKind::Syslog, Labels::clone(&labels)),
         buffer: Vec::new(),
         linger_until: None,

@@ -7,7 +7,7 @@ use super::client::{Answer, connect, get, metric, read_answer, request};
 use super::{Pond, settings};
 use crate::serve::Server;
 use logpond_listen::tokens::{self, Entry, Role, Token};
-use logpond_settings::host_names;
+use logpond_settings::{Protocol, host_names};
 
 /// What a page might try: to read, to push in the form of each shipper, and to remove.
 const ATTEMPTS: [(&str, &str); 14] = [
@@ -38,8 +38,8 @@ fn ask(address: SocketAddr, (method, path): (&str, &str), headers: &str) -> Answ
 /// Everywhere that HTTP is spoken.
 fn listeners(pond: &Pond) -> Vec<SocketAddr> {
     let addresses = pond.server().addresses();
-    let shippers = addresses.shippers.on().filter(|(s, _)| s.is_http);
-    let shippers = shippers.filter(|(s, _)| s.name != "otlp-grpc");
+    let on = addresses.intakes.on();
+    let shippers = on.filter(|(listener, _)| listener.protocol == Protocol::Http);
     let shippers: Vec<SocketAddr> = shippers.map(|(_, address)| address).collect();
     assert_eq!(shippers.len(), 4);
     [vec![addresses.http], shippers].concat()

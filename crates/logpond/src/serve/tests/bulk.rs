@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::Pond;
 use super::client::{connect, get};
+use logpond_host::telemetry::Intake;
 
 /// A batch of the producer that all tests are.
 struct Frame {
@@ -66,7 +67,7 @@ fn upload(frames: &[Frame]) -> Vec<u8> {
 }
 
 fn open(pond: &Pond) -> (TcpStream, BufReader<TcpStream>) {
-    let stream = connect(pond.server().addresses().bulk.unwrap());
+    let stream = connect(pond.address(Intake::Bulk));
     let answers = BufReader::new(stream.try_clone().unwrap());
     (stream, answers)
 }

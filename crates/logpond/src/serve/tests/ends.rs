@@ -3,14 +3,15 @@ use std::io::{Read, Write};
 use super::client::{begin, connect, get, push, read_chunk};
 use super::{Pond, settings};
 use crate::serve::{ServeError, Server};
+use logpond_host::telemetry::Intake;
 
 #[test]
 fn the_drain_keeps_what_was_sent_and_the_next_start_finds_it() {
     let mut pond = Pond::new();
     assert_eq!(push(pond.http(), "text/plain", b"by http\n").status, 200);
-    let mut fast = connect(pond.server().addresses().fast.unwrap());
+    let mut fast = connect(pond.address(Intake::Fast));
     fast.write_all(b"fast\nwithout end").unwrap();
-    let mut durable = connect(pond.server().addresses().durable.unwrap());
+    let mut durable = connect(pond.address(Intake::Durable));
     durable.write_all(b"durable\n").unwrap();
     let mut ok = [0; 5];
     durable.read_exact(&mut ok).unwrap();
@@ -78,7 +79,8 @@ fn a_port_in_use_names_the_flag_and_a_directory_in_use_the_directory() {
     let pond = Pond::new();
     let directory = tempfile::tempdir().unwrap();
     let mut taken = settings(directory.path());
-    taken.fast = pond.server().addresses().fast;
+    let fast = pond.address(Intake::Fast);
+    taken.listeners.set(Intake::Fast, Some(fast));
     let error = Server::start(&taken).err().unwrap();
     assert!(matches!(error, ServeError::Bind(_)), "{error:?}");
     assert!(error.to_string().contains("(--fast)") && error.to_string().contains("in use"));

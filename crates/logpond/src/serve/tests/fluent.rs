@@ -12,13 +12,7 @@ use super::{Pond, Server, settings};
 use logpond_host::telemetry::Intake;
 
 fn fluent(pond: &Pond) -> TcpStream {
-    connect(
-        pond.server()
-            .addresses()
-            .shippers
-            .of(Intake::Fluent)
-            .unwrap(),
-    )
+    connect(pond.address(Intake::Fluent))
 }
 
 fn text(value: &str) -> Vec<u8> {
@@ -286,12 +280,7 @@ fn with_a_shared_key_clients_say_who_they_are() {
 #[test]
 fn heartbeats_are_answered_on_the_same_port() {
     let pond = Pond::new();
-    let address = pond
-        .server()
-        .addresses()
-        .shippers
-        .of(Intake::Fluent)
-        .unwrap();
+    let address = pond.address(Intake::Fluent);
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket.send_to(b"longer ones are not", address).unwrap();

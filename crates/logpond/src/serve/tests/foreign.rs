@@ -10,16 +10,14 @@ use logpond_host::telemetry::Intake;
 
 /// Every listener for records over TCP, by the name of its intake.
 fn listeners(pond: &Pond) -> [(&'static str, SocketAddr); 7] {
-    let addresses = pond.server().addresses();
-    let shipper = |intake| addresses.shippers.of(intake).unwrap();
     [
-        ("fast", addresses.fast.unwrap()),
-        ("durable", addresses.durable.unwrap()),
-        ("bulk", addresses.bulk.unwrap()),
-        ("syslog_tcp", addresses.syslog_tcp.unwrap()),
-        ("relp", addresses.relp.unwrap()),
-        ("gelf_tcp", shipper(Intake::GelfTcp)),
-        ("fluent", shipper(Intake::Fluent)),
+        ("fast", pond.address(Intake::Fast)),
+        ("durable", pond.address(Intake::Durable)),
+        ("bulk", pond.address(Intake::Bulk)),
+        ("syslog_tcp", pond.address(Intake::SyslogTcp)),
+        ("relp", pond.address(Intake::Relp)),
+        ("gelf_tcp", pond.address(Intake::GelfTcp)),
+        ("fluent", pond.address(Intake::Fluent)),
     ]
 }
 
@@ -99,7 +97,7 @@ fn text_that_only_looks_like_a_request_is_kept() {
         "PUT",
         "\"GET / HTTP/1.1\" 200",
     ];
-    let durable = pond.server().addresses().durable.unwrap();
+    let durable = pond.address(Intake::Durable);
     for line in lines {
         let answer = send(durable, &[line.as_bytes(), b"\n"]);
         assert_eq!(String::from_utf8_lossy(&answer), "OK 1\n", "{line}");
@@ -109,7 +107,7 @@ fn text_that_only_looks_like_a_request_is_kept() {
     let said = String::from_utf8_lossy(&answer).into_owned();
     let acknowledged = said.lines().map(|line| line[3..].parse::<u64>().unwrap());
     assert_eq!(acknowledged.sum::<u64>(), 3, "{said}");
-    let syslog = pond.server().addresses().syslog_tcp.unwrap();
+    let syslog = pond.address(Intake::SyslogTcp);
     send(syslog, &[b"<13>GET / HTTP/1.1\n"]);
     send(syslog, &[b"18 <13>GET / HTTP/1.1"]);
     wait_for_count(&pond, lines.len() as u64 + 5);

@@ -58,8 +58,7 @@ fn chunks(id: u64, message: &[u8], bytes: usize) -> Vec<Vec<u8>> {
 fn datagrams_plain_compressed_and_in_chunks() {
     let pond = Pond::new();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let address = pond.server().addresses().shippers.of(Intake::GelfUdp);
-    let address = address.unwrap();
+    let address = pond.address(Intake::GelfUdp);
     let long = "x".repeat(100_000);
     let mut datagrams = vec![message(0, "plain"), gzip(&message(1, "gzip"))];
     datagrams.push(zlib(&message(2, "zlib")));
@@ -105,8 +104,7 @@ fn datagrams_plain_compressed_and_in_chunks() {
 #[test]
 fn messages_over_tcp_end_with_nul_or_a_line_end() {
     let pond = Pond::new();
-    let address = pond.server().addresses().shippers.of(Intake::GelfTcp);
-    let mut stream = connect(address.unwrap());
+    let mut stream = connect(pond.address(Intake::GelfTcp));
     let mut bytes = message(0, "first");
     bytes.push(0);
     bytes.extend(message(1, "second"));

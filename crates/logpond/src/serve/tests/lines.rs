@@ -3,6 +3,7 @@ use std::net::Shutdown;
 
 use super::Pond;
 use super::client::{connect, get};
+use logpond_host::telemetry::Intake;
 
 /// Asks until the count of records is reached; every ask is a whole round trip.
 pub(super) fn wait_for_count(pond: &Pond, wanted: u64) {
@@ -19,7 +20,7 @@ pub(super) fn wait_for_count(pond: &Pond, wanted: u64) {
 #[test]
 fn durable_lines_are_acknowledged_and_visible_at_once() {
     let pond = Pond::new();
-    let mut stream = connect(pond.server().addresses().durable.unwrap());
+    let mut stream = connect(pond.address(Intake::Durable));
     let mut answers = BufReader::new(stream.try_clone().unwrap());
     for round in 1..=3 {
         stream.write_all(b"one 100%d\ntwo \xff\0\n").unwrap();
@@ -43,8 +44,7 @@ fn durable_lines_are_acknowledged_and_visible_at_once() {
 #[test]
 fn a_last_line_without_its_end_is_kept() {
     let pond = Pond::new();
-    let addresses = *pond.server().addresses();
-    let mut stream = connect(addresses.durable.unwrap());
+    let mut stream = connect(pond.address(Intake::Durable));
     stream.write_all(b"a\nlast").unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
     let mut answers = String::new();
@@ -55,7 +55,7 @@ fn a_last_line_without_its_end_is_kept() {
         .sum();
     assert_eq!(total, 2, "{answers}");
 
-    let mut stream = connect(addresses.fast.unwrap());
+    let mut stream = connect(pond.address(Intake::Fast));
     stream.write_all(b"fast one\nfast last").unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
     let mut answers = String::new();
@@ -67,7 +67,7 @@ fn a_last_line_without_its_end_is_kept() {
 #[test]
 fn a_hostname_in_the_line_wins() {
     let pond = Pond::new();
-    let mut stream = connect(pond.server().addresses().fast.unwrap());
+    let mut stream = connect(pond.address(Intake::Fast));
     let lines = b"{\"msg\":\"a\",\"hostname\":\"web-1\"}\n<13>1 - web-2 app - - - b\n";
     stream.write_all(lines).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
@@ -80,7 +80,7 @@ fn a_hostname_in_the_line_wins() {
 #[test]
 fn long_lines_are_cut_and_marked() {
     let pond = Pond::new();
-    let mut stream = connect(pond.server().addresses().durable.unwrap());
+    let mut stream = connect(pond.address(Intake::Durable));
     let long = vec![b'x'; (1 << 20) + 5];
     stream.write_all(b"before\n").unwrap();
     stream.write_all(&long).unwrap();
@@ -98,7 +98,7 @@ fn long_lines_are_cut_and_marked() {
 #[test]
 fn many_connections_lose_nothing() {
     let pond = Pond::new();
-    let address = pond.server().addresses().durable.unwrap();
+    let address = pond.address(Intake::Durable);
     std::thread::scope(|scope| {
         for sender in 0..8 {
             scope.spawn(move || {

@@ -10,7 +10,7 @@ use super::{Pond, settings};
 use crate::serve::{ServeError, Server};
 use logpond_host::telemetry::Intake;
 use logpond_listen::net;
-use logpond_settings::{Protection, TABLE, Transport, listeners};
+use logpond_settings::{Protection, Protocol, TABLE, Transport, listeners};
 
 const PAGE: &str = include_str!("../../../../../docs/security.md");
 
@@ -33,11 +33,18 @@ fn what_nobody_asked_for_may_be_absent_and_comes_later() {
     let directory = tempfile::tempdir().unwrap();
     let mut wanted = settings(directory.path());
     let (fast, udp) = (stream.local_addr().unwrap(), datagram.local_addr().unwrap());
-    (wanted.fast, wanted.syslog_udp) = (Some(fast), Some(udp));
+    wanted.listeners.set(Intake::Fast, Some(fast));
+    wanted.listeners.set(Intake::SyslogUdp, Some(udp));
     wanted.default_listeners = vec!["fast", "syslog-udp", "durable"];
     let server = Server::start(&wanted).unwrap();
     let addresses = *server.addresses();
-    assert_eq!((addresses.fast, addresses.syslog_udp), (None, None));
+    assert_eq!(
+        (
+            addresses.intakes.of(Intake::Fast),
+            addresses.intakes.of(Intake::SyslogUdp)
+        ),
+        (None, None)
+    );
     let http = addresses.http;
     let said = ready(http);
     assert!(said.starts_with("ready\n"), "{said}");
@@ -74,10 +81,10 @@ fn what_was_asked_for_stops_the_start_and_comes_first() {
     let address = holder.local_addr().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let mut wanted = settings(directory.path());
-    wanted.fast = Some(address);
+    wanted.listeners.set(Intake::Fast, Some(address));
     let error = Server::start(&wanted).err().unwrap();
     assert!(
-        matches!(&error, ServeError::Bind(error) if error.flag == "--fast"),
+        matches!(&error, ServeError::Bind(error) if error.flag == "fast"),
         "{error:?}"
     );
     // HTTP nobody needs to ask for.
@@ -86,17 +93,24 @@ fn what_was_asked_for_stops_the_start_and_comes_first() {
     wanted.default_listeners = vec!["http"];
     let error = Server::start(&wanted).err().unwrap();
     assert!(
-        matches!(&error, ServeError::Bind(error) if error.flag == "--http"),
+        matches!(&error, ServeError::Bind(error) if error.flag == "http"),
         "{error:?}"
     );
     drop(holder);
     // One port for two: who asked has it.
     let mut wanted = settings(directory.path());
-    (wanted.fast, wanted.relp) = (Some(address), Some(address));
+    wanted.listeners.set(Intake::Fast, Some(address));
+    wanted.listeners.set(Intake::Relp, Some(address));
     wanted.default_listeners = vec!["fast"];
     let server = Server::start(&wanted).unwrap();
     let addresses = server.addresses();
-    assert_eq!((addresses.fast, addresses.relp), (None, Some(address)));
+    assert_eq!(
+        (
+            addresses.intakes.of(Intake::Fast),
+            addresses.intakes.of(Intake::Relp)
+        ),
+        (None, Some(address))
+    );
     server.stop();
     server.join().unwrap();
 }
@@ -122,7 +136,7 @@ fn the_page_has_every_listener_as_it_is() {
         let name = listener.name;
         let default = TABLE.iter().find(|row| row.name == name).unwrap().default;
         let port = listener.port;
-        let transport = match listener.transport {
+        let transport = match listener.transport() {
             Transport::Tcp => "TCP",
             Transport::Udp => "UDP",
         };
@@ -143,11 +157,11 @@ fn the_page_has_every_listener_as_it_is() {
             Protection::Nodes => ("no", "`cluster-tls`"),
         };
         assert_eq!((row[1], row[3], row[4]), (&*default, token, tls), "{name}");
-        let connections = match listener.intake {
-            Intake::Bulk => net::BULK_CONNECTIONS_MAX,
+        let connections = match listener.protocol {
+            Protocol::Bulk => net::BULK_CONNECTIONS_MAX,
             _ => net::CONNECTIONS_MAX,
         };
-        let limit = match listener.transport {
+        let limit = match listener.transport() {
             Transport::Tcp => format!("{connections} connections"),
             Transport::Udp => "datagrams".to_owned(),
         };

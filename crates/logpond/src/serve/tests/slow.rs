@@ -8,6 +8,7 @@ use socket2::{Domain, Socket, Type};
 
 use super::Pond;
 use super::client::{PATIENCE, connect, metric, push, read_answer};
+use logpond_host::telemetry::Intake;
 use logpond_listen::net;
 
 /// A connection from another address of this machine.
@@ -24,7 +25,7 @@ fn connect_from(own: [u8; 4], address: SocketAddr) -> TcpStream {
 #[test]
 fn one_address_cannot_keep_others_out() {
     let pond = Pond::new();
-    let bulk = pond.server().addresses().bulk.unwrap();
+    let bulk = pond.address(Intake::Bulk);
     let most = net::connections_per_address_max(net::BULK_CONNECTIONS_MAX);
     let mut idle: Vec<_> = (0..most).map(|_| connect(bulk)).collect();
     // One more of the same address is closed, and others are served.

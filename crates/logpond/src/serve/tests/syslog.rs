@@ -4,12 +4,13 @@ use std::net::{Shutdown, UdpSocket};
 use super::Pond;
 use super::client::{connect, get};
 use super::lines::wait_for_count;
+use logpond_host::telemetry::Intake;
 
 #[test]
 fn datagrams_become_records_with_their_own_hostname_or_that_of_the_sender() {
     let pond = Pond::new();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let address = pond.server().addresses().syslog_udp.unwrap();
+    let address = pond.address(Intake::SyslogUdp);
     let datagrams = [
         &b"<34>1 2026-03-02T00:02:32Z web-1 app 7 - - with a name\n"[..],
         b"not syslog at all",
@@ -39,7 +40,7 @@ fn datagrams_become_records_with_their_own_hostname_or_that_of_the_sender() {
 #[test]
 fn bursts_of_datagrams_are_told_apart() {
     let pond = Pond::new();
-    let address = pond.server().addresses().syslog_udp.unwrap();
+    let address = pond.address(Intake::SyslogUdp);
     let senders = ["127.0.0.1:0", "127.0.0.2:0"].map(|from| UdpSocket::bind(from).unwrap());
     let longest = 65_507;
     let messages: Vec<String> = (0..200)
@@ -76,7 +77,7 @@ fn bursts_of_datagrams_are_told_apart() {
 #[test]
 fn both_framings_on_one_connection() {
     let pond = Pond::new();
-    let mut stream = connect(pond.server().addresses().syslog_tcp.unwrap());
+    let mut stream = connect(pond.address(Intake::SyslogTcp));
     let counted = b"<13>1 - h a - - - counted\nline";
     stream
         .write_all(format!("{} ", counted.len()).as_bytes())
@@ -99,7 +100,7 @@ fn both_framings_on_one_connection() {
 #[test]
 fn relp_messages_are_acknowledged_once_they_are_durable() {
     let pond = Pond::new();
-    let mut stream = connect(pond.server().addresses().relp.unwrap());
+    let mut stream = connect(pond.address(Intake::Relp));
     stream
         .write_all(b"1 open 31 relp_version=0\ncommands=syslog\n\n")
         .unwrap();
@@ -142,7 +143,7 @@ fn relp_messages_are_acknowledged_once_they_are_durable() {
     assert_eq!(line(), "", "the connection ends");
 
     // What is no RELP is not stored, and ends the connection.
-    let mut stream = connect(pond.server().addresses().relp.unwrap());
+    let mut stream = connect(pond.address(Intake::Relp));
     stream.write_all(b"<13>plain\n").unwrap();
     let mut rest = Vec::new();
     let _ = stream.read_to_end(&mut rest);
@@ -158,7 +159,7 @@ fn relp_messages_are_acknowledged_once_they_are_durable() {
 /// Sends messages of these numbers in a session and gives what was answered up to the last of them; the
 /// session is not closed.
 fn send_by_relp(pond: &Pond, numbers: std::ops::Range<usize>) -> String {
-    let mut stream = connect(pond.server().addresses().relp.unwrap());
+    let mut stream = connect(pond.address(Intake::Relp));
     let mut sent = String::from("1 open 15 commands=syslog\n");
     let last = format!("\n{} rsp 6 200 OK\n", numbers.end + 1);
     for number in numbers {
