@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use logpond_bucket::{Location, LocationError};
 
-use super::{SettingsError, Values, off_or, parse_age, parse_bytes};
+use super::values::{Values, off_or};
+use super::{SettingsError, parse_age, parse_bytes};
 
 /// The directory below the data directory for what was read from the bucket.
 pub const BUCKET_CACHE: &str = "bucket-cache";

@@ -24,7 +24,7 @@ mod values;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::{fmt, net::SocketAddr, time::Duration};
+use std::{fmt, time::Duration};
 
 pub use access_logs::access_logs;
 pub use bucket::BUCKET_CACHE;
@@ -48,17 +48,14 @@ use quantity::line_bytes;
 pub use quantity::{QuantityError, parse_address, parse_age, parse_bytes, parse_room};
 pub use receiver::{Receiver, ReceiverForm};
 pub use reference::reference;
-pub use table::{Count, Hint, Setting, TABLE};
+use table::Composed;
+pub use table::{Count, Hint, Setting, Settings, TABLE};
 pub use timezones::{Named, Network, Timezones, named_zones};
 pub use token::{HASH_BYTES, Token, is_id};
 
 use logpond_cluster::Roles;
-use logpond_record::Labels;
-use logpond_search::size::Size;
-use logpond_tls::{CertificateFiles, ClientRules};
-use values::{
-    Values, age, copies, kept_time, memory, nodes, off_or, peers, room, scrub_time, truth, zone,
-};
+use logpond_tls::ClientRules;
+use values::{Values, optional_file, peers, truth};
 
 /// The longest that anything waits for a server.
 pub const SOCKET_WAIT_MAX: Duration = Duration::from_secs(3600);
@@ -134,93 +131,6 @@ pub struct AtStart {
     pub confirms_retention: bool,
     /// True if the clock is right, whatever the records say.
     pub trusts_clock: bool,
-}
-
-/// The settings of `logpond serve`: data only, all of it valid.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
-    /// What the node does beside answering questions.
-    pub roles: Roles,
-    /// The data directory; it may not exist yet.
-    pub data: PathBuf,
-    /// Where HTTP listens. Port 0 means any free one, here and below.
-    pub http: SocketAddr,
-    /// Names under which it may be asked without a token, beside those of this machine.
-    pub http_host: Vec<HostName>,
-    /// The addresses of listeners for records.
-    pub listeners: IntakeAddresses,
-    /// The clients that may send over TLS.
-    pub syslog_clients: ClientRules,
-    /// Where syslog of this machine's programs is taken, if at all.
-    pub dev_log: Option<PathBuf>,
-    /// Where it is taken from streams, if at all.
-    pub dev_log_stream: Option<PathBuf>,
-    /// The directory for the sockets of journald, if there are to be any.
-    pub journald: Option<PathBuf>,
-    /// How long the sockets of these two, and streams, are kept for the next start, if they are.
-    pub keep_sockets: Option<Duration>,
-    /// The device that the kernel's messages are read from, if they are to be.
-    pub kmsg: Option<PathBuf>,
-    /// Whether the kernel's audit records are listened to.
-    pub audit: bool,
-    /// Names of the listeners that are where they are only by default: nobody asked for them.
-    pub default_listeners: Vec<&'static str>,
-    /// The file that says what clients of the Forward protocol must know.
-    pub fluent_security: Option<PathBuf>,
-    /// The topics of Kafka that are read.
-    pub kafka: KafkaSettings,
-    /// Where other nodes are served, if this is one of a cluster.
-    pub gossip: Option<SocketAddr>,
-    /// Where other nodes reach that, if it is not where it is bound.
-    pub advertise: Option<SocketAddr>,
-    /// Nodes to ask first for the others.
-    pub join: Vec<SocketAddr>,
-    /// How many nodes are to hold each record.
-    pub replication: usize,
-    /// What this node's disk fails together with; empty if nothing was said.
-    pub zone: String,
-    /// How long a node may be gone until others make up for its copies.
-    pub repair_after: Duration,
-    /// How often it is measured how soon records are found, if at all.
-    pub canary: Option<Duration>,
-    /// How long after their receive time records are kept; `None` is for ever.
-    pub retain_age: Option<Duration>,
-    /// The most bytes of all live segments; `None` is no limit.
-    pub retain_size_bytes: Option<u64>,
-    /// The operator's word for this start only.
-    pub at_start: AtStart,
-    /// How much of the disk stays free.
-    pub keep_free: Size,
-    /// In which time each segment on the local disk is read once to find damage, if ever.
-    pub scrub_every: Option<Duration>,
-    /// Where segments are put beside the local disk, if anywhere.
-    pub bucket: Option<BucketSettings>,
-    /// How much memory queries and caches share with all else.
-    pub memory: Size,
-    /// The longest line that is taken whole, in bytes.
-    pub line_bytes_max: usize,
-    /// Labels that declare formats of access logs.
-    pub access_logs: Labels,
-    /// Labels that declare the fields of the time and the message.
-    pub field_names: Labels,
-    /// The zones of times that say none.
-    pub timezones: Timezones,
-    /// The file that says what happens to records on their way in.
-    pub rules: Option<PathBuf>,
-    /// What is done about alerts.
-    pub alerts: AlertSettings,
-    /// The file that says that the server is ready.
-    pub ready_file: Option<PathBuf>,
-    /// Whether addresses beyond loopback are allowed.
-    pub insecure: bool,
-    /// The file of tokens; it may not exist.
-    pub tokens: PathBuf,
-    /// Whether HTTP asks for a token wherever it listens.
-    pub require_token: bool,
-    /// The certificate of HTTP; without one it is not encrypted.
-    pub tls: Option<CertificateFiles>,
-    /// The directory with the certificate of this node of a cluster.
-    pub cluster_tls: Option<PathBuf>,
 }
 
 impl Settings {
@@ -394,7 +304,6 @@ impl Settings {
         let http = values.address("http", insecure || tls.is_some())?;
         let off = "HTTP cannot be off: the commands need it";
         let http = http.ok_or_else(|| values.refuse("http", off.to_owned()))?;
-        let optional_file = |text: &str| Ok((text != "off").then(|| PathBuf::from(text)));
         let cluster_tls = values.read("cluster-tls", optional_file)?;
         let syslog_clients = ClientRules {
             authorities: values.read("syslog-tls-ca", optional_file)?,
@@ -403,52 +312,26 @@ impl Settings {
         values.check_clients(&syslog_clients)?;
         let is_known = insecure || !syslog_clients.are_open();
         let listeners = values.listeners(insecure, tls.is_some(), is_known)?;
-        Ok(Settings {
+        let composed = Composed {
             roles: Roles::ALL,
             bucket: values.bucket(&data)?,
             data,
             http,
-            http_host: values.read("http-host", host_names)?,
             listeners,
             syslog_clients,
-            dev_log: values.read("dev-log", optional_file)?,
-            dev_log_stream: values.read("dev-log-stream", optional_file)?,
-            journald: values.read("journald", optional_file)?,
-            keep_sockets: values.read("keep-sockets", kept_time)?,
-            kmsg: values.read("kmsg", optional_file)?,
-            audit: values.read("audit", truth)?,
             default_listeners: values.default_listeners(),
-            fluent_security: values.read("fluent-security", optional_file)?,
             kafka: values.kafka()?,
-            // Nodes know each other by their certificates.
+            // Nodes identify each other by their certificates.
             gossip: values.address("gossip", insecure || cluster_tls.is_some())?,
-            advertise: values.read("advertise", |text| {
-                off_or(text, |text| parse_address(text, GOSSIP_PORT))
-            })?,
-            join: values.read("join", nodes)?,
-            replication: values.read("replication", copies)?,
-            zone: values.read("zone", zone)?,
-            repair_after: values.read("repair-after", age)?,
-            canary: values.read("canary", |text| off_or(text, parse_age))?,
-            retain_age: values.read("retain-age", |text| off_or(text, parse_age))?,
-            retain_size_bytes: values.read("retain-size", |text| off_or(text, parse_bytes))?,
             at_start: values.at_start()?,
-            keep_free: values.read("keep-free", room)?,
-            scrub_every: values.read("scrub-every", scrub_time)?,
-            memory: values.read("memory", memory)?,
-            line_bytes_max: values.read("line-bytes-max", line_bytes)?,
-            access_logs: values.read("access-log", access_logs)?,
             field_names: values.field_names()?,
-            timezones: values.read("timezone", timezones::timezones)?,
-            rules: values.read("rules", optional_file)?,
             alerts: values.alerts()?,
-            ready_file: values.read("ready-file", optional_file)?,
             insecure,
             tokens,
-            require_token: values.read("require-token", truth)?,
             tls,
             cluster_tls,
-        })
+        };
+        composed.complete(&values)
     }
 }
 

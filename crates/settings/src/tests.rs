@@ -34,7 +34,6 @@ fn defaults() {
             },
             data: "/home/me/.local/share/logpond",
             http: 127.0.0.1:7650,
-            http_host: [],
             listeners: {
                 "fast": 127.0.0.1:7651,
                 "durable": 127.0.0.1:7652,
@@ -51,14 +50,6 @@ fn defaults() {
                 authorities: None,
                 peers: [],
             },
-            dev_log: None,
-            dev_log_stream: None,
-            journald: None,
-            keep_sockets: Some(
-                10s,
-            ),
-            kmsg: None,
-            audit: false,
             default_listeners: [
                 "http",
                 "fast",
@@ -79,13 +70,37 @@ fn defaults() {
                 "splunk",
                 "gossip",
             ],
-            fluent_security: None,
             kafka: KafkaSettings {
                 topics: [],
                 start: Earliest,
                 security: None,
             },
             gossip: None,
+            at_start: AtStart {
+                confirms_retention: false,
+                trusts_clock: false,
+            },
+            bucket: None,
+            field_names: [],
+            alerts: AlertSettings {
+                rules: None,
+                receivers: [],
+                external_url: None,
+            },
+            insecure: false,
+            tokens: "/home/me/.local/share/logpond/tokens.toml",
+            tls: None,
+            cluster_tls: None,
+            http_host: [],
+            dev_log: None,
+            dev_log_stream: None,
+            journald: None,
+            keep_sockets: Some(
+                10s,
+            ),
+            kmsg: None,
+            audit: false,
+            fluent_security: None,
             advertise: None,
             join: [],
             replication: 1,
@@ -96,39 +111,24 @@ fn defaults() {
                 2592000s,
             ),
             retain_size_bytes: None,
-            at_start: AtStart {
-                confirms_retention: false,
-                trusts_clock: false,
-            },
             keep_free: Percent(
                 20.0,
             ),
             scrub_every: Some(
                 1209600s,
             ),
-            bucket: None,
             memory: Percent(
                 40.0,
             ),
             line_bytes_max: 1048576,
             access_logs: [],
-            field_names: [],
             timezones: Timezones {
                 all: "local",
                 networks: [],
             },
             rules: None,
-            alerts: AlertSettings {
-                rules: None,
-                receivers: [],
-                external_url: None,
-            },
             ready_file: None,
-            insecure: false,
-            tokens: "/home/me/.local/share/logpond/tokens.toml",
             require_token: false,
-            tls: None,
-            cluster_tls: None,
         }
     "#]]
     .assert_debug_eq(&settings);

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use logpond_cluster::registry::ZONE_BYTES_MAX;
 use logpond_host::memory::BUDGET_BYTES_MIN;
 use logpond_record::limits::LINE_BYTES_DEFAULT;
 use logpond_search::size::Size;
@@ -39,6 +38,16 @@ pub(super) fn off_or<T>(
         return Ok(None);
     }
     parse(text).map(Some).map_err(|e| e.to_string())
+}
+
+/// A file or a directory.
+pub(super) fn optional_file(text: &str) -> Result<Option<PathBuf>, String> {
+    Ok((text != "off").then(|| PathBuf::from(text)))
+}
+
+/// The address of a node.
+pub(super) fn node(text: &str) -> Result<Option<SocketAddr>, String> {
+    off_or(text, |text| parse_address(text, GOSSIP_PORT))
 }
 
 /// Addresses with commas between them.
@@ -120,15 +129,16 @@ pub(super) fn age(text: &str) -> Result<Duration, String> {
     parse_age(text).map_err(|error| error.to_string())
 }
 
-pub(super) fn zone(text: &str) -> Result<String, String> {
+/// A name of at most so many letters, digits, `-`, `_` and `.`; empty for `off`.
+pub(super) fn word(text: &str, bytes_max: usize) -> Result<String, String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     match text {
         "off" => Ok(String::new()),
-        _ if (1..=ZONE_BYTES_MAX).contains(&text.len()) && text.chars().all(is_part) => {
+        _ if (1..=bytes_max).contains(&text.len()) && text.chars().all(is_part) => {
             Ok(text.to_owned())
         }
         _ => Err(format!(
-            "expected up to {ZONE_BYTES_MAX} letters, digits, '-', '_' and '.'"
+            "expected up to {bytes_max} letters, digits, '-', '_' and '.'"
         )),
     }
 }
@@ -235,9 +245,7 @@ impl Values<'_> {
 
     pub(super) fn alerts(&self) -> Result<AlertSettings, SettingsError> {
         Ok(AlertSettings {
-            rules: self.read("alert-rules", |text| {
-                Ok((text != "off").then(|| PathBuf::from(text)))
-            })?,
+            rules: self.read("alert-rules", optional_file)?,
             receivers: self.receivers()?,
             external_url: self.read("external-url", external_url)?,
         })

@@ -24,16 +24,12 @@ mod tokens;
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
 
-use logpond_cluster::Roles;
-use logpond_search::size::Size;
 use tempfile::TempDir;
 
 use super::Server;
 use logpond_host::telemetry::Intake;
-use logpond_settings::{AlertSettings, AtStart, IntakeAddresses, Protection, Settings, Timezones};
-use logpond_tls::ClientRules;
+use logpond_settings::{Given, IntakeAddresses, Origin, Protection, Settings, Surroundings};
 
 /// A server with a data directory of its own.
 struct Pond {
@@ -42,6 +38,26 @@ struct Pond {
 }
 
 fn settings(data: &Path) -> Settings {
+    let data = data.display().to_string();
+    let text = [
+        ("data", &*data),
+        ("http", "127.0.0.1:0"),
+        ("keep-sockets", "off"),
+        ("retain-age", "off"),
+        ("keep-free", "0B"),
+        ("scrub-every", "off"),
+        ("timezone", "UTC"),
+    ];
+    let given = text.map(|(name, text)| Given {
+        name,
+        text: text.to_owned(),
+        origin: Origin::Flag(name),
+    });
+    let environment = Surroundings {
+        variable: &|_| None,
+        is_root: false,
+    };
+    let settings = Settings::resolve(&given, &environment).unwrap();
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let mut listeners = IntakeAddresses::all_at(any);
     for listener in logpond_settings::listeners() {
@@ -51,50 +67,9 @@ fn settings(data: &Path) -> Settings {
         }
     }
     Settings {
-        roles: Roles::ALL,
-        data: data.to_owned(),
-        http: any,
-        http_host: Vec::new(),
         listeners,
-        syslog_clients: ClientRules::default(),
-        dev_log: None,
-        dev_log_stream: None,
-        journald: None,
-        keep_sockets: None,
-        kmsg: None,
-        audit: false,
         default_listeners: Vec::new(),
-        fluent_security: None,
-        kafka: logpond_settings::KafkaSettings::default(),
-        gossip: None,
-        advertise: None,
-        join: Vec::new(),
-        replication: 1,
-        zone: String::new(),
-        repair_after: Duration::from_secs(900),
-        canary: None,
-        retain_age: None,
-        retain_size_bytes: None,
-        at_start: AtStart::default(),
-        keep_free: Size::Bytes(0),
-        scrub_every: None,
-        access_logs: Vec::new(),
-        field_names: Vec::new(),
-        timezones: Timezones {
-            all: "UTC".to_owned(),
-            networks: Vec::new(),
-        },
-        bucket: None,
-        memory: Size::Percent(40.0),
-        line_bytes_max: 1 << 20,
-        rules: None,
-        alerts: AlertSettings::default(),
-        ready_file: None,
-        insecure: false,
-        tokens: data.join("tokens.toml"),
-        require_token: false,
-        tls: None,
-        cluster_tls: None,
+        ..settings
     }
 }
 
