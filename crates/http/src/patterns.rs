@@ -48,7 +48,7 @@ pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Bo
             range = times;
             step_ns = nice_step_ns(range, BUCKETS_DEFAULT);
         }
-        let (answer, trailer) = app.engine.patterns(scope, range, step_ns, n, out)?;
+        let (answer, trailer) = app.engine.patterns(scope, (range, step_ns), n, out)?;
         for pattern in &answer.patterns {
             out.json(&row(pattern))?;
         }

@@ -13,10 +13,11 @@ use super::inflow::Inflow;
 use super::origin::Target;
 use super::params::Params;
 use super::{
-    App, authorization, batches, cluster, compact, elastic, fields, flat, forget, gatewayd, gelf,
-    grafana, health, histogram, journal_upload, loki, metrics, otlp, page, patterns, push, query,
-    saved, segments, session, splunk, sql, top, vacuum,
+    App, aggregate, authorization, batches, cluster, compact, elastic, flat, forget, gatewayd,
+    gelf, grafana, health, histogram, journal_upload, loki, metrics, otlp, page, patterns, push,
+    query, saved, segments, session, splunk, sql, vacuum,
 };
+use logpond_engine::query::AGGREGATES;
 use logpond_listen::tokens::Role;
 
 /// A form in a POST body: a long query.
@@ -32,10 +33,10 @@ pub(crate) enum Endpoint {
     Query,
     Flat,
     Sql,
-    Top,
+    /// The aggregate of this place in the table.
+    Aggregate(usize),
     Histogram,
     Patterns,
-    Fields,
     Segments,
     Compact,
     Vacuum,
@@ -110,12 +111,29 @@ const INDEX_PATH: &str = "/{}";
 
 /// Every path with its methods and the role of the token that it needs.
 pub fn routes() -> impl Iterator<Item = (&'static str, &'static [Method], Option<Role>)> {
-    let routes = ROUTES.into_iter();
-    routes.map(|(path, methods, needed, _)| (path, methods, needed))
+    let routes = all_routes();
+    routes.map(|(path, methods, needed, _)| (*path, *methods, *needed))
 }
 
-/// Every path. The first that fits counts.
-pub(crate) const ROUTES: [Route; 139] = [
+/// The aggregates, each at its path.
+const OF_AGGREGATES: [Route; AGGREGATES.len()] = {
+    let mut routes = [("", ASK, READER, Endpoint::Aggregate(0)); AGGREGATES.len()];
+    let mut place = 0;
+    while place < routes.len() {
+        routes[place].0 = AGGREGATES[place].path;
+        routes[place].3 = Endpoint::Aggregate(place);
+        place += 1;
+    }
+    routes
+};
+
+/// Every route. The first that fits counts.
+fn all_routes() -> impl Iterator<Item = &'static Route> {
+    OF_AGGREGATES.iter().chain(&ROUTES)
+}
+
+/// The routes that no other table has.
+const ROUTES: [Route; 137] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
     ("/api/prom/push", ACT, WRITER, LOKI),
@@ -190,10 +208,8 @@ pub(crate) const ROUTES: [Route; 139] = [
         Endpoint::Saved(saved::Question::Change),
     ),
     ("/api/v1/sql", ASK, READER, Endpoint::Sql),
-    ("/api/v1/top", ASK, READER, Endpoint::Top),
     ("/api/v1/histogram", ASK, READER, Endpoint::Histogram),
     ("/api/v1/patterns", ASK, READER, Endpoint::Patterns),
-    ("/api/v1/fields", ASK, READER, Endpoint::Fields),
     ("/api/v1/segments", READ, READER, Endpoint::Segments),
     ("/api/v1/compact", ACT, ADMIN, Endpoint::Compact),
     ("/api/v1/vacuum", ACT, ADMIN, Endpoint::Vacuum),
@@ -512,7 +528,7 @@ fn find<'p>(path: &'p str, method: &Method) -> Option<(&'static Route, Vec<&'p s
             let names = names_in(route.0, path).filter(|_| is_here)?;
             Some((route, names))
         };
-        let mut routes = ROUTES.iter().filter_map(found);
+        let mut routes = all_routes().filter_map(found);
         let first = routes.next()?;
         let takes = |(route, _): &(&Route, _)| route.1.contains(method);
         match takes(&first) {
@@ -624,10 +640,9 @@ async fn answer_at(
         Endpoint::Batches => batches::answer(&app, &params),
         Endpoint::Query => query::answer(&app, params).await,
         Endpoint::Flat => flat::answer(&app, &parts.headers, params).await,
-        Endpoint::Top => top::answer(&app, params).await,
+        Endpoint::Aggregate(place) => aggregate::answer(&app, *place, params).await,
         Endpoint::Histogram => histogram::answer(&app, params).await,
         Endpoint::Patterns => patterns::answer(&app, params).await,
-        Endpoint::Fields => fields::answer(&app, params).await,
         Endpoint::Segments => segments::answer(&app, params).await,
         Endpoint::Compact => compact::answer(&app, params).await,
         Endpoint::Vacuum => vacuum::answer(&app, params).await,
@@ -708,7 +723,7 @@ fn wrong_method(path: &str, method: &Method) -> Response<Body> {
         let fits = |path| names_in(route.0, path).is_some();
         fits(path) || below.is_some_and(fits)
     };
-    let routes = ROUTES.iter().filter(is_here);
+    let routes = all_routes().filter(is_here);
     let mut allowed: Vec<_> = routes
         .flat_map(|route| route.1)
         .map(Method::as_str)

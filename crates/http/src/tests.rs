@@ -1,5 +1,6 @@
 //! `docs/http.md` against the code: what the page must name, and the numbers in it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use logpond_protocol::intake::body::{BODY_BYTES_MAX, RATIO_MAX};
@@ -14,7 +15,9 @@ use super::error::Kind;
 use super::rows::{QUERIES_WAITING_MAX, QUERY_WAIT_MAX, RANGE_DEFAULT_NS, SCOPE_PARAMS};
 use super::*;
 use logpond_engine::ingest::ROOM_WAIT_MAX;
-use logpond_engine::query::{CONTEXT_ROWS_MAX, MISSING_MAX};
+use logpond_engine::query::{
+    AGGREGATES, CONTEXT_ROWS_MAX, MISSING_MAX, ParameterKind, TOP_VALUES_MAX,
+};
 use logpond_engine::saved;
 use logpond_listen::net::tls;
 
@@ -74,21 +77,26 @@ fn table(heading: &str, first: &str) -> Vec<Vec<&'static str>> {
 
 #[test]
 fn the_page_has_every_endpoint() {
-    let expected = router::ROUTES.map(|(path, methods, needed, _)| {
+    let expected = router::routes().map(|(path, methods, needed)| {
         let methods: Vec<_> = methods.iter().map(|m| format!("`{m}`")).collect();
         let role = needed.map_or("-".to_owned(), |role| format!("`{}`", role.as_str()));
         [methods.join(" "), format!("`{path}`"), role]
     });
+    let expected: BTreeSet<_> = expected.collect();
     let rows = table("# The HTTP API", "method");
-    let named: Vec<_> = rows.iter().map(|row| &row[..3]).collect();
+    let named: BTreeSet<_> = rows
+        .iter()
+        .map(|row| [row[0], row[1], row[2]].map(str::to_owned))
+        .collect();
     assert_eq!(named, expected);
+    assert_eq!(rows.len(), named.len());
 }
 
 #[test]
 fn the_page_has_every_parameter() {
     let (shared, own) = query::PARAMS.split_at(SCOPE_PARAMS.len());
     assert_eq!(shared, SCOPE_PARAMS);
-    let expected: [(&str, &[&str]); 15] = [
+    let expected: [(&str, &[&str]); 14] = [
         ("Session", &session::PARAMS),
         ("Parameters", &SCOPE_PARAMS),
         ("Push", &push::PARAMS),
@@ -96,7 +104,6 @@ fn the_page_has_every_parameter() {
         ("Batches", &batches::PARAMS),
         ("Query", own),
         ("SQL", &sql::PARAMS),
-        ("Top", &top::PARAMS),
         ("Histogram", &histogram::PARAMS),
         ("Patterns", &patterns::PARAMS),
         ("Compact", &compact::PARAMS),
@@ -109,6 +116,16 @@ fn the_page_has_every_parameter() {
         let rows = table(heading, "parameter");
         let named: Vec<_> = rows.iter().map(|row| row[0].trim_matches('`')).collect();
         assert_eq!(named, params, "below {heading}");
+    }
+    for aggregate in AGGREGATES.iter().filter(|row| !row.parameters.is_empty()) {
+        let path = aggregate.path;
+        let sections = PAGE.split("\n## ");
+        let heading = sections.map(|section| section.lines().next().unwrap_or_default());
+        let mut found = heading.filter(|heading| heading.ends_with(&format!(": `{path}`")));
+        let rows = table(found.next().unwrap(), "parameter");
+        let named: Vec<_> = rows.iter().map(|row| row[0].trim_matches('`')).collect();
+        let expected: Vec<_> = aggregate::names(aggregate).collect();
+        assert_eq!(named, expected, "{path}");
     }
 }
 
@@ -157,7 +174,7 @@ fn the_page_has_the_limits() {
         kib(QUERY_BYTES_MAX),
         CONTEXT_ROWS_MAX.to_string(),
         mib(CONTEXT_BYTES_MAX),
-        format!("{}; {}", top::VALUES_MAX, patterns::PATTERNS_MAX),
+        format!("{}; {}", TOP_VALUES_MAX, patterns::PATTERNS_MAX),
         BUCKETS_MAX.to_string(),
         EXACT_VALUES_MAX.to_string(),
         QUERIES_MAX.to_string(),
@@ -220,8 +237,14 @@ fn the_page_has_the_bounds_of_saved_queries() {
 
 #[test]
 fn the_page_has_the_defaults() {
-    let (buckets, values) = (histogram::BUCKETS_DEFAULT, top::VALUES_DEFAULT);
-    let (context, values_max) = (CONTEXT_ROWS_MAX, top::VALUES_MAX);
+    let buckets = histogram::BUCKETS_DEFAULT;
+    let parameters = AGGREGATES.iter().flat_map(|aggregate| aggregate.parameters);
+    let mut limits = parameters.filter_map(|parameter| match parameter.kind {
+        ParameterKind::Limit { default, .. } => Some(default),
+        ParameterKind::Field => None,
+    });
+    let values = limits.next().unwrap();
+    let (context, values_max) = (CONTEXT_ROWS_MAX, TOP_VALUES_MAX);
     let (patterns_default, patterns_max) = (patterns::PATTERNS_DEFAULT, patterns::PATTERNS_MAX);
     assert_eq!(RANGE_DEFAULT_NS, 3_600_000_000_000, "the page says an hour");
     for said in [

@@ -1,6 +1,7 @@
 //! The command line as it is typed: one struct a subcommand, no work and no defaults that depend
 //! on anything outside. `commands` gives it its meaning.
 
+mod aggregate;
 mod alerts;
 mod backup;
 mod cluster;
@@ -21,6 +22,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use logpond_record::Severity;
 use logpond_search::context::CONTEXT_ROWS_MAX;
 
+pub use aggregate::{Aggregate, Matching, Printing};
 pub use alerts::{Alerts, AlertsCheck, AlertsList};
 pub use backup::{Backup, BackupCommand, BackupList, BackupPrune, BackupVerify, Restore};
 pub use cluster::{
@@ -35,7 +37,7 @@ pub use node::{Node, Serve};
 pub use proxy::{Proxy, ProxyAcme, ProxyClients, ProxyFrontend};
 pub use saved::{Saved, SavedList, SavedRemove, SavedRun, SavedSet, SavedShow};
 pub use sql::{Export, ExportFormat, Sql, SqlFormat, Times};
-pub use tables::{Fields, Histogram, Patterns, TableFormat, TableOutput, Top};
+pub use tables::{Histogram, Patterns, TableFormat, TableOutput};
 
 use logpond_host::terminal::When;
 use logpond_listen::tokens::Role;
@@ -92,10 +94,9 @@ pub enum Command {
     Sql(Sql),
     /// Write the records that match into a file.
     Export(Export),
-    /// Count the most frequent values of a field.
-    Top(Top),
-    /// List the fields of the records that match.
-    Fields(Fields),
+    /// An aggregate of the table.
+    #[command(flatten)]
+    Aggregate(Aggregate),
     /// Count the records that match over time.
     Histogram(Histogram),
     /// Show which kinds of messages there are, with counts and examples.

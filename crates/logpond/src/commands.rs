@@ -10,8 +10,7 @@ mod ending;
 mod help;
 mod sql;
 mod export;
-mod top;
-mod fields;
+mod aggregate;
 mod histogram;
 mod patterns;
 mod saved;
@@ -87,8 +86,7 @@ pub fn run(cli: Cli) -> Exit {
         Command::Journal(args) => journal::run(*args),
         Command::Sql(args) => sql::run(args),
         Command::Export(args) => export::run(args),
-        Command::Top(args) => top::run(args),
-        Command::Fields(args) => fields::run(args),
+        Command::Aggregate(args) => aggregate::run(args),
         Command::Histogram(args) => histogram::run(args),
         Command::Patterns(args) => patterns::run(args),
         Command::Saved(saved) => saved::run(&saved),

@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use logpond_record::{TimeRange, Timestamp};
-use logpond_search::aggregate::{
-    FieldTypes, FieldsAnswer, HistogramSpec, PatternsAnswer, StreamRow, StreamsAsked,
-};
+use logpond_record::Timestamp;
 use logpond_search::metric::Plan;
 
 use super::output::Output;
 use super::{
-    ColumnsQuery, Engine, LineAnswer, LineQuery, NumberAnswer, QueryError, Scope, Search,
+    AnyTable, ColumnsQuery, Engine, LineAnswer, LineQuery, NumberAnswer, QueryError, Scope, Search,
     TakeColumns, Trailer,
 };
 use logpond_host::memory::Budget;
@@ -42,66 +39,13 @@ impl Engine for Bounded {
         self.run(out, |engine, out| engine.search(search, out))
     }
 
-    fn top(
+    fn table(
         &self,
         scope: &Scope,
-        field: &str,
-        count_max: usize,
+        empty: Box<dyn AnyTable>,
         out: &mut Output,
-    ) -> Result<Trailer, QueryError> {
-        self.run(out, |engine, out| engine.top(scope, field, count_max, out))
-    }
-
-    fn histogram(
-        &self,
-        scope: &Scope,
-        spec: &HistogramSpec,
-        out: &mut Output,
-    ) -> Result<Trailer, QueryError> {
-        self.run(out, |engine, out| engine.histogram(scope, spec, out))
-    }
-
-    fn patterns(
-        &self,
-        scope: &Scope,
-        range: TimeRange,
-        step_ns: i64,
-        count_max: usize,
-        out: &mut Output,
-    ) -> Result<(PatternsAnswer, Trailer), QueryError> {
-        self.run(out, |engine, out| {
-            engine.patterns(scope, range, step_ns, count_max, out)
-        })
-    }
-
-    fn fields(&self, scope: &Scope, out: &mut Output) -> Result<Trailer, QueryError> {
-        self.run(out, |engine, out| engine.fields(scope, out))
-    }
-
-    fn labels(
-        &self,
-        scope: &Scope,
-        out: &mut Output,
-    ) -> Result<(FieldsAnswer, Trailer), QueryError> {
-        self.run(out, |engine, out| engine.labels(scope, out))
-    }
-
-    fn label_values(
-        &self,
-        scope: &Scope,
-        label: &str,
-        out: &mut Output,
-    ) -> Result<(Vec<String>, Trailer), QueryError> {
-        self.run(out, |engine, out| engine.label_values(scope, label, out))
-    }
-
-    fn streams(
-        &self,
-        scope: &Scope,
-        asked: &StreamsAsked,
-        out: &mut Output,
-    ) -> Result<(Vec<StreamRow>, Trailer), QueryError> {
-        self.run(out, |engine, out| engine.streams(scope, asked, out))
+    ) -> Result<(Box<dyn AnyTable>, Trailer), QueryError> {
+        self.run(out, |engine, out| engine.table(scope, empty, out))
     }
 
     fn lines(&self, query: &LineQuery, out: &mut Output) -> Result<LineAnswer, QueryError> {
@@ -110,15 +54,6 @@ impl Engine for Bounded {
 
     fn numbers(&self, plan: &Plan, out: &mut Output) -> Result<NumberAnswer, QueryError> {
         self.run(out, |engine, out| engine.numbers(plan, out))
-    }
-
-    fn field_types(
-        &self,
-        scope: &Scope,
-        of_lines: bool,
-        out: &mut Output,
-    ) -> Result<(FieldTypes, Trailer), QueryError> {
-        self.run(out, |engine, out| engine.field_types(scope, of_lines, out))
     }
 
     fn columns(

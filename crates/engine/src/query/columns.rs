@@ -6,19 +6,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use logpond_record::Record;
-use logpond_search::aggregate::FieldTypes;
 use logpond_search::columns::{ColumnAsked, Columns, ColumnsBuilder};
 use logpond_search::order::Direction;
-use logpond_search::scan::{GroupScan, Selected};
-use logpond_segment::file::ReadError;
-use logpond_segment::wire::{DecodeError, Decoder, Encoder};
+use logpond_search::scan::GroupScan;
 
 use super::journal_rows::Pass;
 use super::output::Output;
 use super::pond::Look;
 use super::progress::Progress;
-use super::reads::{Reads, Table, TableKind};
+use super::reads::Reads;
 use super::segment_rows::{Group, SegmentPass, each_block};
 use super::{QueryError, Scope, Search, Trailer};
 
@@ -196,53 +192,4 @@ pub(super) fn bare(
     }
     handing.finish(trailer);
     Ok(())
-}
-
-/// Which fields records of a scope have; of `of_lines`, see [`FieldTypes::new`].
-pub(super) fn field_types(
-    reads: &impl Reads,
-    scope: &Scope,
-    of_lines: bool,
-    out: &mut Output,
-    trailer: &mut Trailer,
-) -> Result<FieldTypes, QueryError> {
-    reads.table(scope, &FieldTypes::new(of_lines), out, trailer)
-}
-
-impl Table for FieldTypes {
-    fn add(&mut self, record: &Record<'_>) {
-        FieldTypes::add(self, record);
-    }
-
-    fn add_block(
-        &mut self,
-        scan: &mut GroupScan<'_>,
-        selected: &Selected,
-    ) -> Result<(), ReadError> {
-        scan.add_to_field_types(selected, self)
-    }
-
-    fn merge(&mut self, other: FieldTypes) {
-        FieldTypes::merge(self, other);
-    }
-
-    fn bytes(&self) -> usize {
-        FieldTypes::bytes(self)
-    }
-
-    fn looks_at_fields(&self) -> bool {
-        true
-    }
-
-    fn kind(&self) -> TableKind {
-        TableKind::FieldTypes(self.is_of_lines())
-    }
-
-    fn encode(&self, out: &mut Encoder) {
-        FieldTypes::encode(self, out);
-    }
-
-    fn merge_encoded(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError> {
-        FieldTypes::merge_encoded(self, from)
-    }
 }

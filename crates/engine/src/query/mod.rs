@@ -25,18 +25,17 @@ mod follow_stored;
 mod kept;
 mod bounded;
 mod spare_threads;
+mod aggregates;
 mod reads;
 mod rows;
 mod neighbours;
 mod entry;
 mod line_rows;
 mod logql;
-mod tables;
 mod columns;
 mod copies;
 #[cfg(feature = "sql")]
 mod sql;
-mod label_tables;
 mod files;
 mod pond;
 mod question;
@@ -57,13 +56,14 @@ use std::fmt;
 
 use logpond_record::limits::UNLISTED_FIELD;
 use logpond_record::{TimeRange, Timestamp};
-use logpond_search::aggregate::{
-    FieldTypes, FieldsAnswer, HistogramSpec, PatternsAnswer, StreamRow, StreamsAsked,
-};
 use logpond_search::hints::Hint;
 use logpond_search::metric::Plan;
 use logpond_segment::journal::Damages;
 
+pub use aggregates::{
+    AGGREGATES, Aggregate, AnswerColumn, AnyTable, Arguments, ColumnForm, Parameter, ParameterKind,
+    Part, TOP_VALUES_MAX,
+};
 pub use bounded::Bounded;
 pub use columns::{ColumnsQuery, TakeColumns};
 pub use encode::{RowParts, write_row};
@@ -90,81 +90,16 @@ pub trait Engine: Send + Sync + 'static {
     /// See [`QueryError`]; rows may have been emitted before.
     fn search(&self, search: &Search, out: &mut Output) -> Result<Trailer, QueryError>;
 
-    /// Emits `{"value":…,"count":…}` for the `count_max` most frequent values of a field.
+    /// Fills a table with the records of a scope, and counts them in the trailer.
     ///
     /// # Errors
     /// See [`QueryError`].
-    fn top(
+    fn table(
         &self,
         scope: &Scope,
-        field: &str,
-        count_max: usize,
+        empty: Box<dyn AnyTable>,
         out: &mut Output,
-    ) -> Result<Trailer, QueryError>;
-
-    /// Emits `{"from":…,"to":…,"count":…}` for every bucket of the histogram, empty ones too; with the counts
-    /// of values as `by`, if a field splits it.
-    ///
-    /// # Errors
-    /// See [`QueryError`].
-    fn histogram(
-        &self,
-        scope: &Scope,
-        spec: &HistogramSpec,
-        out: &mut Output,
-    ) -> Result<Trailer, QueryError>;
-
-    /// The `count_max` most frequent patterns of messages in `range`; buckets are of `step_ns`, as in
-    /// a histogram.
-    ///
-    /// # Errors
-    /// See [`QueryError`].
-    fn patterns(
-        &self,
-        scope: &Scope,
-        range: TimeRange,
-        step_ns: i64,
-        count_max: usize,
-        out: &mut Output,
-    ) -> Result<(PatternsAnswer, Trailer), QueryError>;
-
-    /// Emits one object for each field that occurs.
-    ///
-    /// # Errors
-    /// See [`QueryError`].
-    fn fields(&self, scope: &Scope, out: &mut Output) -> Result<Trailer, QueryError>;
-
-    /// The labels of a scope's records, each with how many have it and about how many values it has.
-    ///
-    /// # Errors
-    /// See [`QueryError`].
-    fn labels(
-        &self,
-        scope: &Scope,
-        out: &mut Output,
-    ) -> Result<(FieldsAnswer, Trailer), QueryError>;
-
-    /// The values that a label has in a scope's records. Any field may be a label.
-    ///
-    /// # Errors
-    /// See [`QueryError`].
-    fn label_values(
-        &self,
-        scope: &Scope,
-        label: &str,
-        out: &mut Output,
-    ) -> Result<(Vec<String>, Trailer), QueryError>;
-
-    /// The streams of a scope's records.
-    ///
-    /// # Errors
-    /// See [`QueryError`].
-    fn streams(
-        &self,
-        scope: &Scope,
-        asked: &StreamsAsked,
-        out: &mut Output,
-    ) -> Result<(Vec<StreamRow>, Trailer), QueryError>;
+    ) -> Result<(Box<dyn AnyTable>, Trailer), QueryError>;
 
     /// The lines that a query of LogQL asks for.
     ///
@@ -177,18 +112,6 @@ pub trait Engine: Send + Sync + 'static {
     /// # Errors
     /// See [`QueryError`].
     fn numbers(&self, plan: &Plan, out: &mut Output) -> Result<NumberAnswer, QueryError>;
-
-    /// The fields that a scope's records have, with the types of their values; with `of_lines` only
-    /// those that stand in lines.
-    ///
-    /// # Errors
-    /// See [`QueryError`].
-    fn field_types(
-        &self,
-        scope: &Scope,
-        of_lines: bool,
-        out: &mut Output,
-    ) -> Result<(FieldTypes, Trailer), QueryError>;
 
     /// Hands over rows column by column.
     ///

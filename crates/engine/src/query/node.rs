@@ -1,22 +1,19 @@
 //! Answers another node's question about a share of what this node holds.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use logpond_record::{Id, SourceId, TimeRange, Timestamp};
-use logpond_search::aggregate::{FieldStats, FieldTypes, LabelValues, Patterns, Streams, Top};
-use logpond_search::metric::{Leaf, RangeTable};
 use logpond_search::order::Key;
 use logpond_segment::batches::BatchSet;
 use logpond_segment::wire::Encoder;
 
+use super::aggregates::Table;
 use super::frames::{self, Passed, Receipt};
-use super::label_tables::Labels;
 use super::node_follow::NodeFollower;
 use super::output::{Cancelled, Output};
 use super::pond::{Look, Pond};
 use super::question::{self, Kind, Question, QuestionError};
-use super::reads::{Reads, Table, TableKind};
+use super::reads::Reads;
 use super::view::View;
 use super::{QueryError, Scope, Search, Trailer, files, retries};
 
@@ -103,39 +100,7 @@ fn answer(
             let ranges = look.surroundings(search, matches, out, trailer)?;
             Ok(frames::write_ranges(ranges.as_deref(), out)?)
         }
-        Kind::Table(scope, TableKind::Top(field)) => {
-            table(look, scope, &Top::new(field), out, trailer)
-        }
-        Kind::Table(scope, TableKind::Histogram(spec)) => {
-            let empty = spec
-                .empty()
-                .map_err(|e| QueryError::Impossible(e.to_string()))?;
-            table(look, scope, &empty, out, trailer)
-        }
-        Kind::Table(scope, TableKind::Fields) => {
-            table(look, scope, &FieldStats::new(), out, trailer)
-        }
-        Kind::Table(scope, TableKind::Labels) => {
-            table(look, scope, &Labels::default(), out, trailer)
-        }
-        Kind::Table(scope, TableKind::LabelValues(label)) => {
-            table(look, scope, &LabelValues::new(label), out, trailer)
-        }
-        Kind::Table(scope, TableKind::Streams(asked)) => {
-            table(look, scope, &Streams::new(asked.clone()), out, trailer)
-        }
-        Kind::Table(scope, TableKind::Numbers(spec)) => {
-            let leaf = Leaf::new((**spec).clone()).map_err(QueryError::Impossible)?;
-            table(look, scope, &RangeTable::new(Arc::new(leaf)), out, trailer)
-        }
-        Kind::Table(scope, TableKind::Patterns(range, step_ns)) => {
-            let empty = Patterns::new(*range, *step_ns);
-            let empty = empty.map_err(|e| QueryError::Impossible(e.to_string()))?;
-            table(look, scope, &empty, out, trailer)
-        }
-        Kind::Table(scope, TableKind::FieldTypes(of_lines)) => {
-            table(look, scope, &FieldTypes::new(*of_lines), out, trailer)
-        }
+        Kind::Table(scope, empty) => table(look, scope, empty, out, trailer),
         // It has no end that a receipt could tell of.
         Kind::Follow(..) => Ok(()),
         Kind::Files => files(look, out, trailer),

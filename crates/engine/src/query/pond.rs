@@ -3,21 +3,19 @@
 use std::sync::Arc;
 
 use logpond_record::{TimeRange, Timestamp};
-use logpond_search::aggregate::{
-    FieldTypes, FieldsAnswer, HistogramSpec, PatternsAnswer, StreamRow, StreamsAsked,
-};
 use logpond_search::metric::Plan;
 use logpond_search::order::Key;
 use logpond_search::scan::{self, GroupScan};
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::Visible;
 
+use super::aggregates::Table;
 use super::follow::Follower;
 use super::journal_rows::{JournalRows, Known, Pass, Start};
 use super::kept::Kept;
 use super::output::Output;
 use super::progress::Progress;
-use super::reads::{Reads, Table, Visit};
+use super::reads::{Reads, Visit};
 use super::segment_rows::{Group, Opened, SegmentPass, SegmentRows, each_block, order_key};
 use super::segment_tables::SegmentTables;
 use super::spare_threads::SpareThreads;
@@ -25,8 +23,8 @@ use super::surroundings::{Surroundings, Wanted};
 use super::view::View;
 use super::window::is_before;
 use super::{
-    ColumnsQuery, Engine, LineAnswer, LineQuery, NumberAnswer, QueryError, Scope, Search,
-    TakeColumns, Trailer, columns, files, logql, rows, tables,
+    AnyTable, ColumnsQuery, Engine, LineAnswer, LineQuery, NumberAnswer, QueryError, Scope, Search,
+    TakeColumns, Trailer, columns, files, logql, rows,
 };
 use crate::ingest::Changes;
 use crate::store::{LiveSet, Store};
@@ -370,79 +368,15 @@ impl Engine for Pond {
         Ok(self.end(trailer))
     }
 
-    fn top(
+    fn table(
         &self,
         scope: &Scope,
-        field: &str,
-        count_max: usize,
+        empty: Box<dyn AnyTable>,
         out: &mut Output,
-    ) -> Result<Trailer, QueryError> {
+    ) -> Result<(Box<dyn AnyTable>, Trailer), QueryError> {
         let (look, mut trailer) = self.look_and_note(&[scope.range])?;
-        tables::top(&look, scope, field, count_max, out, &mut trailer)?;
-        Ok(self.finish(&look, trailer))
-    }
-
-    fn histogram(
-        &self,
-        scope: &Scope,
-        spec: &HistogramSpec,
-        out: &mut Output,
-    ) -> Result<Trailer, QueryError> {
-        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
-        tables::histogram(&look, scope, spec, out, &mut trailer)?;
-        Ok(self.finish(&look, trailer))
-    }
-
-    fn patterns(
-        &self,
-        scope: &Scope,
-        range: TimeRange,
-        step_ns: i64,
-        count_max: usize,
-        out: &mut Output,
-    ) -> Result<(PatternsAnswer, Trailer), QueryError> {
-        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
-        let buckets = (range, step_ns);
-        let patterns = tables::patterns(&look, scope, buckets, count_max, out, &mut trailer)?;
-        Ok((patterns, self.finish(&look, trailer)))
-    }
-
-    fn fields(&self, scope: &Scope, out: &mut Output) -> Result<Trailer, QueryError> {
-        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
-        tables::fields(&look, scope, out, &mut trailer)?;
-        Ok(self.finish(&look, trailer))
-    }
-
-    fn labels(
-        &self,
-        scope: &Scope,
-        out: &mut Output,
-    ) -> Result<(FieldsAnswer, Trailer), QueryError> {
-        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
-        let labels = tables::labels(&look, scope, out, &mut trailer)?;
-        Ok((labels, self.finish(&look, trailer)))
-    }
-
-    fn label_values(
-        &self,
-        scope: &Scope,
-        label: &str,
-        out: &mut Output,
-    ) -> Result<(Vec<String>, Trailer), QueryError> {
-        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
-        let values = tables::label_values(&look, scope, label, out, &mut trailer)?;
-        Ok((values, self.finish(&look, trailer)))
-    }
-
-    fn streams(
-        &self,
-        scope: &Scope,
-        asked: &StreamsAsked,
-        out: &mut Output,
-    ) -> Result<(Vec<StreamRow>, Trailer), QueryError> {
-        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
-        let streams = tables::streams(&look, scope, asked, out, &mut trailer)?;
-        Ok((streams, self.finish(&look, trailer)))
+        let table = look.table(scope, &empty, out, &mut trailer)?;
+        Ok((table, self.finish(&look, trailer)))
     }
 
     fn lines(&self, query: &LineQuery, out: &mut Output) -> Result<LineAnswer, QueryError> {
@@ -458,17 +392,6 @@ impl Engine for Pond {
         let mut answer = logql::numbers(&look, plan, out, &mut trailer)?;
         answer.trailer = self.finish(&look, trailer);
         Ok(answer)
-    }
-
-    fn field_types(
-        &self,
-        scope: &Scope,
-        of_lines: bool,
-        out: &mut Output,
-    ) -> Result<(FieldTypes, Trailer), QueryError> {
-        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
-        let types = columns::field_types(&look, scope, of_lines, out, &mut trailer)?;
-        Ok((types, self.finish(&look, trailer)))
     }
 
     fn columns(

@@ -9,15 +9,13 @@ use logpond_cluster::question::Reach;
 use logpond_cluster::{SegmentShare, Share};
 use logpond_record::{Id, Incarnation, SourceId, TimeRange, Timestamp};
 use logpond_search::SyntaxError;
-use logpond_search::aggregate::{HistogramSpec, StreamsAsked};
 use logpond_search::columns::ColumnAsked;
 use logpond_search::logql::NamedLabels;
-use logpond_search::metric::LeafSpec;
 use logpond_search::order::{Direction, Key};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
+use super::aggregates::{self, AnyTable};
 use super::positions::{self, Positions};
-use super::reads::TableKind;
 use super::{RowParts, Scope, Search};
 
 /// Version of the encoding.
@@ -38,7 +36,7 @@ pub(super) enum Kind {
     /// Where the context of these matches lies.
     Surroundings(Box<Search>, Vec<Timestamp>),
     /// A table.
-    Table(Box<Scope>, TableKind),
+    Table(Box<Scope>, Box<dyn AnyTable>),
     /// What the journal has beyond these positions and gets from now on; the share is empty.
     Follow(Box<Search>, Positions),
     /// Which files there are; the share is empty.
@@ -87,7 +85,7 @@ pub(super) enum Asked<'a> {
     Rows(&'a Search),
     Count(&'a Search),
     Surroundings(&'a Search, &'a [Timestamp]),
-    Table(&'a Scope, TableKind),
+    Table(&'a Scope, &'a dyn AnyTable),
     Follow(&'a Search, &'a Positions),
     Files,
 }
@@ -112,10 +110,10 @@ pub(super) fn encode(share: &Share, open: &Open, asked: &Asked<'_>) -> Vec<u8> {
             out.count(matches.len());
             matches.iter().for_each(|time| out.time(*time));
         }
-        Asked::Table(scope, kind) => {
+        Asked::Table(scope, table) => {
             out.number(3);
             encode_scope(scope, &mut out);
-            encode_table(kind, &mut out);
+            table.write_question(&mut out);
         }
         Asked::Follow(search, positions) => {
             out.number(4);
@@ -143,7 +141,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Question, QuestionError> {
         }
         3 => {
             let scope = Box::new(decode_scope(&mut from)?);
-            Kind::Table(scope, decode_table(&mut from)?)
+            Kind::Table(scope, aggregates::read(&mut from)?)
         }
         4 => {
             let search = Box::new(decode_search(&mut from)?);
@@ -205,12 +203,12 @@ fn decode_open(from: &mut Decoder<'_>) -> Result<Open, DecodeError> {
     Ok(open)
 }
 
-fn encode_range(range: TimeRange, out: &mut Encoder) {
+pub(super) fn encode_range(range: TimeRange, out: &mut Encoder) {
     out.time(range.from);
     out.time(range.to);
 }
 
-fn decode_range(from: &mut Decoder<'_>) -> Result<TimeRange, DecodeError> {
+pub(super) fn decode_range(from: &mut Decoder<'_>) -> Result<TimeRange, DecodeError> {
     Ok(TimeRange {
         from: from.time("a range")?,
         to: from.time("a range")?,
@@ -301,12 +299,12 @@ fn decode_search(from: &mut Decoder<'_>) -> Result<Search, QuestionError> {
     Ok(search)
 }
 
-fn encode_names(names: &[Box<str>], out: &mut Encoder) {
+pub(super) fn encode_names(names: &[Box<str>], out: &mut Encoder) {
     out.count(names.len());
     names.iter().for_each(|name| out.bytes(name.as_bytes()));
 }
 
-fn decode_names(from: &mut Decoder<'_>) -> Result<Vec<Box<str>>, DecodeError> {
+pub(super) fn decode_names(from: &mut Decoder<'_>) -> Result<Vec<Box<str>>, DecodeError> {
     let mut names = Vec::new();
     for _ in 0..from.count(1, "the labels")? {
         names.push(from.text(FIELD_BYTES_MAX, "a label")?.into());
@@ -314,118 +312,17 @@ fn decode_names(from: &mut Decoder<'_>) -> Result<Vec<Box<str>>, DecodeError> {
     Ok(names)
 }
 
-fn encode_table(kind: &TableKind, out: &mut Encoder) {
-    match kind {
-        TableKind::Top(field) => {
-            out.number(0);
-            out.bytes(field.as_bytes());
-        }
-        TableKind::Histogram(spec) => {
-            // Nodes of before know histograms that are not split, as 1.
-            out.number(if spec.by.is_some() { 9 } else { 1 });
-            encode_steps(spec.range, spec.step_ns, out);
-            if let Some(field) = &spec.by {
-                out.bytes(field.as_bytes());
-            }
-        }
-        TableKind::Fields => out.number(2),
-        TableKind::Labels => out.number(3),
-        TableKind::LabelValues(label) => {
-            out.number(4);
-            out.bytes(label.as_bytes());
-        }
-        TableKind::Streams(asked) => {
-            out.number(5);
-            encode_streams(asked, out);
-        }
-        TableKind::Numbers(spec) => {
-            out.number(6);
-            spec.encode(out);
-        }
-        TableKind::Patterns(range, step_ns) => {
-            out.number(7);
-            encode_steps(*range, *step_ns, out);
-        }
-        TableKind::FieldTypes(of_lines) => {
-            out.number(8);
-            out.flag(*of_lines);
-        }
-    }
-}
-
-fn encode_steps(range: TimeRange, step_ns: i64, out: &mut Encoder) {
-    encode_range(range, out);
-    out.number(step_ns.unsigned_abs());
-}
-
-fn decode_steps(from: &mut Decoder<'_>) -> Result<(TimeRange, i64), DecodeError> {
-    let range = decode_range(from)?;
-    let step_ns = i64::try_from(from.number("a step")?);
-    Ok((
-        range,
-        step_ns.map_err(|_| DecodeError::Malformed("a step"))?,
-    ))
-}
-
-fn decode_table(from: &mut Decoder<'_>) -> Result<TableKind, DecodeError> {
-    match from.number("the kind of table")? {
-        0 => Ok(TableKind::Top(
-            from.text(FIELD_BYTES_MAX, "a field")?.to_owned(),
-        )),
-        1 => {
-            let (range, step_ns) = decode_steps(from)?;
-            let by = None;
-            Ok(TableKind::Histogram(HistogramSpec { range, step_ns, by }))
-        }
-        2 => Ok(TableKind::Fields),
-        3 => Ok(TableKind::Labels),
-        4 => Ok(TableKind::LabelValues(
-            from.text(FIELD_BYTES_MAX, "a label")?.to_owned(),
-        )),
-        5 => decode_streams(from).map(TableKind::Streams),
-        6 => Ok(TableKind::Numbers(Box::new(LeafSpec::decode(from)?))),
-        7 => {
-            let (range, step_ns) = decode_steps(from)?;
-            Ok(TableKind::Patterns(range, step_ns))
-        }
-        8 => Ok(TableKind::FieldTypes(from.flag("which fields")?)),
-        9 => {
-            let (range, step_ns) = decode_steps(from)?;
-            let by = Some(from.text(FIELD_BYTES_MAX, "a field")?.into());
-            Ok(TableKind::Histogram(HistogramSpec { range, step_ns, by }))
-        }
-        _ => Err(DecodeError::Malformed("the kind of table")),
-    }
-}
-
-fn encode_streams(asked: &StreamsAsked, out: &mut Encoder) {
-    out.flag(asked.by.is_some());
-    encode_names(asked.by.as_deref().unwrap_or_default(), out);
-    out.flag(asked.steps.is_some());
-    let (from, step_ns) = asked.steps.unwrap_or((Timestamp(0), 0));
-    out.time(from);
-    out.number(step_ns.unsigned_abs());
-}
-
-fn decode_streams(from: &mut Decoder<'_>) -> Result<StreamsAsked, DecodeError> {
-    let is_by = from.flag("how streams are told apart")?;
-    let by = decode_names(from)?;
-    let has_steps = from.flag("whether time counts")?;
-    let begin = from.time("the first step")?;
-    let step_ns = i64::try_from(from.number("a step")?);
-    let step_ns = step_ns.map_err(|_| DecodeError::Malformed("a step"))?;
-    Ok(StreamsAsked {
-        by: is_by.then_some(by),
-        steps: has_steps.then_some((begin, step_ns)),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::positions::Region;
     use super::*;
+    use logpond_search::aggregate::{
+        FieldStats, FieldTypes, HistogramSpec, LabelValues, Streams, StreamsAsked, Top,
+    };
     use logpond_search::columns::ColumnKind;
+    use logpond_search::metric::{Leaf, RangeTable};
     use logpond_segment::sources::SourceSet;
+    use std::sync::Arc;
 
     fn share() -> Share {
         let source = |sequence| SourceId {
@@ -496,42 +393,38 @@ mod tests {
     #[test]
     fn tables_come_back() {
         let range = TimeRange::ALL;
-        let kinds = [
-            TableKind::Top("a.b".into()),
-            TableKind::Histogram(HistogramSpec {
-                range,
-                step_ns: 5,
-                by: None,
-            }),
-            TableKind::Histogram(HistogramSpec {
-                range,
-                step_ns: 5,
-                by: Some("level".into()),
-            }),
-            TableKind::Fields,
-            TableKind::Labels,
-            TableKind::LabelValues("a".into()),
-            TableKind::Streams(StreamsAsked::default()),
-            TableKind::Streams(StreamsAsked {
-                by: Some(vec!["a".into()]),
-                steps: Some((Timestamp(-4), 5)),
-            }),
-            TableKind::Numbers(Box::new(numbers())),
-            TableKind::Patterns(range, 5),
-            TableKind::FieldTypes(true),
+        let histogram = |by: Option<Box<str>>| {
+            let step_ns = i64::MAX;
+            HistogramSpec { range, step_ns, by }.empty().unwrap()
+        };
+        let streams = StreamsAsked {
+            by: Some(vec!["a".into()]),
+            steps: Some((Timestamp(-4), 5)),
+        };
+        let tables: [Box<dyn AnyTable>; 9] = [
+            Box::new(Top::new("a.b")),
+            Box::new(histogram(None)),
+            Box::new(histogram(Some("level".into()))),
+            Box::new(FieldStats::new()),
+            Box::new(LabelValues::new("a")),
+            Box::new(Streams::new(StreamsAsked::default())),
+            Box::new(Streams::new(streams)),
+            Box::new(RangeTable::new(Arc::new(numbers()))),
+            Box::new(FieldTypes::new(true)),
         ];
-        for kind in kinds {
+        for table in tables {
             let scope = Scope::all(range);
-            let bytes = encode(&share(), &Open::new(), &Asked::Table(&scope, kind.clone()));
+            let question = |table| encode(&share(), &Open::new(), &Asked::Table(&scope, table));
+            let bytes = question(&*table);
             let Kind::Table(_, found) = decode(&bytes).unwrap().kind else {
                 panic!("another kind");
             };
-            assert_eq!(found, kind);
+            assert_eq!(question(&*found), bytes);
         }
     }
 
-    /// What a table of numbers is of.
-    fn numbers() -> LeafSpec {
+    /// A table of numbers.
+    fn numbers() -> Leaf {
         let text = r#"sum by (a) (rate({b="c"} |= "d" | json [5m] offset -1h))"#;
         let Ok(logpond_search::logql::Query::Metric(metric)) = logpond_search::logql::parse(text)
         else {
@@ -539,7 +432,7 @@ mod tests {
         };
         let times = logpond_search::metric::Times::range(Timestamp(-5), Timestamp(9), 3).unwrap();
         let plan = logpond_search::metric::Plan::range(metric, times, 7).unwrap();
-        plan.leaves()[0].spec().clone()
+        Leaf::new(plan.leaves()[0].spec().clone()).unwrap()
     }
 
     #[test]
@@ -564,7 +457,7 @@ mod tests {
         let bytes = encode(
             &share(),
             &Open::new(),
-            &Asked::Table(&scope, TableKind::Fields),
+            &Asked::Table(&scope, &FieldStats::new()),
         );
         assert!(matches!(decode(&bytes), Err(QuestionError::Filter(_))));
     }

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use logpond_record::Timestamp;
 use logpond_search::scan::GroupScan;
 
+use super::aggregates::Table;
 use super::kept::{Added, Asked, Kept};
 use super::output::Output;
 use super::progress::Progress;
-use super::reads::Table;
 use super::segment_rows::{Chosen, Group, Opened, SegmentPass, each_block};
 use super::{QueryError, Trailer};
 use logpond_host::memory::Charge;

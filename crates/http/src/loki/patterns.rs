@@ -31,7 +31,7 @@ pub(super) async fn answer(app: &Arc<App>, asked: Asked) -> Result<Response<Body
         let scope = selector::scope_of_filter(logql::filter_of(&log), range)?;
         let found = app
             .engine
-            .patterns(&scope, range, step_ns, PATTERNS_MAX, out);
+            .patterns(&scope, (range, step_ns), PATTERNS_MAX, out);
         found.map_err(failed)
     };
     gathered(app, &asked.headers, gather, |answer, warnings, to| {

@@ -1,4 +1,4 @@
-//! `logpond top`, `fields`, `histogram` and `patterns` as they are typed, and how tables are printed.
+//! `logpond histogram` and `patterns` as they are typed, and how tables are printed.
 
 use std::ffi::OsString;
 
@@ -28,52 +28,6 @@ pub struct TableOutput {
         default_value = "text"
     )]
     pub output: TableFormat,
-}
-
-/// Flags of `logpond top`.
-#[derive(Debug, Args)]
-pub struct Top {
-    /// The field whose values are counted.
-    #[arg(value_name = "FIELD")]
-    pub field: String,
-    /// Text to search for, as it is.
-    #[arg(value_name = "TEXT")]
-    pub text: Option<OsString>,
-    /// Which records.
-    #[command(flatten)]
-    pub selection: Selection,
-    /// How many values; 0 is no limit.
-    #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = 10)]
-    pub limit: u64,
-    /// How to print.
-    #[command(flatten)]
-    pub table: TableOutput,
-    /// Print rows, bytes and time to standard error.
-    #[arg(long)]
-    pub stats: bool,
-    /// The server.
-    #[command(flatten)]
-    pub server: Server,
-}
-
-/// Flags of `logpond fields`.
-#[derive(Debug, Args)]
-pub struct Fields {
-    /// Text to search for, as it is.
-    #[arg(value_name = "TEXT")]
-    pub text: Option<OsString>,
-    /// Which records.
-    #[command(flatten)]
-    pub selection: Selection,
-    /// How to print.
-    #[command(flatten)]
-    pub table: TableOutput,
-    /// Print rows, bytes and time to standard error.
-    #[arg(long)]
-    pub stats: bool,
-    /// The server.
-    #[command(flatten)]
-    pub server: Server,
 }
 
 /// Flags of `logpond histogram`.

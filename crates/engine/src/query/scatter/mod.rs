@@ -34,18 +34,16 @@ use std::io::Read;
 use std::sync::{Arc, Mutex};
 
 use logpond_cluster::{Indexed, StoredUnion};
-use logpond_record::{TimeRange, Timestamp};
-use logpond_search::aggregate::{
-    FieldTypes, FieldsAnswer, HistogramSpec, PatternsAnswer, StreamRow, StreamsAsked,
-};
+use logpond_record::Timestamp;
 use logpond_search::metric::Plan;
 use logpond_segment::sources::SourceSet;
 
 use super::output::Output;
 use super::pond::Pond;
+use super::reads::Reads;
 use super::{
-    ColumnsQuery, Engine, LineAnswer, LineQuery, NumberAnswer, QueryError, Scope, Search,
-    TakeColumns, Trailer, columns, logql, rows, tables,
+    AnyTable, ColumnsQuery, Engine, LineAnswer, LineQuery, NumberAnswer, QueryError, Scope, Search,
+    TakeColumns, Trailer, columns, logql, rows,
 };
 use gather::Gathered;
 use hedging::Hedging;
@@ -108,15 +106,15 @@ impl Cluster {
         trailer
     }
 
-    /// Makes a table over all nodes.
-    fn table<T>(
+    /// Reads from all nodes.
+    fn read<T>(
         &self,
         make: impl FnOnce(&Gathered<'_>, &mut Trailer) -> Result<T, QueryError>,
     ) -> Result<(T, Trailer), QueryError> {
         let gathered = Gathered::new(self);
         let mut trailer = Trailer::default();
-        let table = make(&gathered, &mut trailer)?;
-        Ok((table, self.finish(&gathered, trailer)))
+        let made = make(&gathered, &mut trailer)?;
+        Ok((made, self.finish(&gathered, trailer)))
     }
 }
 
@@ -143,73 +141,13 @@ impl Engine for Cluster {
         Ok(self.finish(&gathered, trailer))
     }
 
-    fn top(
+    fn table(
         &self,
         scope: &Scope,
-        field: &str,
-        count_max: usize,
+        empty: Box<dyn AnyTable>,
         out: &mut Output,
-    ) -> Result<Trailer, QueryError> {
-        let make = |all: &Gathered<'_>, trailer: &mut Trailer| {
-            tables::top(all, scope, field, count_max, out, trailer)
-        };
-        self.table(make).map(|((), trailer)| trailer)
-    }
-
-    fn histogram(
-        &self,
-        scope: &Scope,
-        spec: &HistogramSpec,
-        out: &mut Output,
-    ) -> Result<Trailer, QueryError> {
-        let make = |all: &Gathered<'_>, trailer: &mut Trailer| {
-            tables::histogram(all, scope, spec, out, trailer)
-        };
-        self.table(make).map(|((), trailer)| trailer)
-    }
-
-    fn patterns(
-        &self,
-        scope: &Scope,
-        range: TimeRange,
-        step_ns: i64,
-        count_max: usize,
-        out: &mut Output,
-    ) -> Result<(PatternsAnswer, Trailer), QueryError> {
-        let buckets = (range, step_ns);
-        self.table(|all, trailer| tables::patterns(all, scope, buckets, count_max, out, trailer))
-    }
-
-    fn fields(&self, scope: &Scope, out: &mut Output) -> Result<Trailer, QueryError> {
-        let make =
-            |all: &Gathered<'_>, trailer: &mut Trailer| tables::fields(all, scope, out, trailer);
-        self.table(make).map(|((), trailer)| trailer)
-    }
-
-    fn labels(
-        &self,
-        scope: &Scope,
-        out: &mut Output,
-    ) -> Result<(FieldsAnswer, Trailer), QueryError> {
-        self.table(|all, trailer| tables::labels(all, scope, out, trailer))
-    }
-
-    fn label_values(
-        &self,
-        scope: &Scope,
-        label: &str,
-        out: &mut Output,
-    ) -> Result<(Vec<String>, Trailer), QueryError> {
-        self.table(|all, trailer| tables::label_values(all, scope, label, out, trailer))
-    }
-
-    fn streams(
-        &self,
-        scope: &Scope,
-        asked: &StreamsAsked,
-        out: &mut Output,
-    ) -> Result<(Vec<StreamRow>, Trailer), QueryError> {
-        self.table(|all, trailer| tables::streams(all, scope, asked, out, trailer))
+    ) -> Result<(Box<dyn AnyTable>, Trailer), QueryError> {
+        self.read(|all, trailer| all.table(scope, &empty, out, trailer))
     }
 
     fn lines(&self, query: &LineQuery, out: &mut Output) -> Result<LineAnswer, QueryError> {
@@ -228,15 +166,6 @@ impl Engine for Cluster {
         Ok(answer)
     }
 
-    fn field_types(
-        &self,
-        scope: &Scope,
-        of_lines: bool,
-        out: &mut Output,
-    ) -> Result<(FieldTypes, Trailer), QueryError> {
-        self.table(|all, trailer| columns::field_types(all, scope, of_lines, out, trailer))
-    }
-
     fn columns(
         &self,
         query: &ColumnsQuery,
@@ -247,7 +176,7 @@ impl Engine for Cluster {
             true => columns::bare(all, query, take, out, trailer),
             false => columns::in_order(all, query, take, out, trailer),
         };
-        self.table(make).map(|((), trailer)| trailer)
+        self.read(make).map(|((), trailer)| trailer)
     }
 
     fn segments(&self, out: &mut Output) -> Result<Trailer, QueryError> {

@@ -7,11 +7,12 @@ use logpond_search::order::{Direction, Key};
 use logpond_segment::sources::SourceSet;
 use logpond_segment::wire::Decoder;
 
+use super::super::aggregates::Table;
 use super::super::journal_rows::Row;
 use super::super::output::Output;
 use super::super::positions::{Positions, Region};
 use super::super::question::Asked;
-use super::super::reads::{Reads, Table, Visit};
+use super::super::reads::{Reads, Visit};
 use super::super::window::is_before;
 use super::super::{QueryError, Scope, Search, Trailer};
 use super::calls::{Calls, Done};
@@ -111,7 +112,7 @@ impl Reads for Gathered<'_> {
     ) -> Result<T, QueryError> {
         let mut table = empty.clone();
         let mut charge = out.charge();
-        let asked = Asked::Table(scope, empty.kind());
+        let asked = Asked::Table(scope, empty);
         self.add_up(&asked, scope.range, out, trailer, |bytes, out| {
             // The bytes of a node's answer take some times as much decoded.
             out.take(&mut charge, table.bytes() + DECODED_TIMES * bytes.len())?;

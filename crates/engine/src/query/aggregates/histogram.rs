@@ -1,0 +1,123 @@
+//! Records of each step of a range.
+
+use logpond_record::Record;
+use logpond_search::aggregate::{Histogram, HistogramAnswer, HistogramSpec, Series};
+use logpond_search::scan::{GroupScan, Selected};
+use logpond_segment::file::ReadError;
+use logpond_segment::wire::{DecodeError, Decoder, Encoder};
+use serde_json::{Value, json};
+
+use super::super::output::Output;
+use super::super::{Engine, QueryError, Scope, Trailer};
+use super::{AnyTable, Table, ask_steps, read_field, read_steps};
+
+impl dyn Engine + '_ {
+    /// Emits `{"from":…,"to":…,"count":…}` for every bucket of the histogram, empty ones too; with the counts
+    /// of values as `by`, if a field splits it.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    pub fn histogram(
+        &self,
+        scope: &Scope,
+        spec: &HistogramSpec,
+        out: &mut Output,
+    ) -> Result<Trailer, QueryError> {
+        let empty = spec.empty();
+        let empty = empty.map_err(|e| QueryError::Impossible(e.to_string()))?;
+        let (histogram, trailer) = self.filled(scope, empty, out)?;
+        let emitted = emit(&histogram.finish(), spec, out);
+        emitted.map_err(|error| out.explained(error))?;
+        Ok(trailer)
+    }
+}
+
+fn emit(
+    answer: &HistogramAnswer,
+    spec: &HistogramSpec,
+    out: &mut Output,
+) -> Result<(), QueryError> {
+    for (at, bucket) in answer.buckets.iter().enumerate() {
+        let to = bucket.start.saturating_add(spec.step_ns);
+        let (from, to) = (bucket.start.to_string(), to.to_string());
+        let mut row = json!({ "from": from, "to": to, "count": bucket.count });
+        if spec.by.is_some() {
+            row["by"] = counts_by_value(&answer.series, at);
+            let other = answer.other.as_ref().map_or(0, |other| other.counts[at]);
+            if other > 0 {
+                row["other"] = other.into();
+            }
+        }
+        out.json(&row)?;
+    }
+    Ok(())
+}
+
+/// How many records of a bucket have each value, those without one left out.
+fn counts_by_value(series: &[Series], bucket: usize) -> Value {
+    let counts = series.iter().filter_map(|series| {
+        let value = String::from_utf8_lossy(series.value.as_deref()?);
+        let count = series.counts[bucket];
+        (count > 0).then(|| (value.into_owned(), count.into()))
+    });
+    Value::Object(counts.collect())
+}
+
+pub(super) fn read(from: &mut Decoder<'_>) -> Result<Box<dyn AnyTable>, DecodeError> {
+    let (range, step_ns) = read_steps(from)?;
+    let by = None;
+    made(&HistogramSpec { range, step_ns, by })
+}
+
+/// Reads one that a field splits. Earlier nodes do not know it.
+pub(super) fn read_split(from: &mut Decoder<'_>) -> Result<Box<dyn AnyTable>, DecodeError> {
+    let (range, step_ns) = read_steps(from)?;
+    let by = Some(read_field(from)?.into());
+    made(&HistogramSpec { range, step_ns, by })
+}
+
+fn made(spec: &HistogramSpec) -> Result<Box<dyn AnyTable>, DecodeError> {
+    match spec.empty() {
+        Ok(empty) => Ok(Box::new(empty)),
+        Err(_) => Err(DecodeError::Malformed("the steps of a histogram")),
+    }
+}
+
+impl Table for Histogram {
+    fn add(&mut self, record: &Record<'_>) {
+        Histogram::add(self, record);
+    }
+
+    fn add_block(
+        &mut self,
+        scan: &mut GroupScan<'_>,
+        selected: &Selected,
+    ) -> Result<(), ReadError> {
+        scan.add_to_histogram(selected, self)
+    }
+
+    fn merge(&mut self, other: Histogram) {
+        Histogram::merge(self, other);
+    }
+
+    fn bytes(&self) -> usize {
+        Histogram::bytes(self)
+    }
+
+    fn ask(&self, out: &mut Encoder) {
+        let spec = self.spec();
+        out.number(if spec.by.is_some() { 9 } else { 1 });
+        ask_steps(spec.range, spec.step_ns, out);
+        if let Some(field) = &spec.by {
+            out.bytes(field.as_bytes());
+        }
+    }
+
+    fn encode(&self, out: &mut Encoder) {
+        Histogram::encode(self, out);
+    }
+
+    fn merge_encoded(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        Histogram::merge_encoded(self, from)
+    }
+}
