@@ -51,6 +51,10 @@ fn read(aggregate: &Aggregate, params: &Params) -> Result<Arguments, ApiError> {
                 };
                 arguments.field = field.ok_or_else(missing)?.to_owned();
             }
+            ParameterKind::By => {
+                let by = params.one(name)?.filter(|field| !field.is_empty());
+                arguments.by = by.map(str::to_owned);
+            }
             ParameterKind::Limit { default, max } => {
                 let default = default.parse().unwrap_or(*max);
                 let limit = params.number(name, default, *max)?;

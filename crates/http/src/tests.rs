@@ -241,7 +241,7 @@ fn the_page_has_the_defaults() {
     let parameters = AGGREGATES.iter().flat_map(|aggregate| aggregate.parameters);
     let mut limits = parameters.filter_map(|parameter| match parameter.kind {
         ParameterKind::Limit { default, .. } => Some(default),
-        ParameterKind::Field => None,
+        ParameterKind::Field | ParameterKind::By => None,
     });
     let values = limits.next().unwrap();
     let (context, values_max) = (CONTEXT_ROWS_MAX, TOP_VALUES_MAX);

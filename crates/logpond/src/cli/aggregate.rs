@@ -14,6 +14,9 @@ const LIMIT: &str = "limit";
 /// The argument that names a field.
 const FIELD: &str = "field";
 
+/// The flag that names a field to tell records apart by.
+const BY: &str = "by";
+
 /// `logpond NAME` of an aggregate.
 #[derive(Debug)]
 pub struct Aggregate {
@@ -21,6 +24,8 @@ pub struct Aggregate {
     pub row: &'static query::Aggregate,
     /// The field; empty if it has none.
     pub field: String,
+    /// The field by whose values the records are told apart.
+    pub by: Option<String>,
     /// The most rows; 0 is no limit.
     pub limit: u64,
     /// The records.
@@ -57,7 +62,7 @@ pub struct Printing {
 fn command(row: &'static query::Aggregate) -> Command {
     let arguments = |kind: fn(&Parameter) -> Option<Arg>| row.parameters.iter().filter_map(kind);
     let command = Command::new(row.name).args(arguments(field));
-    let command = Matching::augment_args(command).args(arguments(limit));
+    let command = Matching::augment_args(command).args(arguments(flag));
     // The groups of flags have descriptions of their own.
     let about = Printing::augment_args(command).about(row.help);
     about.long_about(None)
@@ -69,13 +74,17 @@ fn field(parameter: &Parameter) -> Option<Arg> {
             let field = Arg::new(FIELD).value_name("FIELD").required(true);
             Some(field.help(parameter.help))
         }
-        ParameterKind::Limit { .. } => None,
+        ParameterKind::By | ParameterKind::Limit { .. } => None,
     }
 }
 
-fn limit(parameter: &Parameter) -> Option<Arg> {
+fn flag(parameter: &Parameter) -> Option<Arg> {
     match parameter.kind {
         ParameterKind::Field => None,
+        ParameterKind::By => {
+            let by = Arg::new(BY).long(BY).value_name("FIELD");
+            Some(by.help(parameter.help))
+        }
         ParameterKind::Limit { default, .. } => {
             let limit = Arg::new(LIMIT).short('n').long(LIMIT).value_name("N");
             let limit = limit.value_parser(clap::value_parser!(u64));
@@ -105,12 +114,13 @@ impl FromArgMatches for Aggregate {
             Some((row, matches))
         });
         let (row, matches) = found.ok_or_else(|| Error::new(ErrorKind::InvalidSubcommand))?;
-        let (mut field, mut limit) = (String::new(), 0);
+        let (mut field, mut by, mut limit) = (String::new(), None, 0);
         for parameter in row.parameters {
             match parameter.kind {
                 ParameterKind::Field => {
                     field = matches.get_one(FIELD).cloned().unwrap_or_default();
                 }
+                ParameterKind::By => by = matches.get_one(BY).cloned(),
                 ParameterKind::Limit { .. } => {
                     // It has a default.
                     limit = matches.get_one(LIMIT).copied().unwrap_or_default();
@@ -120,6 +130,7 @@ impl FromArgMatches for Aggregate {
         Ok(Aggregate {
             row,
             field,
+            by,
             limit,
             matching: Matching::from_arg_matches(matches)?,
             printing: Printing::from_arg_matches(matches)?,

@@ -25,6 +25,7 @@ pub(super) fn run(args: Aggregate) -> Result<Exit, Failure> {
                 none = format!("no records with a field '{}' match{range}", args.field);
                 parameters.push((name, args.field.clone()));
             }
+            ParameterKind::By => parameters.extend(args.by.clone().map(|by| (*name, by))),
             ParameterKind::Limit { .. } => parameters.push((name, args.limit.to_string())),
         }
     }
@@ -63,7 +64,9 @@ pub(super) fn run(args: Aggregate) -> Result<Exit, Failure> {
 fn is_number(form: ColumnForm) -> bool {
     match form {
         ColumnForm::Text | ColumnForm::Words => false,
-        ColumnForm::Count | ColumnForm::Estimate(_) | ColumnForm::Share(_) => true,
+        ColumnForm::Number | ColumnForm::Count | ColumnForm::Estimate(_) | ColumnForm::Share(_) => {
+            true
+        }
     }
 }
 
@@ -71,7 +74,7 @@ fn is_number(form: ColumnForm) -> bool {
 fn cell(column: &AnswerColumn, row: &Value, records: u64) -> String {
     let value = &row[column.member];
     match column.form {
-        ColumnForm::Text => text(row, column.member),
+        ColumnForm::Text | ColumnForm::Number => text(row, column.member),
         ColumnForm::Words => match value.as_array() {
             Some(words) => {
                 let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();

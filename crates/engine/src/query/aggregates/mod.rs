@@ -331,6 +331,8 @@ fn read_steps(from: &mut Decoder<'_>) -> Result<(TimeRange, i64), DecodeError> {
 pub enum ParameterKind {
     /// The name of a field, which must be given.
     Field,
+    /// The name of a field by whose values the records are told apart, if it is given.
+    By,
     /// A number of rows; 0 is as many as there may be.
     Limit {
         /// The number if none is given, in digits.
@@ -356,6 +358,8 @@ pub struct Parameter {
 pub struct Arguments {
     /// The field; empty if the aggregate has none.
     pub field: String,
+    /// The field by whose values the records are told apart.
+    pub by: Option<String>,
     /// The most rows.
     pub limit: usize,
 }
@@ -367,6 +371,8 @@ pub enum ColumnForm {
     Text,
     /// Words, with spaces between them.
     Words,
+    /// A number as it is; nothing if there is none.
+    Number,
     /// A count.
     Count,
     /// A count that is an estimate if the member of this name is false.
