@@ -301,6 +301,13 @@ settings! {
         .help("Raw lines over TCP, acknowledged once on disk")
         .of_intakes()
         .doc("Address for raw lines over TCP, answered by `OK <count>` once they are on the disk.");
+    setting("lines-udp", "ADDR|off", "off")
+        .listens(listener(Intake::LinesUdp, 7654, Protocol::Datagrams(Form::Line)).shown("Lines", "udp {}"))
+        .help("Raw lines over UDP, not acknowledged")
+        .shown("default: off; port 7654")
+        .of_intakes()
+        .advanced()
+        .doc("Address for raw lines over UDP, one or several in a datagram, such as JSON objects; without a port 7654. There is no acknowledgement.");
     setting("bulk", "ADDR|off", "127.0.0.1:7653")
         .listens(listener(Intake::Bulk, BULK_PORT, Protocol::Bulk).shown("Bulk", "tcp {} (journal files)"))
         .help("Whole journal files over TCP, acknowledged once there are copies")

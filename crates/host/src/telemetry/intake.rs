@@ -28,6 +28,8 @@ intakes! {
     Fast = "fast",
     /// Raw lines over TCP, acknowledged after the sync.
     Durable = "durable",
+    /// Raw lines in datagrams.
+    LinesUdp = "lines_udp",
     /// Uploads over TCP, answered once they are replicated.
     Bulk = "bulk",
     /// Syslog datagrams.

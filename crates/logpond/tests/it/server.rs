@@ -128,6 +128,7 @@ fn a_server_tells_its_addresses_drains_and_finds_its_records_again() {
             "gelf_udp",
             "gossip",
             "http",
+            "lines_udp",
             "loki",
             "otlp_grpc",
             "otlp_http",

@@ -1,8 +1,8 @@
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::Shutdown;
+use std::net::{Shutdown, UdpSocket};
 
-use super::Pond;
 use super::client::{connect, get};
+use super::Pond;
 use logpond_host::telemetry::Intake;
 
 /// Asks until the count of records is reached; every ask is a whole round trip.
@@ -118,4 +118,29 @@ fn many_connections_lose_nothing() {
     messages.sort();
     messages.dedup();
     assert_eq!(messages.len(), 4000);
+}
+
+#[test]
+fn each_line_of_a_datagram_is_a_record() {
+    let pond = Pond::new();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = pond.address(Intake::LinesUdp);
+    let datagrams = [
+        "{\"level\":\"warn\",\"message\":\"slow\",\"ms\":812}",
+        "plain text\r\n\n{\"message\":\"second\"}\n",
+    ];
+    for datagram in datagrams {
+        socket.send_to(datagram.as_bytes(), address).unwrap();
+    }
+    wait_for_count(&pond, 3);
+    let (rows, trailer) = get(pond.http(), "/api/v1/query").rows();
+    assert_eq!(
+        (&rows[0]["ms"], &rows[0]["level"]),
+        (&812.into(), &"warn".into())
+    );
+    let messages: Vec<_> = rows.iter().map(|row| &row["_msg"]).collect();
+    assert_eq!(messages, ["slow", "plain text", "second"], "{trailer}");
+    let said = get(pond.http(), "/metrics");
+    let said = String::from_utf8(said.body).unwrap();
+    assert!(said.contains("logpond_ingest_records_total{intake=\"lines_udp\"} 3\n"));
 }
