@@ -195,6 +195,9 @@ const SYSLOG: StreamProtocol = stream(Framing::Frames, Form::Syslog, "syslog");
 
 const GELF: StreamProtocol = stream(Framing::Frames, Form::Gelf, "GELF");
 
+/// The longest name of a machine (RFC 1035, section 2.3.4).
+const HOSTNAME_BYTES_MAX: usize = 253;
+
 /// Makes [`TABLE`] and [`Settings`] of rows. A row is `setting(…)…;`, or `setting(…)… => field: Type = read;`
 /// with the reader of its text. The struct before the rows has fields that are read from several rows, or
 /// from more than their text.
@@ -572,6 +575,14 @@ settings! {
         .doc("The longest line that is taken whole; from 1KiB to 32MiB.") =>
         /// The longest line that is taken whole, in bytes.
         line_bytes_max: usize = line_bytes;
+    setting("hostname", "NAME|off", "off")
+        .help("The name of this machine in records that name no host")
+        .shown("default: as the kernel has it")
+        .of_intakes()
+        .advanced()
+        .doc("The name of this machine in records of its own programs that name no host, and in those that it sends itself by syslog and raw lines; `off`: the name that the kernel has. In a container the kernel's name is often the id of the container. Up to 253 letters, digits, `-`, `_` and `.`.") =>
+        /// The name of this machine; empty for that of the kernel.
+        hostname: String = |text| word(text, HOSTNAME_BYTES_MAX);
     setting("access-log", "NAME=FORMAT|off", "off")
         .help("A log_format of nginx or LogFormat of Apache; may be given several times")
         .repeated()

@@ -16,7 +16,7 @@ use tokio::task::{JoinError, JoinSet};
 use super::absent::{self, Bound};
 use super::{Addresses, ServeError};
 use logpond_engine::ingest::Ingest;
-use logpond_host::service_manager;
+use logpond_host::{hostname, service_manager};
 use logpond_host::shutdown::{Shutdown, Stopper};
 use logpond_host::telemetry::{Intake, Metrics, kernel_drops, warn};
 use logpond_host::watch::Watcher;
@@ -58,6 +58,8 @@ pub(super) struct Listeners {
     /// What is on only by default, and could not be had.
     absent: Vec<Wanted>,
     listening: Arc<net::Listening>,
+    /// The name of this machine in records.
+    hostname: Arc<str>,
 }
 
 /// What the runtime runs for other nodes.
@@ -137,6 +139,10 @@ impl Listeners {
             heartbeats,
             absent,
             listening: Arc::new(net::Listening::new(names, off)),
+            hostname: match &*settings.hostname {
+                "" => hostname::own().into(),
+                hostname => hostname.into(),
+            },
         })
     }
 
@@ -271,7 +277,7 @@ impl Running {
             shutdown: shutdown.clone(),
             intake: Intake::Http,
             line_bytes_max,
-            hostname: logpond_host::hostname::own().into(),
+            hostname: listeners.hostname,
             zones,
             unfinished: Arc::default(),
         };

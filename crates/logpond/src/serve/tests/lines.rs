@@ -2,7 +2,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, UdpSocket};
 
 use super::client::{connect, get};
-use super::Pond;
+use super::{Pond, settings};
+use crate::serve::Server;
 use logpond_host::telemetry::Intake;
 
 /// Asks until the count of records is reached; every ask is a whole round trip.
@@ -143,4 +144,25 @@ fn each_line_of_a_datagram_is_a_record() {
     let said = get(pond.http(), "/metrics");
     let said = String::from_utf8(said.body).unwrap();
     assert!(said.contains("logpond_ingest_records_total{intake=\"lines_udp\"} 3\n"));
+}
+
+#[test]
+fn this_machine_may_have_another_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut named = settings(directory.path());
+    named.hostname = "ash".to_owned();
+    let mut pond = Pond {
+        server: Some(Server::start(&named).unwrap()),
+        directory,
+    };
+    let mut stream = connect(pond.address(Intake::Fast));
+    stream
+        .write_all(b"a\n{\"message\":\"b\",\"hostname\":\"elm\"}\n")
+        .unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    wait_for_count(&pond, 2);
+    let (rows, _) = get(pond.http(), "/api/v1/query").rows();
+    let names: Vec<_> = rows.iter().map(|row| &row["hostname"]).collect();
+    assert_eq!(names, ["ash", "elm"]);
+    pond.stop();
 }
