@@ -12,6 +12,7 @@ mod histogram;
 mod labels;
 mod numbers;
 mod patterns;
+mod stats;
 mod top;
 
 use std::any::Any;
@@ -273,7 +274,7 @@ impl Table for Box<dyn AnyTable> {
 type Read = fn(&mut Decoder<'_>) -> Result<Box<dyn AnyTable>, DecodeError>;
 
 /// The tables that another node may ask for, by their numbers in messages. A number is never used again.
-const TABLES: [(u64, Read); 10] = [
+const TABLES: [(u64, Read); 11] = [
     (0, top::read),
     (1, histogram::read),
     (2, fields::read),
@@ -284,6 +285,7 @@ const TABLES: [(u64, Read); 10] = [
     (7, patterns::read),
     (8, field_types::read),
     (9, histogram::read_split),
+    (10, stats::read),
 ];
 
 /// Reads what [`Table::ask`] wrote.
@@ -442,4 +444,4 @@ impl Aggregate {
 }
 
 /// The aggregates that have an endpoint and a command.
-pub const AGGREGATES: [Aggregate; 2] = [top::AGGREGATE, fields::AGGREGATE];
+pub const AGGREGATES: [Aggregate; 3] = [top::AGGREGATE, fields::AGGREGATE, stats::AGGREGATE];

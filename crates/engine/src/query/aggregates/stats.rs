@@ -1,0 +1,478 @@
+//! Statistics of the numbers of a field, for all records or by the values of another field.
+//!
+//! Invariants:
+//! - Whole numbers add up exactly. Tables merge in any order; only the last digits of sums of fractions may
+//!   differ by it.
+//! - A percentile is at most 0.8 % too small: numbers are counted by their sign, exponent and the first
+//!   seven digits of their fraction, in base 2. Whole numbers below 256 have a count of their own.
+//! - Memory is bounded by [`BYTES_MAX`]; numbers that find no room are counted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use logpond_record::Record;
+use logpond_search::Target;
+use logpond_search::columns::{ColumnAsked, ColumnKind, Columns, ColumnsBuilder};
+use logpond_search::scan::{GroupScan, Selected};
+use logpond_segment::file::ReadError;
+use logpond_segment::rows::Column;
+use logpond_segment::wire::{DecodeError, Decoder, Encoder};
+use serde_json::{Value, json};
+
+use super::super::output::Output;
+use super::super::{Engine, QueryError, Scope, Trailer};
+use super::{
+    Aggregate, AnyTable, Arguments, ColumnForm, FIELD_BYTES_MAX, Parameter, ParameterKind, Table,
+    column, read_field,
+};
+
+/// The most memory of a table.
+const BYTES_MAX: usize = 64 << 20;
+
+/// The memory of a group beside its value and its counts.
+const GROUP_BYTES: usize = 192;
+
+/// The memory of a count of close numbers.
+const COUNT_BYTES: usize = 32;
+
+/// The longest value that is told apart; a record is shorter.
+const VALUE_BYTES_MAX: usize = 64 << 20;
+
+/// The digits of a fraction, in base 2, that are not told apart.
+const DIGITS_DROPPED: u32 = 52 - 7;
+
+/// Groups in an answer at most.
+const GROUPS_MAX: u64 = 100_000;
+
+/// The percentiles of an answer.
+const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
+
+pub(super) const AGGREGATE: Aggregate = Aggregate {
+    name: "stats",
+    path: "/api/v1/stats",
+    help: "Summarise the numbers of a field: extremes, mean, sum and percentiles",
+    parameters: &[
+        Parameter {
+            name: "field",
+            help: "The field whose numbers are summarised",
+            kind: ParameterKind::Field,
+        },
+        Parameter {
+            name: "by",
+            help: "Summarise by the values of this field, such as app",
+            kind: ParameterKind::By,
+        },
+        Parameter {
+            name: "n",
+            help: "How many values of --by; 0 is no limit",
+            kind: ParameterKind::Limit {
+                default: "10",
+                max: GROUPS_MAX,
+            },
+        },
+    ],
+    columns: &[
+        column("value", "value", ColumnForm::Text),
+        column("count", "count", ColumnForm::Count),
+        column("min", "min", ColumnForm::Number),
+        column("p50", "p50", ColumnForm::Number),
+        column("p90", "p90", ColumnForm::Number),
+        column("p95", "p95", ColumnForm::Number),
+        column("p99", "p99", ColumnForm::Number),
+        column("max", "max", ColumnForm::Number),
+        column("mean", "mean", ColumnForm::Number),
+        column("sum", "sum", ColumnForm::Number),
+    ],
+    answer,
+};
+
+/// Emits an object for each group, the one with most numbers first.
+fn answer(
+    engine: &dyn Engine,
+    scope: &Scope,
+    arguments: &Arguments,
+    out: &mut Output,
+) -> Result<Trailer, QueryError> {
+    let empty = Stats::new(&arguments.field, arguments.by.as_deref());
+    let empty = empty.map_err(|reason| QueryError::Impossible(reason.to_owned()))?;
+    let (stats, mut trailer) = engine.filled(scope, empty, out)?;
+    let has_groups = stats.asked.len() > 1;
+    let mut groups: Vec<_> = stats.groups.iter().collect();
+    groups.sort_by(|a, b| b.1.count.cmp(&a.1.count).then_with(|| a.0.cmp(b.0)));
+    for (value, numbers) in groups.into_iter().take(arguments.limit) {
+        let mut row = numbers.to_json();
+        if has_groups {
+            let value = value.as_deref().map(String::from_utf8_lossy);
+            row["value"] = value.map_or(Value::Null, |value| value.into());
+        }
+        out.json(&row)?;
+    }
+    if stats.uncounted > 0 {
+        let uncounted = stats.uncounted;
+        trailer.miss(format_args!("{uncounted} numbers that found no room"));
+    }
+    Ok(trailer)
+}
+
+/// The numbers of a group of records.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Numbers {
+    count: u64,
+    /// The sum of whole numbers.
+    whole: i128,
+    /// The sum of the others.
+    others: f64,
+    min: f64,
+    max: f64,
+    /// Counts of close numbers, by the order of their values.
+    close: BTreeMap<u64, u64>,
+}
+
+impl Numbers {
+    fn add(&mut self, number: f64) {
+        self.note(number, number);
+        if number.fract() == 0.0 && number.abs() < 2f64.powi(63) {
+            self.whole += number as i128;
+        } else {
+            self.others += number;
+        }
+        self.count += 1;
+        *self.close.entry(place_of(number)).or_default() += 1;
+    }
+
+    fn note(&mut self, min: f64, max: f64) {
+        let is_first = self.count == 0;
+        self.min = if is_first { min } else { self.min.min(min) };
+        self.max = if is_first { max } else { self.max.max(max) };
+    }
+
+    fn merge(&mut self, other: Numbers) {
+        if other.count == 0 {
+            return;
+        }
+        self.note(other.min, other.max);
+        self.count += other.count;
+        self.whole += other.whole;
+        self.others += other.others;
+        for (place, count) in other.close {
+            *self.close.entry(place).or_default() += count;
+        }
+    }
+
+    /// The number that this share of the numbers does not exceed.
+    fn percentile(&self, share: f64) -> f64 {
+        let wanted = (share * self.count as f64).ceil() as u64;
+        let mut passed = 0;
+        for (place, count) in &self.close {
+            passed += count;
+            if passed >= wanted {
+                return number_at(*place).clamp(self.min, self.max);
+            }
+        }
+        self.max
+    }
+
+    fn to_json(&self) -> Value {
+        let sum = self.whole as f64 + self.others;
+        let mut row = json!({
+            "count": self.count,
+            "min": number(self.min),
+            "max": number(self.max),
+            "sum": number(sum),
+            "mean": number(sum / self.count as f64),
+        });
+        for (name, share) in PERCENTILES {
+            row[name] = number(self.percentile(share));
+        }
+        row
+    }
+}
+
+/// A whole number without a fraction, others as they are; those that JSON lacks are null.
+fn number(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < 2f64.powi(53) {
+        (value as i64).into()
+    } else {
+        value.into()
+    }
+}
+
+/// The place of a number in the order of all, without the digits that are not told apart.
+fn place_of(number: f64) -> u64 {
+    let bits = number.to_bits();
+    // Negative numbers are in the reverse order of their bits.
+    let ordered = if bits >> 63 == 0 {
+        bits | 1 << 63
+    } else {
+        !bits
+    };
+    ordered >> DIGITS_DROPPED
+}
+
+/// The number closest to zero of a place.
+fn number_at(place: u64) -> f64 {
+    let ordered = place << DIGITS_DROPPED;
+    let bits = if ordered >> 63 == 1 {
+        ordered & !(1 << 63)
+    } else {
+        !ordered
+    };
+    f64::from_bits(bits >> DIGITS_DROPPED << DIGITS_DROPPED)
+}
+
+/// The numbers of a field.
+#[derive(Clone)]
+struct Stats {
+    /// The field, and the field that tells records apart.
+    asked: Arc<[ColumnAsked]>,
+    groups: BTreeMap<Option<Box<[u8]>>, Numbers>,
+    bytes: usize,
+    uncounted: u64,
+}
+
+impl Stats {
+    fn new(field: &str, by: Option<&str>) -> Result<Stats, &'static str> {
+        let asked = |name: &str, kind| match Target::new(name) {
+            Target::Time | Target::Received => Err("times are no numbers and no groups"),
+            _ => Ok(ColumnAsked {
+                name: name.into(),
+                kind,
+            }),
+        };
+        let mut columns = vec![asked(field, ColumnKind::Float)?];
+        if let Some(by) = by {
+            columns.push(asked(by, ColumnKind::Text)?);
+        }
+        Ok(Stats {
+            asked: columns.into(),
+            groups: BTreeMap::new(),
+            bytes: 0,
+            uncounted: 0,
+        })
+    }
+
+    fn add_columns(&mut self, columns: &Columns) {
+        let mut all = columns.columns.iter();
+        let Some(Column::Floats(numbers)) = all.next() else {
+            // No row has a number.
+            return;
+        };
+        let by = match all.next() {
+            Some(Column::Strings(values)) => Some(values),
+            _ => None,
+        };
+        for row in 0..columns.rows {
+            if let Some(number) = numbers.get(row) {
+                self.add_number(by.and_then(|values| values.get(row)), number);
+            }
+        }
+    }
+
+    fn add_number(&mut self, value: Option<&[u8]>, number: f64) {
+        if let Some(numbers) = self.room_for(value, 1) {
+            let before = numbers.close.len();
+            numbers.add(number);
+            let grown = numbers.close.len() - before;
+            self.bytes += grown * COUNT_BYTES;
+        } else {
+            self.uncounted += 1;
+        }
+    }
+
+    /// The group of a value, if there is room for so many further counts.
+    fn room_for(&mut self, value: Option<&[u8]>, counts: usize) -> Option<&mut Numbers> {
+        let value: Option<Box<[u8]>> = value.map(Into::into);
+        let known = self.groups.contains_key(&value);
+        let group = value.as_deref().map_or(0, <[u8]>::len) + GROUP_BYTES;
+        let bytes = if known { 0 } else { group };
+        if self.bytes + bytes + counts * COUNT_BYTES > BYTES_MAX {
+            return None;
+        }
+        self.bytes += bytes;
+        Some(self.groups.entry(value).or_default())
+    }
+
+    fn merge_group(&mut self, value: Option<&[u8]>, other: Numbers) {
+        let count = other.count;
+        if let Some(numbers) = self.room_for(value, other.close.len()) {
+            let before = numbers.close.len();
+            numbers.merge(other);
+            let grown = numbers.close.len() - before;
+            self.bytes += grown * COUNT_BYTES;
+        } else {
+            self.uncounted += count;
+        }
+    }
+}
+
+pub(super) fn read(from: &mut Decoder<'_>) -> Result<Box<dyn AnyTable>, DecodeError> {
+    let field = read_field(from)?;
+    let has_groups = from.flag("whether there are groups")?;
+    let by = from.text(FIELD_BYTES_MAX, "a field")?;
+    match Stats::new(&field, has_groups.then_some(by)) {
+        Ok(empty) => Ok(Box::new(empty)),
+        Err(reason) => Err(DecodeError::Malformed(reason)),
+    }
+}
+
+impl Table for Stats {
+    fn add(&mut self, record: &Record<'_>) {
+        let mut builder = ColumnsBuilder::new(Arc::clone(&self.asked));
+        builder.add(record);
+        self.add_columns(&builder.take());
+    }
+
+    fn add_block(
+        &mut self,
+        scan: &mut GroupScan<'_>,
+        selected: &Selected,
+    ) -> Result<(), ReadError> {
+        let columns = scan.columns(&self.asked, selected)?;
+        self.add_columns(&columns);
+        Ok(())
+    }
+
+    fn merge(&mut self, other: Stats) {
+        self.uncounted += other.uncounted;
+        for (value, numbers) in other.groups {
+            self.merge_group(value.as_deref(), numbers);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn looks_at_fields(&self) -> bool {
+        let mut columns = self.asked.iter();
+        columns.any(|column| Target::new(&column.name).is_of_fields())
+    }
+
+    fn ask(&self, out: &mut Encoder) {
+        out.number(10);
+        out.bytes(self.asked[0].name.as_bytes());
+        let by = self.asked.get(1);
+        out.flag(by.is_some());
+        out.bytes(by.map_or(&b""[..], |by| by.name.as_bytes()));
+    }
+
+    fn encode(&self, out: &mut Encoder) {
+        out.number(self.uncounted);
+        out.count(self.groups.len());
+        for (value, numbers) in &self.groups {
+            out.flag(value.is_some());
+            out.bytes(value.as_deref().unwrap_or_default());
+            out.number(numbers.count);
+            out.wide(numbers.whole.cast_unsigned());
+            for part in [numbers.others, numbers.min, numbers.max] {
+                out.number(part.to_bits().swap_bytes());
+            }
+            out.count(numbers.close.len());
+            for (place, count) in &numbers.close {
+                out.number(*place);
+                out.number(*count);
+            }
+        }
+    }
+
+    fn merge_encoded(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        self.uncounted += from.number("numbers without room")?;
+        for _ in 0..from.count(20, "the groups")? {
+            let has_value = from.flag("a group")?;
+            let value = from.bytes(VALUE_BYTES_MAX, "a group")?;
+            let mut numbers = Numbers {
+                count: from.number("a count")?,
+                whole: from.wide("a sum")?.cast_signed(),
+                ..Numbers::default()
+            };
+            for part in [&mut numbers.others, &mut numbers.min, &mut numbers.max] {
+                *part = f64::from_bits(from.number("a number")?.swap_bytes());
+            }
+            for _ in 0..from.count(2, "the counts")? {
+                let place = from.number("a place")?;
+                *numbers.close.entry(place).or_default() += from.number("a count")?;
+            }
+            self.merge_group(has_value.then_some(value), numbers);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stats(values: &[(Option<&str>, f64)]) -> Stats {
+        let mut stats = Stats::new("duration", Some("app")).unwrap();
+        for (value, number) in values {
+            stats.add_number(value.map(str::as_bytes), *number);
+        }
+        stats
+    }
+
+    #[test]
+    fn places_are_in_the_order_of_numbers() {
+        let all = [
+            -1e300, -2.5, -1.0, -1e-300, 0.0, 1e-300, 0.1, 1.0, 255.0, 1e9,
+        ];
+        for pair in all.windows(2) {
+            assert!(place_of(pair[0]) < place_of(pair[1]), "{pair:?}");
+        }
+        for number in all {
+            let error = (number_at(place_of(number)) - number).abs();
+            assert!(error <= number.abs() / 128.0, "{number}");
+        }
+        for whole in 0..256 {
+            assert_eq!(number_at(place_of(f64::from(whole))), f64::from(whole));
+        }
+    }
+
+    #[test]
+    fn numbers_are_summarised() {
+        let mut numbers = Numbers::default();
+        (1..=100).for_each(|number| numbers.add(f64::from(number)));
+        let row = numbers.to_json();
+        let expected = json!({
+            "count": 100, "min": 1, "max": 100, "sum": 5050, "mean": 50.5,
+            "p50": 50, "p90": 90, "p95": 95, "p99": 99,
+        });
+        assert_eq!(row, expected);
+    }
+
+    #[test]
+    fn parts_merge_in_any_order_and_through_messages() {
+        let all = [
+            (Some("a"), 1.0),
+            (None, 7.0),
+            (Some("b"), -0.5),
+            (Some("a"), 3.25),
+            (Some("a"), 1e12),
+        ];
+        let whole = stats(&all);
+        for cut in 0..all.len() {
+            let (mut left, right) = (stats(&all[cut..]), stats(&all[..cut]));
+            left.merge(right.clone());
+            assert_eq!(left.groups, whole.groups, "{cut}");
+            let mut message = Encoder::default();
+            right.encode(&mut message);
+            let bytes = message.finish();
+            let mut left = stats(&all[cut..]);
+            let mut from = Decoder::bare(&bytes);
+            left.merge_encoded(&mut from).unwrap();
+            from.finish().unwrap();
+            assert_eq!(
+                (left.groups, left.bytes),
+                (whole.groups.clone(), whole.bytes)
+            );
+        }
+    }
+
+    #[test]
+    fn numbers_beyond_the_room_are_counted() {
+        let mut stats = stats(&[]);
+        stats.bytes = BYTES_MAX - GROUP_BYTES - COUNT_BYTES - 1;
+        stats.add_number(Some(b"a"), 1.0);
+        stats.add_number(Some(b"b"), 1.0);
+        assert_eq!((stats.groups.len(), stats.uncounted), (1, 1));
+    }
+}
