@@ -348,11 +348,11 @@ impl Cache {
         let is_left = part.held.load(Ordering::Relaxed) > 0;
         let mut slot = part.slot.write().unwrap_or_else(PoisonError::into_inner);
         if slot.file.is_none() {
-            let file = match is_left {
-                true => part
-                    .open(&entry.name, entry.geometry)
-                    .ok_or(io::ErrorKind::InvalidData.into()),
-                false => part.create(&entry.name, entry.geometry),
+            let file = if is_left {
+                part.open(&entry.name, entry.geometry)
+                    .ok_or(io::ErrorKind::InvalidData.into())
+            } else {
+                part.create(&entry.name, entry.geometry)
             };
             match file {
                 Ok(file) => slot.file = Some(file),

@@ -121,9 +121,10 @@ impl fmt::Display for Location {
                     Vendor::Azure => "az",
                 };
                 write!(f, "{scheme}://{bucket}")?;
-                match prefix.is_empty() {
-                    true => Ok(()),
-                    false => write!(f, "/{prefix}"),
+                if prefix.is_empty() {
+                    Ok(())
+                } else {
+                    write!(f, "/{prefix}")
                 }
             }
         }

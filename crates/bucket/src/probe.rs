@@ -23,9 +23,10 @@ pub fn probe(objects: &dyn Objects, nonce: u128) -> Result<(), BucketError> {
         (Created::New | Created::Exists, Created::Exists) => found.as_deref() == Some(b"first"),
         (_, Created::New) => false,
     };
-    match kept {
-        true => Ok(()),
-        false => Err(BucketError {
+    if kept {
+        Ok(())
+    } else {
+        Err(BucketError {
             operation: "create",
             name,
             kind: FailureKind::Unsupported,
@@ -33,6 +34,6 @@ pub fn probe(objects: &dyn Objects, nonce: u128) -> Result<(), BucketError> {
                 "it writes over objects although it is told not to (If-None-Match: *), so that \
                      writers would undo each other's work; use a store that has conditional writes"
                     .into(),
-        }),
+        })
     }
 }

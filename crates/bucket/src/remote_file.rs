@@ -107,9 +107,10 @@ impl RemoteFile {
             Claim::Wait(flight) => {
                 let outcome = flight.wait();
                 // What failed may be another part of what was fetched.
-                match self.object.cache.read(entry, offset, buffer) {
-                    true => Ok(true),
-                    false => outcome.map(|()| false),
+                if self.object.cache.read(entry, offset, buffer) {
+                    Ok(true)
+                } else {
+                    outcome.map(|()| false)
                 }
             }
             Claim::Fetch(claimed) => {
@@ -238,16 +239,15 @@ impl RemoteFile {
             costs.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         }
         let fetched = fetched?;
-        match fetched.len() as u64 == wanted {
-            true => Ok(fetched),
-            false => {
-                let (name, got) = (&self.object.name, fetched.len());
-                let text = format!(
-                    "{got} bytes came of {wanted} of {name:?} from {}",
-                    range.start
-                );
-                Err(io::Error::new(io::ErrorKind::InvalidData, text))
-            }
+        if fetched.len() as u64 == wanted {
+            Ok(fetched)
+        } else {
+            let (name, got) = (&self.object.name, fetched.len());
+            let text = format!(
+                "{got} bytes came of {wanted} of {name:?} from {}",
+                range.start
+            );
+            Err(io::Error::new(io::ErrorKind::InvalidData, text))
         }
     }
 }

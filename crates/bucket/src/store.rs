@@ -195,13 +195,14 @@ impl Objects for Store {
         let range = offset..offset.saturating_add(bytes);
         let found = self.wait("read", name, self.store.get_range(&path, range))?;
         self.note_read(found.len() as u64);
-        match found.len() as u64 == bytes {
-            true => Ok(found),
-            false => Err(Store::wrong(
+        if found.len() as u64 == bytes {
+            Ok(found)
+        } else {
+            Err(Store::wrong(
                 "read",
                 name,
                 "the object is shorter than it should be",
-            )),
+            ))
         }
     }
 
@@ -209,9 +210,10 @@ impl Objects for Store {
         let path = Path::from(name);
         let request = async {
             let found = self.store.get_opts(&path, GetOptions::default()).await?;
-            match found.meta.size <= bytes_max {
-                true => found.bytes().await.map(Some),
-                false => Ok(None),
+            if found.meta.size <= bytes_max {
+                found.bytes().await.map(Some)
+            } else {
+                Ok(None)
             }
         };
         match self.wait("read", name, request) {

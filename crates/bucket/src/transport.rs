@@ -104,9 +104,10 @@ impl HttpService for Service {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         self.attempts.fetch_add(1, Ordering::Relaxed);
         // What times out for a role is not tried again: nobody is there.
-        let (time_max, kind) = match asks_role(request.uri()) {
-            true => (ROLE_TIME_MAX, HttpErrorKind::Unknown),
-            false => (REQUEST_TIME_MAX, HttpErrorKind::Timeout),
+        let (time_max, kind) = if asks_role(request.uri()) {
+            (ROLE_TIME_MAX, HttpErrorKind::Unknown)
+        } else {
+            (REQUEST_TIME_MAX, HttpErrorKind::Timeout)
         };
         let answer = tokio::time::timeout(time_max, self.exchange(request)).await;
         answer.unwrap_or_else(|_| {
@@ -131,9 +132,10 @@ impl Service {
         let (head, body) = response.into_parts();
         let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
         let body = body.map_err(|error| {
-            let kind = match error.is::<LengthLimitError>() {
-                true => HttpErrorKind::Decode,
-                false => HttpErrorKind::Interrupted,
+            let kind = if error.is::<LengthLimitError>() {
+                HttpErrorKind::Decode
+            } else {
+                HttpErrorKind::Interrupted
             };
             HttpError::new_boxed(kind, error)
         })?;

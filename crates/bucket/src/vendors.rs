@@ -81,9 +81,10 @@ pub(crate) fn open(
         }
     };
     let store = store.map_err(io::Error::other)?;
-    Ok(match prefix.is_empty() {
-        true => store,
-        false => Arc::new(PrefixStore::new(store, Path::from(prefix.as_str()))),
+    Ok(if prefix.is_empty() {
+        store
+    } else {
+        Arc::new(PrefixStore::new(store, Path::from(prefix.as_str())))
     })
 }
 

@@ -179,10 +179,7 @@ fn a_head_that_has_gone_takes_nothing_with_it() {
                     break;
                 }
             }
-            let mut chains = match knows {
-                true => writer,
-                false => bucket.fresh(),
-            };
+            let mut chains = if knows { writer } else { bucket.fresh() };
             bucket.reconcile(&mut chains);
             assert!(chains.broken().is_empty());
             assert_eq!(bucket.listed(), expected, "{segments:?}, {is_all}, {knows}");

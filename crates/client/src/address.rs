@@ -33,9 +33,10 @@ impl Address {
         };
         let authority = with_port(authority, PORT_DEFAULT);
         let base = format!("{scheme}://{authority}{prefix}");
-        match is_base(&base) {
-            true => Ok(Address { base }),
-            false => Err(refuse("expected http://HOST:PORT")),
+        if is_base(&base) {
+            Ok(Address { base })
+        } else {
+            Err(refuse("expected http://HOST:PORT"))
         }
     }
 
@@ -74,9 +75,10 @@ impl HostPort {
             ));
         }
         let authority = with_port(text.trim(), port);
-        match !authority.contains('/') && is_base(&format!("http://{authority}")) {
-            true => Ok(HostPort(authority)),
-            false => Err(refuse("expected HOST:PORT")),
+        if !authority.contains('/') && is_base(&format!("http://{authority}")) {
+            Ok(HostPort(authority))
+        } else {
+            Err(refuse("expected HOST:PORT"))
         }
     }
 
@@ -109,9 +111,10 @@ fn with_port(authority: &str, port: u16) -> String {
     } else {
         ""
     };
-    match has_port {
-        true => format!("{host}{authority}"),
-        false => format!("{host}{authority}:{port}"),
+    if has_port {
+        format!("{host}{authority}")
+    } else {
+        format!("{host}{authority}:{port}")
     }
 }
 

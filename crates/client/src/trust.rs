@@ -31,8 +31,9 @@ pub(super) fn tls_config(authorities: Option<&Path>) -> Result<TlsConfig, Client
 fn of_system() -> Result<Vec<CertificateDer<'static>>, ClientError> {
     let found = rustls_native_certs::load_native_certs();
     // Single bad ones are left out, as everywhere on a system; none at all is a system without any.
-    match found.certs.is_empty() {
-        true => Err(ClientError::NoAuthorities),
-        false => Ok(found.certs),
+    if found.certs.is_empty() {
+        Err(ClientError::NoAuthorities)
+    } else {
+        Ok(found.certs)
     }
 }

@@ -130,9 +130,10 @@ impl Consume {
         }
         if matches!(&self.phase, Phase::Asking(unheard) if unheard.is_empty()) {
             let lacking = self.sort_out(holdings);
-            self.phase = match lacking.is_empty() {
-                true => Phase::Send,
-                false => Phase::Build(lacking),
+            self.phase = if lacking.is_empty() {
+                Phase::Send
+            } else {
+                Phase::Build(lacking)
             };
         }
         match &self.phase {

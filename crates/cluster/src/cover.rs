@@ -129,9 +129,10 @@ fn candidates<'a>(held: &[&'a Indexed], range: TimeRange) -> Vec<Candidate<'a>> 
                 holders: Vec::new(),
                 remote: Vec::new(),
             });
-            match segment.is_remote {
-                true => candidate.remote.push(node),
-                false => candidate.holders.push(node),
+            if segment.is_remote {
+                candidate.remote.push(node)
+            } else {
+                candidate.holders.push(node)
             }
         }
     }

@@ -269,9 +269,10 @@ impl Offers {
         }
         // Who helps out takes a fair share of what waits, so that the others find some too.
         let share = bytes.div_ceil(live.len().max(1) as u64);
-        let bytes_max = match is_owner {
-            true => self.settings.claim_bytes,
-            false => self.settings.claim_bytes.min(share),
+        let bytes_max = if is_owner {
+            self.settings.claim_bytes
+        } else {
+            self.settings.claim_bytes.min(share)
         };
         Ok(Ready { free, bytes_max })
     }

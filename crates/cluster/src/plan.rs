@@ -107,9 +107,10 @@ impl Plan {
         let waits = chance_to_wait(stores, offered);
         let spread = (service.arrival_variation + service.variation) / 2.0;
         let is_stable = utilisation < 1.0;
-        let wait_s_mean = match is_stable {
-            true => waits / (stores as f64 * rate - claims_per_s) * spread,
-            false => f64::INFINITY,
+        let wait_s_mean = if is_stable {
+            waits / (stores as f64 * rate - claims_per_s) * spread
+        } else {
+            f64::INFINITY
         };
         let stored = wanted.raw_bytes_per_s_mean * wanted.retain_s * service.stored_per_raw;
         let copies = wanted.copies.max(1) as f64;
@@ -125,9 +126,10 @@ impl Plan {
                 false => f64::INFINITY,
             },
             queue_claims: claims_per_s * wait_s_mean,
-            catch_up_s: match is_stable {
-                true => wanted.outage_s * utilisation / (1.0 - utilisation),
-                false => f64::INFINITY,
+            catch_up_s: if is_stable {
+                wanted.outage_s * utilisation / (1.0 - utilisation)
+            } else {
+                f64::INFINITY
             },
             store_disk_bytes: stored * copies / stores as f64,
             ingester_disk_bytes: journal_bytes_per_s * wanted.outage_s * 1.5,

@@ -518,9 +518,10 @@ impl Question {
         let able = self.held.iter();
         let able = able.filter(|(node, _)| !self.failed.contains(node) && Some(**node) != but);
         let able: Vec<&Indexed> = able.map(|(_, indexed)| &**indexed).collect();
-        match able.len() == self.held.len() {
-            true => Cover::plan_over(&able, &self.stored, wanted, self.range, self.local),
-            false => Cover::plan(&able, wanted, self.range, self.local),
+        if able.len() == self.held.len() {
+            Cover::plan_over(&able, &self.stored, wanted, self.range, self.local)
+        } else {
+            Cover::plan(&able, wanted, self.range, self.local)
         }
     }
 

@@ -328,9 +328,10 @@ impl Repair {
             return false;
         }
         let since_ms = *self.many_since_ms.entry(segment).or_insert(now_ms);
-        let wait_ms = match is_leaving {
-            true => 0,
-            false => rank.saturating_mul(self.settings.spread_ms),
+        let wait_ms = if is_leaving {
+            0
+        } else {
+            rank.saturating_mul(self.settings.spread_ms)
         };
         now_ms >= since_ms.saturating_add(wait_ms)
     }
@@ -352,9 +353,10 @@ impl Repair {
         let ranked = key(first).rank(peers.keys().copied());
         let ranked = spread(ranked.iter().map(|node| peers[node])).into_iter();
         let ranked = ranked.map(|peer| peer.node);
-        match is_leaving {
-            true => ranked.filter(|node| *node != self.me).collect(),
-            false => ranked.take_while(|node| *node != self.me).collect(),
+        if is_leaving {
+            ranked.filter(|node| *node != self.me).collect()
+        } else {
+            ranked.take_while(|node| *node != self.me).collect()
         }
     }
 

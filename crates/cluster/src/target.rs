@@ -172,9 +172,10 @@ impl Target {
         // Whoever gives a node up need not know of all its incarnations.
         let node = heard.and_then(|fate| self.registry.node(fate.node));
         let is_lost = fate.declared_lost.is_some() || node.is_some_and(Known::is_forgotten);
-        match is_lost {
-            true => self.lost.push(tail),
-            false => self.tails.push(tail),
+        if is_lost {
+            self.lost.push(tail)
+        } else {
+            self.tails.push(tail)
         }
     }
 }
@@ -246,9 +247,10 @@ impl Completeness {
             gaps: gaps.collect(),
             tails: target.tails.clone(),
             lost: target.lost.clone(),
-            hiding: match silent.len() > silent_max {
-                true => silent.to_vec(),
-                false => Vec::new(),
+            hiding: if silent.len() > silent_max {
+                silent.to_vec()
+            } else {
+                Vec::new()
             },
             unread: target.unread.clone(),
         }

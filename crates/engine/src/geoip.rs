@@ -215,8 +215,9 @@ fn read(path: &Path) -> Result<Reader<Vec<u8>>, Reason> {
     read.map_err(Reason::Unreadable)?;
     let reader = Reader::from_source(content).map_err(Reason::Invalid)?;
     let kind = &reader.metadata().database_type;
-    match KINDS.iter().any(|known| kind.contains(known)) {
-        true => Ok(reader),
-        false => Err(Reason::Kind(kind.clone())),
+    if KINDS.iter().any(|known| kind.contains(known)) {
+        Ok(reader)
+    } else {
+        Err(Reason::Kind(kind.clone()))
     }
 }

@@ -72,9 +72,10 @@ pub fn labels_of_server(own: &str) -> Labels {
 
 /// What a peer is called: its address, or for loopback the name of this machine, `own`.
 pub fn of_peer(peer: IpAddr, own: &Arc<str>) -> Arc<str> {
-    match peer.is_loopback() && !own.is_empty() {
-        true => own.clone(),
-        false => peer.to_string().into(),
+    if peer.is_loopback() && !own.is_empty() {
+        own.clone()
+    } else {
+        peer.to_string().into()
     }
 }
 

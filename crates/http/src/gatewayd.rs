@@ -74,9 +74,10 @@ pub(super) async fn entries(
     let engine = app.engine.clone();
     let shutdown = app.shutdown.clone();
     // Who follows waits for the first row, be it days; the head must not.
-    let begins = match asked.is_followed {
-        true => Begins::AtOnce,
-        false => Begins::WithRows,
+    let begins = if asked.is_followed {
+        Begins::AtOnce
+    } else {
+        Begins::WithRows
     };
     let threads = app.threads.for_followers(asked.is_followed);
     let (engine_there, shutdown_there) = (engine.clone(), shutdown.clone());
@@ -105,9 +106,10 @@ pub(super) async fn field(
     let mut response = app.threads.stream(Begins::WithRows, prepare, run).await?;
     typed(
         &mut response,
-        match is_json {
-            true => "application/json",
-            false => "text/plain",
+        if is_json {
+            "application/json"
+        } else {
+            "text/plain"
         },
     );
     Ok(response)
@@ -265,9 +267,10 @@ impl Asked {
             }
             refuse_unknown(name)?;
             // `A!~x` has no equals sign, or one that belongs to the expression.
-            let text = match name.contains("!~") && value.is_empty() {
-                true => name.to_owned(),
-                false => format!("{name}={value}"),
+            let text = if name.contains("!~") && value.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{name}={value}")
             };
             let term = journal::term(text.as_bytes());
             terms.push(term.map_err(|error| ApiError::bad_request(error.to_string()))?);
@@ -444,9 +447,10 @@ fn answer(
             search.scope.range.to = key.time.saturating_add(1);
         }
     }
-    let count = match asked.is_discrete {
-        true => Some(1),
-        false => range.count,
+    let count = if asked.is_discrete {
+        Some(1)
+    } else {
+        range.count
     };
     let passed_over = u64::try_from(range.skip).unwrap_or(0);
     write_entries(asked, begin, passed_over, count, out);
@@ -530,13 +534,12 @@ fn values_of(line: &[u8], at: &ValuesAt, take: &mut dyn FnMut(&[u8])) {
 }
 
 fn write_value(name: &str, value: &[u8], is_json: bool, out: &mut Vec<u8>) {
-    match is_json {
-        true => {
-            let text = String::from_utf8_lossy(value);
-            let object = serde_json::json!({ name: text });
-            out.extend_from_slice(object.to_string().as_bytes());
-        }
-        false => out.extend_from_slice(value),
+    if is_json {
+        let text = String::from_utf8_lossy(value);
+        let object = serde_json::json!({ name: text });
+        out.extend_from_slice(object.to_string().as_bytes());
+    } else {
+        out.extend_from_slice(value)
     }
     out.push(b'\n');
 }

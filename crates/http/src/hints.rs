@@ -96,9 +96,10 @@ impl Look<'_> {
     /// or it takes too long.
     fn names(&self) -> Option<Vec<String>> {
         let names = self.names_in(self.scope.range)?;
-        match names.is_empty() {
-            true => self.names_in(TimeRange::ALL),
-            false => Some(names),
+        if names.is_empty() {
+            self.names_in(TimeRange::ALL)
+        } else {
+            Some(names)
         }
     }
 

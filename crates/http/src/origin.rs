@@ -31,12 +31,13 @@ pub(super) fn check(method: &Method, headers: &HeaderMap, target: Target) -> Res
         None | Some(b"none") => is_own_origin(headers),
         Some(_) => target == Target::Page && is_link(method, headers),
     };
-    match is_own {
-        true => Ok(()),
-        false => Err(ApiError::new(
+    if is_own {
+        Ok(())
+    } else {
+        Err(ApiError::new(
             Kind::ForeignOrigin,
             "a page of another site may not use this server; open the page at / instead",
-        )),
+        ))
     }
 }
 

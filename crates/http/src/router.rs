@@ -531,9 +531,10 @@ fn find<'p>(path: &'p str, method: &Method) -> Option<(&'static Route, Vec<&'p s
         let mut routes = all_routes().filter_map(found);
         let first = routes.next()?;
         let takes = |(route, _): &(&Route, _)| route.1.contains(method);
-        match takes(&first) {
-            true => Some(first),
-            false => Some(routes.find(takes).unwrap_or(first)),
+        if takes(&first) {
+            Some(first)
+        } else {
+            Some(routes.find(takes).unwrap_or(first))
         }
     };
     let below = path.strip_prefix(ELASTIC_PREFIX).and_then(fits);
@@ -563,12 +564,13 @@ pub(super) async fn answer(
 ) -> Result<Response<Body>, Infallible> {
     let metrics = app.metrics.clone();
     let is_loki = loki::is_path(request.uri().path());
-    let response = route(app, request)
-        .await
-        .unwrap_or_else(|error| match is_loki {
-            true => loki::refusal(error),
-            false => error.into_response(),
-        });
+    let response = route(app, request).await.unwrap_or_else(|error| {
+        if is_loki {
+            loki::refusal(error)
+        } else {
+            error.into_response()
+        }
+    });
     let class = usize::from(response.status().as_u16() / 100).clamp(1, 5);
     metrics.http_answers[class - 1].add(1);
     Ok(response)

@@ -526,9 +526,10 @@ pub(super) async fn table<P: Send + 'static>(
     read: impl FnOnce(&Params) -> Result<P, ApiError> + Send + 'static,
     run: impl FnOnce(&App, &Scope, P, &mut Output) -> Result<Trailer, QueryError> + Send + 'static,
 ) -> Result<Response<Body>, ApiError> {
-    let begins = match params.flag("strict", false)? {
-        true => Begins::AtEnd,
-        false => Begins::WithBytes,
+    let begins = if params.flag("strict", false)? {
+        Begins::AtEnd
+    } else {
+        Begins::WithBytes
     };
     let app_there = app.clone();
     let prepare = move || {

@@ -54,9 +54,10 @@ pub(super) async fn answer(
             let known = app.saved.catalog().get(&name).is_some();
             let target = name.clone();
             change(app, move |saved| saved.set(&target, query, clock::now())).await?;
-            let status = match known {
-                true => StatusCode::OK,
-                false => StatusCode::CREATED,
+            let status = if known {
+                StatusCode::OK
+            } else {
+                StatusCode::CREATED
             };
             show(&app.saved, &name, status)
         }

@@ -61,9 +61,10 @@ fn said(status: StatusCode, text: &str, code: u32) -> Response<Body> {
 
 fn health(app: &App) -> Result<Response<Body>, ApiError> {
     app.ingest.gate().check()?;
-    Ok(match app.shutdown.is_stopping() {
-        true => said(StatusCode::SERVICE_UNAVAILABLE, "HEC is unhealthy", 18),
-        false => said(StatusCode::OK, "HEC is healthy", 17),
+    Ok(if app.shutdown.is_stopping() {
+        said(StatusCode::SERVICE_UNAVAILABLE, "HEC is unhealthy", 18)
+    } else {
+        said(StatusCode::OK, "HEC is healthy", 17)
     })
 }
 

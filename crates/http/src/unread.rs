@@ -64,9 +64,10 @@ impl<I: AsyncRead + Unpin> AsyncRead for UnreadStream<I> {
             Poll::Pending => false,
         };
         // The answer wakes the connection, which reads again then.
-        match is_over && self.unread.0.load(Ordering::Relaxed) {
-            true => Poll::Pending,
-            false => read,
+        if is_over && self.unread.0.load(Ordering::Relaxed) {
+            Poll::Pending
+        } else {
+            read
         }
     }
 }

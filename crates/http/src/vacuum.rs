@@ -54,11 +54,12 @@ fn limits(params: &Params) -> Result<Vacuum, ApiError> {
         files_max: files.map(|count| usize::try_from(count).unwrap_or(usize::MAX)),
         rotate: params.flag("rotate", false)?,
     };
-    match limits == Vacuum::default() {
-        true => Err(ApiError::bad_request(
+    if limits == Vacuum::default() {
+        Err(ApiError::bad_request(
             "say how much is to stay: age, size or files; or rotate=true",
-        )),
-        false => Ok(limits),
+        ))
+    } else {
+        Ok(limits)
     }
 }
 

@@ -398,9 +398,10 @@ fn stopping() -> (Arc<Stopper>, Shutdown) {
 
 /// The gate of all intakes: open, unless this node takes nothing in.
 fn gate_of(settings: &Settings) -> Gate {
-    match settings.roles.ingests {
-        true => Gate::default(),
-        false => Gate::of_no_ingester(),
+    if settings.roles.ingests {
+        Gate::default()
+    } else {
+        Gate::of_no_ingester()
     }
 }
 

@@ -298,9 +298,10 @@ async fn inventory(
         if known == tag.as_bytes() {
             return Ok(Body::whole(StatusCode::NOT_MODIFIED, BYTES, Vec::new()));
         }
-        let mut response = match takes_recent && known.starts_with(base.as_bytes()) {
-            true => recent(&inventory.recent()),
-            false => bytes(inventory.to_bytes()),
+        let mut response = if takes_recent && known.starts_with(base.as_bytes()) {
+            recent(&inventory.recent())
+        } else {
+            bytes(inventory.to_bytes())
         };
         if let Ok(tag) = HeaderValue::from_str(&tag) {
             response.headers_mut().insert(ETAG, tag);

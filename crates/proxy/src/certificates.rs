@@ -344,9 +344,10 @@ impl ResolvesServerCert for Shown {
         let name = hello.server_name().map(str::to_ascii_lowercase);
         // The session begins anew with other settings then, of which these have no part.
         let is_challenge = self.ordered.is_some() && is_challenge(&hello);
-        let shown = match is_challenge {
-            true => None,
-            false => self.shown(name.as_deref(), &hello),
+        let shown = if is_challenge {
+            None
+        } else {
+            self.shown(name.as_deref(), &hello)
         };
         let ordered = match &shown {
             None if is_challenge => Some(OrderedHello::Challenge),

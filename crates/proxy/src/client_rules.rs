@@ -113,9 +113,10 @@ fn uri_rule(uri: &str) -> Result<Rule, &'static str> {
         "**" => has_host && at > 2 && at == last,
         part => !part.contains('*'),
     };
-    match parts.iter().enumerate().all(is_right) {
-        true => Ok(Rule::Uri(uri.to_owned())),
-        false => Err("a '*' stands for a whole part of a URI's path, and '**' for all at its end"),
+    if parts.iter().enumerate().all(is_right) {
+        Ok(Rule::Uri(uri.to_owned()))
+    } else {
+        Err("a '*' stands for a whole part of a URI's path, and '**' for all at its end")
     }
 }
 

@@ -168,12 +168,11 @@ impl Table {
         if self.by_address.len() >= clients_max && !self.by_address.contains_key(&address) {
             self.forget(clients_max);
         }
-        match self.by_address.len() < clients_max || self.by_address.contains_key(&address) {
-            true => self.by_address.entry(address).or_default().client.clone(),
-            false => {
-                self.forgotten += 1;
-                self.others.clone()
-            }
+        if self.by_address.len() < clients_max || self.by_address.contains_key(&address) {
+            self.by_address.entry(address).or_default().client.clone()
+        } else {
+            self.forgotten += 1;
+            self.others.clone()
         }
     }
 

@@ -353,9 +353,10 @@ impl Link {
             }
             while watchdog.as_mut().poll(cx).is_ready() {
                 if Instant::now() >= deadline {
-                    return Poll::Ready(Ended::new(match self.pump.is_half_closed() {
-                        true => CloseReason::HalfCloseTimeout,
-                        false => CloseReason::Idle,
+                    return Poll::Ready(Ended::new(if self.pump.is_half_closed() {
+                        CloseReason::HalfCloseTimeout
+                    } else {
+                        CloseReason::Idle
                     }));
                 }
                 watchdog.as_mut().reset(deadline);
@@ -383,9 +384,10 @@ impl Link {
 
     fn deadline(&self, limits: &Limits) -> Instant {
         self.moved
-            + match self.pump.is_half_closed() {
-                true => limits.half_close_time,
-                false => limits.idle_time,
+            + if self.pump.is_half_closed() {
+                limits.half_close_time
+            } else {
+                limits.idle_time
             }
     }
 
@@ -442,12 +444,11 @@ impl Link {
             self.poll_read_upstream(cx, scratch)?,
             self.poll_shut(cx),
         ];
-        Ok(match steps.iter().any(Poll::is_ready) {
-            true => {
-                self.moved = Instant::now();
-                Poll::Ready(())
-            }
-            false => Poll::Pending,
+        Ok(if steps.iter().any(Poll::is_ready) {
+            self.moved = Instant::now();
+            Poll::Ready(())
+        } else {
+            Poll::Pending
         })
     }
 
@@ -591,9 +592,10 @@ impl Link {
             let _ = Pin::new(upstream).poll_shutdown(cx);
             is_shut = true;
         }
-        match is_shut {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
+        if is_shut {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
         }
     }
 

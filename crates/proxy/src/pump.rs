@@ -197,12 +197,11 @@ impl Pump {
         if rest.len() > PARTIAL_BYTES_MAX {
             return Err(PumpError::TooLong);
         }
-        match rest.is_empty() {
-            true => self.partial = Vec::new(),
-            false => {
-                self.partial.clear();
-                self.partial.extend_from_slice(rest);
-            }
+        if rest.is_empty() {
+            self.partial = Vec::new()
+        } else {
+            self.partial.clear();
+            self.partial.extend_from_slice(rest);
         }
         Ok(())
     }

@@ -88,11 +88,11 @@ impl NamePattern {
 
     /// Whether a name in lower case is of these.
     pub(crate) fn is_of(&self, name: &str) -> bool {
-        match self.is_wildcard {
-            true => name
-                .split_once('.')
-                .is_some_and(|(label, rest)| !label.is_empty() && rest == self.name),
-            false => name == self.name,
+        if self.is_wildcard {
+            name.split_once('.')
+                .is_some_and(|(label, rest)| !label.is_empty() && rest == self.name)
+        } else {
+            name == self.name
         }
     }
 }

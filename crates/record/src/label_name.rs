@@ -106,9 +106,10 @@ impl Shape {
     /// The name under which a label is kept beside lines of this shape; `None` if that is its own.
     #[inline]
     pub fn label_name(&self, label: &str) -> Option<String> {
-        match self.may_have_field(label) {
-            true => self.free_name(label),
-            false => None,
+        if self.may_have_field(label) {
+            self.free_name(label)
+        } else {
+            None
         }
     }
 

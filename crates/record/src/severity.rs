@@ -386,9 +386,12 @@ fn with_difference(word: &[u8]) -> Option<(&[u8], i32)> {
 /// True if a field of this name says a severity: one of [`SEVERITY_LABELS`] once each character that labels
 /// cannot have is `_`.
 pub fn is_severity_field(name: &str) -> bool {
-    let plain = |byte: u8| match byte.is_ascii_alphanumeric() {
-        true => byte,
-        false => b'_',
+    let plain = |byte: u8| {
+        if byte.is_ascii_alphanumeric() {
+            byte
+        } else {
+            b'_'
+        }
     };
     let is_it =
         |label: &&str| label.len() == name.len() && label.bytes().eq(name.bytes().map(plain));

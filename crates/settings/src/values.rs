@@ -226,13 +226,12 @@ impl Values<'_> {
         let mut peers = clients.peers.iter();
         let are_names_signed =
             clients.authorities.is_some() || peers.all(|peer| matches!(peer, Peer::Fingerprint(_)));
-        match are_names_signed {
-            true => Ok(()),
-            false => {
-                let reason = "names are believed only of certificates that somebody signed: name \
+        if are_names_signed {
+            Ok(())
+        } else {
+            let reason = "names are believed only of certificates that somebody signed: name \
                               the authority by syslog-tls-ca";
-                Err(self.refuse("syslog-tls-peers", reason.to_string()))
-            }
+            Err(self.refuse("syslog-tls-peers", reason.to_string()))
         }
     }
 
@@ -268,13 +267,12 @@ impl Values<'_> {
                 reason,
             })?);
         }
-        match all.is_empty() || !matches!(self.given("alert-rules").text.trim(), "off" | "") {
-            true => Ok(all),
-            false => {
-                let reason = "somebody is to be told of alerts, and there are no rules for any: name \
+        if all.is_empty() || !matches!(self.given("alert-rules").text.trim(), "off" | "") {
+            Ok(all)
+        } else {
+            let reason = "somebody is to be told of alerts, and there are no rules for any: name \
                               their file or directory";
-                Err(self.refuse("alert-rules", reason.to_string()))
-            }
+            Err(self.refuse("alert-rules", reason.to_string()))
         }
     }
 

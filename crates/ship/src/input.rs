@@ -107,9 +107,10 @@ fn decoded(mut reader: impl Read + Send + 'static) -> io::Result<Box<dyn Read + 
         _ => None,
     };
     if let Some(first) = other {
-        let (form, tool) = match first == XZ_MAGIC[0] {
-            true => ("xz", "xzcat"),
-            false => ("bzip2", "bzcat"),
+        let (form, tool) = if first == XZ_MAGIC[0] {
+            ("xz", "xzcat")
+        } else {
+            ("bzip2", "bzcat")
         };
         let what = format!("it is compressed by {form}; give its text instead: {tool} FILE | …");
         return Err(io::Error::new(io::ErrorKind::Unsupported, what));

@@ -83,9 +83,10 @@ fn culprit(plan: &LogicalPlan, text: &str, kind: &str) -> Option<Culprit> {
             expr.apply(|part| {
                 found = of_part(part, text, kind).or(found.take());
                 let is_found = matches!(found, Some(Culprit::Constant { .. }));
-                Ok(match is_found {
-                    true => TreeNodeRecursion::Stop,
-                    false => TreeNodeRecursion::Continue,
+                Ok(if is_found {
+                    TreeNodeRecursion::Stop
+                } else {
+                    TreeNodeRecursion::Continue
                 })
             })
         })

@@ -51,12 +51,13 @@ impl Ending {
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        match self.0.load(Ordering::Relaxed) {
-            true => Err(DataFusionError::External(Box::new(SqlError::new(
+        if self.0.load(Ordering::Relaxed) {
+            Err(DataFusionError::External(Box::new(SqlError::new(
                 Blame::Cancelled,
                 "the statement was cancelled",
-            )))),
-            false => Ok(()),
+            ))))
+        } else {
+            Ok(())
         }
     }
 }

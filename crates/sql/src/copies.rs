@@ -61,9 +61,10 @@ impl Copies {
             let lists = unnest.list_column_indices().iter();
             return Copies::Unnested(lists.map(|list| list.index_in_input_schema).collect());
         }
-        match operator.is::<WindowAggExec>() {
-            true => Copies::Kept,
-            false => Copies::Few,
+        if operator.is::<WindowAggExec>() {
+            Copies::Kept
+        } else {
+            Copies::Few
         }
     }
 

@@ -88,9 +88,10 @@ pub(crate) fn flat_schema(schema: &SchemaRef, rewrite: Option<Rewrite>) -> Schem
     let flat = |field: &FieldRef| {
         let name = rewrite.map_or(Cow::Borrowed(field.name().as_str()), |to| to(field.name()));
         let is_text = rewrite.is_some() && is_text(field.data_type());
-        match field.data_type().is_nested() || is_text {
-            true => Arc::new(Field::new(name, DataType::Utf8, true)),
-            false => Arc::new(field.as_ref().clone().with_name(name)),
+        if field.data_type().is_nested() || is_text {
+            Arc::new(Field::new(name, DataType::Utf8, true))
+        } else {
+            Arc::new(field.as_ref().clone().with_name(name))
         }
     };
     Arc::new(Schema::new(
@@ -115,9 +116,10 @@ pub(crate) fn flat(
     let fields = batch.schema();
     let columns = fields.fields().iter().zip(batch.columns());
     let columns = columns.map(|(field, column)| {
-        let flat = match field.data_type().is_nested() {
-            true => texts(field, column)?,
-            false => Arc::clone(column),
+        let flat = if field.data_type().is_nested() {
+            texts(field, column)?
+        } else {
+            Arc::clone(column)
         };
         match rewrite {
             Some(rewrite) if is_text(flat.data_type()) => rewritten(&flat, rewrite),

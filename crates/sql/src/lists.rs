@@ -90,12 +90,13 @@ impl Emitted {
             .bytes
             .fetch_add(bytes, Ordering::Relaxed)
             .saturating_add(bytes);
-        match all > self.bytes_max {
-            true => resources_err!(
+        if all > self.bytes_max {
+            resources_err!(
                 "the lists of groups have more than {} KiB",
                 self.bytes_max >> 10
-            ),
-            false => Ok(()),
+            )
+        } else {
+            Ok(())
         }
     }
 }

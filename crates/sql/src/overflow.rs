@@ -117,9 +117,10 @@ impl ScalarUDFImpl for Checked {
             );
         };
         let is_scalar = |value: &ColumnarValue| matches!(value, ColumnarValue::Scalar(_));
-        Ok(match is_scalar(left) && is_scalar(right) {
-            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?),
-            false => ColumnarValue::Array(result),
+        Ok(if is_scalar(left) && is_scalar(right) {
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?)
+        } else {
+            ColumnarValue::Array(result)
         })
     }
 }

@@ -201,9 +201,10 @@ fn between_told(between: &Between, layout: &Layout) -> Option<Told> {
 
 /// Where something is not true, it may also be unknown: the opposite lets these records through.
 fn negated(inner: Told) -> Option<Told> {
-    match inner.is_exact {
-        true => inexact(Filter::negate(inner.filter)),
-        false => None,
+    if inner.is_exact {
+        inexact(Filter::negate(inner.filter))
+    } else {
+        None
     }
 }
 

@@ -129,9 +129,10 @@ impl ExecutionPlan for ScanExec {
         children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        match children.is_empty() {
-            true => Ok(self),
-            false => internal_err!("a scan has no children"),
+        if children.is_empty() {
+            Ok(self)
+        } else {
+            internal_err!("a scan has no children")
         }
     }
 
@@ -139,9 +140,10 @@ impl ExecutionPlan for ScanExec {
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        match children.is_empty() {
-            true => Ok(self),
-            false => internal_err!("a scan has no children"),
+        if children.is_empty() {
+            Ok(self)
+        } else {
+            internal_err!("a scan has no children")
         }
     }
 
@@ -174,9 +176,10 @@ impl ExecutionPlan for ScanExec {
         if asked.is_none_or(|asked| &*asked.name != "_time") {
             return Ok(SortOrderPushdownResult::Unsupported);
         }
-        let order = match sort.options.descending {
-            true => Direction::Backward,
-            false => Direction::Forward,
+        let order = if sort.options.descending {
+            Direction::Backward
+        } else {
+            Direction::Forward
         };
         let inner = self.with(Scan {
             order: Some(order),

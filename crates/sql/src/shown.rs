@@ -33,9 +33,10 @@ impl Shown {
             let name = unique(field.name(), &taken);
             taken.insert(name.clone());
             let field = Field::clone(field).with_name(name);
-            fields.push(match types == Some(at) {
-                true => field.with_data_type(DataType::Utf8),
-                false => field,
+            fields.push(if types == Some(at) {
+                field.with_data_type(DataType::Utf8)
+            } else {
+                field
             });
         }
         Shown {
@@ -46,9 +47,12 @@ impl Shown {
 
     pub(crate) fn rows(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let columns = batch.columns().iter().enumerate();
-        let columns = columns.map(|(at, column)| match self.types == Some(at) {
-            true => called(column),
-            false => Arc::clone(column),
+        let columns = columns.map(|(at, column)| {
+            if self.types == Some(at) {
+                called(column)
+            } else {
+                Arc::clone(column)
+            }
         });
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns.collect(), &options)

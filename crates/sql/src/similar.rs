@@ -27,9 +27,10 @@ impl FunctionRewrite for SimilarTo {
             return plan_err!("the pattern of SIMILAR TO is a constant: for others there is ~");
         };
         let pattern = lit(regex_of(pattern, like.escape_char.unwrap_or('\\')));
-        let op = match like.negated {
-            true => Operator::RegexNotMatch,
-            false => Operator::RegexMatch,
+        let op = if like.negated {
+            Operator::RegexNotMatch
+        } else {
+            Operator::RegexMatch
         };
         Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr {
             left: like.expr,

@@ -43,11 +43,12 @@ pub(crate) fn measure(text: &str) -> Result<(), SqlError> {
         !is_constant && !matches!(token, Token::Comma | Token::Whitespace(_))
     };
     let parts = tokens.iter().flatten().filter(is_part).count();
-    match parts > PARTS_MAX {
-        true => refused(format!(
+    if parts > PARTS_MAX {
+        refused(format!(
             "the statement has more than {PARTS_MAX} words and operators"
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 

@@ -121,9 +121,10 @@ impl AggregateUDFImpl for CheckedSum {
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         // Only those of windows are distinct: see the rewriting.
-        Ok(match args.is_distinct {
-            true => Box::new(Frame(DistinctTotal::default())),
-            false => Box::new(Total::default()),
+        Ok(if args.is_distinct {
+            Box::new(Frame(DistinctTotal::default()))
+        } else {
+            Box::new(Total::default())
         })
     }
 
@@ -272,9 +273,10 @@ impl Moving for DistinctTotal {
     }
 
     fn value(&self) -> Result<ScalarValue> {
-        match self.counts.is_empty() {
-            true => Ok(ScalarValue::Int64(None)),
-            false => Ok(ScalarValue::Int64(Some(narrow(self.sum)?))),
+        if self.counts.is_empty() {
+            Ok(ScalarValue::Int64(None))
+        } else {
+            Ok(ScalarValue::Int64(Some(narrow(self.sum)?)))
         }
     }
 

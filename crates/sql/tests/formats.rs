@@ -115,9 +115,10 @@ fn what_a_form_cannot_say_is_said_at_the_beginning() {
 #[test]
 fn names_and_texts_of_cells_are_rewritten() {
     fn marked(text: &str) -> std::borrow::Cow<'_, str> {
-        match text.starts_with('=') {
-            true => format!("'{text}").into(),
-            false => text.into(),
+        if text.starts_with('=') {
+            format!("'{text}").into()
+        } else {
+            text.into()
         }
     }
     struct Marked(Option<Writer>, Vec<u8>);

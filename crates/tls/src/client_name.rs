@@ -26,9 +26,10 @@ pub(super) fn names_of(certificate: &CertificateDer<'_>) -> Vec<String> {
         return Vec::new();
     };
     let names: Vec<String> = certificate.valid_dns_names().map(str::to_owned).collect();
-    match names.is_empty() {
-        true => common_name(certificate.subject()).into_iter().collect(),
-        false => names,
+    if names.is_empty() {
+        common_name(certificate.subject()).into_iter().collect()
+    } else {
+        names
     }
 }
 

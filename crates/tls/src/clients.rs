@@ -151,9 +151,10 @@ fn verifier(
         .with_crls(lists)
         // An old list says nothing of who was revoked since.
         .enforce_revocation_expiration();
-    let builder = match is_required {
-        true => builder,
-        false => builder.allow_unauthenticated(),
+    let builder = if is_required {
+        builder
+    } else {
+        builder.allow_unauthenticated()
     };
     // Everything was parsed already.
     let built = builder.build();

@@ -63,9 +63,10 @@ impl Peer {
         let plain = lower.strip_prefix("*.").unwrap_or(lower);
         let is_allowed =
             |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
-        match (1..=NAME_BYTES_MAX).contains(&plain.len()) && plain.bytes().all(is_allowed) {
-            true => Ok(Peer::Name(lower.to_owned())),
-            false => Err(format!("'{lower}' is no name of a host")),
+        if (1..=NAME_BYTES_MAX).contains(&plain.len()) && plain.bytes().all(is_allowed) {
+            Ok(Peer::Name(lower.to_owned()))
+        } else {
+            Err(format!("'{lower}' is no name of a host"))
         }
     }
 
@@ -133,14 +134,12 @@ impl Clients {
             let added = roots.add(authority.clone());
             added.map_err(|error| error.to_string())?;
         }
-        let authority = match roots.is_empty() {
-            true => None,
-            false => {
-                let built =
-                    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider())
-                        .build();
-                Some(built.map_err(|error| error.to_string())?)
-            }
+        let authority = if roots.is_empty() {
+            None
+        } else {
+            let built =
+                WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider()).build();
+            Some(built.map_err(|error| error.to_string())?)
         };
         Ok(Clients { authority, peers })
     }
@@ -172,13 +171,14 @@ impl ClientCertVerifier for Clients {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         let authority = self.authority.as_ref();
         // A certificate that is known by its fingerprint may be anybody's.
-        match self
+        if self
             .peers
             .iter()
             .any(|peer| matches!(peer, Peer::Fingerprint(_)))
         {
-            true => &[],
-            false => authority.map_or(&[], |authority| authority.root_hint_subjects()),
+            &[]
+        } else {
+            authority.map_or(&[], |authority| authority.root_hint_subjects())
         }
     }
 
@@ -199,9 +199,10 @@ impl ClientCertVerifier for Clients {
             return Err(CertificateError::UnknownIssuer.into());
         };
         let verified = authority.verify_client_cert(certificate, between, now)?;
-        match self.is_named(certificate) {
-            true => Ok(verified),
-            false => Err(CertificateError::ApplicationVerificationFailure.into()),
+        if self.is_named(certificate) {
+            Ok(verified)
+        } else {
+            Err(CertificateError::ApplicationVerificationFailure.into())
         }
     }
 

@@ -50,9 +50,10 @@ impl Geometry {
     }
 
     pub(crate) fn kind(self, block: u64) -> Kind {
-        match block < self.tail_block {
-            true => Kind::Pages,
-            false => Kind::Tail,
+        if block < self.tail_block {
+            Kind::Pages
+        } else {
+            Kind::Tail
         }
     }
 
@@ -201,10 +202,7 @@ mod tests {
             let mut model = [false; 200];
             for (a, b, adds) in ranges {
                 let range = a.min(b)..a.max(b);
-                match adds {
-                    true => bits.add(range.clone()),
-                    false => bits.remove(range.clone()),
-                }
+                if adds { bits.add(range.clone()) } else { bits.remove(range.clone()) }
                 model[range.start as usize..range.end as usize].fill(adds);
                 for block in 0..200 {
                     prop_assert_eq!(bits.has(block), model[block as usize]);

@@ -129,9 +129,10 @@ impl Entry {
     /// The blocks to fetch when one is missing: those asked for, and more where it is likely that they
     /// will be read.
     fn extent(&self, missing: u64, asked: &Range<u64>, flights: &Flights) -> Range<u64> {
-        let more = match self.is_refused.load(Ordering::Relaxed) {
-            true => None,
-            false => self.likely(missing, flights),
+        let more = if self.is_refused.load(Ordering::Relaxed) {
+            None
+        } else {
+            self.likely(missing, flights)
         };
         match more {
             Some(more) => more.start.min(asked.start)..more.end.max(asked.end),
@@ -162,9 +163,10 @@ impl Entry {
         let is_known = self.present.has_any(inner.clone())
             || self.left_behind.has_any(inner.clone())
             || flights.range(inner).next().is_some();
-        match is_known || blocks.end - blocks.start <= PIECE_BLOCKS {
-            true => Some(blocks),
-            false => Some(missing..(missing + PIECE_BLOCKS).min(blocks.end)),
+        if is_known || blocks.end - blocks.start <= PIECE_BLOCKS {
+            Some(blocks)
+        } else {
+            Some(missing..(missing + PIECE_BLOCKS).min(blocks.end))
         }
     }
 }

@@ -228,9 +228,10 @@ impl Link {
     fn forget(&self, ids: &[Id]) -> Verdict {
         let mut next = self.next();
         next.dropped.retain(|dropped| !ids.contains(&dropped.id));
-        match next.dropped.len() == self.dropped.len() {
-            true => Verdict::Settled(Settled::Done),
-            false => Verdict::Write(next),
+        if next.dropped.len() == self.dropped.len() {
+            Verdict::Settled(Settled::Done)
+        } else {
+            Verdict::Write(next)
         }
     }
 

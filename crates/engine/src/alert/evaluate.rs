@@ -171,15 +171,14 @@ impl Evaluator {
             let mut state = before.state.clone();
             let told = self.end_rules(&key, &mut state.rules, at);
             has_changed |= !are_alike(&state.rules, &before.state.rules);
-            match state.rules.is_empty() {
-                true => self.parts.alerts.forget(&key),
-                false => {
-                    let known = Known {
-                        state,
-                        ..Known::default()
-                    };
-                    self.parts.alerts.note(&key, known);
-                }
+            if state.rules.is_empty() {
+                self.parts.alerts.forget(&key)
+            } else {
+                let known = Known {
+                    state,
+                    ..Known::default()
+                };
+                self.parts.alerts.note(&key, known);
             }
             self.tell(told, at);
         }

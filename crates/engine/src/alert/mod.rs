@@ -155,9 +155,10 @@ impl Loaded {
             }
         }
         Loaded {
-            digest: match groups.is_empty() {
-                true => 0,
-                false => hash.digest().max(1),
+            digest: if groups.is_empty() {
+                0
+            } else {
+                hash.digest().max(1)
             },
             groups,
         }

@@ -85,9 +85,10 @@ fn is_running(
 ) -> Result<bool, BackupError> {
     let mut running = false;
     for object in objects.list(RUNNING, None)? {
-        match is_old(&object) {
-            true => objects.remove(&object.name)?,
-            false => running = true,
+        if is_old(&object) {
+            objects.remove(&object.name)?
+        } else {
+            running = true
         }
     }
     Ok(running)

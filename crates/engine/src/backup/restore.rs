@@ -149,13 +149,14 @@ fn check_room(disk: &RealDisk, snapshot: &Snapshot) -> Result<(), BackupError> {
         }
     }
     let free_bytes = disk.space()?.free_bytes;
-    match wanted_bytes <= free_bytes {
-        true => Ok(()),
-        false => Err(BackupError::NoRoom {
+    if wanted_bytes <= free_bytes {
+        Ok(())
+    } else {
+        Err(BackupError::NoRoom {
             directory: disk.root().to_path_buf(),
             wanted_bytes,
             free_bytes,
-        }),
+        })
     }
 }
 

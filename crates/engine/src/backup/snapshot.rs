@@ -74,9 +74,10 @@ impl FromStr for SnapshotName {
 
     fn from_str(text: &str) -> Result<SnapshotName, NameError> {
         let name = SnapshotName(text.to_owned());
-        match text.len() == NAME_BYTES && name.time().is_some_and(|t| SnapshotName::of(t) == name) {
-            true => Ok(name),
-            false => Err(NameError),
+        if text.len() == NAME_BYTES && name.time().is_some_and(|t| SnapshotName::of(t) == name) {
+            Ok(name)
+        } else {
+            Err(NameError)
         }
     }
 }

@@ -31,9 +31,10 @@ impl Gate {
     }
 
     fn set(&self, reason: u8, is_so: bool) {
-        match is_so {
-            true => self.0.fetch_or(reason, Ordering::Relaxed),
-            false => self.0.fetch_and(!reason, Ordering::Relaxed),
+        if is_so {
+            self.0.fetch_or(reason, Ordering::Relaxed)
+        } else {
+            self.0.fetch_and(!reason, Ordering::Relaxed)
         };
     }
 

@@ -39,9 +39,10 @@ impl Appetite {
         } else if let Some(small_max) = self.small_max() {
             // Less than what is asked for says nothing of how much it may become.
             let is_full = level == 0 || decoded >= LEVELS[level] as usize;
-            self.small = match both <= small_max {
-                true => self.small + u32::from(is_full),
-                false => 0,
+            self.small = if both <= small_max {
+                self.small + u32::from(is_full)
+            } else {
+                0
             };
             if self.small >= ANSWERS_MIN {
                 (self.level, self.small) = (level + 1, 0);

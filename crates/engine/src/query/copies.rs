@@ -143,13 +143,13 @@ impl Copies {
 
     /// Notes that all of a vague copy was read again; `is_whole` if there was room for its rows.
     pub(super) fn end_recall(&mut self, batch: Batch, is_whole: bool) {
-        match is_whole {
-            true => self
-                .unmet
+        if is_whole {
+            self.unmet
                 .get_mut(&batch)
                 .into_iter()
-                .for_each(|copy| copy.is_vague = false),
-            false => self.forget_rows(batch),
+                .for_each(|copy| copy.is_vague = false)
+        } else {
+            self.forget_rows(batch)
         }
     }
 

@@ -356,12 +356,11 @@ mod tests {
                 disk.clear_faults();
             }
             writer.close().unwrap();
-            let snapshot = match is_removed {
-                true => {
-                    visible.remove_closed(tail.source).unwrap();
-                    visible.snapshot()
-                }
-                false => visible.snapshot(),
+            let snapshot = if is_removed {
+                visible.remove_closed(tail.source).unwrap();
+                visible.snapshot()
+            } else {
+                visible.snapshot()
             };
             let found = tail
                 .find_end(&snapshot, &disk)

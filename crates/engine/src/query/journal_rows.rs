@@ -86,9 +86,10 @@ pub(super) struct Start {
 
 impl Start {
     pub(super) fn of(search: &Search) -> Start {
-        let (behind, arrived_after) = match search.is_followed {
-            true => (None, search.behind.map(|cursor| cursor.id)),
-            false => (search.behind, None),
+        let (behind, arrived_after) = if search.is_followed {
+            (None, search.behind.map(|cursor| cursor.id))
+        } else {
+            (search.behind, None)
         };
         Start {
             direction: search.direction,
@@ -287,12 +288,13 @@ impl JournalRows {
     }
 
     fn fill(&mut self, search: &Search, pass: &mut Pass<'_>) -> Result<(), QueryError> {
-        let rows_max = match search.has_context() {
-            true => usize::MAX,
-            false => search
+        let rows_max = if search.has_context() {
+            usize::MAX
+        } else {
+            search
                 .limit
                 .and_then(|l| usize::try_from(l).ok())
-                .unwrap_or(usize::MAX),
+                .unwrap_or(usize::MAX)
         };
         let bytes_max = pass.out.share(WINDOW_SHARE, WINDOW_BYTES_MAX);
         let mut window = Window::new(search.direction, rows_max.max(1), bytes_max);

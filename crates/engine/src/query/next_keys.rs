@@ -55,9 +55,10 @@ impl NextKeys {
             return;
         }
         self.rest.append(&mut self.next);
-        match self.rest.is_empty() {
-            true => self.rest = keys,
-            false => self.rest.extend(keys),
+        if self.rest.is_empty() {
+            self.rest = keys
+        } else {
+            self.rest.extend(keys)
         }
         self.put_in_order();
     }
@@ -70,10 +71,7 @@ impl NextKeys {
             return None;
         }
         let is_forward = matches!(self.direction, Direction::Forward);
-        let order = |a: &Key, b: &Key| match is_forward {
-            true => b.cmp(a),
-            false => a.cmp(b),
-        };
+        let order = |a: &Key, b: &Key| if is_forward { b.cmp(a) } else { a.cmp(b) };
         if self.next.len() > count {
             let left = self.next.len() - count;
             let first = self.next[left - 1];
@@ -97,10 +95,7 @@ impl NextKeys {
         self.count = self.count.saturating_mul(2);
         // Those that leave last come first.
         let is_forward = matches!(self.direction, Direction::Forward);
-        let order = |a: &Key, b: &Key| match is_forward {
-            true => b.cmp(a),
-            false => a.cmp(b),
-        };
+        let order = |a: &Key, b: &Key| if is_forward { b.cmp(a) } else { a.cmp(b) };
         if left > 0 {
             self.rest.select_nth_unstable_by(left, order);
         }
@@ -133,10 +128,7 @@ mod tests {
             count in 0usize..500,
             is_forward: bool,
         ) {
-            let direction = match is_forward {
-                true => Direction::Forward,
-                false => Direction::Backward,
-            };
+            let direction = if is_forward { Direction::Forward } else { Direction::Backward };
             let (mut keys, mut number) = (NextKeys::new(direction), 0);
             let mut model: Vec<Key> = Vec::new();
             for times in parts {
@@ -167,10 +159,7 @@ mod tests {
             taken_between in 0usize..300,
             is_forward: bool,
         ) {
-            let direction = match is_forward {
-                true => Direction::Forward,
-                false => Direction::Backward,
-            };
+            let direction = if is_forward { Direction::Forward } else { Direction::Backward };
             let mut keys = NextKeys::new(direction);
             let mut model: Vec<Key> = Vec::new();
             let mut number = 0;

@@ -136,9 +136,10 @@ fn growing(view: &View, question: &Question, is_followed: bool) -> Passed {
     growing.extend(planned.map(|(source, reach)| (*source, reach.last)));
     Passed {
         growing: growing.into_iter().collect(),
-        batches: match is_followed {
-            true => retries::originals_in(view, sources),
-            false => BatchSet::default(),
+        batches: if is_followed {
+            retries::originals_in(view, sources)
+        } else {
+            BatchSet::default()
         },
         ..Passed::default()
     }

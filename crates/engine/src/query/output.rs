@@ -316,10 +316,7 @@ impl Output {
             write(&mut self.chunk);
             let is_due = tap.line(&self.chunk);
             self.chunk.clear();
-            return match is_due {
-                true => self.flush(),
-                false => Ok(()),
-            };
+            return if is_due { self.flush() } else { Ok(()) };
         }
         if let Some(rewrite) = &mut self.rewrite {
             if self.is_done {
@@ -329,9 +326,10 @@ impl Output {
             self.line.shrink_to(CHUNK_BYTES);
             write(&mut self.line);
             self.is_done = rewrite(&self.line, &mut self.chunk) == Rewritten::Done;
-            return match self.is_done {
-                true => self.flush().and(Err(Cancelled)),
-                false => self.append(|_| ()),
+            return if self.is_done {
+                self.flush().and(Err(Cancelled))
+            } else {
+                self.append(|_| ())
             };
         }
         self.append(|chunk| {

@@ -383,9 +383,10 @@ mod tests {
                         positions.pass(it, Region::arrived(row.id));
                     },
                     Step::Read(count, is_backward) => {
-                        let direction = match is_backward {
-                            true => Direction::Backward,
-                            false => Direction::Forward,
+                        let direction = if is_backward {
+                            Direction::Backward
+                        } else {
+                            Direction::Forward
                         };
                         let up_to = rows.last().map_or(Id::MIN, |row| row.id);
                         let mut left = left(&rows, &positions);

@@ -58,9 +58,10 @@ impl Scope {
     /// The records that may be shown around those of this scope: everything, or all but results of recording rules
     /// where it does not name them.
     pub fn surroundings(&self) -> Filter {
-        match self.hides_results {
-            true => Filter::no_rule_results(),
-            false => Filter::All,
+        if self.hides_results {
+            Filter::no_rule_results()
+        } else {
+            Filter::All
         }
     }
 

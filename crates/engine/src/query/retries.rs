@@ -73,10 +73,7 @@ pub(super) fn originals_in(view: &View, sources: &SourceSet) -> BatchSet {
         .chain(in_segments)
         .for_each(|held| found.union_with(&others(held)));
     let is_small = found.runs().nth(RUNS_MAX).is_none();
-    match is_small {
-        true => found,
-        false => BatchSet::default(),
-    }
+    if is_small { found } else { BatchSet::default() }
 }
 
 fn is_original(

@@ -143,9 +143,12 @@ impl SqlSource {
             self.add(trailer);
             let name = view_name(&format, &views);
             // What records beside them have in a field is among the types, too.
-            let kind = |name, types| match NUMBER_FIELDS.contains(&name) {
-                true => ColumnKind::Int,
-                false => ColumnKind::of(types),
+            let kind = |name, types| {
+                if NUMBER_FIELDS.contains(&name) {
+                    ColumnKind::Int
+                } else {
+                    ColumnKind::of(types)
+                }
             };
             let of_lines = types
                 .fields()
@@ -191,9 +194,10 @@ impl Source for SqlSource {
         let types = self.engine.field_types(&everything, false, &mut out);
         let (fields, trailer) = types.map_err(|error| error.to_string())?;
         self.add(trailer);
-        let views = match self.has_views {
-            true => self.views(&mut out).map_err(|error| error.to_string())?,
-            false => Vec::new(),
+        let views = if self.has_views {
+            self.views(&mut out).map_err(|error| error.to_string())?
+        } else {
+            Vec::new()
         };
         Ok(Tables { fields, views })
     }
@@ -254,9 +258,10 @@ fn view_name(format: &str, views: &[View]) -> String {
     };
     let name: String = format.chars().map(plain).collect();
     let name = format!("{VIEW_PREFIX}{name}");
-    match views.iter().any(|view| view.name == name) {
-        true => format!("{VIEW_PREFIX}{format}"),
-        false => name,
+    if views.iter().any(|view| view.name == name) {
+        format!("{VIEW_PREFIX}{format}")
+    } else {
+        name
     }
 }
 

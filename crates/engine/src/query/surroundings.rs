@@ -92,30 +92,29 @@ impl<R: FnMut(usize) -> Result<Vec<Timestamp>, QueryError>> Surroundings<R> {
         let mut near: Vec<usize> = (0..self.groups.len())
             .filter(|at| {
                 let (min, max) = self.groups[*at];
-                match is_before {
-                    true => min < time && max >= range.from,
-                    false => max > time && min < range.to,
+                if is_before {
+                    min < time && max >= range.from
+                } else {
+                    max > time && min < range.to
                 }
             })
             .collect();
-        match is_before {
-            true => near.sort_by_key(|at| std::cmp::Reverse(self.groups[*at].1)),
-            false => near.sort_by_key(|at| self.groups[*at].0),
+        if is_before {
+            near.sort_by_key(|at| std::cmp::Reverse(self.groups[*at].1))
+        } else {
+            near.sort_by_key(|at| self.groups[*at].0)
         }
         let mut missing = rows;
         let mut bound = time;
         for at in near {
             let times = self.times(at)?;
-            let (count, found) = match is_before {
-                true => {
-                    let count = times.partition_point(|t| *t < time);
-                    (count, count.checked_sub(missing).map(|i| times[i]))
-                }
-                false => {
-                    let first = times.partition_point(|t| *t <= time);
-                    let found = times.get(first + missing - 1).copied();
-                    (times.len() - first, found)
-                }
+            let (count, found) = if is_before {
+                let count = times.partition_point(|t| *t < time);
+                (count, count.checked_sub(missing).map(|i| times[i]))
+            } else {
+                let first = times.partition_point(|t| *t <= time);
+                let found = times.get(first + missing - 1).copied();
+                (times.len() - first, found)
             };
             let reached = found.or(if is_before {
                 times.first()

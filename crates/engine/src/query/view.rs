@@ -222,12 +222,11 @@ fn counted_once(segments: &Segments, excluded: &Arc<SourceSet>) -> Vec<Viewed> {
     let viewed = all.into_iter().map(|segment| {
         let mut counted = segment.sources().common(&taken);
         taken.union_with(segment.sources());
-        let excluded = match counted.is_empty() {
-            true => Arc::clone(excluded),
-            false => {
-                counted.union_with(excluded);
-                Arc::new(counted)
-            }
+        let excluded = if counted.is_empty() {
+            Arc::clone(excluded)
+        } else {
+            counted.union_with(excluded);
+            Arc::new(counted)
         };
         Viewed {
             segment: Arc::clone(segment),

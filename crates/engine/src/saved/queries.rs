@@ -119,9 +119,10 @@ impl SavedQueries {
     pub fn set(&self, name: &str, query: SavedQuery, now: Timestamp) -> Result<(), SavedError> {
         self.change(now, |catalog| {
             catalog.set(name, query, now)?;
-            match text::render(catalog).len() > CATALOG_BYTES_MAX {
-                true => Err(SavedError::TooLarge),
-                false => Ok(()),
+            if text::render(catalog).len() > CATALOG_BYTES_MAX {
+                Err(SavedError::TooLarge)
+            } else {
+                Ok(())
             }
         })
     }

@@ -80,9 +80,10 @@ impl Listed {
         let held = SourceSet::union_of(segments.iter().map(|segment| segment.sources()));
         let absent = self.inventory.absent(&inventory::files(disk)?, &held);
         for absent in &absent {
-            warn(&match is_cluster || self.inventory.is_cluster {
-                true => format!("{absent}; other nodes may hold them"),
-                false => absent.to_string(),
+            warn(&if is_cluster || self.inventory.is_cluster {
+                format!("{absent}; other nodes may hold them")
+            } else {
+                absent.to_string()
             });
         }
         let is_kept = |path: &str| absent.iter().any(|absent| absent.path == path);

@@ -423,9 +423,10 @@ impl Worker {
         // What is on its way there stays as it is.
         let mergeable = segments.iter().filter(|s| {
             !self.unmergeable.contains(&s.file().manifest().id)
-                && match s.is_remote() {
-                    true => !s.sources().is_disjoint(&here),
-                    false => !is_leaving(s),
+                && if s.is_remote() {
+                    !s.sources().is_disjoint(&here)
+                } else {
+                    !is_leaving(s)
                 }
         });
         mergeable.map(|s| s.describe()).collect()

@@ -44,9 +44,10 @@ impl Worker {
         if !is_able || self.unmergeable.contains(&id) {
             return Ok(None);
         }
-        let profile = match manifest.cold {
-            true => Profile::Cold,
-            false => Profile::Hot,
+        let profile = if manifest.cold {
+            Profile::Cold
+        } else {
+            Profile::Hot
         };
         let written =
             self.write_anew(&[Arc::clone(&segment)], |disk, output, files, stopped| {

@@ -139,9 +139,10 @@ fn check_variables(params: &Params, known: &BTreeSet<String>) -> Result<(), ApiE
     };
     let mut error = ApiError::bad_request(format!("the query has no variable '{name}'"));
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    error.hint = Some(match known.is_empty() {
-        true => "it has none".to_owned(),
-        false => format!("its variables are {}", known.join(", ")),
+    error.hint = Some(if known.is_empty() {
+        "it has none".to_owned()
+    } else {
+        format!("its variables are {}", known.join(", "))
     });
     Err(error)
 }

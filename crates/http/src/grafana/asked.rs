@@ -133,11 +133,12 @@ fn range(range: &Json, now: Timestamp) -> Result<TimeRange, ApiError> {
     };
     let to = instant("to")?.unwrap_or(now);
     let from = instant("from")?.unwrap_or_else(|| to.saturating_add(-LOOK_BACK_NS));
-    match from <= to {
-        true => Ok(TimeRange { from, to }),
-        false => Err(ApiError::bad_request(format!(
+    if from <= to {
+        Ok(TimeRange { from, to })
+    } else {
+        Err(ApiError::bad_request(format!(
             "the range is empty: from {from} is after to {to}"
-        ))),
+        )))
     }
 }
 

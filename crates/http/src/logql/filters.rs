@@ -37,9 +37,10 @@ fn condition(filter: &Value) -> Result<LogQuery, ApiError> {
             .filter_map(|value| value.as_str())
             .map(|text| escape_regex(text).into_owned())
             .collect();
-        match values.is_empty() {
-            true => escape_regex(&value).into_owned(),
-            false => values.join("|"),
+        if values.is_empty() {
+            escape_regex(&value).into_owned()
+        } else {
+            values.join("|")
         }
     };
     let text = match operator {

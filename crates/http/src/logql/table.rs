@@ -40,9 +40,10 @@ pub(crate) enum Cell<'c> {
 
 impl Cell<'_> {
     fn number(value: f64) -> Cell<'static> {
-        match value.is_finite() {
-            true => Cell::Number(value),
-            false => Cell::Nothing,
+        if value.is_finite() {
+            Cell::Number(value)
+        } else {
+            Cell::Nothing
         }
     }
 }
@@ -162,9 +163,10 @@ fn of_line<'l>(line: &'l Line, column: &Column) -> Cell<'l> {
         (Some(label), _) => {
             let place = line.labels.binary_search_by(|(name, ..)| name.cmp(label));
             let value = place.map(|at| &*line.labels[at].1).unwrap_or_default();
-            match value.is_empty() {
-                true => Cell::Nothing,
-                false => Cell::Text(Cow::Borrowed(value)),
+            if value.is_empty() {
+                Cell::Nothing
+            } else {
+                Cell::Text(Cow::Borrowed(value))
             }
         }
         (None, Kind::Time) => Cell::Time(line.key.time),

@@ -157,10 +157,7 @@ pub(super) async fn answer(app: &Arc<App>, asked: Asked) -> Result<Response<Body
                 "label": name,
                 "type": field.kinds.most().as_str(),
                 "cardinality": field.values.len(),
-                "parsers": match parsers.is_empty() {
-                    true => Value::Null,
-                    false => json!(parsers),
-                },
+                "parsers": if parsers.is_empty() { Value::Null } else { json!(parsers) },
             });
             if !field.path.is_empty() {
                 row["jsonPath"] = json!(field.path);
@@ -269,9 +266,10 @@ fn fields(lines: Vec<Line>) -> Result<Fields, ApiError> {
             }
         }
         let members = members(&line.line);
-        let (found_by, pipeline) = match members.is_some() {
-            true => (FoundBy::Json, &json),
-            false => (FoundBy::Logfmt, &logfmt),
+        let (found_by, pipeline) = if members.is_some() {
+            (FoundBy::Json, &json)
+        } else {
+            (FoundBy::Logfmt, &logfmt)
         };
         work.line = line.line.into();
         pipeline.run(&mut work);

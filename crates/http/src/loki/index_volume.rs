@@ -58,9 +58,10 @@ impl Steps {
     /// range.
     fn end_of(self, step: i64, range: TimeRange) -> Timestamp {
         let next = i128::from(self.first.0) + (i128::from(step) + 1) * i128::from(self.length_ns);
-        match next < i128::from(range.to.0) {
-            true => Timestamp(i64::try_from(next - i128::from(MS_NS)).unwrap_or(i64::MAX)),
-            false => range.to,
+        if next < i128::from(range.to.0) {
+            Timestamp(i64::try_from(next - i128::from(MS_NS)).unwrap_or(i64::MAX))
+        } else {
+            range.to
         }
     }
 }
@@ -123,9 +124,10 @@ fn wanted(asked: &Asked, has_steps: bool) -> Result<Wanted, ApiError> {
     let targets = targets.split(',').map(str::trim);
     Ok(Wanted {
         range,
-        steps: match has_steps {
-            true => Steps::of(range, times::step_ns(asked, range)?),
-            false => None,
+        steps: if has_steps {
+            Steps::of(range, times::step_ns(asked, range)?)
+        } else {
+            None
         },
         limit: usize::try_from(limit(asked)?).unwrap_or(usize::MAX),
         by,
@@ -211,9 +213,10 @@ fn write(
             format!("[{},\"{bytes}\"]", seconds(time))
         });
         let points = points.collect::<Vec<_>>().join(",");
-        match is_matrix {
-            true => write!(to, ",\"values\":[{points}]}}")?,
-            false => write!(to, ",\"value\":{points}}}")?,
+        if is_matrix {
+            write!(to, ",\"values\":[{points}]}}")?
+        } else {
+            write!(to, ",\"value\":{points}}}")?
         }
     }
     to.write_all(b"],\"stats\":{}}")?;

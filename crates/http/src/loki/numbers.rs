@@ -31,9 +31,12 @@ pub(super) struct Stats {
 impl Stats {
     pub(super) fn json(&self) -> Value {
         let time_s = self.time.as_secs_f64();
-        let each_second = |count: u64| match time_s > 0.0 {
-            true => (count as f64 / time_s) as u64,
-            false => 0,
+        let each_second = |count: u64| {
+            if time_s > 0.0 {
+                (count as f64 / time_s) as u64
+            } else {
+                0
+            }
         };
         json!({ "summary": {
             "bytesProcessedPerSecond": each_second(self.bytes),

@@ -86,9 +86,10 @@ fn filter_of(pattern: &Pattern) -> String {
         let named = capture_length(rest);
         // In the line a message may be written with escapes.
         let is_escaped = pattern.is_part && (matches!(sign, '"' | '\\') || sign.is_control());
-        match named.is_some() || is_escaped || sign == char::REPLACEMENT_CHARACTER {
-            true => push_capture(&mut filter),
-            false => filter.push(sign),
+        if named.is_some() || is_escaped || sign == char::REPLACEMENT_CHARACTER {
+            push_capture(&mut filter)
+        } else {
+            filter.push(sign)
         }
         rest = &rest[named.unwrap_or(sign.len_utf8())..];
     }

@@ -40,9 +40,10 @@ async fn take(app: &Arc<App>, request: Request<Inflow>) -> Result<Response<Body>
     };
     let line_bytes_max = app.line_bytes_max;
     let decode = move |body: &[u8]| {
-        let decode = match is_json {
-            true => loki::decode_json,
-            false => loki::decode_protobuf,
+        let decode = if is_json {
+            loki::decode_json
+        } else {
+            loki::decode_protobuf
         };
         let pushed = decode(body, Labels::new(), line_bytes_max).map_err(refused)?;
         Ok((pushed, xxh3_128(body)))

@@ -227,9 +227,10 @@ fn rule_json(
         shown["duration"] = (*hold_ns as f64 / SECOND_NS).into();
         shown["keepFiringFor"] = (*keep_firing_ns as f64 / SECOND_NS).into();
         shown["annotations"] = words(annotations);
-        let listed = match filters.has_alerts {
-            true => alerts_json(state).collect(),
-            false => Vec::new(),
+        let listed = if filters.has_alerts {
+            alerts_json(state).collect()
+        } else {
+            Vec::new()
         };
         shown["alerts"] = listed.into();
     }

@@ -51,8 +51,9 @@ fn filter(selectors: &[String]) -> Result<Filter, ApiError> {
         let matchers = selector::matchers(Some(text))?;
         filters.push(logql::filter_of_matchers(&matchers));
     }
-    Ok(match filters.is_empty() {
-        true => Filter::All,
-        false => Filter::or(filters),
+    Ok(if filters.is_empty() {
+        Filter::All
+    } else {
+        Filter::or(filters)
     })
 }

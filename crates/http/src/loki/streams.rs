@@ -54,13 +54,12 @@ impl Streams {
     }
 
     fn add(&mut self, line: Line) {
-        let (stream, others) = match self.is_categorized {
-            true => (of_origins(&line, &[Origin::Stream]), others(&line)),
-            false => {
-                let all = line.labels.iter();
-                let all = all.map(|(name, value, _)| (&**name, &**value));
-                (object(all), String::new())
-            }
+        let (stream, others) = if self.is_categorized {
+            (of_origins(&line, &[Origin::Stream]), others(&line))
+        } else {
+            let all = line.labels.iter();
+            let all = all.map(|(name, value, _)| (&**name, &**value));
+            (object(all), String::new())
         };
         let time = line.key.time;
         let values = self.streams.entry(stream.into()).or_default();
@@ -82,9 +81,10 @@ impl Streams {
     /// Writes the flags of the encoding as a member before the streams: clients that read as it comes
     /// must know them first.
     pub(super) fn write_flags(&self, to: Writer<'_>) -> io::Result<()> {
-        match self.is_categorized {
-            true => write!(to, "\"encodingFlags\":[\"{CATEGORIZE}\"],"),
-            false => Ok(()),
+        if self.is_categorized {
+            write!(to, "\"encodingFlags\":[\"{CATEGORIZE}\"],")
+        } else {
+            Ok(())
         }
     }
 

@@ -51,9 +51,10 @@ fn time(text: &str) -> Option<Timestamp> {
         return i64::try_from(ns).ok().filter(|_| is_known).map(Timestamp);
     }
     if let Ok(number) = text.parse::<i64>() {
-        return match text.len() <= SECONDS_DIGITS_MAX {
-            true => Timestamp::from_seconds(number, 0),
-            false => Some(Timestamp(number)),
+        return if text.len() <= SECONDS_DIGITS_MAX {
+            Timestamp::from_seconds(number, 0)
+        } else {
+            Some(Timestamp(number))
         };
     }
     let time: jiff::Timestamp = text.parse().ok()?;

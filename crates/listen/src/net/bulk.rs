@@ -279,9 +279,10 @@ impl Inflow {
             // Who sends something else, and waits, is told before there is enough of it.
             let begin = &bytes[..filled.min(FILE_MAGIC.len())];
             if is_first && !FILE_MAGIC.starts_with(begin) {
-                let foreign = match self.is_new {
-                    true => self.foreign(&bytes[..filled]).await,
-                    false => None,
+                let foreign = if self.is_new {
+                    self.foreign(&bytes[..filled]).await
+                } else {
+                    None
                 };
                 let damaged = UploadError::Header(FileHeaderError::Damaged);
                 return Err(foreign.map_or(Trouble::Upload(damaged), Trouble::Foreign));

@@ -46,9 +46,10 @@ impl Assembly {
 
     /// Gives up what is too old, at the end everything; counts it.
     pub(super) fn expire(&mut self, is_end: bool, context: &Context) {
-        match is_end {
-            true => self.chunks.abandon(),
-            false => self.chunks.expire(self.started.elapsed()),
+        if is_end {
+            self.chunks.abandon()
+        } else {
+            self.chunks.expire(self.started.elapsed())
         }
         let lost = self.chunks.take_lost();
         let metrics = context.metrics.intake(context.intake);
@@ -103,9 +104,10 @@ impl Decoding {
             metrics.truncated.add(decoded.truncated as u64);
             metrics.lost.add(decoded.lost as u64);
             self.taken += decoded.taken;
-            match self.taken < messages.len() {
-                true => self.current = Some(messages),
-                false => self.taken = 0,
+            if self.taken < messages.len() {
+                self.current = Some(messages)
+            } else {
+                self.taken = 0
             }
             if !decoded.batch.is_empty() {
                 return Some(Arc::new(decoded.batch));

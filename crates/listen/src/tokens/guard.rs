@@ -131,13 +131,14 @@ impl Guard {
                 since,
             });
         }
-        match entry.role.allows(needed) {
-            true => Ok(()),
-            false => Err(Refusal::Role {
+        if entry.role.allows(needed) {
+            Ok(())
+        } else {
+            Err(Refusal::Role {
                 label: label(),
                 role: entry.role,
                 needed,
-            }),
+            })
         }
     }
 }

@@ -179,9 +179,10 @@ fn option_meant(typed: &str, command: &clap::Command) -> Option<String> {
     // Only what this command has is a help.
     let mut useful = elsewhere.filter(|(_, ours)| {
         let first = ours.split([' ', ',']).next().unwrap_or_default();
-        match first.starts_with('-') {
-            true => has(first),
-            false => has("-e"),
+        if first.starts_with('-') {
+            has(first)
+        } else {
+            has("-e")
         }
     });
     if let Some((_, ours)) = useful.next() {

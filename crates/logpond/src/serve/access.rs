@@ -54,9 +54,10 @@ impl Access {
             None => None,
         };
         let alerts = alerts(settings, metrics, &mut watched)?;
-        let guard = match settings.is_http_guarded() || settings.require_token {
-            true => guard(settings, metrics, &mut watched)?,
-            false => Arc::new(Guard::open()),
+        let guard = if settings.is_http_guarded() || settings.require_token {
+            guard(settings, metrics, &mut watched)?
+        } else {
+            Arc::new(Guard::open())
         };
         let tls = match &settings.tls {
             Some(files) => {

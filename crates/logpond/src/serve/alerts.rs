@@ -95,9 +95,10 @@ pub(super) fn external_url(settings: &Settings, http: SocketAddr) -> String {
     } else {
         "http"
     };
-    match http.ip().is_unspecified() {
-        true => format!("{scheme}://{}:{}", hostname::own(), http.port()),
-        false => format!("{scheme}://{http}"),
+    if http.ip().is_unspecified() {
+        format!("{scheme}://{}:{}", hostname::own(), http.port())
+    } else {
+        format!("{scheme}://{http}")
     }
 }
 

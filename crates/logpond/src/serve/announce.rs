@@ -73,9 +73,10 @@ impl Addresses {
 
 /// Prints the start block, or one line of JSON where nobody reads along.
 pub(super) fn print(settings: &Settings, server: &Server, took: Duration) {
-    let mut text = match io::stderr().is_terminal() {
-        true => block(settings, server, took),
-        false => line(settings, server, took),
+    let mut text = if io::stderr().is_terminal() {
+        block(settings, server, took)
+    } else {
+        line(settings, server, took)
     };
     let recovered = server.recovered();
     let found = (recovered.damages.iter().map(ToString::to_string)).chain(
@@ -148,11 +149,10 @@ fn block(settings: &Settings, server: &Server, took: Duration) -> String {
         );
     }
     text.push_str(reach(settings, server.addresses));
-    text.push_str(match settings.roles.ingests {
-        true => {
-            "Try:  tail -F /var/log/syslog | logpond forward -      then      logpond query error\n"
-        }
-        false => "Try:  logpond query error\n",
+    text.push_str(if settings.roles.ingests {
+        "Try:  tail -F /var/log/syslog | logpond forward -      then      logpond query error\n"
+    } else {
+        "Try:  logpond query error\n"
     });
     text.push_str(&format!("ready in {} ms\n", took.as_millis()));
     text

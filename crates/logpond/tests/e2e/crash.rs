@@ -66,9 +66,12 @@ fn load_until(pond: Pond, round: u64, acks: u64, ledger: &mut Ledger) {
     thread::scope(|scope| {
         for (name, client) in &clients {
             let (http, durable, stop) = (&http, &durable, &stop);
-            scope.spawn(move || match name.starts_with("http") {
-                true => push_batches(http, name, client, stop),
-                false => send_lines(durable, name, client, stop),
+            scope.spawn(move || {
+                if name.starts_with("http") {
+                    push_batches(http, name, client, stop)
+                } else {
+                    send_lines(durable, name, client, stop)
+                }
             });
         }
         let total = || {

@@ -153,9 +153,12 @@ fn rows_of_others(originals: &BTreeSet<String>, file: &Path, whole: &Path) -> BT
     };
     // Journals hold their text as it came. Segments are compressed; only part 0 is in one unless
     // the store has consumed more, so everything in a journal elsewhere counts as untouched.
-    let in_file = |part: usize| match is_journal {
-        true => holds(part),
-        false => !journals_hold(whole, part),
+    let in_file = |part: usize| {
+        if is_journal {
+            holds(part)
+        } else {
+            !journals_hold(whole, part)
+        }
     };
     let parts: Vec<usize> = (0..3).filter(|part| !in_file(*part)).collect();
     originals

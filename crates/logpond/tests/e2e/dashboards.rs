@@ -92,9 +92,10 @@ fn ask_all(pond: &Pond, dashboard: &Value, more: &[(&str, &str)]) {
             continue;
         }
         let selector = filled(text(query, "stream"), more);
-        let matching = match selector.is_empty() {
-            true => String::new(),
-            false => format!("&query={}", encode(&selector)),
+        let matching = if selector.is_empty() {
+            String::new()
+        } else {
+            format!("&query={}", encode(&selector))
         };
         let label = text(query, "label");
         let values = get(

@@ -100,9 +100,10 @@ impl Checked {
 
     /// The command line's `-c`.
     fn count_is(&mut self, what: &str, arguments: &[&str], expected: u64) {
-        let all_time: &[&str] = match arguments.contains(&"--since") {
-            true => &[],
-            false => &["--since", "@0", "--until", "2100-01-01"],
+        let all_time: &[&str] = if arguments.contains(&"--since") {
+            &[]
+        } else {
+            &["--since", "@0", "--until", "2100-01-01"]
         };
         let output = Command::new(program())
             .args(["query", "-c", "--addr", &self.pond.url()])

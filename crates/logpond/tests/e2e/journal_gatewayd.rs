@@ -77,12 +77,11 @@ fn entries_are_given_in_every_form() {
             let (status, body) = gateway.get(&target, &[("accept", form)]);
             assert_eq!(status, 200, "{target}");
             let wanted = gateway.journalctl(&format!("-o {format} {arguments}"));
-            match OBJECTS.contains(&format) {
-                true => assert_eq!(objects(format, &body), objects(format, &wanted), "{target}"),
-                false => {
-                    let (found, wanted) = (in_order(format, &body), in_order(format, &wanted));
-                    assert_text(&found, &wanted, &target);
-                }
+            if OBJECTS.contains(&format) {
+                assert_eq!(objects(format, &body), objects(format, &wanted), "{target}")
+            } else {
+                let (found, wanted) = (in_order(format, &body), in_order(format, &wanted));
+                assert_text(&found, &wanted, &target);
             }
         }
     }

@@ -223,9 +223,10 @@ impl Pond {
                 None => rows.push(value),
             }
         }
-        match trailer.is_null() {
-            true => Err(format!("{target}: no trailer after {} rows", rows.len())),
-            false => Ok((rows, trailer)),
+        if trailer.is_null() {
+            Err(format!("{target}: no trailer after {} rows", rows.len()))
+        } else {
+            Ok((rows, trailer))
         }
     }
 

@@ -557,9 +557,10 @@ fn hellos_that_openssl_cannot_send_are_refused() {
         }
         let is_proxy = name.contains("proxy");
         for (what, bytes) in &others {
-            let expected = match is_proxy {
-                true => Answer::Alert(DECODE_ERROR),
-                false => Answer::BadRequest,
+            let expected = if is_proxy {
+                Answer::Alert(DECODE_ERROR)
+            } else {
+                Answer::BadRequest
             };
             assert_eq!(answer_to(address, bytes), expected, "{name}: {what}");
         }

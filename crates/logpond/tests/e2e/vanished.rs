@@ -133,14 +133,13 @@ fn what_goes_in_order_is_not_missed() {
     // A list that is lost or damaged is made anew, and misses nothing.
     for damage in [true, false] {
         let list = data.join("inventory");
-        match damage {
-            true => {
-                let mut bytes = fs::read(&list).unwrap();
-                let middle = bytes.len() / 2;
-                bytes[middle] ^= 1;
-                fs::write(&list, bytes).unwrap();
-            }
-            false => fs::remove_file(&list).unwrap(),
+        if damage {
+            let mut bytes = fs::read(&list).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            fs::write(&list, bytes).unwrap();
+        } else {
+            fs::remove_file(&list).unwrap()
         }
         assert_eq!(verify(&data).0, Some(0));
         let pond = Pond::start(program(), &data, &[]).unwrap();

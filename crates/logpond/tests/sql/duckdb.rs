@@ -107,9 +107,10 @@ fn alike(value: &Value) -> String {
         return format!("{number:.9e}");
     }
     let is_time = text.len() >= 19 && text.as_bytes()[10] == b'T' && text.ends_with('Z');
-    match is_time {
-        true => text.replace('T', " ").trim_end_matches('Z').to_owned(),
-        false => text,
+    if is_time {
+        text.replace('T', " ").trim_end_matches('Z').to_owned()
+    } else {
+        text
     }
 }
 

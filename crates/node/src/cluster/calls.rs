@@ -56,9 +56,10 @@ impl Member {
     /// # Errors
     /// When it does not answer.
     pub fn find_canary(&self, node: NodeId, canary: &Canary) -> Result<bool, PeerError> {
-        let address = match node == self.identity.node {
-            true => To::node(node, self.advertise),
-            false => self.reach(node)?.0,
+        let address = if node == self.identity.node {
+            To::node(node, self.advertise)
+        } else {
+            self.reach(node)?.0
         };
         self.client.find_canary(address, canary)
     }
@@ -129,9 +130,10 @@ impl Member {
     pub fn who_holds(&self, node: NodeId, question: &WhoHolds) -> Result<Answer, PeerError> {
         let (address, _) = self.reach(node)?;
         let held = self.client.who_holds(address, question)?;
-        match held.node == node {
-            true => Ok(held),
-            false => Err(PeerError::new(format!("another node is at {address}"))),
+        if held.node == node {
+            Ok(held)
+        } else {
+            Err(PeerError::new(format!("another node is at {address}")))
         }
     }
 

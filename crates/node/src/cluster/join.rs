@@ -124,13 +124,14 @@ impl Member {
 
     fn why_not_joined(&self) -> String {
         let unjoined = self.unjoined();
-        match unjoined.is_empty() {
-            true => "nothing can be acknowledged before one of --join has answered".to_owned(),
-            false => format!(
+        if unjoined.is_empty() {
+            "nothing can be acknowledged before one of --join has answered".to_owned()
+        } else {
+            format!(
                 "nothing can be acknowledged before others know of this node: {} have not noted it \
                  as members; one that is gone for good is given up by `logpond cluster forget`",
                 unjoined.join(", ")
-            ),
+            )
         }
     }
 
@@ -205,11 +206,12 @@ impl Member {
                 Err(error) => last = format!("{}: {error}", self.name(node)),
             }
         }
-        match told == wanted {
-            true => Ok(()),
-            false => Err(format!(
+        if told == wanted {
+            Ok(())
+        } else {
+            Err(format!(
                 "{told} of {wanted} other nodes have noted it: {last}"
-            )),
+            ))
         }
     }
 }

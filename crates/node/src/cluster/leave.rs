@@ -90,9 +90,10 @@ impl Member {
     /// # Errors
     /// When it cannot be written; nothing has changed then.
     pub fn set_leaving(&self, is_leaving: bool) -> io::Result<()> {
-        match is_leaving {
-            true => replace(&*self.disk, DIRECTORY, PATH, TEXT)?,
-            false => self.remove_leaving()?,
+        if is_leaving {
+            replace(&*self.disk, DIRECTORY, PATH, TEXT)?
+        } else {
+            self.remove_leaving()?
         }
         self.is_leaving.store(is_leaving, Ordering::Relaxed);
         self.gossip.say_leaving(is_leaving);

@@ -131,9 +131,10 @@ impl Member {
             saved: parts.saved,
             saved_told: Mutex::default(),
             advertise: parts.advertise,
-            zone: match parts.roles.stores {
-                true => parts.zone,
-                false => String::new(),
+            zone: if parts.roles.stores {
+                parts.zone
+            } else {
+                String::new()
             },
             http: parts.http,
             join: parts.join,
@@ -452,9 +453,10 @@ impl Member {
     /// Asks a node what it holds; what has not changed since the last time is not sent again.
     fn fetch(&self, node: NodeId, what: What) -> Result<Arc<Indexed>, PeerError> {
         let (address, is_live) = self.reach(node)?;
-        let timeout = match is_live {
-            true => ANSWER_TIMEOUT,
-            false => GONE_TIMEOUT,
+        let timeout = if is_live {
+            ANSWER_TIMEOUT
+        } else {
+            GONE_TIMEOUT
         };
         let known = self.known(what).get(&node).cloned();
         let tag = known.as_ref().map(|(_, tag)| tag.as_str());

@@ -141,9 +141,10 @@ impl Handoff {
     ) -> Result<(u64, u64), String> {
         let mut closed = Vec::new();
         for file in files {
-            let found = match ingester == self.own() {
-                true => self.closed(file.content.source),
-                false => Some(self.download(file, ingester)?),
+            let found = if ingester == self.own() {
+                self.closed(file.content.source)
+            } else {
+                Some(self.download(file, ingester)?)
             };
             // One that is gone meanwhile is with others.
             closed.extend(found);

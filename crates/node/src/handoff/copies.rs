@@ -204,9 +204,10 @@ impl Handoff {
         file.sync()?;
         drop(file);
         let opened = SegmentFile::open(disk.open(&path)?).map_err(CopyError::Damaged)?;
-        match opened.manifest().id == segment {
-            true => Ok(()),
-            false => Err(CopyError::Differs),
+        if opened.manifest().id == segment {
+            Ok(())
+        } else {
+            Err(CopyError::Differs)
         }
     }
 }

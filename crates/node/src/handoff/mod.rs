@@ -237,9 +237,10 @@ impl Handoff {
             tools.gate.set_behind(is_behind(now, &peers, behind_ns_max));
             let has_more = self.live_through(|| {
                 let has_more = self.see_to_copies(&mut repairing, &tools.store);
-                match is_leaving {
-                    true => self.leave(tools),
-                    false => self.stay(tools),
+                if is_leaving {
+                    self.leave(tools)
+                } else {
+                    self.stay(tools)
                 }
                 has_more
             });

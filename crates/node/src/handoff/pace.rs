@@ -141,9 +141,10 @@ fn line(x: &[f64], y: &[f64]) -> (f64, f64) {
         .zip(y)
         .map(|(x, y)| (x - x_mean) * (y - y_mean))
         .sum();
-    let slope = match spread > 0.0 {
-        true => (common / spread).max(0.0),
-        false => ratio(y_mean, x_mean),
+    let slope = if spread > 0.0 {
+        (common / spread).max(0.0)
+    } else {
+        ratio(y_mean, x_mean)
     };
     let slope = slope.min(ratio(y_mean, x_mean));
     (y_mean - slope * x_mean, slope)

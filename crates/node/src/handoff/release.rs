@@ -64,9 +64,12 @@ impl Handoff {
             if to_ask.is_empty() {
                 break;
             }
-            let answers = side_by_side(to_ask, |node| match node == self.own() {
-                true => Some(self.holds(&question)),
-                false => self.parts.member.who_holds(node, &question).ok(),
+            let answers = side_by_side(to_ask, |node| {
+                if node == self.own() {
+                    Some(self.holds(&question))
+                } else {
+                    self.parts.member.who_holds(node, &question).ok()
+                }
             });
             for (node, answer) in answers {
                 match answer.flatten() {

@@ -225,9 +225,10 @@ impl Handoff {
         let own_stored = member.own_stored();
         let answers = side_by_side(member.others(), |node| member.stored_of(node));
         let now_ms = self.now_ms();
-        let own = match member.is_leaving() {
-            true => Presence::Draining,
-            false => Presence::Live,
+        let own = if member.is_leaving() {
+            Presence::Draining
+        } else {
+            Presence::Live
         };
         let mut known = vec![(self.own(), own, Some(own_stored))];
         for (node, answer) in answers {

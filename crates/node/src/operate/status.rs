@@ -132,12 +132,12 @@ impl Operator {
     /// What a node says, and how long that took.
     fn ask(&self, node: NodeId) -> Result<(NodeStatus, f64), String> {
         let since = Instant::now();
-        let status = match node == self.member.identity().node {
-            true => self.handoff.status(),
-            false => self
-                .member
+        let status = if node == self.member.identity().node {
+            self.handoff.status()
+        } else {
+            self.member
                 .status_of(node)
-                .map_err(|error| error.to_string())?,
+                .map_err(|error| error.to_string())?
         };
         Ok((status, since.elapsed().as_secs_f64() * 1000.0))
     }

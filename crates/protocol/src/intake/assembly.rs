@@ -346,9 +346,10 @@ impl Assembler {
     /// How much of a line is kept.
     fn kept_of(&self, line: &[u8]) -> usize {
         let bytes_max = self.settings.line_bytes_max;
-        match line.len() > bytes_max {
-            true => character_end(&line[..bytes_max]),
-            false => line.len(),
+        if line.len() > bytes_max {
+            character_end(&line[..bytes_max])
+        } else {
+            line.len()
         }
     }
 

@@ -255,9 +255,10 @@ fn read_as<'a>(
 }
 
 fn head(line: &[u8]) -> Option<Head> {
-    let mut at = match line.starts_with(PRINTED) {
-        true => PRINTED.len(),
-        false => 0,
+    let mut at = if line.starts_with(PRINTED) {
+        PRINTED.len()
+    } else {
+        0
     };
     let mut node = None;
     if line[at..].starts_with(b"node=") {

@@ -149,9 +149,12 @@ fn draw_value<'a>(name: &str, column: &Column<'a>, sketch: &mut Sketch<'_, 'a>) 
     let quote = if column.is_quoted { "\"" } else { "" };
     sketch.literal(quote);
     let is_doubled = column.is_quoted && memchr(b'"', written.as_bytes()).is_some();
-    let value = || match is_doubled {
-        true => Cow::Owned(written.replace("\"\"", "\"")),
-        false => Cow::Borrowed(written),
+    let value = || {
+        if is_doubled {
+            Cow::Owned(written.replace("\"\"", "\""))
+        } else {
+            Cow::Borrowed(written)
+        }
     };
     match name.strip_suffix(":i") {
         _ if written.is_empty() => {}

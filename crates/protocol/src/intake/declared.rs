@@ -70,9 +70,10 @@ impl LastNames {
     pub(super) fn of(&mut self, labels: &Labels) -> (Option<Arc<DeclaredNames>>, bool) {
         let is_one = |name: &str| name == TIME_FIELDS || name == MESSAGE_FIELDS;
         // Most batches declare none.
-        let names = match labels.iter().any(|(name, _)| is_one(name)) {
-            true => DeclaredNames::new(labels),
-            false => None,
+        let names = if labels.iter().any(|(name, _)| is_one(name)) {
+            DeclaredNames::new(labels)
+        } else {
+            None
         };
         let is_other = self.names.as_deref() != names.as_ref();
         if is_other {

@@ -268,9 +268,10 @@ impl Sealer {
         let slots = record.shape.slots().iter();
         let mut own = slots.filter(|slot| slot.is_field());
         let would_pass = |name: &str| fields.has(name) || (is_journal_name(name) && !may_name);
-        match own.any(|slot| would_pass(&slot.name)) {
-            true => EntryKind::Text,
-            false => EntryKind::Line,
+        if own.any(|slot| would_pass(&slot.name)) {
+            EntryKind::Text
+        } else {
+            EntryKind::Line
         }
     }
 }

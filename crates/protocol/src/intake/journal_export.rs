@@ -348,9 +348,10 @@ impl ExportSplitter {
         if self.fault.is_some() {
             return;
         }
-        match self.held.len() + part.len() > ENTRY_BYTES_MAX {
-            true => self.give_up(EntryFault::TooLong),
-            false => self.held.extend_from_slice(part),
+        if self.held.len() + part.len() > ENTRY_BYTES_MAX {
+            self.give_up(EntryFault::TooLong)
+        } else {
+            self.held.extend_from_slice(part)
         }
     }
 
@@ -364,9 +365,10 @@ impl ExportSplitter {
 /// Whether a record may have a field of this name.
 pub(super) fn check_name(name: &[u8]) -> Result<(), EntryFault> {
     let is_length = (1..=FIELD_NAME_BYTES_MAX).contains(&name.len());
-    match is_length && std::str::from_utf8(name).is_ok() {
-        true => Ok(()),
-        false => Err(EntryFault::Name),
+    if is_length && std::str::from_utf8(name).is_ok() {
+        Ok(())
+    } else {
+        Err(EntryFault::Name)
     }
 }
 
@@ -375,12 +377,11 @@ pub fn write_field(name: &str, value: &[u8], out: &mut Vec<u8>) {
     let is_text = std::str::from_utf8(value)
         .is_ok_and(|text| text.chars().all(|c| c == '\t' || !c.is_control()));
     out.extend_from_slice(name.as_bytes());
-    match is_text {
-        true => out.push(b'='),
-        false => {
-            out.push(b'\n');
-            out.extend_from_slice(&(value.len() as u64).to_le_bytes());
-        }
+    if is_text {
+        out.push(b'=')
+    } else {
+        out.push(b'\n');
+        out.extend_from_slice(&(value.len() as u64).to_le_bytes());
     }
     out.extend_from_slice(value);
     out.push(b'\n');

@@ -293,9 +293,10 @@ impl<S: Source> JournalFile<S> {
         if next == 0 {
             return Ok(self.behind_arrays());
         }
-        let walk = match next > offset {
-            true => self.array(next),
-            false => damage(offset, "a list of arrays points back"),
+        let walk = if next > offset {
+            self.array(next)
+        } else {
+            damage(offset, "a list of arrays points back")
         };
         if walk.is_err() {
             self.walk = self.all_objects();
@@ -305,9 +306,10 @@ impl<S: Source> JournalFile<S> {
 
     /// Where to go on at the end of the arrays: nowhere, if they had all entries that there are.
     fn behind_arrays(&self) -> Walk {
-        match self.entries < self.header.entries {
-            true => self.all_objects(),
-            false => Walk::End,
+        if self.entries < self.header.entries {
+            self.all_objects()
+        } else {
+            Walk::End
         }
     }
 
@@ -461,9 +463,10 @@ impl<S: Source> JournalFile<S> {
             },
             _ => return damage(offset, "an entry's data is compressed in an unknown way"),
         };
-        Ok(match is_whole {
-            true => Ok(()),
-            false => Err(EntryFault::TooLong),
+        Ok(if is_whole {
+            Ok(())
+        } else {
+            Err(EntryFault::TooLong)
         })
     }
 

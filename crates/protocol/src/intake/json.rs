@@ -332,9 +332,10 @@ impl<'a> Scanner<'a> {
     fn some_digits(&mut self) -> Result<(), JsonError> {
         let before = self.at;
         self.digits();
-        match self.at > before {
-            true => Ok(()),
-            false => Err(self.expected("a digit")),
+        if self.at > before {
+            Ok(())
+        } else {
+            Err(self.expected("a digit"))
         }
     }
 
@@ -551,9 +552,10 @@ pub(crate) fn number_value(text: &str, is_float: bool) -> (Value<'_>, bool) {
     }
     let float: f64 = text.parse().unwrap_or(f64::INFINITY);
     let written = logpond_record::Decimal::parse(text.as_bytes());
-    match written.is_some_and(|written| written.is_written_float(float)) {
-        true => (Value::Float(float), is_float && decimal.canonical),
-        false => (as_written(text), true),
+    if written.is_some_and(|written| written.is_written_float(float)) {
+        (Value::Float(float), is_float && decimal.canonical)
+    } else {
+        (as_written(text), true)
     }
 }
 
@@ -644,9 +646,10 @@ impl Decimal {
             return None;
         }
         let power = *POWERS.get(self.exponent.unsigned_abs() as usize)?;
-        let magnitude = match self.exponent < 0 {
-            true => self.mantissa as f64 / power,
-            false => self.mantissa as f64 * power,
+        let magnitude = if self.exponent < 0 {
+            self.mantissa as f64 / power
+        } else {
+            self.mantissa as f64 * power
         };
         Some(if self.negative { -magnitude } else { magnitude })
     }
@@ -658,9 +661,10 @@ fn hex_escapes(hex: [u8; 4]) -> Escapes {
     let lower = !hex.iter().any(u8::is_ascii_uppercase);
     let control = hex[0] == b'0' && hex[1] == b'0' && matches!(hex[2], b'0' | b'1');
     let lettered = hex[2] == b'0' && matches!(hex[3], b'8' | b'9' | b'a' | b'c' | b'd');
-    match lower && control && !lettered {
-        true => Escapes::Canonical,
-        false => Escapes::Other,
+    if lower && control && !lettered {
+        Escapes::Canonical
+    } else {
+        Escapes::Other
     }
 }
 

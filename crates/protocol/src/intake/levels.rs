@@ -126,14 +126,15 @@ impl<'a> Scan<'a> {
         // Most words are no more than that.
         let is_topic = behind.first() == Some(&b',');
         let may_be_short = self.is_time && (word.len() <= 2 || is_topic);
-        let level = match words::may_be(word) || is_name || may_be_short {
-            true => self.level_at(&Place {
+        let level = if words::may_be(word) || is_name || may_be_short {
+            self.level_at(&Place {
                 ahead: &self.head[..self.head.len() - self.rest.len()],
                 word,
                 before: self.before,
                 behind,
-            }),
-            false => None,
+            })
+        } else {
+            None
         };
         self.is_time = self.is_time && is_of_time(word, self.before);
         self.is_first = false;

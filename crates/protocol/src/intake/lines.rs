@@ -138,9 +138,10 @@ const KEPT_BYTES_MAX: usize = 64 << 10;
 
 /// Empties a buffer and keeps it unless it is large.
 pub(super) fn clear(buffer: &mut Vec<u8>) {
-    match buffer.capacity() > KEPT_BYTES_MAX {
-        true => *buffer = Vec::new(),
-        false => buffer.clear(),
+    if buffer.capacity() > KEPT_BYTES_MAX {
+        *buffer = Vec::new()
+    } else {
+        buffer.clear()
     }
 }
 

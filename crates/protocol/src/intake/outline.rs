@@ -631,17 +631,16 @@ impl Outline {
 
     fn draw_slot(&self, slot: &OutlineSlot, is_message: bool, is_taken: bool, out: &mut Vec<u8>) {
         out.extend_from_slice("⟨".as_bytes());
-        match is_message {
-            true => out.extend_from_slice(b"_msg"),
-            false => {
-                let start = out.len();
-                if is_taken {
-                    out.extend_from_slice(BODY_PREFIX.as_bytes());
-                }
-                out.extend_from_slice(self.name(slot));
-                if is_reserved(&out[start..]) {
-                    self.set_apart(start, out);
-                }
+        if is_message {
+            out.extend_from_slice(b"_msg")
+        } else {
+            let start = out.len();
+            if is_taken {
+                out.extend_from_slice(BODY_PREFIX.as_bytes());
+            }
+            out.extend_from_slice(self.name(slot));
+            if is_reserved(&out[start..]) {
+                self.set_apart(start, out);
             }
         }
         out.extend_from_slice(&[b':', slot.kind]);
@@ -709,9 +708,10 @@ impl Outline {
 
 /// The message of a record that has no message field: the line, or none if the line is JSON.
 pub(crate) fn without_message<'a>(is_json: bool) -> Message<'a> {
-    match is_json {
-        true => Message::Absent,
-        false => Message::Line,
+    if is_json {
+        Message::Absent
+    } else {
+        Message::Line
     }
 }
 

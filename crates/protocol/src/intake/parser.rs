@@ -258,13 +258,17 @@ impl Parser {
             labels.push((Cow::Borrowed(DETECTED_LEVEL_FIELD), level));
         }
         if let Some(level) = parsed.level {
-            let name = match parsed.beats_level {
-                true => DETECTED_LEVEL_FIELD,
-                false => LEVEL_FIELD,
+            let name = if parsed.beats_level {
+                DETECTED_LEVEL_FIELD
+            } else {
+                LEVEL_FIELD
             };
-            let says_it = |said: &str| match parsed.beats_level {
-                true => said == name,
-                false => is_severity_field(split_label_name(said).0),
+            let says_it = |said: &str| {
+                if parsed.beats_level {
+                    said == name
+                } else {
+                    is_severity_field(split_label_name(said).0)
+                }
             };
             if !labels.iter().any(|(said, _)| says_it(said)) {
                 let level = Value::Str(Cow::Borrowed(level));
@@ -425,9 +429,10 @@ impl Parser {
         let in_envelope = entry.envelope.fields().map(|(name, _)| name);
         let in_batch = entry.labels.iter().map(|(name, _)| &**name);
         let is_sender_known = in_envelope.chain(in_batch).any(|name| name == SENDER_FIELD);
-        let parsed = match is_sender_known {
-            true => self.fields(entry, audit::read_of_sender),
-            false => self.fields(entry, audit::read),
+        let parsed = if is_sender_known {
+            self.fields(entry, audit::read_of_sender)
+        } else {
+            self.fields(entry, audit::read)
         };
         let derived = audit::beside(std::str::from_utf8(entry.raw).ok()?).fields;
         let mut parsed = parsed?;
@@ -492,9 +497,10 @@ impl Parser {
             content::draw(&mut sketch, &mut self.outline, &self.times, received)
         });
         let level = level_of_message(&sketch, level);
-        let shape = match sketch.is_listing() {
-            true => self.shapes.find_listing(sketch.shape())?,
-            false => self.shapes.find(sketch.shape())?.shape,
+        let shape = if sketch.is_listing() {
+            self.shapes.find_listing(sketch.shape())?
+        } else {
+            self.shapes.find(sketch.shape())?.shape
         };
         let (parts, unlisted) = sketch.finish();
         let parsed = Parsed {

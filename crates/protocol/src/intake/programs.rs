@@ -70,13 +70,12 @@ pub(crate) fn draw<'a>(
     let is_within = !sketch.parts.values.is_empty();
     let mark = sketch.mark();
     let text = line.get(start.len()..)?;
-    let (time, rest) = match group.has_time {
-        true => {
-            let written = times.reader.program(text.as_bytes(), times.received)?;
-            let (time, rest) = text.split_at_checked(written.bytes)?;
-            (Some((written, time)), rest)
-        }
-        false => (None, text),
+    let (time, rest) = if group.has_time {
+        let written = times.reader.program(text.as_bytes(), times.received)?;
+        let (time, rest) = text.split_at_checked(written.bytes)?;
+        (Some((written, time)), rest)
+    } else {
+        (None, text)
     };
     let ahead = pattern::Ahead::new(rest);
     for row in group.rows() {

@@ -188,9 +188,10 @@ impl TooLarge {
         if batch.len() > BATCH_RECORDS_MAX {
             return Err(TooLarge::Records);
         }
-        match batch.payload().len() > BATCH_BYTES_MAX {
-            true => Err(TooLarge::Bytes),
-            false => Ok(()),
+        if batch.payload().len() > BATCH_BYTES_MAX {
+            Err(TooLarge::Bytes)
+        } else {
+            Ok(())
         }
     }
 }
@@ -363,14 +364,13 @@ pub fn screen(batch: Batch, line_bytes_max: usize) -> Pushed {
         .iter()
         .all(|line| check(kind, line, line_bytes_max).is_ok());
     let mut pushed = Pushed::new(Batch::new(kind, batch.labels.clone()));
-    match is_sound {
-        true => pushed.batch = batch,
-        false => {
-            for (index, line) in batch.iter().enumerate() {
-                match check(kind, line, line_bytes_max) {
-                    Ok(()) => pushed.batch.push(line),
-                    Err(reason) => pushed.reject(index + 1, reason),
-                }
+    if is_sound {
+        pushed.batch = batch
+    } else {
+        for (index, line) in batch.iter().enumerate() {
+            match check(kind, line, line_bytes_max) {
+                Ok(()) => pushed.batch.push(line),
+                Err(reason) => pushed.reject(index + 1, reason),
             }
         }
     }
@@ -395,11 +395,12 @@ pub(super) fn may_be_given(time: Timestamp) -> bool {
 
 /// Whether a record may have this time.
 fn check_time(time: Option<Timestamp>) -> Result<(), RejectReason> {
-    match time.is_none_or(may_be_given) {
-        true => Ok(()),
-        false => Err(RejectReason::Malformed(
+    if time.is_none_or(may_be_given) {
+        Ok(())
+    } else {
+        Err(RejectReason::Malformed(
             "its time is before 1970 or after 2199".to_owned(),
-        )),
+        ))
     }
 }
 
@@ -419,9 +420,10 @@ pub(super) fn check_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<()
             ));
         }
     }
-    match count > FIELDS_MAX {
-        true => malformed(format!("it has more than {FIELDS_MAX} fields")),
-        false => Ok(()),
+    if count > FIELDS_MAX {
+        malformed(format!("it has more than {FIELDS_MAX} fields"))
+    } else {
+        Ok(())
     }
 }
 

@@ -219,9 +219,10 @@ impl RelpSplitter {
         let (kept, cut) = data.split_at(data.len().min(bytes_max - self.partial.len()));
         self.partial.extend_from_slice(kept);
         self.truncated_bytes += cut.len();
-        match command != Command::Syslog && self.truncated_bytes > 0 {
-            true => Err(RelpError::TooLong),
-            false => Ok(()),
+        if command != Command::Syslog && self.truncated_bytes > 0 {
+            Err(RelpError::TooLong)
+        } else {
+            Ok(())
         }
     }
 

@@ -155,9 +155,10 @@ fn free(name: &[u8], sketch: &Sketch<'_, '_>) -> Option<()> {
 fn typed<'a>(name: &str, value: &'a str, sketch: &mut Sketch<'_, 'a>) -> Option<()> {
     free(name.as_bytes(), sketch)?;
     let (read, kind, is_canonical) = logfmt::bare_value(value);
-    let (read, kind) = match is_canonical {
-        true => (read, kind),
-        false => (Value::Str(value.into()), b't'),
+    let (read, kind) = if is_canonical {
+        (read, kind)
+    } else {
+        (Value::Str(value.into()), b't')
     };
     let kind = char::from(kind).to_string();
     sketch.prefixed_slot("", name, &kind, read);

@@ -190,16 +190,18 @@ fn check(value: &[u8], end: usize, whole: &[u8]) -> Result<(), HeaderError> {
     let expected = <[u8; 4]>::try_from(value).map_err(|_| HeaderError::Length)?;
     let begin = end - expected.len();
     let sum = crc32c::crc32c_append(crc32c::crc32c(&whole[..begin]), &[0; 4]);
-    match crc32c::crc32c_append(sum, &whole[end..]) == u32::from_be_bytes(expected) {
-        true => Ok(()),
-        false => Err(HeaderError::Checksum),
+    if crc32c::crc32c_append(sum, &whole[end..]) == u32::from_be_bytes(expected) {
+        Ok(())
+    } else {
+        Err(HeaderError::Checksum)
     }
 }
 
 fn bounded(value: &[u8]) -> Result<&[u8], HeaderError> {
-    match value.len() <= VALUE_BYTES_MAX {
-        true => Ok(value),
-        false => Err(HeaderError::Length),
+    if value.len() <= VALUE_BYTES_MAX {
+        Ok(value)
+    } else {
+        Err(HeaderError::Length)
     }
 }
 

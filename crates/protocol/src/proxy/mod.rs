@@ -135,9 +135,10 @@ pub fn decode(bytes: &[u8]) -> Result<Option<(Header, usize)>, HeaderError> {
     if is_beginning(&binary::SIGNATURE) {
         return binary::decode(bytes);
     }
-    match is_beginning(text::PREFIX) {
-        true => text::decode(bytes),
-        false => Err(HeaderError::NoHeader),
+    if is_beginning(text::PREFIX) {
+        text::decode(bytes)
+    } else {
+        Err(HeaderError::NoHeader)
     }
 }
 

@@ -15,9 +15,10 @@ const LINE_BYTES_MAX: usize = 107;
 pub(super) fn decode(bytes: &[u8]) -> Result<Option<(Header, usize)>, HeaderError> {
     let within = &bytes[..bytes.len().min(LINE_BYTES_MAX)];
     let Some(end) = memchr::memchr(b'\n', within) else {
-        return match bytes.len() < LINE_BYTES_MAX {
-            true => Ok(None),
-            false => Err(HeaderError::Line),
+        return if bytes.len() < LINE_BYTES_MAX {
+            Ok(None)
+        } else {
+            Err(HeaderError::Line)
         };
     };
     let line = within[..end].strip_suffix(b"\r").ok_or(HeaderError::Line)?;

@@ -13,9 +13,12 @@ pub(crate) fn severity(record: &Record<'_>) -> Option<Severity> {
     };
     SEVERITY_LABELS.iter().find_map(|label| {
         let mut fields = record.fields();
-        fields.find_map(|(name, value)| match plain(name) == *label {
-            true => Severity::of_field(name, &value.to_text()),
-            false => None,
+        fields.find_map(|(name, value)| {
+            if plain(name) == *label {
+                Severity::of_field(name, &value.to_text())
+            } else {
+                None
+            }
         })
     })
 }

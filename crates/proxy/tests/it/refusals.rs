@@ -113,9 +113,10 @@ fn there_are_only_so_many_connections() {
     let config = Arc::new(trusting(&[&files]));
     for is_by_address in [false, true] {
         let mut settings = settings(&[upstream(echo)]);
-        match is_by_address {
-            true => settings.limits.connections_per_address_max = 2,
-            false => settings.limits.connections_max = 2,
+        if is_by_address {
+            settings.limits.connections_per_address_max = 2
+        } else {
+            settings.limits.connections_max = 2
         }
         let proxy = Proxy::start(settings, &load(std::slice::from_ref(&files)));
         let mut clients: Vec<Client> = Vec::new();

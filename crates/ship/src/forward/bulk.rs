@@ -330,12 +330,13 @@ fn judge_line(line: &[u8]) -> Attempt {
     }
     if let Ok(trouble) = serde_json::from_slice::<Trouble>(line) {
         let error = ClientError::refused(0, line);
-        return match trouble.retry {
-            true => Attempt::Failed(Failure {
+        return if trouble.retry {
+            Attempt::Failed(Failure {
                 reason: error.to_string(),
                 ..Failure::default()
-            }),
-            false => Attempt::Refused(error),
+            })
+        } else {
+            Attempt::Refused(error)
         };
     }
     let hint = serde_json::from_slice::<Hint>(line);

@@ -104,9 +104,10 @@ pub(super) fn first_batch(lines: &[u8]) -> usize {
         }
         taken = end;
     }
-    match taken > 0 && lines.len() > BATCH_BYTES_MAX {
-        true => taken,
-        false => lines.len(),
+    if taken > 0 && lines.len() > BATCH_BYTES_MAX {
+        taken
+    } else {
+        lines.len()
     }
 }
 

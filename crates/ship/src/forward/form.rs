@@ -223,9 +223,10 @@ impl Form {
         let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
         if let State::Assembled(assembler) = &mut self.state {
             let take = &mut |record: assembly::Assembled<'_>| record.push_to(&mut batch);
-            match all {
-                true => assembler.finish(take),
-                false => assembler.flush_due(now, take),
+            if all {
+                assembler.finish(take)
+            } else {
+                assembler.flush_due(now, take)
             }
             totals.count(&assembler.take_counts());
         }

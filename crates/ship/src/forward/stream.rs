@@ -239,15 +239,14 @@ impl Batches<'_> {
         }
         self.declared = self.headers.declare(lines);
         while !lines.is_empty() {
-            let taken = match self.form.assembler().is_some() {
-                true => self.assemble(lines)?,
-                false => {
-                    let taken = first_batch(lines);
-                    let batch = &lines[..taken];
-                    let cut = records::cut(batch, self.totals);
-                    self.send_batch(Records::of(batch, &cut))?;
-                    taken
-                }
+            let taken = if self.form.assembler().is_some() {
+                self.assemble(lines)?
+            } else {
+                let taken = first_batch(lines);
+                let batch = &lines[..taken];
+                let cut = records::cut(batch, self.totals);
+                self.send_batch(Records::of(batch, &cut))?;
+                taken
             };
             lines = &lines[taken..];
         }

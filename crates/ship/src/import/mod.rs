@@ -187,9 +187,10 @@ pub fn run(settings: &Settings, stop: &Arc<AtomicBool>) -> Result<Totals, Import
 
 fn send_all(settings: &Settings, batcher: &mut Batcher) -> Result<(), ImportError> {
     let standard = [PathBuf::from("-")];
-    let inputs = match settings.inputs.is_empty() {
-        true => &standard[..],
-        false => &settings.inputs,
+    let inputs = if settings.inputs.is_empty() {
+        &standard[..]
+    } else {
+        &settings.inputs
     };
     let mut outcome = Ok(());
     for input in inputs {
@@ -268,9 +269,10 @@ struct Batcher {
 
 impl Entries for Batcher {
     fn begin(&mut self, path: &Path) {
-        self.input = match path == Path::new("-") {
-            true => "standard input".to_owned(),
-            false => path.display().to_string(),
+        self.input = if path == Path::new("-") {
+            "standard input".to_owned()
+        } else {
+            path.display().to_string()
         };
         self.entries = 0;
     }
@@ -293,9 +295,10 @@ impl Entries for Batcher {
             self.cursor.clear();
             self.cursor.extend_from_slice(cursor);
         }
-        match self.body.bytes.len() >= BODY_BYTES {
-            true => self.flush(),
-            false => Ok(()),
+        if self.body.bytes.len() >= BODY_BYTES {
+            self.flush()
+        } else {
+            Ok(())
         }
     }
 

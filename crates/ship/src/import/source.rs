@@ -29,9 +29,10 @@ pub fn files_of(input: &Path) -> Result<Vec<PathBuf>, ImportError> {
     let mut found = Vec::new();
     gather(input, 0, &mut found).map_err(|source| failed(input, source))?;
     found.sort();
-    match found.is_empty() {
-        true => Err(ImportError::NoJournals(input.to_owned())),
-        false => Ok(found),
+    if found.is_empty() {
+        Err(ImportError::NoJournals(input.to_owned()))
+    } else {
+        Ok(found)
     }
 }
 
@@ -53,9 +54,10 @@ fn gather(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Resul
 }
 
 fn failed(path: &Path, source: io::Error) -> ImportError {
-    let name = match path == Path::new("-") {
-        true => "standard input".to_owned(),
-        false => path.display().to_string(),
+    let name = if path == Path::new("-") {
+        "standard input".to_owned()
+    } else {
+        path.display().to_string()
     };
     ImportError::Input { name, source }
 }
@@ -127,9 +129,10 @@ fn read_journal(
     }
     let (said, read) = (journal.entries_said(), batcher.count());
     if read < said {
-        let state = match journal.is_closed() {
-            true => "",
-            false => " (its writer did not close it)",
+        let state = if journal.is_closed() {
+            ""
+        } else {
+            " (its writer did not close it)"
         };
         let lost = said - read;
         batcher.lack(&format!(

@@ -218,9 +218,10 @@ impl<R: Read> TextReader<R> {
             self.raw.drain(..mark_bytes);
         }
         let encoding = self.encoding.unwrap_or(Encoding::Bytes);
-        let unfinished = match self.is_over {
-            true => 0,
-            false => encoding.unfinished(&self.raw),
+        let unfinished = if self.is_over {
+            0
+        } else {
+            encoding.unfinished(&self.raw)
         };
         let whole = self.raw.len() - unfinished;
         self.at = 0;

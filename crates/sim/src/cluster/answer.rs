@@ -62,9 +62,10 @@ impl World {
             if self.is_excused(answer, *batch, *source) {
                 continue;
             }
-            let text = match is_complete {
-                true => "R9: an answer that is called complete lacks",
-                false => "R9: an answer does not say that it lacks",
+            let text = if is_complete {
+                "R9: an answer that is called complete lacks"
+            } else {
+                "R9: an answer does not say that it lacks"
             };
             let sources = self.ledger.sources_of(*batch);
             let sources: Vec<String> = sources
@@ -234,12 +235,11 @@ impl World {
                 .all_safe()
                 .without(&self.safe_somewhere(self.copies));
             // Of what was damaged there may be one copy less until it is repaired.
-            let lacking = match lacking.is_empty() {
-                true => lacking,
-                false => {
-                    let least = self.safe_somewhere(self.copies - usize::from(self.damages));
-                    lacking.without(&self.damaged.common(&least))
-                }
+            let lacking = if lacking.is_empty() {
+                lacking
+            } else {
+                let least = self.safe_somewhere(self.copies - usize::from(self.damages));
+                lacking.without(&self.damaged.common(&least))
             };
             if !lacking.is_empty() {
                 let text = format!("R6: too few copies of {lacking:?}");

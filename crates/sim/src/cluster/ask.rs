@@ -284,12 +284,11 @@ impl World {
         }
         self.report.answers += 1;
         self.report.unread += u64::from(!completeness.unread.is_empty());
-        match completeness.is_complete() {
-            true => {
-                self.report.complete += 1;
-                self.report.remote_complete += u64::from(asking.has_remote);
-            }
-            false => self.report.incomplete += 1,
+        if completeness.is_complete() {
+            self.report.complete += 1;
+            self.report.remote_complete += u64::from(asking.has_remote);
+        } else {
+            self.report.incomplete += 1
         }
         self.judge(&Answer {
             acked_count: asking.acked_count,

@@ -185,10 +185,10 @@ impl Bucket {
             known.union_with(&link.expired);
             known
         };
-        match known(head).contains_all(&known(before)) && head.expired.contains_all(&before.expired)
-        {
-            true => Ok(()),
-            false => Err("R14: what was listed is not listed any more".to_owned()),
+        if known(head).contains_all(&known(before)) && head.expired.contains_all(&before.expired) {
+            Ok(())
+        } else {
+            Err("R14: what was listed is not listed any more".to_owned())
         }
     }
 
@@ -198,18 +198,20 @@ impl Bucket {
 
     fn remove_link(&mut self, day: Day, number: u64) -> Result<(), String> {
         self.links.remove(&(day, number));
-        match self.head(day).number == number {
-            true => Err("R14: a head is removed".to_owned()),
-            false => Ok(()),
+        if self.head(day).number == number {
+            Err("R14: a head is removed".to_owned())
+        } else {
+            Ok(())
         }
     }
 
     fn remove_segment(&mut self, id: Id) -> Result<(), String> {
         self.objects.remove(&id);
         let mut heads = self.heads.values();
-        match heads.any(|link| link.segment(id).is_some()) {
-            true => Err("R14: what is listed is removed".to_owned()),
-            false => Ok(()),
+        if heads.any(|link| link.segment(id).is_some()) {
+            Err("R14: what is listed is removed".to_owned())
+        } else {
+            Ok(())
         }
     }
 }

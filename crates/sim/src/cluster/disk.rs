@@ -289,9 +289,10 @@ impl Disk {
                 (Name::Live | Name::Renamed | Name::Retiring | Name::Removed, _) => Name::Live,
             };
         }
-        match random.one_in(2) {
-            true => self.sync_registry(),
-            false => self.registry_next = None,
+        if random.one_in(2) {
+            self.sync_registry()
+        } else {
+            self.registry_next = None
         }
         self.sync_names();
     }

@@ -89,9 +89,10 @@ impl World {
 
     fn begin_foreign(&mut self, foreign: &mut Foreign) {
         let at = Timestamp(EPOCH_NS + self.now_ms as i64 * 1_000_000);
-        let (object, replaced) = match self.random.one_in(3) {
-            true => self.merged_foreign(foreign, at),
-            false => (self.made_foreign(foreign, at), 0),
+        let (object, replaced) = if self.random.one_in(3) {
+            self.merged_foreign(foreign, at)
+        } else {
+            (self.made_foreign(foreign, at), 0)
         };
         if replaced == 1 {
             return;
@@ -130,9 +131,10 @@ impl World {
                 foreign.old.insert(source);
             }
         }
-        let received = match is_old {
-            true => at.saturating_add(-3 * RETENTION_NS),
-            false => at,
+        let received = if is_old {
+            at.saturating_add(-3 * RETENTION_NS)
+        } else {
+            at
         };
         Object { contents, received }
     }

@@ -177,9 +177,10 @@ impl World {
         let now_ms = self.now_ms;
         let (node, copies) = (self.nodes[place].id, self.copies);
         let now = self.clock(place);
-        let (repair, trim) = match self.is_eager {
-            true => (EAGER_REPAIR, EAGER_TRIM),
-            false => (REPAIR, TRIM),
+        let (repair, trim) = if self.is_eager {
+            (EAGER_REPAIR, EAGER_TRIM)
+        } else {
+            (REPAIR, TRIM)
         };
         let disk = &mut self.nodes[place].disk;
         let mut offers = Offers::new(node, OFFERS);

@@ -381,9 +381,10 @@ impl World {
 
     /// The number of the process at a place, if one runs.
     fn number_of(&self, place: Place) -> Option<u64> {
-        match place >= FORWARDERS {
-            true => Some(0),
-            false => self.nodes[place].process.as_ref().map(|p| p.number),
+        if place >= FORWARDERS {
+            Some(0)
+        } else {
+            self.nodes[place].process.as_ref().map(|p| p.number)
         }
     }
 
@@ -420,11 +421,12 @@ impl World {
         let number = self.next;
         let is_waited_for = !matches!(waiting, Waiting::Nothing);
         if is_waited_for {
-            match from >= FORWARDERS {
-                true => self.forwarders[from - FORWARDERS]
+            if from >= FORWARDERS {
+                self.forwarders[from - FORWARDERS]
                     .waiting
-                    .insert(number, waiting),
-                false => self.process(from).waiting.insert(number, waiting),
+                    .insert(number, waiting)
+            } else {
+                self.process(from).waiting.insert(number, waiting)
             };
             let timeout_ms = self.now_ms + 1500 + self.random.below(500);
             let event = Event::Timeout {
@@ -456,9 +458,10 @@ impl World {
             self.report.dropped += 1;
             return;
         }
-        let times = match !is_calm && may_repeat && self.random.one_in(40) {
-            true => 2,
-            false => 1,
+        let times = if !is_calm && may_repeat && self.random.one_in(40) {
+            2
+        } else {
+            1
         };
         for _ in 0..times {
             let mut delay_ms = 1 + self.random.below(20);

@@ -48,9 +48,10 @@ impl ScalarUDFImpl for Joined {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let is_scalar = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
-        let rows = match args.args.iter().all(is_scalar) {
-            true => 1,
-            false => args.number_rows,
+        let rows = if args.args.iter().all(is_scalar) {
+            1
+        } else {
+            args.number_rows
         };
         let [left, right] = &args.args[..] else {
             return exec_err!("|| joins two texts");
@@ -70,9 +71,10 @@ impl ScalarUDFImpl for Joined {
             builder.append_value(&joined);
         }
         let array = builder.finish();
-        Ok(match rows == 1 && args.args.iter().all(is_scalar) {
-            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?),
-            false => ColumnarValue::Array(Arc::new(array)),
+        Ok(if rows == 1 && args.args.iter().all(is_scalar) {
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?)
+        } else {
+            ColumnarValue::Array(Arc::new(array))
         })
     }
 }

@@ -62,9 +62,10 @@ impl Value for i64 {
 /// A number, or the whole one that it would be but for how a percentile is written in binary.
 fn snapped(number: f64) -> f64 {
     let whole = number.round();
-    match (number - whole).abs() <= whole * PRODUCT_ERROR {
-        true => whole,
-        false => number,
+    if (number - whole).abs() <= whole * PRODUCT_ERROR {
+        whole
+    } else {
+        number
     }
 }
 
@@ -82,9 +83,10 @@ impl Place {
             (place, place, 0.0)
         };
         let (first, second) = (first.min(last), second.min(last));
-        match self.is_descending {
-            true => (last - first, last - second, part),
-            false => (first, second, part),
+        if self.is_descending {
+            (last - first, last - second, part)
+        } else {
+            (first, second, part)
         }
     }
 
@@ -96,9 +98,10 @@ impl Place {
         let (first, second, part) = self.of(values.len());
         let mut at = |place: usize| *values.select_nth_unstable_by(place, V::order).1;
         let value = at(first);
-        match first == second {
-            true => Some(value),
-            false => Some(value.between(at(second), part)),
+        if first == second {
+            Some(value)
+        } else {
+            Some(value.between(at(second), part))
         }
     }
 
@@ -109,9 +112,10 @@ impl Place {
         }
         let (first, second, part) = self.of(values.len());
         let value = values[first];
-        match first == second {
-            true => Some(value),
-            false => Some(value.between(values[second], part)),
+        if first == second {
+            Some(value)
+        } else {
+            Some(value.between(values[second], part))
         }
     }
 }

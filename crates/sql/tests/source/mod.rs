@@ -93,9 +93,10 @@ impl Answer for Kept {
             writer.write(batch, &mut self.text).map_err(|_| Stop)?;
         }
         self.rows += batch.num_rows();
-        match self.rows > self.rows_max && self.rows_max > 0 {
-            true => Err(Stop),
-            false => Ok(()),
+        if self.rows > self.rows_max && self.rows_max > 0 {
+            Err(Stop)
+        } else {
+            Ok(())
         }
     }
 

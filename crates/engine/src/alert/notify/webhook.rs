@@ -42,9 +42,10 @@ pub(in crate::alert) fn body(batch: &[Waiting], external_url: &str) -> String {
 
 fn alert(waiting: &Waiting) -> serde_json::Value {
     let notice = &waiting.notice;
-    let ends_at = match notice.is_resolved {
-        true => notice.ends_at.to_string(),
-        false => NEVER.to_owned(),
+    let ends_at = if notice.is_resolved {
+        notice.ends_at.to_string()
+    } else {
+        NEVER.to_owned()
     };
     json!({
         "status": if notice.is_resolved { "resolved" } else { "firing" },

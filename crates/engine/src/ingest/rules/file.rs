@@ -111,11 +111,12 @@ fn read_bounded(what: &'static str, path: &Path, bytes_max: u64) -> Result<Vec<u
         File::open(path)?
             .take(bytes_max + 1)
             .read_to_end(&mut bytes)?;
-        match bytes.len() as u64 > bytes_max {
-            true => Err(io::Error::other(format!(
+        if bytes.len() as u64 > bytes_max {
+            Err(io::Error::other(format!(
                 "it is longer than {bytes_max} bytes"
-            ))),
-            false => Ok(bytes),
+            )))
+        } else {
+            Ok(bytes)
         }
     };
     read().map_err(|source| RulesError::Unreadable {
@@ -284,16 +285,17 @@ fn rule(
 
 fn sample(place: &Place<'_>, value: &Spanned<DeValue<'_>>) -> Result<u64, RulesError> {
     let every = place.whole("sample", value)?;
-    match SAMPLE.contains(&every) {
-        true => Ok(every.unsigned_abs()),
-        false => Err(place.wrong(
+    if SAMPLE.contains(&every) {
+        Ok(every.unsigned_abs())
+    } else {
+        Err(place.wrong(
             value.span(),
             format!(
                 "sample keeps one in so many: a number from {} to {}",
                 SAMPLE.start(),
                 SAMPLE.end()
             ),
-        )),
+        ))
     }
 }
 
@@ -359,9 +361,10 @@ fn replace(
         let message = format!("with has at most {WITH_BYTES_MAX} bytes");
         return Err(place.wrong(with_span.clone(), message));
     }
-    let field = match MESSAGE_KEYS.contains(&&*field) {
-        true => MESSAGE.into(),
-        false => field.into(),
+    let field = if MESSAGE_KEYS.contains(&&*field) {
+        MESSAGE.into()
+    } else {
+        field.into()
     };
     let with = Replacement::new(&with, &pattern)
         .map_err(|error| place.wrong(with_span, format!("with: {error}")))?;

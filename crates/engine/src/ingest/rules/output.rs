@@ -34,9 +34,10 @@ impl<'b> Output<'b> {
             None => self.untouched += 1,
             Some(made) if made.kind == self.source.kind && !self.are_labels_own => made.push(held),
             Some(made) => {
-                let labels = match self.are_labels_own {
-                    true => &self.source.labels,
-                    false => &Labels::new(),
+                let labels = if self.are_labels_own {
+                    &self.source.labels
+                } else {
+                    &Labels::new()
                 };
                 self.fields_left_out += push_held(made, self.source.kind, held, labels);
             }
@@ -86,9 +87,10 @@ impl<'b> Output<'b> {
         };
         let moves = with_labels && !self.are_labels_own;
         let moved = if moves { &made.labels } else { &Labels::new() };
-        let labels = match with_labels {
-            true => declarations_of(&made.labels),
-            false => made.labels.clone(),
+        let labels = if with_labels {
+            declarations_of(&made.labels)
+        } else {
+            made.labels.clone()
         };
         let mut anew = Batch::new(EntryKind::Enveloped, labels);
         for held in made.iter() {

@@ -165,9 +165,10 @@ impl Quota {
         self.counters.bytes.add(usage.bytes);
         let mut state = locked(&self.state);
         let is_full = state.lost.len() >= SOURCES_MAX && !state.lost.contains_key(place);
-        let place = match is_full {
-            true => (place.0, Source::Others),
-            false => place.clone(),
+        let place = if is_full {
+            (place.0, Source::Others)
+        } else {
+            place.clone()
         };
         state.lost.entry(place).or_default().add(usage);
     }

@@ -551,9 +551,12 @@ proptest! {
         ]),
     ) {
         let labels = [("file", "/var/log/a"), ("app", "b")];
-        let line = |n: u8, is_json: bool| match is_json {
-            true => format!("{{\"n\":{n},\"user\":\"bob\",\"msg\":\"m\"}}"),
-            false => format!("n={n} user=bob msg=\"m m\""),
+        let line = |n: u8, is_json: bool| {
+            if is_json {
+                format!("{{\"n\":{n},\"user\":\"bob\",\"msg\":\"m\"}}")
+            } else {
+                format!("n={n} user=bob msg=\"m m\"")
+            }
         };
         let make = |entries: &[(u8, bool)]| {
             let kind = if is_enveloped { EntryKind::Enveloped } else { EntryKind::Line };
@@ -561,13 +564,10 @@ proptest! {
             let mut batch = Batch::new(kind, labels);
             for (n, is_json) in entries {
                 let line = line(*n, *is_json);
-                match is_enveloped {
-                    true => {
+                if is_enveloped {
                         let own = Value::Int(i64::from(*n));
                         batch.push_enveloped(EntryKind::Line, None, [("own", &own)], line.as_bytes());
-                    }
-                    false => batch.push(line.as_bytes()),
-                }
+                    } else { batch.push(line.as_bytes()) }
             }
             Arc::new(batch)
         };

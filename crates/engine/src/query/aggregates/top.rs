@@ -127,8 +127,9 @@ fn value_of(row: &TopRow) -> String {
         .trim_start_matches('-')
         .starts_with(|c: char| c.is_ascii_digit());
     let is_bare = row.types.is_bare_json() || has_digit && row.types.iter().all(is_number);
-    match is_bare && serde_json::from_str::<&RawValue>(&text).is_ok() {
-        true => text.into_owned(),
-        false => Value::String(text.into_owned()).to_string(),
+    if is_bare && serde_json::from_str::<&RawValue>(&text).is_ok() {
+        text.into_owned()
+    } else {
+        Value::String(text.into_owned()).to_string()
     }
 }

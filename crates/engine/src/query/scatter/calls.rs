@@ -233,9 +233,10 @@ impl<T> Drop for Report<T> {
 
 /// Asks a node, and reads its answer up to the first row, or to its end.
 fn open(cluster: &Cluster, node: NodeId, question: Vec<u8>) -> Opened {
-    let reader = match node == cluster.nodes.own() {
-        true => local::ask(&cluster.pond, question, cluster.shutdown.clone()),
-        false => cluster.nodes.ask(node, &question),
+    let reader = if node == cluster.nodes.own() {
+        local::ask(&cluster.pond, question, cluster.shutdown.clone())
+    } else {
+        cluster.nodes.ask(node, &question)
     };
     let Ok(reader) = reader else {
         return Outcome::Failed;

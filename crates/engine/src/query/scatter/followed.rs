@@ -209,14 +209,13 @@ impl Followed {
         });
         undecided.for_each(|copy| errand.batches.insert(copy.id.epoch, copy.id.sequence));
         // Copies go first and by themselves, so that their originals are known when they are met.
-        errand.groups = match ready.is_empty() {
-            true => self.positions.groups(&others),
-            false => {
-                let alone = ready.iter().map(|copy| SourceSet::from_iter([copy]));
-                alone
-                    .flat_map(|copy| self.positions.groups(&copy))
-                    .collect()
-            }
+        errand.groups = if ready.is_empty() {
+            self.positions.groups(&others)
+        } else {
+            let alone = ready.iter().map(|copy| SourceSet::from_iter([copy]));
+            alone
+                .flat_map(|copy| self.positions.groups(&copy))
+                .collect()
         };
         if ready.is_empty() && !others.is_empty() {
             let unmet = self.positions.copies.unmet();
@@ -246,9 +245,10 @@ impl Followed {
         let due: Vec<(Batch, SourceId)> = vague.map(|(batch, copy)| (batch, copy.source)).collect();
         for (batch, copy) in due {
             self.positions.copies.begin_recall(batch);
-            let regions = match self.positions.is_done(copy) {
-                true => vec![Region::arrived(Id::MAX)],
-                false => self.positions.regions(copy),
+            let regions = if self.positions.is_done(copy) {
+                vec![Region::arrived(Id::MAX)]
+            } else {
+                self.positions.regions(copy)
             };
             self.recalled.insert(
                 copy,
@@ -366,16 +366,15 @@ impl Followed {
             let holders = holders(batch);
             let shown = self.positions.copies.get(batch);
             let is_begun = shown.is_some_and(|shown| shown.source == copy.source);
-            match holders.is_empty() || is_begun {
-                true => drop(self.ready.insert(copy.source, batch)),
-                false => {
-                    let marks = |node| self.marks.get(&node).copied().unwrap_or(0) + MARKS;
-                    let waits = holders
-                        .into_iter()
-                        .map(|node| (node, marks(node)))
-                        .collect();
-                    self.waiting.insert(copy.source, waits);
-                }
+            if holders.is_empty() || is_begun {
+                self.ready.insert(copy.source, batch);
+            } else {
+                let marks = |node| self.marks.get(&node).copied().unwrap_or(0) + MARKS;
+                let waits = holders
+                    .into_iter()
+                    .map(|node| (node, marks(node)))
+                    .collect();
+                self.waiting.insert(copy.source, waits);
             }
         }
     }

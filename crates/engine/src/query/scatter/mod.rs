@@ -129,9 +129,10 @@ impl Engine for Cluster {
         if search.is_strict && gathered.lacks_something(search.scope.range) {
             return Ok(self.finish(&gathered, trailer));
         }
-        let outcome = match search.is_count {
-            true => rows::count(&gathered, search, out, &mut trailer),
-            false => rows::emit(&gathered, search, out, &mut trailer),
+        let outcome = if search.is_count {
+            rows::count(&gathered, search, out, &mut trailer)
+        } else {
+            rows::emit(&gathered, search, out, &mut trailer)
         };
         trailer.end(outcome.map_err(|error| out.explained(error)))?;
         if search.wants_positions {
@@ -172,9 +173,12 @@ impl Engine for Cluster {
         take: TakeColumns<'_>,
         out: &mut Output,
     ) -> Result<Trailer, QueryError> {
-        let make = |all: &Gathered<'_>, trailer: &mut Trailer| match query.columns.is_empty() {
-            true => columns::bare(all, query, take, out, trailer),
-            false => columns::in_order(all, query, take, out, trailer),
+        let make = |all: &Gathered<'_>, trailer: &mut Trailer| {
+            if query.columns.is_empty() {
+                columns::bare(all, query, take, out, trailer)
+            } else {
+                columns::in_order(all, query, take, out, trailer)
+            }
         };
         self.read(make).map(|((), trailer)| trailer)
     }

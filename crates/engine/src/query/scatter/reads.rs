@@ -162,9 +162,10 @@ impl Gathered<'_> {
                 }
                 self.add_trailer(task.node, receipt.trailer, trailer);
             }
-            tasks = match undone.is_empty() {
-                true => Vec::new(),
-                false => self.plan_again(&mut question, &undone),
+            tasks = if undone.is_empty() {
+                Vec::new()
+            } else {
+                self.plan_again(&mut question, &undone)
             };
         }
         self.note(&question);
@@ -336,10 +337,7 @@ fn common(a: &[TimeRange], b: &[TimeRange]) -> Vec<TimeRange> {
         if from < to {
             both.push(TimeRange { from, to });
         }
-        match x.to <= y.to {
-            true => at_a += 1,
-            false => at_b += 1,
-        }
+        if x.to <= y.to { at_a += 1 } else { at_b += 1 }
     }
     both
 }

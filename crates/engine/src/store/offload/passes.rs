@@ -148,9 +148,10 @@ impl Offload {
         if self.refreshed_at.is_none_or(is_due) {
             self.chains.refresh()?;
             // Segments that no list has are looked for at a start, and if a list cannot be read.
-            let brought = match self.refreshed_at.is_none() || !self.chains.broken().is_empty() {
-                true => self.bring_together(),
-                false => Ok(()),
+            let brought = if self.refreshed_at.is_none() || !self.chains.broken().is_empty() {
+                self.bring_together()
+            } else {
+                Ok(())
             };
             if brought.is_err() && self.refreshed_at.is_some() {
                 // Answers name the days that are not whole.

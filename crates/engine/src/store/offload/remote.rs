@@ -78,9 +78,10 @@ impl Remote {
         );
         let file = Arc::new(file);
         let opened = SegmentFile::open(file.clone()).map_err(|error| format!("{name}: {error}"))?;
-        match opened.manifest().id == listed.id {
-            true => Ok(LiveSegment::remote(opened, file)),
-            false => Err(format!("{name}: it is another segment")),
+        if opened.manifest().id == listed.id {
+            Ok(LiveSegment::remote(opened, file))
+        } else {
+            Err(format!("{name}: it is another segment"))
         }
     }
 }

@@ -134,9 +134,10 @@ impl Retention {
                 // Without any file nothing can be removed too early; a bucket that could not be read
                 // may have more.
                 let is_unread = |board: &Board| !board.missing().is_empty();
-                let nothing = match worker.board.as_ref().is_some_and(is_unread) {
-                    true => Timestamp(0),
-                    false => now,
+                let nothing = if worker.board.as_ref().is_some_and(is_unread) {
+                    Timestamp(0)
+                } else {
+                    now
                 };
                 let newest = newest.unwrap_or(nothing).min(now);
                 Deletion::resume(newest, None, boot.now_ms())

@@ -93,9 +93,10 @@ fn parse(text: &str) -> Result<Security, &'static str> {
             _ => return Err("it has something else"),
         }
     }
-    match security.shared_key.is_empty() {
-        true => Err("the key is missing"),
-        false => Ok(security),
+    if security.shared_key.is_empty() {
+        Err("the key is missing")
+    } else {
+        Ok(security)
     }
 }
 
@@ -131,9 +132,10 @@ impl Security {
         for bytes in [&mut nonce, &mut salt] {
             getrandom::fill(bytes).map_err(|error| error.to_string())?;
         }
-        let user_salt = match self.users.is_empty() {
-            true => Vec::new(),
-            false => salt.to_vec(),
+        let user_salt = if self.users.is_empty() {
+            Vec::new()
+        } else {
+            salt.to_vec()
         };
         let mut hello = Vec::new();
         write_hello(&nonce, &user_salt, &mut hello);

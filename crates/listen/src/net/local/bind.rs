@@ -149,11 +149,12 @@ pub(super) fn open_device(flag: &'static str, path: &Path) -> Result<File, PathB
     let opened = rustix::fs::open(path, flags, Mode::empty());
     let file = File::from(opened.map_err(|error| failed(error.into()))?);
     let kind = file.metadata().map_err(failed)?.file_type();
-    match kind.is_char_device() {
-        true => Ok(file),
-        false => Err(failed(io::Error::other(
+    if kind.is_char_device() {
+        Ok(file)
+    } else {
+        Err(failed(io::Error::other(
             "it is no device that the kernel writes to, such as /dev/kmsg",
-        ))),
+        )))
     }
 }
 

@@ -65,10 +65,7 @@ impl Taking for Journal {
         let Ok(in_file) = in_file else {
             return self.context.count_lost(1);
         };
-        let bytes = match in_file.is_empty() {
-            true => bytes,
-            false => &in_file,
-        };
+        let bytes = if in_file.is_empty() { bytes } else { &in_file };
         let at_us = sent.at_us.map(|at_us| at_us.to_string());
         for mut entry in NativeEntries::new(bytes) {
             if entry.fields.is_empty() {

@@ -171,16 +171,15 @@ impl Receiver {
         if let Some(sent) = self.at_once()? {
             return Ok(Some(sent));
         }
-        let wait = match is_idle {
-            true => IDLE_WAIT,
-            false => {
-                let now = Instant::now();
-                let until = *self.linger_until.get_or_insert(now + LINGER);
-                if self.is_backlog_long {
-                    return self.next_after_naps(until);
-                }
-                until.saturating_duration_since(now)
+        let wait = if is_idle {
+            IDLE_WAIT
+        } else {
+            let now = Instant::now();
+            let until = *self.linger_until.get_or_insert(now + LINGER);
+            if self.is_backlog_long {
+                return self.next_after_naps(until);
             }
+            until.saturating_duration_since(now)
         };
         let wait = PollTimeout::try_from(wait).unwrap_or(PollTimeout::ZERO);
         let mut ready = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
@@ -265,9 +264,10 @@ fn own(handed_over: RawFd) -> Option<File> {
     let is_in_memory = std::fs::read_link(&path)
         .is_ok_and(|to| to.as_os_str().as_bytes().starts_with(b"/memfd:"))
         && std::fs::metadata(&path).is_ok_and(|file| file.is_file());
-    let file = match is_in_memory {
-        true => File::open(path).ok(),
-        false => None,
+    let file = if is_in_memory {
+        File::open(path).ok()
+    } else {
+        None
     };
     let _ = nix::unistd::close(handed_over);
     file

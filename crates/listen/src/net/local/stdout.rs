@@ -193,12 +193,13 @@ impl Connection<'_> {
         let mut buffer = [0; HEADER_BYTES_MAX];
         loop {
             let readable = stream.ready(Interest::READABLE);
-            let ready = match shutdown.is_stopping() {
-                true => look_once_more(readable).await,
-                false => tokio::select! {
+            let ready = if shutdown.is_stopping() {
+                look_once_more(readable).await
+            } else {
+                tokio::select! {
                     ready = readable => Some(ready),
                     () = shutdown.stopping() => continue,
-                },
+                }
             };
             let Some(ready) = ready.transpose()? else {
                 return Ok(Next::Stop);

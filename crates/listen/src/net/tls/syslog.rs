@@ -47,9 +47,10 @@ fn syslog_config(
     let builder = ServerConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
         .map_err(TlsError::Library)?;
-    let builder = match rules.are_open() {
-        true => builder.with_no_client_auth(),
-        false => builder.with_client_cert_verifier(Arc::new(clients(rules)?)),
+    let builder = if rules.are_open() {
+        builder.with_no_client_auth()
+    } else {
+        builder.with_client_cert_verifier(Arc::new(clients(rules)?))
     };
     let key = SingleCertAndKey::from(identity.key.clone());
     Ok((builder.with_cert_resolver(Arc::new(key)), identity))

@@ -64,15 +64,16 @@ fn nothing_of_http_or_tls_becomes_a_record() {
             let said = String::from_utf8_lossy(&answer);
             assert!(!said.contains("OK"), "{name} {at}: {said}");
             let is_tls = at == attempts.len() - 1;
-            match is_tls {
-                true => assert!(
+            if is_tls {
+                assert!(
                     matches!(answer.first(), None | Some(21 | b'{')),
                     "{name}: {said}"
-                ),
-                false => assert!(
+                )
+            } else {
+                assert!(
                     answer.is_empty() || said.starts_with("HTTP/1.1 400 "),
                     "{said}"
-                ),
+                )
             }
         }
         assert_eq!(foreign(&pond, name), attempts.len() as i64, "{name}");

@@ -362,9 +362,10 @@ fn followers_get_what_was_stored_before_they_came_to_it() {
         for line in std::str::from_utf8(&chunk).unwrap().lines() {
             let row: Value = serde_json::from_str(line).unwrap();
             let text = row["_msg"].as_str().unwrap();
-            match text.starts_with('x') {
-                true => filler += 1,
-                false => others.push(text.to_owned()),
+            if text.starts_with('x') {
+                filler += 1
+            } else {
+                others.push(text.to_owned())
             }
         }
     }

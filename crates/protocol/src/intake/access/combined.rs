@@ -206,9 +206,10 @@ fn rest<'a>(mut rest: &'a str, has_host: bool, pen: &mut Pen<'_, '_, 'a, '_>) {
         // Behind a bare value, such as a duration, referer and agent still stand side by side.
         is_apart |= !value.is_quoted();
         let is_known = value.is_quoted() && !(is_apart && known.len() == 2 && !is_pair(value.rest));
-        let slot = match is_known {
-            true => known.next().copied(),
-            false => None,
+        let slot = if is_known {
+            known.next().copied()
+        } else {
+            None
         };
         if let Some(slot) = slot {
             pen.quoted(slot, value.text);

@@ -74,9 +74,10 @@ fn session<'a>(rest: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()> {
     let rest = pen.columns(rest, &PROXIES)?;
     let timers = &rest[..rest.find(' ')?];
     let is_http = timers.bytes().filter(|byte| *byte == b'/').count() == 4;
-    let rest = match is_http {
-        true => pen.columns(rest, &HTTP)?,
-        false => pen.columns(rest, &TCP)?,
+    let rest = if is_http {
+        pen.columns(rest, &HTTP)?
+    } else {
+        pen.columns(rest, &TCP)?
     };
     let rest = pen.columns(rest, &CONNECTIONS)?;
     let length = rest.find(' ').unwrap_or(rest.len());

@@ -249,9 +249,10 @@ pub(super) fn proxy_manager<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) ->
     pen.sketch.literal("] ");
     let rest = rest.strip_prefix("] ")?;
     // For hosts that redirect or are dead there is only one status.
-    let columns = match rest.starts_with("- - ") || rest.split(' ').nth(3) == Some("-") {
-        true => &PROXY_MANAGER[..],
-        false => return None,
+    let columns = if rest.starts_with("- - ") || rest.split(' ').nth(3) == Some("-") {
+        &PROXY_MANAGER[..]
+    } else {
+        return None;
     };
     let rest = pen.columns(rest, columns)?;
     pen.trailing(rest, &[]);

@@ -41,9 +41,10 @@ pub(super) struct Named {
 pub(super) fn compile(definition: &str) -> Result<AccessFormat, FormatError> {
     let unquoted = unquote(definition)?;
     let text = unquoted.text.as_str();
-    let mut items = match has_variable(text) {
-        true => nginx::items(text)?,
-        false => apache::items(text)?,
+    let mut items = if has_variable(text) {
+        nginx::items(text)?
+    } else {
+        apache::items(text)?
     };
     name_fields(&mut items)?;
     let steps = steps(items, unquoted.escape)?;

@@ -166,9 +166,10 @@ impl<'a> Reading<'a, '_> {
     }
 
     fn slot(&self, name: &str, kind: &str, value: Value<'a>, sketch: &mut Sketch<'_, 'a>) {
-        let prefix = match self.is_within && sketch.has_slot(name.as_bytes()) {
-            true => BODY_PREFIX,
-            false => "",
+        let prefix = if self.is_within && sketch.has_slot(name.as_bytes()) {
+            BODY_PREFIX
+        } else {
+            ""
         };
         sketch.prefixed_slot(prefix, name, kind, value);
     }

@@ -27,9 +27,10 @@ pub(super) fn unquote(definition: &str) -> Result<Unquoted, FormatError> {
         };
         rest = format.trim_start();
     }
-    let text = match rest.starts_with(['\'', '"']) {
-        true => parts(rest, definition)?,
-        false => None,
+    let text = if rest.starts_with(['\'', '"']) {
+        parts(rest, definition)?
+    } else {
+        None
     };
     let text = text.unwrap_or_else(|| rest.replace("\\\"", "\""));
     if let Some(at) = text.find(['⟨', '⟩']) {

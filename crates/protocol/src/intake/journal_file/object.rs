@@ -106,9 +106,10 @@ impl Header {
     }
 
     pub(super) fn data_head_bytes(&self) -> u64 {
-        match self.is_compact {
-            true => DATA_HEAD_BYTES_COMPACT,
-            false => DATA_HEAD_BYTES,
+        if self.is_compact {
+            DATA_HEAD_BYTES_COMPACT
+        } else {
+            DATA_HEAD_BYTES
         }
     }
 }

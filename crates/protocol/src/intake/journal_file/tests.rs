@@ -94,9 +94,10 @@ impl Maker {
         rest.extend(0xb0u128.to_be_bytes());
         rest.extend(7u64.to_le_bytes());
         for offset in data {
-            match self.is_compact {
-                true => rest.extend((*offset as u32).to_le_bytes()),
-                false => rest.extend([offset.to_le_bytes(), [0; 8]].concat()),
+            if self.is_compact {
+                rest.extend((*offset as u32).to_le_bytes())
+            } else {
+                rest.extend([offset.to_le_bytes(), [0; 8]].concat())
             }
         }
         let offset = self.object(3, 0, &rest);
@@ -107,9 +108,10 @@ impl Maker {
     fn array(&mut self, previous: Option<u64>) -> u64 {
         let mut rest = vec![0; 8];
         for offset in std::mem::take(&mut self.entries).into_iter().chain([0, 0]) {
-            match self.is_compact {
-                true => rest.extend((offset as u32).to_le_bytes()),
-                false => rest.extend(offset.to_le_bytes()),
+            if self.is_compact {
+                rest.extend((offset as u32).to_le_bytes())
+            } else {
+                rest.extend(offset.to_le_bytes())
             }
         }
         let offset = self.object(6, 0, &rest);
@@ -227,9 +229,12 @@ fn compressed_data_is_unpacked_within_bounds() {
     lying[..8].copy_from_slice(&u64::MAX.to_le_bytes());
     let whole = String::from_utf8(text.clone()).unwrap();
     // What cannot be unpacked is as good with any hash.
-    let unpacked = |wanted: &str| match wanted == whole {
-        true => text.clone(),
-        false => b"A".to_vec(),
+    let unpacked = |wanted: &str| {
+        if wanted == whole {
+            text.clone()
+        } else {
+            b"A".to_vec()
+        }
     };
     let table: [(u8, Vec<u8>, &str); 15] = [
         (object::ZSTD, zstd(&text), &whole),

@@ -81,9 +81,10 @@ impl<S: Source> JournalFile<S> {
             };
         }
         let object = Object::read(&mut self.pages, &self.header, at)?;
-        *offset = match at == self.header.tail_object {
-            true => 0,
-            false => object.end(),
+        *offset = if at == self.header.tail_object {
+            0
+        } else {
+            object.end()
         };
         counts.all += 1;
         match object.kind {
@@ -110,9 +111,10 @@ impl<S: Source> JournalFile<S> {
     /// Compares what was counted with the header; while a file is written that may be behind.
     fn verify_counts(&mut self, counts: Counts) -> Result<(), Trouble> {
         let said = (self.header.objects, self.header.entries);
-        match !self.header.is_closed || (counts.all, counts.entries) == said {
-            true => Ok(()),
-            false => damage(0, "the header counts other objects than there are"),
+        if !self.header.is_closed || (counts.all, counts.entries) == said {
+            Ok(())
+        } else {
+            damage(0, "the header counts other objects than there are")
         }
     }
 
@@ -130,9 +132,10 @@ impl<S: Source> JournalFile<S> {
         for list in 0..lists {
             found += self.verify_list(table.kind, from + list * LIST_BYTES, (list, lists))?;
         }
-        match found == table.objects {
-            true => Ok(()),
-            false => damage(from, "a table of hashes lacks objects"),
+        if found == table.objects {
+            Ok(())
+        } else {
+            damage(from, "a table of hashes lacks objects")
         }
     }
 
@@ -156,12 +159,13 @@ impl<S: Source> JournalFile<S> {
             (last, next) = (next, self.pages.u64(next + NEXT_AT)?);
             found += 1;
         }
-        match last == tail {
-            true => Ok(found),
-            false => damage(
+        if last == tail {
+            Ok(found)
+        } else {
+            damage(
                 at,
                 "a list of objects with one hash does not end where it says",
-            ),
+            )
         }
     }
 

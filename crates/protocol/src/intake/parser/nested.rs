@@ -120,9 +120,10 @@ impl Parser {
             fixes,
             ..
         } = joint;
-        let shape = match is_drawn {
-            true => self.shapes.find(&shape_text).map(|found| found.shape),
-            false => self.shapes.find_listing(&shape_text),
+        let shape = if is_drawn {
+            self.shapes.find(&shape_text).map(|found| found.shape)
+        } else {
+            self.shapes.find_listing(&shape_text)
         };
         let Some(shape) = shape else {
             let mut outer = outer;
@@ -303,9 +304,10 @@ impl<'j, 'a> Joint<'j, 'a> {
                     | SlotKind::StructuredData => "j",
                     _ => &piece[piece.len() - 1..],
                 };
-                let name = match is_message {
-                    true => Cow::Borrowed("_msg"),
-                    false => self.free_name(&slot.name),
+                let name = if is_message {
+                    Cow::Borrowed("_msg")
+                } else {
+                    self.free_name(&slot.name)
                 };
                 self.slot(&format!("{name}:{letter}"));
                 match (&inner.parts.message, is_message) {

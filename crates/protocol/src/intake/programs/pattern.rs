@@ -135,9 +135,10 @@ impl Row {
 
     /// False if the line cannot go on so: a cheap test before anything is drawn.
     pub(super) fn may_fit(&self, ahead: &Ahead<'_>) -> bool {
-        let second = match self.is_padded {
-            true => ahead.second_word,
-            false => ahead.second,
+        let second = if self.is_padded {
+            ahead.second_word
+        } else {
+            ahead.second
         };
         self.first.is_none_or(|first| first == ahead.first)
             && self.seconds[usize::from(second)]
@@ -197,9 +198,10 @@ fn may_fit(steps: &[Step], ahead: &Ahead<'_>) -> bool {
                 after
             }
             Step::Level => {
-                let behind = match rest.len() == ahead.word.len() {
-                    true => ahead.behind_level,
-                    false => behind_level(rest),
+                let behind = if rest.len() == ahead.word.len() {
+                    ahead.behind_level
+                } else {
+                    behind_level(rest)
                 };
                 match behind {
                     Some(behind) => behind,

@@ -115,9 +115,10 @@ fn nginx_values<'a>(mut rest: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> 
         };
         pen.sketch.literal(label);
         let is_quoted = label.ends_with('"');
-        let length = match is_quoted {
-            true => closing_quote(behind)?,
-            false => find(behind.as_bytes(), b", ").unwrap_or(behind.len()),
+        let length = if is_quoted {
+            closing_quote(behind)?
+        } else {
+            find(behind.as_bytes(), b", ").unwrap_or(behind.len())
         };
         let (value, after) = behind.split_at(length);
         rest = after;
@@ -273,9 +274,10 @@ fn values<'a>(mut rest: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
                     return None;
                 }
                 let (read, kind, is_canonical) = logfmt::bare_value(value);
-                match is_canonical {
-                    true => pen.slot(key, kind_of(kind), read),
-                    false => pen.text(key, value),
+                if is_canonical {
+                    pen.slot(key, kind_of(kind), read)
+                } else {
+                    pen.text(key, value)
                 }
                 after
             }
@@ -391,9 +393,10 @@ fn unquoted(text: &str) -> Option<&str> {
 fn bracketed(text: &str) -> Option<(&str, &str)> {
     let inside = text.strip_prefix('[')?;
     let is_quoted = inside.starts_with('"') || inside.split(']').next()?.contains("=\"");
-    let end = match is_quoted {
-        true => find(inside.as_bytes(), b"\"]")? + 1,
-        false => memchr(b']', inside.as_bytes())?,
+    let end = if is_quoted {
+        find(inside.as_bytes(), b"\"]")? + 1
+    } else {
+        memchr(b']', inside.as_bytes())?
     };
     Some((&inside[..end], &inside[end + 1..]))
 }

@@ -62,9 +62,10 @@ impl<'a> Values<'a> {
             b'{' if blanks(&self.body[start + 1..]) >= line_end - start - 1 => {}
             _ => return None,
         }
-        let limit = match self.spans_lines {
-            true => self.body.len(),
-            false => line_end,
+        let limit = if self.spans_lines {
+            self.body.len()
+        } else {
+            line_end
         };
         let Some(end) = value_end(&self.body[..limit], start) else {
             self.spans_lines = false;

@@ -28,11 +28,12 @@ impl<T, const MAX: usize> Default for FirstOf<T, MAX> {
 impl<'de, T: Deserialize<'de>, const MAX: usize> Deserialize<'de> for AtMost<T, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (list, is_whole) = deserializer.deserialize_seq(Collect::<T>::new(MAX))?;
-        match is_whole {
-            true => Ok(AtMost(list)),
-            false => Err(D::Error::custom(format!(
+        if is_whole {
+            Ok(AtMost(list))
+        } else {
+            Err(D::Error::custom(format!(
                 "a list has more than {MAX} elements; send it in parts"
-            ))),
+            )))
         }
     }
 }

@@ -246,9 +246,10 @@ pub fn decode(
         });
     }
     bulk.identity = identities.identity();
-    match bulk.items.is_empty() {
-        true => Err(BulkError::Empty),
-        false => Ok(bulk),
+    if bulk.items.is_empty() {
+        Err(BulkError::Empty)
+    } else {
+        Ok(bulk)
     }
 }
 

@@ -116,9 +116,10 @@ impl Chunk {
     pub fn write_ack(&self, out: &mut Vec<u8>) {
         write::map(1, out);
         write::text(b"ack", out);
-        match self.is_text {
-            true => write::text(&self.name, out),
-            false => write::bytes(&self.name, out),
+        if self.is_text {
+            write::text(&self.name, out)
+        } else {
+            write::bytes(&self.name, out)
         }
     }
 }
@@ -296,9 +297,10 @@ impl Taking<'_> {
             }
             record = Some(reader.value()?);
         }
-        let mut options = match reader.is_at_end() {
-            true => Options::default(),
-            false => Options::read(&mut reader)?,
+        let mut options = if reader.is_at_end() {
+            Options::default()
+        } else {
+            Options::read(&mut reader)?
         };
         if options.signal != 0 {
             return Err(FluentError::NoLogs);
@@ -374,9 +376,10 @@ impl Taking<'_> {
         }
         let is_map = matches!(Reader::new(record).token()?, Token::Map(_));
         let is_short = record.len() <= RECORD_BYTES_MAX.max(2 * self.line_bytes_max);
-        let line = match is_map && is_short && flatten(record, &mut fields).is_ok() {
-            true => take_line(&mut fields),
-            false => None,
+        let line = if is_map && is_short && flatten(record, &mut fields).is_ok() {
+            take_line(&mut fields)
+        } else {
+            None
         };
         let (mut kind, mut line) = match line {
             Some(line) => (EntryKind::Line, line),
@@ -438,9 +441,10 @@ impl Taking<'_> {
         if self.records > super::BATCH_RECORDS_MAX {
             return Err(FluentError::TooLarge(TooLarge::Records));
         }
-        match self.bytes > BATCH_BYTES_MAX {
-            true => Err(FluentError::TooLarge(TooLarge::Bytes)),
-            false => Ok(()),
+        if self.bytes > BATCH_BYTES_MAX {
+            Err(FluentError::TooLarge(TooLarge::Bytes))
+        } else {
+            Ok(())
         }
     }
 }

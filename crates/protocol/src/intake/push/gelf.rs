@@ -248,9 +248,10 @@ fn line_of<'a>(
         (Some(short), Some(full)) if short == full => return Some(full),
         (Some(short), Some(full)) => (short, full),
     };
-    let line = match full.contains(&*short) {
-        true => full,
-        false => format!("{short}\n{full}").into(),
+    let line = if full.contains(&*short) {
+        full
+    } else {
+        format!("{short}\n{full}").into()
     };
     fields.push(("short_message".into(), Value::Str(short)));
     Some(line)

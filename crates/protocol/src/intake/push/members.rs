@@ -67,9 +67,10 @@ pub(super) fn text_of(value: &RawValue) -> Option<Cow<'_, str>> {
 /// The content of a string.
 fn inside(json: &str) -> Option<Cow<'_, str>> {
     let inside = json.strip_prefix('"')?.strip_suffix('"')?;
-    Some(match inside.contains('\\') {
-        true => Cow::Owned(unescape(inside)),
-        false => Cow::Borrowed(inside),
+    Some(if inside.contains('\\') {
+        Cow::Owned(unescape(inside))
+    } else {
+        Cow::Borrowed(inside)
     })
 }
 

@@ -232,9 +232,10 @@ fn line_of(said: &RawValue) -> Result<(EntryKind, Cow<'_, str>), HecError> {
         Some(b'"') => {
             let text: String =
                 serde_json::from_str(json).map_err(|error| HecError::Format(error.to_string()))?;
-            match text.is_empty() {
-                true => Err(HecError::EventBlank),
-                false => Ok((EntryKind::Line, Cow::Owned(text))),
+            if text.is_empty() {
+                Err(HecError::EventBlank)
+            } else {
+                Ok((EntryKind::Line, Cow::Owned(text)))
             }
         }
         _ if json == "null" => Err(HecError::EventRequired),

@@ -20,9 +20,10 @@ struct Even {
 
 impl Edit for Even {
     fn names(&self) -> Vec<&str> {
-        match self.wants_message {
-            true => vec![MESSAGE],
-            false => Vec::new(),
+        if self.wants_message {
+            vec![MESSAGE]
+        } else {
+            Vec::new()
         }
     }
 

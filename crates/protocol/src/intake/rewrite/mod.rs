@@ -246,9 +246,10 @@ impl<'a> Draft<'a> {
             batch.push(&line[..line.len().min(LINE_BYTES_MAX)]);
             return 0;
         }
-        let count = match with_labels {
-            true => self.record.labels.len() - self.derived,
-            false => self.own,
+        let count = if with_labels {
+            self.record.labels.len() - self.derived
+        } else {
+            self.own
         };
         let fields = self.record.labels[..count].iter().enumerate();
         let fields = fields.filter(|(index, (name, _))| *index < self.own || !self.yields(name));
@@ -292,9 +293,10 @@ impl<'a> Draft<'a> {
         let mut index = 0;
         while index < self.record.labels.len() - self.derived {
             let (name, value) = &mut self.record.labels[index];
-            let change = match edit.wants(name) {
-                true => edit.change(name, value),
-                false => None,
+            let change = if edit.wants(name) {
+                edit.change(name, value)
+            } else {
+                None
             };
             let is_own = index < self.own;
             is_changed |= change.is_some();

@@ -120,10 +120,7 @@ fn names(edit: &dyn Edit) -> Vec<String> {
 fn replace_behind(line: &[u8], name: &str, edit: &mut dyn Edit) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let mut copied = 0;
-    let asked = match edit.wants(name) {
-        true => name,
-        false => MESSAGE,
-    };
+    let asked = if edit.wants(name) { name } else { MESSAGE };
     for at in memmem::find_iter(line, name) {
         let is_name_byte = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-/@".contains(byte);
         let is_begun = at > 0 && is_name_byte(&line[at - 1]);

@@ -89,9 +89,10 @@ impl Draft<'_> {
             self.put_fix(slot, fix);
         }
         let value = Value::Str(Cow::Owned(text));
-        match Some(index) == shape.message_slot() {
-            true => self.record.message = Message::Part(value),
-            false => self.record.values[index] = value,
+        if Some(index) == shape.message_slot() {
+            self.record.message = Message::Part(value)
+        } else {
+            self.record.values[index] = value
         }
         self.slots.slots.push(slot);
     }

@@ -119,9 +119,10 @@ impl Lz4Unpacker {
             }
             Next::OffsetLow => Next::OffsetHigh,
             Next::OffsetHigh => {
-                match self.copy_bytes == usize::from(COUNT_GOES_ON) + COPY_BYTES_MIN {
-                    true => Next::CopyCount,
-                    false => self.copy()?,
+                if self.copy_bytes == usize::from(COUNT_GOES_ON) + COPY_BYTES_MIN {
+                    Next::CopyCount
+                } else {
+                    self.copy()?
                 }
             }
             Next::CopyCount => {

@@ -207,9 +207,10 @@ impl Drain {
             return Ok(());
         };
         let is_marked = self.marks.source == Some(source);
-        let was_sent = match is_marked {
-            true => index < self.sent_before,
-            false => false,
+        let was_sent = if is_marked {
+            index < self.sent_before
+        } else {
+            false
         };
         let id = BatchId {
             attempt: u32::from(was_sent || self.marks.unknown.contains(&source)),

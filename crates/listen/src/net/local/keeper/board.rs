@@ -58,9 +58,10 @@ impl Board {
         let file = File::from(descriptor);
         let mut magic = [0; MAGIC.len()];
         file.read_exact_at(&mut magic, 0)?;
-        match magic == MAGIC && file.metadata()?.len() >= LINES_AT {
-            true => Ok(Board::over(file)),
-            false => Err(io::ErrorKind::InvalidData.into()),
+        if magic == MAGIC && file.metadata()?.len() >= LINES_AT {
+            Ok(Board::over(file))
+        } else {
+            Err(io::ErrorKind::InvalidData.into())
         }
     }
 

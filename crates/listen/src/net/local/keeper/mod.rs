@@ -222,16 +222,18 @@ impl Keeper {
         };
         let request = Request::Keep(Name::Board, None);
         let board = Some(keeper.board.file().as_fd());
-        match is_new {
-            true => keeper.tell_now(&request, board)?,
-            false => keeper.copy(&request, board)?,
+        if is_new {
+            keeper.tell_now(&request, board)?
+        } else {
+            keeper.copy(&request, board)?
         }
         for socket in sockets {
             let name = Name::Socket(socket.kind, socket.identity);
             let request = Request::Keep(name, Some(std::path::absolute(socket.path)?));
-            match socket.is_kept {
-                true => keeper.copy(&request, Some(socket.descriptor))?,
-                false => keeper.tell_now(&request, Some(socket.descriptor))?,
+            if socket.is_kept {
+                keeper.copy(&request, Some(socket.descriptor))?
+            } else {
+                keeper.tell_now(&request, Some(socket.descriptor))?
             }
         }
         for name in others {

@@ -67,9 +67,10 @@ struct Scalar<'a>(Cow<'a, str>);
 impl<'a> Scalar<'a> {
     fn of(value: &'a RawValue) -> Result<Scalar<'a>, serde_json::Error> {
         let written = value.get();
-        match written.starts_with('"') {
-            true => serde_json::from_str(written).map(|Text(text)| Scalar(text)),
-            false => Ok(Scalar(Cow::Borrowed(written))),
+        if written.starts_with('"') {
+            serde_json::from_str(written).map(|Text(text)| Scalar(text))
+        } else {
+            Ok(Scalar(Cow::Borrowed(written)))
         }
     }
 }

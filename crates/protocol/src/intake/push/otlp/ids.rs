@@ -25,9 +25,10 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 /// The digits of an id of `N` bytes, in lower case; empty for none, which may be zeros.
 pub(super) fn of_bytes<const N: usize>(given: &[u8]) -> Result<String, NoRecord> {
-    match given.len() == N {
-        true => Ok(unless_zeros(hexadecimal(given))),
-        false => of_text::<N>(given),
+    if given.len() == N {
+        Ok(unless_zeros(hexadecimal(given)))
+    } else {
+        of_text::<N>(given)
     }
 }
 
@@ -47,9 +48,10 @@ pub(super) fn of_text<const N: usize>(given: &[u8]) -> Result<String, NoRecord> 
 }
 
 fn unless_zeros(digits: String) -> String {
-    match digits.bytes().all(|digit| digit == b'0') {
-        true => String::new(),
-        false => digits,
+    if digits.bytes().all(|digit| digit == b'0') {
+        String::new()
+    } else {
+        digits
     }
 }
 

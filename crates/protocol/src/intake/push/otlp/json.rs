@@ -214,9 +214,10 @@ pub fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Push
                 if !has_room_for(&mut shipment, record.get().len()) {
                     continue;
                 }
-                let read = match is_bad(record.get()) {
-                    true => Err(NoRecord("it has a text that is not UTF-8".to_owned())),
-                    false => read_record(record.get()),
+                let read = if is_bad(record.get()) {
+                    Err(NoRecord("it has a text that is not UTF-8".to_owned()))
+                } else {
+                    read_record(record.get())
                 };
                 add(&mut shipment, read, Ok(&shared))?;
             }

@@ -120,11 +120,12 @@ fn read_resource<'a>(message: &'a [u8], mut resource: Fields<'a>) -> Result<Fiel
 /// Refuses a resource or a scope longer than a record may be: what is read of one takes a multiple of its
 /// length.
 fn check_shared(message: &[u8]) -> Result<(), OtlpError> {
-    match message.len() > RECORD_BYTES_MAX {
-        true => Err(OtlpError::Body(format!(
+    if message.len() > RECORD_BYTES_MAX {
+        Err(OtlpError::Body(format!(
             "a resource or a scope is longer than {RECORD_BYTES_MAX} bytes"
-        ))),
-        false => Ok(()),
+        )))
+    } else {
+        Ok(())
     }
 }
 
