@@ -411,9 +411,14 @@ fn priority(bytes: &[u8]) -> Priority {
     }
 }
 
+/// True if bytes begin with a whole priority.
+pub(crate) fn begins_with_priority(bytes: &[u8]) -> bool {
+    matches!(priority(bytes), Priority::Whole(_))
+}
+
 /// True if a frame that says a priority begins so.
 fn is_start(bytes: &[u8]) -> bool {
-    matches!(priority(bytes), Priority::Whole(_)) || matches!(start(bytes), Start::Counted(..))
+    begins_with_priority(bytes) || matches!(start(bytes), Start::Counted(..))
 }
 
 /// A message without the line end or NUL that some senders put behind it.

@@ -3,6 +3,7 @@
 use logpond_record::Timestamp;
 
 use super::traces;
+use crate::intake::frames;
 use crate::intake::timestamps::TimeReader;
 
 /// The receive time that lines without a year are read with. Only the presence of a time matters.
@@ -39,7 +40,7 @@ pub(super) fn lead(times: &TimeReader, line: &[u8]) -> Option<Lead> {
         }
         [] | [b'\t', ..] => return None,
         [b'{', ..] => return is_object(line).then_some(Lead::Alone),
-        [b'<', ..] if is_priority(line) => return Some(Lead::Time),
+        [b'<', ..] if frames::begins_with_priority(line) => return Some(Lead::Time),
         // Values of a statement, ends of brackets, calls of a trace.
         [b'(', b'\'', ..] | [b'\'' | b'}' | b']' | b')' | b',', ..] => return None,
         [b'#', b'0'..=b'9', ..] => return None,
@@ -81,12 +82,6 @@ fn is_object(line: &[u8]) -> bool {
         .unwrap_or_default()
         .trim_ascii_start();
     inside.first() == Some(&b'"') && line.ends_with(b"}")
-}
-
-/// `<134>`
-fn is_priority(line: &[u8]) -> bool {
-    let digits = line[1..].iter().take_while(|b| b.is_ascii_digit()).count();
-    (1..=3).contains(&digits) && line.get(1 + digits) == Some(&b'>')
 }
 
 /// `INFO: started`, `[error] started`, `ERROR:root:failed`, `E/Tag(12): failed`, `level=info msg=…`
