@@ -186,6 +186,15 @@ pub struct Parts {
     pub resends: Arc<Resends>,
     /// The parts that queries share.
     pub memory: Arc<Budget>,
+    /// Answers the questions of operators, in a cluster.
+    pub operator: Option<Arc<dyn Administration>>,
+    /// True if HTTP is encrypted here.
+    pub is_encrypted: bool,
+    /// Answers SQL, if it is built in.
+    #[cfg(feature = "sql")]
+    pub sql: Option<logpond_sql::Sql>,
+    /// The alert rules, if there are any.
+    pub alerts: Option<Arc<Alerts>>,
 }
 
 impl App {
@@ -210,50 +219,19 @@ impl App {
             hosts: parts.hosts,
             listening: parts.listening,
             saved: parts.saved,
-            operator: None,
-            is_encrypted: false,
+            operator: parts.operator,
+            is_encrypted: parts.is_encrypted,
             #[cfg(feature = "sql")]
-            sql: None,
+            sql: parts.sql,
             #[cfg(feature = "sql")]
             sql_readers: rows::Readers::default(),
-            alerts: None,
+            alerts: parts.alerts,
             bodies: Bodies::new(BODIES_BYTES_MAX),
             uploads: journal_upload::Uploads::default(),
             once: once::Once::default(),
             resends: parts.resends,
             acks: AtomicU64::new(0),
         }
-    }
-}
-
-impl App {
-    /// Also answers SQL.
-    #[cfg(feature = "sql")]
-    #[must_use]
-    pub fn asked_in(mut self, sql: logpond_sql::Sql) -> App {
-        self.sql = Some(sql);
-        self
-    }
-
-    /// Says whether HTTP is encrypted here.
-    #[must_use]
-    pub fn encrypted(mut self, is_encrypted: bool) -> App {
-        self.is_encrypted = is_encrypted;
-        self
-    }
-
-    /// Also answers operators of a cluster.
-    #[must_use]
-    pub fn operated_by(mut self, operator: Option<Arc<dyn Administration>>) -> App {
-        self.operator = operator;
-        self
-    }
-
-    /// Also shows alert rules and what became of them.
-    #[must_use]
-    pub fn alerting(mut self, alerts: Option<Arc<Alerts>>) -> App {
-        self.alerts = alerts;
-        self
     }
 }
 

@@ -20,22 +20,13 @@ mod runtime;
 #[cfg(feature = "sql")]
 const SQL_SHARE: u64 = 4;
 
-/// Has the endpoints answer SQL, too.
+/// Answers SQL.
 #[cfg(feature = "sql")]
-fn with_sql(app: App, settings: &Settings) -> App {
+fn sql(settings: &Settings) -> logpond_sql::Sql {
     let budget = settings.memory.of(memory::bytes());
     let share = usize::try_from(budget / SQL_SHARE).unwrap_or(usize::MAX);
     let bytes = logpond_sql::MEMORY_BYTES_MAX.min(share);
-    app.asked_in(logpond_sql::Sql::with_memory(
-        spill_directory(&settings.data),
-        bytes,
-    ))
-}
-
-/// Without the feature there is none.
-#[cfg(not(feature = "sql"))]
-fn with_sql(app: App, _: &Settings) -> App {
-    app
+    logpond_sql::Sql::with_memory(spill_directory(&settings.data), bytes)
 }
 
 #[cfg(test)]
@@ -48,7 +39,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use logpond_record::Id;
+use logpond_record::{Id, Labels};
 use logpond_segment::build;
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::{self, Recovered};
@@ -142,9 +133,8 @@ impl Server {
         let (resends, relp_peers) = remembered(settings, &disk, &recovered);
         let (stopper, shutdown) = stopping();
         let found = (&addresses, &recovered, &resends);
-        let mut roles = Roles::start(settings, disk, found, &access, &metrics, &stopper)?;
+        let roles = Roles::start(settings, disk, found, &access, &metrics, &stopper)?;
         let memory = roles.pond.budget();
-        let zones = roles.declare(settings)?;
         let tools = roles.tools(settings, &stopper);
         let canary = roles.canary(settings);
         let needs = roles.needs_of_alerts(settings, addresses.http);
@@ -166,20 +156,22 @@ impl Server {
             saved: access.saved(),
             resends,
             memory,
+            operator: node.operator,
+            is_encrypted: settings.tls.is_some(),
+            #[cfg(feature = "sql")]
+            sql: Some(sql(settings)),
+            alerts: access.alerts(),
         });
-        let app = app.encrypted(settings.tls.is_some());
-        let app = app.operated_by(node.operator).alerting(access.alerts());
-        let app = Arc::new(with_sql(app, settings));
         let parts = Parts {
             listeners,
-            app,
+            app: Arc::new(app),
             cluster: node.parts,
             ingest: roles.ingest,
             metrics: metrics.clone(),
             stopper: stopper.clone(),
             shutdown,
             line_bytes_max: settings.line_bytes_max,
-            zones: Arc::new(zones),
+            zones: Arc::new(roles.zones),
             ends_by_signal,
             watcher: access.watcher(),
             security: access.security(),
@@ -261,6 +253,8 @@ struct Roles {
     /// Of a cluster: this node among others.
     node: Option<(Arc<Member>, Arc<Handoff>)>,
     ingest: Ingest,
+    /// The zones of peers.
+    zones: net::Zones,
     writer: Writer,
     store: Store,
     store_thread: StoreThread,
@@ -312,9 +306,18 @@ impl Roles {
             Some(handoff) => handoff.clone(),
             None => Arc::new(OneCopy),
         };
-        let gate = gate_of(settings);
-        let (ingest, writer) = start_ingest(journal, &news, metrics, replication, gate, stopper)?;
-        let ingest = ingest.ruled_by(access.rules());
+        let (zones, declared) = declared(settings)?;
+        let parts = ingest::Parts {
+            news: news.clone(),
+            metrics: metrics.clone(),
+            clock: clock::now,
+            replication,
+            gate: gate_of(settings),
+            declared,
+            rules: access.rules(),
+        };
+        let started = ingest::start(journal, parts, StopAtPanic(stopper.clone()));
+        let (ingest, writer) = started.map_err(ServeError::Thread)?;
         let parts = store::Parts {
             disk: disk.clone(),
             visible: visible.clone(),
@@ -342,6 +345,7 @@ impl Roles {
             disk,
             node: member.zip(handoff),
             ingest,
+            zones,
             writer,
             store,
             store_thread,
@@ -351,16 +355,6 @@ impl Roles {
 }
 
 impl Roles {
-    /// Has the batches of all intakes say how their lines are read; gives the zones of peers.
-    fn declare(&mut self, settings: &Settings) -> Result<net::Zones, ServeError> {
-        let zones = net::Zones::new(&settings.timezones, clock::now());
-        let zones = zones.map_err(ServeError::Timezone)?;
-        let declared = settings.access_logs.iter().chain(&settings.field_names);
-        let declared = declared.cloned().chain(zones.label());
-        self.ingest = self.ingest.clone().declaring(declared.collect());
-        Ok(zones)
-    }
-
     /// What evaluations of alert rules need.
     fn needs_of_alerts(&self, settings: &Settings, http: SocketAddr) -> alerts::Needs {
         alerts::Needs {
@@ -405,27 +399,13 @@ fn gate_of(settings: &Settings) -> Gate {
     }
 }
 
-/// Starts the writer of a journal.
-fn start_ingest(
-    journal: DiskJournal,
-    news: &News,
-    metrics: &Arc<Metrics>,
-    replication: Arc<dyn Replication>,
-    gate: Gate,
-    stopper: &Arc<Stopper>,
-) -> Result<(Ingest, Writer), ServeError> {
-    let (news, metrics) = (news.clone(), metrics.clone());
-    let at_panic = StopAtPanic(stopper.clone());
-    let started = ingest::start(
-        journal,
-        news,
-        metrics,
-        clock::now,
-        replication,
-        gate,
-        at_panic,
-    );
-    started.map_err(ServeError::Thread)
+/// The zones of peers, and the labels by which the batches of all intakes say how their lines are read.
+fn declared(settings: &Settings) -> Result<(net::Zones, Labels), ServeError> {
+    let zones = net::Zones::new(&settings.timezones, clock::now());
+    let zones = zones.map_err(ServeError::Timezone)?;
+    let declared = settings.access_logs.iter().chain(&settings.field_names);
+    let declared = declared.cloned().chain(zones.label()).collect();
+    Ok((zones, declared))
 }
 
 /// The segments of earlier lives.

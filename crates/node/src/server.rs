@@ -72,11 +72,12 @@ pub struct Service {
 }
 
 impl Service {
-    /// Puts the parts together.
+    /// Puts the parts together; `alerts` is the state of alerts, if there are rules for any.
     pub fn new(
         (member, handoff): (Arc<Member>, Arc<Handoff>),
         (pond, engine): (Arc<Pond>, Arc<dyn Engine>),
         mail: Mail,
+        alerts: Option<AlertStates>,
         metrics: Arc<Metrics>,
         shutdown: Shutdown,
     ) -> Service {
@@ -89,18 +90,9 @@ impl Service {
             threads: QueryThreads::new("lp-peer", QUERIES_MAX, metrics.clone(), shutdown.clone()),
             followers: QueryThreads::new("lp-tail", FOLLOWERS_MAX, metrics, shutdown.clone()),
             shutdown,
-            alerts: None,
+            alerts,
             bodies: Bodies::new(BODIES_BYTES_MAX),
         }
-    }
-}
-
-impl Service {
-    /// Also says what is known of alerts.
-    #[must_use]
-    pub fn alerting(mut self, states: Option<AlertStates>) -> Service {
-        self.alerts = states;
-        self
     }
 }
 

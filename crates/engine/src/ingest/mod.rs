@@ -326,19 +326,42 @@ impl Writer {
     }
 }
 
+/// The parts of an [`Ingest`] beside its journal.
+pub struct Parts {
+    /// Readers that wait for records and files.
+    pub news: News,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+    /// The time.
+    pub clock: fn() -> Timestamp,
+    /// The copies on other nodes.
+    pub replication: Arc<dyn Replication>,
+    /// The gate that each append passes.
+    pub gate: Gate,
+    /// Labels for every batch: how its lines are read.
+    pub declared: Labels,
+    /// Rules for all records, if there are any.
+    pub rules: Option<Arc<Rules>>,
+}
+
 /// Starts the writer thread `lp-journal`; without it nothing is taken.
 ///
 /// # Errors
 /// When the system gives no thread.
 pub fn start(
     journal: impl Journal + 'static,
-    news: News,
-    metrics: Arc<Metrics>,
-    clock: fn() -> Timestamp,
-    replication: Arc<dyn Replication>,
-    gate: Gate,
+    parts: Parts,
     at_panic: StopAtPanic,
 ) -> io::Result<(Ingest, Writer)> {
+    let Parts {
+        news,
+        metrics,
+        clock,
+        replication,
+        gate,
+        declared,
+        rules,
+    } = parts;
     let durability = Durability::new(journal.visible(), replication);
     // Bounded by the semaphore: nothing is sent without a permit.
     let (queue, receiver) = mpsc::channel();
@@ -347,9 +370,8 @@ pub fn start(
         disk_percent: AtomicU8::new(0),
         state: Mutex::default(),
     });
-    let mut driver = writer::Driver::new(journal, receiver, news, metrics.clone(), clock);
-    driver.watch_disk(Arc::clone(&busyness));
-    driver.ask_first(gate.clone());
+    let sides = (Arc::clone(&busyness), gate.clone());
+    let driver = writer::Driver::new(journal, receiver, news, metrics.clone(), clock, sides);
     let thread = thread::Builder::new()
         .name("lp-journal".to_owned())
         .spawn(move || {
@@ -364,22 +386,17 @@ pub fn start(
         durability,
         busyness,
         gate,
-        declared: Arc::default(),
+        declared: Arc::new(declared),
         clock,
-        rules: None,
+        rules,
     };
     Ok((ingest, Writer(thread)))
 }
 
 impl Ingest {
-    /// The same, but each batch gets these labels, too.
-    pub fn declaring(self, labels: Labels) -> Ingest {
-        let declared = Arc::new(labels);
-        Ingest { declared, ..self }
-    }
-
-    /// The same, with rules for all that it takes.
-    pub fn ruled_by(self, rules: Option<Arc<Rules>>) -> Ingest {
+    /// The same, with these rules.
+    #[cfg(test)]
+    fn ruled_by(self, rules: Option<Arc<Rules>>) -> Ingest {
         Ingest { rules, ..self }
     }
 

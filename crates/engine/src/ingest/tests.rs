@@ -130,6 +130,18 @@ fn stop_at_panic() -> (StopAtPanic, Shutdown) {
     (StopAtPanic(Arc::new(stopper)), shutdown)
 }
 
+fn parts(news: &News, metrics: &Arc<Metrics>, clock: fn() -> Timestamp) -> Parts {
+    Parts {
+        news: news.clone(),
+        metrics: metrics.clone(),
+        clock,
+        replication: Arc::new(OneCopy),
+        gate: Gate::default(),
+        declared: Labels::new(),
+        rules: None,
+    }
+}
+
 fn stand() -> Stand {
     let script = Script::new();
     let journal = FakeJournal {
@@ -142,16 +154,8 @@ fn stand() -> Stand {
     let metrics = Arc::new(Metrics::default());
     let clock = || Timestamp(1_772_409_600_000_000_000);
     let (at_panic, shutdown) = stop_at_panic();
-    let (ingest, writer) = start(
-        journal,
-        news.clone(),
-        metrics.clone(),
-        clock,
-        Arc::new(OneCopy),
-        Gate::default(),
-        at_panic,
-    )
-    .unwrap();
+    let parts = parts(&news, &metrics, clock);
+    let (ingest, writer) = start(journal, parts, at_panic).unwrap();
     Stand {
         script,
         ingest,
@@ -208,16 +212,7 @@ fn what_waits_for_files_is_not_woken_by_records() {
     let news = News::default();
     let clock = || Timestamp(1_772_409_600_000_000_000);
     let metrics = Arc::new(Metrics::default());
-    let copies = Arc::new(OneCopy);
-    let started = start(
-        journal,
-        news.clone(),
-        metrics,
-        clock,
-        copies,
-        Gate::default(),
-        stop_at_panic().0,
-    );
+    let started = start(journal, parts(&news, &metrics, clock), stop_at_panic().0);
     let (ingest, writer) = started.unwrap();
     for syncs in 1..=3 {
         block_on(ingest.submit(batch(&["a"]), true)).unwrap();

@@ -59,7 +59,8 @@ pub(super) struct Driver<J> {
     unsynced_batches: u64,
     space_checked_at: Option<Instant>,
     full: Option<Arc<str>>,
-    busyness: Option<Arc<Busyness>>,
+    /// Where the room on the disk is noted.
+    busyness: Arc<Busyness>,
     gate: Gate,
 }
 
@@ -80,6 +81,7 @@ impl<J: Journal> Driver<J> {
         news: News,
         metrics: Arc<Metrics>,
         clock: fn() -> Timestamp,
+        (busyness, gate): (Arc<Busyness>, Gate),
     ) -> Driver<J> {
         let files_told = journal.visible().files_version();
         Driver {
@@ -95,19 +97,9 @@ impl<J: Journal> Driver<J> {
             unsynced_batches: 0,
             space_checked_at: None,
             full: None,
-            busyness: None,
-            gate: Gate::default(),
+            busyness,
+            gate,
         }
-    }
-
-    /// Has what is seen of the disk noted there, too.
-    pub(super) fn watch_disk(&mut self, busyness: Arc<Busyness>) {
-        self.busyness = Some(busyness);
-    }
-
-    /// Has this gate asked before each append.
-    pub(super) fn ask_first(&mut self, gate: Gate) {
-        self.gate = gate;
     }
 
     pub(super) fn run(mut self) -> Result<(), WriteError> {
@@ -368,9 +360,9 @@ impl<J: Journal> Driver<J> {
         // A file system that does not answer is found out by the append itself.
         let space = self.journal.space().ok();
         self.full = space.and_then(missing);
-        if let (Some(busyness), Some(space)) = (&self.busyness, space) {
+        if let Some(space) = space {
             let percent = fill_percent(space);
-            busyness.disk_percent.store(percent, Ordering::Relaxed);
+            self.busyness.disk_percent.store(percent, Ordering::Relaxed);
         }
     }
 }

@@ -36,11 +36,15 @@ fn without_copies_there_is_no_success() {
     let stopper = Arc::new(stopper);
     let (ingest, writer) = ingest::start(
         DiskJournal::new(disk, journal::Settings::default()),
-        News::default(),
-        metrics.clone(),
-        clock::now,
-        Arc::new(Nowhere(watch::Sender::new(0))),
-        Gate::default(),
+        ingest::Parts {
+            news: News::default(),
+            metrics: metrics.clone(),
+            clock: clock::now,
+            replication: Arc::new(Nowhere(watch::Sender::new(0))),
+            gate: Gate::default(),
+            declared: Labels::new(),
+            rules: None,
+        },
         StopAtPanic(stopper),
     )
     .unwrap();

@@ -110,10 +110,10 @@ pub(super) fn start(
         (member.clone(), handoff),
         (pond, engine.clone()),
         mail,
+        alerts,
         metrics.clone(),
         shutdown.clone(),
     );
-    let service = service.alerting(alerts);
     Ok(Started {
         engine,
         operator: Some(Arc::new(operator)),
