@@ -1,9 +1,7 @@
 //! How brokers are talked to.
 
-use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use krafka::Kafka;
@@ -11,9 +9,7 @@ use krafka::auth::{AuthConfig, TlsConfig};
 use toml::de::{DeTable, DeValue};
 
 use super::reader::LOOK_INTERVAL;
-
-/// The longest file.
-const FILE_BYTES_MAX: u64 = 1 << 20;
+use logpond_settings::{SecretFile, SecretFileError};
 
 /// The longest answer that is taken from a broker. Above the greatest fetch: a broker sends one batch of
 /// messages whole, whatever was asked for.
@@ -25,25 +21,11 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 /// How long an answer may take.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// The file that says how brokers are talked to cannot be used.
-#[derive(Debug)]
-pub struct SecurityError {
-    path: PathBuf,
-    reason: String,
-}
-
-impl fmt::Display for SecurityError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} cannot be used (--kafka-security): {}",
-            self.path.display(),
-            self.reason
-        )
-    }
-}
-
-impl std::error::Error for SecurityError {}
+/// The file that says how brokers are talked to.
+const FILE: SecretFile = SecretFile {
+    flag: "--kafka-security",
+    remedy: "",
+};
 
 /// What a file says. It has no `Debug` that would show secrets.
 #[derive(Clone, Default)]
@@ -75,33 +57,21 @@ impl Security {
     ///
     /// # Errors
     /// When it cannot be used. The message quotes nothing of it.
-    pub(super) fn read(path: Option<&Path>) -> Result<Security, SecurityError> {
+    pub(super) fn read(path: Option<&Path>) -> Result<Security, SecretFileError> {
         let Some(path) = path else {
             return Ok(Security::default());
         };
-        let refuse = |reason: String| SecurityError {
-            path: path.to_owned(),
-            reason,
-        };
-        let read = || {
-            let mut text = String::new();
-            let file = File::open(path)?.take(FILE_BYTES_MAX);
-            { file }.read_to_string(&mut text)?;
-            Ok(text)
-        };
-        let text = read().map_err(|error: io::Error| refuse(error.to_string()))?;
-        let security = Security::parse(&text).map_err(|reason| refuse(reason.to_owned()))?;
+        let security = FILE.read(path, Security::parse)?;
         let files = [&security.ca, &security.certificate, &security.key];
         for file in files.into_iter().flatten() {
-            File::open(file).map_err(|error| refuse(format!("{file}: {error}")))?;
+            File::open(file).map_err(|error| FILE.refuse(path, format!("{file}: {error}")))?;
         }
         Ok(security)
     }
 
-    fn parse(text: &str) -> Result<Security, &'static str> {
-        let table = DeTable::parse(text).map_err(|_| "it is no TOML")?;
+    fn parse(table: DeTable<'_>) -> Result<Security, &'static str> {
         let mut security = Security::default();
-        for (name, value) in table.into_inner() {
+        for (name, value) in table {
             match (&**name.get_ref(), value.into_inner()) {
                 ("tls", DeValue::Boolean(tls)) => security.tls = tls,
                 ("ca", DeValue::String(file)) => security.ca = Some(file.into_owned()),
@@ -212,12 +182,13 @@ impl Sasl {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use logpond_settings::parse_secret;
 
     #[test]
     fn the_file_is_checked_and_never_quoted() {
         let scram = "tls = true\nca = \"/ca.pem\"\n[sasl]\nmechanism = \"SCRAM-SHA-512\"\nuser = \"u\"\n\
                      password = \"secret\"\n";
-        let security = Security::parse(scram).ok().unwrap();
+        let security = parse_secret(scram, Security::parse).ok().unwrap();
         assert!(security.tls && security.config().requires_tls());
         assert!(security.config().requires_sasl());
         let bad = [
@@ -231,7 +202,7 @@ mod tests {
             ("[sasl]\nuser = 1", "no text"),
         ];
         for (text, expected) in bad {
-            let error = Security::parse(text).err().unwrap();
+            let error = parse_secret(text, Security::parse).err().unwrap();
             assert!(
                 error.contains(expected) && !error.contains("secret"),
                 "{text}: {error}"

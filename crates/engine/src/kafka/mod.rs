@@ -37,7 +37,6 @@ use logpond_record::Timestamp;
 use logpond_segment::batches::BatchSet;
 use logpond_segment::disk::Disk;
 
-pub use connect::SecurityError;
 use counters::Counters;
 pub use others::{Elsewhere, Others, of_all};
 use positions::Positions;
@@ -47,7 +46,7 @@ use crate::ingest::Ingest;
 use logpond_host::panics::StopAtPanic;
 use logpond_host::shutdown::Shutdown;
 use logpond_host::telemetry::Metrics;
-use logpond_settings::KafkaSettings;
+use logpond_settings::{KafkaSettings, SecretFileError};
 
 /// What says which named batches of an epoch this node holds.
 pub type Held = Arc<dyn Fn(u128) -> BatchSet + Send + Sync>;
@@ -76,7 +75,7 @@ pub struct Parts {
 #[derive(Debug)]
 pub enum StartError {
     /// The file that says how brokers are talked to cannot be used.
-    Security(SecurityError),
+    Security(SecretFileError),
     /// The positions of an earlier life cannot be read, or there is no thread.
     Io(io::Error),
 }

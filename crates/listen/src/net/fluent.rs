@@ -30,7 +30,6 @@ use tokio::net::{TcpStream, UdpSocket};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use handshake::Security;
-pub use handshake::SecurityError;
 pub use security::{SharedSecurity, WatchedSecurity};
 
 use self::names::Names;

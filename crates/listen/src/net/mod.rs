@@ -41,9 +41,7 @@ use tokio::task::JoinSet;
 
 pub use bind::{BindError, bind_tcp, bind_udp};
 pub use bulk::{CONNECTIONS_MAX as BULK_CONNECTIONS_MAX, Room, serve_bulk};
-pub use fluent::{
-    Fluent, SecurityError, SharedSecurity, WatchedSecurity, answer_heartbeats, serve_fluent,
-};
+pub use fluent::{Fluent, SharedSecurity, WatchedSecurity, answer_heartbeats, serve_fluent};
 pub use listening::{Listening, Off};
 pub use relp::Peers as RelpPeers;
 pub use stream::{serve_relp, serve_stream};

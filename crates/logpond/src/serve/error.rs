@@ -11,11 +11,12 @@ use logpond_engine::ingest::rules::RulesError;
 use logpond_engine::saved::SavedError;
 use logpond_engine::store::{BucketStartError, StartError};
 use logpond_host::timezone::TimezoneError;
+use logpond_listen::net::BindError;
 use logpond_listen::net::local::{AuditError, PathBindError};
 use logpond_listen::net::tls::TlsError;
-use logpond_listen::net::{BindError, SecurityError};
 use logpond_listen::tokens::TokenFileError;
 use logpond_node::cluster::{IdentityError, RegistryError};
+use logpond_settings::SecretFileError;
 
 /// Why a server does not start, or did not end in order.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ pub enum ServeError {
         tokens: PathBuf,
     },
     /// What clients of the Forward protocol must know cannot be read.
-    Security(SecurityError),
+    Security(SecretFileError),
     /// A time zone cannot be read.
     Timezone(TimezoneError),
     /// The file of rules cannot be used.

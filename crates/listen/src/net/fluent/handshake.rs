@@ -4,22 +4,17 @@
 //! a file, never in arguments.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Context as Hash, SHA512};
 use logpond_protocol::intake::push::fluent::{read_ping, write_hello, write_pong};
+use logpond_settings::{SecretFile, SecretFileError};
 use toml::de::{DeTable, DeValue};
 
 /// Random bytes of the server in each handshake.
 const NONCE_BYTES: usize = 16;
-
-/// The longest file: thousands of users.
-const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The longest name of a client that is believed.
 const HOSTNAME_BYTES_MAX: usize = 255;
@@ -32,51 +27,24 @@ pub(super) struct Security {
     users: BTreeMap<String, String>,
 }
 
-/// The file that says what is expected of clients cannot be used.
-#[derive(Debug)]
-pub struct SecurityError {
-    path: PathBuf,
-    reason: String,
-}
-
-impl fmt::Display for SecurityError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} cannot be used (--fluent-security): {}; expected shared-key = \"…\" and, if users are \
-             asked for, their passwords below [users]",
-            self.path.display(),
-            self.reason
-        )
-    }
-}
-
-impl std::error::Error for SecurityError {}
+/// The file of the key and the users.
+const FILE: SecretFile = SecretFile {
+    flag: "--fluent-security",
+    remedy: "; expected shared-key = \"…\" and, if users are asked for, their passwords below [users]",
+};
 
 /// Reads the file.
 ///
 /// # Errors
-/// When it cannot be read, or the key is missing. The message does not quote the file.
-pub(super) fn read_security(path: &Path) -> Result<Security, SecurityError> {
-    let refuse = |reason: String| SecurityError {
-        path: path.to_owned(),
-        reason,
-    };
-    let read = || {
-        let mut text = String::new();
-        let file = File::open(path)?.take(FILE_BYTES_MAX);
-        { file }.read_to_string(&mut text)?;
-        Ok(text)
-    };
-    let text = read().map_err(|error: io::Error| refuse(error.to_string()))?;
-    parse(&text).map_err(|reason| refuse(reason.to_owned()))
+/// When it cannot be read, or the key is missing.
+pub(super) fn read_security(path: &Path) -> Result<Security, SecretFileError> {
+    FILE.read(path, parse)
 }
 
-/// Reads the text of the file. Errors quote nothing of it.
-fn parse(text: &str) -> Result<Security, &'static str> {
-    let table = DeTable::parse(text).map_err(|_| "it is no TOML")?;
+/// Gives the content of the file its meaning.
+fn parse(table: DeTable<'_>) -> Result<Security, &'static str> {
     let mut security = Security::default();
-    for (name, value) in table.into_inner() {
+    for (name, value) in table {
         match (&**name.get_ref(), value.into_inner()) {
             ("shared-key" | "shared_key", DeValue::String(key)) => {
                 security.shared_key = key.into_owned();

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::handshake::{Security, SecurityError, read_security};
+use super::handshake::{Security, read_security};
 use logpond_host::telemetry::{Metrics, Reloaded, warn};
 use logpond_host::watch::{Stamp, Watched};
+use logpond_settings::SecretFileError;
 
 /// What clients must know now. Who is connected stays so.
 pub struct SharedSecurity(RwLock<Arc<Security>>);
@@ -39,7 +40,7 @@ impl WatchedSecurity {
     pub fn start(
         path: &Path,
         metrics: &Arc<Metrics>,
-    ) -> Result<(Arc<SharedSecurity>, WatchedSecurity), SecurityError> {
+    ) -> Result<(Arc<SharedSecurity>, WatchedSecurity), SecretFileError> {
         let stamp = Stamp::of(path);
         let security = Arc::new(read_security(path)?);
         let shared = Arc::new(SharedSecurity(RwLock::new(security)));
