@@ -431,6 +431,17 @@ fn tables() {
             1   50.0 %  7
     "#]]
     .assert_eq(&done.text());
+    let stats = format!(
+        "{{\"value\":\"web\",\"count\":1200,\"min\":-0.5,\"p99\":7}}\n{}",
+        trailer("")
+    );
+    let (done, asked) = ask(&["stats", "ms", "--by", "app"], vec![ok(&stats)]);
+    assert_eq!(asked, ["GET /api/v1/stats?q=&field=ms&by=app&n=10"]);
+    expect![[r#"
+        value  count   min  p50  p90  p95  p99  max  mean  sum
+        web    1,200  -0.5                   7
+    "#]]
+    .assert_eq(&done.text());
     let buckets = format!(
         "{{\"from\":\"2026-03-02T00:00:00Z\",\"to\":\"x\",\"count\":3}}\n{}",
         trailer("")

@@ -295,6 +295,12 @@ fn tables() {
     let (rows, _) = get(pond.http(), "/api/v1/fields?from=@0").rows();
     let level = rows.iter().find(|r| r["field"] == "level").unwrap();
     assert_eq!((&level["rows"], &level["distinct"]), (&7.into(), &2.into()));
+    let (rows, trailer) = get(pond.http(), "/api/v1/stats?from=@0&field=n&by=level").rows();
+    let info = rows.iter().find(|row| row["value"] == "info").unwrap();
+    assert_eq!((rows.len(), &trailer["rows"]), (2, &7.into()));
+    let sum: u64 = rows.iter().map(|row| row["sum"].as_u64().unwrap()).sum();
+    assert_eq!((&info["count"], sum), (&4.into(), (0..7).sum()));
+    assert_eq!(get(pond.http(), "/api/v1/stats").status, 400);
     let (rows, _) = get(pond.http(), "/api/v1/segments").rows();
     assert_eq!(rows[0]["rows"], 7);
 }
