@@ -39,7 +39,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use logpond_record::{Id, Labels};
+use logpond_record::Id;
 use logpond_segment::build;
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::{self, Recovered};
@@ -302,20 +302,7 @@ impl Roles {
                 memory_bytes,
             })
         });
-        let replication: Arc<dyn Replication> = match &handoff {
-            Some(handoff) => handoff.clone(),
-            None => Arc::new(OneCopy),
-        };
-        let (zones, declared) = declared(settings)?;
-        let parts = ingest::Parts {
-            news: news.clone(),
-            metrics: metrics.clone(),
-            clock: clock::now,
-            replication,
-            gate: gate_of(settings),
-            declared,
-            rules: access.rules(),
-        };
+        let (zones, parts) = ingest_parts(settings, access, (&news, metrics), handoff.clone())?;
         let started = ingest::start(journal, parts, StopAtPanic(stopper.clone()));
         let (ingest, writer) = started.map_err(ServeError::Thread)?;
         let parts = store::Parts {
@@ -399,13 +386,31 @@ fn gate_of(settings: &Settings) -> Gate {
     }
 }
 
-/// The zones of peers, and the labels by which the batches of all intakes say how their lines are read.
-fn declared(settings: &Settings) -> Result<(net::Zones, Labels), ServeError> {
+/// The zones of peers, and the parts of the ingestion, of which they are one.
+fn ingest_parts(
+    settings: &Settings,
+    access: &Access,
+    (news, metrics): (&News, &Arc<Metrics>),
+    handoff: Option<Arc<Handoff>>,
+) -> Result<(net::Zones, ingest::Parts), ServeError> {
     let zones = net::Zones::new(&settings.timezones, clock::now());
     let zones = zones.map_err(ServeError::Timezone)?;
     let declared = settings.access_logs.iter().chain(&settings.field_names);
     let declared = declared.cloned().chain(zones.label()).collect();
-    Ok((zones, declared))
+    let replication: Arc<dyn Replication> = match handoff {
+        Some(handoff) => handoff,
+        None => Arc::new(OneCopy),
+    };
+    let parts = ingest::Parts {
+        news: news.clone(),
+        metrics: metrics.clone(),
+        clock: clock::now,
+        replication,
+        gate: gate_of(settings),
+        declared,
+        rules: access.rules(),
+    };
+    Ok((zones, parts))
 }
 
 /// The segments of earlier lives.

@@ -580,7 +580,7 @@ settings! {
         .shown("default: as the kernel has it")
         .of_intakes()
         .advanced()
-        .doc("The name of this machine in records of its own programs that name no host, and in those that it sends itself by syslog and raw lines; `off`: the name that the kernel has. In a container the kernel's name is often the id of the container. Up to 253 letters, digits, `-`, `_` and `.`.") =>
+        .doc("The name of this machine, in records that its programs send and that name no host; `off` is the kernel's name for it. In a container that is often the id of the container. Up to 253 letters, digits, `-`, `_` and `.`.") =>
         /// The name of this machine; empty for that of the kernel.
         hostname: String = |text| word(text, HOSTNAME_BYTES_MAX);
     setting("access-log", "NAME=FORMAT|off", "off")

@@ -46,11 +46,14 @@ const PORTS_TRIED_MAX: usize = 16;
 /// nothing while idle.
 const DELAY_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
+/// A listener with its socket and the address that was bound.
+type BoundTo<S> = (&'static Listener, S, SocketAddr);
+
 /// Bound sockets of all intakes that are on.
 pub(super) struct Listeners {
     http: (TcpListener, SocketAddr),
-    streams: Vec<(&'static Listener, TcpListener, SocketAddr)>,
-    datagrams: Vec<(&'static Listener, UdpSocket, SocketAddr)>,
+    streams: Vec<BoundTo<TcpListener>>,
+    datagrams: Vec<BoundTo<UdpSocket>>,
     local: LocalSockets,
     gossip: Option<(TcpListener, SocketAddr)>,
     /// Where clients of the Forward protocol look whether it is there.
@@ -170,7 +173,7 @@ impl Listeners {
 /// somebody has it for datagrams, another is chosen; where it is given, there are none then: only old
 /// versions of Fluentd want them.
 fn heartbeats_beside(
-    streams: &mut [(&'static Listener, TcpListener, SocketAddr)],
+    streams: &mut [BoundTo<TcpListener>],
     settings: &Settings,
 ) -> Option<UdpSocket> {
     let mut streams = streams.iter_mut();
@@ -231,6 +234,26 @@ fn held_of(epoch: u128, app: &App) -> BatchSet {
     held
 }
 
+/// Serves the listeners for records that are bound.
+fn serve_bound(
+    tasks: &mut JoinSet<()>,
+    (streams, datagrams): (Vec<BoundTo<TcpListener>>, Vec<BoundTo<UdpSocket>>),
+    context_of: &impl Fn(Intake) -> net::Context,
+    shared: &Shared,
+) -> io::Result<()> {
+    for (kind, listener, _) in streams {
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let context = context_of(kind.intake);
+        accept_stream(tasks, kind, listener, context, shared.clone());
+    }
+    for (kind, socket, address) in datagrams {
+        let context = context_of(kind.intake);
+        expose_drops(&context.metrics, kind.intake, address);
+        take_datagrams(tasks, kind, socket, context)?;
+    }
+    Ok(())
+}
+
 pub(super) fn take_datagrams(
     tasks: &mut JoinSet<()>,
     kind: &Listener,
@@ -288,15 +311,8 @@ impl Running {
         let mut tasks = JoinSet::new();
         let fluent = net::Fluent::new(security);
         let shared = Shared::of(fluent, &app, &tls, syslog_tls, relp_peers);
-        for (kind, listener, _) in listeners.streams {
-            let listener = tokio::net::TcpListener::from_std(listener)?;
-            let context = context_of(kind.intake);
-            accept_stream(&mut tasks, kind, listener, context, shared.clone());
-        }
-        for (kind, socket, address) in listeners.datagrams {
-            expose_drops(&metrics, kind.intake, address);
-            take_datagrams(&mut tasks, kind, socket, context_of(kind.intake))?;
-        }
+        let bound = (listeners.streams, listeners.datagrams);
+        serve_bound(&mut tasks, bound, &context_of, &shared)?;
         answer_heartbeats(&mut tasks, listeners.heartbeats, &shutdown)?;
         let absent = (listeners.absent, listeners.listening);
         absent::begin(&mut tasks, absent, &context, shared);

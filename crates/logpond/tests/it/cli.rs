@@ -410,6 +410,21 @@ fn a_mistyped_variable_is_named() {
 }
 
 #[test]
+fn numbers_are_summarised() {
+    let stats = format!(
+        "{{\"value\":\"web\",\"count\":1200,\"min\":-0.5,\"p99\":7}}\n{}",
+        trailer("")
+    );
+    let (done, asked) = ask(&["stats", "ms", "--by", "app"], vec![ok(&stats)]);
+    assert_eq!(asked, ["GET /api/v1/stats?q=&field=ms&by=app&n=10"]);
+    expect![[r#"
+        value  count   min  p50  p90  p95  p99  max  mean  sum
+        web    1,200  -0.5                   7
+    "#]]
+    .assert_eq(&done.text());
+}
+
+#[test]
 fn tables() {
     let top = format!(
         "{{\"value\":\"a\\nb\",\"count\":3}}\n{{\"value\":7,\"count\":1}}\n{}",
@@ -429,17 +444,6 @@ fn tables() {
         count    share  value
             3  150.0 %  a\nb
             1   50.0 %  7
-    "#]]
-    .assert_eq(&done.text());
-    let stats = format!(
-        "{{\"value\":\"web\",\"count\":1200,\"min\":-0.5,\"p99\":7}}\n{}",
-        trailer("")
-    );
-    let (done, asked) = ask(&["stats", "ms", "--by", "app"], vec![ok(&stats)]);
-    assert_eq!(asked, ["GET /api/v1/stats?q=&field=ms&by=app&n=10"]);
-    expect![[r#"
-        value  count   min  p50  p90  p95  p99  max  mean  sum
-        web    1,200  -0.5                   7
     "#]]
     .assert_eq(&done.text());
     let buckets = format!(
