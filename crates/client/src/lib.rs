@@ -130,6 +130,20 @@ impl Client {
         self.answer(self.agent.post(url).send_empty())
     }
 
+    /// Sends records; fails unless the server answers with success.
+    pub fn push(
+        &self,
+        path: &str,
+        parameters: &Parameters,
+        content_type: &str,
+        body: &[u8],
+    ) -> Result<Answer, ClientError> {
+        let url = self.address.url(path, parameters);
+        let request = self.agent.post(url).content_type(content_type);
+        // Uploads answer with text unless an object is asked for.
+        self.answer(request.header("accept", "application/json").send(body))
+    }
+
     fn answer(
         &self,
         response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,

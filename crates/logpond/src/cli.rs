@@ -5,6 +5,7 @@ mod aggregate;
 mod alerts;
 mod backup;
 mod cluster;
+mod demo;
 mod help;
 mod import;
 mod journal;
@@ -29,6 +30,7 @@ pub use cluster::{
     Cluster, ClusterCa, ClusterCaCreate, ClusterCertificate, ClusterDrain, ClusterForget,
     ClusterPlan, ClusterStatus,
 };
+pub use demo::Demo;
 pub use help::{Help, parse};
 pub use import::Import;
 pub use journal::{Journal, JournalLooks, JournalUpkeep};
@@ -69,6 +71,8 @@ pub struct Cli {
 pub enum Command {
     /// Take logs in, keep them and answer queries, on this machine.
     Serve(Box<Serve>),
+    /// Show a day of made-up logs with an incident in it, and questions that find it.
+    Demo(Demo),
     /// Only take logs in, for the stores of a cluster.
     Ingest(Box<Serve>),
     /// Only keep what the ingesters of a cluster have taken in.

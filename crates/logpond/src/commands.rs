@@ -17,6 +17,7 @@ mod saved;
 mod segments;
 mod alerts;
 mod compact;
+mod demo;
 mod forget;
 mod forward;
 mod import;
@@ -73,6 +74,7 @@ pub fn run(cli: Cli) -> Exit {
     warn_of_variables(&cli.command);
     let outcome = match cli.command {
         Command::Serve(args) => serve::run(&args, Roles::ALL),
+        Command::Demo(args) => demo::run(&args),
         Command::Ingest(args) => serve::run(&args, Roles::INGEST),
         Command::Store(args) => serve::run_node(&args, Roles::STORE),
         Command::QueryNode(args) => serve::run_node(&args, Roles::QUERY),

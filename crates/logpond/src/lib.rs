@@ -13,5 +13,6 @@
 //! alert rules and `lp-notify-N` tell receivers of alerts; `lp-kafka` reads topics of Kafka.
 
 pub mod cli;
+pub mod demo;
 pub mod serve;
 pub mod commands;

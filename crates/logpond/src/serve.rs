@@ -101,9 +101,7 @@ pub struct Server {
 /// See [`ServeError`].
 pub fn run(settings: &Settings) -> Result<(), ServeError> {
     let started = Instant::now();
-    telemetry::begin_log();
-    open_files::raise_limit();
-    memory::begin();
+    begin();
     let server = Server::start_with(settings, true)?;
     if let Some(path) = &settings.ready_file {
         server.addresses.write_ready_file(path)?;
@@ -111,6 +109,13 @@ pub fn run(settings: &Settings) -> Result<(), ServeError> {
     service_manager::tell("READY=1");
     announce::print(settings, &server, started.elapsed());
     server.join()
+}
+
+/// Prepares the process for a server: its log, its limit of open files, its allocator.
+pub fn begin() {
+    telemetry::begin_log();
+    open_files::raise_limit();
+    memory::begin();
 }
 
 impl Server {

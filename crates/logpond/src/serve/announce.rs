@@ -54,8 +54,11 @@ impl Addresses {
         }
     }
 
-    /// Writes the ready file in one step: whoever sees it sees all of it.
-    pub(super) fn write_ready_file(&self, path: &Path) -> Result<(), ServeError> {
+    /// Writes the ready file in one step: a reader that sees it sees all of it.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write_ready_file(&self, path: &Path) -> Result<(), ServeError> {
         let write = || -> io::Result<()> {
             let mut name = path.file_name().unwrap_or_default().to_owned();
             name.push(format!(".{}.tmp", std::process::id()));

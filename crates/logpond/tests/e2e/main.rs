@@ -27,6 +27,7 @@ mod crash;
 mod crowds;
 mod damage;
 mod dashboards;
+mod demo;
 mod dev_log_stream;
 mod disk_full;
 mod failures;
