@@ -15,6 +15,7 @@ mod raw;
 mod logfmt;
 mod cell;
 mod csv;
+pub mod html;
 mod table;
 mod bars;
 mod sparkline;
@@ -48,6 +49,8 @@ pub enum Format {
     Logfmt,
     /// Comma separated values with a header.
     Csv,
+    /// One page for a browser: the query, its histogram and its rows.
+    Html,
 }
 
 /// Turns rows into one format.
@@ -59,6 +62,9 @@ pub trait Render {
     fn gap(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"--\n");
     }
+
+    /// Takes what is said of the answer beside its rows, once all of them are there.
+    fn conclude(&mut self, _facts: html::Facts) {}
 
     /// Appends what was held back.
     fn end(&mut self, _out: &mut Vec<u8>) {}
@@ -72,6 +78,7 @@ pub fn renderer(format: Format, style: Style, columns: &[String]) -> Box<dyn Ren
         Format::Raw => Box::new(raw::Raw),
         Format::Json => Box::new(json::Json),
         Format::Logfmt => Box::new(logfmt::Logfmt),
+        Format::Html => Box::new(html::Html::new(style)),
         Format::Csv => {
             let are_defused = style.defuses_formulas;
             Box::new(Csv::new(columns, Cells { are_defused }))

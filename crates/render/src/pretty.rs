@@ -146,7 +146,7 @@ impl Render for Pretty {
 }
 
 /// `2026-03-02 01:02:32.465+01:00`, with as many digits of the fraction as are needed in threes.
-fn local(time: Timestamp, zone: &TimeZone) -> String {
+pub(super) fn local(time: Timestamp, zone: &TimeZone) -> String {
     let (seconds, nanos) = time.seconds();
     let Ok(instant) = jiff::Timestamp::new(seconds, nanos as i32) else {
         return time.to_string();

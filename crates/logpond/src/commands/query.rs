@@ -2,6 +2,7 @@
 
 pub(super) mod sink;
 mod local;
+mod page;
 pub(super) mod remote;
 pub(super) mod follow;
 
@@ -64,11 +65,16 @@ pub(super) fn run(mut args: Query) -> Result<Exit, Failure> {
                 .into(),
         );
     }
+    if args.output == Some(Format::Html) {
+        page::refuse_other_flags(&args)?;
+    }
     let meaning = meaning(text.as_deref(), &args.selection)?;
     let matcher = Matcher::new(&meaning.filter).map_err(|error| error.to_string())?;
     let is_terminal = terminal::is_output();
+    let is_page = args.output == Some(Format::Html);
     let limit_default = match (args.follow, is_terminal && !args.count) {
         (true, _) => LIMIT_BEFORE_FOLLOWING,
+        (false, _) if is_page => page::ROWS_DEFAULT,
         (false, true) => LIMIT_ON_TERMINAL,
         (false, false) => 0,
     };
@@ -91,7 +97,8 @@ pub(super) fn run(mut args: Query) -> Result<Exit, Failure> {
         format: args.output.unwrap_or(format_default),
     };
     let mut sink = open_sink(&args, &question, is_terminal);
-    let trailer = match (origin, args.follow) {
+    let asked = page::source(&args, &origin);
+    let mut trailer = match (origin, args.follow) {
         (Origin::Server, false) => remote::run(&args, &question, &mut sink),
         (Origin::Server, true) => follow::run(&args, &question, &mut sink),
         (Origin::Files(_), true) => {
@@ -99,7 +106,14 @@ pub(super) fn run(mut args: Query) -> Result<Exit, Failure> {
         }
         (Origin::Files(files), false) => local::run(&args, &question, &files, &mut sink),
     };
-    let closed = sink.close();
+    if let Ok(trailer) = &mut trailer
+        && question.format == Format::Html
+    {
+        sink.conclude(page::facts(&args, &question, asked, trailer)?);
+    }
+    // Half a page would pass for a whole one.
+    let is_shown = trailer.is_ok() || question.format != Format::Html;
+    let closed = if is_shown { sink.close() } else { Ok(()) };
     let trailer = trailer?;
     closed?;
     Ok(report(&args, &question, &trailer))
@@ -184,7 +198,8 @@ fn open_sink(args: &Query, question: &Question, is_terminal: bool) -> Sink {
         spans: Some(Box::new(move |text| spans.spans(text))),
         defuses_formulas: args.defuse,
     };
-    let paging = match args.follow || args.count || args.quiet {
+    let is_whole = question.format == Format::Html;
+    let paging = match args.follow || args.count || args.quiet || is_whole {
         true => logpond_host::terminal::When::Never,
         false => args.paging,
     };

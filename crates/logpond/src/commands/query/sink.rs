@@ -15,6 +15,7 @@ use logpond_host::terminal;
 use logpond_host::terminal::When;
 use logpond_host::terminal::guard::{Guard, Hands};
 use logpond_render::Format;
+use logpond_render::html::Facts;
 use logpond_render::{Render, Row, Style, quantity, renderer};
 
 /// Leave at once if it fits a screen, keep colours, do not clear, wrap long lines.
@@ -141,6 +142,11 @@ impl Sink {
     pub(in crate::commands) fn gap(&mut self) -> io::Result<()> {
         self.renderer.gap(&mut self.buffer);
         self.flush_if_full()
+    }
+
+    /// Says of the answer what is not in its rows.
+    pub(in crate::commands) fn conclude(&mut self, facts: Facts) {
+        self.renderer.conclude(facts);
     }
 
     /// Prints bytes as they are.
