@@ -77,6 +77,14 @@ impl Client {
         }
     }
 
+    /// The same, with a bound for the time of each answer.
+    pub fn within(address: Address, access: &Access, answer_timeout: Duration) -> Client {
+        Client {
+            agent: agent(Some(answer_timeout), access),
+            address,
+        }
+    }
+
     /// The address it asks.
     pub fn address(&self) -> &Address {
         &self.address

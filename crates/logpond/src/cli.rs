@@ -5,6 +5,7 @@ mod aggregate;
 mod alerts;
 mod backup;
 mod cluster;
+mod config;
 mod demo;
 mod help;
 mod import;
@@ -30,6 +31,7 @@ pub use cluster::{
     Cluster, ClusterCa, ClusterCaCreate, ClusterCertificate, ClusterDrain, ClusterForget,
     ClusterPlan, ClusterStatus,
 };
+pub use config::{Config, ConfigCheck, ConfigShow, Health};
 pub use demo::Demo;
 pub use help::{Help, parse};
 pub use import::Import;
@@ -129,6 +131,11 @@ pub enum Command {
     /// Set up a cluster.
     #[command(subcommand)]
     Cluster(Cluster),
+    /// Check and show settings, without a server.
+    #[command(subcommand)]
+    Config(Config),
+    /// Ask if a server lives.
+    Health(Health),
     /// Keep the sockets of a server until it is started again; servers start it.
     #[command(hide = true)]
     Keep(Keep),

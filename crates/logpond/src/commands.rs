@@ -17,7 +17,9 @@ mod saved;
 mod segments;
 mod alerts;
 mod compact;
+mod config;
 mod demo;
+mod health;
 mod forget;
 mod forward;
 mod import;
@@ -101,6 +103,8 @@ pub fn run(cli: Cli) -> Exit {
         Command::Alerts(alerts) => alerts::run(&alerts),
         Command::Token(token) => token::run(&token),
         Command::Cluster(cluster) => cluster::run(&cluster),
+        Command::Config(config) => config::run(&config),
+        Command::Health(args) => health::run(&args),
         Command::Keep(args) => keep::run(&args),
         Command::Help(args) => help::run(&args),
         Command::Completion(args) => pages::completion(&args),

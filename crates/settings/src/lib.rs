@@ -48,7 +48,7 @@ pub use proxy::{
 use quantity::line_bytes;
 pub use quantity::{QuantityError, parse_address, parse_age, parse_bytes, parse_room};
 pub use receiver::{Receiver, ReceiverForm};
-pub use reference::reference;
+pub use reference::{default_file, reference};
 pub use secret_file::{SecretFile, SecretFileError, parse_secret};
 use table::Composed;
 pub use table::{Count, Hint, Setting, Settings, TABLE};
@@ -291,6 +291,12 @@ pub fn gather(
         origin: Origin::Flag(name),
     }));
     Ok(given)
+}
+
+/// The value of each setting that counts, in the order of [`TABLE`].
+pub fn effective(given: &[Given]) -> Vec<Given> {
+    let values = Values(given);
+    TABLE.iter().map(|row| values.given(row.name)).collect()
 }
 
 impl Settings {

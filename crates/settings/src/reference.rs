@@ -1,6 +1,52 @@
-//! The reference page.
+//! The reference page, and the settings file of packages.
 
-use super::TABLE;
+use super::{Count, TABLE};
+
+/// The longest line of the settings file, in characters.
+const LINE_CHARS_MAX: usize = 96;
+
+/// The data directory of packages; the default in the table is in words.
+const DATA: &str = "/var/lib/logpond";
+
+/// A settings file with every setting commented out, at its default.
+pub fn default_file() -> String {
+    let mut file = String::from(
+        "# Settings of logpond serve. Remove the # before a setting to change it.\n\
+         # logpond config check FILE finds mistakes; logpond config show names each value's origin.\n",
+    );
+    for row in &TABLE {
+        file.push('\n');
+        write_comment(row.doc, &mut file);
+        let form = format!("Value: {}. Variable: {}.", row.form, row.variable());
+        write_comment(&form, &mut file);
+        let default = match row.name {
+            "data" => DATA,
+            _ => row.default,
+        };
+        let is_bare = row.count == Count::Switch || default.parse::<u64>().is_ok();
+        match is_bare {
+            true => file.push_str(&format!("#{} = {default}\n", row.name)),
+            false => file.push_str(&format!("#{} = {default:?}\n", row.name)),
+        }
+    }
+    file
+}
+
+/// Appends a text as lines of a comment.
+fn write_comment(text: &str, file: &mut String) {
+    let mut length = 0;
+    for word in text.split_whitespace() {
+        let chars = word.chars().count();
+        if length == 0 || length + 1 + chars > LINE_CHARS_MAX {
+            file.push_str(if length == 0 { "#" } else { "\n#" });
+            length = 1;
+        }
+        file.push(' ');
+        file.push_str(word);
+        length += 1 + chars;
+    }
+    file.push('\n');
+}
 
 /// The reference page of all settings, in Markdown.
 pub fn reference() -> String {

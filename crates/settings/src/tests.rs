@@ -242,6 +242,55 @@ fn the_reference_page_is_up_to_date() {
 }
 
 #[test]
+fn the_default_file_has_every_setting_and_says_its_default() {
+    let file = default_file();
+    assert!(
+        file.lines()
+            .all(|line| line.is_empty() || line.starts_with('#'))
+    );
+    assert!(
+        file::parse(&file, Path::new("logpond.toml"))
+            .unwrap()
+            .is_empty()
+    );
+    let is_setting = |line: &&str| !line.starts_with("# ") && line.starts_with('#');
+    let settings: Vec<&str> = file
+        .lines()
+        .filter(is_setting)
+        .map(|line| &line[1..])
+        .collect();
+    let given = file::parse(&settings.join("\n"), Path::new("logpond.toml")).unwrap();
+    assert_eq!(given.len(), TABLE.len());
+    for (given, row) in given.iter().zip(&TABLE) {
+        assert_eq!(given.name, row.name);
+        assert!(
+            given.text == row.default || row.name == "data",
+            "{}",
+            row.name
+        );
+    }
+}
+
+#[test]
+fn the_value_that_counts_has_its_origin() {
+    let given = |name, text: &str, origin| Given {
+        name,
+        text: text.to_owned(),
+        origin,
+    };
+    let all = [
+        given("http", "1", Origin::Variable("LOGPOND_HTTP".to_owned())),
+        given("http", "2", Origin::Flag("http")),
+    ];
+    let effective = effective(&all);
+    assert_eq!(effective.len(), TABLE.len());
+    let of = |name: &str| effective.iter().find(|given| given.name == name).unwrap();
+    assert_eq!(of("http"), &all[1]);
+    assert_eq!(of("fast").origin, Origin::Default);
+    assert_eq!(of("fast").text, "127.0.0.1:7651");
+}
+
+#[test]
 fn roles_leave_out_what_they_do_not_do() {
     let settings = |text: &str| from_file(text).unwrap();
     let store = settings("gossip = \"127.0.0.1\"\n").limited_to(Roles::STORE);

@@ -65,6 +65,7 @@ mod proxy;
 mod readers;
 mod refused;
 mod relp_resends;
+mod report;
 mod members;
 mod memory;
 mod memory_limit;
