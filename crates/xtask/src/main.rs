@@ -1,9 +1,10 @@
-//! Repository automation: `cargo xtask ci|docs|fuzz|logqltest|lokidiff|bench|torture`.
+//! Repository automation: `cargo xtask ci|dist|docs|fuzz|logqltest|lokidiff|bench|torture`.
 //!
 //! No step needs more than the pinned toolchain, a C compiler and the packages of the lock file;
 //! what needs another tool says so when it is absent, and fails there if `CI=true`.
 
 mod ci;
+mod dist;
 mod docs;
 mod draw;
 mod e2e;
@@ -23,6 +24,8 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   ci [STEP...]     everything that a change must pass, or only the named steps
+  dist [--target TRIPLE]... [--program PATH]
+                   make the files of a release below target/dist: archives, packages, an image, checksums
   docs [--check]   write docs/reference/ from the program, or compare with it
   fuzz [SECONDS] [TARGET...]   run the fuzz targets, 10 seconds each by default
   logqltest DIR    run Loki's declarative tests of LogQL from a directory, and count what passes
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
     let rest = arguments.get(1..).unwrap_or_default();
     let result = match arguments.first().map(String::as_str) {
         Some("ci") => ci::run(rest),
+        Some("dist") => dist::run(rest),
         Some("docs") => docs::run(rest),
         Some("fuzz") => fuzz::run(rest),
         Some("logqltest") => logqltest::run(rest),

@@ -15,7 +15,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use super::{Exit, Failure, access, variable};
 use crate::cli::{Forward, LineFormat, Multiline, Wait};
 use logpond_client::{ADDRESS_DEFAULT, Address, ClientError, HostPort};
-use logpond_host::clock;
+use logpond_host::{clock, service_manager};
 use logpond_settings::{BULK_PORT, Surroundings, access_logs, flagged_fields};
 use logpond_ship::forward::{
     self, Backoff, FileZones, ForwardError, Reading, Settings, SpoolSettings,
@@ -44,6 +44,7 @@ pub(super) fn run(args: Forward) -> Result<Exit, Failure> {
             signal_hook::flag::register(signal, Arc::clone(&stop))?;
         }
         signal_hook::flag::register(SIGINT, Arc::clone(&interrupted))?;
+        service_manager::tell("READY=1");
     }
     let totals = forward::run(&settings, &stop)?;
     if totals.rejected > 0 {

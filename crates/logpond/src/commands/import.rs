@@ -13,8 +13,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use super::{Exit, Failure, access, variable};
 use crate::cli::{Forward, Import, Servers};
 use logpond_client::Address;
-use logpond_host::clock;
-use logpond_host::timezone;
+use logpond_host::{clock, service_manager, timezone};
 use logpond_settings::Surroundings;
 use logpond_ship::import::{self, Following, Settings, Target, Totals};
 
@@ -49,6 +48,7 @@ pub(super) fn follow(args: Forward) -> Result<Exit, Failure> {
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
+    service_manager::tell("READY=1");
     Ok(exit(&import::follow(&following, &stop)?))
 }
 

@@ -53,6 +53,7 @@ const PAGES: &[&str] = &[
     "docs/forward.md",
     "docs/grafana.md",
     "docs/http.md",
+    "docs/install.md",
     "docs/kafka.md",
     "docs/logql.md",
     "docs/memory.md",
