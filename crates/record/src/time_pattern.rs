@@ -217,7 +217,61 @@ impl TimePattern {
             item.render(&civil, nanos, time, out);
         }
     }
+
+    /// Whether the letters of a text, in any case, stand in times of this pattern as they do there: `false`
+    /// proves that no such time holds the text.
+    pub fn has_letters_of(&self, text: &[u8]) -> bool {
+        let Some(words) = self.words() else {
+            return true;
+        };
+        let mut runs = text.split(|byte| !byte.is_ascii_alphabetic());
+        runs.all(|run| {
+            let run = run.to_ascii_lowercase();
+            words.iter().any(|word| {
+                let mut parts = word.windows(run.len().max(1));
+                run.is_empty() || parts.any(|part| part == run)
+            })
+        })
+    }
+
+    /// The runs of letters in times of this pattern, in lower case; where several forms of one stand side by
+    /// side, each of them. `None` if they are too many.
+    fn words(&self) -> Option<Vec<Vec<u8>>> {
+        let lower = |name: &[u8; 3]| name.to_ascii_lowercase();
+        let mut words: Vec<Vec<u8>> = Vec::new();
+        // The ends of the words that the next item may go on with.
+        let mut open: Vec<Vec<u8>> = vec![Vec::new()];
+        for item in &self.items {
+            let texts: Vec<Vec<u8>> = match item {
+                Item::MonthName => MONTHS.iter().map(|name| lower(name)).collect(),
+                Item::Weekday => WEEKDAYS.iter().map(|name| lower(name)).collect(),
+                Item::Literal(byte) if byte.is_ascii_alphabetic() => {
+                    vec![vec![byte.to_ascii_lowercase()]]
+                }
+                Item::Offset(None) => vec![b"z".to_vec()],
+                Item::Offset(Some((text, _))) if &**text == "Z" => vec![b"z".to_vec()],
+                Item::Unwritten(_) => continue,
+                _ => {
+                    words.append(&mut open);
+                    open.push(Vec::new());
+                    continue;
+                }
+            };
+            if open.len() * texts.len() > WORDS_MAX {
+                return None;
+            }
+            let joined = open
+                .iter()
+                .flat_map(|word| texts.iter().map(move |text| [&word[..], text].concat()));
+            open = joined.collect();
+        }
+        words.append(&mut open);
+        Some(words)
+    }
 }
+
+/// The most runs of letters that a pattern is known to show: those of twelve months beside seven weekdays.
+const WORDS_MAX: usize = 84;
 
 /// Reads the item after a percent sign; gives it and its length.
 fn item(after: &[u8]) -> Option<(Item, usize)> {
@@ -513,6 +567,48 @@ mod tests {
             .ok()?
             .parse(text.as_bytes(), RECEIVED)?;
         (parsed.bytes == text.len()).then_some(parsed.time)
+    }
+
+    #[test]
+    fn letters_of_times_are_known() {
+        let table = [
+            ("%Y-%m-%dT%H:%M:%S.%6f%z[Z]", "05T1", true),
+            ("%Y-%m-%dT%H:%M:%S.%6f%z[Z]", "error", false),
+            ("%Y-%m-%dT%H:%M:%S.%6f%z[Z]", "2026-03", true),
+            ("%Y-%m-%d %H:%M:%S", "t", false),
+            ("%d/%b/%Y:%H:%M:%S %z[+0000]", "ma", true),
+            ("%d/%b/%Y:%H:%M:%S %z[+0000]", "mar/", true),
+            ("%d/%b/%Y:%H:%M:%S %z[+0000]", "mon", false),
+            ("%a %b %e %H:%M:%S", "Mon Mar", true),
+            ("%a%b", "nMa", true),
+            ("%a%b", "nMx", false),
+            ("%s", "", true),
+        ];
+        for (pattern, text, expected) in table {
+            let known = TimePattern::new(pattern).unwrap();
+            assert_eq!(
+                known.has_letters_of(text.as_bytes()),
+                expected,
+                "{pattern} {text}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_a_time_shows_has_its_letters(
+            pattern in proptest::sample::select(&GENERAL[..]),
+            nanos in any::<i64>(),
+            from in 0usize..40,
+            bytes in 0usize..40,
+        ) {
+            let pattern = TimePattern::new(pattern).unwrap();
+            let mut text = Vec::new();
+            pattern.render(Timestamp(nanos), &mut text);
+            let from = from.min(text.len());
+            let part = &text[from..(from + bytes).min(text.len())];
+            prop_assert!(pattern.has_letters_of(part));
+        }
     }
 
     #[test]

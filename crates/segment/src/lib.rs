@@ -14,6 +14,7 @@ pub mod wire;
 pub mod tally;
 pub mod encoding;
 pub mod rows;
+pub mod overview;
 pub mod file;
 pub mod build;
 pub mod inventory;

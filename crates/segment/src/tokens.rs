@@ -54,6 +54,11 @@ pub fn is_token_byte(byte: u8) -> bool {
 
 /// The tokens of a text, in order.
 pub fn tokens(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    token_ranges(text).map(|(from, to)| &text[from..to])
+}
+
+/// Where the tokens of a text begin and end, in order.
+pub fn token_ranges(text: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     Tokens {
         text,
         edges: Edges::default(),
@@ -65,13 +70,13 @@ struct Tokens<'a> {
     edges: Edges,
 }
 
-impl<'a> Iterator for Tokens<'a> {
-    type Item = &'a [u8];
+impl Iterator for Tokens<'_> {
+    type Item = (usize, usize);
 
-    fn next(&mut self) -> Option<&'a [u8]> {
+    fn next(&mut self) -> Option<(usize, usize)> {
         let from = self.edges.next(self.text)?;
         let to = self.edges.next(self.text).unwrap_or(self.text.len());
-        Some(&self.text[from..to])
+        Some((from, to))
     }
 }
 

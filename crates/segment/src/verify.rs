@@ -143,6 +143,9 @@ fn check(segment: &SegmentFile, lines: bool) -> io::Result<Checked> {
             note(error, damages)?;
         }
     }
+    if let Err(error) = segment.overview(&directory) {
+        note(error, damages)?;
+    }
     if damages.is_empty() {
         damages.extend(lines.compare());
     }

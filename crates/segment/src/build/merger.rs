@@ -16,6 +16,7 @@ use crate::disk::Disk;
 use crate::file::{
     Directory, Profile, ROW_GROUP_ROWS_MAX, SegmentFile, SegmentWriter, SourceEntry, Written,
 };
+use crate::overview::{Overview, OverviewBuilder};
 use crate::rows::{FieldCounts, Plans, Rows, RowsBuilder, RowsView, memory_bytes};
 
 /// Lines collected before a merge writes a row group.
@@ -255,6 +256,10 @@ impl Output<'_> {
         let (id, profile) = (self.id, self.profile);
         let mut writer = SegmentWriter::new(file, id, profile, counts, schema.clone(), sources)?;
         writer.set_batches(self.batches);
+        let is_whole = source_maps.iter().flatten().all(|place| *place != LEFT_OUT);
+        if let Some(overview) = merged_overview(inputs, &directories).filter(|_| is_whole) {
+            writer.set_overview(overview);
+        }
         let mut merger = Merger::new(inputs, &directories, &self.sources, source_maps);
         let mut builder = RowsBuilder::new();
         let mut found = FieldCounts::default();
@@ -272,6 +277,17 @@ impl Output<'_> {
         writer.write(&builder.take(&schema))?;
         Ok(writer.finish()?)
     }
+}
+
+/// The overview of all rows of the inputs; `None` if it is to be made of the rows.
+fn merged_overview(inputs: &[SegmentFile], directories: &[Directory]) -> Option<Overview> {
+    let mut merged = OverviewBuilder::default();
+    for (input, directory) in inputs.iter().zip(directories) {
+        // A damaged one is made anew.
+        let overview = input.overview(directory).ok()??;
+        merged.merge(&overview);
+    }
+    merged.finish()
 }
 
 /// About the most memory of what is open at a time when these files are merged: of each of those that

@@ -80,6 +80,19 @@ pub struct WordsEntry {
     pub crc: u32,
 }
 
+/// Where the overview of the segment lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OverviewEntry {
+    /// First byte in the file.
+    pub offset: u64,
+    /// Length in bytes.
+    pub bytes: u32,
+    /// Bytes after decompression.
+    pub plain_bytes: u32,
+    /// CRC32C of the bytes.
+    pub crc: u32,
+}
+
 /// Bytes of the token index that share a checksum: what a look-up reads at least.
 pub(super) const TOKEN_PART_BYTES: usize = 4096;
 
@@ -147,6 +160,8 @@ pub struct Directory {
     /// The lists of words in the order of their row groups. A row group in none of them has its
     /// words nowhere.
     pub words: Vec<WordsEntry>,
+    /// What the segment holds, if that is there.
+    pub overview: Option<OverviewEntry>,
 }
 
 impl Directory {
@@ -202,6 +217,9 @@ impl Directory {
         for list in &self.words {
             list.encode(&mut out);
         }
+        if let Some(overview) = &self.overview {
+            overview.encode(&mut out);
+        }
         out
     }
 
@@ -225,6 +243,9 @@ impl Directory {
         }
         for _ in 0..read_count(input)? {
             directory.words.push(WordsEntry::decode(input)?);
+        }
+        if !input.is_empty() {
+            directory.overview = Some(OverviewEntry::decode(input)?);
         }
         if !input.is_empty() {
             return Err(Malformed("the directory has bytes after its end"));
@@ -342,6 +363,24 @@ impl WordsEntry {
         Ok(WordsEntry {
             groups_from: read_u32(input)?,
             groups_to: read_u32(input)?,
+            offset: read_varint(input)?,
+            bytes: read_u32(input)?,
+            plain_bytes: read_u32(input)?,
+            crc: read_crc(input)?,
+        })
+    }
+}
+
+impl OverviewEntry {
+    fn encode(&self, out: &mut Vec<u8>) {
+        write_varint(self.offset, out);
+        write_varint(u64::from(self.bytes), out);
+        write_varint(u64::from(self.plain_bytes), out);
+        out.extend_from_slice(&self.crc.to_le_bytes());
+    }
+
+    fn decode(input: &mut &[u8]) -> Result<OverviewEntry, Malformed> {
+        Ok(OverviewEntry {
             offset: read_varint(input)?,
             bytes: read_u32(input)?,
             plain_bytes: read_u32(input)?,

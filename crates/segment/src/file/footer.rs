@@ -43,6 +43,9 @@ pub(super) const MORE: usize = FIXED.len();
 /// Index of the first column of a field.
 pub(super) const FIELDS_FROM: usize = MORE + 1;
 
+/// The last column, behind those of fields.
+pub(super) const TEMPLATE: &str = "_template";
+
 /// How values of a type are stored.
 pub(super) fn physical(kind: ColumnType) -> Physical {
     match kind {
@@ -64,6 +67,7 @@ pub(super) fn parquet_schema(schema: &Schema) -> Result<TypePtr, ParquetError> {
     for column in &schema.columns {
         fields.push(parquet_column(&column.name, column.kind, true, false)?);
     }
+    fields.push(parquet_column(TEMPLATE, ColumnType::Text, true, false)?);
     Ok(Type::group_type_builder("logpond")
         .with_fields(fields)
         .build()?

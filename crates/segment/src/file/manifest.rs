@@ -9,8 +9,11 @@ use serde_json::{Map, Value, json};
 use crate::batches::{BatchId, BatchSet};
 use crate::sources::SourceSet;
 
-/// The version of the segment format that is written.
-const FORMAT_VERSION: u64 = 1;
+/// The version of the segment format that is written: 2 has a column of templates.
+pub(super) const FORMAT_VERSION: u64 = 2;
+
+/// The first version that can be read.
+const FORMAT_VERSION_FIRST: u64 = 1;
 
 /// A source that a segment contains whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +41,8 @@ pub struct Retry {
 /// What a segment is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
+    /// The version of the file's format.
+    pub format: u64,
     /// The segment's name: a fresh ULID.
     pub id: Id,
     /// The sources, sorted; the row's `_source` is an index into this list.
@@ -81,7 +86,7 @@ impl Manifest {
             .collect();
         let retries: Vec<Value> = self.retries().map(|(s, r)| retry_to_json(s, r)).collect();
         json!({
-            "format": FORMAT_VERSION,
+            "format": self.format,
             "id": self.id.to_string(),
             "sources": sources,
             "retries": retries,
@@ -103,7 +108,8 @@ impl Manifest {
     pub fn from_json(text: &str) -> Option<Manifest> {
         let value: Value = serde_json::from_str(text).ok()?;
         let object = value.as_object()?;
-        if object.get("format")?.as_u64()? != FORMAT_VERSION {
+        let format = object.get("format")?.as_u64()?;
+        if !(FORMAT_VERSION_FIRST..=FORMAT_VERSION).contains(&format) {
             return None;
         }
         let mut sources = Vec::new();
@@ -116,6 +122,7 @@ impl Manifest {
         let number = |key: &str| object.get(key)?.as_u64();
         let time = |key: &str| object.get(key)?.as_i64().map(Timestamp);
         Some(Manifest {
+            format,
             id: object.get("id")?.as_str()?.parse().ok()?,
             sources,
             batches: BatchSet::from_json(object.get("batches")?)?,
@@ -227,6 +234,7 @@ mod tests {
             ..source(1, sequence)
         };
         let manifest = Manifest {
+            format: FORMAT_VERSION_FIRST,
             id: Id(77),
             sources: vec![
                 source(1, 0),
@@ -251,7 +259,7 @@ mod tests {
         };
         let again = Manifest::from_json(&manifest.to_json());
         assert_eq!(again.as_ref(), Some(&manifest));
-        assert_eq!(Manifest::from_json("{\"format\":2}"), None);
+        assert_eq!(Manifest::from_json("{\"format\":3}"), None);
         let text = manifest.to_json();
         for (part, other) in [
             ("[3,3]", "[3]"),

@@ -1,7 +1,7 @@
 //! Segment files: Parquet with our own index and checksums inside.
 //!
 //! ```text
-//! PAR1 │ row group │ … │ tokens │ … │ words │ … │ directory │ page index, footer │ PAR1
+//! PAR1 │ row group │ … │ tokens │ … │ words │ … │ overview │ directory │ page index, footer │ PAR1
 //! ```
 //!
 //! Invariants:
@@ -26,7 +26,7 @@ mod summary;
 
 mod writer;
 
-pub use directory::{BlockEntry, Directory, RowGroupEntry, WordsEntry};
+pub use directory::{BlockEntry, Directory, OverviewEntry, RowGroupEntry, WordsEntry};
 pub use manifest::{Manifest, Retry, SourceEntry};
 pub use parts::Part;
 pub use reader::{Damage, Place, ReadError, RowGroupReader, SegmentFile};

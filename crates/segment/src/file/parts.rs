@@ -16,7 +16,7 @@ pub struct Part {
 }
 
 impl Directory {
-    /// All pages, parts of token indexes and lists of words, in the order of the file.
+    /// All pages, parts of token indexes, lists of words and the overview, in the order of the file.
     pub fn parts(&self) -> Vec<Part> {
         let mut parts = Vec::new();
         for group in &self.row_groups {
@@ -42,6 +42,12 @@ impl Directory {
             bytes: u64::from(list.bytes),
             crc: Some(list.crc),
             what: "the words have a wrong checksum",
+        }));
+        parts.extend(self.overview.iter().map(|overview| Part {
+            offset: overview.offset,
+            bytes: u64::from(overview.bytes),
+            crc: Some(overview.crc),
+            what: "the overview has a wrong checksum",
         }));
         parts.sort_unstable_by_key(|part| (part.offset, part.bytes));
         parts

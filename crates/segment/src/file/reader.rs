@@ -1,5 +1,7 @@
 //! Reading a segment file: its manifest and directory, then page by page.
 
+mod derived;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -271,8 +273,11 @@ impl SegmentFile {
             .map_err(|_| wrong("the directory does not decompress"))?;
         let directory = Directory::decode(&plain).map_err(|Malformed(what)| wrong(what))?;
         let columns = FIELDS_FROM + directory.schema.columns.len();
+        // Files of the first version have no templates.
+        let columns = columns..=columns + 1;
         let consistent = |group: &RowGroupEntry| {
-            group.columns.len() == columns && group.columns.iter().all(|c| covers_blocks(c, group))
+            columns.contains(&group.columns.len())
+                && group.columns.iter().all(|c| covers_blocks(c, group))
         };
         if !directory.row_groups.iter().all(consistent) {
             return Err(wrong("the directory contradicts itself"));

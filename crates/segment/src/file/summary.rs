@@ -4,7 +4,7 @@
 use logpond_record::{Id, Timestamp};
 use serde_json::{Map, Value, json};
 
-use super::manifest::{Manifest, SourceEntry};
+use super::manifest::{FORMAT_VERSION, Manifest, SourceEntry};
 use super::reader::{Place, SegmentFile};
 use crate::batches::BatchSet;
 use crate::sources::SourceSet;
@@ -74,6 +74,7 @@ impl Summary {
             retry: None,
         };
         Manifest {
+            format: FORMAT_VERSION,
             id: self.id,
             sources: self.sources.iter().map(entry).collect(),
             batches: BatchSet::default(),

@@ -12,19 +12,20 @@ use parquet::schema::types::ColumnDescPtr;
 
 use super::chunk::{ChunkEncoder, Input};
 use super::directory::{
-    BlockEntry, Directory, RowGroupEntry, TOKEN_PART_BYTES, TokensEntry, WordsEntry,
+    BlockEntry, Directory, OverviewEntry, RowGroupEntry, TOKEN_PART_BYTES, TokensEntry, WordsEntry,
 };
 use super::footer::{
     CRC_PLACEHOLDER, FIXED, KEY_DIRECTORY, KEY_MANIFEST, KEY_TAIL, Sink, TIME_SOURCE,
     parquet_schema, physical,
 };
 use super::index::RowGroupTokens;
-use super::manifest::{Manifest, SourceEntry};
+use super::manifest::{FORMAT_VERSION, Manifest, SourceEntry};
 use crate::batches::BatchSet;
 use crate::disk::AppendFile;
+use crate::overview::{OVERVIEW_BYTES_MAX, Overview, OverviewBuilder};
 use crate::rows::{
     Column, ColumnType, FieldCounts, Numbers, Plans, Rows, Schema, StringColumn, Strings,
-    sorted_order, time_slices,
+    sorted_order, templates_of, time_slices,
 };
 use crate::tokens::{List, ListBuilder, TokenCollector, WordSet};
 
@@ -74,6 +75,19 @@ pub struct Written {
     pub bytes: u64,
 }
 
+/// A segment of fewer rows has no overview: reading it takes no longer.
+const OVERVIEW_ROWS_MIN: u64 = 8192;
+
+/// The overview of a file on its way.
+enum FileOverview {
+    /// Made of the rows.
+    Counted(OverviewBuilder),
+    /// Known before.
+    Known(Overview),
+    /// There is none.
+    Absent,
+}
+
 /// Writes one segment file, row group by row group.
 ///
 /// Row groups must come in time order. Dropping the writer leaves an unfinished file behind,
@@ -89,6 +103,7 @@ pub struct SegmentWriter {
     /// read. They are about 1.2 % of the bytes of the lines: 12 MiB of a file of 1 GiB.
     indexes: Vec<Vec<u8>>,
     lists: Vec<Vec<u8>>,
+    overview: FileOverview,
     directory: Directory,
     manifest: Manifest,
     /// Rows written of each source.
@@ -118,14 +133,17 @@ impl SegmentWriter {
             words: ListBuilder::default(),
             indexes: Vec::new(),
             lists: Vec::new(),
+            overview: FileOverview::Counted(OverviewBuilder::default()),
             directory: Directory {
                 schema,
                 counts,
                 row_groups: Vec::new(),
                 words: Vec::new(),
+                overview: None,
             },
             source_rows: vec![0; sources.len()],
             manifest: Manifest {
+                format: FORMAT_VERSION,
                 id,
                 sources,
                 batches: BatchSet::default(),
@@ -152,6 +170,16 @@ impl SegmentWriter {
         self.directory.counts.count_labels_of(rows);
     }
 
+    /// Says what the rows hold, which are not counted then.
+    pub(crate) fn set_overview(&mut self, overview: Overview) {
+        self.overview = FileOverview::Known(overview);
+    }
+
+    /// Writes a file without an overview: one that is merged soon.
+    pub(crate) fn leave_overview(&mut self) {
+        self.overview = FileOverview::Absent;
+    }
+
     /// The columns of the file.
     pub fn schema(&self) -> &Schema {
         &self.directory.schema
@@ -170,7 +198,13 @@ impl SegmentWriter {
     }
 
     fn write_row_group(&mut self, rows: &Rows, slice: &[u32]) -> Result<(), ParquetError> {
-        let rows = &rows.in_order(&sorted_order(rows, slice));
+        let templates = templates_of(rows, slice);
+        let order = sorted_order(rows, slice, templates.as_ref());
+        let templates = match &templates {
+            Some(templates) => Column::Strings(templates.in_order(&order)),
+            None => Column::Absent,
+        };
+        let rows = &rows.in_order(&order);
         let blocks = self.cut_blocks(rows);
         let mut entry = RowGroupEntry {
             blocks: blocks
@@ -179,7 +213,11 @@ impl SegmentWriter {
                 .collect(),
             ..RowGroupEntry::default()
         };
-        self.write_columns(rows, &blocks, &mut entry)?;
+        self.write_columns((rows, &templates), &blocks, &mut entry)?;
+        if let FileOverview::Counted(overview) = &mut self.overview {
+            let Directory { schema, counts, .. } = &self.directory;
+            overview.add(rows, schema, counts);
+        }
         let words;
         (entry.tokens, words) = self.collect_tokens(rows, &blocks);
         self.directory.row_groups.push(entry);
@@ -238,7 +276,7 @@ impl SegmentWriter {
 
     fn write_columns(
         &mut self,
-        rows: &Rows,
+        (rows, templates): (&Rows, &Column),
         blocks: &[Range<usize>],
         entry: &mut RowGroupEntry,
     ) -> Result<(), ParquetError> {
@@ -250,14 +288,14 @@ impl SegmentWriter {
         let kinds: Vec<(ColumnType, bool)> = kinds
             .chain([(ColumnType::Text, true)])
             .chain(fields)
+            .chain([(ColumnType::Text, true)])
             .collect();
+        let behind = std::slice::from_ref(templates);
+        let columns: Vec<&Column> = fixed.iter().chain(&rows.fields).chain(behind).collect();
         let mut group = self.file.next_row_group()?;
         for (number, (kind, optional)) in kinds.into_iter().enumerate() {
-            let column = fixed
-                .get(number)
-                .unwrap_or_else(|| &rows.fields[number - fixed.len()]);
             let input = Input {
-                column,
+                column: columns[number],
                 optional,
                 physical: physical(kind),
                 keeps_codes: number == TIME_SOURCE,
@@ -313,6 +351,33 @@ impl SegmentWriter {
             list.offset = self.file.bytes_written() as u64;
             self.file.write_all(bytes)?;
         }
+        self.write_overview()
+    }
+
+    fn write_overview(&mut self) -> Result<(), ParquetError> {
+        let overview = match std::mem::replace(&mut self.overview, FileOverview::Absent) {
+            FileOverview::Counted(overview) => overview.finish(),
+            FileOverview::Known(overview) => Some(overview),
+            FileOverview::Absent => None,
+        };
+        let is_worth = |overview: &Overview| {
+            overview.rows == self.manifest.rows && overview.rows >= OVERVIEW_ROWS_MIN
+        };
+        let Some(overview) = overview.filter(is_worth) else {
+            return Ok(());
+        };
+        let plain = overview.encode();
+        if plain.len() > OVERVIEW_BYTES_MAX {
+            return Ok(());
+        }
+        let packed = zstd::bulk::compress(&plain, self.profile.zstd_level())?;
+        self.directory.overview = Some(OverviewEntry {
+            offset: self.file.bytes_written() as u64,
+            bytes: packed.len() as u32,
+            plain_bytes: plain.len() as u32,
+            crc: crc32c::crc32c(&packed),
+        });
+        self.file.write_all(&packed)?;
         Ok(())
     }
 

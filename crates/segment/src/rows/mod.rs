@@ -17,6 +17,7 @@ mod room;
 mod row_list;
 mod schema;
 mod sort;
+mod templates;
 mod view;
 
 pub use builder::{Rows, RowsBuilder};
@@ -28,4 +29,6 @@ pub use schema::{
     ColumnSpec, ColumnType, FieldCount, FieldCounts, Schema, from_decimal, to_decimal,
 };
 pub use sort::{sorted_order, time_slices};
+pub(crate) use templates::templates_of;
+pub use templates::{MESSAGE_BYTES_MAX, OPEN_END, VARIABLE, may_vary, write_template};
 pub use view::{Plans, RowsView, write_number};

@@ -32,6 +32,13 @@ impl Rows {
     }
 }
 
+impl StringColumn {
+    /// Some of the rows, in this order, with the same strings.
+    pub(crate) fn in_order(&self, order: &[u32]) -> StringColumn {
+        codes(self, order)
+    }
+}
+
 fn numbers<T: Copy>(values: &[T], order: &[u32]) -> Vec<T> {
     order.iter().map(|row| values[*row as usize]).collect()
 }

@@ -244,7 +244,7 @@ impl FieldCounts {
 }
 
 /// Names that the file's own columns have.
-const RESERVED: [&str; 13] = [
+const RESERVED: [&str; 14] = [
     "_time",
     "_time_rest",
     "_received",
@@ -257,6 +257,7 @@ const RESERVED: [&str; 13] = [
     "_raw",
     "_fix",
     "_more",
+    "_template",
     "_id",
 ];
 

@@ -40,10 +40,10 @@ fn by_time(rows: &Rows, row: u32) -> (i64, u32, i64) {
     (rows.time[at], rows.source[at], rows.number[at])
 }
 
-/// The order in which the rows of a slice are stored: grouped by fields of few distinct values
-/// (measured here, on these rows), then by time, then by source and number.
-pub fn sorted_order(rows: &Rows, slice: &[u32]) -> Vec<u32> {
-    let keys = sort_keys(rows, slice.len());
+/// The order in which the rows of a slice are stored: grouped by their templates and by fields of few
+/// distinct values (measured here, on these rows), then by time, then by source and number.
+pub fn sorted_order(rows: &Rows, slice: &[u32], templates: Option<&StringColumn>) -> Vec<u32> {
+    let keys = sort_keys(rows, slice.len(), templates);
     let group = |row: u32| {
         keys.iter().fold(0, |key, (column, bits)| {
             (key << bits) | rank(column, row as usize)
@@ -61,7 +61,11 @@ fn rank(column: &StringColumn, row: usize) -> u64 {
 }
 
 /// The columns to group by with the bits of their ranks, most telling first.
-fn sort_keys(rows: &Rows, rows_count: usize) -> Vec<(&StringColumn, u32)> {
+fn sort_keys<'r>(
+    rows: &'r Rows,
+    rows_count: usize,
+    templates: Option<&'r StringColumn>,
+) -> Vec<(&'r StringColumn, u32)> {
     let mut candidates: Vec<(usize, &StringColumn)> = rows
         .fields
         .iter()
@@ -78,10 +82,17 @@ fn sort_keys(rows: &Rows, rows_count: usize) -> Vec<(&StringColumn, u32)> {
     candidates.sort_by_key(|(distinct, _)| *distinct);
     let mut groups = 1;
     let mut keys = Vec::new();
+    let bits = |distinct: usize| usize::BITS - distinct.leading_zeros();
+    // A search decides about a template once, and skips blocks that have none that it wants.
+    if let Some(templates) = templates.filter(|templates| templates.values.len() > 1) {
+        groups = templates.values.len();
+        keys.push((templates, bits(groups)));
+    }
+    let fields_max = keys.len() + FIELDS_MAX;
     for (distinct, strings) in candidates {
-        if keys.len() < FIELDS_MAX && rows_count / (groups * distinct) >= ROWS_PER_GROUP_MIN {
+        if keys.len() < fields_max && rows_count / (groups * distinct) >= ROWS_PER_GROUP_MIN {
             groups *= distinct;
-            keys.push((strings, usize::BITS - distinct.leading_zeros()));
+            keys.push((strings, bits(distinct)));
         }
     }
     keys

@@ -220,6 +220,23 @@ impl Words {
         at_end: bool,
         folded: bool,
     ) -> Option<Vec<&[u8]>> {
+        let mut found = Vec::new();
+        let is_complete = self.visit_holding(part, (at_start, at_end), folded, |word| {
+            found.push(word);
+            found.len() <= HITS_MAX
+        });
+        is_complete.then_some(found)
+    }
+
+    /// Hands over the words that hold `part`, as [`Words::holding`] finds them, until `visit` says no;
+    /// `false` then.
+    pub fn visit_holding<'w>(
+        &'w self,
+        part: &[u8],
+        (at_start, at_end): (bool, bool),
+        folded: bool,
+        mut visit: impl FnMut(&'w [u8]) -> bool,
+    ) -> bool {
         let text = &self.bytes[..];
         let mut needle = Vec::with_capacity(part.len() + 2);
         needle.extend(at_start.then_some(b'\n'));
@@ -235,27 +252,29 @@ impl Words {
             false => text,
         };
         if haystack.len() != text.len() {
-            return self.holding_one_by_one(&needle);
+            return self.visit_one_by_one(&needle, visit);
         }
-        let mut found = Vec::new();
+        let finder = memchr::memmem::Finder::new(&needle);
         let mut from = 0;
-        while let Some(at) = memchr::memmem::find(&haystack[from..], &needle) {
+        while let Some(at) = finder.find(&haystack[from..]) {
             let inside = from + at + usize::from(at_start);
             let start = memchr::memrchr(b'\n', &text[..inside]).map_or(0, |n| n + 1);
             let end = memchr::memchr(b'\n', &text[inside..]).map_or(text.len(), |n| inside + n);
-            if found.len() == HITS_MAX {
-                return None;
+            if !visit(&text[start..end]) {
+                return false;
             }
-            found.push(&text[start..end]);
             from = end;
         }
-        Some(found)
+        true
     }
 
-    /// The words that hold a folded needle, newlines around each counted, where folding changes
-    /// their lengths.
-    fn holding_one_by_one(&self, needle: &[u8]) -> Option<Vec<&[u8]>> {
-        let mut found = Vec::new();
+    /// The same for a folded needle, newlines around each counted, where folding changes the lengths of
+    /// words.
+    fn visit_one_by_one<'w>(
+        &'w self,
+        needle: &[u8],
+        mut visit: impl FnMut(&'w [u8]) -> bool,
+    ) -> bool {
         let mut line = Vec::new();
         let words = self.bytes.split(|b| *b == b'\n');
         for word in words.filter(|word| !word.is_empty()) {
@@ -263,14 +282,11 @@ impl Words {
             line.push(b'\n');
             line.extend_from_slice(&fold(word));
             line.push(b'\n');
-            if memchr::memmem::find(&line, needle).is_some() {
-                if found.len() == HITS_MAX {
-                    return None;
-                }
-                found.push(word);
+            if memchr::memmem::find(&line, needle).is_some() && !visit(word) {
+                return false;
             }
         }
-        Some(found)
+        true
     }
 }
 

@@ -1,0 +1,70 @@
+//! What a file says of its rows beside them: templates of messages, and the overview.
+
+use std::sync::Arc;
+
+use super::super::directory::Directory;
+use super::super::footer::FIELDS_FROM;
+use super::super::page::{Dictionary, Physical};
+use super::{ReadError, RowGroupReader, SegmentFile, damaged, read};
+use crate::overview::{OVERVIEW_BYTES_MAX, Overview};
+use crate::rows::{Column, StringColumn, Strings};
+
+impl SegmentFile {
+    /// Reads what the segment holds; `None` if its file does not say.
+    ///
+    /// # Errors
+    /// When the overview is damaged or the disk fails.
+    pub fn overview(&self, directory: &Directory) -> Result<Option<Overview>, ReadError> {
+        let Some(entry) = &directory.overview else {
+            return Ok(None);
+        };
+        let wrong = |what| damaged(entry.offset, u64::from(entry.bytes), what);
+        let packed = read(&*self.file, entry.offset, entry.bytes as usize)?;
+        if crc32c::crc32c(&packed) != entry.crc {
+            return Err(wrong("the overview has a wrong checksum"));
+        }
+        if entry.plain_bytes as usize > OVERVIEW_BYTES_MAX {
+            return Err(wrong("the overview is too large"));
+        }
+        let plain = zstd::bulk::decompress(&packed, entry.plain_bytes as usize)
+            .map_err(|_| wrong("the overview does not decompress"))?;
+        let overview = Overview::decode(&plain).map_err(|_| wrong("the overview is malformed"))?;
+        Ok(Some(overview))
+    }
+}
+
+impl RowGroupReader<'_> {
+    /// The place of the column of templates; `None` if no row of the row group has one.
+    fn template_column(&self) -> Option<usize> {
+        let number = FIELDS_FROM + self.directory.schema.columns.len();
+        let column = self.group.columns.get(number)?;
+        column.dictionary.is_some().then_some(number)
+    }
+
+    /// The templates of the row group; `None` if it has none.
+    ///
+    /// # Errors
+    /// When the page is damaged or the disk fails.
+    pub fn template_texts(&mut self) -> Result<Option<Arc<Strings>>, ReadError> {
+        let Some(number) = self.template_column() else {
+            return Ok(None);
+        };
+        self.load_dictionary(number, Physical::Strings)?;
+        Ok(match &self.dictionaries[number] {
+            Some(Dictionary::Strings(strings)) => Some(Arc::clone(strings)),
+            _ => None,
+        })
+    }
+
+    /// The templates of a block's messages; rows without one have none.
+    ///
+    /// # Errors
+    /// As for [`RowGroupReader::template_texts`].
+    pub fn templates(&mut self, block: usize) -> Result<StringColumn, ReadError> {
+        let column = match self.template_column() {
+            Some(number) => self.column(number, Physical::Strings, true, block)?,
+            None => Column::Absent,
+        };
+        Ok(self.strings(column, block))
+    }
+}

@@ -1,0 +1,183 @@
+//! The overview of rows.
+
+use std::collections::HashMap;
+
+use logpond_record::{Shape, SlotKind, Value};
+
+use super::{MESSAGE, Overview, ValueCount};
+use crate::rows::{
+    Column, ColumnType, FieldCounts, NULL, Overflow, Plans, Rows, RowsView, Schema, StringColumn,
+    from_decimal,
+};
+
+/// Makes the overview of a segment, row group by row group.
+pub struct OverviewBuilder {
+    overview: Overview,
+    is_bounded: bool,
+}
+
+/// The bits of types: null, boolean, whole number, float, text, JSON, bytes.
+fn type_bit(value: &Value<'_>) -> u8 {
+    1 << match value {
+        Value::Null => 0,
+        Value::Bool(_) => 1,
+        Value::Int(_) => 2,
+        Value::Float(_) => 3,
+        Value::Str(_) => 4,
+        Value::Json(_) => 5,
+        Value::Bytes(_) => 6,
+    }
+}
+
+impl Default for OverviewBuilder {
+    fn default() -> OverviewBuilder {
+        OverviewBuilder {
+            overview: Overview::default(),
+            is_bounded: true,
+        }
+    }
+}
+
+impl OverviewBuilder {
+    /// Adds rows; `counts` are those of the whole file.
+    pub(crate) fn add(&mut self, rows: &Rows, schema: &Schema, counts: &FieldCounts) {
+        if !self.is_bounded {
+            return;
+        }
+        self.overview.rows += rows.len() as u64;
+        let mut plans = Plans::default();
+        let view = RowsView::new(rows, schema, &mut plans);
+        for (column, spec) in rows.fields.iter().zip(&schema.columns) {
+            let count = counts.fields.get(&spec.name);
+            let is_mixed = count.is_some_and(|count| count.may_mix(spec.kind));
+            match column {
+                Column::Absent => {}
+                Column::Strings(strings) => self.add_strings(&spec.name, strings, spec.kind),
+                _ => self.add_numbers(&view, column, (&spec.name, spec.kind), is_mixed),
+            }
+        }
+        for row in 0..rows.len() {
+            for (name, value) in rows.more.get(row).into_iter().flat_map(Overflow::new) {
+                self.add_value(&name, &value, 1);
+            }
+            if !self.overview.is_bounded() {
+                self.is_bounded = false;
+                self.overview = Overview::default();
+                return;
+            }
+        }
+        self.add_nulls(&view);
+        for messages in [&rows.message, &rows.message_bytes] {
+            self.add_strings(MESSAGE, messages, ColumnType::Text);
+        }
+        self.is_bounded = self.overview.is_bounded();
+    }
+
+    fn add_value(&mut self, name: &str, value: &Value<'_>, rows: u64) {
+        let types = type_bit(value);
+        let count = ValueCount { rows, types };
+        self.overview.add(name, &value.to_text(), count);
+    }
+
+    fn add_strings(&mut self, name: &str, strings: &StringColumn, kind: ColumnType) {
+        let mut counts = vec![0u64; strings.values.len()];
+        let codes = strings.codes.iter().filter(|code| **code != NULL);
+        codes.for_each(|code| counts[*code as usize] += 1);
+        for (text, rows) in strings
+            .values
+            .iter()
+            .zip(counts)
+            .filter(|(_, rows)| *rows > 0)
+        {
+            let value = match Value::text(text) {
+                Value::Str(text) if kind == ColumnType::Json => Value::Json(text),
+                value => value,
+            };
+            let types = type_bit(&value);
+            self.overview.add(name, text, ValueCount { rows, types });
+        }
+    }
+
+    fn add_numbers(
+        &mut self,
+        view: &RowsView<'_>,
+        column: &Column,
+        (name, kind): (&str, ColumnType),
+        is_mixed: bool,
+    ) {
+        // The bits of a number, and whether its slot is one of whole numbers.
+        let mut counts: HashMap<(u64, bool), u64> = HashMap::new();
+        let is_whole = |row: usize| {
+            let shape = view.shape(row);
+            let slot = shape.slots().iter().find(|slot| *slot.name == *name);
+            slot.is_some_and(|slot| slot.kind.is_whole_number())
+        };
+        for row in 0..view.rows().len() {
+            let bits = match column {
+                Column::Ints(numbers) => numbers.get(row).map(|number| number as u64),
+                Column::Floats(numbers) => numbers.get(row).map(f64::to_bits),
+                Column::Bools(numbers) => numbers.get(row).map(u64::from),
+                Column::Strings(_) | Column::Absent => None,
+            };
+            if let Some(bits) = bits {
+                *counts.entry((bits, is_mixed && is_whole(row))).or_default() += 1;
+            }
+        }
+        for ((bits, is_whole), rows) in counts {
+            let value = match (column, kind) {
+                (Column::Bools(_), _) => Value::Bool(bits == 1),
+                (Column::Floats(_), _) => Value::Float(f64::from_bits(bits)),
+                (_, ColumnType::Decimal(scale)) => Value::Float(from_decimal(bits as i64, scale)),
+                _ => Value::Int(bits as i64),
+            };
+            let value = match value {
+                Value::Float(number) if is_whole => Value::Int(number as i64),
+                value => value,
+            };
+            self.add_value(name, &value, rows);
+        }
+    }
+
+    /// Adds the nulls that shapes have in slots.
+    fn add_nulls(&mut self, view: &RowsView<'_>) {
+        let shapes = &view.rows().shape;
+        let mut rows_of: Vec<(u64, usize)> = vec![(0, 0); shapes.values.len()];
+        for (row, code) in shapes
+            .codes
+            .iter()
+            .enumerate()
+            .filter(|(_, code)| **code != NULL)
+        {
+            let known = &mut rows_of[*code as usize];
+            *known = (known.0 + 1, row);
+        }
+        for (rows, row) in rows_of.into_iter().filter(|(rows, _)| *rows > 0) {
+            for name in null_names(view.shape(row)) {
+                self.add_value(name, &Value::Null, rows);
+            }
+        }
+    }
+
+    /// Adds the overview of other rows.
+    pub(crate) fn merge(&mut self, other: &Overview) {
+        if self.is_bounded {
+            self.overview.merge(other);
+            self.is_bounded = self.overview.is_bounded();
+        }
+    }
+
+    /// The overview; `None` if there are too many fields.
+    pub(crate) fn finish(self) -> Option<Overview> {
+        self.is_bounded.then_some(self.overview)
+    }
+}
+
+/// The names of the null slots of a shape, each once.
+fn null_names(shape: &Shape) -> Vec<&str> {
+    let slots = shape.slots().iter();
+    let nulls = slots.filter(|slot| slot.kind == SlotKind::Null);
+    let mut names: Vec<&str> = nulls.map(|slot| &*slot.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
