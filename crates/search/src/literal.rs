@@ -225,7 +225,7 @@ fn neighbours(literal: &[u8]) -> impl Iterator<Item = (&[u8], Option<u8>, Option
 /// What a literal that occurs anywhere in a line says of the line's tokens: those inside the
 /// literal are whole, the first and the last may go on beyond it. Next to a backslash a token may
 /// be part of an escape, and may go on too.
-fn literal_parts(literal: &[u8], folded: bool) -> impl Iterator<Item = TokenQuery> {
+pub(crate) fn literal_parts(literal: &[u8], folded: bool) -> impl Iterator<Item = TokenQuery> {
     neighbours(literal).map(move |(token, before, after)| {
         let separates = |byte: Option<u8>| byte.is_some_and(|b| b != b'\\');
         match (separates(before), separates(after)) {
@@ -306,6 +306,8 @@ impl Run {
         match (self.text.is_empty(), self.folded) {
             (true, _) => Required::Nothing,
             (false, false) => Required::Literal(self.text),
+            // Folding changes letters of several bytes, of which this would be a part.
+            (false, true) if std::str::from_utf8(&self.text).is_err() => Required::Nothing,
             (false, true) => Required::Folded(fold(&self.text).into_owned()),
         }
     }

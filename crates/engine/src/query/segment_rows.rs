@@ -8,6 +8,8 @@
 //! rows that leave first are held then, and the rest is read again when its turn comes: memory is bounded
 //! by [`KEYS_MAX`] and [`KEPT_BYTES_MAX`], whatever times rows have.
 
+mod overviews;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -204,6 +206,11 @@ pub(super) struct Group {
 }
 
 impl Group {
+    /// The number of its segment among those that are read.
+    pub(super) fn segment(&self) -> usize {
+        self.segment
+    }
+
     /// Its place in its segment.
     pub(super) fn number(&self) -> usize {
         self.number

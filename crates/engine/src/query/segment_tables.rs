@@ -56,6 +56,15 @@ impl<T: Table> SegmentTables<'_, T> {
         progress: &mut Progress,
     ) -> Result<T, QueryError> {
         let mut chosen = self.pass.choose(trailer);
+        let mut known_whole = self.empty.clone();
+        if self.empty.wants_overviews() {
+            self.add_overviews(&mut chosen, &mut known_whole, trailer)?;
+        }
+        if self.empty.wants_newest_first() {
+            chosen
+                .groups
+                .sort_by_key(|group| std::cmp::Reverse(group.max));
+        }
         let asked = self.together(&chosen);
         let known = asked.as_ref().and_then(|(asked, _)| self.kept.get(asked));
         if let Some(known) = &known {
@@ -97,12 +106,34 @@ impl<T: Table> SegmentTables<'_, T> {
             _ => self.merged(whole),
         };
         table.merge(self.merged(others));
+        table.merge(known_whole);
         drop(charges);
         let mut charge = out.charge();
         out.take(&mut charge, table.bytes())?;
         // For as long as the answer is made of it.
         charge.leave();
         Ok(table)
+    }
+
+    /// Adds the segments whose records are all wanted by their overviews, as far as these tell enough; their
+    /// row groups are not read.
+    fn add_overviews(
+        &self,
+        chosen: &mut Chosen<'_>,
+        table: &mut T,
+        trailer: &mut Trailer,
+    ) -> Result<(), QueryError> {
+        let Chosen { opened, groups } = chosen;
+        for segment in opened.whole_segments(self.pass.scope)? {
+            let Some(overview) = opened.overview(segment, trailer) else {
+                continue;
+            };
+            if table.add_overview(&overview) {
+                trailer.rows += overview.rows;
+                groups.retain(|group| group.segment() != segment);
+            }
+        }
+        Ok(())
     }
 
     fn merged(&self, tables: Vec<T>) -> T {

@@ -1,27 +1,22 @@
 //! Which fields there are: how many records have each, of which types, and about how many
 //! distinct values.
 //!
-//! Up to [`EXACT_VALUES_MAX`] values are counted by their fingerprints, which is exact but for
-//! collisions of 64-bit hashes; beyond, they are estimated with HyperLogLog within about 2 %.
+//! Up to [`EXACT_VALUES_MAX`] values are counted by their fingerprints; beyond, they are estimated, see
+//! [`Distinct`].
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::hash::Hasher;
+use std::collections::BTreeMap;
 
 use logpond_record::{Message, Record, Value};
+pub use logpond_segment::overview::EXACT_VALUES_MAX;
+use logpond_segment::overview::{Distinct, Overview, Values, fingerprint};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::streams::stream_of;
 use super::value_type::TypeSet;
 use crate::lru::allocated;
 
-/// The most distinct values that are counted exactly per field.
-pub const EXACT_VALUES_MAX: usize = 1024;
-
 /// The most field names that are kept; at 30 KB at most each, 60 MB together.
 const NAMES_MAX: usize = 2048;
-
-/// Registers of the estimate: 2^12 give a standard error of 1.6 %.
-const REGISTER_BITS: u32 = 12;
 
 /// Collects what fields there are.
 #[derive(Clone, Debug, Default)]
@@ -115,6 +110,27 @@ impl FieldStats {
         field.distinct.add(fingerprint(&value.to_text()));
     }
 
+    /// Counts all records of a segment.
+    pub fn add_overview(&mut self, overview: &Overview) {
+        self.add_rows(overview.rows);
+        for (name, theirs) in &overview.fields {
+            let Some(field) = self.field(name) else {
+                self.unlisted += theirs.rows;
+                continue;
+            };
+            field.rows += theirs.rows;
+            let types = TypeSet::from_bits(u64::from(theirs.types));
+            field.types.merge(types.unwrap_or_default());
+            match &theirs.values {
+                Values::Distinct(distinct) => field.distinct.merge(distinct),
+                Values::Counted(counted) => {
+                    let texts = counted.iter().map(|(text, _)| text);
+                    texts.for_each(|text| field.distinct.add(fingerprint(text)));
+                }
+            }
+        }
+    }
+
     /// About the memory that it takes.
     pub fn bytes(&self) -> usize {
         let fields = self.fields.iter();
@@ -145,7 +161,7 @@ impl FieldStats {
             };
             mine.rows += theirs.rows;
             mine.types.merge(theirs.types);
-            mine.distinct.merge(theirs.distinct);
+            mine.distinct.merge(&theirs.distinct);
         }
     }
 
@@ -198,7 +214,7 @@ impl FieldStats {
                 types: field.types,
                 // An estimate may be too large, but there are no more values than records.
                 distinct: field.distinct.count().min(field.rows),
-                distinct_is_exact: matches!(field.distinct, Distinct::Exact(_)),
+                distinct_is_exact: field.distinct.is_exact(),
             })
             .collect();
         // Stable: names are in order already.
@@ -209,136 +225,6 @@ impl FieldStats {
             unlisted: self.unlisted,
         }
     }
-}
-
-/// A well-mixed hash of a value's text, the same everywhere.
-fn fingerprint(text: &[u8]) -> u64 {
-    let mut hasher = std::hash::DefaultHasher::new();
-    hasher.write(text);
-    hasher.finish()
-}
-
-/// A set of fingerprints, or what remains of one that grew too large.
-#[derive(Clone, Debug)]
-enum Distinct {
-    Exact(BTreeSet<u64>),
-    Estimate(Box<[u8]>),
-}
-
-impl Default for Distinct {
-    fn default() -> Distinct {
-        Distinct::Exact(BTreeSet::new())
-    }
-}
-
-impl Distinct {
-    fn add(&mut self, fingerprint: u64) {
-        match self {
-            Distinct::Exact(seen) => {
-                seen.insert(fingerprint);
-                if seen.len() > EXACT_VALUES_MAX {
-                    *self = Distinct::Estimate(self.registers());
-                }
-            }
-            Distinct::Estimate(registers) => register(registers, fingerprint),
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        match self {
-            // The nodes of such a set are two thirds full.
-            Distinct::Exact(seen) => seen.len() * size_of::<u64>() * 3 / 2,
-            Distinct::Estimate(registers) => registers.len(),
-        }
-    }
-
-    fn registers(&self) -> Box<[u8]> {
-        match self {
-            Distinct::Exact(seen) => {
-                let mut registers = vec![0; 1 << REGISTER_BITS].into_boxed_slice();
-                seen.iter().for_each(|f| register(&mut registers, *f));
-                registers
-            }
-            Distinct::Estimate(registers) => registers.clone(),
-        }
-    }
-
-    fn merge(&mut self, other: Distinct) {
-        match other {
-            Distinct::Exact(seen) => seen.into_iter().for_each(|f| self.add(f)),
-            Distinct::Estimate(theirs) => {
-                let mut mine = self.registers();
-                for (a, b) in mine.iter_mut().zip(&theirs) {
-                    *a = (*a).max(*b);
-                }
-                *self = Distinct::Estimate(mine);
-            }
-        }
-    }
-
-    fn encode(&self, out: &mut Encoder) {
-        match self {
-            Distinct::Exact(seen) => {
-                out.flag(true);
-                out.count(seen.len());
-                let mut last = 0;
-                for fingerprint in seen {
-                    out.number(fingerprint.wrapping_sub(last));
-                    last = *fingerprint;
-                }
-            }
-            Distinct::Estimate(registers) => {
-                out.flag(false);
-                out.bytes(registers);
-            }
-        }
-    }
-
-    fn decode(from: &mut Decoder<'_>) -> Result<Distinct, DecodeError> {
-        if !from.flag("how values were counted")? {
-            let registers = from.bytes(1 << REGISTER_BITS, "the registers")?;
-            return match registers.len() == 1 << REGISTER_BITS {
-                true => Ok(Distinct::Estimate(registers.into())),
-                false => Err(DecodeError::Malformed("the registers")),
-            };
-        }
-        let mut distinct = Distinct::default();
-        let mut last = 0u64;
-        for _ in 0..from.count(1, "the fingerprints")? {
-            last = last.wrapping_add(from.number("a fingerprint")?);
-            distinct.add(last);
-        }
-        Ok(distinct)
-    }
-
-    fn count(&self) -> u64 {
-        match self {
-            Distinct::Exact(seen) => seen.len() as u64,
-            Distinct::Estimate(registers) => estimate(registers),
-        }
-    }
-}
-
-/// Keeps the longest run of leading zeros seen by the register that the hash's last bits choose.
-fn register(registers: &mut [u8], fingerprint: u64) {
-    let index = (fingerprint & ((1 << REGISTER_BITS) - 1)) as usize;
-    let rank = ((fingerprint >> REGISTER_BITS).leading_zeros() - REGISTER_BITS + 1) as u8;
-    registers[index] = registers[index].max(rank);
-}
-
-/// Flajolet et al., "HyperLogLog: the analysis of a near-optimal cardinality estimation
-/// algorithm", with its correction for small sets.
-fn estimate(registers: &[u8]) -> u64 {
-    let m = registers.len() as f64;
-    let alpha = 0.7213 / (1.0 + 1.079 / m);
-    let sum: f64 = registers.iter().map(|r| 0.5f64.powi(i32::from(*r))).sum();
-    let raw = alpha * m * m / sum;
-    let empty = registers.iter().filter(|r| **r == 0).count();
-    let corrected = match empty {
-        1.. if raw <= 2.5 * m => m * (m / empty as f64).ln(),
-        _ => raw,
-    };
-    corrected.round() as u64
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 
 use logpond_record::{Record, TimeRange, Timestamp, Value};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
@@ -250,6 +251,17 @@ impl Histogram {
                 None => split.missing[index] += rows,
             }
         }
+    }
+
+    /// The part of the range that is in the same bucket as an instant; `None` outside of the range.
+    pub(crate) fn bucket_of(&self, time: i64) -> Option<Range<i64>> {
+        if !self.range.contains(Timestamp(time)) {
+            return None;
+        }
+        let step = i128::from(self.step_ns);
+        let start = i128::from(time) - (i128::from(time) - self.first_start) % step;
+        let (from, to) = (i128::from(self.range.from.0), i128::from(self.range.to.0));
+        Some(start.max(from) as i64..(start + step).min(to) as i64)
     }
 
     /// Adds what another counted with the same range, step, phase and split.

@@ -35,6 +35,7 @@ pub use histogram::{
 };
 pub use label_values::LabelValues;
 pub(crate) use patterns::message_is_part;
+pub(crate) use patterns::write_pattern;
 pub use patterns::{Pattern, Patterns, PatternsAnswer, Sample};
 pub use streams::{
     LabelSet, STREAMS_BYTES_MAX, StreamRow, StreamTally, Streams, StreamsAnswer, StreamsAsked,

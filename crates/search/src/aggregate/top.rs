@@ -3,10 +3,12 @@
 //! Values are the same if their text is: 500 and `"500"` count together, 500 and 500.0 do not.
 
 use logpond_record::{Record, Value};
+use logpond_segment::overview::{Overview, Values};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::value_type::TypeSet;
 use super::{FixedMap, with_named};
+use crate::field::Target;
 
 /// The most distinct values that are counted.
 const VALUES_MAX: usize = 1 << 20;
@@ -102,6 +104,26 @@ impl Top {
             Some(value) => self.add_text(&value.to_text(), rows, TypeSet::of(value)),
             None => self.add_missing(rows),
         }
+    }
+
+    /// Counts all records of a segment; `false` if its overview does not tell their values.
+    pub fn add_overview(&mut self, overview: &Overview) -> bool {
+        if !matches!(Target::new(&self.field), Target::Field(_)) {
+            return false;
+        }
+        let Some(field) = overview.fields.get(&self.field) else {
+            self.add_missing(overview.rows);
+            return true;
+        };
+        let Values::Counted(counted) = &field.values else {
+            return false;
+        };
+        for (text, count) in counted.iter() {
+            let types = TypeSet::from_bits(u64::from(count.types));
+            self.add_text(text, count.rows, types.unwrap_or_default());
+        }
+        self.add_missing(overview.rows - field.rows);
+        true
     }
 
     /// Counts `rows` records without the field.

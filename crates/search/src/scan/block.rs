@@ -14,6 +14,7 @@ pub(super) struct Block<'k> {
     number: usize,
     kept: Option<KeptGroup<'k>>,
     rows: Rows,
+    templates: Option<StringColumn>,
     known: Known,
 }
 
@@ -83,6 +84,7 @@ impl<'k> Block<'k> {
                 fields: vec![Column::Absent; columns],
                 ..Rows::default()
             },
+            templates: None,
             known: Known {
                 fields: vec![false; columns],
                 ..Known::default()
@@ -164,6 +166,23 @@ impl<'k> Block<'k> {
             self.known.messages = true;
         }
         Ok([&self.rows.message, &self.rows.message_bytes])
+    }
+
+    /// The number of the block in its row group.
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
+    /// The templates of the messages.
+    pub(super) fn templates(
+        &mut self,
+        reader: &mut RowGroupReader<'_>,
+    ) -> Result<&StringColumn, ReadError> {
+        let templates = match self.templates.take() {
+            Some(templates) => templates,
+            None => reader.templates(self.number)?,
+        };
+        Ok(self.templates.insert(templates))
     }
 
     /// The places of the rows' sources in the segment's list.

@@ -7,6 +7,7 @@ use logpond_segment::tokens::{self, BlockSet};
 use super::by_column::{Decisions, Parted};
 use super::by_computed::select_by_computed;
 use super::group::GroupScan;
+use super::templates::parts_that_may_vary;
 use super::text::{Place, select_by_text, split_by_message};
 use crate::field::{FieldMatcher, Target};
 use crate::journal::{self, names};
@@ -88,7 +89,9 @@ impl Evaluator {
 
     /// The parts of tokens that the token index is asked for.
     pub(super) fn token_parts(&self) -> Vec<TokenPart> {
-        self.tokens.parts()
+        let mut parts = self.tokens.parts();
+        self.root.add_varying_parts(&mut parts);
+        parts
     }
 
     pub(super) fn new_decisions(&self) -> Vec<Decisions> {
@@ -236,6 +239,26 @@ impl Node {
     }
 }
 
+impl Node {
+    /// Adds the parts of tokens that are looked for because templates leave out tokens with them.
+    fn add_varying_parts(&self, out: &mut Vec<TokenPart>) {
+        match self {
+            Node::And(parts) | Node::Or(parts) => {
+                parts.iter().for_each(|part| part.add_varying_parts(out));
+            }
+            Node::Not(inner) => inner.add_varying_parts(out),
+            Node::Text(finder, ..) => {
+                for part in parts_that_may_vary(finder).into_iter().flatten() {
+                    if !out.contains(&part) {
+                        out.push(part);
+                    }
+                }
+            }
+            Node::All | Node::Narrowed(..) | Node::Field(..) | Node::Entry(_) => {}
+        }
+    }
+}
+
 fn candidates(query: &TokenQuery, scan: &mut GroupScan<'_>) -> Result<BlockSet, ReadError> {
     let blocks = scan.blocks_count();
     match query {
@@ -340,7 +363,9 @@ fn select(node: &Node, scan: &mut GroupScan<'_>, rows: Vec<u32>) -> Result<Vec<u
             select_by_text(finder, Place::Line, *number, scan, rows)
         }
         Node::Narrowed(finder, place, number) => {
-            let (mut wanted, rest) = split_by_message(scan, rows, |text| finder.is_match(text))?;
+            let (mut wanted, rest) = scan.split_by_template((*number, finder), rows)?;
+            let (found, rest) = split_by_message(scan, rest, |text| finder.is_match(text))?;
+            wanted.extend(found);
             wanted.extend(select_by_text(finder, *place, *number, scan, rest)?);
             wanted.sort_unstable();
             Ok(wanted)

@@ -16,7 +16,9 @@ use super::by_column::Decisions;
 use super::evaluate::Evaluator;
 use super::labels::LabelColumn;
 use super::members::KnownMembers;
+use super::patterns::KnownPatterns;
 use super::segment::{PartHits, SegmentScan};
+use super::templates::TemplateDecisions;
 use super::values::TextDecisions;
 use crate::label::Computed;
 
@@ -112,6 +114,8 @@ pub struct GroupScan<'a> {
     decisions: Vec<Decisions>,
     shapes: Shapes,
     text_decisions: TextDecisions,
+    pub(super) template_decisions: TemplateDecisions,
+    pub(super) known_patterns: KnownPatterns,
     /// Blocks with selected rows, with the columns that were read so far.
     kept: HashMap<usize, Block<'a>>,
     damages: Vec<Damage>,
@@ -145,6 +149,8 @@ impl<'a> GroupScan<'a> {
             decisions: evaluator.new_decisions(),
             shapes: Shapes::default(),
             text_decisions: TextDecisions::default(),
+            template_decisions: TemplateDecisions::default(),
+            known_patterns: KnownPatterns::new(),
             kept: HashMap::new(),
             damages: Vec::new(),
             label_columns: None,

@@ -24,9 +24,11 @@ mod labels;
 mod members;
 mod no_objects;
 mod packed;
+mod patterns;
 mod segment;
 mod streams;
 mod tables;
+mod templates;
 mod text;
 mod values;
 #[cfg(test)]

@@ -75,7 +75,13 @@ impl GroupScan<'_> {
         let (are, others): (Vec<u32>, Vec<u32>) = match Beginning::of(shape) {
             Beginning::NoBrace => (rows, Vec::new()),
             Beginning::Unknown => (Vec::new(), rows),
-            Beginning::Message => split_by_message(self, rows, is_none)?,
+            Beginning::Message => {
+                let (mut are, rest) = self.part_by_template(rows, is_none)?;
+                let (found, others) = split_by_message(self, rest, is_none)?;
+                are.extend(found);
+                are.sort_unstable();
+                (are, others)
+            }
             Beginning::Slot(slot) => {
                 match self.directory.schema.column(&shape.slots()[slot].name) {
                     None => (Vec::new(), rows),

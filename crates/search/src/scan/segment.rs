@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use logpond_record::Shape;
 use logpond_segment::file::{Directory, ReadError, SegmentFile};
+use logpond_segment::rows::may_vary;
 use logpond_segment::sources::SourceSet;
+use logpond_segment::tokens::Words;
 
 use super::evaluate::Evaluator;
 use super::excluded::Excluded;
@@ -35,16 +37,59 @@ const SHAPES_MAX: usize = 1 << 12;
 const SHAPES_BYTES_MAX: usize = 8 << 20;
 
 /// The words of a list that hold each part of a token that a search looks for.
-pub(super) struct PartHits(Vec<(TokenPart, Option<Hits>)>);
+pub(super) struct PartHits(Vec<(TokenPart, Hits)>);
 
-/// Words, as they are in the list.
-type Hits = Vec<Box<[u8]>>;
+/// Words, as they are in the list; `None` if they are too many to be of use.
+#[derive(Default)]
+struct Hits {
+    all: Option<Vec<Box<[u8]>>>,
+    /// Those that templates leave out.
+    varying: Option<Vec<Box<[u8]>>>,
+}
+
+/// The most words with a part that are looked up in the token index.
+const HITS_MAX: usize = 256;
+
+/// The most words that templates leave out, likewise: what they do not tell, messages do.
+const VARYING_MAX: usize = 64;
+
+impl Hits {
+    fn of(words: &Words, part: &TokenPart) -> Hits {
+        let (mut all, mut varying) = (Some(Vec::new()), Some(Vec::new()));
+        let ends = (part.at_start, part.at_end);
+        words.visit_holding(&part.text, ends, part.folded, |word| {
+            keep(&mut all, word, HITS_MAX);
+            if may_vary(word) {
+                keep(&mut varying, word, VARYING_MAX);
+            }
+            all.is_some() || varying.is_some()
+        });
+        Hits { all, varying }
+    }
+}
+
+/// Keeps a word, or none if they become more than `count_max`.
+fn keep(words: &mut Option<Vec<Box<[u8]>>>, word: &[u8], count_max: usize) {
+    match words {
+        Some(words) if words.len() < count_max => words.push(word.into()),
+        _ => *words = None,
+    }
+}
 
 impl PartHits {
     /// The words that hold a part; `None` if they are too many to be of use.
     pub(super) fn of(&self, part: &TokenPart) -> Option<&[Box<[u8]>]> {
-        let (_, words) = self.0.iter().find(|(known, _)| known == part)?;
-        words.as_deref()
+        self.hits(part)?.all.as_deref()
+    }
+
+    /// Of these words those that templates leave out; `None` if they are too many.
+    pub(super) fn varying(&self, part: &TokenPart) -> Option<&[Box<[u8]>]> {
+        self.hits(part)?.varying.as_deref()
+    }
+
+    fn hits(&self, part: &TokenPart) -> Option<&Hits> {
+        let (_, hits) = self.0.iter().find(|(known, _)| known == part)?;
+        Some(hits)
     }
 }
 
@@ -142,14 +187,10 @@ impl<'a> SegmentScan<'a> {
 
     fn read(&self, number: usize) -> Result<Arc<PartHits>, ReadError> {
         let words = self.file.words(self.directory, number)?;
-        let holding = |part: &TokenPart| {
-            let words = words.holding(&part.text, part.at_start, part.at_end, part.folded);
-            words.map(|words| words.into_iter().map(Box::from).collect())
-        };
         let parts = self.evaluator.token_parts().into_iter();
         let hits = parts.map(|part| {
-            let words = holding(&part);
-            (part, words)
+            let hits = Hits::of(&words, &part);
+            (part, hits)
         });
         Ok(Arc::new(PartHits(hits.collect())))
     }

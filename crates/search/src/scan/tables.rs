@@ -1,17 +1,18 @@
 //! Counting selected rows without making records of them.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
-use logpond_record::{Severity, Timestamp, Value};
+use logpond_record::{Timestamp, Value};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{Column, ColumnType, NULL, Overflow, OverflowField, StringColumn};
 
 use super::block::{column_value, number_value, string_value};
 use super::group::{GroupScan, Selected};
 use super::labels::By;
-use crate::aggregate::{FieldStats, Histogram, LabelSet, Patterns, Top, message_is_part};
+use crate::aggregate::{FieldStats, Histogram, LabelSet, Top};
 use crate::field::Target;
-use crate::label::{self, Computed};
+use crate::label::Computed;
 
 /// Rows of a block by a value.
 struct RowsByValue {
@@ -181,20 +182,19 @@ impl GroupScan<'_> {
     ) -> Result<(), ReadError> {
         let Some(field) = histogram.split_field() else {
             let times = self.times()?;
-            for row in &selected.rows {
-                histogram.add_value(Timestamp(times[*row as usize]), None, 1);
-            }
+            let rows = selected.rows.iter().map(|row| (times[*row as usize], 0));
+            add_runs(rows, &[None], histogram);
             return Ok(());
         };
         let Target::Computed(label) = Target::new(field) else {
             return self.each_record(selected, |record| histogram.add(record));
         };
         let times = self.times()?.to_vec();
-        let time = |row: u32| Timestamp(times[row as usize]);
         let (computed, others) = self.rows_by_computed(label, selected)?;
-        for (row, value) in computed.rows() {
-            histogram.add_value(time(row), computed.values[value].as_ref(), 1);
-        }
+        let rows = computed
+            .rows()
+            .map(|(row, value)| (times[row as usize], value));
+        add_runs(rows, &computed.values, histogram);
         self.each_record(&others, |record| histogram.add(record))
     }
 
@@ -221,52 +221,6 @@ impl GroupScan<'_> {
         }
         self.add_nulls_of_shapes(selected, stats)?;
         self.add_messages(selected, stats)
-    }
-
-    /// Counts the messages of the selected rows of the block at hand by their patterns.
-    pub fn add_to_patterns(
-        &mut self,
-        selected: &Selected,
-        patterns: &mut Patterns,
-    ) -> Result<(), ReadError> {
-        let by = By::Named(vec![label::DETECTED_LEVEL.into()]);
-        let (labelled, mut without) = self.rows_by_labels(selected, &by, None)?;
-        let level = |set: &LabelSet| {
-            let word = set.iter().next();
-            let severity = word.and_then(|(_, word)| Severity::of_word(word.as_bytes()));
-            severity.map_or(label::UNKNOWN_LEVEL, label::level_of)
-        };
-        let levels: Vec<&str> = labelled.sets.iter().map(level).collect();
-        let times = self.times()?.to_vec();
-        let are_parts = self.test_shapes(&labelled.rows, message_is_part)?;
-        let (block, reader, _) = self.parts();
-        block.messages(reader)?;
-        block.exceptions(reader)?;
-        let known = block.known_rows();
-        let rows = labelled.rows.iter().zip(&labelled.of_rows).zip(are_parts);
-        for ((row, set), is_part) in rows {
-            let (at, level) = (*row as usize, levels[*set as usize]);
-            let is_part = is_part || known.whole.get(at).is_some();
-            match known
-                .message
-                .get(at)
-                .or_else(|| known.message_bytes.get(at))
-            {
-                Some(message) => {
-                    patterns.add_message(level, Timestamp(times[at]), message, is_part);
-                }
-                None => without.push(*row),
-            }
-        }
-        without.sort_unstable();
-        let lines = Selected {
-            block: selected.block,
-            rows: without,
-        };
-        match lines.rows.is_empty() {
-            true => Ok(()),
-            false => self.each_record(&lines, |record| patterns.add(record)),
-        }
     }
 
     fn add_nulls_of_shapes(
@@ -338,6 +292,30 @@ impl GroupScan<'_> {
         let is_known = is_whole && range.covers(Timestamp(min), Timestamp(max));
         is_known.then(|| group.rows() as u64)
     }
+}
+
+/// Counts rows by their times and the places of their values. Neighbours are mostly alike.
+fn add_runs(
+    rows: impl Iterator<Item = (i64, usize)>,
+    values: &[Option<Value<'_>>],
+    histogram: &mut Histogram,
+) {
+    let mut run: Option<(Range<i64>, usize, u64)> = None;
+    let flush = |run: Option<(Range<i64>, usize, u64)>, histogram: &mut Histogram| {
+        if let Some((bucket, value, rows)) = run {
+            histogram.add_value(Timestamp(bucket.start), values[value].as_ref(), rows);
+        }
+    };
+    for (time, value) in rows {
+        match &mut run {
+            Some((bucket, last, rows)) if *last == value && bucket.contains(&time) => *rows += 1,
+            _ => {
+                flush(run.take(), histogram);
+                run = histogram.bucket_of(time).map(|bucket| (bucket, value, 1));
+            }
+        }
+    }
+    flush(run, histogram);
 }
 
 /// Hands over each distinct value of some rows with how many of them have it, and collects the

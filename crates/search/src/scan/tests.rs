@@ -5,7 +5,9 @@ mod escapes;
 mod large;
 mod mixed;
 mod numbers;
+mod overviews;
 mod streams;
+mod templated;
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -154,11 +156,21 @@ fn source(sequence: u64) -> SourceId {
 
 /// A segment whose rows come from so many sources in turn.
 fn segment_of_sources(records: &[Record<'_>], count: u64) -> SegmentFile {
+    segment_of_blocks(records, count, 1)
+}
+
+/// The same, whose lines count as so many times as long where rows are cut into blocks.
+fn segment_of_blocks(records: &[Record<'_>], count: u64, factor: usize) -> SegmentFile {
     let mut builder = RowsBuilder::new();
     for (n, record) in records.iter().enumerate() {
         let mut line = Vec::new();
         record.write_line(&mut line);
-        builder.push(record, n as u64, (n as u64 % count) as u32, line.len());
+        builder.push(
+            record,
+            n as u64,
+            (n as u64 % count) as u32,
+            line.len() * factor,
+        );
     }
     let counts = builder.counts();
     let schema = counts.schema();
@@ -891,7 +903,10 @@ fn text_of(record: &Record<'_>, source: u8) -> Vec<u8> {
 /// Parts of lines are what crosses from values into what stands beside them. Parts of messages and fields are
 /// found however lines spell them.
 fn find_parts(records: &[Record<'_>]) {
-    let segment = segment_of(records);
+    find_parts_in(&segment_of(records), records);
+}
+
+fn find_parts_in(segment: &SegmentFile, records: &[Record<'_>]) {
     let mut runner = TestRunner::new(ProptestConfig::with_cases(1500));
     let strategy = (
         (0..records.len(), 0u8..5),
@@ -945,7 +960,7 @@ fn find_parts(records: &[Record<'_>]) {
             prop_assert!(may_match, "{:?} {:?}", filter, record);
         }
         let expected: Vec<Id> = wanted.iter().map(|r| r.id).collect();
-        prop_assert_eq!(found_by(&segment, &filter), expected, "{:?}", filter);
+        prop_assert_eq!(found_by(segment, &filter), expected, "{:?}", filter);
         Ok(())
     });
     outcome.unwrap();

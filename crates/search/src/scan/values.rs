@@ -14,8 +14,9 @@ use logpond_segment::rows::{
 use super::block::number_value;
 use super::crossing::Crossing;
 use super::group::GroupScan;
+use super::templates::{Verdict, literal_end};
 use super::text::Place;
-use crate::pattern::Finder;
+use crate::pattern::{Finder, Needle};
 
 /// Decisions about dictionaries that were made in earlier blocks: by condition, dictionary, and
 /// what was asked. The dictionaries are kept, so that their addresses stay theirs.
@@ -28,6 +29,12 @@ pub(super) enum Asked {
     Holds(Shown),
     /// Whether a match may cross from or into them, at an end of a slot, if it is cut there.
     Crosses {
+        cuts: Arc<[usize]>,
+        is_end: bool,
+        shown: Shown,
+    },
+    /// The same of messages, as far as their templates tell.
+    TemplateCrosses {
         cuts: Arc<[usize]>,
         is_end: bool,
         shown: Shown,
@@ -206,10 +213,7 @@ impl<'a> ShapeSearch<'a> {
                 SlotKind::Severity => self.mark_maybe(|_| crossing.fits_numbers()),
                 SlotKind::Time(pattern) => self.cross_times(pattern, crossing, scan)?,
                 kind if slot.is_message() => {
-                    let (block, reader, _) = scan.parts();
-                    for messages in block.messages(reader)? {
-                        self.cross_strings(messages, kind, crossing);
-                    }
+                    self.cross_messages((decisions.number, kind), crossing, scan)?;
                 }
                 kind => {
                     if let Some(column) = scan.directory.schema.column(&slot.name) {
@@ -223,6 +227,41 @@ impl<'a> ShapeSearch<'a> {
                     }
                 }
             }
+        }
+        Ok(())
+    }
+
+    fn cross_messages(
+        &mut self,
+        (number, kind): (usize, &SlotKind),
+        crossing: &Crossing<'_>,
+        scan: &mut GroupScan<'_>,
+    ) -> Result<(), ReadError> {
+        let (block, reader, decisions) = scan.text_parts();
+        if let Some(texts) = reader.template_texts()? {
+            let asked = Asked::TemplateCrosses {
+                cuts: Arc::clone(&crossing.cuts),
+                is_end: crossing.is_end,
+                shown: Shown::new(kind, false),
+            };
+            let fits = |text: &[u8]| match literal_end(text, crossing.is_end) {
+                Some(literal) => crossing.fits(&shown_text(literal, kind)),
+                None => true,
+            };
+            let decide = || Decided::new(texts.iter().map(fits).collect());
+            let decided = decide_once((number, asked), &texts, decisions, decide);
+            let templates = block.templates(reader)?;
+            let may_cross = |row: &u32| match templates.codes[*row as usize] {
+                NULL => true,
+                code => decided.is_yes(code),
+            };
+            if !self.rows.iter().any(may_cross) {
+                return Ok(());
+            }
+        }
+        let (block, reader, _) = scan.parts();
+        for messages in block.messages(reader)? {
+            self.cross_strings(messages, kind, crossing);
         }
         Ok(())
     }
@@ -327,7 +366,8 @@ impl<'a> ShapeSearch<'a> {
         pattern: &TimePattern,
         scan: &mut GroupScan<'_>,
     ) -> Result<(), ReadError> {
-        if !self.fits_in(TIME_BYTES) {
+        let has_letters = |needle: Needle<'_>| pattern.has_letters_of(needle.text);
+        if !self.fits_in(TIME_BYTES) || !self.finder.needle().is_none_or(has_letters) {
             return Ok(());
         }
         let times = scan.times()?;
@@ -418,6 +458,9 @@ impl<'a> ShapeSearch<'a> {
         scan: &mut GroupScan<'_>,
         decisions: &mut BlockDecisions,
     ) -> Result<(), ReadError> {
+        if self.settle_by_templates(shown, scan, decisions.number)? {
+            return Ok(());
+        }
         let (block, reader, _) = scan.parts();
         for (at, messages) in block.messages(reader)?.into_iter().enumerate() {
             let made = || Arc::new(decide(self.finder, &messages.values, shown));
@@ -425,6 +468,34 @@ impl<'a> ShapeSearch<'a> {
             self.mark_codes(messages, known);
         }
         Ok(())
+    }
+
+    /// Marks the rows whose messages match by their templates; gives whether no other message needs a look.
+    fn settle_by_templates(
+        &mut self,
+        shown: Shown,
+        scan: &mut GroupScan<'_>,
+        number: usize,
+    ) -> Result<bool, ReadError> {
+        let is_escaped = shown != Shown::Plain;
+        let Some(decision) = scan.decide_templates((number, self.finder), is_escaped)? else {
+            return Ok(false);
+        };
+        let (block, reader, _) = scan.parts();
+        let number = block.number();
+        let templates = block.templates(reader)?;
+        let mut are_settled = true;
+        for (hit, row) in self.hits.iter_mut().zip(self.rows) {
+            if *hit != Hit::No {
+                continue;
+            }
+            match decision.of(templates.codes[*row as usize], number) {
+                Verdict::All => *hit = Hit::Yes(self.slot),
+                Verdict::None => {}
+                Verdict::Unknown => are_settled = false,
+            }
+        }
+        Ok(are_settled)
     }
 
     /// Sorts the rows into those that match and those whose lines must be looked at.
@@ -613,13 +684,18 @@ fn shown_text<'t>(text: &'t [u8], kind: &SlotKind) -> Cow<'t, [u8]> {
     Cow::Owned(out)
 }
 
-fn decide_each(finder: &Finder, strings: &Strings, shown: Shown) -> Vec<bool> {
+/// For each string whether the pattern is in it.
+pub(super) fn decide_plain(finder: &Finder, strings: &Strings) -> Vec<bool> {
     // Each string is stored behind its length, whose last byte is 0: a match without zeros stays
     // within one string.
-    let mut decisions = match finder.alphabet().contains(0) {
+    match finder.alphabet().contains(0) {
         false if strings.all_shorter_than(1 << 24) => find_in_all(finder, strings),
         _ => strings.iter().map(|text| finder.is_match(text)).collect(),
-    };
+    }
+}
+
+fn decide_each(finder: &Finder, strings: &Strings, shown: Shown) -> Vec<bool> {
+    let mut decisions = decide_plain(finder, strings);
     let (escape, decoded_counts) = match shown {
         Shown::Plain => return decisions,
         Shown::Escaped(escape) => (escape, false),
@@ -635,7 +711,7 @@ fn decide_each(finder: &Finder, strings: &Strings, shown: Shown) -> Vec<bool> {
 }
 
 /// Which texts need their escaped form looked at: whether a match may differ there.
-fn escapes_that_matter(finder: &Finder) -> fn(&[u8]) -> bool {
+pub(super) fn escapes_that_matter(finder: &Finder) -> fn(&[u8]) -> bool {
     let needle = finder.needle().map(|needle| needle.text);
     match needle.filter(|needle| !needs_escapes(needle)) {
         // Without bytes that are escaped it is found in both forms or in none, unless it begins

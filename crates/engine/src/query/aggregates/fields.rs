@@ -4,6 +4,7 @@ use logpond_record::Record;
 use logpond_search::aggregate::FieldStats;
 use logpond_search::scan::{GroupScan, Selected};
 use logpond_segment::file::ReadError;
+use logpond_segment::overview::Overview;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 use serde_json::json;
 
@@ -74,6 +75,15 @@ impl Table for FieldStats {
         selected: &Selected,
     ) -> Result<(), ReadError> {
         scan.add_to_fields(selected, self)
+    }
+
+    fn wants_overviews(&self) -> bool {
+        true
+    }
+
+    fn add_overview(&mut self, overview: &Overview) -> bool {
+        FieldStats::add_overview(self, overview);
+        true
     }
 
     fn merge(&mut self, other: FieldStats) {

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use logpond_record::{Record, TimeRange, Timestamp};
 use logpond_search::scan::{GroupScan, Selected};
 use logpond_segment::file::ReadError;
+use logpond_segment::overview::Overview;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::output::Output;
@@ -43,6 +44,21 @@ pub(super) trait Table: Clone + Send + Sync + 'static {
     /// Adds the selected rows of a block, column by column.
     fn add_block(&mut self, scan: &mut GroupScan<'_>, selected: &Selected)
     -> Result<(), ReadError>;
+
+    /// True if overviews of segments may tell what it counts.
+    fn wants_overviews(&self) -> bool {
+        false
+    }
+
+    /// Adds all records of a segment by its overview; `false` if that does not tell enough.
+    fn add_overview(&mut self, _overview: &Overview) -> bool {
+        false
+    }
+
+    /// True if it costs less where the newest row groups come first.
+    fn wants_newest_first(&self) -> bool {
+        false
+    }
 
     /// Takes note that no more blocks of a row group come.
     fn end_group(&mut self) {}
@@ -104,6 +120,15 @@ pub trait AnyTable: Any + Send + Sync {
         selected: &Selected,
     ) -> Result<(), ReadError>;
 
+    /// True if overviews of segments may tell what it counts.
+    fn uses_overviews(&self) -> bool;
+
+    /// Adds all records of a segment by its overview, if that tells enough.
+    fn add_segment(&mut self, overview: &Overview) -> bool;
+
+    /// True if it costs less where the newest row groups come first.
+    fn is_for_newest_first(&self) -> bool;
+
     /// Takes note that no more blocks of a row group come.
     fn note_group_end(&mut self);
 
@@ -160,6 +185,18 @@ impl<T: Table> AnyTable for T {
         selected: &Selected,
     ) -> Result<(), ReadError> {
         self.add_block(scan, selected)
+    }
+
+    fn uses_overviews(&self) -> bool {
+        self.wants_overviews()
+    }
+
+    fn add_segment(&mut self, overview: &Overview) -> bool {
+        self.add_overview(overview)
+    }
+
+    fn is_for_newest_first(&self) -> bool {
+        self.wants_newest_first()
     }
 
     fn note_group_end(&mut self) {
@@ -227,6 +264,18 @@ impl Table for Box<dyn AnyTable> {
         selected: &Selected,
     ) -> Result<(), ReadError> {
         (**self).add_selected(scan, selected)
+    }
+
+    fn wants_overviews(&self) -> bool {
+        (**self).uses_overviews()
+    }
+
+    fn add_overview(&mut self, overview: &Overview) -> bool {
+        (**self).add_segment(overview)
+    }
+
+    fn wants_newest_first(&self) -> bool {
+        (**self).is_for_newest_first()
     }
 
     fn end_group(&mut self) {

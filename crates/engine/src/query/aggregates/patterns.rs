@@ -51,6 +51,11 @@ impl Table for Patterns {
         scan.add_to_patterns(selected, self)
     }
 
+    /// Samples are the newest messages: older ones need not be read then.
+    fn wants_newest_first(&self) -> bool {
+        true
+    }
+
     fn merge(&mut self, other: Patterns) {
         Patterns::merge(self, other);
     }

@@ -5,6 +5,7 @@ use logpond_search::Target;
 use logpond_search::aggregate::{Top, TopRow, ValueType};
 use logpond_search::scan::{GroupScan, Selected};
 use logpond_segment::file::ReadError;
+use logpond_segment::overview::Overview;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -91,6 +92,14 @@ impl Table for Top {
     ) -> Result<(), ReadError> {
         let field = self.field().to_owned();
         scan.add_to_top(&field, selected, self)
+    }
+
+    fn wants_overviews(&self) -> bool {
+        true
+    }
+
+    fn add_overview(&mut self, overview: &Overview) -> bool {
+        Top::add_overview(self, overview)
     }
 
     fn merge(&mut self, other: Top) {

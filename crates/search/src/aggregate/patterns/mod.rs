@@ -16,6 +16,7 @@ use super::FixedMap;
 use super::histogram::{Histogram, HistogramError};
 use crate::label::{self, Computed};
 use cluster::{Template, cluster};
+pub(crate) use template::write_pattern;
 use template::{WILDCARD, write_template};
 
 /// The most templates that are kept apart.
@@ -149,28 +150,76 @@ impl Patterns {
     /// there is more in its line.
     pub fn add_message(&mut self, level: &str, time: Timestamp, message: &[u8], is_part: bool) {
         let mut key = std::mem::take(&mut self.key);
-        let level = match level {
-            label::UNKNOWN_LEVEL => "",
-            level => level,
-        };
-        write_key(level.as_bytes(), &mut key);
+        write_key(level_text(level), &mut key);
         write_template(message, &mut key);
-        let bucket = time.0.div_euclid(self.step_ns).saturating_mul(self.step_ns);
-        let found = match self.found.get_mut(&*key) {
-            Some(found) => found,
-            None => {
-                self.make_room(key.len());
-                self.found.entry(key.clone().into()).or_default()
+        let bucket = self.bucket_of(time);
+        self.change(&key, |found| {
+            found.count += 1;
+            found.is_part |= is_part;
+            *found.buckets.entry(bucket).or_default() += 1;
+            found.add_sample(time, message);
+        });
+        self.key = key;
+    }
+
+    /// Counts messages of one pattern by the starts of their buckets, see [`Patterns::bucket_of`]; gives whether
+    /// one as new as `newest` may be a sample. It is for [`Patterns::add_sample`] then.
+    pub(crate) fn add_counts(
+        &mut self,
+        (level, pattern): (&str, &[u8]),
+        buckets: &[(i64, u64)],
+        newest: Timestamp,
+        is_part: bool,
+    ) -> bool {
+        let mut key = std::mem::take(&mut self.key);
+        write_key(level_text(level), &mut key);
+        key.extend_from_slice(pattern);
+        let mut is_sample = false;
+        self.change(&key, |found| {
+            found.is_part |= is_part;
+            for (bucket, count) in buckets {
+                found.count += count;
+                *found.buckets.entry(*bucket).or_default() += count;
             }
+            is_sample = found.may_be_sample(newest);
+        });
+        self.key = key;
+        is_sample
+    }
+
+    /// Keeps a message of a pattern that was counted, if it is one of the newest.
+    pub(crate) fn add_sample(
+        &mut self,
+        (level, pattern): (&str, &[u8]),
+        time: Timestamp,
+        message: &[u8],
+    ) {
+        let mut key = std::mem::take(&mut self.key);
+        write_key(level_text(level), &mut key);
+        key.extend_from_slice(pattern);
+        if self.found.contains_key(&*key) {
+            self.change(&key, |found| found.add_sample(time, message));
+        }
+        self.key = key;
+    }
+
+    /// The start of the bucket of a time, in nanoseconds.
+    pub(crate) fn bucket_of(&self, time: Timestamp) -> i64 {
+        time.0.div_euclid(self.step_ns).saturating_mul(self.step_ns)
+    }
+
+    fn change(&mut self, key: &[u8], change: impl FnOnce(&mut Found)) {
+        if !self.found.contains_key(key) {
+            self.make_room(key.len());
+        }
+        let found = match self.found.get_mut(key) {
+            Some(found) => found,
+            None => self.found.entry(key.into()).or_default(),
         };
         let before = found.bytes();
-        found.count += 1;
-        found.is_part |= is_part;
-        *found.buckets.entry(bucket).or_default() += 1;
-        found.add_sample(time, message);
+        change(found);
         // A shorter message may take the place of a longer one.
         self.bytes = (self.bytes + found.bytes()).saturating_sub(before);
-        self.key = key;
     }
 
     /// Puts templates together if there is no room for another one.
@@ -319,6 +368,13 @@ pub(crate) fn message_is_part(shape: &Shape) -> bool {
     !matches!(shape.pieces(), [Piece::Slot(slot)] if is_text(*slot))
 }
 
+fn level_text(level: &str) -> &[u8] {
+    match level {
+        label::UNKNOWN_LEVEL => b"",
+        level => level.as_bytes(),
+    }
+}
+
 /// The key of a level, to be followed by the template.
 fn write_key(level: &[u8], key: &mut Vec<u8>) {
     let level = &level[..level.len().min(LEVEL_BYTES_MAX)];
@@ -361,13 +417,16 @@ impl Found {
         }
     }
 
+    /// Whether a message of this time is among the newest.
+    fn may_be_sample(&self, time: Timestamp) -> bool {
+        let oldest = self.samples.last();
+        let oldest = oldest.filter(|_| self.samples.len() == SAMPLES_MAX);
+        oldest.is_none_or(|oldest| time >= oldest.time)
+    }
+
     /// Keeps a message if it is one of the newest. Of equal texts the newest counts.
     fn add_sample(&mut self, time: Timestamp, message: &[u8]) {
-        let oldest = self
-            .samples
-            .last()
-            .filter(|_| self.samples.len() == SAMPLES_MAX);
-        if oldest.is_some_and(|oldest| time < oldest.time) {
+        if !self.may_be_sample(time) {
             return;
         }
         let text = &message[..message.len().min(SAMPLE_BYTES_MAX)];

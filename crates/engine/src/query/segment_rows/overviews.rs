@@ -1,0 +1,43 @@
+//! Segments that a scope wants all records of, and their overviews.
+
+use logpond_segment::overview::Overview;
+
+use super::{Opened, QueryError, Reading, Scope, Trailer, evaluator, note_damage};
+
+impl Opened<'_> {
+    /// The segments that a scope wants all records of.
+    pub(in crate::query) fn whole_segments(&self, scope: &Scope) -> Result<Vec<usize>, QueryError> {
+        let evaluator = evaluator(&scope.filter, scope.range)?;
+        let is_whole = |reading: &Reading<'_>| {
+            let manifest = reading.file.manifest();
+            let excluded = &reading.viewed.excluded;
+            let mut sources = reading.viewed.segment.sources().iter();
+            scope.range.covers(manifest.time_min, manifest.time_max)
+                && evaluator.is_all(&reading.directory)
+                && (excluded.is_empty() || !sources.any(|source| excluded.contains(source)))
+        };
+        let segments = self.segments.iter().enumerate();
+        let whole = segments.filter(|(_, reading)| is_whole(reading));
+        Ok(whole.map(|(number, _)| number).collect())
+    }
+
+    /// The overview of a segment; `None` if it has none that can be read, so that its rows tell.
+    pub(in crate::query) fn overview(
+        &self,
+        segment: usize,
+        trailer: &mut Trailer,
+    ) -> Option<Overview> {
+        let reading = &self.segments[segment];
+        let entry = reading.directory.overview?;
+        match reading.file.overview(&reading.directory) {
+            Ok(overview) => {
+                trailer.bytes_scanned += u64::from(entry.bytes);
+                overview
+            }
+            Err(error) => {
+                note_damage(&reading.viewed.segment, &error);
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Counting messages by their patterns: by the templates that segments store, so that messages are read only
+//! where a sample may be among them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use logpond_record::{Severity, Timestamp};
+use logpond_segment::file::ReadError;
+use logpond_segment::rows::{NULL, VARIABLE};
+
+use super::group::{GroupScan, Selected};
+use super::labels::By;
+use crate::aggregate::{LabelSet, Patterns, message_is_part, write_pattern};
+use crate::label;
+
+/// The patterns of a row group by the codes of its templates.
+pub(super) type KnownPatterns = HashMap<u32, Arc<[u8]>>;
+
+/// Rows of one template and level.
+struct Kin {
+    template: u32,
+    level: u32,
+    is_part: bool,
+    /// Records by the start of their bucket, one after another.
+    buckets: Vec<(i64, u64)>,
+    newest: i64,
+    rows: Vec<u32>,
+}
+
+/// Rows of a block with a template, by template and level. Neighbours are mostly alike.
+#[derive(Default)]
+struct ByTemplate {
+    kin: Vec<Kin>,
+    places: HashMap<(u32, u32, bool), usize>,
+    last: Option<((u32, u32, bool), usize)>,
+}
+
+impl ByTemplate {
+    fn add(&mut self, key: (u32, u32, bool), row: u32, (time, bucket): (i64, i64)) {
+        let place = match self.last {
+            Some((last, place)) if last == key => place,
+            _ => *self.places.entry(key).or_insert_with(|| {
+                let (template, level, is_part) = key;
+                self.kin.push(Kin {
+                    template,
+                    level,
+                    is_part,
+                    buckets: Vec::new(),
+                    newest: i64::MIN,
+                    rows: Vec::new(),
+                });
+                self.kin.len() - 1
+            }),
+        };
+        self.last = Some((key, place));
+        let kin = &mut self.kin[place];
+        kin.newest = kin.newest.max(time);
+        kin.rows.push(row);
+        match kin.buckets.last_mut() {
+            Some((last, count)) if *last == bucket => *count += 1,
+            _ => kin.buckets.push((bucket, 1)),
+        }
+    }
+}
+
+impl GroupScan<'_> {
+    /// Counts the messages of the selected rows of the block at hand by their patterns.
+    ///
+    /// # Errors
+    /// When the block cannot be read.
+    pub fn add_to_patterns(
+        &mut self,
+        selected: &Selected,
+        patterns: &mut Patterns,
+    ) -> Result<(), ReadError> {
+        let by = By::Named(vec![label::DETECTED_LEVEL.into()]);
+        let (labelled, mut without) = self.rows_by_labels(selected, &by, None)?;
+        let level = |set: &LabelSet| {
+            let word = set.iter().next();
+            let severity = word.and_then(|(_, word)| Severity::of_word(word.as_bytes()));
+            severity.map_or(label::UNKNOWN_LEVEL, label::level_of)
+        };
+        let levels: Vec<&str> = labelled.sets.iter().map(level).collect();
+        let times = self.times()?.to_vec();
+        let are_parts = self.test_shapes(&labelled.rows, message_is_part)?;
+        let (block, reader, _) = self.parts();
+        let templates = block.templates(reader)?.clone();
+        block.exceptions(reader)?;
+        let whole = &block.known_rows().whole;
+        let mut by_template = ByTemplate::default();
+        let mut by_message = Vec::new();
+        let rows = labelled.rows.iter().zip(&labelled.of_rows).zip(are_parts);
+        for ((&row, &level), is_part) in rows {
+            let at = row as usize;
+            let is_part = is_part || whole.get(at).is_some();
+            match templates.codes[at] {
+                NULL => by_message.push((row, levels[level as usize], is_part)),
+                template => {
+                    let bucket = patterns.bucket_of(Timestamp(times[at]));
+                    by_template.add((template, level, is_part), row, (times[at], bucket));
+                }
+            }
+        }
+        self.add_kin(by_template.kin, (&levels, &times), patterns)?;
+        self.add_messages_to_patterns(by_message, &times, patterns, &mut without)?;
+        without.sort_unstable();
+        let (block, rows) = (selected.block, without);
+        self.each_record(&Selected { block, rows }, |record| patterns.add(record))
+    }
+
+    fn add_kin(
+        &mut self,
+        kin: Vec<Kin>,
+        (levels, times): (&[&str], &[i64]),
+        patterns: &mut Patterns,
+    ) -> Result<(), ReadError> {
+        for kin in kin {
+            let pattern = self.pattern_of(kin.template)?;
+            let key = (levels[kin.level as usize], &*pattern);
+            let newest = Timestamp(kin.newest);
+            if !patterns.add_counts(key, &kin.buckets, newest, kin.is_part) {
+                continue;
+            }
+            let texts = self.reader.template_texts()?.unwrap_or_default();
+            let text = texts.get(kin.template);
+            if memchr::memmem::find(text, VARIABLE).is_none() {
+                // All messages are alike.
+                patterns.add_sample(key, newest, text);
+                continue;
+            }
+            let (block, reader, _) = self.parts();
+            let [messages, _] = block.messages(reader)?;
+            for row in kin.rows {
+                let at = row as usize;
+                if let Some(message) = messages.get(at) {
+                    patterns.add_sample(key, Timestamp(times[at]), message);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_messages_to_patterns(
+        &mut self,
+        rows: Vec<(u32, &str, bool)>,
+        times: &[i64],
+        patterns: &mut Patterns,
+        without: &mut Vec<u32>,
+    ) -> Result<(), ReadError> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let (block, reader, _) = self.parts();
+        let [texts, others] = block.messages(reader)?;
+        for (row, level, is_part) in rows {
+            let at = row as usize;
+            match texts.get(at).or_else(|| others.get(at)) {
+                Some(message) => {
+                    patterns.add_message(level, Timestamp(times[at]), message, is_part);
+                }
+                None => without.push(row),
+            }
+        }
+        Ok(())
+    }
+
+    /// The pattern of a template of the row group, made once.
+    fn pattern_of(&mut self, template: u32) -> Result<Arc<[u8]>, ReadError> {
+        if let Some(known) = self.known_patterns.get(&template) {
+            return Ok(Arc::clone(known));
+        }
+        let texts = self.reader.template_texts()?.unwrap_or_default();
+        let mut pattern = Vec::new();
+        write_pattern(texts.get(template), &mut pattern);
+        let pattern: Arc<[u8]> = pattern.into();
+        self.known_patterns.insert(template, Arc::clone(&pattern));
+        Ok(pattern)
+    }
+}
