@@ -7,7 +7,6 @@
 //! known which values let it cross; of an expression only whether it can hold the bytes that stand
 //! beside slots.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use logpond_record::{Piece, Shape, SlotKind};
@@ -114,8 +113,8 @@ impl RowsByShape {
             wanted: Vec::new(),
             open: Vec::new(),
         };
-        let mut places: HashMap<u32, usize> = HashMap::new();
-        let mut last = (NULL, 0);
+        // Where the rows of each shape are collected.
+        let mut places = vec![usize::MAX; known.shape.values.len()];
         for &row in rows {
             match known.whole.get(row as usize) {
                 Some(line) if finder.is_match(line) => by_shape.wanted.push(row),
@@ -123,14 +122,12 @@ impl RowsByShape {
                 Some(_) => by_shape.open.push(row),
                 None => {
                     let code = known.shape.codes[row as usize];
-                    if code != last.0 {
-                        let next = by_shape.shapes.len();
-                        last = (code, *places.entry(code).or_insert(next));
-                        if last.1 == next {
-                            by_shape.shapes.push((code, Vec::new()));
-                        }
+                    let place = &mut places[code as usize];
+                    if *place == usize::MAX {
+                        *place = by_shape.shapes.len();
+                        by_shape.shapes.push((code, Vec::new()));
                     }
-                    by_shape.shapes[last.1].1.push(row);
+                    by_shape.shapes[*place].1.push(row);
                 }
             }
         }
