@@ -227,7 +227,7 @@ fn write_row(row: &Row<'_>, style: &Style, out: &mut Vec<u8>) {
         put(severity.name(), out);
     }
     for name in HEAD {
-        put("<td>", out);
+        put("<td class=h>", out);
         let value = row.field(name).map(|value| value.to_text());
         write_cell(&value.unwrap_or(Cow::Borrowed(b"")), out);
     }
@@ -351,7 +351,7 @@ svg{display:block;width:100%;max-height:220px;margin:1em 0}svg text{font-size:12
 table{border-collapse:collapse;width:100%}\
 th{text-align:left;color:#5a6875;position:sticky;top:0;background:#fff}\
 td,th{padding:.15em .6em .15em 0;vertical-align:top;border-bottom:1px solid #e3e8ed}\
-td.t{white-space:nowrap}td.m{white-space:pre-wrap;overflow-wrap:anywhere}\
+td.t{white-space:nowrap}td.h{min-width:6em;overflow-wrap:anywhere}td.m{white-space:pre-wrap;overflow-wrap:anywhere}\
 td,dd{font-family:ui-monospace,monospace;font-size:13px}td span{color:#5a6875}i{color:#5a6875}\
 td.debug{color:#3b5b9d}td.info{color:#23703a}td.warn,dd.warn,p.warn{color:#8a5a00}\
 td.error{color:#b3261e}td.fatal{color:#7a1fa2}.gap{text-align:center}\

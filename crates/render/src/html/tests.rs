@@ -186,7 +186,7 @@ fn an_answer_says_what_it_is() {
         "status&gt;=500",
         "1 row of 1,200 that match",
         "yes: no part of the range is missing",
-        "<td class=t>2026-03-02 00:02:32.500+00:00<td class=\"error\">error<td>web<td>shop<td class=m>no <span><b>n</b>=1</span></tr>",
+        "<td class=t>2026-03-02 00:02:32.500+00:00<td class=\"error\">error<td class=h>web<td class=h>shop<td class=m>no <span><b>n</b>=1</span></tr>",
         "bucket 0: 12</title>",
         "<rect class=error",
     ] {

@@ -22,6 +22,9 @@ const USER: u32 = 65_532;
 /// The data directory in the image.
 const DATA: &str = "var/lib/logpond";
 
+/// The directory for temporary files.
+const SCRATCH: &str = "tmp";
+
 /// Authorities of the machine that builds, for object stores and receivers of alerts.
 const AUTHORITIES: &str = "etc/ssl/certs/ca-certificates.crt";
 
@@ -72,7 +75,7 @@ pub(super) fn make(release: &Release) -> Outcome<()> {
         &layout.join("oci-layout"),
         json!({ "imageLayoutVersion": "1.0.0" }).to_string(),
     )?;
-    archive::tar(release, &layout, &release.file("-oci.tar"), 0)?;
+    archive::tar(release, &layout, &release.file("-oci.tar"))?;
     for path in [&layer, &packed] {
         made(fs::remove_file(path), path)?;
     }
@@ -82,8 +85,12 @@ pub(super) fn make(release: &Release) -> Outcome<()> {
 /// The files of the image: the program, its data directory, authorities, and who its user is.
 fn write_layer(release: &Release, to: &Path) -> Outcome<()> {
     let tree = release.directory.join("layer");
-    for directory in [DATA, "tmp", "etc"] {
-        let path = tree.join(directory);
+    let written = release.directory.join("written");
+    for path in [
+        tree.join("var/lib"),
+        written.join(DATA),
+        written.join(SCRATCH),
+    ] {
         made(fs::create_dir_all(&path), &path)?;
     }
     let program = release.tree().join("usr/bin/logpond");
@@ -109,8 +116,9 @@ fn write_layer(release: &Release, to: &Path) -> Outcome<()> {
         &tree.join("usr/share/doc/logpond/copyright"),
         made(fs::read(&licence), &licence)?,
     )?;
-    // All belong to the user of the program, which must write into its data directory.
-    archive::tar(release, &tree, to, USER)
+    archive::tar(release, &tree, to)?;
+    // The program's user writes only here.
+    archive::append(release, &written, &[SCRATCH, DATA], to, USER)
 }
 
 fn config(release: &Release, layer: &str) -> Value {

@@ -22,7 +22,14 @@ pub(super) fn make(release: &Release) -> Outcome<()> {
     let name = format!("logpond_{version}-1_{debian}.deb");
     let mut deb = Command::new(tool(DEB)?);
     deb.current_dir(root())
-        .args(["deb", "--quiet", "--no-build", "--no-strip", "--package", "logpond"])
+        .args([
+            "deb",
+            "--quiet",
+            "--no-build",
+            "--no-strip",
+            "--package",
+            "logpond",
+        ])
         .args(["--target", release.platform.target, "--output"])
         .arg(release.directory.join(name));
     at_epoch(release, &mut deb)?;
