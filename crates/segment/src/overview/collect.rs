@@ -123,6 +123,8 @@ impl OverviewBuilder {
                 *counts.entry((bits, is_mixed && is_whole(row))).or_default() += 1;
             }
         }
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        counts.sort_unstable();
         for ((bits, is_whole), rows) in counts {
             let value = match (column, kind) {
                 (Column::Bools(_), _) => Value::Bool(bits == 1),
