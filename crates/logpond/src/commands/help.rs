@@ -137,7 +137,7 @@ mod tests {
             (&["exit-status"], "0 something was found"),
             (&["qurey"], "did you mean 'query'?"),
             (&["fliters"], "did you mean 'filters'?"),
-            (&["frobnicate"], "there are demo, serve, ingest"),
+            (&["frobnicate"], "there are serve, demo, ingest"),
             (&["cluster", "statsu"], "did you mean 'status'?"),
         ] {
             let text = said(topic);
