@@ -416,7 +416,7 @@ fn numbers_are_summarised() {
         trailer("")
     );
     let (done, asked) = ask(&["stats", "ms", "--by", "app"], vec![ok(&stats)]);
-    assert_eq!(asked, ["GET /api/v1/stats?q=&field=ms&by=app&n=10"]);
+    assert_eq!(asked, ["GET /api/v1/stats?field=ms&by=app&n=10"]);
     expect![[r#"
         value  count   min  p50  p90  p95  p99  max  mean  sum
         web    1,200  -0.5                   7
