@@ -24,7 +24,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use logpond_record::Severity;
 use logpond_search::context::CONTEXT_ROWS_MAX;
 
-pub use aggregate::{Aggregate, Matching, Printing};
+pub use aggregate::Aggregate;
 pub use alerts::{Alerts, AlertsCheck, AlertsList};
 pub use backup::{Backup, BackupCommand, BackupList, BackupPrune, BackupVerify, Restore};
 pub use cluster::{
@@ -41,7 +41,7 @@ pub use node::{Node, Serve};
 pub use proxy::{Proxy, ProxyAcme, ProxyClients, ProxyFrontend};
 pub use saved::{Saved, SavedList, SavedRemove, SavedRun, SavedSet, SavedShow};
 pub use sql::{Export, ExportFormat, Sql, SqlFormat, Times};
-pub use tables::{Histogram, Patterns, TableFormat, TableOutput};
+pub use tables::{Histogram, Matching, Patterns, Printing, TableFormat, TableOutput};
 
 use logpond_host::terminal::When;
 use logpond_listen::tokens::Role;

@@ -29,6 +29,7 @@ mod progress;
 mod load;
 mod proxy;
 mod serve;
+mod signals;
 mod verify;
 mod backup;
 mod restore;

@@ -85,6 +85,21 @@ pub enum Protocol {
     Nodes,
 }
 
+impl Protocol {
+    const fn transport(self) -> Transport {
+        match self {
+            Protocol::Datagrams(_) => Transport::Udp,
+            Protocol::Stream(_)
+            | Protocol::Relp
+            | Protocol::Bulk
+            | Protocol::Forward
+            | Protocol::Http
+            | Protocol::Grpc
+            | Protocol::Nodes => Transport::Tcp,
+        }
+    }
+}
+
 /// A listener.
 #[derive(Clone, Copy, Debug)]
 pub struct Listener {
@@ -123,15 +138,9 @@ pub(super) const fn listener(intake: Intake, port: u16, protocol: Protocol) -> L
             | Protocol::Forward => Protection::Open,
         },
         title: "",
-        shown: match protocol {
-            Protocol::Datagrams(_) => "{} udp",
-            Protocol::Stream(_)
-            | Protocol::Relp
-            | Protocol::Bulk
-            | Protocol::Forward
-            | Protocol::Http
-            | Protocol::Grpc
-            | Protocol::Nodes => "{} tcp",
+        shown: match protocol.transport() {
+            Transport::Udp => "{} udp",
+            Transport::Tcp => "{} tcp",
         },
         is_of_records: true,
     }
@@ -182,16 +191,7 @@ impl Listener {
 
     /// How it is reached.
     pub const fn transport(&self) -> Transport {
-        match self.protocol {
-            Protocol::Datagrams(_) => Transport::Udp,
-            Protocol::Stream(_)
-            | Protocol::Relp
-            | Protocol::Bulk
-            | Protocol::Forward
-            | Protocol::Http
-            | Protocol::Grpc
-            | Protocol::Nodes => Transport::Tcp,
-        }
+        self.protocol.transport()
     }
 }
 

@@ -1,12 +1,10 @@
 //! The commands of aggregates, each made from its row.
 
-use std::ffi::OsString;
-
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 use logpond_engine::query::{self, AGGREGATES, Parameter, ParameterKind};
 
-use super::{Selection, Server, TableOutput};
+use super::tables::{Matching, Printing};
 
 /// The flag that limits the rows.
 const LIMIT: &str = "limit";
@@ -32,31 +30,6 @@ pub struct Aggregate {
     pub matching: Matching,
     /// The form of the answer.
     pub printing: Printing,
-}
-
-/// The records of an aggregate.
-#[derive(Debug, Args)]
-pub struct Matching {
-    /// Text to search for, as it is.
-    #[arg(value_name = "TEXT")]
-    pub text: Option<OsString>,
-    /// Which records.
-    #[command(flatten)]
-    pub selection: Selection,
-}
-
-/// The form of the answer.
-#[derive(Debug, Args)]
-pub struct Printing {
-    /// How to print.
-    #[command(flatten)]
-    pub table: TableOutput,
-    /// Print rows, bytes and time to standard error.
-    #[arg(long)]
-    pub stats: bool,
-    /// The server.
-    #[command(flatten)]
-    pub server: Server,
 }
 
 fn command(row: &'static query::Aggregate) -> Command {

@@ -30,21 +30,20 @@ pub struct TableOutput {
     pub output: TableFormat,
 }
 
-/// Flags of `logpond histogram`.
+/// The records of a table.
 #[derive(Debug, Args)]
-pub struct Histogram {
+pub struct Matching {
     /// Text to search for, as it is.
     #[arg(value_name = "TEXT")]
     pub text: Option<OsString>,
-    /// Which records.
+    /// The conditions on the records.
     #[command(flatten)]
     pub selection: Selection,
-    /// Width of a bucket [default: one that gives about 60].
-    #[arg(long, value_name = "DURATION")]
-    pub step: Option<String>,
-    /// Count by the values of this field, too, such as level.
-    #[arg(long, value_name = "FIELD")]
-    pub by: Option<String>,
+}
+
+/// The form of the answer.
+#[derive(Debug, Args)]
+pub struct Printing {
     /// How to print.
     #[command(flatten)]
     pub table: TableOutput,
@@ -56,28 +55,36 @@ pub struct Histogram {
     pub server: Server,
 }
 
+/// Flags of `logpond histogram`.
+#[derive(Debug, Args)]
+pub struct Histogram {
+    /// The records.
+    #[command(flatten)]
+    pub matching: Matching,
+    /// Width of a bucket [default: one that gives about 60].
+    #[arg(long, value_name = "DURATION")]
+    pub step: Option<String>,
+    /// Count by the values of this field, too, such as level.
+    #[arg(long, value_name = "FIELD")]
+    pub by: Option<String>,
+    /// The form of the answer.
+    #[command(flatten)]
+    pub printing: Printing,
+}
+
 /// Flags of `logpond patterns`.
 #[derive(Debug, Args)]
 pub struct Patterns {
-    /// Text to search for, as it is.
-    #[arg(value_name = "TEXT")]
-    pub text: Option<OsString>,
-    /// Which records.
+    /// The records.
     #[command(flatten)]
-    pub selection: Selection,
+    pub matching: Matching,
     /// How many patterns; 0 is no limit.
     #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = 20)]
     pub limit: u64,
     /// Print up to three messages below each pattern.
     #[arg(long)]
     pub samples: bool,
-    /// How to print.
+    /// The form of the answer.
     #[command(flatten)]
-    pub table: TableOutput,
-    /// Print rows, bytes and time to standard error.
-    #[arg(long)]
-    pub stats: bool,
-    /// The server.
-    #[command(flatten)]
-    pub server: Server,
+    pub printing: Printing,
 }

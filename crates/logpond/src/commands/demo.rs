@@ -20,11 +20,11 @@ use logpond_host::terminal::note;
 use logpond_render::quantity;
 use logpond_search::hints::shell_word;
 use logpond_settings::{Given, Origin, Settings, Surroundings, listeners};
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 use self::directory::{Directory, State};
 use self::filling::Filling;
 use super::listing::print;
+use super::signals::set_by_signals;
 use super::{Exit, Failure, access};
 use crate::cli::Demo;
 use crate::demo::{Day, QUESTIONS};
@@ -46,21 +46,12 @@ pub(super) fn run(args: &Demo) -> Result<Exit, Failure> {
         ));
         return Ok(Exit::Found);
     }
-    let stop = stop()?;
+    let stop = Arc::new(AtomicBool::new(false));
+    set_by_signals(&stop)?;
     match &args.addr {
         Some(address) => fill_server(args, address, &stop),
         None => own_pond(args, &stop),
     }
-}
-
-/// Set by SIGINT and SIGTERM; a second signal ends the process at once.
-fn stop() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
-    Ok(stop)
 }
 
 /// Fills a server that runs.

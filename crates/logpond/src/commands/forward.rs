@@ -10,8 +10,9 @@ use logpond_protocol::intake::multiline::Rule;
 use logpond_search::Finder;
 use logpond_search::query::Pattern;
 use logpond_search::size::{Size, parse_duration, parse_size};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::SIGINT;
 
+use super::signals::set_by_signals;
 use super::{Exit, Failure, access, variable};
 use crate::cli::{Forward, LineFormat, Multiline, Wait};
 use logpond_client::{ADDRESS_DEFAULT, Address, ClientError, HostPort};
@@ -38,11 +39,7 @@ pub(super) fn run(args: Forward) -> Result<Exit, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let interrupted = Arc::new(AtomicBool::new(false));
     if settings.tail.is_some() {
-        // A second signal of the kind ends the process at once.
-        for signal in [SIGINT, SIGTERM] {
-            signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
-            signal_hook::flag::register(signal, Arc::clone(&stop))?;
-        }
+        set_by_signals(&stop)?;
         signal_hook::flag::register(SIGINT, Arc::clone(&interrupted))?;
         service_manager::tell("READY=1");
     }

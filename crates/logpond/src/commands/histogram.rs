@@ -9,12 +9,12 @@ use logpond_host::terminal;
 use logpond_render::{Bar, Bars};
 
 pub(super) fn run(args: Histogram) -> Result<Exit, Failure> {
-    let meaning = meaning(args.text.as_deref(), &args.selection)?;
-    let none = format!("no records match{}", range_of(&args.selection));
+    let meaning = meaning(args.matching.text.as_deref(), &args.matching.selection)?;
+    let none = format!("no records match{}", range_of(&args.matching.selection));
     let ending = Ending {
         command: "histogram".to_owned(),
-        selection: &args.selection,
-        stats: args.stats,
+        selection: &args.matching.selection,
+        stats: args.printing.stats,
     };
     let mut parameters = meaning.parameters();
     if let Some(step) = &args.step {
@@ -23,8 +23,8 @@ pub(super) fn run(args: Histogram) -> Result<Exit, Failure> {
     if let Some(field) = &args.by {
         parameters.push(("by", field.clone()));
     }
-    let answer = client(&args.server)?.get("/api/v1/histogram", &parameters)?;
-    if args.table.output == TableFormat::Json {
+    let answer = client(&args.printing.server)?.get("/api/v1/histogram", &parameters)?;
+    if args.printing.table.output == TableFormat::Json {
         let (_, trailer) = print_lines(answer)?;
         return Ok(ending.of_table(trailer.rows == 0, &trailer, &none));
     }

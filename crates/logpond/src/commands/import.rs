@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use logpond_protocol::intake::timezone::LABEL;
 use logpond_search::size::parse_duration;
-use signal_hook::consts::{SIGINT, SIGTERM};
 
+use super::signals::set_by_signals;
 use super::{Exit, Failure, access, variable};
 use crate::cli::{Forward, Import, Servers};
 use logpond_client::Address;
@@ -43,11 +43,7 @@ pub(super) fn follow(args: Forward) -> Result<Exit, Failure> {
         quiet: args.quiet,
     };
     let stop = Arc::new(AtomicBool::new(false));
-    // A second signal of the kind ends the process at once.
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
+    set_by_signals(&stop)?;
     service_manager::tell("READY=1");
     Ok(exit(&import::follow(&following, &stop)?))
 }

@@ -5,9 +5,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde_json::json;
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::listing::print;
+use super::signals::set_by_signals;
 use super::{Exit, Failure, access};
 use crate::cli::{Load, TableFormat};
 use logpond_client::Address;
@@ -25,11 +25,7 @@ const CONNECTIONS_MAX: usize = 1024;
 pub(super) fn run(args: &Load) -> Result<Exit, Failure> {
     let settings = settings(args)?;
     let stop = Arc::new(AtomicBool::new(false));
-    // A second signal ends the process at once.
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
+    set_by_signals(&stop)?;
     let report = load::run(&settings, &stop, |report| note(&describe(report)))?;
     let mut out = match args.table.output {
         TableFormat::Json => serde_json::to_vec_pretty(&to_json(&report))?,

@@ -14,17 +14,17 @@ use logpond_render::{Table, quantity, sparkline};
 const CURVE_CHARS_MAX: usize = 20;
 
 pub(super) fn run(args: Patterns) -> Result<Exit, Failure> {
-    let meaning = meaning(args.text.as_deref(), &args.selection)?;
-    let none = format!("no records match{}", range_of(&args.selection));
+    let meaning = meaning(args.matching.text.as_deref(), &args.matching.selection)?;
+    let none = format!("no records match{}", range_of(&args.matching.selection));
     let ending = Ending {
         command: "patterns".to_owned(),
-        selection: &args.selection,
-        stats: args.stats,
+        selection: &args.matching.selection,
+        stats: args.printing.stats,
     };
     let mut parameters = meaning.parameters();
     parameters.push(("n", args.limit.to_string()));
-    let answer = client(&args.server)?.get("/api/v1/patterns", &parameters)?;
-    if args.table.output == TableFormat::Json {
+    let answer = client(&args.printing.server)?.get("/api/v1/patterns", &parameters)?;
+    if args.printing.table.output == TableFormat::Json {
         let (lines, trailer) = print_lines(answer)?;
         return Ok(ending.of_table(lines == 0, &trailer, &none));
     }
