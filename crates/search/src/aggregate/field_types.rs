@@ -8,7 +8,7 @@ use logpond_record::{Record, Value};
 use logpond_segment::rows::FieldCount;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
-use super::value_type::{TypeSet, ValueType};
+use super::{TypeSet, ValueType};
 use crate::lru::allocated;
 
 /// The most names that are kept: some MiB. A reader that shows fewer of them chooses by their counts.

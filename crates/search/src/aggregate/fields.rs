@@ -11,8 +11,8 @@ pub use logpond_segment::overview::EXACT_VALUES_MAX;
 use logpond_segment::overview::{Distinct, Overview, Values, fingerprint};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
+use super::TypeSet;
 use super::streams::stream_of;
-use super::value_type::TypeSet;
 use crate::lru::allocated;
 
 /// The most field names that are kept; at 30 KB at most each, 60 MB together.

@@ -13,7 +13,6 @@ mod histogram;
 mod fields;
 mod field_types;
 mod patterns;
-mod value_type;
 mod label_values;
 mod streams;
 
@@ -34,6 +33,7 @@ pub use histogram::{
     nice_step_ns,
 };
 pub use label_values::LabelValues;
+pub use logpond_record::{TypeSet, ValueType};
 pub(crate) use patterns::message_is_part;
 pub(crate) use patterns::write_pattern;
 pub use patterns::{Pattern, Patterns, PatternsAnswer, Sample};
@@ -42,7 +42,6 @@ pub use streams::{
     stream_of,
 };
 pub use top::{Top, TopAnswer, TopRow};
-pub use value_type::{TypeSet, ValueType};
 
 /// A map with fixed keys for its hashes: the same input gives the same work everywhere.
 pub(crate) type FixedMap<K, V> = HashMap<K, V, BuildHasherDefault<FixedHasher>>;

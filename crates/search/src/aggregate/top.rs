@@ -6,7 +6,7 @@ use logpond_record::{Record, Value};
 use logpond_segment::overview::{Overview, Values};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
-use super::value_type::TypeSet;
+use super::TypeSet;
 use super::{FixedMap, with_named};
 use crate::field::Target;
 

@@ -1,6 +1,6 @@
 //! Which types the values of a field have.
 
-use logpond_record::Value;
+use crate::value::Value;
 
 /// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
