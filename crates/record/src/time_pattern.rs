@@ -218,7 +218,7 @@ impl TimePattern {
         }
     }
 
-    /// Whether the letters of a text, in any case, stand in times of this pattern as they do there: `false`
+    /// True if the letters of a text, in any case, may stand in times of this pattern as they do there; `false`
     /// proves that no such time holds the text.
     pub fn has_letters_of(&self, text: &[u8]) -> bool {
         let Some(words) = self.words() else {

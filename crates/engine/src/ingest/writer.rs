@@ -59,7 +59,7 @@ pub(super) struct Driver<J> {
     unsynced_batches: u64,
     space_checked_at: Option<Instant>,
     full: Option<Arc<str>>,
-    /// Where the room on the disk is noted.
+    /// The notes on the room of the disk.
     busyness: Arc<Busyness>,
     gate: Gate,
 }

@@ -3,7 +3,7 @@
 /// Makes [`Intake`], [`INTAKES`] and the labels of rows `Name = "label"`.
 macro_rules! intakes {
     ($($(#[$doc:meta])+ $name:ident = $label:literal,)+) => {
-        /// Where records come in.
+        /// A way in for records.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Intake {
             $($(#[$doc])+ $name,)+
@@ -44,7 +44,7 @@ intakes! {
     DevLogStream = "dev_log_stream",
     /// Entries for journald.
     Journal = "journal",
-    /// What services print.
+    /// The output of services.
     Stdout = "stdout",
     /// Messages of the kernel.
     Kernel = "kernel",

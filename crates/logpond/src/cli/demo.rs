@@ -23,7 +23,7 @@ pub struct Demo {
     /// Fill this server instead of a pond of the demo's own.
     #[arg(long, value_name = "URL", conflicts_with_all = ["data", "clean"])]
     pub addr: Option<String>,
-    /// What is shown to the server.
+    /// The token and the authorities for the server.
     #[command(flatten)]
     pub access: Access,
     /// Remove the pond of an earlier demo in --data, and end.

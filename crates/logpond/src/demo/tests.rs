@@ -3,7 +3,7 @@ use story::{BAD_RELEASE, GOOD_RELEASE};
 
 const NOW: i64 = 1_772_450_000;
 
-/// What a source writes in these seconds.
+/// The lines of a source in these seconds.
 fn text(day: &Day, source: &Source, seconds: std::ops::Range<i64>) -> (u64, String) {
     let mut out = Vec::new();
     let counts = seconds.map(|second| day.write(source, second, &mut out));

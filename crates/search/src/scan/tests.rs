@@ -71,6 +71,24 @@ impl ReadAt for Memory {
     }
 }
 
+/// Numbers without a pattern, by Vigna's SplitMix64.
+fn mix(number: u64) -> u64 {
+    let number = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    number ^ (number >> 31)
+}
+
+/// Record number `n`, without labels.
+fn unlabelled(n: u64) -> Record<'static> {
+    let mut record = samples(1).remove(0);
+    record.id = Id::new(1_772_409_600_000 + n, INCARNATION, n);
+    record.time = Timestamp(START_NS + n as i64 * STEP_NS);
+    record.received = Timestamp(START_NS + n as i64 * 1_000_000);
+    record.labels.clear();
+    record
+}
+
 fn samples(count: u64) -> Vec<Record<'static>> {
     let mut shapes = ShapeTable::new();
     let text = |s: String| Value::Str(s.into());

@@ -27,7 +27,7 @@ const TITLE: &str = "made by logpond demo; logpond demo --clean --data DIR remov
 /// The longest marker that is read.
 const MARKER_BYTES_MAX: u64 = 4096;
 
-/// What a demo must know to go on.
+/// The facts that a demo goes on with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) seed: u64,

@@ -62,14 +62,6 @@ const SHAPES: [&str; 8] = [
     Shape::TEXT,
 ];
 
-/// Numbers without a pattern, by Vigna's SplitMix64.
-fn mix(number: u64) -> u64 {
-    let number = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    number ^ (number >> 31)
-}
-
 /// A text of some pieces, and its spelling; one in four spells everything as it must be.
 fn text(seed: u64) -> (String, Option<String>) {
     let count = 1 + mix(seed) % 7;
@@ -84,11 +76,7 @@ fn escaped(count: u64) -> Vec<Record<'static>> {
         let shape = SHAPES[(mix(n) % 8) as usize];
         let shape = shape.replace("rare-", &format!("rare-{}", n % 50));
         let shape = shapes.intern(shape.as_bytes()).unwrap();
-        let mut record = samples(1).remove(0);
-        record.id = Id::new(1_772_409_600_000 + n, INCARNATION, n);
-        record.time = Timestamp(START_NS + n as i64 * STEP_NS);
-        record.received = Timestamp(START_NS + n as i64 * 1_000_000);
-        record.labels.clear();
+        let mut record = unlabelled(n);
         record.message = Message::Absent;
         record.values = Vec::new();
         for (at, slot) in shape.slots().iter().enumerate() {

@@ -54,14 +54,6 @@ const SHAPES: [&str; 5] = [
     Shape::TEXT,
 ];
 
-/// Numbers without a pattern, by Vigna's SplitMix64.
-fn mix(number: u64) -> u64 {
-    let number = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    number ^ (number >> 31)
-}
-
 /// A message of one of a few kinds. Of each kind the same numbers change from message to message.
 fn message(seed: u64, n: u64) -> String {
     let kind = mix(seed ^ n) % 7;
@@ -83,11 +75,7 @@ fn templated(seed: u64, count: u64) -> Vec<Record<'static>> {
     let record = |n: u64| {
         let shape = SHAPES[(mix(seed ^ n ^ 99) % 5) as usize];
         let shape = shapes.intern(shape.as_bytes()).unwrap();
-        let mut record = samples(1).remove(0);
-        record.id = Id::new(1_772_409_600_000 + n, INCARNATION, n);
-        record.time = Timestamp(START_NS + n as i64 * STEP_NS);
-        record.received = Timestamp(START_NS + n as i64 * 1_000_000);
-        record.labels.clear();
+        let mut record = unlabelled(n);
         let text = message(seed, n);
         let bytes = || Value::Bytes([text.as_bytes(), b"\xff"].concat().into());
         record.message = Message::Part(match n % 97 {
