@@ -1,6 +1,7 @@
 //! Tables of the segment part of a view: what is known of earlier questions, and the rest row group by row
 //! group, side by side.
 
+use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -56,10 +57,8 @@ impl<T: Table> SegmentTables<'_, T> {
         progress: &mut Progress,
     ) -> Result<T, QueryError> {
         let mut chosen = self.pass.choose(trailer);
-        let mut known_whole = self.empty.clone();
-        if self.empty.wants_overviews() {
-            self.add_overviews(&mut chosen, &mut known_whole, trailer)?;
-        }
+        let wants_overviews = self.empty.wants_overviews();
+        let told = wants_overviews.then(|| self.add_overviews(&mut chosen, trailer));
         if self.empty.wants_newest_first() {
             chosen
                 .groups
@@ -106,7 +105,9 @@ impl<T: Table> SegmentTables<'_, T> {
             _ => self.merged(whole),
         };
         table.merge(self.merged(others));
-        table.merge(known_whole);
+        if let Some(told) = told {
+            table.merge(told);
+        }
         drop(charges);
         let mut charge = out.charge();
         out.take(&mut charge, table.bytes())?;
@@ -115,25 +116,21 @@ impl<T: Table> SegmentTables<'_, T> {
         Ok(table)
     }
 
-    /// Adds the segments whose records are all wanted by their overviews, as far as these tell enough; their
+    /// The table of the segments whose records are all wanted, as far as their overviews tell enough; their
     /// row groups are not read.
-    fn add_overviews(
-        &self,
-        chosen: &mut Chosen<'_>,
-        table: &mut T,
-        trailer: &mut Trailer,
-    ) -> Result<(), QueryError> {
+    fn add_overviews(&self, chosen: &mut Chosen<'_>, trailer: &mut Trailer) -> T {
         let Chosen { opened, groups } = chosen;
-        for segment in opened.whole_segments(self.pass.scope)? {
-            let Some(overview) = opened.overview(segment, trailer) else {
-                continue;
-            };
-            if table.add_overview(&overview) {
+        let mut table = self.empty.clone();
+        let mut told = HashSet::new();
+        for segment in opened.whole_segments(self.pass.scope) {
+            let overview = opened.overview(segment, trailer);
+            if let Some(overview) = overview.filter(|overview| table.add_overview(overview)) {
                 trailer.rows += overview.rows;
-                groups.retain(|group| group.segment() != segment);
+                told.insert(segment);
             }
         }
-        Ok(())
+        groups.retain(|group| !told.contains(&group.segment()));
+        table
     }
 
     fn merged(&self, tables: Vec<T>) -> T {

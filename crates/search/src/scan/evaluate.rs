@@ -30,8 +30,40 @@ pub struct Evaluator {
     fields: usize,
     tokens: TokenQuery,
     range: TimeRange,
-    /// True if it wants all but results of recording rules.
-    is_of_all_but_results: bool,
+    extent: Extent,
+}
+
+/// The rows of a segment that a filter wants, as far as that is known without looking at them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// All.
+    All,
+    /// All but results of recording rules.
+    AllButResults,
+    /// Some.
+    Some,
+}
+
+impl Extent {
+    /// That of a filter.
+    pub fn of(filter: &Filter) -> Extent {
+        if *filter == Filter::All {
+            Extent::All
+        } else if *filter == Filter::no_rule_results() {
+            Extent::AllButResults
+        } else {
+            Extent::Some
+        }
+    }
+
+    /// True if every row that this directory tells of is wanted.
+    pub fn is_all(self, directory: &Directory) -> bool {
+        match self {
+            Extent::All => true,
+            Extent::AllButResults => !directory.counts.fields.contains_key(RULE_FIELD),
+            Extent::Some => false,
+        }
+    }
 }
 
 enum Node {
@@ -71,7 +103,7 @@ impl Evaluator {
             root,
             fields,
             tokens: token_query(filter, true),
-            is_of_all_but_results: *filter == Filter::no_rule_results(),
+            extent: Extent::of(filter),
             range,
         })
     }
@@ -83,8 +115,7 @@ impl Evaluator {
 
     /// True if the filter wants every row of the range that this directory tells of.
     pub fn is_all(&self, directory: &Directory) -> bool {
-        let has_results = || directory.counts.fields.contains_key(RULE_FIELD);
-        matches!(self.root, Node::All) || (self.is_of_all_but_results && !has_results())
+        self.extent.is_all(directory)
     }
 
     /// The parts of tokens that the token index is asked for.

@@ -34,7 +34,7 @@ mod values;
 #[cfg(test)]
 mod tests;
 
-pub use evaluate::Evaluator;
+pub use evaluate::{Evaluator, Extent};
 pub use group::{BlockSpan, GroupScan, Key, Selected};
 pub use kept_columns::KeptColumns;
 pub(crate) use labels::{By, Labelled};

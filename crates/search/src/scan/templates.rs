@@ -138,16 +138,20 @@ impl GroupScan<'_> {
         let Some(texts) = reader.template_texts()? else {
             return Ok((Vec::new(), rows));
         };
-        let first_lines = texts
-            .iter()
-            .map(|text| text.strip_suffix(OPEN_END).unwrap_or(text));
-        let are_wanted: Vec<bool> = first_lines.map(is_wanted).collect();
-        let codes = &block.templates(reader)?.codes;
-        let is_wanted = |row: &u32| match codes[*row as usize] {
-            NULL => false,
-            code => are_wanted[code as usize],
+        let decide = |code: u32| {
+            let text = texts.get(code);
+            is_wanted(text.strip_suffix(OPEN_END).unwrap_or(text))
         };
-        Ok(rows.into_iter().partition(is_wanted))
+        let codes = &block.templates(reader)?.codes;
+        // Neighbouring rows mostly have the same template, and blocks few of all.
+        let mut last = (NULL, false);
+        Ok(rows.into_iter().partition(|row| {
+            let code = codes[*row as usize];
+            if code != last.0 {
+                last = (code, code != NULL && decide(code));
+            }
+            last.1
+        }))
     }
 
     fn judge_templates(

@@ -1,24 +1,25 @@
 //! Segments that a scope wants all records of, and their overviews.
 
+use logpond_search::scan::Extent;
 use logpond_segment::overview::Overview;
 
-use super::{Opened, QueryError, Reading, Scope, Trailer, evaluator, note_damage};
+use super::{Opened, Reading, Scope, Trailer, note_damage};
 
 impl Opened<'_> {
     /// The segments that a scope wants all records of.
-    pub(in crate::query) fn whole_segments(&self, scope: &Scope) -> Result<Vec<usize>, QueryError> {
-        let evaluator = evaluator(&scope.filter, scope.range)?;
+    pub(in crate::query) fn whole_segments(&self, scope: &Scope) -> Vec<usize> {
+        let extent = Extent::of(&scope.filter);
         let is_whole = |reading: &Reading<'_>| {
             let manifest = reading.file.manifest();
             let excluded = &reading.viewed.excluded;
             let mut sources = reading.viewed.segment.sources().iter();
             scope.range.covers(manifest.time_min, manifest.time_max)
-                && evaluator.is_all(&reading.directory)
+                && extent.is_all(&reading.directory)
                 && (excluded.is_empty() || !sources.any(|source| excluded.contains(source)))
         };
         let segments = self.segments.iter().enumerate();
         let whole = segments.filter(|(_, reading)| is_whole(reading));
-        Ok(whole.map(|(number, _)| number).collect())
+        whole.map(|(number, _)| number).collect()
     }
 
     /// The overview of a segment; `None` if it has none that can be read, so that its rows tell.
@@ -31,7 +32,7 @@ impl Opened<'_> {
         let entry = reading.directory.overview?;
         match reading.file.overview(&reading.directory) {
             Ok(overview) => {
-                trailer.bytes_scanned += u64::from(entry.bytes);
+                trailer.bytes_scanned += entry.bytes as u64;
                 overview
             }
             Err(error) => {
