@@ -119,8 +119,7 @@ impl FieldStats {
                 continue;
             };
             field.rows += theirs.rows;
-            let types = TypeSet::from_bits(u64::from(theirs.types));
-            field.types.merge(types.unwrap_or_default());
+            field.types.merge(theirs.types);
             match &theirs.values {
                 Values::Distinct(distinct) => field.distinct.merge(distinct),
                 Values::Counted(counted) => {

@@ -119,8 +119,7 @@ impl Top {
             return false;
         };
         for (text, count) in counted.iter() {
-            let types = TypeSet::from_bits(u64::from(count.types));
-            self.add_text(text, count.rows, types.unwrap_or_default());
+            self.add_text(text, count.rows, count.types);
         }
         self.add_missing(overview.rows - field.rows);
         true

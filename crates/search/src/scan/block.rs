@@ -1,8 +1,8 @@
 //! One block of a row group, its columns read when they are first asked for.
 
-use logpond_record::{Shape, Value};
+use logpond_record::Shape;
 use logpond_segment::file::{Directory, ReadError, RowGroupReader};
-use logpond_segment::rows::{Column, ColumnType, Rows, StringColumn, from_decimal};
+use logpond_segment::rows::{Column, Rows, StringColumn};
 
 use super::kept_columns::KeptGroup;
 
@@ -30,33 +30,6 @@ struct Known {
     exceptions: bool,
     more: bool,
     fields: Vec<bool>,
-}
-
-/// A value of a column without its column.
-pub(super) fn column_value(column: &Column, kind: ColumnType, row: usize) -> Option<Value<'_>> {
-    match column {
-        Column::Strings(strings) => strings.get(row).map(|bytes| string_value(kind, bytes)),
-        Column::Ints(numbers) => numbers.get(row).map(|int| number_value(kind, int)),
-        Column::Floats(numbers) => numbers.get(row).map(Value::Float),
-        Column::Bools(numbers) => numbers.get(row).map(Value::Bool),
-        Column::Absent => None,
-    }
-}
-
-/// A stored text as a value.
-pub(super) fn string_value(kind: ColumnType, bytes: &[u8]) -> Value<'_> {
-    match Value::text(bytes) {
-        Value::Str(text) if kind == ColumnType::Json => Value::Json(text),
-        value => value,
-    }
-}
-
-/// A stored whole number as a value.
-pub(super) fn number_value(kind: ColumnType, int: i64) -> Value<'static> {
-    match kind {
-        ColumnType::Decimal(scale) => Value::Float(from_decimal(int, scale)),
-        _ => Value::Int(int),
-    }
 }
 
 /// Whether a row has a value; an empty text is none.

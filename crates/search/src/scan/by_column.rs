@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use logpond_record::Value;
 use logpond_segment::file::ReadError;
-use logpond_segment::rows::{Column, ColumnType, NULL, Numbers, StringColumn, Strings};
+use logpond_segment::rows::{
+    Column, ColumnType, NULL, Numbers, StringColumn, Strings, column_value, number_value,
+    string_value,
+};
 
-use super::block::{column_value, has_value, number_value, string_value};
+use super::block::has_value;
 use super::group::GroupScan;
 
 /// How many whole numbers of a column are remembered with what was decided about them.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use logpond_record::Value;
 use logpond_segment::file::ReadError;
-use logpond_segment::rows::{Column, ColumnType, NULL, Numbers, OverflowField, StringColumn};
+use logpond_segment::rows::{
+    Column, ColumnType, NULL, Numbers, OverflowField, StringColumn, column_value,
+};
 
-use super::block::column_value;
 use super::group::{GroupScan, Selected};
 use crate::aggregate::FieldTypes;
 use crate::columns::{ColumnAsked, ColumnBuilder, ColumnKind, Columns, ColumnsBuilder};

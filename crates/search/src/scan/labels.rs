@@ -13,9 +13,11 @@ use std::sync::Arc;
 
 use logpond_record::{Shape, SlotKind, Value};
 use logpond_segment::file::ReadError;
-use logpond_segment::rows::{Column, ColumnType, NULL, Overflow, StringColumn};
+use logpond_segment::rows::{
+    Column, ColumnType, NULL, Overflow, StringColumn, column_value, number_value,
+};
 
-use super::block::{column_value, has_value, number_value};
+use super::block::has_value;
 use super::codes::{Codes, Groups};
 use super::group::{GroupScan, Selected};
 use crate::aggregate::{FieldStats, LabelSet, LabelValues};

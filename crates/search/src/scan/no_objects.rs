@@ -2,8 +2,8 @@
 
 use logpond_record::{Piece, Shape, SlotKind};
 use logpond_segment::file::ReadError;
+use logpond_segment::rows::column_value;
 
-use super::block::column_value;
 use super::group::GroupScan;
 use super::text::split_by_message;
 

@@ -5,9 +5,11 @@ use std::ops::Range;
 
 use logpond_record::{Timestamp, Value};
 use logpond_segment::file::ReadError;
-use logpond_segment::rows::{Column, ColumnType, NULL, Overflow, OverflowField, StringColumn};
+use logpond_segment::rows::{
+    Column, ColumnType, NULL, Overflow, OverflowField, StringColumn, column_value, number_value,
+    string_value,
+};
 
-use super::block::{column_value, number_value, string_value};
 use super::group::{GroupScan, Selected};
 use super::labels::By;
 use crate::aggregate::{FieldStats, Histogram, LabelSet, Top};

@@ -9,9 +9,9 @@ use logpond_record::{Shape, Slot, SlotKind, TimePattern, Timestamp, Value};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{
     BYTES_MARK, Column, ColumnType, Fixes, NULL, Overflow, OverflowField, StringColumn, Strings,
+    number_value,
 };
 
-use super::block::number_value;
 use super::crossing::Crossing;
 use super::group::GroupScan;
 use super::templates::{Verdict, literal_end};
@@ -29,12 +29,6 @@ pub(super) enum Asked {
     Holds(Shown),
     /// Whether a match may cross from or into them, at an end of a slot, if it is cut there.
     Crosses {
-        cuts: Arc<[usize]>,
-        is_end: bool,
-        shown: Shown,
-    },
-    /// The same of messages, as far as their templates tell.
-    TemplateCrosses {
         cuts: Arc<[usize]>,
         is_end: bool,
         shown: Shown,
@@ -239,7 +233,7 @@ impl<'a> ShapeSearch<'a> {
     ) -> Result<(), ReadError> {
         let (block, reader, decisions) = scan.text_parts();
         if let Some(texts) = reader.template_texts()? {
-            let asked = Asked::TemplateCrosses {
+            let asked = Asked::Crosses {
                 cuts: Arc::clone(&crossing.cuts),
                 is_end: crossing.is_end,
                 shown: Shown::new(kind, false),

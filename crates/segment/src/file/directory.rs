@@ -80,16 +80,16 @@ pub struct WordsEntry {
     pub crc: u32,
 }
 
-/// Where the overview of the segment lies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OverviewEntry {
-    /// First byte in the file.
+/// The place of a part of a file that is compressed as one, and its checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// First byte.
     pub offset: u64,
-    /// Length in bytes.
-    pub bytes: u32,
-    /// Bytes after decompression.
-    pub plain_bytes: u32,
-    /// CRC32C of the bytes.
+    /// Its length as it is stored.
+    pub bytes: usize,
+    /// Its length after decompression.
+    pub plain_bytes: usize,
+    /// CRC32C of the stored bytes.
     pub crc: u32,
 }
 
@@ -160,8 +160,8 @@ pub struct Directory {
     /// The lists of words in the order of their row groups. A row group in none of them has its
     /// words nowhere.
     pub words: Vec<WordsEntry>,
-    /// What the segment holds, if that is there.
-    pub overview: Option<OverviewEntry>,
+    /// The place of the overview, if there is one.
+    pub overview: Option<Place>,
 }
 
 impl Directory {
@@ -245,7 +245,7 @@ impl Directory {
             directory.words.push(WordsEntry::decode(input)?);
         }
         if !input.is_empty() {
-            directory.overview = Some(OverviewEntry::decode(input)?);
+            directory.overview = Some(Place::decode(input)?);
         }
         if !input.is_empty() {
             return Err(Malformed("the directory has bytes after its end"));
@@ -350,13 +350,20 @@ impl RowGroupEntry {
 }
 
 impl WordsEntry {
+    /// The place of the list.
+    pub(super) fn place(&self) -> Place {
+        Place {
+            offset: self.offset,
+            bytes: self.bytes as usize,
+            plain_bytes: self.plain_bytes as usize,
+            crc: self.crc,
+        }
+    }
+
     fn encode(&self, out: &mut Vec<u8>) {
         write_varint(u64::from(self.groups_from), out);
         write_varint(u64::from(self.groups_to), out);
-        write_varint(self.offset, out);
-        write_varint(u64::from(self.bytes), out);
-        write_varint(u64::from(self.plain_bytes), out);
-        out.extend_from_slice(&self.crc.to_le_bytes());
+        self.place().encode(out);
     }
 
     fn decode(input: &mut &[u8]) -> Result<WordsEntry, Malformed> {
@@ -371,19 +378,19 @@ impl WordsEntry {
     }
 }
 
-impl OverviewEntry {
+impl Place {
     fn encode(&self, out: &mut Vec<u8>) {
         write_varint(self.offset, out);
-        write_varint(u64::from(self.bytes), out);
-        write_varint(u64::from(self.plain_bytes), out);
+        write_varint(self.bytes as u64, out);
+        write_varint(self.plain_bytes as u64, out);
         out.extend_from_slice(&self.crc.to_le_bytes());
     }
 
-    fn decode(input: &mut &[u8]) -> Result<OverviewEntry, Malformed> {
-        Ok(OverviewEntry {
+    fn decode(input: &mut &[u8]) -> Result<Place, Malformed> {
+        Ok(Place {
             offset: read_varint(input)?,
-            bytes: read_u32(input)?,
-            plain_bytes: read_u32(input)?,
+            bytes: read_u32(input)? as usize,
+            plain_bytes: read_u32(input)? as usize,
             crc: read_crc(input)?,
         })
     }

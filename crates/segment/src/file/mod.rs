@@ -26,10 +26,10 @@ mod summary;
 
 mod writer;
 
-pub use directory::{BlockEntry, Directory, OverviewEntry, RowGroupEntry, WordsEntry};
+pub use directory::{BlockEntry, Directory, Place, RowGroupEntry, WordsEntry};
 pub use manifest::{Manifest, Retry, SourceEntry};
 pub use parts::Part;
-pub use reader::{Damage, Place, ReadError, RowGroupReader, SegmentFile};
+pub use reader::{Damage, ReadError, RowGroupReader, SegmentFile};
 pub(crate) use reader::{MAGIC, TAIL_BYTES_MAX, unproven};
 pub use summary::Summary;
 

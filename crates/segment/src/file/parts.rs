@@ -45,7 +45,7 @@ impl Directory {
         }));
         parts.extend(self.overview.iter().map(|overview| Part {
             offset: overview.offset,
-            bytes: u64::from(overview.bytes),
+            bytes: overview.bytes as u64,
             crc: Some(overview.crc),
             what: "the overview has a wrong checksum",
         }));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use zstd::bulk::Decompressor;
 
 use super::directory::{
-    ColumnEntry, DIRECTORY_BYTES_MAX, Directory, PageEntry, RowGroupEntry, TOKEN_PART_BYTES,
+    ColumnEntry, DIRECTORY_BYTES_MAX, Directory, PageEntry, Place, RowGroupEntry, TOKEN_PART_BYTES,
     WordsEntry,
 };
 use super::footer::{
@@ -114,19 +114,6 @@ pub struct SegmentFile {
     manifest: Arc<Manifest>,
     bytes: u64,
     directory: Place,
-}
-
-/// The place of a segment's directory, and its checksum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// First byte.
-    pub offset: u64,
-    /// Its length as it is stored.
-    pub bytes: usize,
-    /// Its length after decompression.
-    pub plain_bytes: usize,
-    /// CRC32C of the stored bytes.
-    pub crc: u32,
 }
 
 impl SegmentFile {
@@ -255,22 +242,17 @@ impl SegmentFile {
 
     /// Reads and checks the directory.
     pub fn read_directory(&self) -> Result<Directory, ReadError> {
-        let Place {
-            offset,
-            bytes,
-            plain_bytes,
-            crc,
-        } = self.directory;
+        let Place { offset, bytes, .. } = self.directory;
         let wrong = |what| damaged(offset, bytes as u64, what);
-        let packed = read(&*self.file, offset, bytes)?;
-        if crc32c::crc32c(&packed) != crc {
-            return Err(wrong("the directory has a wrong checksum"));
-        }
-        if plain_bytes > DIRECTORY_BYTES_MAX {
-            return Err(wrong("the directory is too large"));
-        }
-        let plain = zstd::bulk::decompress(&packed, plain_bytes)
-            .map_err(|_| wrong("the directory does not decompress"))?;
+        let plain = self.unpack(
+            self.directory,
+            DIRECTORY_BYTES_MAX,
+            [
+                "the directory has a wrong checksum",
+                "the directory is too large",
+                "the directory does not decompress",
+            ],
+        )?;
         let directory = Directory::decode(&plain).map_err(|Malformed(what)| wrong(what))?;
         let columns = FIELDS_FROM + directory.schema.columns.len();
         // Files of the first version have no templates.
@@ -329,16 +311,35 @@ impl SegmentFile {
             self.file.will_read(offset, bytes);
         }
         let wrong = |what| damaged(list.offset, u64::from(list.bytes), what);
-        let packed = read(&*self.file, list.offset, list.bytes as usize)?;
-        if crc32c::crc32c(&packed) != list.crc {
-            return Err(wrong("the words have a wrong checksum"));
-        }
-        if list.plain_bytes as usize > LIST_BYTES_MAX {
-            return Err(wrong("the words are too many"));
-        }
-        let plain = zstd::bulk::decompress(&packed, list.plain_bytes as usize)
-            .map_err(|_| wrong("the words do not decompress"))?;
+        let plain = self.unpack(
+            list.place(),
+            LIST_BYTES_MAX,
+            [
+                "the words have a wrong checksum",
+                "the words are too many",
+                "the words do not decompress",
+            ],
+        )?;
         Words::new(plain).map_err(|Malformed(what)| wrong(what))
+    }
+
+    /// Reads a part that is compressed as one. The texts say that its checksum is wrong, that it is too
+    /// large, and that it does not decompress.
+    fn unpack(
+        &self,
+        place: Place,
+        plain_bytes_max: usize,
+        [checksum, size, packing]: [&'static str; 3],
+    ) -> Result<Vec<u8>, ReadError> {
+        let wrong = |what| damaged(place.offset, place.bytes as u64, what);
+        let packed = read(&*self.file, place.offset, place.bytes)?;
+        if crc32c::crc32c(&packed) != place.crc {
+            return Err(wrong(checksum));
+        }
+        if place.plain_bytes > plain_bytes_max {
+            return Err(wrong(size));
+        }
+        zstd::bulk::decompress(&packed, place.plain_bytes).map_err(|_| wrong(packing))
     }
 
     /// A reader of one row group.

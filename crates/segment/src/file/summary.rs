@@ -4,8 +4,9 @@
 use logpond_record::{Id, Timestamp};
 use serde_json::{Map, Value, json};
 
+use super::directory::Place;
 use super::manifest::{FORMAT_VERSION, Manifest, SourceEntry};
-use super::reader::{Place, SegmentFile};
+use super::reader::SegmentFile;
 use crate::batches::BatchSet;
 use crate::sources::SourceSet;
 

@@ -12,7 +12,7 @@ use parquet::schema::types::ColumnDescPtr;
 
 use super::chunk::{ChunkEncoder, Input};
 use super::directory::{
-    BlockEntry, Directory, OverviewEntry, RowGroupEntry, TOKEN_PART_BYTES, TokensEntry, WordsEntry,
+    BlockEntry, Directory, Place, RowGroupEntry, TOKEN_PART_BYTES, TokensEntry, WordsEntry,
 };
 use super::footer::{
     CRC_PLACEHOLDER, FIXED, KEY_DIRECTORY, KEY_MANIFEST, KEY_TAIL, Sink, TIME_SOURCE,
@@ -371,10 +371,10 @@ impl SegmentWriter {
             return Ok(());
         }
         let packed = zstd::bulk::compress(&plain, self.profile.zstd_level())?;
-        self.directory.overview = Some(OverviewEntry {
+        self.directory.overview = Some(Place {
             offset: self.file.bytes_written() as u64,
-            bytes: packed.len() as u32,
-            plain_bytes: plain.len() as u32,
+            bytes: packed.len(),
+            plain_bytes: plain.len(),
             crc: crc32c::crc32c(&packed),
         });
         self.file.write_all(&packed)?;

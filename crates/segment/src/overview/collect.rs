@@ -2,31 +2,18 @@
 
 use std::collections::HashMap;
 
-use logpond_record::{Shape, SlotKind, Value};
+use logpond_record::{Shape, SlotKind, TypeSet, Value};
 
 use super::{MESSAGE, Overview, ValueCount};
 use crate::rows::{
     Column, ColumnType, FieldCounts, NULL, Overflow, Plans, Rows, RowsView, Schema, StringColumn,
-    from_decimal,
+    number_value, string_value,
 };
 
 /// Makes the overview of a segment, row group by row group.
 pub struct OverviewBuilder {
     overview: Overview,
     is_bounded: bool,
-}
-
-/// The bits of types: null, boolean, whole number, float, text, JSON, bytes.
-fn type_bit(value: &Value<'_>) -> u8 {
-    1 << match value {
-        Value::Null => 0,
-        Value::Bool(_) => 1,
-        Value::Int(_) => 2,
-        Value::Float(_) => 3,
-        Value::Str(_) => 4,
-        Value::Json(_) => 5,
-        Value::Bytes(_) => 6,
-    }
 }
 
 impl Default for OverviewBuilder {
@@ -74,7 +61,7 @@ impl OverviewBuilder {
     }
 
     fn add_value(&mut self, name: &str, value: &Value<'_>, rows: u64) {
-        let types = type_bit(value);
+        let types = TypeSet::of(value);
         let count = ValueCount { rows, types };
         self.overview.add(name, &value.to_text(), count);
     }
@@ -89,11 +76,7 @@ impl OverviewBuilder {
             .zip(counts)
             .filter(|(_, rows)| *rows > 0)
         {
-            let value = match Value::text(text) {
-                Value::Str(text) if kind == ColumnType::Json => Value::Json(text),
-                value => value,
-            };
-            let types = type_bit(&value);
+            let types = TypeSet::of(&string_value(kind, text));
             self.overview.add(name, text, ValueCount { rows, types });
         }
     }
@@ -126,11 +109,10 @@ impl OverviewBuilder {
         let mut counts: Vec<_> = counts.into_iter().collect();
         counts.sort_unstable();
         for ((bits, is_whole), rows) in counts {
-            let value = match (column, kind) {
-                (Column::Bools(_), _) => Value::Bool(bits == 1),
-                (Column::Floats(_), _) => Value::Float(f64::from_bits(bits)),
-                (_, ColumnType::Decimal(scale)) => Value::Float(from_decimal(bits as i64, scale)),
-                _ => Value::Int(bits as i64),
+            let value = match column {
+                Column::Bools(_) => Value::Bool(bits == 1),
+                Column::Floats(_) => Value::Float(f64::from_bits(bits)),
+                _ => number_value(kind, bits as i64),
             };
             let value = match value {
                 Value::Float(number) if is_whole => Value::Int(number as i64),

@@ -11,6 +11,8 @@ mod distinct;
 
 use std::collections::BTreeMap;
 
+use logpond_record::TypeSet;
+
 pub use collect::OverviewBuilder;
 pub use distinct::{Distinct, EXACT_VALUES_MAX, fingerprint};
 
@@ -48,8 +50,8 @@ pub struct Overview {
 pub struct FieldOverview {
     /// Records with the field.
     pub rows: u64,
-    /// The types of its values, a bit for each.
-    pub types: u8,
+    /// The types of its values.
+    pub types: TypeSet,
     /// Its values.
     pub values: Values,
 }
@@ -75,8 +77,8 @@ pub struct Counted {
 pub struct ValueCount {
     /// How many they are.
     pub rows: u64,
-    /// The types of the value, a bit for each.
-    pub types: u8,
+    /// The types of the value.
+    pub types: TypeSet,
 }
 
 impl Default for Values {
@@ -106,7 +108,7 @@ impl Values {
             Values::Counted(counted) => {
                 if let Some(known) = counted.values.get_mut(text) {
                     known.rows += count.rows;
-                    known.types |= count.types;
+                    known.types.merge(count.types);
                     return;
                 }
                 counted.bytes += text.len();
@@ -143,7 +145,7 @@ impl Overview {
     pub(crate) fn add(&mut self, name: &str, text: &[u8], count: ValueCount) {
         let field = self.field(name);
         field.rows += count.rows;
-        field.types |= count.types;
+        field.types.merge(count.types);
         field.values.add(text, count);
     }
 
@@ -165,7 +167,7 @@ impl Overview {
         for (name, theirs) in &other.fields {
             let mine = self.field(name);
             mine.rows += theirs.rows;
-            mine.types |= theirs.types;
+            mine.types.merge(theirs.types);
             mine.values.merge(&theirs.values);
         }
     }
@@ -178,7 +180,7 @@ impl Overview {
         for (name, field) in &self.fields {
             out.bytes(name.as_bytes());
             out.number(field.rows);
-            out.number(u64::from(field.types));
+            out.number(u64::from(field.types.bits()));
             match &field.values {
                 Values::Distinct(distinct) => {
                     out.flag(false);
@@ -190,7 +192,7 @@ impl Overview {
                     for (text, count) in counted.iter() {
                         out.bytes(text);
                         out.number(count.rows);
-                        out.number(u64::from(count.types));
+                        out.number(u64::from(count.types.bits()));
                     }
                 }
             }
@@ -241,9 +243,9 @@ fn counted_of(from: &mut Decoder<'_>) -> Result<Counted, DecodeError> {
     Ok(counted)
 }
 
-fn types_of(from: &mut Decoder<'_>) -> Result<u8, DecodeError> {
+fn types_of(from: &mut Decoder<'_>) -> Result<TypeSet, DecodeError> {
     let types = from.number("the types")?;
-    u8::try_from(types).map_err(|_| DecodeError::Malformed("the types"))
+    TypeSet::from_bits(types).ok_or(DecodeError::Malformed("the types"))
 }
 
 #[cfg(test)]
@@ -263,7 +265,7 @@ mod tests {
             let text = text % 10u16.pow(u32::from(*name));
             let count = ValueCount {
                 rows: 1,
-                types: 1 << kind,
+                types: TypeSet::from_bits(1 << kind).unwrap(),
             };
             overview.add(&format!("f{name}"), text.to_string().as_bytes(), count);
         }

@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use hashbrown::HashTable;
 use logpond_record::{Message, Record, Shape, SlotKind, Value};
-use xxhash_rust::xxh3::xxh3_64;
 
-use super::column::{Column, NULL, Numbers, StringColumn, Strings};
+use super::column::{Column, NULL, Numbers, StringColumn};
 use super::fixes::write_fix;
+use super::interned::Interned;
 use super::memory::memory_of_fields;
 use super::overflow::write_overflow;
 use super::room::Room;
@@ -81,8 +80,7 @@ impl Rows {
 struct StringBuilder {
     rows: RowList,
     codes: Vec<u32>,
-    values: Strings,
-    known: HashTable<u32>,
+    strings: Interned,
     gave_up: bool,
 }
 
@@ -94,29 +92,23 @@ impl StringBuilder {
     }
 
     fn intern(&mut self, value: &[u8]) -> u32 {
-        let next = self.values.len() as u32;
         if self.gave_up {
-            self.values.push(value);
-            return next;
+            return self.strings.push(value);
         }
-        let values = &self.values;
+        let values = &self.strings.values;
         // Neighbouring rows are often alike.
         if let Some(last) = self.codes.last().filter(|last| values.get(**last) == value) {
             return *last;
         }
-        let hash = xxh3_64(value);
-        if let Some(code) = self.known.find(hash, |code| values.get(*code) == value) {
-            return *code;
-        }
-        self.values.push(value);
-        let values = &self.values;
-        self.known
-            .insert_unique(hash, next, |code| xxh3_64(values.get(*code)));
-        if self.codes.len() >= INTERN_TRIAL && self.values.len() * 4 > self.codes.len() * 3 {
+        let before = values.len();
+        let code = self.strings.intern(value);
+        let distinct = self.strings.values.len();
+        let is_new = distinct > before;
+        if is_new && self.codes.len() >= INTERN_TRIAL && distinct * 4 > self.codes.len() * 3 {
             self.gave_up = true;
-            self.known = HashTable::new();
+            self.strings.stop_looking();
         }
-        next
+        code
     }
 
     fn dense(self, rows: usize) -> StringColumn {
@@ -126,7 +118,7 @@ impl StringBuilder {
                 true => self.codes,
                 false => spread(&self.rows, &self.codes, rows),
             },
-            values: Arc::new(self.values),
+            values: Arc::new(self.strings.values),
         }
     }
 
@@ -134,9 +126,9 @@ impl StringBuilder {
         self.rows.make_room(room);
         self.codes.reserve(room.rows_like(self.codes.len()));
         if self.gave_up {
-            let count = room.rows_like(self.values.len());
-            let bytes = room.bytes_like(self.values.bytes().len());
-            self.values.reserve(count, bytes);
+            let count = room.rows_like(self.strings.values.len());
+            let bytes = room.bytes_like(self.strings.values.bytes().len());
+            self.strings.values.reserve(count, bytes);
         }
     }
 }
@@ -306,8 +298,10 @@ impl FieldBuilder {
     }
 
     fn spilled_value(&self, kind: Option<ColumnType>, at: u32) -> Value<'_> {
-        let bytes =
-            |builder: &'_ StringBuilder| builder.values.get(builder.codes[at as usize]).to_vec();
+        let bytes = |builder: &'_ StringBuilder| {
+            let code = builder.codes[at as usize];
+            builder.strings.values.get(code).to_vec()
+        };
         let text =
             |builder: &'_ StringBuilder| String::from_utf8_lossy(&bytes(builder)).into_owned();
         let Some(kind) = kind else {
@@ -564,7 +558,7 @@ impl RowsBuilder {
             .collect();
         rows.shape = StringColumn {
             codes: builder.shape_codes,
-            values: Arc::new(builder.shapes.values),
+            values: Arc::new(builder.shapes.strings.values),
         };
         rows.message = builder.message.dense(count);
         rows.message_bytes = builder.message_bytes.dense(count);

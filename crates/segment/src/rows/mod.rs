@@ -10,6 +10,7 @@
 mod builder;
 mod column;
 mod fixes;
+mod interned;
 mod memory;
 mod overflow;
 mod reorder;
@@ -31,4 +32,4 @@ pub use schema::{
 pub use sort::{sorted_order, time_slices};
 pub(crate) use templates::templates_of;
 pub use templates::{MESSAGE_BYTES_MAX, OPEN_END, VARIABLE, may_vary, write_template};
-pub use view::{Plans, RowsView, write_number};
+pub use view::{Plans, RowsView, column_value, number_value, string_value, write_number};

@@ -15,11 +15,9 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashTable;
-use xxhash_rust::xxh3::xxh3_64;
-
 use super::builder::Rows;
 use super::column::{NULL, StringColumn, Strings};
+use super::interned::Interned;
 use crate::tokens::token_ranges;
 
 /// Stands for a token that varies.
@@ -110,7 +108,8 @@ fn is_hex_letters(token: &[u8]) -> bool {
 /// of use.
 pub(crate) fn templates_of(rows: &Rows, slice: &[u32]) -> Option<StringColumn> {
     let messages = &rows.message;
-    let mut templates = Templates::default();
+    let mut templates = Interned::default();
+    let mut text = Vec::new();
     let mut known = vec![UNKNOWN; messages.values.len()];
     let mut codes = vec![NULL; rows.len()];
     let mut present = 0;
@@ -122,7 +121,9 @@ pub(crate) fn templates_of(rows: &Rows, slice: &[u32]) -> Option<StringColumn> {
         present += 1;
         let code = &mut known[message as usize];
         if *code == UNKNOWN {
-            *code = templates.intern(messages.values.get(message));
+            text.clear();
+            write_template(messages.values.get(message), &mut text);
+            *code = templates.intern(&text);
         }
         codes[*row as usize] = *code;
         let is_too_many = templates.values.len() * ROWS_PER_TEMPLATE_MIN > slice.len();
@@ -154,32 +155,6 @@ fn in_order(mut codes: Vec<u32>, texts: &Strings) -> StringColumn {
     StringColumn {
         codes,
         values: Arc::new(values),
-    }
-}
-
-/// Distinct templates.
-#[derive(Default)]
-struct Templates {
-    values: Strings,
-    known: HashTable<u32>,
-    text: Vec<u8>,
-}
-
-impl Templates {
-    fn intern(&mut self, message: &[u8]) -> u32 {
-        self.text.clear();
-        write_template(message, &mut self.text);
-        let (values, text) = (&self.values, &self.text[..]);
-        let hash = xxh3_64(text);
-        if let Some(code) = self.known.find(hash, |code| values.get(*code) == text) {
-            return *code;
-        }
-        let next = self.values.len() as u32;
-        self.values.push(text);
-        let values = &self.values;
-        self.known
-            .insert_unique(hash, next, |code| xxh3_64(values.get(*code)));
-        next
     }
 }
 

@@ -310,16 +310,7 @@ impl<'a> RowsView<'a> {
     /// The value of a row in the column of the schema with this index.
     pub fn column_value(&self, column: usize, row: usize) -> Option<Value<'a>> {
         let kind = self.schema.columns[column].kind;
-        match &self.rows.fields[column] {
-            Column::Strings(strings) => strings.get(row).map(|bytes| string_value(kind, bytes)),
-            Column::Ints(numbers) => numbers.get(row).map(|int| match kind {
-                ColumnType::Decimal(scale) => Value::Float(from_decimal(int, scale)),
-                _ => Value::Int(int),
-            }),
-            Column::Floats(numbers) => numbers.get(row).map(Value::Float),
-            Column::Bools(numbers) => numbers.get(row).map(Value::Bool),
-            Column::Absent => None,
-        }
+        column_value(&self.rows.fields[column], kind, row)
     }
 
     /// A row as a record. `id_of` makes the id from the row's source and number.
@@ -374,7 +365,27 @@ impl<'a> RowsView<'a> {
     }
 }
 
-fn string_value(kind: ColumnType, bytes: &[u8]) -> Value<'_> {
+/// The value of a row in a column of this type.
+pub fn column_value(column: &Column, kind: ColumnType, row: usize) -> Option<Value<'_>> {
+    match column {
+        Column::Strings(strings) => strings.get(row).map(|bytes| string_value(kind, bytes)),
+        Column::Ints(numbers) => numbers.get(row).map(|int| number_value(kind, int)),
+        Column::Floats(numbers) => numbers.get(row).map(Value::Float),
+        Column::Bools(numbers) => numbers.get(row).map(Value::Bool),
+        Column::Absent => None,
+    }
+}
+
+/// A stored whole number as a value.
+pub fn number_value(kind: ColumnType, int: i64) -> Value<'static> {
+    match kind {
+        ColumnType::Decimal(scale) => Value::Float(from_decimal(int, scale)),
+        _ => Value::Int(int),
+    }
+}
+
+/// A stored text as a value.
+pub fn string_value(kind: ColumnType, bytes: &[u8]) -> Value<'_> {
     match (kind, std::str::from_utf8(bytes)) {
         (ColumnType::Json, Ok(text)) => Value::Json(Cow::Borrowed(text)),
         (_, Ok(text)) => Value::Str(Cow::Borrowed(text)),

@@ -1,11 +1,11 @@
-//! What a file says of its rows beside them: templates of messages, and the overview.
+//! Templates of messages and the overview, which a file derives from its rows.
 
 use std::sync::Arc;
 
 use super::super::directory::Directory;
 use super::super::footer::FIELDS_FROM;
 use super::super::page::{Dictionary, Physical};
-use super::{ReadError, RowGroupReader, SegmentFile, damaged, read};
+use super::{ReadError, RowGroupReader, SegmentFile, damaged};
 use crate::overview::{OVERVIEW_BYTES_MAX, Overview};
 use crate::rows::{Column, StringColumn, Strings};
 
@@ -15,19 +15,19 @@ impl SegmentFile {
     /// # Errors
     /// When the overview is damaged or the disk fails.
     pub fn overview(&self, directory: &Directory) -> Result<Option<Overview>, ReadError> {
-        let Some(entry) = &directory.overview else {
+        let Some(place) = directory.overview else {
             return Ok(None);
         };
-        let wrong = |what| damaged(entry.offset, u64::from(entry.bytes), what);
-        let packed = read(&*self.file, entry.offset, entry.bytes as usize)?;
-        if crc32c::crc32c(&packed) != entry.crc {
-            return Err(wrong("the overview has a wrong checksum"));
-        }
-        if entry.plain_bytes as usize > OVERVIEW_BYTES_MAX {
-            return Err(wrong("the overview is too large"));
-        }
-        let plain = zstd::bulk::decompress(&packed, entry.plain_bytes as usize)
-            .map_err(|_| wrong("the overview does not decompress"))?;
+        let wrong = |what| damaged(place.offset, place.bytes as u64, what);
+        let plain = self.unpack(
+            place,
+            OVERVIEW_BYTES_MAX,
+            [
+                "the overview has a wrong checksum",
+                "the overview is too large",
+                "the overview does not decompress",
+            ],
+        )?;
         let overview = Overview::decode(&plain).map_err(|_| wrong("the overview is malformed"))?;
         Ok(Some(overview))
     }

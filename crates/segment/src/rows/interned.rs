@@ -1,0 +1,41 @@
+//! Distinct strings, each once.
+
+use hashbrown::HashTable;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::column::Strings;
+
+/// Strings by codes, and codes by strings.
+#[derive(Default)]
+pub(super) struct Interned {
+    pub(super) values: Strings,
+    known: HashTable<u32>,
+}
+
+impl Interned {
+    /// The code of a string, which is added if it is new.
+    pub(super) fn intern(&mut self, value: &[u8]) -> u32 {
+        let values = &self.values;
+        let hash = xxh3_64(value);
+        if let Some(code) = self.known.find(hash, |code| values.get(*code) == value) {
+            return *code;
+        }
+        let code = self.push(value);
+        let values = &self.values;
+        self.known
+            .insert_unique(hash, code, |code| xxh3_64(values.get(*code)));
+        code
+    }
+
+    /// Adds a string, known or not, that is not looked for later.
+    pub(super) fn push(&mut self, value: &[u8]) -> u32 {
+        let code = self.values.len() as u32;
+        self.values.push(value);
+        code
+    }
+
+    /// Forgets the codes: strings are only added from now on.
+    pub(super) fn stop_looking(&mut self) {
+        self.known = HashTable::new();
+    }
+}
