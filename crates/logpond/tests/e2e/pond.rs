@@ -268,6 +268,14 @@ impl Pond {
         self.child.id()
     }
 
+    /// Waits until the server has said a text on stderr; gives all that it said. It reaches the test
+    /// by a pipe and a thread, so what a server does may be seen before what it says of it.
+    pub(crate) fn said(&self, text: &str) -> String {
+        wait_until(text, || self.stderr().contains(text))
+            .unwrap_or_else(|error| panic!("{error}: {}", self.stderr()));
+        self.stderr()
+    }
+
     /// What the server said on stderr so far.
     pub(crate) fn stderr(&self) -> String {
         self.stderr.lock().map(|s| s.clone()).unwrap_or_default()

@@ -21,14 +21,6 @@ fn fill(data: &Path) {
     assert_eq!(pond.terminate().unwrap().code(), Some(0));
 }
 
-/// Waits until a server has said something, and gives all that it said.
-fn said(pond: &Pond, what: &str) -> String {
-    wait_until(what, || pond.stderr().contains(what)).unwrap_or_else(|error| {
-        panic!("{error}: {}", pond.stderr());
-    });
-    pond.stderr()
-}
-
 #[test]
 fn a_size_without_a_unit_is_refused() {
     let scratch = Scratch::new("retain-unit").unwrap();
@@ -66,7 +58,7 @@ fn a_limit_that_would_remove_most_waits_over_restarts_or_is_confirmed() {
     let kept = || std::fs::read_to_string(data.join("retention/state")).unwrap_or_default();
     for _ in 0..2 {
         let pond = Pond::start(program(), &data, &flags).unwrap();
-        let text = said(&pond, waits);
+        let text = pond.said(waits);
         assert!(text.contains(&format!("{RECORDS} records")), "{text}");
         assert!(
             text.contains("Z warning: retention: --retain-age 1 ms would"),
@@ -87,7 +79,7 @@ fn a_limit_that_would_remove_most_waits_over_restarts_or_is_confirmed() {
     assert_eq!(pond.terminate().unwrap().code(), Some(0));
     let confirmed = [&flags[..], &["--confirm-retention"]].concat();
     let pond = Pond::start(program(), &data, &confirmed).unwrap();
-    let text = said(&pond, "older than --retain-age 1 ms");
+    let text = pond.said("older than --retain-age 1 ms");
     let line = text.lines().find(|line| line.contains("retention removes"));
     let line = line.unwrap();
     assert!(
@@ -140,7 +132,7 @@ fn a_wrong_clock_at_the_start_removes_nothing() {
             std::fs::remove_file(data.join("retention/state")).unwrap();
         }
         let pond = start(&[]);
-        let text = said(&pond, doubted);
+        let text = pond.said(doubted);
         assert!(text.contains("--trust-clock"), "{text}");
         assert!(
             text.contains(&format!("{RECORDS} records in 1 file")),
@@ -158,7 +150,7 @@ fn a_wrong_clock_at_the_start_removes_nothing() {
     }
     // Records of the wrong clock prove nothing, and another start neither.
     let pond = start(&[]);
-    said(&pond, doubted);
+    pond.said(doubted);
     push(&pond, &records(RECORDS..RECORDS + 5));
     assert_eq!(pond.terminate().unwrap().code(), Some(0));
     let pond = start(&[]);

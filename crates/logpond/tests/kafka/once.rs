@@ -356,6 +356,7 @@ fn moved_partitions(broker: &Broker, client: &mut Client) {
     client.call(send("moved", 1_500..1_600, 1));
     wait_until("one of them gives it up", || read_by() == 1).unwrap();
     let says = |pond: &&Pond| pond.stderr().contains("another node reads this partition");
+    wait_until("it says so", || both.iter().any(says)).unwrap();
     assert_eq!(both.into_iter().filter(says).count(), 1);
     let reads = both.into_iter().find(|pond| !says(pond)).unwrap();
     client.call(send("moved", 1_600..1_700, 1));
@@ -428,7 +429,7 @@ fn lost_nodes(broker: &Broker, client: &mut Client) {
     wait_for(&node, "logpond_kafka_offset", 300.0);
     expect(&node, "lost", 0..300);
     assert_eq!(node.metric("logpond_kafka_stored_total").unwrap(), 100.0);
-    assert!(node.stderr().contains("no node has all from 100 on"));
+    node.said("no node has all from 100 on");
     client.call(send("lost", 300..310, 1));
     wait_for(&node, "logpond_kafka_stored_total", 110.0);
     expect(&node, "lost", 0..310);
