@@ -71,6 +71,18 @@ pub struct Within<'a> {
     pub memory_bytes_max: u64,
     /// Whether to stop; asked between parts.
     pub is_stopped: &'a dyn Fn() -> bool,
+    /// Which of the files go into the segment.
+    pub takes: Takes,
+}
+
+/// Which of the journal files that it is given a segment takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// All of them, in parts if they do not fit into memory together: a claim of a cluster is one segment.
+    All,
+    /// At least the first, by source, and of the others those that fit into memory with it: writing rows in
+    /// parts and merging these costs as much again as reading them. The manifest lists those that were taken.
+    Fitting,
 }
 
 impl Default for Within<'_> {
@@ -78,6 +90,7 @@ impl Default for Within<'_> {
         Within {
             memory_bytes_max: MEMORY_BYTES_MAX,
             is_stopped: &|| false,
+            takes: Takes::All,
         }
     }
 }
@@ -183,8 +196,17 @@ pub fn from_journal_within(
     let (mut sources, mut batches) = (Vec::new(), BatchSet::default());
     let mut named = Vec::new();
     // What senders said beside the lines: fields of envelopes.
-    let mut bytes_beside = 0;
+    let (mut bytes_beside, mut bytes_read) = (0, 0);
     for (number, file) in closed.iter().enumerate() {
+        if within.takes == Takes::Fitting && number > 0 {
+            let memory = parts.memory_bytes(&builder, bytes_beside);
+            // What comes is much like what has come.
+            let next = u128::from(memory) * u128::from(file.bytes) / u128::from(bytes_read.max(1));
+            if u128::from(memory) + next >= u128::from(within.memory_bytes_max) {
+                break;
+            }
+        }
+        bytes_read += file.bytes;
         let journal = JournalFile::from_closed(disk, file).map_err(BuildError::Journal)?;
         let (mut rows, mut bytes, mut held) = (0, 0, HeldBatches::default());
         let mut frames = journal.frames();

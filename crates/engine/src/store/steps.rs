@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use logpond_cluster::Day;
 use logpond_protocol::intake::Parser;
 use logpond_record::{Id, SourceId};
-use logpond_segment::build::{self, BuildError, Within};
+use logpond_segment::build::{self, BuildError, Takes, Within};
 use logpond_segment::compact::{self, Job};
 use logpond_segment::disk::Disk;
 use logpond_segment::file::{Directory, Profile, SegmentFile, Written};
@@ -287,6 +287,7 @@ impl Worker {
         let within = Within {
             memory_bytes_max: self.mark.memory_bytes_max(),
             is_stopped: &|| is_stopping.load(Ordering::Relaxed),
+            takes: Takes::Fitting,
         };
         let parse = || build::from_journal_within(disk, id, files, within, |e| parser.parse(e));
         let built = self.mark.during(|| caught(parse));
@@ -303,6 +304,16 @@ impl Worker {
         })?;
         let file = build::open(&*self.parts.disk, id)
             .map_err(|error| self.failed(id, "a new segment cannot be read", &error))?;
+        // The others come with the next step.
+        let sources: SourceSet = built
+            .written
+            .manifest
+            .sources
+            .iter()
+            .map(|s| s.source)
+            .collect();
+        let is_taken = |file: &&ClosedFile| sources.contains(file.source);
+        let files: Vec<ClosedFile> = files.iter().filter(is_taken).cloned().collect();
         self.counters.consumed_files.add(files.len() as u64);
         self.counters.consumed_rows.add(built.written.manifest.rows);
         let met = self.parser.take_met();
@@ -314,15 +325,15 @@ impl Worker {
                 warn(&format!("rows were lost: {damage}"));
             }
             // Before the segment takes the place of the files, so that no answer is without it.
-            for file in files {
+            for file in &files {
                 self.note_lost(file);
             }
         }
         self.parts
             .live
             .replace(&[], Some(Arc::new(LiveSegment::new(file))));
-        self.parts.resends.release(files);
-        for file in files {
+        self.parts.resends.release(&files);
+        for file in &files {
             match built.damages.count {
                 0 => self.drop_journal(file),
                 _ => self.let_go(file),

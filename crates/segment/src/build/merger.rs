@@ -174,11 +174,7 @@ impl<'a> Merger<'a> {
         let mut reader = self.inputs[input].row_group(directory, number);
         let mut blocks = Vec::new();
         for block in 0..directory.row_groups[number].blocks.len() {
-            let rows = reader.rows(block)?;
-            // Rows leave in the order of time: those that follow each other lie side by side then.
-            let mut order: Vec<u32> = (0..rows.len() as u32).collect();
-            order.sort_by_key(|row| rows.time[*row as usize]);
-            blocks.push((rows.in_order(&order), Plans::default()));
+            blocks.push((reader.rows(block)?, Plans::default()));
         }
         let mut order: Vec<(u32, u32)> = Vec::new();
         let map = &self.source_maps[input];

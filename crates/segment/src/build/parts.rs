@@ -83,6 +83,16 @@ impl<'d> Parts<'d> {
         self.count
     }
 
+    /// About the memory of the rows so far, with so many bytes beside their lines; of rows in parts at
+    /// least as much as is allowed.
+    pub(super) fn memory_bytes(&self, builder: &RowsBuilder, bytes_beside: u64) -> u64 {
+        let memory = builder.memory_bytes().saturating_add(bytes_beside);
+        match self.waiting.is_empty() {
+            true => memory,
+            false => memory.max(self.within.memory_bytes_max),
+        }
+    }
+
     /// Writes the rows so far as a part, if they take as much memory as is allowed together with so
     /// many `bytes_beside` them.
     pub(super) fn spill(

@@ -12,7 +12,7 @@ use logpond_record::{
 use super::*;
 use crate::file::{Directory, ROW_GROUP_ROWS_MAX, SegmentWriter};
 use crate::journal::{self, Writer};
-use crate::mem_disk::{Fault, MemDisk};
+use crate::mem_disk::{Call, Fault, MemDisk};
 use crate::rows::{Plans, RowsView};
 use crate::sources::SourceSet;
 use crate::verify;
@@ -260,7 +260,7 @@ fn rows_beyond_the_memory_are_put_in_order_by_parts() {
     for (id, memory_bytes_max) in [(2, 1), (3, 3 << 20), (4, 6 << 20)] {
         let within = Within {
             memory_bytes_max,
-            is_stopped: &|| false,
+            ..Within::default()
         };
         let built = from_journal_within(&disk, Id(id), &files, within, decode).unwrap();
         assert_eq!(built.written.manifest.sources, whole.manifest().sources);
@@ -273,6 +273,56 @@ fn rows_beyond_the_memory_are_put_in_order_by_parts() {
         purge(&disk, &[Id(id)]).unwrap();
         assert_eq!(names(&disk), [format!("{}.parquet", Id(1))]);
     }
+}
+
+/// Files that do not fit into memory with those before wait for the next segment: their rows are written
+/// once and not in parts.
+#[test]
+fn files_that_fit_go_together() {
+    let disk = MemDisk::new();
+    let files = journals(&disk, &[10_000; 6]);
+    let mut taken = Vec::new();
+    let mut left = files.clone();
+    while !left.is_empty() {
+        let id = taken.len() as u64 + 1;
+        let within = Within {
+            memory_bytes_max: 3 << 20,
+            takes: Takes::Fitting,
+            ..Within::default()
+        };
+        disk.take_calls();
+        let built = from_journal_within(&disk, Id(id.into()), &left, within, decode).unwrap();
+        let calls = disk.take_calls();
+        // Its own file, and no part.
+        assert_eq!(
+            calls.iter().filter(|call| **call == Call::Create).count(),
+            1
+        );
+        let sources = built.written.manifest.sources;
+        left.retain(|file| sources.iter().all(|entry| entry.source != file.source));
+        taken.push(sources.len());
+    }
+    assert_eq!(taken.iter().sum::<usize>(), 6);
+    assert!(taken.len() > 1 && taken[0] > 1, "{taken:?}");
+    let segments = (1..=taken.len() as u64).map(|id| open(&disk, Id(id.into())).unwrap());
+    let rows: usize = segments.map(|segment| lines(&segment).len()).sum();
+    assert_eq!(rows, 60_000);
+}
+
+/// A file that does not fit goes alone, in parts.
+#[test]
+fn a_file_beyond_the_memory_goes_alone() {
+    let disk = MemDisk::new();
+    let files = journals(&disk, &[50_000, 10, 10]);
+    let within = Within {
+        memory_bytes_max: 1,
+        takes: Takes::Fitting,
+        ..Within::default()
+    };
+    let built = from_journal_within(&disk, Id(1), &files, within, decode).unwrap();
+    assert_eq!(built.written.manifest.sources.len(), 1);
+    let segment = open(&disk, Id(1)).unwrap();
+    assert_eq!(lines(&segment), once(0..50_000));
 }
 
 /// Whatever ends the work in parts, all of them go.
@@ -289,6 +339,7 @@ fn parts_of_a_segment_that_was_not_made_are_removed() {
                 asked.set(asked.get() + 1);
                 asked.get() >= stop_at
             },
+            ..Within::default()
         };
         let built = from_journal_within(&disk, Id(1), &files, within, decode);
         assert!(matches!(built, Err(BuildError::Stopped)), "at {stop_at}");
