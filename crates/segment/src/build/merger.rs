@@ -17,7 +17,7 @@ use crate::file::{
     Directory, Profile, ROW_GROUP_ROWS_MAX, SegmentFile, SegmentWriter, SourceEntry, Written,
 };
 use crate::overview::{Overview, OverviewBuilder};
-use crate::rows::{FieldCounts, Plans, Rows, RowsBuilder, RowsView, memory_bytes};
+use crate::rows::{Block, FieldCounts, Rows, RowsBuilder, memory_bytes};
 
 /// Lines collected before a merge writes a row group.
 const MERGE_BYTES: u64 = 16 << 20;
@@ -68,7 +68,7 @@ struct Merger<'a> {
 struct Group {
     input: usize,
     /// One entry per block.
-    blocks: Vec<(Rows, Plans)>,
+    blocks: Vec<Block>,
     /// Block and row of each row, the earliest last.
     order: Vec<(u32, u32)>,
 }
@@ -76,7 +76,7 @@ struct Group {
 impl Group {
     fn next_key(&self, incarnations: &[Incarnation], source_map: &[u32]) -> Option<(i64, Id)> {
         let (block, row) = self.order.last()?;
-        let (rows, _) = &self.blocks[*block as usize];
+        let rows = self.blocks[*block as usize].rows();
         let row = *row as usize;
         Some((rows.time[row], id_of(rows, row, incarnations, source_map)))
     }
@@ -174,11 +174,11 @@ impl<'a> Merger<'a> {
         let mut reader = self.inputs[input].row_group(directory, number);
         let mut blocks = Vec::new();
         for block in 0..directory.row_groups[number].blocks.len() {
-            blocks.push((reader.rows(block)?, Plans::default()));
+            blocks.push(Block::new(reader.rows(block)?));
         }
         let mut order: Vec<(u32, u32)> = Vec::new();
         let map = &self.source_maps[input];
-        for (block, (rows, _)) in blocks.iter().enumerate() {
+        for (block, rows) in blocks.iter().map(Block::rows).enumerate() {
             let taken = |row: &usize| map.get(rows.source[*row] as usize) != Some(&LEFT_OUT);
             order.extend(
                 (0..rows.len())
@@ -191,7 +191,7 @@ impl<'a> Merger<'a> {
             return Ok(());
         }
         order.sort_by_cached_key(|(block, row)| {
-            let (rows, _) = &blocks[*block as usize];
+            let rows = blocks[*block as usize].rows();
             let id = id_of(rows, *row as usize, &self.incarnations, map);
             std::cmp::Reverse((rows.time[*row as usize], id))
         });
@@ -208,19 +208,12 @@ impl<'a> Merger<'a> {
         let Some((block, row)) = group.order.pop() else {
             return;
         };
-        let (rows, plans) = &mut group.blocks[block as usize];
+        let block = &mut group.blocks[block as usize];
         let row = row as usize;
         let map = &self.source_maps[group.input];
-        let id = id_of(rows, row, &self.incarnations, map);
-        let view = RowsView::new(rows, &self.directories[group.input].schema, plans);
-        let source = map.get(rows.source[row] as usize).copied().unwrap_or(0);
-        let line_bytes = rows.line_bytes[row].saturating_sub(1) as usize;
-        builder.push(
-            &view.record(row, id),
-            rows.number[row] as u64,
-            source,
-            line_bytes,
-        );
+        let source = block.rows().source[row] as usize;
+        let source = map.get(source).copied().unwrap_or(0);
+        builder.append(block, &self.directories[group.input].schema, row, source);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use logpond_record::{Message, Record, Shape, SlotKind, Value};
+use logpond_record::{Message, Record, Shape, SlotKind, TimeSource, Value};
 
 use super::column::{Column, NULL, Numbers, StringColumn};
 use super::fixes::write_fix;
@@ -77,7 +77,7 @@ impl Rows {
 
 /// Strings of some rows; equal strings share a code as long as that pays.
 #[derive(Default)]
-struct StringBuilder {
+pub(super) struct StringBuilder {
     rows: RowList,
     codes: Vec<u32>,
     strings: Interned,
@@ -85,10 +85,20 @@ struct StringBuilder {
 }
 
 impl StringBuilder {
-    fn push(&mut self, row: u32, value: &[u8]) {
+    pub(super) fn push(&mut self, row: u32, value: &[u8]) {
         let code = self.intern(value);
+        self.push_code(row, code);
+    }
+
+    /// Appends a value by a code that this builder has given to it.
+    pub(super) fn push_code(&mut self, row: u32, code: u32) {
         self.rows.push(row);
         self.codes.push(code);
+    }
+
+    /// The code of the last value.
+    pub(super) fn last_code(&self) -> u32 {
+        self.codes.last().copied().unwrap_or(NULL)
     }
 
     fn intern(&mut self, value: &[u8]) -> u32 {
@@ -189,7 +199,7 @@ impl<T: Copy + Default> Sparse<T> {
 
 /// The values of one field, by type.
 #[derive(Default)]
-struct FieldBuilder {
+pub(super) struct FieldBuilder {
     name: Box<str>,
     count: FieldCount,
     last_row: Option<u32>,
@@ -210,7 +220,20 @@ struct FieldBuilder {
 type Spilled = (u32, u32, Option<ColumnType>, u32);
 
 impl FieldBuilder {
-    fn push(&mut self, row: u32, value: &Value<'_>, is_label: bool) {
+    /// Where a value of a column of texts goes, which is counted; nowhere if the row has one already.
+    pub(super) fn texts(&mut self, kind: ColumnType, row: u32) -> Option<&mut StringBuilder> {
+        if self.last_row.replace(row) == Some(row) {
+            return None;
+        }
+        if kind == ColumnType::Json {
+            self.count.json += 1;
+            return Some(&mut self.json);
+        }
+        self.count.text += 1;
+        Some(&mut self.text)
+    }
+
+    pub(super) fn push(&mut self, row: u32, value: &Value<'_>, is_label: bool) {
         // A label may have the name of a field of the line, which comes first and counts.
         if self.last_row.replace(row) == Some(row) {
             return;
@@ -339,16 +362,18 @@ struct KnownShape {
 pub struct RowsBuilder {
     /// Rows that are expected, and the bytes of their lines.
     expected: (u64, u64),
+    /// How often rows were taken: what was learned of codes and fields before is void.
+    pub(super) generation: u64,
     rows: Rows,
     line_bytes_total: u64,
     shape_codes: Vec<u32>,
     shapes: StringBuilder,
-    message: StringBuilder,
-    message_bytes: StringBuilder,
-    whole: StringBuilder,
-    fix: StringBuilder,
-    fields: Vec<FieldBuilder>,
-    names: HashMap<Box<str>, u32>,
+    pub(super) message: StringBuilder,
+    pub(super) message_bytes: StringBuilder,
+    pub(super) whole: StringBuilder,
+    pub(super) fix: StringBuilder,
+    pub(super) fields: Vec<FieldBuilder>,
+    pub(super) names: HashMap<Box<str>, u32>,
     /// The fields of the last record's labels.
     last_labels: Vec<u32>,
     known_shapes: Vec<KnownShape>,
@@ -397,16 +422,13 @@ impl RowsBuilder {
     /// Appends a record: record `number` of its incarnation, from source `source` of the file's
     /// list, with a line of `line_bytes` bytes without its end.
     pub fn push(&mut self, record: &Record<'_>, number: u64, source: u32, line_bytes: usize) {
-        let row = self.len() as u32;
-        self.rows.time.push(record.time.0);
-        self.rows.received.push(record.received.0.div_euclid(1000));
-        self.rows.number.push(number as i64);
-        self.rows.source.push(source);
-        self.rows
-            .time_source
-            .push(u32::from(record.time_source.code()));
-        self.rows.line_bytes.push(line_bytes as u32 + 1);
-        self.line_bytes_total += line_bytes as u64 + 1;
+        let row = self.push_fixed(
+            (record.time.0, record.received.0.div_euclid(1000)),
+            number as i64,
+            source,
+            record.time_source,
+            line_bytes as u32 + 1,
+        );
         self.push_shape_and_fields(row, record);
         self.push_message(row, &record.message);
         if let Some(whole) = &record.whole {
@@ -423,6 +445,31 @@ impl RowsBuilder {
             let field = self.label_field(place, name);
             self.fields[field as usize].push(row, value, true);
         }
+        self.pushed();
+    }
+
+    /// Begins a row with what each has; `line_bytes` are those of its line and the end. Gives its number.
+    pub(super) fn push_fixed(
+        &mut self,
+        (time, received): (i64, i64),
+        number: i64,
+        source: u32,
+        time_source: TimeSource,
+        line_bytes: u32,
+    ) -> u32 {
+        let row = self.len() as u32;
+        self.rows.time.push(time);
+        self.rows.received.push(received);
+        self.rows.number.push(number);
+        self.rows.source.push(source);
+        self.rows.time_source.push(u32::from(time_source.code()));
+        self.rows.line_bytes.push(line_bytes);
+        self.line_bytes_total += u64::from(line_bytes);
+        row
+    }
+
+    /// Ends a row.
+    pub(super) fn pushed(&mut self) {
         if self.len() == ROOM_TRIAL {
             self.make_room();
         }
@@ -450,20 +497,26 @@ impl RowsBuilder {
 
     fn push_shape_and_fields(&mut self, row: u32, record: &Record<'_>) {
         let place = self.place_of_shape(&record.shape);
+        self.push_shape(place);
         let known = &self.known_shapes[place];
-        self.shape_codes.push(known.code);
         for (field, value) in known.slot_fields.iter().zip(&record.values) {
             if let Some(field) = field {
                 self.fields[*field as usize].push(row, value, false);
             }
         }
+    }
+
+    /// Appends the shape at this place, and what it says by itself.
+    pub(super) fn push_shape(&mut self, place: usize) {
+        let known = &self.known_shapes[place];
+        self.shape_codes.push(known.code);
         for field in &known.null_fields {
             self.fields[*field as usize].count.shape_null += 1;
         }
     }
 
     /// Where what is known of a shape is. Neighbouring records often have the same one.
-    fn place_of_shape(&mut self, shape: &Arc<Shape>) -> usize {
+    pub(super) fn place_of_shape(&mut self, shape: &Arc<Shape>) -> usize {
         let key = Arc::as_ptr(shape) as usize;
         if let Some((last, place)) = self.last_shape
             && last == key
@@ -545,7 +598,11 @@ impl RowsBuilder {
     /// The rows so far with the columns of `schema`; the builder is empty afterwards.
     pub fn take(&mut self, schema: &Schema) -> Rows {
         let (rows, line_bytes) = self.expected;
-        let mut builder = std::mem::replace(self, RowsBuilder::expecting(rows, line_bytes));
+        let empty = RowsBuilder {
+            generation: self.generation + 1,
+            ..RowsBuilder::expecting(rows, line_bytes)
+        };
+        let mut builder = std::mem::replace(self, empty);
         let count = builder.len();
         let mut rows = builder.rows;
         rows.fields = schema
@@ -569,7 +626,11 @@ impl RowsBuilder {
     }
 }
 
-fn field_of(name: &str, names: &mut HashMap<Box<str>, u32>, fields: &mut Vec<FieldBuilder>) -> u32 {
+pub(super) fn field_of(
+    name: &str,
+    names: &mut HashMap<Box<str>, u32>,
+    fields: &mut Vec<FieldBuilder>,
+) -> u32 {
     if let Some(field) = names.get(name) {
         return *field;
     }

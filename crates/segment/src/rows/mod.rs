@@ -7,6 +7,7 @@
 //! Invariant: what a [`RowsBuilder`] was given comes back from [`Rows`] and from the file: every
 //! value with its type, every line byte for byte.
 
+mod append;
 mod builder;
 mod column;
 mod fixes;
@@ -21,6 +22,7 @@ mod sort;
 mod templates;
 mod view;
 
+pub(crate) use append::Block;
 pub use builder::{Rows, RowsBuilder};
 pub use column::{Column, NULL, Numbers, StringColumn, Strings};
 pub use fixes::Fixes;

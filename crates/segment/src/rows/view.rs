@@ -29,8 +29,8 @@ enum Fill {
 }
 
 /// A shape with the places where the values of its slots are.
-struct Plan {
-    shape: Arc<Shape>,
+pub(super) struct Plan {
+    pub(super) shape: Arc<Shape>,
     fills: Vec<Fill>,
     /// Columns whose field is no slot of the shape.
     other_columns: Vec<usize>,
@@ -59,6 +59,16 @@ impl Plans {
             self.plans
                 .resize_with(rows.shape.values.len(), OnceLock::new);
         }
+    }
+
+    /// The plan of a row, which has a shape of the dictionary of `rows`.
+    pub(super) fn plan(&mut self, rows: &Rows, schema: &Schema, row: usize) -> &Plan {
+        self.prepare(rows);
+        self.of_code(rows.shape.codes[row], rows, schema)
+    }
+
+    fn of_code(&self, code: u32, rows: &Rows, schema: &Schema) -> &Plan {
+        self.plans[code as usize].get_or_init(|| Plan::new(rows.shape.values.get(code), schema))
     }
 }
 
@@ -92,6 +102,13 @@ impl Plan {
             fills,
             other_columns,
         }
+    }
+}
+
+impl Plan {
+    /// Whether the shape has a slot of this name.
+    pub(super) fn is_slot(&self, name: &str) -> bool {
+        is_slot(&self.shape, name)
     }
 }
 
@@ -163,8 +180,7 @@ impl<'a> RowsView<'a> {
 
     fn plan(&self, row: usize) -> &Plan {
         let code = self.rows.shape.codes[row];
-        let made = || Plan::new(self.rows.shape.values.get(code), self.schema);
-        self.plans.plans[code as usize].get_or_init(made)
+        self.plans.of_code(code, self.rows, self.schema)
     }
 
     /// Appends a row's line, without a line end.
@@ -360,7 +376,7 @@ impl<'a> RowsView<'a> {
         });
         let overflow = self.rows.more.get(row).into_iter().flat_map(Overflow::new);
         columns
-            .chain(overflow.filter(|(name, _)| !is_slot(&plan.shape, name)))
+            .chain(overflow.filter(|(name, _)| !plan.is_slot(name)))
             .collect()
     }
 }
