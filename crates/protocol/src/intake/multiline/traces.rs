@@ -132,7 +132,7 @@ struct Shape {
 }
 
 /// All shapes; the first one that fits a line has it.
-const SHAPES: [&Shape; 20] = [
+const SHAPES: [&Shape; 21] = [
     &python::TRACEBACK,
     &python::FAULT,
     &go::PANIC,
@@ -144,6 +144,7 @@ const SHAPES: [&Shape; 20] = [
     &beam::REPORT,
     &vm::DUMP,
     &vm::POWERSHELL,
+    &vm::OVERFLOW,
     &vm::TRACE,
     &crash::SANITIZER,
     &crash::COMMENTS,

@@ -114,9 +114,9 @@ fn is_symbol(line: &[u8]) -> bool {
     line.contains(&b'.') && line[0].is_ascii_alphabetic() && line.iter().all(is_part)
 }
 
-/// `  /app/main.go:12`, behind a tab
+/// `  /app/main.go:12`, behind a tab; `asm_amd64.s` is where all goroutines begin
 fn is_source(line: &[u8]) -> bool {
-    is_indented(line) && has(line, ".go:")
+    is_indented(line) && (has(line, ".go:") || has(line, ".s:"))
 }
 
 /// `rax    0x0`, `rflags 0x10202`
