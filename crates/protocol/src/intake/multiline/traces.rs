@@ -132,11 +132,12 @@ struct Shape {
 }
 
 /// All shapes; the first one that fits a line has it.
-const SHAPES: [&Shape; 21] = [
+const SHAPES: [&Shape; 22] = [
     &python::TRACEBACK,
     &python::FAULT,
     &go::PANIC,
     &go::RACE,
+    &go::RECOVERY,
     &rust::PANIC,
     &ruby::ERROR,
     &numbered::TRACE,
@@ -170,7 +171,7 @@ const TEXT: &[Row] = &[
         Next::Take(Stage::Text),
     ),
     Row(
-        &[Stage::Text, Stage::Body],
+        &[Stage::Text, Stage::Body, Stage::Listed],
         Test::By(marks::is_continuation),
         Next::Take(Stage::Text),
     ),
