@@ -1,15 +1,17 @@
 //! `/services/collector`: Splunk's HTTP Event Collector, as Fluent Bit, Vector, Docker's driver and the
 //! OpenTelemetry collector send to it.
 //!
-//! Invariants: code 0 says that everything is durable; at the first bad event reading ends, those
-//! before it are durable, and the answer names it. An acknowledgement id is given after its events are
+//! Invariants: code 0 says that everything is durable. With bad events the status and the first of them are as
+//! Splunk answers; all good ones are durable, and the answer counts them and names the bad ones. An
+//! acknowledgement id is given after its events are
 //! durable, so each is acknowledged at once whenever it is asked for.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hyper::{Method, Request, Response, StatusCode};
-use logpond_protocol::intake::push::splunk::{self, Events, HecError, METADATA, Metadata};
+use logpond_protocol::intake::push::TooLarge;
+use logpond_protocol::intake::push::splunk::{self, HecError, METADATA, Metadata};
 use logpond_record::Labels;
 use serde_json::{Map, Value, json};
 
@@ -72,47 +74,44 @@ async fn events(app: &Arc<App>, request: Request<Inflow>) -> Result<Response<Bod
     let (metadata, has_channel) = read_head(&request)?;
     let encoding = intake::encoding(request.headers())?;
     let line_bytes_max = app.line_bytes_max;
-    let decode = move |body: &[u8]| {
-        let events = splunk::decode(body, &metadata, line_bytes_max);
-        match events.bad {
-            Some((_, HecError::TooLarge(error))) => {
-                Err(ApiError::new(Kind::BodyTooLarge, error.to_string()))
-            }
-            _ => Ok(events),
-        }
+    let decode =
+        move |body: &[u8]| splunk::decode(body, &metadata, line_bytes_max).map_err(too_large);
+    let events = intake::decode(app, request.into_body(), encoding, decode).await?;
+    let rejected = Rejected {
+        accepted: events.batch.len(),
+        bad: events.bad,
+        bad_total: events.bad_total,
     };
-    let Events { batch, bad } = intake::decode(app, request.into_body(), encoding, decode).await?;
-    let identity = once::identity_of(&batch);
-    once::submit(app, Intake::Splunk, batch, identity).await?;
-    match bad {
-        None => Ok(success(app, has_channel)),
-        Some((number, error)) => {
-            app.metrics.intake(Intake::Splunk).rejected.add(1);
-            Ok(bad_event(number, &error))
-        }
-    }
+    let identity = once::identity_of(&events.batch);
+    once::submit(app, Intake::Splunk, events.batch, identity).await?;
+    Ok(rejected.answer(app, has_channel))
+}
+
+fn too_large(error: TooLarge) -> ApiError {
+    ApiError::new(Kind::BodyTooLarge, error.to_string())
 }
 
 async fn raw(app: &Arc<App>, request: Request<Inflow>) -> Result<Response<Body>, ApiError> {
     let (metadata, has_channel) = read_head(&request)?;
     let encoding = intake::encoding(request.headers())?;
     let line_bytes_max = app.line_bytes_max;
-    let decode = move |body: &[u8]| {
-        splunk::decode_raw(body, &metadata, line_bytes_max)
-            .map_err(|error| ApiError::new(Kind::BodyTooLarge, error.to_string()))
-    };
+    let decode =
+        move |body: &[u8]| splunk::decode_raw(body, &metadata, line_bytes_max).map_err(too_large);
     let pushed = intake::decode(app, request.into_body(), encoding, decode).await?;
-    let metrics = app.metrics.intake(Intake::Splunk);
-    metrics.rejected.add(pushed.rejected_total as u64);
-    let first = pushed.rejected.first().cloned();
-    let is_empty = pushed.accepted + pushed.rejected_total == 0;
+    let bad = pushed.rejected.into_iter();
+    let mut rejected = Rejected {
+        accepted: pushed.accepted,
+        bad: bad
+            .map(|bad| (bad.line - 1, HecError::Rejected(bad.reason)))
+            .collect(),
+        bad_total: pushed.rejected_total,
+    };
+    if rejected.accepted + rejected.bad_total == 0 {
+        rejected.bad = vec![(0, HecError::NoData)];
+    }
     let identity = once::identity_of(&pushed.batch);
     once::submit(app, Intake::Splunk, pushed.batch, identity).await?;
-    Ok(match first {
-        Some(bad) => bad_event(bad.line - 1, &HecError::Rejected(bad.reason)),
-        None if is_empty => bad_event(0, &HecError::NoData),
-        None => success(app, has_channel),
-    })
+    Ok(rejected.answer(app, has_channel))
 }
 
 fn success(app: &App, has_channel: bool) -> Response<Body> {
@@ -123,12 +122,33 @@ fn success(app: &App, has_channel: bool) -> Response<Body> {
     Body::json(StatusCode::OK, &answer)
 }
 
-fn bad_event(number: usize, error: &HecError) -> Response<Body> {
-    let mut answer = json!({ "text": error.to_string(), "code": error.code() });
-    if *error != HecError::NoData {
-        answer["invalid-event-number"] = number.into();
+/// The events of a request that were not stored.
+struct Rejected {
+    /// How many were.
+    accepted: usize,
+    bad: Vec<(usize, HecError)>,
+    bad_total: usize,
+}
+
+impl Rejected {
+    fn answer(self, app: &App, has_channel: bool) -> Response<Body> {
+        let Some((number, error)) = self.bad.first() else {
+            return success(app, has_channel);
+        };
+        let mut answer = json!({ "text": error.to_string(), "code": error.code() });
+        if *error != HecError::NoData {
+            let rejected = &app.metrics.intake(Intake::Splunk).rejected;
+            rejected.add(self.bad_total as u64);
+            let bad = self.bad.iter().map(|(number, error)| {
+                json!({ "number": number, "code": error.code(), "text": error.to_string() })
+            });
+            answer["invalid-event-number"] = (*number).into();
+            answer["invalid-events"] = bad.collect();
+            answer["invalid-events-total"] = self.bad_total.into();
+            answer["accepted"] = self.accepted.into();
+        }
+        Body::json(StatusCode::BAD_REQUEST, &answer)
     }
-    Body::json(StatusCode::BAD_REQUEST, &answer)
 }
 
 /// What the address says of all events, and whether the sender asks for acknowledgements.

@@ -77,8 +77,8 @@ fn batches(extension: &str, body: &[u8]) -> Vec<Batch> {
             vec![decoded.batch]
         }
         "hec" => {
-            let events = splunk::decode(body, &splunk::Metadata::default(), most);
-            assert_eq!(events.bad, None);
+            let events = splunk::decode(body, &splunk::Metadata::default(), most).unwrap();
+            assert_eq!(events.bad, []);
             vec![events.batch]
         }
         "fluent" => {

@@ -2,6 +2,7 @@
 // Sends the same records with one of the loggers of this folder's packages.
 //
 // usage: ship.js KIND HOST:PORT COUNT
+//        ship.js KIND FILE COUNT, for kinds that end with "-file"
 //
 // Each text begins with KIND. Records: one of each level, an error with its stack, text beyond ASCII, an object within
 // an object, two lines, one of a time long ago if the logger can, and COUNT in a burst.
@@ -43,7 +44,13 @@ function withPino (transport, ms) {
   exitAfter(ms)
 }
 
-function withWinston (transport, ms, levels = 'npm') {
+// The lines of people who write them with a format of their own.
+function text () {
+  const { format } = require('winston')
+  return format.printf(({ timestamp, level, message, stack }) => `${timestamp} ${level}: ${stack ? `${message}\n${stack}` : message}`)
+}
+
+function withWinston (transport, ms, levels = 'npm', last) {
   const winston = require('winston')
   const { errors, timestamp, json } = winston.format
   transport.on('error', failed)
@@ -51,7 +58,7 @@ function withWinston (transport, ms, levels = 'npm') {
   const logger = winston.createLogger({
     level: 'debug',
     levels: winston.config[levels].levels,
-    format: winston.format.combine(errors({ stack: true }), timestamp(), json()),
+    format: winston.format.combine(errors({ stack: true }), timestamp(), last || json()),
     defaultMeta: { service: 'shop' },
     transports: [transport]
   })
@@ -63,6 +70,17 @@ function withWinston (transport, ms, levels = 'npm') {
     text => logger.info({ message: text, timestamp: LONG_AGO })
   )
   exitAfter(ms)
+}
+
+function withBunyan (stream) {
+  const bunyan = require('bunyan')
+  stream.on('error', failed)
+  const logger = bunyan.createLogger({ name: 'shop', stream, serializers: bunyan.stdSerializers })
+  ship(
+    (level, text, fields, error) => logger[level](error ? { err: error } : fields || {}, text),
+    text => logger.info({ time: new Date(LONG_AGO) }, text)
+  )
+  stream.end()
 }
 
 const kinds = {
@@ -103,17 +121,11 @@ const kinds = {
     const winston = require('winston')
     withWinston(new winston.transports.Http({ host, port, path: '/api/v1/push' }), 4000)
   },
-  bunyan: () => {
-    const bunyan = require('bunyan')
-    const stream = require('net').connect(port, host)
-    stream.on('error', failed)
-    const logger = bunyan.createLogger({ name: 'shop', stream, serializers: bunyan.stdSerializers })
-    ship(
-      (level, text, fields, error) => logger[level](error ? { err: error } : fields || {}, text),
-      text => logger.info({ time: new Date(LONG_AGO) }, text)
-    )
-    stream.end()
-  },
+  'winston-file': () => withWinston(new (require('winston').transports.File)({ filename: address }), 2000, 'npm', text()),
+  'winston-json-file': () => withWinston(new (require('winston').transports.File)({ filename: address }), 2000),
+  'pino-file': () => withPino({ target: 'pino/file', options: { destination: address } }, 1500),
+  'bunyan-file': () => withBunyan(require('fs').createWriteStream(address)),
+  bunyan: () => withBunyan(require('net').connect(port, host)),
   'fluent-logger': () => {
     const fluent = require('fluent-logger')
     const sender = fluent.createFluentSender('shop', {

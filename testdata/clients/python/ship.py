@@ -1,6 +1,7 @@
 """Sends the same records with one of the loggers of requirements.txt.
 
 usage: ship.py KIND HOST:PORT COUNT
+       ship.py KIND FILE COUNT, for kinds that end with "-file"
 
 Each text begins with KIND. Records: one of each level, an error with its stack, text beyond ASCII, an object within an
 object, two lines, one of a time long ago if the logger can, and COUNT in a burst.
@@ -11,7 +12,8 @@ import socket
 import sys
 
 kind, address, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-host, port = address.split(":")[0], int(address.split(":")[1])
+if not kind.endswith("-file"):
+    host, port = address.split(":")[0], int(address.split(":")[1])
 LONG_AGO = 1763719200.123
 
 
@@ -80,7 +82,10 @@ def syslog_handler_json():
 def with_structlog(*renderers):
     import structlog
 
-    file = socket.create_connection((host, port)).makefile("w")
+    if kind.endswith("-file"):
+        file = open(address, "w")
+    else:
+        file = socket.create_connection((host, port)).makefile("w")
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -106,7 +111,13 @@ def structlog_pairs():
     with_structlog(structlog.processors.KeyValueRenderer(key_order=["timestamp", "level", "event"]))
 
 
-def loguru_json():
+def structlog_console():
+    import structlog
+
+    with_structlog(structlog.dev.ConsoleRenderer(colors=False))
+
+
+def with_loguru(target, **options):
     from loguru import logger
 
     class Fields:
@@ -115,11 +126,21 @@ def loguru_json():
         def __getattr__(self, level):
             return lambda text, **fields: getattr(logger.bind(**fields), level)(text)
 
-    file = socket.create_connection((host, port)).makefile("w")
     logger.remove()
-    logger.add(file, serialize=True)
+    logger.add(target, **options)
     ship(Fields(), lambda **fields: fields)
+    logger.remove()
+
+
+def loguru_json():
+    file = socket.create_connection((host, port)).makefile("w")
+    with_loguru(file, serialize=True)
     file.close()
+
+
+def logging_file():
+    formatter = logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s")
+    with_logging(logging.FileHandler(address, encoding="utf-8"), formatter)
 
 
 def graypy():
@@ -141,10 +162,16 @@ def splunk():
 
 kinds = {
     "graypy": graypy,
+    "logging-file": logging_file,
     "loguru": loguru_json,
+    "loguru-file": lambda: with_loguru(address),
+    "loguru-json-file": lambda: with_loguru(address, serialize=True),
     "python-json-logger": lambda: with_logging(Lines(host, port), json_formatter()),
+    "python-json-logger-file": lambda: with_logging(logging.FileHandler(address, encoding="utf-8"), json_formatter()),
     "splunk-handler": splunk,
     "structlog": structlog_json,
+    "structlog-console-file": structlog_console,
+    "structlog-json-file": structlog_json,
     "structlog-pairs": structlog_pairs,
     "SysLogHandler": syslog_handler,
     "SysLogHandler-json": syslog_handler_json,

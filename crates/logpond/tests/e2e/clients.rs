@@ -1,7 +1,8 @@
 //! Loggers of other languages, as programs use them: each record of a burst is here once, with the time, the level, the
 //! text and the fields that the logger gave it.
 //!
-//! The programs are in `testdata/clients`, and say there which records they send.
+//! The programs are in `testdata/clients`, and say there which records they send. Some write files, which `forward`
+//! sends: a record of several lines is one then, too.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -160,6 +161,68 @@ const PYTHON: [Sender; 8] = [
     },
 ];
 
+/// The same with a file.
+const FILE: Sender = Sender {
+    listener: "",
+    ..SENDER
+};
+
+const NODE_FILES: [Sender; 4] = [
+    Sender {
+        kind: "bunyan-file",
+        ..FILE
+    },
+    Sender {
+        kind: "pino-file",
+        ..FILE
+    },
+    // Its format shows no fields.
+    Sender {
+        kind: "winston-file",
+        nested: "",
+        ..FILE
+    },
+    Sender {
+        kind: "winston-json-file",
+        ..FILE
+    },
+];
+
+const PYTHON_FILES: [Sender; 6] = [
+    Sender {
+        kind: "logging-file",
+        nested: "",
+        ..FILE
+    },
+    Sender {
+        kind: "loguru-file",
+        nested: "",
+        has_past: false,
+        ..FILE
+    },
+    Sender {
+        kind: "loguru-json-file",
+        nested: "record.extra.user.id",
+        has_past: false,
+        ..FILE
+    },
+    Sender {
+        kind: "python-json-logger-file",
+        ..FILE
+    },
+    Sender {
+        kind: "structlog-console-file",
+        nested: "",
+        has_past: false,
+        ..FILE
+    },
+    Sender {
+        kind: "structlog-json-file",
+        has_past: false,
+        ..FILE
+    },
+];
+
 fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/clients")
 }
@@ -189,6 +252,50 @@ fn send(name: &str, senders: &[Sender], command: impl Fn() -> Command) {
     }
     assert_eq!(pond.metric("logpond_ingest_malformed_total").unwrap(), 0.0);
     assert_eq!(pond.metric("logpond_ingest_lost_total").unwrap(), 0.0);
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}
+
+/// Has each write a file, and checks what is stored once `forward` has sent the files.
+fn write_and_forward(name: &str, senders: &[Sender], command: impl Fn() -> Command) {
+    let scratch = Scratch::new(name).unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let running = senders.iter().map(|sender| {
+        let path = scratch.path().join(sender.kind);
+        let child = command()
+            .arg(sender.kind)
+            .arg(&path)
+            .arg(sender.burst.to_string())
+            // Some write times without a zone.
+            .env("TZ", "UTC")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        (path, child)
+    });
+    let running: Vec<_> = running.collect();
+    let mut forward = Command::new(program());
+    forward.args(["forward", "--multiline", "auto", "--addr", &pond.url()]);
+    for (path, child) in running {
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {said}", path.display());
+        forward.arg(path);
+    }
+    let output = forward.stderr(Stdio::piped()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    for sender in senders {
+        assert!(
+            said.contains(&format!("/{}: --multiline auto chose ", sender.kind)),
+            "{said}"
+        );
+        check(&pond, sender);
+    }
+    // No line is a record of its own that belongs to another one.
+    let records = |sender: &Sender| sender.burst + 6 + usize::from(sender.has_past);
+    let (rows, _) = pond.query("").unwrap();
+    assert_eq!(rows.len(), senders.iter().map(records).sum::<usize>());
     assert_eq!(pond.terminate().unwrap().code(), Some(0));
 }
 
@@ -231,28 +338,44 @@ fn check(pond: &Pond, sender: &Sender) {
     }
 }
 
+fn node(packages: &Path) -> Command {
+    let mut command = Command::new("node");
+    command
+        .arg(programs().join("node/ship.js"))
+        .env("NODE_PATH", packages);
+    command
+}
+
+fn python_program(python: &Path) -> Command {
+    let mut command = Command::new(python);
+    command.arg(programs().join("python/ship.py"));
+    command
+}
+
 #[test]
 fn loggers_of_node_send_here() {
-    let Some(packages) = node_packages("loggers of Node") else {
-        return;
-    };
-    send("node", &NODE, || {
-        let mut command = Command::new("node");
-        command
-            .arg(programs().join("node/ship.js"))
-            .env("NODE_PATH", &packages);
-        command
-    });
+    if let Some(packages) = node_packages("loggers of Node") {
+        send("node", &NODE, || node(&packages));
+    }
 }
 
 #[test]
 fn loggers_of_python_send_here() {
-    let Some(python) = python("loggers of Python") else {
-        return;
-    };
-    send("python", &PYTHON, || {
-        let mut command = Command::new(&python);
-        command.arg(programs().join("python/ship.py"));
-        command
-    });
+    if let Some(python) = python("loggers of Python") {
+        send("python", &PYTHON, || python_program(&python));
+    }
+}
+
+#[test]
+fn files_of_loggers_of_node_are_forwarded() {
+    if let Some(packages) = node_packages("loggers of Node") {
+        write_and_forward("node-files", &NODE_FILES, || node(&packages));
+    }
+}
+
+#[test]
+fn files_of_loggers_of_python_are_forwarded() {
+    if let Some(python) = python("loggers of Python") {
+        write_and_forward("python-files", &PYTHON_FILES, || python_program(&python));
+    }
 }

@@ -258,10 +258,10 @@ pub fn fuzz_shippers(data: &[u8]) {
         id: None,
     };
     let bulk = elastic::decode(data, names, Labels::new(), FRAME_BYTES_MAX);
-    let events = splunk::decode(data, &splunk::Metadata::default(), FRAME_BYTES_MAX).batch;
+    let events = splunk::decode(data, &splunk::Metadata::default(), FRAME_BYTES_MAX).ok();
     for batch in pushed
         .chain(bulk.ok().map(|bulk| bulk.batch))
-        .chain([events])
+        .chain(events.map(|events| events.batch))
     {
         for held in batch.iter() {
             let (_, _, line) = envelope::open(held).expect("what was sealed is opened");

@@ -197,7 +197,9 @@ impl<'a> Scan<'a> {
         let is_labelled = next == Some(b':')
             && before.is_none_or(is_edge)
             && !words::is_negation(self.previous)
-            && !(place.is_behind_prose() && words::is_in_prose(word, self.previous));
+            // The last letter of a time is no prose.
+            && (self.is_time
+                || !(place.is_behind_prose() && words::is_in_prose(word, self.previous)));
         is_capital(word)
             || is_labelled
             || words::is_before_label(word, place.behind)
@@ -225,7 +227,7 @@ impl<'a> Scan<'a> {
         let ends = next.is_none_or(|byte| is_edge(byte) || is_close(byte) || byte == b':')
             || behind_colour(place.behind).is_some();
         let is_behind_line = before == Some(b'\n') && next == Some(b':');
-        is_clocked && ends && is_capital(word)
+        is_clocked && ends && (is_capital(word) || next == Some(b':'))
             || is_start && next == Some(b':')
             || is_behind_line && is_capital(word)
             || self.is_of_product(place)

@@ -4,6 +4,8 @@
 //! | --- | --- |
 //! | heads of lines: time, process, thread, component, and the message behind them | [`rows`], drawn by [`pattern`] |
 //! | values that stand behind a message, in the product's own way | [`tails`] |
+//! | prefixes of PostgreSQL, which each server sets | [`postgres`] |
+//! | names within messages of servers | [`facts`] |
 //! | sentences of daemons, whose fields are made beside the message | [`sentences`] |
 //!
 //! Invariants:
@@ -11,7 +13,9 @@
 //! - The level of a line is no slot: its words are few and stay literal. It is read as that of any line.
 //! - What is drawn gives the line back.
 
+mod facts;
 mod pattern;
+mod postgres;
 mod rows;
 mod sentences;
 mod tails;

@@ -24,6 +24,7 @@ use std::sync::{Arc, Mutex};
 use epoch::{decimal_epoch, epoch};
 pub(crate) use epoch::{unix_instant, unix_seconds, unix_time};
 use general::Read;
+pub(crate) use line::behind_tags;
 use logpond_record::{Assumed, Civil, TimePattern, Timestamp, write_unwritten_offset};
 use traditional::syslog;
 use zones::ZoneName;

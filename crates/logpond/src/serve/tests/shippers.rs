@@ -459,7 +459,7 @@ fn opentelemetry_is_answered_in_its_own_encoding() {
 }
 
 #[test]
-fn splunk_events_are_stored_up_to_the_first_bad_one() {
+fn bad_splunk_events_cost_no_good_ones() {
     let pond = Pond::new();
     let body = br#"{"time":1772409600.25,"host":"web-1","event":"one","fields":{"n":1}}{"event":{"message":"two"}}"#;
     let answer = post(&pond, "/services/collector/event?index=main", JSON, body);
@@ -467,7 +467,7 @@ fn splunk_events_are_stored_up_to_the_first_bad_one() {
         (answer.status, text(&answer)),
         (200, "{\"code\":0,\"text\":\"Success\"}\n")
     );
-    let body = br#"{"event":"three"}{"event":""}{"event":"never"}"#;
+    let body = b"{\"event\":\"three\"}{\"event\":\"\"}{\"event\":\"\xff\"}\n{\"event\":\"six\"}";
     let answer = post(&pond, "/services/collector", JSON, body);
     assert_eq!(answer.status, 400);
     let json = answer.json();
@@ -475,6 +475,15 @@ fn splunk_events_are_stored_up_to_the_first_bad_one() {
         (&json["code"], &json["invalid-event-number"]),
         (&13.into(), &1.into())
     );
+    let bad = json["invalid-events"].as_array().unwrap().iter();
+    let bad: Vec<_> = bad.map(|bad| (&bad["number"], &bad["code"])).collect();
+    assert_eq!(
+        bad,
+        [(&1.into(), &13.into()), (&2.into(), &6.into())],
+        "{json}"
+    );
+    let counts = (&json["invalid-events-total"], &json["accepted"]);
+    assert_eq!(counts, (&2.into(), &2.into()));
     let raw = ("X-Splunk-Request-Channel", "c");
     let answer = post(
         &pond,
@@ -500,7 +509,7 @@ fn splunk_events_are_stored_up_to_the_first_bad_one() {
             .map(|row| row["_msg"].as_str().unwrap())
             .collect();
         found.sort_unstable();
-        assert_eq!(found, ["five", "four", "one", "three", "two"]);
+        assert_eq!(found, ["five", "four", "one", "six", "three", "two"]);
         let one = &rows[0];
         assert_eq!(one["_time"], "2026-03-02T00:00:00.250000000Z");
         let fields = (&one["hostname"], &one["n"], &one["index"]);

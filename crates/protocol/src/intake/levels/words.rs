@@ -29,7 +29,7 @@ const INITIALS: [u32; WORD_BYTES_MAX + 1] = {
     initials[2] = letters(b"IWE");
     initials[3] = letters(b"DETVIWCFPL");
     initials[4] = letters(b"IWCTDEFPNL");
-    initials[5] = letters(b"TDEFAPFE");
+    initials[5] = letters(b"TDEFAPFES");
     initials[6] = letters(b"NSDFC");
     initials[7] = letters(b"WVS");
     initials[8] = letters(b"C");
@@ -82,8 +82,8 @@ pub(super) fn of(word: &[u8]) -> Option<Word> {
         b"CRITICAL" | b"CRIT" => plain("critical"),
         b"ALERT" => plain("alert"),
         b"FATAL" | b"PANIC" | b"EMERG" | b"EMERGENCY" => plain("fatal"),
-        // Three and four letters: Serilog, NATS, zerolog, Ceph; .NET; logrus and charm.
-        b"TRC" | b"TRCE" | b"TRAC" | b"VRB" | b"VERBOSE" => weak("trace"),
+        // Three and four letters: Serilog, NATS, zerolog, Ceph; .NET; logrus and charm. And npm's, as winston has them.
+        b"TRC" | b"TRCE" | b"TRAC" | b"VRB" | b"VERBOSE" | b"SILLY" => weak("trace"),
         b"DBUG" | b"DEBU" => weak("debug"),
         b"INF" => weak("info"),
         b"WRN" => weak("warn"),

@@ -132,11 +132,12 @@ struct Shape {
 }
 
 /// All shapes; the first one that fits a line has it.
-const SHAPES: [&Shape; 20] = [
+const SHAPES: [&Shape; 22] = [
     &python::TRACEBACK,
     &python::FAULT,
     &go::PANIC,
     &go::RACE,
+    &go::RECOVERY,
     &rust::PANIC,
     &ruby::ERROR,
     &numbered::TRACE,
@@ -144,6 +145,7 @@ const SHAPES: [&Shape; 20] = [
     &beam::REPORT,
     &vm::DUMP,
     &vm::POWERSHELL,
+    &vm::OVERFLOW,
     &vm::TRACE,
     &crash::SANITIZER,
     &crash::COMMENTS,
@@ -169,7 +171,7 @@ const TEXT: &[Row] = &[
         Next::Take(Stage::Text),
     ),
     Row(
-        &[Stage::Text, Stage::Body],
+        &[Stage::Text, Stage::Body, Stage::Listed],
         Test::By(marks::is_continuation),
         Next::Take(Stage::Text),
     ),

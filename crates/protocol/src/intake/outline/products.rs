@@ -126,6 +126,7 @@ const KONG: &[(&str, Take)] = &[
 /// HAProxy's fields by the names that its documentation and its vendors' examples use.
 const HAPROXY: &[(&str, Take)] = &[
     ("client_ip", Client),
+    ("client", Client),
     ("client_port", Number(RemotePort)),
     ("http_request", Request),
     ("request", Request),
@@ -137,19 +138,21 @@ const HAPROXY: &[(&str, Take)] = &[
     ("http_version", Version),
     ("http_host", Take::Host),
     ("http_user_agent", Text(Agent)),
+    ("user_agent", Text(Agent)),
     ("http_status_code", Number(Status)),
     ("status_code", Number(Status)),
     ("http_status", Number(Status)),
     ("bytes_read", Number(Bytes)),
     ("bytes_uploaded", Number(RequestLength)),
     ("server_ip", Text(UpstreamAddr)),
+    ("time_active", MILLISECONDS),
     ("time_total", MILLISECONDS),
     ("total_time", MILLISECONDS),
     ("Tt", MILLISECONDS),
     ("Ta", MILLISECONDS),
 ];
 
-/// Columns of the W3C Extended Log File Format as members: CloudFront's standard logs, version 2, and IIS.
+/// Columns of the W3C Extended Log File Format as members: IIS.
 const W3C: &[(&str, Take)] = &[
     ("c-ip", Client),
     ("c-port", Number(RemotePort)),
@@ -169,6 +172,29 @@ const W3C: &[(&str, Take)] = &[
     ("cs-bytes", Number(RequestLength)),
     ("cs(Referer)", Text(Referer)),
     ("cs(User-Agent)", Text(Agent)),
+    ("time-taken", MILLISECONDS),
+];
+
+/// The same of CloudFront: standard logs, version 2, and real-time logs. It counts seconds.
+const CLOUDFRONT: &[(&str, Take)] = &[
+    ("c-ip", Client),
+    ("c-port", Number(RemotePort)),
+    ("cs-method", Text(Method)),
+    ("cs-uri-stem", Text(Path)),
+    ("cs-uri-query", Text(Query)),
+    ("cs-protocol-version", Text(Protocol)),
+    ("cs-protocol", Text(Scheme)),
+    ("x-host-header", Take::Host),
+    ("cs-host", Take::Host),
+    ("cs(Host)", Take::Host),
+    ("sc-status", Number(Status)),
+    ("sc-bytes", Number(Bytes)),
+    ("cs-bytes", Number(RequestLength)),
+    ("cs(Referer)", Text(Referer)),
+    ("cs-referer", Text(Referer)),
+    ("cs(User-Agent)", Text(Agent)),
+    ("cs-user-agent", Text(Agent)),
+    ("time-taken", SECONDS),
     ("x-edge-request-id", Text(RequestId)),
     ("x-edge-result-type", Text(CacheStatus)),
 ];
@@ -432,8 +458,53 @@ const KUBERNETES: &[(&str, Take)] = &[
     ("responseStatus.code", Number(Status)),
 ];
 
+/// `COMBINEDAPACHELOG` of Logstash's grok.
+const LOGSTASH: &[(&str, Take)] = &[
+    ("clientip", Client),
+    ("auth", Text(User)),
+    ("verb", Text(Method)),
+    ("request", Target),
+    ("httpversion", Version),
+    ("response", Number(Status)),
+    ("referrer", Text(Referer)),
+];
+
+/// Requests by the names that many programs and frameworks have.
+const USUAL: &[(&str, Take)] = &[
+    ("remote_ip", Client),
+    ("client_ip", Client),
+    ("clientIp", Client),
+    ("clientip", Client),
+    ("remote_host", Client),
+    ("ip", Client),
+    ("remote_user", Text(User)),
+    ("request_method", Text(Method)),
+    ("uri", Target),
+    ("url", Target),
+    ("path", Target),
+    ("proto", Text(Protocol)),
+    ("vhost", Take::Host),
+    ("status_code", Number(Status)),
+    ("statusCode", Number(Status)),
+    ("bytes_out", Number(Bytes)),
+    ("bytes_sent", Number(Bytes)),
+    ("size", Number(Bytes)),
+    ("bytes_in", Number(RequestLength)),
+    ("referrer", Text(Referer)),
+    ("user_agent", Text(Agent)),
+    ("userAgent", Text(Agent)),
+    ("requestId", Text(RequestId)),
+    ("latency_ms", MILLISECONDS),
+    ("duration_ms", MILLISECONDS),
+    ("elapsed_ms", MILLISECONDS),
+    ("response_time_ms", MILLISECONDS),
+    ("latency", Take::TookWithUnit),
+    ("duration", Take::TookWithUnit),
+    ("elapsed", Take::TookWithUnit),
+];
+
 /// All products. One whose marks others have, too, stands behind these.
-pub(super) const PRODUCTS: [Product; 32] = [
+pub(super) const PRODUCTS: [Product; 44] = [
     product(&["response_code", "response_flags"], ENVOY),
     product(&["response_code", "start_time", "method"], ENVOY),
     product(&["response.status", "request.method"], KONG),
@@ -443,6 +514,7 @@ pub(super) const PRODUCTS: [Product; 32] = [
     product(&["ClientRequestMethod", "ClientIP"], CLOUDFLARE),
     product(&["httpRequest.requestMethod"], GOOGLE),
     product(&["httpRequest.httpMethod", "httpRequest.uri"], WAF),
+    product(&["x-edge-location", "cs-method"], CLOUDFRONT),
     product(&["cs-method", "sc-status"], W3C),
     product(&["elb_status_code"], ALB),
     product(&["httpMethod", "requestTime"], API_GATEWAY),
@@ -466,7 +538,18 @@ pub(super) const PRODUCTS: [Product; 32] = [
     product(&["request_uri", "status"], NGINX),
     product(&["request_time", "status"], NGINX),
     product(&["request", "remote_addr"], NGINX),
+    product(&["status_code", "method", "path"], USUAL),
+    product(&["status_code", "method", "uri"], USUAL),
     product(&["client_ip", "http_status_code"], HAPROXY),
     product(&["client_ip", "status_code"], HAPROXY),
     product(&["client_ip", "bytes_read"], HAPROXY),
+    product(&["frontend", "backend", "status"], HAPROXY),
+    product(&["frontend_name", "backend_name"], HAPROXY),
+    product(&["clientip", "verb", "response"], LOGSTASH),
+    product(&["uri", "method", "status"], USUAL),
+    product(&["uri", "request_method", "status"], USUAL),
+    product(&["url", "method", "status"], USUAL),
+    product(&["url", "method", "statusCode"], USUAL),
+    product(&["path", "method", "status"], USUAL),
+    product(&["path", "method", "statusCode"], USUAL),
 ];

@@ -92,6 +92,8 @@ pub(super) enum Take {
     Version,
     /// The time that the request took, in units of so many nanoseconds, or with its unit as text.
     Took(u64),
+    /// The same as text with its unit; a number alone may be anything.
+    TookWithUnit,
 }
 
 /// Seconds, milliseconds and nanoseconds.
@@ -180,6 +182,13 @@ impl<'a> Made<'a> {
         match take {
             Take::Number(column) => self.number(column, value),
             Take::Took(unit_ns) => self.took(value, unit_ns),
+            Take::TookWithUnit => {
+                if let Value::Str(text) = value
+                    && let Some(seconds) = seconds_with_unit(text)
+                {
+                    self.put(Column::Duration, Value::Float(seconds));
+                }
+            }
             _ => {
                 let Some(text) = text_of(value).filter(|text| !matches!(&**text, "" | "-")) else {
                     return;
@@ -226,7 +235,7 @@ impl<'a> Made<'a> {
                 };
                 self.put_text(Column::Protocol, text);
             }
-            Take::Number(_) | Take::Took(_) => {}
+            Take::Number(_) | Take::Took(_) | Take::TookWithUnit => {}
         }
     }
 

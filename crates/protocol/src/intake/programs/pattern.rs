@@ -14,6 +14,8 @@
 //! | `{name:q}` | a word with a point or `::` in it, such as a class |
 //! | `{name:p}` | a word that a colon and a number end, such as a place in a source |
 //! | `{name:c}` | an address, with a port or without: also `remote_addr`, `remote_port` |
+//! | `{name:a}` | the same, where a port always follows: also behind an address of version 6 without brackets |
+//! | `{name:u}` | a word in capitals, or `-` |
 //! | `{time}` | the time |
 //! | `{level}` | a word for a level |
 //! | `{letter}`, `{sign}` | a letter or a sign that is one: `E`, `#` |
@@ -25,10 +27,12 @@
 //! | `\(` | a character of these as it is |
 //! | others | as they are |
 
+use std::net::Ipv6Addr;
+
 use logpond_record::{Severity, Value};
 use memchr::memchr_iter;
 
-use super::{Pen, tails};
+use super::{Pen, postgres, tails};
 use crate::intake::access::canonical_int;
 use crate::intake::access_format::Times;
 use crate::intake::levels;
@@ -40,7 +44,7 @@ const FIELD_BYTES_MAX: usize = 512;
 const BLANKS_MAX: usize = 40;
 
 /// Labels of PostgreSQL; some stand before what belongs to a message and say no level.
-const POSTGRES_LABELS: [&str; 18] = [
+pub(super) const POSTGRES_LABELS: [&str; 18] = [
     "LOG",
     "ERROR",
     "FATAL",
@@ -102,6 +106,10 @@ pub(super) enum Take {
     MaybeEmpty,
     Number,
     Client,
+    /// The same with a port.
+    Peer,
+    /// A word in capitals.
+    Capitals,
     /// A word with a point or `::` in it.
     Qualified,
     /// A word that a colon and a number end.
@@ -223,6 +231,11 @@ fn may_fit(steps: &[Step], ahead: &Ahead<'_>) -> bool {
             Step::Field {
                 take: Take::Number, ..
             } => return false,
+            Step::Letter => match rest.as_bytes() {
+                [b'A'..=b'Z', next, ..] if !next.is_ascii_alphabetic() => &rest[1..],
+                _ => return false,
+            },
+            Step::Message(tails::Tail::Postgres) => return postgres::may_fit(rest),
             _ => return true,
         };
     }
@@ -295,6 +308,8 @@ fn field(inside: &str) -> Step {
         "e" => Take::MaybeEmpty,
         "i" => Take::Number,
         "c" => Take::Client,
+        "a" => Take::Peer,
+        "u" => Take::Capitals,
         "q" => Take::Qualified,
         "p" => Take::Place,
         "l" => Take::Level,
@@ -470,7 +485,7 @@ impl<'a> Pen<'_, '_, 'a> {
             }
             Take::Number => head.iter().take_while(|byte| byte.is_ascii_digit()).count(),
             // An address of version 6 has colons.
-            Take::Client => head
+            Take::Client | Take::Peer => head
                 .iter()
                 .position(|byte| is_end(byte) && *byte != b':')
                 .unwrap_or(head.len()),
@@ -486,7 +501,9 @@ impl<'a> Pen<'_, '_, 'a> {
             Take::MaybeEmpty if value.is_empty() => {}
             _ if value.is_empty() => return None,
             Take::Number => self.slot(name, "i", Value::Int(canonical_int(value)?)),
-            Take::Client => self.client(name, value)?,
+            Take::Client => self.client(name, value, false)?,
+            Take::Peer => self.client(name, value, true)?,
+            Take::Capitals if !value.bytes().all(is_capital) => return None,
             Take::Qualified if !value.contains(['.', ':']) => return None,
             Take::Level => {
                 let level = Severity::of_word(value.as_bytes());
@@ -503,8 +520,9 @@ impl<'a> Pen<'_, '_, 'a> {
         Some(after)
     }
 
-    /// Draws the address of a client, with a port or without. Sockets of the machine have a path.
-    pub(super) fn client(&mut self, name: &str, value: &'a str) -> Option<()> {
+    /// Draws the address of a client, with a port or without; `has_port` if there always is one. Sockets of the
+    /// machine have a path.
+    pub(super) fn client(&mut self, name: &str, value: &'a str, has_port: bool) -> Option<()> {
         let is_address = |byte: u8| byte.is_ascii_hexdigit() || b".:%[]".contains(&byte);
         if !value.bytes().all(is_address) {
             let is_word = value.bytes().all(|byte| byte > b' ' && byte != b'"');
@@ -513,7 +531,9 @@ impl<'a> Pen<'_, '_, 'a> {
         }
         let parts = value.rsplit_once(':').and_then(|(address, port)| {
             let is_whole = address.starts_with('[') == address.ends_with(']');
-            let is_one = !address.contains(':') || address.starts_with('[');
+            let is_one = !address.contains(':')
+                || address.starts_with('[')
+                || has_port && address.parse::<Ipv6Addr>().is_ok();
             let port = canonical_int(port).filter(|_| is_whole && is_one)?;
             Some((address, port))
         });
@@ -528,6 +548,10 @@ impl<'a> Pen<'_, '_, 'a> {
         self.slot("remote_port", "i", Value::Int(port));
         Some(())
     }
+}
+
+fn is_capital(byte: u8) -> bool {
+    byte.is_ascii_uppercase() || b"_-".contains(&byte)
 }
 
 /// The first place of a short text: its first byte is looked for, since lines are short, too.

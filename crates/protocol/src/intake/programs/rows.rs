@@ -23,18 +23,20 @@ impl Group {
 }
 
 /// Behind a time that begins the line.
-const TIMED: [&str; 34] = [
+const TIMED: [&str; 37] = [
     // nginx, error log.
     " [{level}] {pid:i}#{tid:i}: (*{connection:i} )?{msg:nginx}",
     // MySQL 8, MySQL and MariaDB, error log.
-    " {thread:i} [{level}] [{err_code:w}] [{subsystem:w}] {msg}",
-    " {thread:i} [{level}] {msg}",
+    " {thread:i} [{level}] [{err_code:w}] [{subsystem:w}] {msg:mysql}",
+    " {thread:i} [{level}] {msg:mysql}",
     // PostgreSQL: the default, Debian's, pgBadger's, and Amazon RDS.
     " [{pid:i}(-{line_num:i})?] ({user:w}@{dbname:w} )?{label}:  {msg}",
     " [{pid:i}(-{session_line:i})?](:)? ([{line_num:i}-1] )?user={user:e},db={dbname:e}(,app={application_name:e})?(,client={remote_host:e})? {label}:  {msg}",
     ":{remote_host:e}(\\({remote_port:i}\\))?:{user:e}@{dbname:e}:[{pid:i}]:{label}:  {msg}",
     // RabbitMQ.
-    " [{level}] <{pid:w}> {msg}",
+    " [{level}] <{pid:w}> {msg:rabbitmq}",
+    // MongoDB up to 4.2.
+    " {letter}({verbosity:i})?~{component:u}~[{context:w}] {msg}",
     // ZooKeeper.
     " [myid:{myid:e}] - {level}~[{source}@{line:i}] - {msg}",
     // fail2ban.
@@ -83,6 +85,10 @@ const TIMED: [&str; 34] = [
     " kid{kid:i}| {msg}",
     // BIND, OSSEC, Wazuh.
     " {component:w}: {level}: {msg}",
+    // PostgreSQL with another log_line_prefix.
+    "{msg:postgres}",
+    // MySQL 5.5 and others that have a level alone.
+    " [{level}] {msg:mysql}",
 ];
 
 /// Behind a time that a bracket opens.
@@ -123,7 +129,7 @@ const BRACKETED: [&str; 16] = [
 const NAMED: [&str; 3] = [
     // Apache HTTP Server 2.4.
     "] [({module:w}:)?{level}] [pid {pid:i}(:tid {tid:i})?] ({file:w}\\({line:i}\\): )?\
-     (\\({errno:i}\\){error}: )?([client {client:c}] )?([remote {remote:c}] )?({code}: )?{msg:apache}",
+     (\\({errno:i}\\){error}: )?([client {client:a}] )?([remote {remote:a}] )?({code}: )?{msg:apache}",
     // Apache HTTP Server 2.2.
     "] [{level}] ([client {client:c}] )?{msg:apache}",
     // Asterisk.
@@ -137,7 +143,10 @@ const GOOGLE: [&str; 2] = [
 ];
 
 /// Behind the letter and the time of Ruby's logger.
-const RUBY: [&str; 1] = [" #{pid:i}]~{level} -- {progname:e}: {msg}"];
+const RUBY: [&str; 1] = [" #{pid:i}]~{level} -- {progname:e}: {msg:ruby}"];
+
+/// PostgreSQL with a time between angles, as packages of Red Hat had it.
+const ANGLED: [&str; 1] = ["{msg:postgres}"];
 
 /// Redis, Valkey.
 const REDIS: [&str; 1] = ["{pid:i}:{role:w} {time} {sign} {msg}"];
@@ -162,6 +171,7 @@ struct Groups {
     named: Group,
     google: Group,
     ruby: Group,
+    angled: Group,
     redis: Group,
     levelled: Group,
     coredns: Group,
@@ -179,6 +189,7 @@ static GROUPS: LazyLock<Groups> = LazyLock::new(|| {
         named: group(true, &NAMED),
         google: group(true, &GOOGLE),
         ruby: group(true, &RUBY),
+        angled: group(true, &ANGLED),
         redis: group(false, &REDIS),
         levelled: group(false, &LEVELLED),
         coredns: group(false, &COREDNS),
@@ -194,9 +205,12 @@ pub(super) fn candidates(line: &[u8]) -> Option<(&'static str, &'static Group)> 
             match rest.get(digits..digits + 3)? {
                 [b':', b'A'..=b'Z', b' '] => Some(("", &GROUPS.redis)),
                 [b'-' | b'/' | b'.' | b':', ..] if digits < 4 => Some(("", &GROUPS.timed)),
+                // MySQL 5.5: `261127  0:51:25 `
+                [b' ', b'0'..=b'9' | b' ', b'0'..=b'9'] if digits == 5 => Some(("", &GROUPS.timed)),
                 _ => None,
             }
         }
+        [b'<', b' ', b'0'..=b'9', ..] => Some(("< ", &GROUPS.angled)),
         [b'[', b'0'..=b'9', ..] => Some(("[", &GROUPS.bracketed)),
         [b'[', b'A'..=b'Z', b'a'..=b'z', b'a'..=b'z', b' ', ..] => Some(("[", &GROUPS.named)),
         [b'[', b'A'..=b'Z', b'A'..=b'Z', ..] => Some(("", &GROUPS.coredns)),

@@ -9,7 +9,7 @@ use logpond_record::Value;
 use memchr::memchr;
 
 use crate::intake::access::{canonical_int, seconds_with_unit};
-use crate::intake::logfmt;
+use crate::intake::{logfmt, timestamps};
 
 /// Longer sentences are not looked at.
 const SENTENCE_BYTES_MAX: usize = 4 << 10;
@@ -68,9 +68,15 @@ pub(crate) fn is_daemon(name: &str) -> bool {
 pub(crate) fn fields<'a>(program: Option<&str>, message: &'a str) -> Made<'a> {
     let mut made = Vec::new();
     let program = program.unwrap_or_default();
-    if program.is_empty() && !RAILS.iter().any(|start| message.starts_with(start)) {
-        return made;
-    }
+    let message = if program.is_empty() {
+        let message = untagged(message);
+        if !RAILS.iter().any(|start| message.starts_with(start)) {
+            return made;
+        }
+        message
+    } else {
+        message
+    };
     if message.len() > SENTENCE_BYTES_MAX || message.contains('\n') {
         return made;
     }
@@ -88,6 +94,12 @@ pub(crate) fn fields<'a>(program: Option<&str>, message: &'a str) -> Made<'a> {
     made
 }
 
+/// The text behind the tags that Rails writes of a request.
+fn untagged(message: &str) -> &str {
+    let behind = timestamps::behind_tags(message.as_bytes());
+    &message[message.len() - behind.len()..]
+}
+
 fn put<'a>(made: &mut Made<'a>, name: &'static str, value: &'a str) {
     let is_there = made.iter().any(|(known, _)| known == name);
     if value.is_empty() || is_there || made.len() >= FIELDS_MAX {
@@ -103,7 +115,7 @@ fn put_text<'a>(made: &mut Made<'a>, name: &'static str, value: &'a str) {
     }
 }
 
-fn is_address(text: &str) -> bool {
+pub(super) fn is_address(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_hexdigit() || b".:%".contains(&byte);
     text.contains(['.', ':']) && text.bytes().all(is_part)
 }

@@ -5,8 +5,8 @@
 use logpond_record::Value;
 use memchr::{memchr, memchr_iter, memrchr_iter};
 
-use super::Pen;
 use super::pattern::find;
+use super::{Pen, facts, postgres};
 use crate::intake::access::{canonical_int, closing_quote, parts_of};
 use crate::intake::logfmt;
 
@@ -40,6 +40,12 @@ pub(super) enum Tail {
     Zap,
     /// `["message"] [key=value] …`
     Tidb,
+    /// Names within the message of MySQL, RabbitMQ and Rails: see [`facts`].
+    Mysql,
+    Rabbitmq,
+    Ruby,
+    /// A prefix of PostgreSQL, its label and the message: see [`postgres`].
+    Postgres,
 }
 
 /// Values of nginx behind a message, with their labels in their order; those in quotes end with one.
@@ -65,6 +71,10 @@ impl Tail {
             "php" => Tail::Php,
             "zap" => Tail::Zap,
             "tidb" => Tail::Tidb,
+            "mysql" => Tail::Mysql,
+            "rabbitmq" => Tail::Rabbitmq,
+            "ruby" => Tail::Ruby,
+            "postgres" => Tail::Postgres,
             _ => Tail::None,
         }
     }
@@ -81,6 +91,10 @@ impl Tail {
             Tail::Php => php(text, pen),
             Tail::Zap => zap(text, pen),
             Tail::Tidb => return tidb(text, pen),
+            Tail::Mysql => facts::mysql(text, pen),
+            Tail::Rabbitmq => facts::rabbitmq(text, pen),
+            Tail::Ruby => facts::ruby(text, pen),
+            Tail::Postgres => return postgres::draw(text, pen),
         }
         Some(())
     }
@@ -123,7 +137,7 @@ fn nginx_values<'a>(mut rest: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> 
         let (value, after) = behind.split_at(length);
         rest = after;
         match name {
-            "client" => pen.client(name, value)?,
+            "client" => pen.client(name, value, false)?,
             _ if is_quoted => {
                 pen.text(name, value);
                 pen.sketch.literal("\"");

@@ -11,7 +11,10 @@
 //! "source":"stdout","tag":"0123456789ab"}`): there the line is what it is inside, and the others are
 //! fields, as in Docker's files.
 //!
-//! Invariant, as senders know it: reading ends at the first bad event, and those before it are taken.
+//! Invariants:
+//! - A bad event costs no other one: those before and behind it are taken. Only an event whose JSON has no end
+//!   takes the rest of its line along, see [`end_of_bad`].
+//! - Each byte is looked at a bounded number of times, whatever is in the body.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -23,8 +26,8 @@ use serde_json::value::RawValue;
 
 use super::members::{Fields, Members, flatten, keep_last};
 use super::{
-    Lines, Pushed, RejectReason, Shipment, TooLarge, check, check_names, check_time, put,
-    without_cr,
+    Lines, Pushed, REJECTIONS_MAX, RejectReason, Shipment, TooLarge, check, check_names,
+    check_time, put, without_cr,
 };
 
 const NANOS: i64 = 1_000_000_000;
@@ -78,10 +81,21 @@ impl fmt::Display for HecError {
 /// What was read of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Events {
-    /// The events before the first bad one.
+    /// The good events.
     pub batch: Batch,
-    /// The first bad one: its number from 0, and why.
-    pub bad: Option<(usize, HecError)>,
+    /// The first [`REJECTIONS_MAX`] bad ones: their numbers from 0, and why.
+    pub bad: Vec<(usize, HecError)>,
+    /// How many were bad.
+    pub bad_total: usize,
+}
+
+impl Events {
+    fn reject(&mut self, number: usize, error: HecError) {
+        self.bad_total += 1;
+        if self.bad.len() < REJECTIONS_MAX {
+            self.bad.push((number, error));
+        }
+    }
 }
 
 /// What the address of a request says of all of its events.
@@ -120,22 +134,80 @@ struct Event<'a> {
 }
 
 /// Decodes events.
-pub fn decode(body: &[u8], metadata: &Metadata, line_bytes_max: usize) -> Events {
-    let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
+///
+/// # Errors
+/// See [`TooLarge`].
+pub fn decode(body: &[u8], metadata: &Metadata, line_bytes_max: usize) -> Result<Events, TooLarge> {
+    let mut events = Events {
+        batch: Batch::new(EntryKind::Enveloped, Labels::new()),
+        bad: Vec::new(),
+        bad_total: 0,
+    };
     let line_bytes_max = line_bytes_max.min(LINE_BYTES_MAX);
-    let stream = serde_json::Deserializer::from_slice(body).into_iter::<Event<'_>>();
     let mut number = 0;
-    for event in stream {
+    let mut take = |event: serde_json::Result<Event<'_>>, number| {
         let read = event.map_err(|error| HecError::Format(error.to_string()));
-        let added = read.and_then(|event| add(event, metadata, line_bytes_max, &mut batch));
-        if let Err(error) = added {
-            let bad = Some((number, error));
-            return Events { batch, bad };
+        match read.and_then(|event| add(event, metadata, line_bytes_max, &mut events.batch)) {
+            Err(HecError::TooLarge(error)) => return Err(error),
+            Err(error) => events.reject(number, error),
+            Ok(()) => {}
         }
+        Ok(())
+    };
+    // As long as events can be read, their ends are known by reading them.
+    let mut stream = serde_json::Deserializer::from_slice(body).into_iter::<Event<'_>>();
+    let mut rest = body;
+    while let Some(event) = stream.next() {
+        let is_read = event.is_ok();
+        rest = &body[stream.byte_offset()..];
+        if !is_read {
+            break;
+        }
+        take(event, number)?;
         number += 1;
+        rest = b"";
     }
-    let bad = (number == 0).then_some((0, HecError::NoData));
-    Events { batch, bad }
+    loop {
+        rest = rest.trim_ascii_start();
+        if rest.is_empty() {
+            break;
+        }
+        let (event, behind) = rest.split_at(end_of_bad(rest));
+        take(serde_json::from_slice(event), number)?;
+        number += 1;
+        rest = behind;
+    }
+    if number == 0 {
+        events.reject(0, HecError::NoData);
+    }
+    Ok(events)
+}
+
+/// The end of an event that may be bad, by its brackets alone. It is at the latest before a line that begins with
+/// a bracket: JSON has no line ends in its texts, and who indents an event puts blanks before those within.
+/// What is no object ends before the next one.
+fn end_of_bad(text: &[u8]) -> usize {
+    let (mut depth, mut is_text, mut is_escaped) = (0usize, false, false);
+    let is_object = text.first() == Some(&b'{');
+    for (at, byte) in text.iter().enumerate() {
+        match byte {
+            b'\n' if text.get(at + 1) == Some(&b'{') => return at + 1,
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_text,
+            b'"' if is_object => is_text = !is_text,
+            _ if is_text => {}
+            b'{' if at > 0 && !is_object => return at,
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if is_object => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return at + 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    text.len()
 }
 
 fn add(
@@ -318,8 +390,8 @@ mod tests {
             ],
             time: Some(Timestamp(5)),
         };
-        let read = decode(body.as_bytes(), &metadata, 100);
-        assert_eq!(read.bad, None);
+        let read = decode(body.as_bytes(), &metadata, 100).unwrap();
+        assert_eq!(read.bad, []);
         assert_eq!(
             events(&read),
             [
@@ -339,8 +411,8 @@ mod tests {
             {"event":{"line":"x","source":"file"}}
             {"event":{"line":"x","source":"stdout","more":1}}
             {"event":{"line":7,"source":"stdout"}}"#;
-        let read = decode(body.as_bytes(), &Metadata::default(), 100);
-        assert_eq!(read.bad, None);
+        let read = decode(body.as_bytes(), &Metadata::default(), 100).unwrap();
+        assert_eq!(read.bad, []);
         assert_eq!(
             events(&read),
             [
@@ -358,8 +430,8 @@ mod tests {
     fn numbers_are_exact() {
         let body = r#"{"event":"x","fields":{"a":100000000000000001,"b":-9223372036854775808,"c":1.10,
             "d":18446744073709551615,"e":0.1,"f":1e400}}"#;
-        let read = decode(body.as_bytes(), &Metadata::default(), 100);
-        assert_eq!(read.bad, None);
+        let read = decode(body.as_bytes(), &Metadata::default(), 100).unwrap();
+        assert_eq!(read.bad, []);
         assert_eq!(
             events(&read),
             [
@@ -373,37 +445,74 @@ mod tests {
     fn blank_lines_between_events_are_none() {
         let body =
             "\r\n{\"event\":\"one\"}\r\n\r\n \n{\"event\":\"two\"}\n{\"event\":\"three\"}\r\n\r\n";
-        let read = decode(body.as_bytes(), &Metadata::default(), 20);
-        assert_eq!((read.batch.len(), read.bad), (3, None));
+        let read = decode(body.as_bytes(), &Metadata::default(), 20).unwrap();
+        assert_eq!((read.batch.len(), read.bad_total), (3, 0));
     }
 
     #[test]
-    fn reading_ends_at_the_first_bad_event() {
+    fn a_bad_event_costs_no_other_one() {
         let good = r#"{"event":"good"}"#;
-        let table = [
-            ("", 5),
-            (" ", 5),
-            ("x", 6),
-            ("[1]", 6),
-            ("{}", 12),
-            (r#"{"event":null}"#, 12),
-            (r#"{"event":""}"#, 13),
-            (r#"{"event":"x","time":"noon"}"#, 6),
-            (r#"{"event":"x","time":-1}"#, 6),
-            (r#"{"event":"x","fields":{"a":{"b":1}}}"#, 15),
-            (r#"{"event":"x","fields":{"":1}}"#, 15),
-            (r#"{"event":"longer than twenty bytes"}"#, 6),
+        let table: [(&[u8], u32); 19] = [
+            (b"x", 6),
+            (b"[1]", 6),
+            (b"{}", 12),
+            (br#"{"event":null}"#, 12),
+            (br#"{"event":""}"#, 13),
+            (br#"{"event":"x","time":"noon"}"#, 6),
+            (br#"{"event":"x","time":-1}"#, 6),
+            (br#"{"event":"x","fields":{"a":{"b":1}}}"#, 15),
+            (br#"{"event":"x","fields":{"":1}}"#, 15),
+            (br#"{"event":"longer than twenty bytes"}"#, 6),
+            // Text where none may be, and JSON that is none.
+            (br#"{"event":"x","host":7}"#, 6),
+            (b"{\"event\":\"\xff\"}", 6),
+            (br#"{"event":"\x"}"#, 6),
+            (br#"{"event":NaN}"#, 6),
+            (br#"{"event":"x",}"#, 6),
+            (b"{'event':'x'}", 6),
+            (b"{\n  \"event\": [\n    {\"a\": 01}\n  ]\n}", 6),
+            // Brackets and quotes within a text are no ends of an event.
+            (br#"{"event":"}\"{","time":x}"#, 6),
+            (b"]", 6),
         ];
         for (bad, code) in table {
-            let read = decode(bad.as_bytes(), &Metadata::default(), 20);
-            let (number, error) = read.bad.unwrap_or_else(|| panic!("{bad}"));
-            assert_eq!((number, error.code()), (0, code), "{bad}: {error}");
-            assert_eq!(read.batch.len(), 0);
+            let shown = bad.escape_ascii();
+            let body = [good.as_bytes(), bad, good.as_bytes(), b"\n", bad].concat();
+            let read = decode(&body, &Metadata::default(), 20).unwrap();
+            let found: Vec<_> = read.bad.iter().map(|bad| (bad.0, bad.1.code())).collect();
+            assert_eq!(found, [(1, code), (3, code)], "{shown}: {:?}", read.bad);
+            assert_eq!((read.bad_total, read.batch.len()), (2, 2), "{shown}");
         }
-        let body = format!("{good}{good}{{}}{good}");
-        let read = decode(body.as_bytes(), &Metadata::default(), 20);
-        assert_eq!(read.bad, Some((2, HecError::EventRequired)));
-        assert_eq!(read.batch.len(), 2);
+    }
+
+    #[test]
+    fn an_event_without_an_end_costs_its_line() {
+        let good = r#"{"event":"good"}"#;
+        for bad in [r#"{"event":"x"#, r#"{"event":["#, r#"{"event"#, "{"] {
+            let body = format!("{good}\n{bad}{good}\n{good}\r\n{good}\n{bad}");
+            let read = decode(body.as_bytes(), &Metadata::default(), 20).unwrap();
+            let numbers: Vec<usize> = read.bad.iter().map(|bad| bad.0).collect();
+            assert_eq!((&numbers[..], read.batch.len()), (&[1, 4][..], 3), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_request_without_events_is_bad() {
+        for body in ["", " ", "\r\n"] {
+            let read = decode(body.as_bytes(), &Metadata::default(), 20).unwrap();
+            assert_eq!(read.bad, [(0, HecError::NoData)]);
+        }
+    }
+
+    /// Many bad events are listed up to a bound, and take no time.
+    #[test]
+    fn bad_events_are_counted() {
+        for bad in ["{\n", "{\"event\":[\n", "{\"event\":\"\n"] {
+            let body = bad.repeat(200_000) + r#"{"event":"good"}"#;
+            let read = decode(body.as_bytes(), &Metadata::default(), 20).unwrap();
+            assert_eq!((read.bad.len(), read.batch.len()), (REJECTIONS_MAX, 1));
+            assert!(read.bad_total >= 200_000, "{bad}");
+        }
     }
 
     #[test]

@@ -61,6 +61,10 @@ const WORDS: [&[u8]; 12] = [
     b"stderr", b"alert",
 ];
 
+/// The most tags before a text, and the most bytes of one.
+const TAGS_MAX: usize = 4;
+const TAG_BYTES_MAX: usize = 128;
+
 /// Starts of lines whose time stands behind a word, further on.
 const WITHIN: [(&[u8], &[u8]); 6] = [
     // Windows' events.
@@ -398,6 +402,7 @@ fn in_brackets(line: &[u8], received: Timestamp) -> Option<Read> {
 }
 
 fn within(line: &[u8], received: Timestamp) -> Option<Read> {
+    let line = behind_tags(line);
     let mut rows = WITHIN.iter().filter(|(start, _)| line.starts_with(start));
     rows.find_map(|(start, mark)| {
         // The data behind an event's head may hold anything; a client's text stands before the others.
@@ -407,6 +412,22 @@ fn within(line: &[u8], received: Timestamp) -> Option<Read> {
         }?;
         here(&line[at + mark.len()..], false, received).filter(|found| is_likely(found, received))
     })
+}
+
+/// The text behind the tags that Rails writes of a request: `[6c2f-…] [192.0.2.7] Started …`.
+pub(crate) fn behind_tags(text: &[u8]) -> &[u8] {
+    let mut rest = text;
+    for _ in 0..TAGS_MAX {
+        let Some(inside) = rest.strip_prefix(b"[") else {
+            break;
+        };
+        let end = memchr::memchr(b']', &inside[..inside.len().min(TAG_BYTES_MAX)]);
+        match end.and_then(|end| inside[end + 1..].strip_prefix(b" ")) {
+            Some(behind) => rest = behind,
+            None => break,
+        }
+    }
+    rest
 }
 
 /// True if a time within a line can be that of its event: it is whole, and not in the future.

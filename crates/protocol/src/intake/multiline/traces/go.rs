@@ -9,10 +9,10 @@
 //! exit status 2
 //! ```
 //!
-//! Source: Go, packages `runtime` and `runtime/debug`; "Data Race Detector", "Report Format".
+//! Sources: Go, packages `runtime` and `runtime/debug`; "Data Race Detector", "Report Format"; Gin, `Recovery`.
 
 use super::Bond::{Near, Own};
-use super::Next::{Hold, Take};
+use super::Next::{Hold, Refuse, Take};
 use super::Stage::{Body, Done, Frames, Loose, Named, Text};
 use super::Test::{Any, Blank, By, Indented, Is, Starts};
 use super::marks::{digits, has, head, is_indented};
@@ -79,6 +79,32 @@ pub(super) const RACE: Shape = Shape {
     crosses_gaps: false,
 };
 
+/// A panic that Gin has caught: the request, the error, and places with the address of their code.
+pub(super) const RECOVERY: Shape = Shape {
+    starts: &[Start(By(is_recovery), Text, Own)],
+    behind: &[],
+    rows: &[
+        Row(&[Text, Frames], By(is_addressed), Take(Frames)),
+        Row(&[Frames], Indented, Take(Frames)),
+        Row(&[Frames], Blank, Hold(Frames)),
+        Row(&[Text], By(is_recovery), Refuse),
+        Row(&[Text], Any, Hold(Text)),
+        Row(&[Text], Blank, Hold(Text)),
+    ],
+    detail: None,
+    crosses_gaps: false,
+};
+
+/// `2026/03/02 00:00:06 [Recovery] 2026/03/02 - 00:00:06 panic recovered:`
+fn is_recovery(line: &[u8]) -> bool {
+    has(line, "[Recovery] ") && has(line, " panic recovered:")
+}
+
+/// `/app/main.go:12 (0x6e2a3b)`
+fn is_addressed(line: &[u8]) -> bool {
+    line.first() == Some(&b'/') && line.ends_with(b")") && has(line, " (0x")
+}
+
 /// `goroutine 1 [running]:`, `goroutine 7 gp=0xc000 m=0 mp=0x… [idle]:`
 fn is_goroutine(line: &[u8]) -> bool {
     let Some(rest) = line.strip_prefix(b"goroutine ") else {
@@ -114,9 +140,9 @@ fn is_symbol(line: &[u8]) -> bool {
     line.contains(&b'.') && line[0].is_ascii_alphabetic() && line.iter().all(is_part)
 }
 
-/// `  /app/main.go:12`, behind a tab
+/// `  /app/main.go:12`, behind a tab; `asm_amd64.s` is where all goroutines begin
 fn is_source(line: &[u8]) -> bool {
-    is_indented(line) && has(line, ".go:")
+    is_indented(line) && (has(line, ".go:") || has(line, ".s:"))
 }
 
 /// `rax    0x0`, `rflags 0x10202`

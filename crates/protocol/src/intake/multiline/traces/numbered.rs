@@ -9,13 +9,13 @@
 //! Next RuntimeException: y in /app/a.php:9
 //! ```
 //!
-//! Sources: PHP, `Throwable::__toString`; Monolog, `LineFormatter`; Dart, `StackTrace`; GDB, "Backtraces".
+//! Sources: PHP, `Throwable::__toString`; Xdebug, "Stack traces"; Monolog, `LineFormatter`; Dart, `StackTrace`; GDB, "Backtraces".
 
 use super::Bond::{Near, Own};
 use super::Next::{Hold, Take};
 use super::Stage::{Frames, Loose, Named, Text};
 use super::Test::{Any, Blank, By, Indented, Is, Starts};
-use super::marks::{has, is_numbered};
+use super::marks::{digits, has, is_numbered};
 use super::{Behind, Row, Shape, Start};
 
 /// Stages in which calls may follow.
@@ -36,6 +36,7 @@ pub(super) const TRACE: Shape = Shape {
         Behind(Is("Stack trace:"), Take(Frames)),
         Behind(Is("Stack Trace:"), Take(Frames)),
         Behind(Is("[stacktrace]"), Take(Frames)),
+        Behind(Is("PHP Stack trace:"), Take(Frames)),
     ],
     rows: &[
         // The error of a Dart program.
@@ -44,6 +45,8 @@ pub(super) const TRACE: Shape = Shape {
         Row(KNOWN, Is("Stack trace:"), Take(Frames)),
         Row(KNOWN, Is("Stack Trace:"), Take(Frames)),
         Row(KNOWN, Is("[stacktrace]"), Take(Frames)),
+        Row(KNOWN, Is("PHP Stack trace:"), Take(Frames)),
+        Row(&[Frames], By(is_xdebug), Take(Frames)),
         Row(KNOWN, Starts("[previous exception]"), Take(Named)),
         Row(&[Frames], Starts("Next "), Take(Named)),
         Row(&[Frames], Starts("\""), Take(Frames)),
@@ -78,6 +81,15 @@ fn is_monolog(line: &[u8]) -> bool {
     line.starts_with(b"[")
         && memchr::memmem::find(line, b"\"exception\":\"[object] (").is_some()
         && !line.trim_ascii_end().ends_with(b"}")
+}
+
+/// `PHP   1. {main}() /app/a.php:0`, as Xdebug writes it
+fn is_xdebug(line: &[u8]) -> bool {
+    let call = line.strip_prefix(b"PHP ").map(<[u8]>::trim_ascii_start);
+    call.is_some_and(|call| {
+        let digits = digits(call);
+        digits > 0 && call[digits..].starts_with(b". ")
+    })
 }
 
 /// `Thread 1 (Thread 0x7f… (LWP 12)):`

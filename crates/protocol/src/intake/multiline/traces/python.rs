@@ -9,8 +9,8 @@
 //! During handling of the above exception, another exception occurred:
 //! ```
 //!
-//! Sources: Python, module `traceback` and PEP 654 (groups of exceptions), PEP 678 (notes), module
-//! `faulthandler`; pydantic, "Error messages"; loguru and rich, whose traces have other frames.
+//! Sources: Python, module `traceback` and PEP 654 (groups of exceptions), PEP 678 (notes), modules
+//! `threading`, `logging` and `faulthandler`; twisted; pydantic, "Error messages"; loguru and rich, whose traces have other frames.
 
 use std::sync::LazyLock;
 
@@ -35,6 +35,7 @@ pub(super) const TRACEBACK: Shape = Shape {
         Start(Starts("  File \""), Frames, Near),
         Start(By(is_list), Listed, Near),
         Start(By(is_remote), Text, Near),
+        Start(By(is_announced), Text, Own),
     ],
     behind: &[
         Behind(By(is_traceback_at_start), Take(Frames)),
@@ -53,17 +54,26 @@ pub(super) const TRACEBACK: Shape = Shape {
         Row(&[Frames], By(is_traceback), Refuse),
         Row(&[Frames], Blank, Hold(Frames)),
         Row(&[Frames], By(is_frame), Take(Frames)),
+        // A group may be what another error was raised for.
+        Row(&[Frames], By(is_chain), Take(Chained)),
+        // twisted shows where it caught an error.
+        Row(&[Frames], Starts("--- <exception caught "), Take(Frames)),
         Row(&[Frames], By(is_list), Number(Listed)),
         Row(&[Frames], By(is_named), Take(Named)),
         // Ruby's traces begin with the same words.
         Row(&[Frames], By(super::ruby::is_place), Take(Named)),
         Row(KNOWN, By(is_chain), Take(Chained)),
         Row(KNOWN, By(is_detail), Take(Named)),
+        Row(&[Named, Gap, Loose], Is("Call stack:"), Take(Frames)),
         Row(&[Named], By(is_quote), Take(Named)),
         Row(&[Named, Gap, Loose], By(is_remote), Refuse),
+        Row(&[Named, Gap, Loose], By(is_announced), Refuse),
+        Row(&[Loose], By(is_traceback), Refuse),
         Row(&[Named], Indented, Take(Named)),
         Row(&[Listed], Indented, Take(Listed)),
         Row(&[Listed, Named], By(is_traceback), Refuse),
+        // The last line of a message of several lines.
+        Row(&[Listed], By(is_end_of_listed), Take(Listed)),
         Row(&[Listed], Blank, Hold(Gap)),
         Row(&[Listed], Any, Count(Listed)),
         Row(&[Named], Blank, Hold(Gap)),
@@ -133,7 +143,8 @@ fn is_chain(line: &[u8]) -> bool {
 
 /// Lines that database drivers and SQLAlchemy put below an error.
 fn is_detail(line: &[u8]) -> bool {
-    const DETAILS: [&str; 8] = [
+    const DETAILS: [&str; 9] = [
+        "Arguments: ",
         "LINE ",
         "DETAIL:",
         "HINT:",
@@ -147,6 +158,18 @@ fn is_detail(line: &[u8]) -> bool {
         .iter()
         .any(|start| line.starts_with(start.as_bytes()))
         && (!line.starts_with(b"LINE ") || line.get(5).is_some_and(u8::is_ascii_digit))
+}
+
+/// Lines that module `threading` and `logging` write before a trace. Java has the name of a thread in quotes.
+fn is_announced(line: &[u8]) -> bool {
+    let in_thread = line.strip_prefix(b"Exception in thread ");
+    let is_thread = |name: &[u8]| !name.starts_with(b"\"") && name.ends_with(b":");
+    in_thread.is_some_and(is_thread) || line == b"--- Logging error ---"
+}
+
+/// `why [type=value_error, input_value='x', input_type=str]`
+fn is_end_of_listed(line: &[u8]) -> bool {
+    line.ends_with(b"]") && has(line, " [type=")
 }
 
 /// `concurrent.futures.process._RemoteTraceback: `

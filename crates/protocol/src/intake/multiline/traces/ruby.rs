@@ -8,12 +8,12 @@
 //!
 //! Rails puts the tags of a request before each line, and empty lines between. Sources: Ruby,
 //! `Exception#full_message`, `Logger::Formatter` and the gem `error_highlight`; Rails,
-//! `ActionDispatch::DebugExceptions`.
+//! `ActionDispatch::DebugExceptions`; Rake and Bundler, which end a program with an error.
 
 use super::Bond::{Near, Own};
 use super::Next::{Hold, Refuse, Take};
 use super::Stage::{Frames, Named, Text};
-use super::Test::{Any, Blank, By, Indented, Is, Starts, With};
+use super::Test::{Any, Blank, By, Indented, Starts, With};
 use super::marks::{digits, has, hash, head, is_blank, is_indented, name_bytes};
 use super::{Behind, Row, Shape, Start};
 
@@ -23,6 +23,8 @@ pub(super) const ERROR: Shape = Shape {
         Start(By(is_place), Frames, Near),
         Start(By(is_logged), Text, Own),
         Start(By(is_rails), Named, Near),
+        Start(Starts("bundler: failed to load "), Text, Own),
+        Start(By(is_aborted), Text, Own),
     ],
     behind: &[
         Behind(By(is_frame), Take(Frames)),
@@ -32,6 +34,7 @@ pub(super) const ERROR: Shape = Shape {
         // The same error again is another one, not the cause of itself.
         Row(&[Named, Frames], With(is_first), Refuse),
         Row(&[Text, Named, Frames], By(is_place), Take(Frames)),
+        Row(&[Named, Frames], By(is_causes), Take(Text)),
         Row(&[Text, Frames], By(is_rails), Hold(Named)),
         Row(&[Named], By(is_rails), Refuse),
         Row(&[Text], By(is_logged), Refuse),
@@ -39,7 +42,8 @@ pub(super) const ERROR: Shape = Shape {
         Row(&[Named, Frames], Starts("Did you mean?"), Take(Frames)),
         Row(&[Frames], By(is_blank), Hold(Frames)),
         Row(&[Frames], By(is_tag), Hold(Frames)),
-        Row(&[Frames], Is("Causes:"), Take(Frames)),
+        Row(&[Frames], Starts("Tasks: "), Take(Frames)),
+        Row(&[Frames], Starts("(See full trace "), Take(Frames)),
         Row(&[Text], Indented, Take(Text)),
         Row(&[Named], By(is_from), Take(Frames)),
         Row(&[Named], Indented, Take(Named)),
@@ -127,6 +131,19 @@ fn is_rails(line: &[u8]) -> bool {
         .iter()
         .any(|end| line[..name].ends_with(end.as_bytes()));
     (is_error || has(&line[..name], "::")) && line[name..].starts_with(b" (")
+}
+
+/// `rake aborted!`, `bin/rails aborted!`
+fn is_aborted(line: &[u8]) -> bool {
+    line.strip_suffix(b" aborted!").is_some_and(|name| {
+        let is_part = |b: &u8| b.is_ascii_alphanumeric() || b"/._-".contains(b);
+        name.iter().all(is_part)
+    })
+}
+
+/// The line before the errors that another one was raised for, of Rails or Rake.
+fn is_causes(line: &[u8]) -> bool {
+    matches!(untagged(line), b"Causes:" | b"Caused by:")
 }
 
 /// Tags without anything behind them.

@@ -8,11 +8,12 @@
 //! note: run with `RUST_BACKTRACE=full` for more
 //! ```
 //!
-//! Source: Rust, module `std::panic` and `std::backtrace`. Earlier versions have the message in the first line.
+//! Sources: Rust, modules `std::panic` and `std::backtrace`; color-eyre. Earlier versions of Rust have the message
+//! in the first line.
 
 use super::Bond::Own;
 use super::Next::{Hold, Refuse, Take};
-use super::Stage::{Frames, Named, Text};
+use super::Stage::{Body, Frames, Named, Text};
 use super::Test::{Any, Blank, By, Indented, Starts};
 use super::marks::has;
 use super::{Row, Shape, Start};
@@ -21,6 +22,8 @@ pub(super) const PANIC: Shape = Shape {
     starts: &[
         Start(By(is_located), Text, Own),
         Start(By(is_panic), Named, Own),
+        Start(By(is_overflow), Named, Own),
+        Start(Starts("The application panicked (crashed)."), Body, Own),
     ],
     behind: &[],
     rows: &[
@@ -30,19 +33,40 @@ pub(super) const PANIC: Shape = Shape {
         Row(&[Text], Any, Take(Named)),
         Row(&[Named, Frames], Starts("stack backtrace:"), Take(Frames)),
         Row(&[Named, Frames], Starts("note: "), Take(Frames)),
+        Row(
+            &[Named, Frames],
+            Starts("fatal runtime error: "),
+            Take(Frames),
+        ),
+        Row(&[Named, Frames], Starts("thread caused "), Take(Frames)),
         Row(&[Frames], Indented, Take(Frames)),
         Row(&[Named], By(is_panic), Refuse),
         Row(&[Named], Indented, Take(Named)),
         Row(&[Named], Any, Hold(Named)),
         Row(&[Named], Blank, Hold(Named)),
+        // The report of color-eyre.
+        Row(&[Body], Starts("Message: "), Take(Body)),
+        Row(&[Body], Starts("Location: "), Take(Body)),
+        Row(&[Body], Indented, Take(Body)),
+        Row(&[Body], Starts("Backtrace omitted. "), Take(Body)),
+        Row(&[Body], Starts("Run with RUST_BACKTRACE="), Take(Body)),
+        Row(&[Body], Blank, Hold(Body)),
     ],
     detail: None,
     crosses_gaps: false,
 };
 
 fn is_panic(line: &[u8]) -> bool {
-    let is_thread = line.starts_with(b"thread '") || line.starts_with(b"thread <");
-    is_thread && has(line, " panicked at ")
+    is_thread(line) && has(line, " panicked at ")
+}
+
+/// `thread 'main' (77) has overflowed its stack`
+fn is_overflow(line: &[u8]) -> bool {
+    is_thread(line) && line.ends_with(b" has overflowed its stack")
+}
+
+fn is_thread(line: &[u8]) -> bool {
+    line.starts_with(b"thread '") || line.starts_with(b"thread <")
 }
 
 /// A panic whose message is in the next line.

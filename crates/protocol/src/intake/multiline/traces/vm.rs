@@ -20,7 +20,7 @@
 //! ```
 //!
 //! Sources: Java, `Throwable.printStackTrace` and the HotSpot Guide, "Thread dumps"; .NET,
-//! `Exception.ToString`; Node.js, "Errors" and `util.inspect`.
+//! `Exception.ToString`; Node.js, "Errors" and `util.inspect`; Bun, whose errors have the lines of code first.
 
 use super::Bond::{Near, Own};
 use super::Next::{Hold, Refuse, Take};
@@ -34,9 +34,10 @@ const KNOWN: &[super::Stage] = &[Named, Loose, Frames];
 
 pub(super) const TRACE: Shape = Shape {
     starts: &[
-        Start(Starts("Exception in thread "), Named, Own),
+        Start(Starts("Exception in thread \""), Named, Own),
         Start(Starts("Unhandled exception. "), Named, Own),
         Start(Starts("Unhandled Exception: "), Named, Own),
+        Start(Starts("Process terminated. "), Named, Own),
         Start(Starts("Caused by: "), Named, Near),
         Start(By(is_exception), Named, Near),
         Start(By(is_class), Named, Near),
@@ -68,9 +69,12 @@ pub(super) const TRACE: Shape = Shape {
         Row(KNOWN, Starts("Stack trace:"), Take(Frames)),
         Row(KNOWN, Starts("stack backtrace:"), Take(Frames)),
         Row(KNOWN, Is("Location:"), Take(Frames)),
+        Row(KNOWN, Starts("Backtrace omitted. "), Take(Frames)),
+        Row(KNOWN, Starts("Run with RUST_BACKTRACE="), Take(Frames)),
         Row(KNOWN, By(super::marks::is_numbered), Take(Frames)),
         Row(KNOWN, Starts("(Use `node --"), Take(Named)),
         Row(KNOWN, Starts("Node.js v"), Take(Done)),
+        Row(KNOWN, Starts("Bun v"), Take(Done)),
         Row(KNOWN, Starts("Thrown at:"), Take(Frames)),
         Row(KNOWN, Starts("Emitted 'error' event "), Take(Frames)),
         Row(KNOWN, By(is_exception), Refuse),
@@ -91,12 +95,26 @@ pub(super) const TRACE: Shape = Shape {
         Row(&[Gap], Blank, Hold(Gap)),
         Row(&[Gap], Indented, Take(Gap)),
         Row(&[Gap], By(is_exception), Take(Named)),
+        Row(&[Gap], Starts("error: "), Take(Named)),
         Row(&[Done], Starts("(Use `node --"), Take(Done)),
         Row(&[Done], Indented, Take(Done)),
     ],
     detail: None,
     // Spring Boot puts an empty line before a trace.
     crosses_gaps: true,
+};
+
+/// The end of a program of .NET whose calls had no room. Those that repeat are between two lines.
+pub(super) const OVERFLOW: Shape = Shape {
+    starts: &[Start(Is("Stack overflow."), Body, Own)],
+    behind: &[],
+    rows: &[
+        Row(&[Body], Starts("Repeat"), Take(Body)),
+        Row(&[Body], Starts("--------"), Take(Body)),
+        Row(&[Body], Indented, Take(Body)),
+    ],
+    detail: None,
+    crosses_gaps: false,
 };
 
 /// The place of an error of PowerShell, below its message.
@@ -159,8 +177,13 @@ fn is_place(line: &[u8]) -> bool {
         return false;
     }
     let number = line.iter().rev().take_while(|b| b.is_ascii_digit()).count();
-    let path = &line[..line.len() - number];
-    number > 0 && path.ends_with(b":") && !path.contains(&b'\t')
+    let path = line[..line.len() - number].strip_suffix(b":");
+    // With a column behind the line it is a place in a message.
+    path.is_some_and(|path| {
+        let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+        let last = path.rsplit(|byte| *byte == b':').next().unwrap_or_default();
+        number > 0 && !path.contains(&b'\t') && !is_number(last)
+    })
 }
 
 /// Lines of a thread dump that are not indented.

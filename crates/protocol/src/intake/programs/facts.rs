@@ -1,0 +1,106 @@
+//! Names within messages of servers: fields that are made beside the message, which stays whole.
+//!
+//! A text of a client may stand in a message. A value is taken only where the product has put quotes or brackets
+//! around it, and where it has none of them within.
+
+use logpond_record::Value;
+
+use super::Pen;
+use super::sentences;
+use crate::intake::access::canonical_int;
+
+/// The most bytes of a message that are looked at.
+const MESSAGE_BYTES_MAX: usize = 1 << 10;
+
+/// The length of a UUID.
+const UUID_BYTES: usize = 36;
+
+/// Starts of messages of MySQL and MariaDB about a connection.
+const MYSQL: [&str; 2] = ["Access denied for user ", "Aborted connection "];
+
+/// `Access denied for user 'lena'@'192.0.2.7' (using password: YES)` and
+/// `Aborted connection 77 to db: 'shop' user: 'lena' host: '192.0.2.7' (…)`.
+pub(super) fn mysql<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
+    pen.sketch.message(text.as_bytes());
+    if text.len() > MESSAGE_BYTES_MAX || !MYSQL.iter().any(|start| text.starts_with(start)) {
+        return;
+    }
+    let (user, host) = match text.strip_prefix(MYSQL[0]) {
+        Some(account) => {
+            let (user, host) = account.split_once("'@'").unwrap_or_default();
+            (user.strip_prefix('\''), host.split('\'').next())
+        }
+        None => (quoted(text, " user: '"), quoted(text, " host: '")),
+    };
+    let database = quoted(text, " db: '").or(quoted(text, " to database '"));
+    let is_plain = |value: &&str| !value.contains(['\'', ' ']);
+    let host = host.filter(is_plain);
+    let address = host.filter(|host| sentences::is_address(host));
+    // Names as the log of slow statements has them.
+    let fields = [
+        ("user", user.filter(is_plain)),
+        ("client", host),
+        ("remote_addr", address),
+        ("schema", database.filter(is_plain)),
+    ];
+    for (name, value) in fields {
+        pen.make_text(name, value.unwrap_or_default());
+    }
+}
+
+/// The text behind a label, up to the quote that ends it; `None` if the label is there more than once.
+fn quoted<'a>(text: &'a str, label: &str) -> Option<&'a str> {
+    let (_, behind) = text.split_once(label)?;
+    if behind.contains(label) {
+        return None;
+    }
+    behind.split('\'').next()
+}
+
+/// `closing AMQP connection <0.222.0> (192.0.2.7:41000 -> 192.0.2.8:5672, vhost: '/', user: 'lena')`
+pub(super) fn rabbitmq<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
+    pen.sketch.message(text.as_bytes());
+    let line = text.lines().next().unwrap_or_default();
+    if line.len() > MESSAGE_BYTES_MAX {
+        return;
+    }
+    let Some((before, behind)) = line.split_once(" -> ") else {
+        return;
+    };
+    let client = before.rsplit_once('(').map_or("", |(_, client)| client);
+    let Some((address, port)) = client.rsplit_once(':') else {
+        return;
+    };
+    let address = address.trim_matches(['[', ']']);
+    if let (true, Some(port)) = (sentences::is_address(address), canonical_int(port)) {
+        pen.make_text("remote_addr", address);
+        pen.make("remote_port", Value::Int(port));
+    }
+    for (name, label) in [("vhost", ", vhost: '"), ("user", ", user: '")] {
+        pen.make_text(name, quoted(behind, label).unwrap_or_default());
+    }
+}
+
+/// `[6c2f…] Started GET "/cart" for 192.0.2.7 at …`: a sentence of Rails behind its tags, of which a UUID is the request.
+pub(super) fn ruby<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
+    pen.sketch.message(text.as_bytes());
+    let tag = text
+        .strip_prefix('[')
+        .and_then(|inside| inside.split_once("] "));
+    if let Some((tag, _)) = tag.filter(|(tag, _)| is_uuid(tag)) {
+        pen.make_text("request_id", tag);
+    }
+    for (name, value) in sentences::fields(None, text) {
+        if !(pen.is_within && pen.sketch.has_slot(name.as_bytes())) {
+            pen.beside.fields.push((name, value));
+        }
+    }
+}
+
+fn is_uuid(text: &str) -> bool {
+    text.len() == UUID_BYTES
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
