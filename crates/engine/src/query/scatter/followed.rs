@@ -62,6 +62,8 @@ pub(super) struct Followed {
     copied: BTreeMap<SourceId, Batch>,
     /// What the errand reads, and the last row of it that came.
     reading: Option<(Arc<SourceSet>, Key)>,
+    /// The batches that may be in what the errand reads, as they were first sent.
+    read_originals: Arc<BatchSet>,
     /// Copies that the errand reads again, with what was shown of them.
     recalled: BTreeMap<SourceId, Recalled>,
     /// Copies that are to be read, of which batch they are.
@@ -93,7 +95,13 @@ impl Followed {
     /// reads is in order, so that it can be said of a part of it, too.
     pub(super) fn told(&mut self) -> String {
         if let Some((sources, last)) = self.reading.take() {
-            self.cut(&sources, last, &BatchSet::default());
+            let is_copy = self.copied.keys().any(|copy| sources.contains(*copy));
+            let originals = match is_copy {
+                true => Arc::default(),
+                // Else a copy of what was shown would be shown to the client elsewhere.
+                false => Arc::clone(&self.read_originals),
+            };
+            self.cut(&sources, last, &originals);
         }
         self.positions.to_text()
     }
@@ -377,6 +385,11 @@ impl Followed {
                 self.waiting.insert(copy.source, waits);
             }
         }
+    }
+
+    /// Notes which originals may be among the rows that come next of an errand.
+    pub(super) fn begin_read(&mut self, originals: &Arc<BatchSet>) {
+        self.read_originals = Arc::clone(originals);
     }
 
     /// Whether a row that an errand has read of these sources is to be shown.
