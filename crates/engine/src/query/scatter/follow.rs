@@ -288,11 +288,7 @@ impl Follower<'_> {
             }
             Event::Read(sources, originals, rows) => {
                 self.followed.begin_read(&originals);
-                for row in rows {
-                    if self.wants_more() && self.followed.take_read(&sources, row.0, &row.1) {
-                        self.emit(&row, out)?;
-                    }
-                }
+                self.show_read(&sources, &rows, out)?;
             }
             Event::Finished(sources, batches) => self.followed.finish(&sources, &batches),
             Event::Cut(sources, last, batches) => self.followed.cut(&sources, last, &batches),
@@ -309,6 +305,20 @@ impl Follower<'_> {
         let Some(part) = part else { return Ok(()) };
         for row in &part.rows {
             if self.wants_more() && self.followed.take_streamed(&part.block, row.0, &row.1) {
+                self.emit(row, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn show_read(
+        &mut self,
+        sources: &Arc<SourceSet>,
+        rows: &[Row],
+        out: &mut Output,
+    ) -> Result<(), QueryError> {
+        for row in rows {
+            if self.wants_more() && self.followed.take_read(sources, row.0, &row.1) {
                 self.emit(row, out)?;
             }
         }
