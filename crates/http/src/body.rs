@@ -27,8 +27,35 @@ const CAPACITY_BYTES_MAX: usize = 1 << 20;
 pub enum Body {
     /// All of it; `None` once it is taken.
     Whole(Option<Bytes>),
-    /// Chunks as they come, until the sender is gone; and whether that is where the answer breaks off.
-    Rows(Chunks, Arc<AtomicBool>),
+    /// Chunks as they come, until the sender is gone.
+    Rows(Chunks, Broken),
+}
+
+/// Whether an answer breaks off where its sender is gone.
+#[derive(Debug)]
+pub struct Broken {
+    is_broken: Arc<AtomicBool>,
+    /// What came before was on its way to the client: of a connection that breaks, the rest is thrown away.
+    has_paused: bool,
+}
+
+impl Broken {
+    /// The end of an answer: `None` if it is whole.
+    fn poll_end(
+        &mut self,
+        is_given_up: bool,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        if !is_given_up && !self.is_broken.load(Ordering::Acquire) {
+            return Poll::Ready(None);
+        }
+        if !std::mem::replace(&mut self.has_paused, true) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.is_broken.store(false, Ordering::Release);
+        Poll::Ready(Some(Err(BrokenOff)))
+    }
 }
 
 /// An answer ends before it is whole, in a form that has no other way to say so.
@@ -60,7 +87,12 @@ impl Body {
 
     /// A stream of JSON lines.
     pub(crate) fn rows(chunks: Chunks, is_broken: Arc<AtomicBool>) -> Response<Body> {
-        let body = Body::Rows(chunks, is_broken);
+        let has_paused = false;
+        let broken = Broken {
+            is_broken,
+            has_paused,
+        };
+        let body = Body::Rows(chunks, broken);
         Body::respond(StatusCode::OK, "application/x-ndjson", body)
     }
 
@@ -87,13 +119,10 @@ impl hyper::body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
         match self.get_mut() {
             Body::Whole(bytes) => Poll::Ready(bytes.take().map(|b| Ok(Frame::data(b)))),
-            Body::Rows(chunks, is_broken) => chunks.poll_recv(context).map(|chunk| match chunk {
-                Some(chunk) => Some(Ok(Frame::data(chunk))),
-                None => {
-                    let is_broken = is_broken.swap(false, Ordering::Acquire);
-                    (is_broken || chunks.is_broken_off()).then_some(Err(BrokenOff))
-                }
-            }),
+            Body::Rows(chunks, broken) => match std::task::ready!(chunks.poll_recv(context)) {
+                Some(chunk) => Poll::Ready(Some(Ok(Frame::data(chunk)))),
+                None => broken.poll_end(chunks.is_broken_off(), context),
+            },
         }
     }
 

@@ -508,6 +508,19 @@ fn write_entries(
             _ => Rewritten::GoOn,
         }
     }));
+    if asked.format == Format::JsonSse {
+        out.part_by(write_comment);
+    }
+}
+
+/// Writes a text as a comment of an event stream, which shows no event to the page.
+fn write_comment(text: &str, out: &mut Vec<u8>) {
+    for line in text.lines() {
+        out.extend_from_slice(b": ");
+        out.extend_from_slice(line.as_bytes());
+        out.push(b'\n');
+    }
+    out.push(b'\n');
 }
 
 /// Gives the values of a line of a table by value, as they are shown, to `take`: one, or those of a list.

@@ -57,9 +57,10 @@ fn decompress<T>(
 
 fn body_error(error: BodyError) -> ApiError {
     let kind = match error {
-        BodyError::TooLong(_) | BodyError::TooDense | BodyError::Dictionary(_) => {
-            Kind::BodyTooLarge
-        }
+        BodyError::TooLong(_)
+        | BodyError::TooDense
+        | BodyError::Members
+        | BodyError::Dictionary(_) => Kind::BodyTooLarge,
         BodyError::Corrupt(_) => Kind::BadRequest,
     };
     ApiError::new(kind, error.to_string())

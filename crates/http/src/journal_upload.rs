@@ -235,9 +235,21 @@ impl Upload<'_> {
 
     async fn finish(&mut self) -> Result<(), Trouble> {
         let _permit = self.permit().await?;
-        let reader = self.reader.take().ok_or_else(lost)?;
-        let finished = tokio::task::spawn_blocking(|| reader.finish()).await;
-        self.store(finished.map_err(|_| lost())??).await
+        // Each round reads a part of the rest.
+        loop {
+            let mut reader = self.reader.take().ok_or_else(lost)?;
+            let work = move || {
+                let part = reader.finish();
+                (reader, part)
+            };
+            let finished = tokio::task::spawn_blocking(work).await;
+            let (reader, part) = finished.map_err(|_| lost())?;
+            self.reader = Some(reader);
+            match part? {
+                Some(part) => self.store(part).await?,
+                None => return Ok(()),
+            }
+        }
     }
 
     async fn permit(&self) -> Result<OwnedSemaphorePermit, Trouble> {

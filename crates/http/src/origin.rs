@@ -5,7 +5,7 @@
 //! nor on the same machine; what may change something there, or be read, has `Origin`. Programs send
 //! neither.
 
-use hyper::header::{HOST, ORIGIN};
+use hyper::header::{HOST, HeaderValue, ORIGIN};
 use hyper::{HeaderMap, Method};
 
 use super::error::{ApiError, Kind};
@@ -25,11 +25,15 @@ pub(super) enum Target {
 
 /// Refuses what a browser sends on behalf of another site's page, but for a link to our page.
 pub(super) fn check(method: &Method, headers: &HeaderMap, target: Target) -> Result<(), ApiError> {
-    let is_own = match headers.get(SITE).map(|site| site.as_bytes()) {
-        Some(b"same-origin") => true,
+    // Between a browser and this server something may add headers: each has to be right.
+    let sites = || headers.get_all(SITE).iter().map(HeaderValue::as_bytes);
+    let is_own = if sites().any(|site| !matches!(site, b"same-origin" | b"none")) {
+        target == Target::Page && is_link(method, headers)
+    } else if sites().any(|site| site == b"same-origin") {
+        true
+    } else {
         // It was typed in, or is a bookmark.
-        None | Some(b"none") => is_own_origin(headers),
-        Some(_) => target == Target::Page && is_link(method, headers),
+        is_own_origin(headers)
     };
     if is_own {
         Ok(())
@@ -42,15 +46,14 @@ pub(super) fn check(method: &Method, headers: &HeaderMap, target: Target) -> Res
 }
 
 fn is_own_origin(headers: &HeaderMap) -> bool {
-    let Some(origin) = headers.get(ORIGIN) else {
-        return true;
-    };
-    let origin = origin.as_bytes();
     let host = headers.get(HOST).map_or(&b""[..], |h| h.as_bytes());
-    let authority = origin
-        .strip_prefix(b"http://")
-        .or(origin.strip_prefix(b"https://"));
-    authority.is_some_and(|a| a.eq_ignore_ascii_case(host))
+    let mut origins = headers.get_all(ORIGIN).iter().map(HeaderValue::as_bytes);
+    origins.all(|origin| {
+        let authority = origin
+            .strip_prefix(b"http://")
+            .or(origin.strip_prefix(b"https://"));
+        authority.is_some_and(|a| a.eq_ignore_ascii_case(host))
+    })
 }
 
 /// Whether a whole window goes here by a method that changes nothing; not a frame in a page.
@@ -90,6 +93,27 @@ mod tests {
             let typed = [&given[..], &[(SITE, "none")]].concat();
             let checked = check(&Method::GET, &headers(&typed), Target::Other);
             assert_eq!(checked.is_ok(), allowed, "typed in, {origin:?}");
+        }
+    }
+
+    #[test]
+    fn every_header_of_several_is_looked_at() {
+        let own = "http://127.0.0.1:7650";
+        let table = [
+            (SITE, ["same-origin", "cross-site"], false),
+            (SITE, ["cross-site", "same-origin"], false),
+            (SITE, ["same-origin", "same-origin"], true),
+            ("origin", [own, "http://evil.example"], false),
+            ("origin", ["http://evil.example", own], false),
+            ("origin", [own, own], true),
+        ];
+        for (name, values, allowed) in table {
+            let mut given = headers(&[]);
+            for value in values {
+                given.append(name, value.parse().unwrap());
+            }
+            let checked = check(&Method::POST, &given, Target::Other);
+            assert_eq!(checked.is_ok(), allowed, "{name}: {values:?}");
         }
     }
 

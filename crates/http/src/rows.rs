@@ -23,7 +23,7 @@ use logpond_engine::query::{Chunks, Output, QueryError, Reader, Scope, Trailer};
 use logpond_host::clock;
 use logpond_host::memory::Budget;
 use logpond_host::shutdown::Shutdown;
-use logpond_host::telemetry::Metrics;
+use logpond_host::telemetry::{Metrics, warn};
 use logpond_record::{TimeRange, Timestamp};
 
 /// Queries at a time, followers included. Each has a window of rows, its chunks and a stack.
@@ -328,6 +328,8 @@ impl QueryThreads {
             out.refused_by(Box::new(move || {
                 let refusal = admission.refusal(clock::now())?;
                 ended.access.ended.add(1);
+                // Some forms of an answer have no place for it, so that it is said here, too.
+                warn(&format!("an answer was ended: {refusal}"));
                 Some(refusal.to_string())
             }));
         }
@@ -456,9 +458,10 @@ fn finish(
     }
     out.release();
     if out.is_rewritten() {
-        // There is no other way to say that something is missing.
+        // Most forms have no other way to say that something is missing.
         if trailer.missing_count > 0 {
-            out.break_off();
+            let why = out.refusal().map(str::to_owned);
+            out.break_off_because(&why.unwrap_or_else(|| incomplete(&trailer).message));
         }
         let _ = out.flush();
         return tell(prepared, Ok(()));

@@ -9,6 +9,10 @@
 
 use crate::shape::Shape;
 
+/// The field of a record that a recording rule has written: the rule's name. Only the server itself writes it,
+/// as a label of a batch. Queries leave records with it out, so a sender that had it could hide its records.
+pub const RULE_FIELD: &str = "_rule";
+
 /// What stands behind the name of a label that a field of the line has, too.
 pub const LABEL_SUFFIX: &str = "@label";
 
@@ -42,6 +46,12 @@ pub fn unreserved(name: &str) -> Option<&'static str> {
         Some(b'_') => among_reserved(name),
         _ => None,
     }
+}
+
+/// True for names that no field has by which a sender may call one: those of [`RESERVED_NAMES`], and [`RULE_FIELD`].
+#[inline]
+pub fn is_reserved_for_senders(name: &str) -> bool {
+    unreserved(name).is_some() || name == RULE_FIELD
 }
 
 fn among_reserved(name: &str) -> Option<&'static str> {
@@ -100,7 +110,7 @@ impl Shape {
     #[inline]
     pub fn may_have_field(&self, label: &str) -> bool {
         let own = split_label_name(label).0;
-        self.taken().may_have(own) || unreserved(own).is_some()
+        self.taken().may_have(own) || is_reserved_for_senders(own)
     }
 
     /// The name under which a label is kept beside lines of this shape; `None` if that is its own.
@@ -119,7 +129,7 @@ impl Shape {
         let taken = slots.filter(|slot| slot.name.starts_with(own) && slot.is_field());
         let taken = taken.map(|slot| split_label_name(&slot.name));
         let taken = taken.filter(|(name, _)| *name == own);
-        let reserved = unreserved(own).map(|_| 0);
+        let reserved = is_reserved_for_senders(own).then_some(0);
         let most = taken.map(|(_, suffixes)| suffixes).chain(reserved).max()?;
         (most >= suffixes).then(|| own.to_owned() + &LABEL_SUFFIX.repeat(most + 1))
     }
@@ -149,6 +159,7 @@ mod tests {
             ("⟨_time:%s⟩ ⟨_msg:t⟩", "_msg", Some("_msg@label")),
             (Shape::TEXT, "_trailer", Some("_trailer@label")),
             (Shape::TEXT, "_trailer@label", None),
+            (Shape::TEXT, "_rule", Some("_rule@label")),
             (r#"{"_id":"⟨_id@label:j⟩"}"#, "_id", Some("_id@label@label")),
             (Shape::TEXT, "_PID", None),
             (Shape::TEXT, "app", None),
@@ -168,7 +179,14 @@ mod tests {
         }
         for name in ["", "_", "_PID", "time", "_timezone", "_times"] {
             assert_eq!(unreserved(name), None, "{name}");
+            assert!(!is_reserved_for_senders(name), "{name}");
         }
+        assert_eq!(
+            unreserved(RULE_FIELD),
+            None,
+            "a name that the server writes"
+        );
+        assert!(is_reserved_for_senders(RULE_FIELD));
     }
 
     #[test]

@@ -27,7 +27,9 @@ pub use entry::{Batch, Entry, EntryKind, Labels, line_of};
 pub use envelope::Envelope;
 pub use id::{Id, IdParseError, Incarnation, SourceId};
 pub use json::{json_on_one_line, write_json_string};
-pub use label_name::{LABEL_SUFFIX, RESERVED_NAMES, split_label_name, unreserved};
+pub use label_name::{
+    LABEL_SUFFIX, RESERVED_NAMES, RULE_FIELD, is_reserved_for_senders, split_label_name, unreserved,
+};
 pub use record::{Fix, Message, Record};
 pub use severity::{SEVERITY_LABELS, Severity, is_severity_field};
 pub use shape::{Piece, Shape, ShapeError, ShapeTable, Slot, SlotKind};

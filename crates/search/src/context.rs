@@ -69,6 +69,14 @@ impl<T> Context<T> {
         self.has_cut
     }
 
+    /// Forgets the rows that a match may still need: rows were passed over, and the next ones are others.
+    pub fn pass_over(&mut self) {
+        self.before.clear();
+        (self.bytes, self.is_short) = (0, false);
+        self.after_left = 0;
+        self.is_gap = true;
+    }
+
     /// Takes the next row; calls `show` with what is to be shown now.
     pub fn push(&mut self, row: T, is_match: bool, mut show: impl FnMut(Shown<T>)) {
         if is_match {
@@ -160,6 +168,25 @@ mod tests {
             Shown::Match(5),
             Shown::Context(6),
             Shown::Match(7),
+        ];
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn rows_that_are_passed_over_are_a_gap() {
+        let mut context = Context::new(2, 0);
+        let mut shown = Vec::new();
+        for (row, is_match) in [(0, true), (1, false), (7, false), (8, true)] {
+            if row == 7 {
+                context.pass_over();
+            }
+            context.push(row, is_match, |row| shown.push(row));
+        }
+        let expected = [
+            Shown::Match(0),
+            Shown::Separator,
+            Shown::Context(7),
+            Shown::Match(8),
         ];
         assert_eq!(shown, expected);
     }

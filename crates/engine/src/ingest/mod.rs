@@ -15,6 +15,7 @@
 //! - No async thread touches a file.
 //! - Every batch of a sender goes through the rules, if there are any, before it is queued; see
 //!   [`rules`]. Only what the server says itself does not.
+//! - No batch of a sender has the label [`RULE_FIELD`].
 
 mod changes;
 mod durability;
@@ -37,7 +38,7 @@ use std::{io, thread};
 
 use logpond_protocol::intake::declared::{MESSAGE_FIELDS, TIME_FIELDS};
 use logpond_protocol::intake::timezone;
-use logpond_record::{Batch, Id, Labels, SourceId, Timestamp};
+use logpond_record::{Batch, Id, LABEL_SUFFIX, Labels, RULE_FIELD, SourceId, Timestamp};
 use logpond_segment::batches::BatchId;
 use logpond_segment::disk::Space;
 use logpond_segment::journal::{Appended, Visible, WriteError};
@@ -514,6 +515,9 @@ impl Ingest {
         durable: bool,
     ) -> Result<Answer, Refused> {
         self.gate.check()?;
+        if batch.labels.iter().any(|(name, _)| **name == *RULE_FIELD) {
+            rename_forged(&mut Arc::make_mut(&mut batch).labels);
+        }
         if !self.declared.is_empty() {
             let labels = &mut Arc::make_mut(&mut batch).labels;
             // A sender may know the zone and the names of fields better.
@@ -596,5 +600,13 @@ impl Ingest {
                 Err(Refused::Busy)
             }
         }
+    }
+}
+
+/// Renames labels that would make records pass for results of recording rules, which queries leave out.
+fn rename_forged(labels: &mut Labels) {
+    let forged = labels.iter_mut().filter(|(name, _)| **name == *RULE_FIELD);
+    for (name, _) in forged {
+        *name = [RULE_FIELD, LABEL_SUFFIX].concat().into();
     }
 }

@@ -14,6 +14,7 @@ use logpond_host::shutdown::{self, Shutdown};
 pub(crate) struct Script {
     calls: Mutex<Vec<&'static str>>,
     synced: Mutex<Vec<Vec<u8>>>,
+    labels: Mutex<Vec<Labels>>,
     free_bytes: AtomicUsize,
     fail_syncs: AtomicUsize,
     /// The writer passes only while this can be locked.
@@ -53,6 +54,11 @@ impl Journal for FakeJournal {
         self.script.log("append");
         assert!(batch.iter().all(|line| line != PANICS), "a defect");
         self.unsynced.extend(batch.iter().map(<[u8]>::to_vec));
+        self.script
+            .labels
+            .lock()
+            .unwrap()
+            .push(batch.labels.clone());
         let first_id = Id::new(now.unix_ms() as u64, Incarnation(7), self.count);
         self.count += batch.len() as u64;
         let count = batch.len() as u64;
@@ -190,6 +196,23 @@ fn a_durable_batch_is_synced_and_visible_when_it_is_accepted() {
     drop(s.ingest);
     s.writer.join().unwrap();
     assert_eq!(s.script.calls.lock().unwrap()[2..], ["close", "sync"]);
+}
+
+#[test]
+fn a_sender_declares_no_result_of_a_rule() {
+    let s = stand();
+    let of_rule: Labels = vec![("app".into(), "x".into()), (RULE_FIELD.into(), "r".into())];
+    let mut batch = Batch::new(EntryKind::Json, of_rule.clone());
+    batch.push(b"{}");
+    block_on(s.ingest.submit(batch.clone(), true)).unwrap();
+    block_on(s.ingest.submit_all([(batch.clone(), None)])).unwrap();
+    block_on(s.ingest.submit_own(batch)).unwrap();
+    let renamed: Labels = vec![
+        ("app".into(), "x".into()),
+        ("_rule@label".into(), "r".into()),
+    ];
+    let written = s.script.labels.lock().unwrap();
+    assert_eq!(*written, [renamed.clone(), renamed, of_rule]);
 }
 
 #[test]

@@ -71,7 +71,9 @@ pub use entry::read_entry;
 pub use logpond_search::context::CONTEXT_ROWS_MAX;
 pub use logpond_search::order::{Direction, Key};
 pub use logql::{Line, LineAnswer, LineQuery, NumberAnswer};
-pub use output::{CHUNK_BYTES, CHUNKS_MAX, Cancelled, Output, Refuses, Rewrite, Rewritten, Tap};
+pub use output::{
+    CHUNK_BYTES, CHUNKS_MAX, Cancelled, Farewell, Output, Refuses, Rewrite, Rewritten, Tap,
+};
 pub use pond::Pond;
 pub use positions::{PositionError, Positions};
 pub use question::{Question, QuestionError};

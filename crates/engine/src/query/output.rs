@@ -37,6 +37,9 @@ pub struct Cancelled;
 /// Writes rows in another form, or not at all.
 pub type Rewrite = Box<dyn FnMut(&[u8], &mut Vec<u8>) -> Rewritten + Send>;
 
+/// Appends why an answer breaks off, as its form says something that is no row.
+pub type Farewell = fn(&str, &mut Vec<u8>);
+
 /// Whether there may be more lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rewritten {
@@ -59,6 +62,8 @@ pub struct Output {
     /// Takes the lines instead of the reader.
     tap: Option<Box<dyn Tap>>,
     rewrite: Option<Rewrite>,
+    /// How the other form says why it ends, if it can.
+    farewell: Option<Farewell>,
     line: Vec<u8>,
     is_done: bool,
     /// Lines that were written so far.
@@ -112,6 +117,7 @@ impl Output {
             is_held: false,
             tap: None,
             rewrite: None,
+            farewell: None,
             line: Vec::new(),
             is_done: false,
             lines: 0,
@@ -304,6 +310,19 @@ impl Output {
     /// Lets the reader know that the answer is not whole.
     pub fn break_off(&mut self) {
         self.is_broken.store(true, Ordering::Release);
+    }
+
+    /// Sets how the other form says why it ends. Forms of rows alone cannot.
+    pub fn part_by(&mut self, farewell: Farewell) {
+        self.farewell = Some(farewell);
+    }
+
+    /// Lets the reader know that the answer is not whole, with why if its form can say that.
+    pub fn break_off_because(&mut self, why: &str) {
+        if let Some(farewell) = self.farewell {
+            farewell(why, &mut self.chunk);
+        }
+        self.break_off();
     }
 
     /// Appends one row; `write` gives it without its end. Blocks while the reader is behind.

@@ -132,6 +132,28 @@ fn rest_of(stream: TcpStream) -> String {
     rest
 }
 
+/// The rest of an answer to its very end, and whether that is where it ends in order.
+fn all_of(stream: TcpStream) -> (String, bool) {
+    let mut rest = String::new();
+    let mut reader = BufReader::new(stream);
+    loop {
+        let before = rest.len();
+        match reader.read_line(&mut rest) {
+            Ok(0) | Err(_) => return (rest, false),
+            Ok(_) if &rest[before..] == "0\r\n" => return (rest, true),
+            Ok(_) => {}
+        }
+    }
+}
+
+/// The forms of `/entries`; of these only a stream of events has a place for a reason.
+const ENTRY_FORMS: [&str; 4] = [
+    "text/plain",
+    "application/json",
+    "application/vnd.fdo.journal",
+    "text/event-stream",
+];
+
 /// From a change of the file to the end of what it ends: the promise is two seconds, of which this machine
 /// may be busy with others for some.
 const ENDED_WITHIN: Duration = Duration::from_secs(10);
@@ -182,8 +204,10 @@ fn what_goes_on_ends_with_its_token() {
     let pond = &guarded.pond;
     let (ann, bob) = (guarded.reader("ann", &[]), guarded.reader("bob", &[]));
     let following = begin(pond, FOLLOW, &ann, "200", "");
-    let json = "accept: application/json\r\n";
-    let entries = begin(pond, "/entries?follow", &ann, "200", json);
+    let entries = ENTRY_FORMS.map(|form| {
+        let accept = format!("accept: {form}\r\n");
+        (form, begin(pond, "/entries?follow", &ann, "200", &accept))
+    });
     let tailing = begin(pond, TAIL, &ann, "101", WEBSOCKET);
     let kept = begin(pond, FOLLOW, &bob, "200", "");
     let began = Instant::now();
@@ -192,7 +216,14 @@ fn what_goes_on_ends_with_its_token() {
     assert!(said.contains("the token 'ann' was revoked"), "{said}");
     assert!(said.contains("\"complete\":false"), "{said}");
     assert_eq!(reason_of(tailing), "the token 'ann' was revoked");
-    rest_of(entries);
+    for (form, entries) in entries {
+        let (rest, is_whole) = all_of(entries);
+        assert!(!is_whole, "{form} breaks off: {rest}");
+        let is_said = rest.contains(": the token 'ann' was revoked\n\n");
+        assert_eq!(is_said, form == "text/event-stream", "{form}: {rest}");
+    }
+    let logged = "an answer was ended: the token 'ann' was revoked";
+    wait_until(logged, || pond.stderr().contains(logged)).unwrap();
     assert!(began.elapsed() < ENDED_WITHIN, "{:?}", began.elapsed());
     // An answer with another token goes on.
     let head = [("authorization", &*format!("Bearer {bob}"))];
@@ -200,10 +231,85 @@ fn what_goes_on_ends_with_its_token() {
     let metrics = client.send("GET", "/metrics", &head, b"").unwrap();
     let metrics = metrics.text().unwrap();
     assert!(
-        metrics.contains("\nlogpond_http_ended_answers_total 3\n"),
+        metrics.contains("\nlogpond_http_ended_answers_total 6\n"),
         "{metrics}"
     );
     drop(kept);
+}
+
+/// A table of rows has no place for a reason: its reader sees that the transfer is broken.
+#[test]
+fn rows_without_a_trailer_break_off_with_their_token() {
+    let guarded = Guarded::start("tokens-csv");
+    let pond = &guarded.pond;
+    let ann = guarded.reader("ann", &[]);
+    let writer = guarded.token(&["create", "--role", "write"]);
+    let head = [
+        ("authorization", &*format!("Bearer {writer}")),
+        ("content-type", "text/plain"),
+    ];
+    // More than sockets and queues hold on the way to a reader that does not read.
+    let line = [&[b'x'; 100_000][..], b"\n"].concat().repeat(100);
+    for _ in 0..4 {
+        wait_until("the lines are there", || {
+            let mut client = pond.client().unwrap();
+            let pushed = client.send("POST", "/api/v1/push", &head, &line);
+            pushed.unwrap().status == 200
+        })
+        .unwrap();
+    }
+    let target = "/api/v1/query?from=@0&q=&format=csv";
+    let (rest, is_whole) = all_of(begin(pond, target, &ann, "200", ""));
+    assert!(is_whole && rest.len() > 40_000_000, "{}", rest.len());
+    let unread = begin(pond, target, &ann, "200", "");
+    guarded.token(&["revoke", "ann"]);
+    let head = [("authorization", &*format!("Bearer {ann}"))];
+    wait_until("the token is revoked", || {
+        let mut client = pond.client().unwrap();
+        client.send("GET", "/metrics", &head, b"").unwrap().status == 401
+    })
+    .unwrap();
+    let (rest, is_whole) = all_of(unread);
+    assert!(!is_whole && rest.len() < 40_000_000, "{}", rest.len());
+    assert!(!rest.contains("token"));
+}
+
+#[test]
+fn a_follower_of_our_own_says_why_it_ends() {
+    let guarded = Guarded::start("tokens-tail");
+    let pond = &guarded.pond;
+    let ann = guarded.reader("ann", &[]);
+    let url = pond.url();
+    let follow = |command: &[&str]| {
+        let mut follower = Command::new(program());
+        let follower = follower
+            .args(command)
+            .args(["--addr", &url])
+            .env("LOGPOND_TOKEN", &ann)
+            .env_remove("LOGPOND_TOKEN_FILE")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        follower.spawn().unwrap()
+    };
+    let followers = [
+        follow(&["query", "--follow", "-o", "csv"]),
+        follow(&["journal", "-f", "-o", "export"]),
+    ];
+    let following = |count: usize| {
+        let head = [("authorization", &*format!("Bearer {ann}"))];
+        let mut client = pond.client().unwrap();
+        let metrics = client.send("GET", "/metrics", &head, b"").unwrap();
+        let active = format!("\nlogpond_queries_active {count}\n");
+        metrics.text().unwrap().contains(&active)
+    };
+    wait_until("both follow", || following(2)).unwrap();
+    guarded.token(&["revoke", "ann"]);
+    for follower in followers {
+        let output = follower.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("it may be revoked"), "{said}");
+    }
 }
 
 #[test]

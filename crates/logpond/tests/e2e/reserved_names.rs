@@ -9,7 +9,7 @@ use crate::pond::{ALL_TIME, Pond, Scratch, wait_until};
 use crate::surroundings::program;
 
 /// Names that mean something else in answers.
-const RESERVED: [&str; 16] = [
+const RESERVED: [&str; 17] = [
     "_time",
     "_id",
     "_msg",
@@ -26,6 +26,7 @@ const RESERVED: [&str; 16] = [
     "_position",
     "_progress",
     "_columns",
+    "_rule",
 ];
 
 /// Names of members of lines that are no rows.

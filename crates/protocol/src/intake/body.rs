@@ -78,6 +78,8 @@ pub enum BodyError {
     TooLong(usize),
     /// It decompresses to more than [`RATIO_MAX`] times its size.
     TooDense,
+    /// It is gzip of more than [`MEMBERS_MAX`] members.
+    Members,
     /// It is xz that asks for a dictionary of so many bytes, which are too many, or too many for so
     /// long a stream.
     Dictionary(u64),
@@ -95,6 +97,10 @@ impl fmt::Display for BodyError {
             BodyError::TooDense => write!(
                 f,
                 "the body decompresses to more than {RATIO_MAX} times its size; send it in parts"
+            ),
+            BodyError::Members => write!(
+                f,
+                "the body has more than {MEMBERS_MAX} members of gzip; compress it as one"
             ),
             BodyError::Dictionary(bytes) => write!(
                 f,
@@ -123,6 +129,13 @@ impl fmt::Display for BodyError {
 
 impl std::error::Error for BodyError {}
 
+/// How a member of gzip begins (RFC 1952, section 2.3.1).
+const MEMBER: &[u8] = b"\x1f\x8b\x08";
+
+/// Members of gzip in a body: each takes some microseconds, also an empty one of 20 bytes. Programs that append to
+/// a file make one for each time.
+const MEMBERS_MAX: usize = 1 << 16;
+
 /// A body that came whole, as it was before it was compressed, if it was: then at most `bytes_max`.
 ///
 /// # Errors
@@ -144,6 +157,8 @@ pub fn decompressed(
 pub struct Decoder {
     inner: Inner,
     encoding: Encoding,
+    /// Places where a member of gzip seems to begin: by chance there are two in 32 MiB.
+    members: usize,
 }
 
 enum Inner {
@@ -202,7 +217,11 @@ impl Decoder {
                 collected,
             },
         };
-        Ok(Decoder { inner, encoding })
+        Ok(Decoder {
+            inner,
+            encoding,
+            members: 0,
+        })
     }
 
     /// Takes the next bytes of the body. After an error the decoder is of no use.
@@ -210,6 +229,10 @@ impl Decoder {
         let result = match &mut self.inner {
             Inner::Identity(collected) => collected.receive(chunk.len()).write_all(chunk),
             Inner::Gzip(gzip) => {
+                self.members += memchr::memmem::find_iter(chunk, MEMBER).count();
+                if self.members > MEMBERS_MAX {
+                    return Err(BodyError::Members);
+                }
                 gzip.get_mut().receive(chunk.len());
                 gzip.write_all(chunk)
             }

@@ -2,8 +2,9 @@
 //! batches of records.
 //!
 //! Invariants: entries come in the order of the stream; a part has at most about
-//! [`PART_ENTRIES`] of them or [`PART_BYTES`], so that memory does not grow with the body; every
-//! entry is in a part or is counted as rejected.
+//! [`PART_ENTRIES`] of them or [`PART_BYTES`], also at the end, so that memory does not grow with the body;
+//! every entry is in a part or is counted as rejected; a body has at most one entry for each of its bytes, and
+//! [`ENTRIES_FREE`] more.
 
 use std::fmt;
 
@@ -24,6 +25,10 @@ const PART_BYTES: usize = 1 << 20;
 /// So much of the stream is read before it is looked whether the part has to end.
 const PIECE_BYTES: usize = 32 << 10;
 
+/// Entries of an upload beyond one for each byte of its body, as it came. No journal has as many: the cursors and
+/// times of its entries take some bytes each, however they are compressed.
+const ENTRIES_FREE: u64 = 1 << 16;
+
 /// Rejections of a part that are listed.
 const REJECTIONS_MAX: usize = 16;
 
@@ -39,6 +44,11 @@ pub enum UploadError {
     },
     /// It is no journal in export format.
     Export(ExportError),
+    /// It has more entries than bytes, so that a small body becomes any number of records.
+    Dense {
+        /// Bytes of the body, as it came, that were taken before.
+        at: u64,
+    },
     /// It ends within an entry.
     Partial(Partial),
 }
@@ -48,6 +58,11 @@ impl fmt::Display for UploadError {
         match self {
             UploadError::Body { error, at } => write!(f, "{error}; seen at its byte {at}"),
             UploadError::Export(error) => write!(f, "{error}"),
+            UploadError::Dense { at } => write!(
+                f,
+                "the journal has more entries than one for each byte of the body, and {ENTRIES_FREE} \
+                 more; seen at its byte {at}"
+            ),
             UploadError::Partial(partial) => write!(
                 f,
                 "the journal ends within an entry, after {} whole fields of it: no empty line follows \
@@ -95,6 +110,8 @@ pub struct UploadReader {
     unpacked: Vec<u8>,
     unpacked_at: usize,
     entries: usize,
+    /// The body has ended, and what is decompressed is all there is.
+    has_ended: bool,
 }
 
 impl UploadReader {
@@ -112,6 +129,7 @@ impl UploadReader {
             unpacked: Vec::new(),
             unpacked_at: 0,
             entries: 0,
+            has_ended: false,
         })
     }
 
@@ -152,6 +170,10 @@ impl UploadReader {
             }
             bytes += self.read_piece(&mut part)?;
         }
+        let at = self.input_bytes_before + self.input_at as u64;
+        if self.entries as u64 > at.saturating_add(ENTRIES_FREE) {
+            return Err(UploadError::Dense { at });
+        }
         if self.is_drained() {
             // The next bytes may come in hours.
             self.input_bytes_before += self.input.len() as u64;
@@ -161,26 +183,33 @@ impl UploadReader {
         Ok(part)
     }
 
-    /// Whether the upload is complete; gives its last entries.
+    /// The next part of what is left at the end of the body; `None` if the upload is complete.
     ///
     /// # Errors
     /// When it ends early, wherever that is.
-    pub fn finish(mut self) -> Result<Part, UploadError> {
-        let mut part = self.read()?;
+    pub fn finish(&mut self) -> Result<Option<Part>, UploadError> {
+        if !self.has_ended {
+            self.end()?;
+        }
+        if !self.is_drained() {
+            return self.read().map(Some);
+        }
+        match self.splitter.partial() {
+            Some(partial) => Err(UploadError::Partial(partial)),
+            None => Ok(None),
+        }
+    }
+
+    /// Takes the rest out of the decompression.
+    fn end(&mut self) -> Result<(), UploadError> {
         debug_assert!(self.is_drained());
-        let encoding = Unpacker::new(Encoding::Identity);
-        if let Some(identity) = encoding {
+        self.has_ended = true;
+        if let Some(identity) = Unpacker::new(Encoding::Identity) {
             let unpacker = std::mem::replace(&mut self.unpacker, identity);
             self.unpacked = unpacker.finish().map_err(|error| self.broken(error))?;
             self.unpacked_at = 0;
         }
-        while self.unpacked_at < self.unpacked.len() {
-            self.read_piece(&mut part)?;
-        }
-        match self.splitter.partial() {
-            Some(partial) => Err(UploadError::Partial(partial)),
-            None => Ok(part),
-        }
+        Ok(())
     }
 
     fn broken(&self, error: BodyError) -> UploadError {
@@ -243,6 +272,10 @@ mod tests {
         Ok(parts)
     }
 
+    fn rest(reader: &mut UploadReader) -> Result<Vec<Part>, UploadError> {
+        std::iter::from_fn(|| reader.finish().transpose()).collect()
+    }
+
     #[test]
     fn parts_are_bounded_whatever_a_body_becomes() {
         let entries = 40_000;
@@ -252,14 +285,29 @@ mod tests {
         let parts = read(&mut reader, &[&body]).unwrap();
         let most = PART_ENTRIES + PIECE_BYTES;
         assert!(parts.len() > 8 && parts.iter().all(|part| part.entries.len() < most));
-        let last = reader.finish().unwrap();
-        let all = parts.iter().map(|part| part.entries.len()).sum::<usize>() + last.entries.len();
-        assert_eq!(all, entries);
+        let last = rest(&mut reader).unwrap();
+        assert!(last.iter().all(|part| part.entries.len() < most));
+        let all = parts.iter().chain(&last);
+        assert_eq!(all.map(|part| part.entries.len()).sum::<usize>(), entries);
+    }
+
+    #[test]
+    fn a_small_body_has_no_more_entries_than_bytes() {
+        let text = b"M=x\n\n".repeat(100_000);
+        let body = zstd::encode_all(&text[..], 3).unwrap();
+        assert!(body.len() < 2000);
+        let mut reader = UploadReader::new(Encoding::Zstd, 100, Labels::new()).unwrap();
+        let refused = read(&mut reader, &[&body]).and_then(|_| rest(&mut reader));
+        assert!(matches!(refused, Err(UploadError::Dense { .. })));
+        let mut reader = UploadReader::new(Encoding::Identity, 100, Labels::new()).unwrap();
+        read(&mut reader, &[&text]).unwrap();
+        assert_eq!(reader.finish(), Ok(None));
     }
 
     #[test]
     fn memory_is_held_for_what_has_not_ended() {
-        let text = b"MESSAGE=x\n\n".repeat(200 << 10);
+        let entry = [&b"MESSAGE="[..], &[b'x'; 60], b"\n\n"].concat();
+        let text = entry.repeat(40 << 10);
         let most = 3 << 20;
         let encodings = [
             (Encoding::Xz, xz(&text, DICTIONARY_8_MIB), text.len()),
@@ -283,7 +331,7 @@ mod tests {
             assert_eq!(reader.input.capacity() + reader.unpacked.capacity(), 0);
             read(&mut reader, &[end]).unwrap();
             assert!(reader.held_bytes() <= 64 << 10, "{encoding:?}");
-            reader.finish().unwrap();
+            rest(&mut reader).unwrap();
         }
     }
 
@@ -324,7 +372,7 @@ mod tests {
             .collect();
         assert_eq!(numbers, [2, 3]);
         let taken: usize = parts.iter().map(|part| part.entries.len()).sum();
-        assert_eq!((taken, reader.finish()), (2, Ok(Part::default())));
+        assert_eq!((taken, reader.finish()), (2, Ok(None)));
     }
 
     #[test]
@@ -332,7 +380,7 @@ mod tests {
         let end = |encoding, body: &[u8]| {
             let mut reader = UploadReader::new(encoding, 100, Labels::new()).unwrap();
             read(&mut reader, &[body])?;
-            reader.finish()
+            rest(&mut reader)
         };
         let whole = b"MESSAGE=x\n\n";
         assert!(end(Encoding::Identity, whole).is_ok());

@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 use logpond_record::limits::{SHAPE_BYTES_MAX, UNLISTED_FIELD};
 use logpond_record::{
-    Assumed, Entry, EntryKind, Fix, LABEL_SUFFIX, Message, Record, Shape, SlotKind, TimeSource,
-    Timestamp, Value, is_severity_field, split_label_name, unreserved,
+    Assumed, Entry, EntryKind, Fix, LABEL_SUFFIX, Message, RULE_FIELD, Record, Shape, SlotKind,
+    TimeSource, Timestamp, Value, is_reserved_for_senders, is_severity_field, split_label_name,
 };
 
 use super::access_format::Times;
@@ -217,7 +217,8 @@ impl Parser {
         let own = labels.len();
         labels.extend(labels_of_batch(entry));
         set_apart(&mut labels[own..], &parsed.shape, |name, _| {
-            is_default(name)
+            // That of senders has another name before a batch is taken.
+            name == RULE_FIELD || is_default(name)
         });
         self.record(entry, parsed, labels)
     }
@@ -658,7 +659,10 @@ fn set_apart(
             _ => false,
         };
         let stays = || is_none || !shape.may_have_field(name) || stands_in(name, value);
-        let is_kept = unreserved(name).is_none() && stays();
+        let is_kept = match &**name {
+            RULE_FIELD => stands_in(name, value),
+            name => !is_reserved_for_senders(name) && stays(),
+        };
         if !is_kept && let Some(other) = shape.label_name(name) {
             *name = Cow::Owned(other);
         }

@@ -65,6 +65,7 @@ fn questions() -> Vec<Question> {
         splunk(),
         jq(),
         choices(),
+        mixed(),
     ];
     parts.into_iter().flatten().collect()
 }
@@ -305,6 +306,63 @@ fn jq() -> Vec<Question> {
 
 fn choices() -> Vec<Question> {
     vec![("level=error|warn", levels()), ("status=500,501", either())]
+}
+
+fn mixed() -> Vec<Question> {
+    vec![
+        ("level=(error OR warn)", levels()),
+        ("level=(error or warn)", levels()),
+        (
+            "level:(error OR warn)",
+            any([has("level", "error"), has("level", "warn")]),
+        ),
+        (
+            "level:(error warn)",
+            any([has("level", "error"), has("level", "warn")]),
+        ),
+        ("status=(500 501)", either()),
+        ("level = (error OR warn)", levels()),
+        ("level=(\"error\" OR \"warn\")", levels()),
+        (
+            "user=ann status=(500 OR 501)",
+            all([eq("user", "ann"), either()]),
+        ),
+        ("status=(500 OR 501) pay", all([either(), text("pay")])),
+        ("path=~\"^/api\"", like("path", "^/api")),
+        ("path =~ \"^/api\"", like("path", "^/api")),
+        (
+            "level:error AND -user:ann",
+            all([has("level", "error"), not(has("user", "ann"))]),
+        ),
+        (
+            "status=500 AND !user=ann",
+            all([eq("status", "500"), not(eq("user", "ann"))]),
+        ),
+        ("logs | where status == 500", eq("status", "500")),
+        ("logs | where status == 500 | take 5", eq("status", "500")),
+        ("AppRequests | where status == 500", eq("status", "500")),
+        (
+            "pay | where status == 500",
+            all([text("pay"), eq("status", "500")]),
+        ),
+        ("WHERE status = 500 AND user = 'ann'", both()),
+        ("grep -i timeout", Filter::substring(b"timeout", true)),
+        ("grep timeout", text("timeout")),
+        ("grep -v debug", not(text("debug"))),
+        (
+            "grep -iE 'time.?out' app.log",
+            Filter::regex("time.?out", true),
+        ),
+        ("level!=(error OR warn)", not(levels())),
+        ("level= (error OR warn)", levels()),
+        (
+            "level : (error, warn)",
+            any([has("level", "error"), has("level", "warn")]),
+        ),
+        ("status not in (500, 501)", not(either())),
+        ("-i timeout", Filter::substring(b"timeout", true)),
+        ("timeout -i", Filter::substring(b"timeout", true)),
+    ]
 }
 
 fn said(filter: &Filter, written: Option<&str>, names: &[&str]) -> Vec<Hint> {

@@ -1,6 +1,7 @@
 //! Texts that look like queries: of this language, of LogQL, of SQL, or with wildcards.
 
 use super::arguments::{escaped, shell_word};
+use super::tokens::{Kind, tokens};
 use super::translate::{has_stray_joint, translated};
 use crate::label::Computed;
 use crate::logql::{
@@ -28,6 +29,7 @@ pub(super) fn reading(text: &str, folded: bool) -> Option<Reading> {
     };
     let found = logql_of(text)
         .or_else(|| sql_of(text))
+        .or_else(|| grep_of(text))
         .or_else(|| slashes(text))
         .or_else(|| language(text))
         .or_else(|| expression(text))
@@ -42,6 +44,7 @@ pub(super) fn reading(text: &str, folded: bool) -> Option<Reading> {
 pub(super) fn question(written: &str) -> Option<Reading> {
     logql_of(written)
         .or_else(|| sql_of(written))
+        .or_else(|| grep_of(written))
         .or_else(|| language(written))
 }
 
@@ -173,6 +176,88 @@ fn sql_of(text: &str) -> Option<Reading> {
         looks_like: "SQL".to_owned(),
         meant: None,
         command: Some(format!("logpond sql {}", shell_word(text))),
+    })
+}
+
+/// Programs that search for lines.
+const GREPS: [&str; 5] = ["grep", "egrep", "fgrep", "zgrep", "rg"];
+
+/// What options of such a program say.
+#[derive(Default)]
+struct GrepOptions {
+    is_folded: bool,
+    is_inverted: bool,
+    is_literal: bool,
+}
+
+impl GrepOptions {
+    /// Takes an option; gives false if it is none that changes a question in a known way.
+    fn take(&mut self, option: &str) -> bool {
+        match option {
+            "--ignore-case" => self.is_folded = true,
+            "--invert-match" => self.is_inverted = true,
+            "--fixed-strings" => self.is_literal = true,
+            _ => {
+                let letters = option.strip_prefix('-').unwrap_or_default();
+                if letters.is_empty() || !letters.bytes().all(|b| b"ivFEPnerHhoa".contains(&b)) {
+                    return false;
+                }
+                self.is_folded |= letters.contains('i');
+                self.is_inverted |= letters.contains('v');
+                self.is_literal |= letters.contains('F');
+            }
+        }
+        true
+    }
+}
+
+/// `grep -i timeout app.log`; also its options without its name, at the beginning or the end of a text.
+fn grep_of(text: &str) -> Option<Reading> {
+    let parts = tokens(text);
+    let written = |at: usize| parts.get(at).map(|token| &text[token.span.clone()]);
+    let mut options = GrepOptions::default();
+    let is_named = written(0).is_some_and(|program| GREPS.contains(&program));
+    let pattern = if is_named {
+        options.is_literal = written(0) == Some("fgrep");
+        let mut at = 1;
+        while written(at)?.starts_with('-') {
+            if !options.take(written(at)?) {
+                return None;
+            }
+            at += 1;
+        }
+        // Files come behind the pattern.
+        match &parts[at].kind {
+            Kind::Quoted(inner) => inner.clone(),
+            _ => written(at)?.to_owned(),
+        }
+    } else {
+        let is_option = |word: &str| matches!(word, "-i" | "-v" | "-iv" | "-vi");
+        let (first, last) = (text.split_once(' ')?, text.rsplit_once(' ')?);
+        let (option, rest) = match (is_option(first.0), is_option(last.1)) {
+            (true, _) => first,
+            (false, true) => (last.1, last.0),
+            (false, false) => return None,
+        };
+        options.take(option);
+        options.is_literal = true;
+        rest.trim().to_owned()
+    };
+    let is_plain = options.is_literal || super::arguments::escaped(&pattern) == pattern;
+    let pattern = match is_plain {
+        true => Pattern::substring(pattern.as_bytes(), options.is_folded),
+        false => Pattern::regex(&pattern, options.is_folded),
+    };
+    Finder::new(&pattern).ok()?;
+    let found = Filter::Text(pattern);
+    let meant = match options.is_inverted {
+        true => Filter::negate(found),
+        false => found,
+    };
+    Some(Reading {
+        looks_like: "a command of grep".to_owned(),
+        meant: Some(meant),
+        command: None,
     })
 }
 

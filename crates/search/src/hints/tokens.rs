@@ -66,7 +66,8 @@ const OPERATORS: [(&str, &str); 22] = [
     (":<=", "<="),
 ];
 
-fn ours(operator: &str) -> Option<&'static str> {
+/// The operator of this language that one of any language means.
+pub(super) fn ours(operator: &str) -> Option<&'static str> {
     let mut known = OPERATORS.iter().filter(|(theirs, _)| *theirs == operator);
     known.next().map(|(_, ours)| *ours)
 }

@@ -1,6 +1,6 @@
 //! Questions of other languages in this one: SQL's conditions, Lucene, KQL, Splunk, jq, and operators between words.
 
-use super::tokens::{Condition, Kind, Token, condition_of, tokens};
+use super::tokens::{Condition, Kind, Token, condition_of, ours, tokens};
 use crate::query::{Filter, Pattern};
 
 /// The most words of a text in which `or` and `and` join: in longer ones they are words of a sentence.
@@ -90,6 +90,7 @@ impl Writer<'_> {
     fn step(&mut self) {
         let done = self.prefix()
             || self.membership()
+            || self.grouped()
             || self.between()
             || self.null()
             || self.comparison_word()
@@ -144,15 +145,20 @@ impl Writer<'_> {
         self.at += count;
     }
 
-    /// `where status = 500`, `.[] | select(…)`: what stands before the question.
+    /// `where status = 500`, `.[] | select(…)`, `T | where …`: what stands before the question.
     fn prefix(&mut self) -> bool {
         let first = self.word(0).unwrap_or_default().to_ascii_lowercase();
         let is_compared = self.word(2).is_some_and(is_comparison);
         let is_step = FILTER_STEPS.contains(&&*first) && (self.is_structured(1) || is_compared);
         let is_jq = matches!(&*first, "." | ".[]") && self.is_word(1, "|");
-        let count = match (self.at, is_step, is_jq) {
-            (0, true, _) => 1,
-            (0, _, true) => 2,
+        let step = self.word(2).unwrap_or_default().to_ascii_lowercase();
+        let is_kusto = self.word(0).is_some_and(is_table)
+            && self.is_word(1, "|")
+            && FILTER_STEPS.contains(&&*step);
+        let count = match (self.at, is_step, is_jq, is_kusto) {
+            (0, true, ..) => 1,
+            (0, _, true, _) => 2,
+            (0, .., true) => 3,
             _ => return false,
         };
         self.write(count, Some(""));
@@ -185,6 +191,32 @@ impl Writer<'_> {
         };
         let negation = if not == 1 { "NOT " } else { "" };
         self.write(count, Some(&format!("{negation}{choices}")));
+        true
+    }
+
+    /// `level = (error OR warn)`, `level= (error warn)`.
+    fn grouped(&mut self) -> bool {
+        let next = self.token(1);
+        let apart = next.filter(|token| token.kind == Kind::Operator);
+        let apart = apart.map(|token| self.written(token));
+        let word = self.word(0).unwrap_or_default();
+        let name = word.trim_end_matches(|c: char| "=!<>~:".contains(c));
+        let (operator, ahead) = match apart {
+            Some(operator) => (operator, 2),
+            None => (&word[name.len()..], 1),
+        };
+        let Some(operator) = ours(operator) else {
+            return false;
+        };
+        let condition = condition_of(&format!("{name}=x"));
+        let list = self.brackets(ahead);
+        let (Some(condition), Some((list, count))) = (condition, list) else {
+            return false;
+        };
+        let Some(choices) = listed(&condition.name, operator, &list) else {
+            return false;
+        };
+        self.write(ahead + count, Some(&choices));
         true
     }
 
@@ -475,8 +507,8 @@ impl Writer<'_> {
             '/' if value.len() > 1 && matches!(*operator, ":" | "=") && value.ends_with('/') => {
                 return Some(format!("{name}~{value}"));
             }
-            '(' if value.ends_with(')') && matches!(*operator, ":" | "=") => {
-                return choices(name, operator, &value[1..value.len() - 1]);
+            '(' if value.ends_with(')') && matches!(*operator, ":" | "=" | "!=") => {
+                return listed(name, operator, &value[1..value.len() - 1]);
             }
             '[' | '{' if *operator == ":" => return range(name, value),
             _ => {}
@@ -499,6 +531,15 @@ impl Writer<'_> {
 /// The condition in jq's `select(…)`.
 fn call_of(written: &str) -> Option<&str> {
     written.strip_prefix("select(")?.strip_suffix(')')
+}
+
+/// One of several values, or none of them behind `!=`. `None` for operators that have no lists.
+fn listed(name: &str, operator: &str, list: &str) -> Option<String> {
+    match operator {
+        "=" | ":" => choices(name, operator, list),
+        "!=" => choices(name, "=", list).map(|choices| format!("NOT {choices}")),
+        _ => None,
+    }
 }
 
 /// One of several values: `(level=error OR level=warn)`.
@@ -602,6 +643,12 @@ fn like(name: &str, pattern: &str, any: char, folded: bool) -> String {
         if at_end { "$" } else { "" }
     );
     format!("{name}~{}", Pattern::regex(&source, folded))
+}
+
+/// True for what is called as tables are in Kusto's language, and ours in SQL: `SecurityEvent`, `logs`.
+fn is_table(word: &str) -> bool {
+    let is_name = word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    word == "logs" || is_name && word.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
 /// True if a word compares the field before it with what follows.

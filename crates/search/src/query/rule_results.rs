@@ -8,8 +8,7 @@
 use super::ast::{Comparison, FieldTest, Filter};
 use crate::label::LABEL_PREFIX;
 
-/// The field of a record that a recording rule has written: the rule's name.
-pub const RULE_FIELD: &str = "_rule";
+pub use logpond_record::RULE_FIELD;
 
 /// The field by which people ask for such records: the rule's name, too. Records of others may have it.
 pub const RECORD_FIELD: &str = "record";

@@ -44,6 +44,20 @@ pub(super) struct Veil {
 }
 
 impl Veil {
+    /// How a field is hidden: by its own name; by that of an object around it, which covers all that is in it; or
+    /// by a name without dots that it or an object around it has.
+    fn how(&self, path: &str) -> Option<How> {
+        if let Some(how) = self.fields.get(path) {
+            return Some(*how);
+        }
+        let mut dots = path.rmatch_indices('.').peekable();
+        dots.peek()?;
+        // From within: what is nearest to the value counts.
+        let around = dots.find_map(|(dot, _)| self.fields.get(&path[..dot]));
+        let named = || path.rsplit('.').find_map(|name| self.fields.get(name));
+        around.or_else(named).copied()
+    }
+
     fn hashed(&self, value: &Value<'_>) -> String {
         let Some(key) = &self.key else {
             return REDACTED.to_owned();
@@ -60,11 +74,11 @@ impl Edit for &Veil {
     }
 
     fn wants(&self, name: &str) -> bool {
-        self.fields.contains_key(name)
+        self.how(name).is_some()
     }
 
     fn change(&mut self, name: &str, value: &Value<'_>) -> Option<Change> {
-        let text = match (self.fields.get(name)?, value) {
+        let text = match (self.how(name)?, value) {
             (How::Remove, _) => return Some(Change::Remove),
             (How::Redact, _) => REDACTED.to_owned(),
             // Nothing is no address and nobody's name.

@@ -130,6 +130,29 @@ fn hidden() -> Vec<Case> {
                 "text",
             ],
         ),
+        // A name covers all below it, wherever it is; one with dots is a path from the top.
+        (
+            "[[rule]]\nredact = ['password', 'o.token']",
+            lines(&[
+                r#"{"password":{"old":"x1","new":{"a":2}},"passwords":1}"#,
+                r#"{"user":{"password":"x1","name":"n"},"token":3}"#,
+                r#"{"user":{"password":{"old":["x1"]}},"p":{"o":{"token":4}}}"#,
+                r#"{"o":{"token":{"id":5,"of":{"x":6}},"tokens":7},"user.password":8}"#,
+                "o.token.id=1 a.password.b=2 password=3",
+            ]),
+            &[
+                r#"{"password":{"old":"REDACTED","new":{"a":"REDACTED"}},"passwords":1}"#,
+                r#"{"user":{"password":"REDACTED","name":"n"},"token":3}"#,
+                r#"{"user":{"password":{"old":"REDACTED"}},"p":{"o":{"token":4}}}"#,
+                r#"{"o":{"token":{"id":"REDACTED","of":{"x":"REDACTED"}},"tokens":7},"user.password":"REDACTED"}"#,
+                "o.token.id=REDACTED a.password.b=REDACTED password=REDACTED",
+            ],
+        ),
+        (
+            "[[rule]]\nremove = ['user']\nredact = ['user.id']",
+            lines(&[r#"{"user":{"id":1,"name":"n"},"a":{"user":2}}"#]),
+            &[r#"{"user":{"id":"REDACTED","name":null},"a":{"user":null}}"#],
+        ),
         (
             "hash-key-file = 'key'\n[[rule]]\nhash = ['user']",
             lines(&["user=alice a=b", "user=bob a=b", "user=alice a=c"]),

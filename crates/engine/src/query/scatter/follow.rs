@@ -76,12 +76,12 @@ enum Event {
     Looked(Collected),
     /// Which nodes have which originals.
     Originals(Vec<(NodeId, BatchSet)>),
-    /// Rows of an errand, of which a client sees all or none.
-    Read(Arc<SourceSet>, Vec<Row>),
+    /// Rows of an errand, of which a client sees all or none, and the batches that may be in what it reads.
+    Read(Arc<SourceSet>, Arc<BatchSet>, Vec<Row>),
     /// An errand has read these to their end, and these batches with them.
-    Finished(SourceSet, BatchSet),
+    Finished(SourceSet, Arc<BatchSet>),
     /// An errand's reading of these broke behind a row, and behind some of these batches.
-    Cut(SourceSet, Key, BatchSet),
+    Cut(SourceSet, Key, Arc<BatchSet>),
     /// An errand could not read this.
     Missed(Vec<String>),
     /// An errand is done.
@@ -286,12 +286,9 @@ impl Follower<'_> {
                 let held: Vec<&Indexed> = self.held.iter().map(|indexed| &**indexed).collect();
                 self.followed.note_originals(&held, &found);
             }
-            Event::Read(sources, rows) => {
-                for row in rows {
-                    if self.wants_more() && self.followed.take_read(&sources, row.0, &row.1) {
-                        self.emit(&row, out)?;
-                    }
-                }
+            Event::Read(sources, originals, rows) => {
+                self.followed.begin_read(&originals);
+                self.show_read(&sources, &rows, out)?;
             }
             Event::Finished(sources, batches) => self.followed.finish(&sources, &batches),
             Event::Cut(sources, last, batches) => self.followed.cut(&sources, last, &batches),
@@ -308,6 +305,20 @@ impl Follower<'_> {
         let Some(part) = part else { return Ok(()) };
         for row in &part.rows {
             if self.wants_more() && self.followed.take_streamed(&part.block, row.0, &row.1) {
+                self.emit(row, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn show_read(
+        &mut self,
+        sources: &Arc<SourceSet>,
+        rows: &[Row],
+        out: &mut Output,
+    ) -> Result<(), QueryError> {
+        for row in rows {
+            if self.wants_more() && self.followed.take_read(sources, row.0, &row.1) {
                 self.emit(row, out)?;
             }
         }
@@ -562,7 +573,7 @@ impl Runner {
         let own = Some(self.cluster.nodes.own());
         let held: Vec<&Indexed> = held.iter().map(|indexed| &**indexed).collect();
         let cover = Cover::plan_over(&held, stored, sources, range, own);
-        self.say(Event::Finished(cover.pruned, BatchSet::default()))?;
+        self.say(Event::Finished(cover.pruned, Arc::default()))?;
         let mut search = self.asked.narrowed(Vec::new());
         search.shown = regions.to_vec();
         for (node, share) in cover.shares {
@@ -585,7 +596,7 @@ impl Runner {
         };
         let sources = Arc::new(share.sources.clone());
         let mut last = None;
-        let mut batches = BatchSet::default();
+        let mut batches = Arc::<BatchSet>::default();
         let (mut held, mut held_bytes) = (Vec::new(), 0);
         loop {
             match frames.next() {
@@ -596,17 +607,18 @@ impl Runner {
                     if !is_whole || held_bytes > COPY_BYTES_MAX {
                         last = Some(key);
                         held_bytes = 0;
-                        self.say(Event::Read(sources.clone(), std::mem::take(&mut held)))?;
+                        let rows = std::mem::take(&mut held);
+                        self.say(Event::Read(sources.clone(), batches.clone(), rows))?;
                     }
                 }
                 Ok(Frame::Receipt(receipt)) => {
                     if !held.is_empty() {
-                        self.say(Event::Read(sources, held))?;
+                        self.say(Event::Read(sources, batches.clone(), held))?;
                     }
                     self.say(Event::Missed(receipt.trailer.missing))?;
                     return self.say(Event::Finished(receipt.sources, batches));
                 }
-                Ok(Frame::Passed(passed)) => batches = passed.batches,
+                Ok(Frame::Passed(passed)) => batches = Arc::new(passed.batches),
                 Ok(_) | Err(_) => {
                     return match last {
                         Some(last) => self.say(Event::Cut(share.sources.clone(), last, batches)),

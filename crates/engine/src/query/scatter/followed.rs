@@ -62,6 +62,8 @@ pub(super) struct Followed {
     copied: BTreeMap<SourceId, Batch>,
     /// What the errand reads, and the last row of it that came.
     reading: Option<(Arc<SourceSet>, Key)>,
+    /// The batches that may be in what the errand reads, as they were first sent.
+    read_originals: Arc<BatchSet>,
     /// Copies that the errand reads again, with what was shown of them.
     recalled: BTreeMap<SourceId, Recalled>,
     /// Copies that are to be read, of which batch they are.
@@ -93,7 +95,13 @@ impl Followed {
     /// reads is in order, so that it can be said of a part of it, too.
     pub(super) fn told(&mut self) -> String {
         if let Some((sources, last)) = self.reading.take() {
-            self.cut(&sources, last, &BatchSet::default());
+            let is_copy = self.copied.keys().any(|copy| sources.contains(*copy));
+            let originals = match is_copy {
+                true => Arc::default(),
+                // Else a copy of what was shown would be shown to the client elsewhere.
+                false => Arc::clone(&self.read_originals),
+            };
+            self.cut(&sources, last, &originals);
         }
         self.positions.to_text()
     }
@@ -379,6 +387,11 @@ impl Followed {
         }
     }
 
+    /// Notes which originals may be among the rows that come next of an errand.
+    pub(super) fn begin_read(&mut self, originals: &Arc<BatchSet>) {
+        self.read_originals = Arc::clone(originals);
+    }
+
     /// Whether a row that an errand has read of these sources is to be shown.
     pub(super) fn take_read(&mut self, sources: &Arc<SourceSet>, key: Key, row: &[u8]) -> bool {
         self.reading = Some((Arc::clone(sources), key));
@@ -433,16 +446,46 @@ impl Followed {
     }
 }
 
-/// The hash of what is the same of a row in all sendings of its record.
+/// The hash of what is the same of a row in all sendings of its record, wherever it is read: a journal has
+/// labels in the order of their sender, a segment in that of its columns.
 fn hash(row: &[u8]) -> u64 {
-    xxh3_64(without_name(row))
+    let sum = |sum: u64, member: &[u8]| sum.wrapping_add(xxh3_64(member));
+    members(without_name(row)).fold(0, sum)
+}
+
+/// The members of the outermost object, of which this is the rest: what stands between its commas.
+fn members(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (mut depth, mut in_text, mut at) = (0_usize, false, 0);
+        while let Some(byte) = rest.get(at) {
+            match byte {
+                b'\\' if in_text => at += 1,
+                b'"' => in_text = !in_text,
+                _ if in_text => {}
+                b'{' | b'[' => depth += 1,
+                // That of the object itself is its end.
+                b'}' | b']' if depth == 0 => break,
+                b'}' | b']' => depth -= 1,
+                b',' if depth == 0 => break,
+                _ => {}
+            }
+            at += 1;
+        }
+        let member = &rest[..at.min(rest.len())];
+        rest = rest.get(at + 1..).unwrap_or_default();
+        Some(member)
+    })
 }
 
 /// A row behind the name of its record, which each sending has anew.
 fn without_name(row: &[u8]) -> &[u8] {
-    // {"_time":"…","_id":"…"
+    // {"_time":"…","_id":"…",
     let name = memchr::memmem::find(row, b"\"_id\":\"");
-    name.and_then(|at| row.get(at + 7 + 26..)).unwrap_or(row)
+    name.and_then(|at| row.get(at + 7 + 26 + 1..))
+        .unwrap_or(row)
 }
 
 #[cfg(test)]

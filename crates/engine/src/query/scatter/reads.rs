@@ -276,9 +276,12 @@ impl Merge<'_> {
             sources,
             last,
             growing,
+            batches,
         } in std::mem::take(&mut self.broken)
         {
             let Some(last) = last else { continue };
+            // Of these some were shown: what was sent again of them is not, and the rest comes with them.
+            self.all.note_batches(&batches);
             for source in sources.iter() {
                 let grew = growing.iter().find(|(name, _)| *name == source);
                 let up_to = grew.map_or(Id::MAX, |(_, up_to)| *up_to);

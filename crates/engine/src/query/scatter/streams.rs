@@ -42,6 +42,8 @@ pub(super) struct Undone {
     pub(super) last: Option<Key>,
     /// Of its sources those that grew, each with the last row that could be read.
     pub(super) growing: Vec<(SourceId, Id)>,
+    /// What of it were batches as they were first sent, if rows of it may have left.
+    pub(super) batches: BatchSet,
 }
 
 /// How a stream goes on.
@@ -88,6 +90,10 @@ impl Stream {
             sources: self.sources,
             last: self.last,
             growing: self.growing,
+            batches: match self.last == self.behind {
+                true => BatchSet::default(),
+                false => self.batches,
+            },
         }
     }
 }

@@ -106,6 +106,16 @@ fn bombs_are_stopped() {
     assert_eq!(decoded, Err(BodyError::TooLong(BODY_BYTES_MAX)));
 }
 
+/// Each costs time, also without content.
+#[test]
+fn members_of_gzip_are_bounded() {
+    let member = gzip(b"");
+    let (few, many) = (member.repeat(1000), member.repeat(MEMBERS_MAX + 1));
+    assert_eq!(decode(Encoding::Gzip, &few, 100, 64 << 10), Ok(Vec::new()));
+    let refused = decode(Encoding::Gzip, &many, 100, 64 << 10);
+    assert_eq!(refused, Err(BodyError::Members));
+}
+
 #[test]
 fn headers_name_encodings() {
     assert_eq!(Encoding::from_header(" GZIP "), Some(Encoding::Gzip));

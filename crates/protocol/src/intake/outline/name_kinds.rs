@@ -1,12 +1,11 @@
 //! Names of fields that mean something, or cannot be in a shape.
 
+use logpond_record::is_reserved_for_senders;
 use logpond_record::limits::UNLISTED_FIELD;
-use logpond_record::unreserved;
 
-/// True for names that no field has, see [`logpond_record::RESERVED_NAMES`].
+/// True for names that no field of a line has, see [`is_reserved_for_senders`].
 pub(super) fn is_reserved(name: &[u8]) -> bool {
-    name.first() == Some(&b'_')
-        && std::str::from_utf8(name).is_ok_and(|name| unreserved(name).is_some())
+    name.first() == Some(&b'_') && std::str::from_utf8(name).is_ok_and(is_reserved_for_senders)
 }
 
 /// True for a name that a shape would take for the time in some pattern.

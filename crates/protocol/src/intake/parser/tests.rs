@@ -189,7 +189,7 @@ fn labels_are_fields_behind_those_of_the_line() {
 type Pairs = &'static [(&'static str, &'static str)];
 
 /// A line, the labels that it was sent with, those of its batch, and the fields of its record.
-const LABELS_APART: [(&str, Pairs, Pairs, &str); 10] = [
+const LABELS_APART: [(&str, Pairs, Pairs, &str); 12] = [
     (
         r#"{"app":"y","n":1}"#,
         &[("app", "a"), ("job", "j")],
@@ -239,6 +239,19 @@ const LABELS_APART: [(&str, Pairs, Pairs, &str); 10] = [
         &[("_gap", "a"), ("_trailer", "b")],
         &[("_id", "c"), ("_time", "")],
         "_gap@label=1 _gap@label@label=a _trailer@label=b _id@label=c _time@label=",
+    ),
+    // Only the server itself declares it for a batch: that of a sender has another name before.
+    (
+        r#"{"_rule":"forged","a":1}"#,
+        &[("_rule", "x")],
+        &[],
+        "_rule@label=forged a=1 _rule@label@label=x",
+    ),
+    (
+        r#"{"value":1,"_rule@label":2}"#,
+        &[],
+        &[("_rule", "own")],
+        "value=1 _rule@label=2 _rule=own",
     ),
 ];
 

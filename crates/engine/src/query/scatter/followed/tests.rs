@@ -399,6 +399,7 @@ impl World {
                     continue;
                 }
                 let read = Arc::new(share.sources.clone());
+                self.followed.begin_read(&Arc::new(originals.clone()));
                 for row in &rows {
                     let is_shown = self.followed.take_read(&read, row.key, &record_row(row));
                     if is_shown {
@@ -738,6 +739,47 @@ fn what_an_errand_has_shown_so_far_is_in_the_position() {
     let is_shown = |row: &Record| told.regions(name).iter().any(|r| r.contains(row.key));
     assert!(is_shown(first));
     assert!(!is_shown(&source.rows[1]));
+}
+
+/// A journal has labels in the order of their sender, a segment in that of its columns.
+#[test]
+fn a_row_is_the_same_wherever_it_is_read() {
+    let id = |of: u8| format!("\"_id\":\"{}\"", "0".repeat(25) + &of.to_string());
+    let row =
+        |of: u8, rest: &str| hash(format!("{{\"_time\":\"t{of}\",{}{rest}}}", id(of)).as_bytes());
+    let sent = r#","_msg":"a, b\"c","n":1,"o":{"x":[1,{"y":2}]},"hostname":"h","file":"f""#;
+    let stored = r#","_msg":"a, b\"c","n":1,"o":{"x":[1,{"y":2}]},"file":"f","hostname":"h""#;
+    assert_eq!(row(1, sent), row(2, stored));
+    assert_eq!(row(1, ""), row(2, ""));
+    for other in [
+        r#","_msg":"a, b\"c","n":1,"o":{"x":[1,{"y":2}]},"file":"h","hostname":"f""#,
+        r#","_msg":"a, b\"c","n":1,"o":{"x":[1,{"y":3}]},"file":"f","hostname":"h""#,
+        r#","_msg":"a, b\"c","n":1,"file":"f","hostname":"h""#,
+        r#","_msg":"a","n":1,"o":{"x":[1,{"y":2}]},"file":"f","hostname":"h""#,
+    ] {
+        assert_ne!(row(1, sent), row(1, other), "{other}");
+    }
+    let whole = r#"{"file":"f"}"#.as_bytes();
+    let members: Vec<&[u8]> = members(&whole[1..]).collect();
+    assert_eq!(members, [br#""file":"f""#.as_slice()]);
+}
+
+/// Elsewhere nobody may answer who has the original, and the batch was sent again.
+#[test]
+fn the_batches_of_what_an_errand_reads_are_in_the_position() {
+    let mut world = World::default();
+    world.step(Step::Batch(0, 1, 2));
+    let (name, source) = world.sources.pop_first().unwrap();
+    let batch = source.rows[0].batch.unwrap();
+    let read = Arc::new(SourceSet::from_iter([name]));
+    let first = &source.rows[0];
+    world
+        .followed
+        .begin_read(&Arc::new(BatchSet::from_iter([batch])));
+    let row = record_row(first);
+    assert!(world.followed.take_read(&read, first.key, &row));
+    let told = Positions::from_text(&world.followed.told()).unwrap();
+    assert!(told.has_original(batch));
 }
 
 #[test]
