@@ -1,7 +1,11 @@
 //! Texts beside numbers: one odd value is no reason to refuse a question.
+#![cfg(feature = "engine")]
 
-use crate::source::{Records, run};
+#[allow(dead_code, reason = "each test uses a part")]
+mod source;
+
 use logpond_sql::Sql;
+use source::{Records, run};
 
 /// A field that has numbers in most records.
 const TABLE: &str =

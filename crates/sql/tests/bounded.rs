@@ -1,7 +1,11 @@
 //! Functions whose results would be far larger than what they are given, over a source in memory.
+#![cfg(feature = "engine")]
 
-use crate::source::{Records, run};
+#[allow(dead_code, reason = "each test uses a part")]
+mod source;
+
 use logpond_sql::{Blame, Sql};
+use source::{Records, run};
 
 /// Each would take gigabytes.
 const REFUSED: [&str; 29] = [

@@ -1,7 +1,11 @@
 //! What statements answer that the engine alone would answer otherwise.
+#![cfg(feature = "engine")]
 
-use crate::source::{Records, run};
+#[allow(dead_code, reason = "each test uses a part")]
+mod source;
+
 use logpond_sql::Sql;
+use source::{Records, run};
 
 /// More than half of what a `BIGINT` can be.
 const LARGE: &str =

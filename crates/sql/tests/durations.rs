@@ -1,7 +1,11 @@
 //! Differences of times: what they are compared with, and what is made of them.
+#![cfg(feature = "engine")]
 
-use crate::source::{Records, run};
+#[allow(dead_code, reason = "each test uses a part")]
+mod source;
+
 use logpond_sql::Sql;
+use source::{Records, run};
 
 /// Conditions that hold. The records' times are the first nanoseconds of 1970.
 const TRUE: [&str; 27] = [
