@@ -27,7 +27,7 @@
 //! | `\(` | a character of these as it is |
 //! | others | as they are |
 
-use std::net::Ipv6Addr;
+use core::net::Ipv6Addr;
 
 use logpond_record::{Severity, Value};
 use memchr::memchr_iter;
