@@ -31,11 +31,11 @@ pub enum Body {
     Rows(Chunks, Broken),
 }
 
-/// Whether an answer breaks off where its sender is gone.
+/// The end of an answer whose sender is gone: it may break off there.
 #[derive(Debug)]
 pub struct Broken {
     is_broken: Arc<AtomicBool>,
-    /// What came before was on its way to the client: of a connection that breaks, the rest is thrown away.
+    /// The rows before the end were on their way to the client: a connection that breaks throws the rest away.
     has_paused: bool,
 }
 
@@ -87,10 +87,9 @@ impl Body {
 
     /// A stream of JSON lines.
     pub(crate) fn rows(chunks: Chunks, is_broken: Arc<AtomicBool>) -> Response<Body> {
-        let has_paused = false;
         let broken = Broken {
             is_broken,
-            has_paused,
+            has_paused: false,
         };
         let body = Body::Rows(chunks, broken);
         Body::respond(StatusCode::OK, "application/x-ndjson", body)

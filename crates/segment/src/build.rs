@@ -71,11 +71,11 @@ pub struct Within<'a> {
     pub memory_bytes_max: u64,
     /// Whether to stop; asked between parts.
     pub is_stopped: &'a dyn Fn() -> bool,
-    /// Which of the files go into the segment.
+    /// The files that go into the segment.
     pub takes: Takes,
 }
 
-/// Which of the journal files that it is given a segment takes.
+/// The journal files that a segment takes of those that it is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     /// All of them, in parts if they do not fit into memory together: a claim of a cluster is one segment.
@@ -198,13 +198,9 @@ pub fn from_journal_within(
     // What senders said beside the lines: fields of envelopes.
     let (mut bytes_beside, mut bytes_read) = (0, 0);
     for (number, file) in closed.iter().enumerate() {
-        if within.takes == Takes::Fitting && number > 0 {
-            let memory = parts.memory_bytes(&builder, bytes_beside);
-            // What comes is much like what has come.
-            let next = u128::from(memory) * u128::from(file.bytes) / u128::from(bytes_read.max(1));
-            if u128::from(memory) + next >= u128::from(within.memory_bytes_max) {
-                break;
-            }
+        let may_wait = within.takes == Takes::Fitting && number > 0;
+        if may_wait && !parts.fits(&builder, bytes_beside, (file.bytes, bytes_read)) {
+            break;
         }
         bytes_read += file.bytes;
         let journal = JournalFile::from_closed(disk, file).map_err(BuildError::Journal)?;

@@ -304,15 +304,9 @@ impl Worker {
         })?;
         let file = build::open(&*self.parts.disk, id)
             .map_err(|error| self.failed(id, "a new segment cannot be read", &error))?;
+        let segment = Arc::new(LiveSegment::new(file));
         // The others come with the next step.
-        let sources: SourceSet = built
-            .written
-            .manifest
-            .sources
-            .iter()
-            .map(|s| s.source)
-            .collect();
-        let is_taken = |file: &&ClosedFile| sources.contains(file.source);
+        let is_taken = |file: &&ClosedFile| segment.sources().contains(file.source);
         let files: Vec<ClosedFile> = files.iter().filter(is_taken).cloned().collect();
         self.counters.consumed_files.add(files.len() as u64);
         self.counters.consumed_rows.add(built.written.manifest.rows);
@@ -329,9 +323,7 @@ impl Worker {
                 self.note_lost(file);
             }
         }
-        self.parts
-            .live
-            .replace(&[], Some(Arc::new(LiveSegment::new(file))));
+        self.parts.live.replace(&[], Some(segment));
         self.parts.resends.release(&files);
         for file in &files {
             match built.damages.count {

@@ -405,10 +405,7 @@ fn certificates_of_our_own_encrypt_http_and_follow_their_files() {
     // A key that cannot be used leaves what is there, and says so.
     std::fs::write(&key, "x").unwrap();
     signal("HUP", pond.pid()).unwrap();
-    wait_until("the bad key is reported", || {
-        pond.stderr().contains("node.key holds no private key")
-    })
-    .unwrap();
+    pond.said("node.key holds no private key");
     assert_eq!(run(&arguments, None, "").stdout, b"2\n");
     let without = run(
         &[

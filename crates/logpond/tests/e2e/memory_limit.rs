@@ -172,10 +172,7 @@ fn a_server_that_ended_in_a_step_goes_on_in_smaller_ones() {
     fs::create_dir_all(mark.parent().unwrap()).unwrap();
     fs::write(&mark, "1").unwrap();
     let pond = Pond::start(program(), &data, &[]).unwrap();
-    wait_until("it is said", || {
-        pond.stderr().contains("with about 48 MiB of memory")
-    })
-    .unwrap_or_else(|e| panic!("{e}: {}", pond.stderr()));
+    pond.said("with about 48 MiB of memory");
     pond.compact().unwrap();
     assert_eq!(pond.query("honest").unwrap().0.len(), 1);
     assert!(!mark.exists(), "the step has ended");

@@ -49,10 +49,7 @@ fn brokers_are_told_who_we_are() {
     say("scram-sha-512", "something else");
     let data = Scratch::new("kafka-security").unwrap();
     let pond = start(&data);
-    wait_until("it says so", || {
-        pond.stderr().contains("authentication error")
-    })
-    .unwrap();
+    pond.said("authentication error");
     assert!(
         !pond.stderr().contains("something else"),
         "{}",

@@ -182,7 +182,7 @@ fn sql_of(text: &str) -> Option<Reading> {
 /// Programs that search for lines.
 const GREPS: [&str; 5] = ["grep", "egrep", "fgrep", "zgrep", "rg"];
 
-/// What options of such a program say.
+/// The meaning of options of such a program.
 #[derive(Default)]
 struct GrepOptions {
     is_folded: bool,

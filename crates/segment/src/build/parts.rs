@@ -44,6 +44,11 @@ pub(super) fn remove_parts(disk: &dyn Disk, id: Id) -> io::Result<()> {
     Ok(())
 }
 
+/// About the memory of rows with so many bytes beside their lines.
+fn memory_bytes_of(builder: &RowsBuilder, bytes_beside: u64) -> u64 {
+    builder.memory_bytes().saturating_add(bytes_beside)
+}
+
 /// Rows of a segment on their way, by parts if they are many.
 pub(super) struct Parts<'d> {
     disk: &'d dyn Disk,
@@ -83,14 +88,19 @@ impl<'d> Parts<'d> {
         self.count
     }
 
-    /// About the memory of the rows so far, with so many bytes beside their lines; of rows in parts at
-    /// least as much as is allowed.
-    pub(super) fn memory_bytes(&self, builder: &RowsBuilder, bytes_beside: u64) -> u64 {
-        let memory = builder.memory_bytes().saturating_add(bytes_beside);
-        match self.waiting.is_empty() {
-            true => memory,
-            false => memory.max(self.within.memory_bytes_max),
-        }
+    /// True if a file fits into memory with the rows so far: it has `bytes`, and those before it had
+    /// `bytes_read` and have so many `bytes_beside` their lines. Nothing fits behind rows in parts.
+    pub(super) fn fits(
+        &self,
+        builder: &RowsBuilder,
+        bytes_beside: u64,
+        (bytes, bytes_read): (u64, u64),
+    ) -> bool {
+        let memory = memory_bytes_of(builder, bytes_beside);
+        // The rows that come are much like those that have come.
+        let next = u128::from(memory) * u128::from(bytes) / u128::from(bytes_read.max(1));
+        let all = u128::from(memory) + next;
+        self.waiting.is_empty() && all < u128::from(self.within.memory_bytes_max)
     }
 
     /// Writes the rows so far as a part, if they take as much memory as is allowed together with so
@@ -100,8 +110,7 @@ impl<'d> Parts<'d> {
         builder: &mut RowsBuilder,
         bytes_beside: &mut u64,
     ) -> Result<(), BuildError> {
-        let memory = builder.memory_bytes().saturating_add(*bytes_beside);
-        if memory < self.within.memory_bytes_max {
+        if memory_bytes_of(builder, *bytes_beside) < self.within.memory_bytes_max {
             return Ok(());
         }
         *bytes_beside = 0;

@@ -4,13 +4,11 @@
 //! row as a record. No record is made, names and shapes are looked up once a block, and a text of a
 //! dictionary is hashed once a block.
 
-use logpond_record::{TimeSource, Value};
-
 use super::builder::{Rows, RowsBuilder, StringBuilder, field_of};
 use super::column::{Column, NULL, StringColumn};
 use super::overflow::Overflow;
 use super::schema::{ColumnType, Schema};
-use super::view::{Plan, Plans, column_value};
+use super::view::{Plan, Plans, as_slot, column_value, time_source};
 
 /// The code of a text that the builder was not given yet.
 const UNKNOWN: u32 = u32::MAX;
@@ -24,7 +22,7 @@ pub(crate) struct Block {
     known: Known,
 }
 
-/// What a builder has given to a block: all of it is void once its rows were taken.
+/// Codes and places that a builder has given to a block: void once its rows were taken.
 #[derive(Default)]
 struct Known {
     generation: Option<u64>,
@@ -194,14 +192,11 @@ impl RowsBuilder {
 
     /// Appends what every row has; gives the number of the row.
     fn append_fixed(&mut self, rows: &Rows, row: usize, source: u32) -> u32 {
-        let code = rows.time_source[row];
-        let time_source = u8::try_from(code).ok().and_then(TimeSource::from_code);
-        let time_source = time_source.unwrap_or(TimeSource::Received);
         self.push_fixed(
             (rows.time[row], rows.received[row]),
             rows.number[row],
             source,
-            time_source,
+            time_source(rows.time_source[row]),
             rows.line_bytes[row],
         )
     }
@@ -255,24 +250,15 @@ fn columns_present(rows: &Rows, shape: u32) -> Vec<usize> {
         Column::Bools(numbers) => numbers.get(row).is_some(),
         Column::Absent => false,
     };
-    let is_present = |column: &&usize| of_shape.iter().any(|row| has(&rows.fields[**column], *row));
-    let all: Vec<usize> = (0..rows.fields.len()).collect();
-    all.iter().filter(is_present).copied().collect()
-}
-
-/// Columns of fractions hold whole numbers too; the slot knows which it was.
-fn as_slot(value: Value<'_>, is_whole: bool) -> Value<'_> {
-    match value {
-        Value::Float(float) if is_whole => Value::Int(float as i64),
-        value => value,
-    }
+    let is_present = |column: &usize| of_shape.iter().any(|row| has(&rows.fields[*column], *row));
+    (0..rows.fields.len()).filter(is_present).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use logpond_record::{Fix, Id, Message, Record, Shape, SlotKind, Timestamp};
+    use logpond_record::{Fix, Id, Message, Record, Shape, SlotKind, TimeSource, Timestamp, Value};
     use proptest::prelude::*;
 
     use super::super::view::RowsView;

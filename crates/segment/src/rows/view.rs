@@ -103,10 +103,8 @@ impl Plan {
             other_columns,
         }
     }
-}
 
-impl Plan {
-    /// Whether the shape has a slot of this name.
+    /// True if the shape has a slot of this name.
     pub(super) fn is_slot(&self, name: &str) -> bool {
         is_slot(&self.shape, name)
     }
@@ -316,11 +314,7 @@ impl<'a> RowsView<'a> {
                 beside.field(&slot.name)?
             }
         };
-        Some(match (&slot.kind, value) {
-            // Columns of fractions hold whole numbers too; the slot knows which it was.
-            (kind, Value::Float(f)) if kind.is_whole_number() => Value::Int(f as i64),
-            (_, value) => value,
-        })
+        Some(as_slot(value, slot.kind.is_whole_number()))
     }
 
     /// The value of a row in the column of the schema with this index.
@@ -392,6 +386,14 @@ pub fn column_value(column: &Column, kind: ColumnType, row: usize) -> Option<Val
     }
 }
 
+/// A value as a slot has it: columns of fractions hold whole numbers too, and the slot knows which it was.
+pub(super) fn as_slot(value: Value<'_>, is_whole: bool) -> Value<'_> {
+    match value {
+        Value::Float(float) if is_whole => Value::Int(float as i64),
+        value => value,
+    }
+}
+
 /// A stored whole number as a value.
 pub fn number_value(kind: ColumnType, int: i64) -> Value<'static> {
     match kind {
@@ -409,7 +411,7 @@ pub fn string_value(kind: ColumnType, bytes: &[u8]) -> Value<'_> {
     }
 }
 
-fn time_source(code: u32) -> TimeSource {
+pub(super) fn time_source(code: u32) -> TimeSource {
     u8::try_from(code)
         .ok()
         .and_then(TimeSource::from_code)

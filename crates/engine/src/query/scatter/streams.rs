@@ -28,7 +28,7 @@ pub(super) struct Stream {
     pub(super) behind: Option<Key>,
     /// Of its sources those that grew, each with the last row that it could read.
     pub(super) growing: Vec<(SourceId, Id)>,
-    /// What of it were batches as they were first sent.
+    /// Its batches as they were first sent.
     pub(super) batches: BatchSet,
     /// Its end, if that came with the beginning.
     receipt: Option<Box<Receipt>>,
@@ -42,7 +42,7 @@ pub(super) struct Undone {
     pub(super) last: Option<Key>,
     /// Of its sources those that grew, each with the last row that could be read.
     pub(super) growing: Vec<(SourceId, Id)>,
-    /// What of it were batches as they were first sent, if rows of it may have left.
+    /// Its batches as they were first sent, if rows of it may have left.
     pub(super) batches: BatchSet,
 }
 

@@ -121,10 +121,7 @@ fn part<'a>(
         let (_, name) = NAMES.iter().find(|(known, _)| *known == key)?;
         pen.sketch.literal(key);
         pen.sketch.literal("=");
-        return value
-            .is_empty()
-            .then_some(())
-            .or_else(|| field(name, value, pen));
+        return maybe(name, value, pen);
     }
     if let Some((user, database)) = part.split_once('@') {
         maybe("user", user, pen)?;
@@ -168,6 +165,7 @@ fn part<'a>(
     field(name, part, pen)
 }
 
+/// Draws a field that is not there yet, if it has a value.
 fn maybe<'a>(name: &str, value: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
     value
         .is_empty()

@@ -185,7 +185,7 @@ pub fn decode(body: &[u8], metadata: &Metadata, line_bytes_max: usize) -> Result
 
 /// The end of an event that may be bad, by its brackets alone. It is at the latest before a line that begins with
 /// a bracket: JSON has no line ends in its texts, and who indents an event puts blanks before those within.
-/// What is no object ends before the next one.
+/// Text that is no object ends before the next object.
 fn end_of_bad(text: &[u8]) -> usize {
     let (mut depth, mut is_text, mut is_escaped) = (0usize, false, false);
     let is_object = text.first() == Some(&b'{');
