@@ -35,6 +35,7 @@ use crate::casts;
 use crate::checkpoint::{Ending, with_checkpoints};
 use crate::durations::{Durations, Reckoned};
 use crate::error::{Blame, SqlError};
+use crate::exchange::OneWriter;
 use crate::frames::Frames;
 use crate::hints;
 use crate::layout::{FIELDS_MAX, Layout, ZONE};
@@ -456,6 +457,7 @@ fn context(
         .with_config(config)
         .with_runtime_env(Arc::clone(&parts.environment))
         .with_analyzer_rules(analyzer_rules)
+        .with_physical_optimizer_rule(Arc::new(OneWriter))
         .build();
     let rewrites: [Arc<dyn FunctionRewrite + Send + Sync>; 8] = [
         Arc::new(SimilarTo),

@@ -44,6 +44,7 @@ mod copies;
 mod durations;
 mod encoding;
 mod engine;
+mod exchange;
 mod format;
 mod frames;
 mod hints;

@@ -102,6 +102,27 @@ fn long_rows_are_sorted_in_a_third_of_their_memory() {
     }
 }
 
+/// Two writers of an exchange that spill into one pool wait for its reader, and that for them (apache/datafusion issue
+/// 24883): one run in eight stood still.
+#[test]
+fn groups_that_are_spilled_between_tasks_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::with_memory(directory.path().join("spill"), 24 << 20);
+    let sql = sql.silent_for(Duration::from_secs(60));
+    let records = Records::new(100_000);
+    let statement = "SELECT count(*), max(c) FROM \
+        (SELECT repeat(message, 60) AS m, count(*) AS c FROM logs GROUP BY m)";
+    let plan = run(&sql, &records, &format!("EXPLAIN ANALYZE {statement}")).unwrap();
+    let exchanges = plan.split("RepartitionExec").skip(1);
+    let inputs = exchanges.filter_map(|rest| rest.split("input_partitions=").nth(1));
+    let inputs: Vec<bool> = inputs.map(|rest| rest.starts_with('1')).collect();
+    assert!(!inputs.contains(&false), "{plan}");
+    for _ in 0..3 {
+        let answer = run(&sql, &records, statement).unwrap();
+        assert_eq!(answer, "count(*),max(c)\n100000,1\n");
+    }
+}
+
 #[test]
 fn who_stops_reading_ends_the_statement() {
     let directory = tempfile::tempdir().unwrap();
