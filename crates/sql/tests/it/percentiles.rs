@@ -1,11 +1,7 @@
 //! Percentiles, as the standard has them.
-#![cfg(feature = "engine")]
 
-#[allow(dead_code, reason = "each test uses a part")]
-mod source;
-
+use crate::source::{Records, run};
 use logpond_sql::Sql;
-use source::{Records, run};
 
 const EVEN: &str = "(VALUES (7, 'b'), (1, 'a'), (NULL, 'a'), (4, 'b'), (2, 'a')) t(x, g)";
 const ODD: &str = "(VALUES (1),(2),(4),(7),(NULL),(11),(12),(13),(14),(15),(16),(20)) t(x)";

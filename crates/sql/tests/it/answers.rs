@@ -1,11 +1,7 @@
 //! What statements answer that the engine alone would answer otherwise.
-#![cfg(feature = "engine")]
 
-#[allow(dead_code, reason = "each test uses a part")]
-mod source;
-
+use crate::source::{Records, run};
 use logpond_sql::Sql;
-use source::{Records, run};
 
 /// More than half of what a `BIGINT` can be.
 const LARGE: &str =

@@ -1,11 +1,7 @@
 //! Differences of times: what they are compared with, and what is made of them.
-#![cfg(feature = "engine")]
 
-#[allow(dead_code, reason = "each test uses a part")]
-mod source;
-
+use crate::source::{Records, run};
 use logpond_sql::Sql;
-use source::{Records, run};
 
 /// Conditions that hold. The records' times are the first nanoseconds of 1970.
 const TRUE: [&str; 27] = [

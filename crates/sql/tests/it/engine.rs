@@ -1,21 +1,17 @@
 //! Statements over a source in memory: what a source is asked for, and that memory is bounded. What
 //! answers are right is tested end to end, over real servers.
-#![cfg(feature = "engine")]
-
-#[allow(dead_code, reason = "each test uses a part")]
-mod source;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::source::{Kept, Records, run};
 use logpond_record::Value;
 use logpond_search::aggregate::FieldTypes;
 use logpond_search::columns::ColumnsBuilder;
 use logpond_sql::{
     Answer, Blame, RecordBatch, STATEMENTS_MAX, Scan, SchemaRef, Source, Sql, Stop, Tables, Take,
 };
-use source::{Kept, Records, run};
 
 #[test]
 fn sources_are_asked_for_what_is_wanted() {

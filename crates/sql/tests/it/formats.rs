@@ -1,13 +1,9 @@
 //! Answers as bytes, over a source in memory.
-#![cfg(feature = "engine")]
-
-#[allow(dead_code, reason = "each test uses a part")]
-mod source;
 
 use std::sync::Arc;
 
+use crate::source::Records;
 use logpond_sql::{Answer, Format, RecordBatch, SchemaRef, Source, Sql, Stop, Writer};
-use source::Records;
 
 /// Writes an answer, or says why it cannot be written.
 struct Written {

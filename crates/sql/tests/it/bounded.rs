@@ -1,11 +1,7 @@
 //! Functions whose results would be far larger than what they are given, over a source in memory.
-#![cfg(feature = "engine")]
 
-#[allow(dead_code, reason = "each test uses a part")]
-mod source;
-
+use crate::source::{Records, run};
 use logpond_sql::{Blame, Sql};
-use source::{Records, run};
 
 /// Each would take gigabytes.
 const REFUSED: [&str; 29] = [

@@ -1,11 +1,7 @@
 //! Texts beside numbers: one odd value is no reason to refuse a question.
-#![cfg(feature = "engine")]
 
-#[allow(dead_code, reason = "each test uses a part")]
-mod source;
-
+use crate::source::{Records, run};
 use logpond_sql::Sql;
-use source::{Records, run};
 
 /// A field that has numbers in most records.
 const TABLE: &str =

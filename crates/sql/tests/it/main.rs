@@ -1,0 +1,13 @@
+//! Statements over a source in memory, as one program: each program of tests has the query engine in it.
+#![cfg(feature = "engine")]
+
+mod answers;
+mod bounded;
+mod durations;
+mod engine;
+mod formats;
+mod mixed;
+mod percentiles;
+#[path = "../source/mod.rs"]
+#[allow(dead_code, reason = "each program of tests uses a part")]
+mod source;
