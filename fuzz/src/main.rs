@@ -10,12 +10,12 @@ mod coverage;
 mod mutate;
 mod targets;
 
+use std::cell::Cell;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
@@ -34,8 +34,10 @@ const SHOWN_BYTES_MAX: usize = 2 << 10;
 /// The most inputs that a run starts from.
 const SEEDS_MAX: usize = 2_000;
 
-/// Panics so far.
-static PANICS: AtomicU64 = AtomicU64::new(0);
+thread_local! {
+    /// Panics of this thread so far.
+    static PANICS: Cell<u64> = const { Cell::new(0) };
+}
 
 fn main() -> ExitCode {
     note_panics();
@@ -75,7 +77,7 @@ fn replay(name: &str, file: &Path) -> Result<(), String> {
 fn note_panics() {
     let say = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
-        PANICS.fetch_add(1, Ordering::Relaxed);
+        PANICS.set(PANICS.get() + 1);
         say(panic);
     }));
 }
@@ -83,9 +85,9 @@ fn note_panics() {
 /// Whether a target takes an input without a panic. One that the product lives through is a defect,
 /// too.
 fn passes(target: &Target, input: &[u8]) -> bool {
-    let before = PANICS.load(Ordering::Relaxed);
+    let before = PANICS.get();
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
-    outcome.is_ok() && PANICS.load(Ordering::Relaxed) == before
+    outcome.is_ok() && PANICS.get() == before
 }
 
 fn find(name: &str) -> Result<&'static Target, String> {
@@ -180,11 +182,18 @@ impl Run {
 
     fn run(mut self, length: Length) -> Result<(), String> {
         let start = Instant::now();
-        let seeds = seeds(self.target);
+        let mut seeds = seeds(self.target);
         let seed_count = seeds.len();
+        // A short run has some of each file.
+        for at in (1..seeds.len()).rev() {
+            seeds.swap(at, self.random.below(at + 1));
+        }
         for seed in seeds {
             if length.half().is_over(start, self.executions) {
                 break;
+            }
+            if self.seen.is_empty() {
+                self.corpus.push(seed.clone());
             }
             self.try_input(seed)?;
         }
@@ -215,7 +224,7 @@ impl Run {
         Ok(())
     }
 
-    /// Runs one input; keeps it if it did something new.
+    /// Runs one input; keeps it if it did something new. Without counters, those that are given are kept.
     fn try_input(&mut self, input: Vec<u8>) -> Result<(), String> {
         coverage::take(|_, _| {});
         let start = Instant::now();
@@ -252,14 +261,12 @@ impl Run {
 fn report(target: &str, input: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     input.hash(&mut hasher);
-    let path = PathBuf::from(format!(
-        "target/fuzz/failed/{target}-{:016x}",
-        hasher.finish()
-    ));
-    let written = fs::create_dir_all("target/fuzz/failed").and_then(|()| fs::write(&path, input));
+    let directory = root().join("target/fuzz/failed");
+    let path = directory.join(format!("{target}-{:016x}", hasher.finish()));
+    let written = fs::create_dir_all(&directory).and_then(|()| fs::write(&path, input));
     match written {
         Ok(()) => format!(
-            "{target} failed on {}; run it again with\n  target/fuzz/debug/logpond-fuzz replay {target} {}",
+            "{target} failed on {}; run it again with\n  cargo run -p logpond-fuzz -- replay {target} {}",
             shown(input),
             path.display()
         ),
@@ -274,12 +281,19 @@ fn shown(input: &[u8]) -> String {
     format!("{bytes} bytes that begin b\"{}\"", beginning.escape_ascii())
 }
 
+/// The root of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
 /// What a run starts from: our own test data, then lines of the shared fixtures where they are.
 fn seeds(target: &Target) -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
-    let mut directories = vec![PathBuf::from("testdata")];
-    if let (true, Some(shared)) = (target.takes_lines, env::var_os("LOGPOND_SHARED")) {
-        directories.push(Path::new(&shared).join("fixtures"));
+    let mut directories = vec![root().join("testdata")];
+    if target.takes_lines {
+        let shared = env::var_os("LOGPOND_SHARED");
+        let shared = shared.map_or_else(|| root().join("../shared"), PathBuf::from);
+        directories.push(shared.join("fixtures"));
     }
     while let Some(directory) = directories.pop() {
         let Ok(entries) = fs::read_dir(&directory) else {
@@ -311,5 +325,34 @@ fn add_seeds(target: &Target, bytes: &[u8], seeds: &mut Vec<Vec<u8>>) {
         if chosen && line.len() <= INPUT_BYTES_MAX && seeds.len() < SEEDS_MAX {
             seeds.push(line.to_vec());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// Inputs for each target: half of them given, half of them changes of these.
+    const INPUTS: Length = Length::Inputs(600);
+
+    #[test]
+    fn every_target_takes_what_it_is_given_and_changes_of_it() {
+        note_panics();
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let failures: Vec<String> = thread::scope(|scope| {
+            let part = |first: usize| {
+                let targets = TARGETS.iter().skip(first).step_by(threads);
+                let runs = targets.filter_map(|target| Run::new(target, 1).run(INPUTS).err());
+                runs.collect::<Vec<_>>()
+            };
+            let running: Vec<_> = (0..threads)
+                .map(|first| scope.spawn(move || part(first)))
+                .collect();
+            let parts = running.into_iter().map(|run| run.join().unwrap());
+            parts.flatten().collect()
+        });
+        assert_eq!(failures, Vec::<String>::new());
     }
 }

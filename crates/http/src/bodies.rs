@@ -46,6 +46,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The memory of all bodies of a server.
 pub struct Bodies {
+    bytes_max: usize,
     room: Arc<Semaphore>,
     next: AtomicU64,
     /// Bodies that are being received: one for each request at most.
@@ -121,10 +122,16 @@ impl Bodies {
     /// Memory of so many bytes.
     pub fn new(bytes_max: usize) -> Bodies {
         Bodies {
+            bytes_max,
             room: Arc::new(Semaphore::new(bytes_max)),
             next: AtomicU64::new(0),
             coming: Mutex::default(),
         }
+    }
+
+    /// The most bytes that one body may have.
+    pub(super) fn bytes_max(&self) -> usize {
+        self.bytes_max
     }
 
     /// A body begins to come.

@@ -163,18 +163,27 @@ pub async fn pass_on(mut body: Inflow, to: mpsc::Sender<Bytes>) {
     }
 }
 
-/// Reads a body of at most `bytes_max`, within the memory for all bodies.
+/// Reads a body of at most `bytes_max`, and no more than there is memory for all bodies.
 pub async fn receive(
     mut body: Inflow,
     bytes_max: usize,
     bodies: &Bodies,
 ) -> Result<Received, ApiError> {
+    let pool_bytes = bodies.bytes_max();
     let too_large = || {
-        let message = format!("the body is longer than {bytes_max} bytes; send smaller batches");
+        let message = if bytes_max > pool_bytes {
+            format!(
+                "the body is longer than {pool_bytes} bytes, which is all that --memory leaves for bodies; send \
+                 smaller batches"
+            )
+        } else {
+            format!("the body is longer than {bytes_max} bytes; send smaller batches")
+        };
         ApiError::new(Kind::BodyTooLarge, message)
     };
+    let bytes_most = bytes_max.min(pool_bytes);
     let announced = body.size_hint().exact();
-    if announced.is_some_and(|bytes| bytes > bytes_max as u64) {
+    if announced.is_some_and(|bytes| bytes > bytes_most as u64) {
         return Err(too_large());
     }
     let capacity = announced.map_or(0, |bytes| (bytes as usize).min(CAPACITY_BYTES_MAX));
@@ -188,7 +197,7 @@ pub async fn receive(
             chunk = receiving.next(&mut body) => chunk?,
         };
         let Some(chunk) = chunk else { break };
-        if bytes.len() + chunk.len() > bytes_max {
+        if bytes.len() + chunk.len() > bytes_most {
             return Err(too_large());
         }
         receiving.hold(bytes.len() + chunk.len()).await?;

@@ -92,6 +92,7 @@ use logpond_engine::resends::Resends;
 use logpond_engine::saved::SavedQueries;
 use logpond_engine::store::Store;
 use logpond_host::memory::Budget;
+use logpond_host::memory::incoming::BODIES;
 use logpond_host::shutdown::Shutdown;
 use logpond_host::telemetry::Metrics;
 use logpond_listen::net;
@@ -107,11 +108,7 @@ const HEADERS_MAX: usize = 100;
 /// Read and write buffer of a connection; also bounds the size of all headers together.
 const CONNECTION_BUFFER_BYTES: usize = 64 << 10;
 
-/// Bytes of all request bodies held at a time, as they came in. With the decoded size of the two
-/// that are decoded at once it bounds the memory of pushes.
-const BODIES_BYTES_MAX: usize = 64 << 20;
-
-const _: () = assert!(body::RECEIVED_BYTES_MAX <= BODIES_BYTES_MAX);
+const _: () = assert!(body::RECEIVED_BYTES_MAX <= BODIES.bytes_max);
 
 /// What the endpoints need. One per server.
 pub struct App {
@@ -206,7 +203,7 @@ impl App {
             parts.metrics.clone(),
             parts.shutdown.clone(),
         )
-        .within(parts.memory);
+        .within(Arc::clone(&parts.memory));
         App {
             ingest: parts.ingest,
             engine: parts.engine,
@@ -226,7 +223,7 @@ impl App {
             #[cfg(feature = "sql")]
             sql_readers: rows::Readers::default(),
             alerts: parts.alerts,
-            bodies: Bodies::new(BODIES_BYTES_MAX),
+            bodies: Bodies::new(BODIES.bytes(parts.memory.bytes() as u64)),
             uploads: journal_upload::Uploads::default(),
             once: once::Once::default(),
             resends: parts.resends,

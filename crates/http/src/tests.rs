@@ -154,7 +154,7 @@ fn the_page_has_the_limits() {
         mib(BODY_BYTES_MAX),
         RATIO_MAX.to_string(),
         BATCH_RECORDS_MAX.to_string(),
-        mib(BODIES_BYTES_MAX),
+        mib(BODIES.bytes_max),
         seconds(ROOM_WAIT_MAX),
         seconds(bodies::BODY_IDLE_MAX),
         format!(

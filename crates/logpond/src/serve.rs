@@ -62,6 +62,7 @@ use logpond_engine::store::{
 use logpond_host::clock;
 use logpond_host::disk::{DataLock, RealDisk};
 use logpond_host::hostname;
+use logpond_host::memory::incoming::{QUEUE, UNFINISHED};
 use logpond_host::memory::{self, Budget};
 use logpond_host::open_files;
 use logpond_host::panics::StopAtPanic;
@@ -139,8 +140,7 @@ impl Server {
         let (stopper, shutdown) = stopping();
         let found = (&addresses, &recovered, &resends);
         let roles = Roles::start(settings, disk, found, &access, &metrics, &stopper)?;
-        let memory = roles.pond.budget();
-        let tools = roles.tools(settings, &stopper);
+        let (budget, tools) = (roles.pond.budget(), roles.tools(settings, &stopper));
         let canary = roles.canary(settings);
         let needs = roles.needs_of_alerts(settings, addresses.http);
         let kafka = kafka::start(settings, &roles, &metrics, (&stopper, &shutdown))?;
@@ -160,7 +160,7 @@ impl Server {
             listening: listening.clone(),
             saved: access.saved(),
             resends,
-            memory,
+            memory: budget,
             operator: node.operator,
             is_encrypted: settings.tls.is_some(),
             #[cfg(feature = "sql")]
@@ -183,6 +183,7 @@ impl Server {
             tls: access.tls(),
             syslog_tls: access.syslog(),
             relp_peers,
+            unfinished_bytes: UNFINISHED.bytes(settings.memory.of(memory::bytes())),
         };
         Ok(Server {
             addresses,
@@ -307,7 +308,9 @@ impl Roles {
                 memory_bytes,
             })
         });
-        let (zones, parts) = ingest_parts(settings, access, (&news, metrics), handoff.clone())?;
+        let queue_bytes = QUEUE.bytes(memory_bytes);
+        let known = (&news, metrics, queue_bytes);
+        let (zones, parts) = ingest_parts(settings, access, known, handoff.clone())?;
         let started = ingest::start(journal, parts, StopAtPanic(stopper.clone()));
         let (ingest, writer) = started.map_err(ServeError::Thread)?;
         let parts = store::Parts {
@@ -395,7 +398,7 @@ fn gate_of(settings: &Settings) -> Gate {
 fn ingest_parts(
     settings: &Settings,
     access: &Access,
-    (news, metrics): (&News, &Arc<Metrics>),
+    (news, metrics, queue_bytes): (&News, &Arc<Metrics>, usize),
     handoff: Option<Arc<Handoff>>,
 ) -> Result<(net::Zones, ingest::Parts), ServeError> {
     let zones = net::Zones::new(&settings.timezones, clock::now());
@@ -414,6 +417,7 @@ fn ingest_parts(
         gate: gate_of(settings),
         declared,
         rules: access.rules(),
+        queue_bytes,
     };
     Ok((zones, parts))
 }

@@ -22,6 +22,7 @@ use crate::cluster::registry_file;
 use crate::cluster::{Mail, Member};
 use crate::handoff::{CopyError, Handoff, JournalPiece};
 use logpond_engine::query::{Engine, Nodes, Output, Pond, Search};
+use logpond_host::memory::incoming::BODIES;
 use logpond_host::shutdown::Shutdown;
 use logpond_host::telemetry::Metrics;
 use logpond_http as http;
@@ -43,9 +44,6 @@ const QUESTION_BYTES_MAX: usize = 16 << 20;
 
 /// Read at a time of a file that is sent.
 const CHUNK_BYTES: usize = 64 << 10;
-
-/// Bytes of all bodies at a time.
-const BODIES_BYTES_MAX: usize = 64 << 20;
 
 /// Followers of other nodes at a time, apart from their questions, which must not wait for them:
 /// those of eight nodes that each serve as many as they may.
@@ -81,6 +79,8 @@ impl Service {
         metrics: Arc<Metrics>,
         shutdown: Shutdown,
     ) -> Service {
+        let memory_bytes = pond.budget().bytes() as u64;
+        let bodies = Bodies::new(BODIES.bytes(memory_bytes));
         Service {
             member,
             handoff,
@@ -91,7 +91,7 @@ impl Service {
             followers: QueryThreads::new("lp-tail", FOLLOWERS_MAX, metrics, shutdown.clone()),
             shutdown,
             alerts,
-            bodies: Bodies::new(BODIES_BYTES_MAX),
+            bodies,
         }
     }
 }

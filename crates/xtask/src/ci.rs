@@ -6,46 +6,82 @@ use std::time::{Duration, Instant};
 use crate::run::{FEATURES, Outcome, cargo, cargo_test, check, find_program, is_ci, root};
 use crate::{docs, fuzz, torture};
 
-/// How many inputs each fuzz target is given here: the same on each machine. It shows that the targets work;
-/// longer runs, by other seeds, find new things.
+/// How many inputs each fuzz target is given at night: the same on each machine. Longer runs, by other seeds, find new
+/// things.
 const FUZZ_LENGTH: &str = "20000x";
 
-/// How long a cluster is tortured here, in minutes, and by which seed: some ten faults, half of the kinds.
+/// How long a cluster is tortured for each change, in minutes, and by which seed: some ten faults, half of the kinds.
 /// Longer runs, by other seeds, find more.
 const TORTURE: [&str; 4] = ["--minutes", "0.35", "--seed", "1"];
+
+/// The same at night.
+const TORTURE_AT_NIGHT: [&str; 4] = ["--minutes", "5", "--seed", "2"];
 
 /// The clusters that are: with copies on disks, and with one in a bucket.
 const TORTURED: [&str; 2] = ["roles", "bucket"];
 
-type Step = (&'static str, fn() -> Outcome<()>);
+/// Says how many seeds the simulation of a cluster runs, and how many it does at night.
+const SEEDS: (&str, &str) = ("LOGPOND_SIM_SEEDS", "10000");
+
+/// Says that what runs at night runs, too.
+const ALL: &str = "--all";
+
+/// How much is tried.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// What each change must pass.
+    Change,
+    /// What takes hours, too.
+    Night,
+}
+
+type Step = (&'static str, Extent, fn(Extent) -> Outcome<()>);
 
 const STEPS: [Step; 8] = [
-    ("format", format),
-    ("lint", lint),
-    ("deny", deny),
-    ("advisories", advisories),
-    ("test", test),
-    ("torture", torture),
-    ("docs", || docs::run(&["--check".to_string()])),
-    ("fuzz", || fuzz::run(&[FUZZ_LENGTH.to_string()])),
+    ("format", Extent::Change, |_| format()),
+    ("lint", Extent::Change, |_| lint()),
+    ("deny", Extent::Change, |_| deny()),
+    ("advisories", Extent::Change, |_| advisories()),
+    ("test", Extent::Change, test),
+    ("torture", Extent::Change, torture),
+    ("docs", Extent::Change, |_| {
+        docs::run(&["--check".to_string()])
+    }),
+    // Its targets take some inputs in `test`, without looking for new branches.
+    ("fuzz", Extent::Night, |_| {
+        fuzz::run(&[FUZZ_LENGTH.to_string()])
+    }),
 ];
 
-/// Runs all steps, or those that are named. Stops at the first that fails.
-pub(crate) fn run(names: &[String]) -> Outcome<()> {
-    for name in names {
-        if !STEPS.iter().any(|(step, _)| step == name) {
-            let known: Vec<&str> = STEPS.iter().map(|(step, _)| *step).collect();
+/// Runs the steps that each change must pass, all of them with `--all`, or those that are named. Stops at the first
+/// that fails.
+pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
+    let (all, names): (Vec<&String>, Vec<&String>) =
+        arguments.iter().partition(|argument| *argument == ALL);
+    for name in &names {
+        if !STEPS.iter().any(|(step, ..)| step == name) {
+            let known: Vec<&str> = STEPS.iter().map(|(step, ..)| *step).collect();
             return Err(format!("no step {name}; there are {}", known.join(", ")));
         }
     }
+    let extent = if all.is_empty() {
+        Extent::Change
+    } else {
+        Extent::Night
+    };
     let mut times: Vec<(&str, Duration)> = Vec::new();
-    for (name, step) in STEPS {
-        if !names.is_empty() && !names.iter().any(|n| n == name) {
+    for (name, of, step) in STEPS {
+        let is_chosen = if names.is_empty() {
+            of == Extent::Change || extent == Extent::Night
+        } else {
+            names.iter().any(|n| *n == name)
+        };
+        if !is_chosen {
             continue;
         }
         eprintln!("== {name}");
         let start = Instant::now();
-        step().map_err(|e| format!("== {name} failed: {e}"))?;
+        step(extent).map_err(|e| format!("== {name} failed: {e}"))?;
         times.push((name, start.elapsed()));
     }
     let total: Duration = times.iter().map(|(_, time)| *time).sum();
@@ -57,18 +93,20 @@ pub(crate) fn run(names: &[String]) -> Outcome<()> {
 }
 
 fn format() -> Outcome<()> {
-    check(cargo().args(["fmt", "--all", "--check"]))?;
-    let fuzz = ["fmt", "--check", "--manifest-path", "fuzz/Cargo.toml"];
-    check(cargo().args(fuzz))
+    check(cargo().args(["fmt", "--all", "--check"]))
 }
 
 /// With all features, which is how it is tested, and the program without any, which is how most build it.
+///
+/// The second check takes the packages of others from the first: `xtask/packages` brings those of the features, since
+/// without them nearly all would have other features of their own, and be checked again for minutes.
 fn lint() -> Outcome<()> {
     let warnings = ["--", "--deny", "warnings"];
     let all = ["clippy", "--locked", "--workspace", "--all-targets"];
     check(cargo().args(all).args(FEATURES).args(warnings))?;
-    let plain = ["clippy", "--locked", "--package", "logpond", "--bins"];
-    check(cargo().args(plain).args(warnings))
+    let plain = ["clippy", "--locked", "--workspace", "--bins"];
+    let packages = ["--features", "xtask/packages"];
+    check(cargo().args(plain).args(packages).args(warnings))
 }
 
 /// Licences, banned and duplicate packages, and sources of packages.
@@ -110,15 +148,23 @@ fn missing(tool: &str, consequence: &str) -> Outcome<()> {
     Ok(())
 }
 
-fn torture() -> Outcome<()> {
+fn torture(extent: Extent) -> Outcome<()> {
+    let length = match extent {
+        Extent::Change => TORTURE,
+        Extent::Night => TORTURE_AT_NIGHT,
+    };
     TORTURED.iter().try_for_each(|topology| {
-        let arguments = [&TORTURE[..], &["--topology", topology]].concat();
+        let arguments = [&length[..], &["--topology", topology]].concat();
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         torture::run(&arguments)
     })
 }
 
-fn test() -> Outcome<()> {
-    // The end-to-end tests run last, so that a broken unit test shows first.
-    check(&mut cargo_test())
+fn test(extent: Extent) -> Outcome<()> {
+    let mut tests = cargo_test();
+    if extent == Extent::Night {
+        let (name, seeds) = SEEDS;
+        tests.env(name, seeds);
+    }
+    check(&mut tests)
 }

@@ -3,7 +3,6 @@
 //! The compiler's coverage instrumentation is reached by stable code generation options; only our
 //! own crates get it, by a compiler wrapper, so that dependencies are neither slowed nor listed.
 
-use std::env;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -24,14 +23,16 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
             "build",
             "--locked",
             "--quiet",
-            "--manifest-path",
-            "fuzz/Cargo.toml",
+            "--package",
+            "logpond-fuzz",
+            "--profile",
+            "fuzz",
         ])
         .arg("--target-dir")
         .arg(&directory)
         .env("RUSTC_WRAPPER", wrapper);
     check(&mut build)?;
-    let program = directory.join("debug/logpond-fuzz");
+    let program = directory.join("fuzz/logpond-fuzz");
     let chosen = match arguments.get(1..).unwrap_or_default() {
         [] => targets(&program)?,
         named => named.to_vec(),
@@ -52,9 +53,6 @@ fn run_side_by_side(program: &Path, length: &str, targets: &[String]) -> Outcome
         let mut command = Command::new(program);
         command.current_dir(root()).arg(length);
         command.args(targets.iter().skip(first).step_by(processors));
-        if env::var_os("LOGPOND_SHARED").is_none() {
-            command.env("LOGPOND_SHARED", root().join("../shared"));
-        }
         thread::spawn(move || check(&mut command))
     });
     let running: Vec<_> = turns.collect();

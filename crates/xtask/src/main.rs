@@ -23,7 +23,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  ci [STEP...]     everything that a change must pass, or only the named steps
+  ci [STEP...]     everything that a change must pass, or only the named steps;
+                   --all is for a night: 10,000 seeds of the simulation, longer torture, fuzzing
   dist [--target TRIPLE]... [--program PATH]
                    make the files of a release below target/dist: archives, packages, an image, checksums
   docs [--check]   write docs/reference/ from the program, or compare with it

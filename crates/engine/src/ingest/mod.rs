@@ -10,7 +10,7 @@
 //! - A fast submission is accepted after the write, and is synced within
 //!   [`UNSYNCED_TIME_MAX`].
 //! - Queries see synced bytes only, and see them before the durable submitter learns of them.
-//! - The memory of everything queued is at most [`QUEUE_BYTES_MAX`]; beyond it submitters wait,
+//! - The memory of everything queued is at most that of its pool; beyond it submitters wait,
 //!   and after [`ROOM_WAIT_MAX`] they are refused.
 //! - No async thread touches a file.
 //! - Every batch of a sender goes through the rules, if there are any, before it is queued; see
@@ -53,10 +53,6 @@ use logpond_host::panics::StopAtPanic;
 use logpond_host::telemetry::Metrics;
 use reply::Reply;
 use rules::Rules;
-
-/// Memory of all batches that wait for the writer. A disk that writes 100 MB/s and stalls for
-/// 300 ms (a common worst case of consumer SSDs) fills it; anything longer is back-pressure.
-pub const QUEUE_BYTES_MAX: u32 = 32 << 20;
 
 /// How long a submission waits for room in the queue before it is refused. Shorter than the
 /// timeouts of usual HTTP clients, longer than a disk's hiccup.
@@ -160,10 +156,8 @@ pub enum Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refused::Busy => write!(
-                f,
-                "more than {} MiB wait for the disk; send slower or try again",
-                QUEUE_BYTES_MAX >> 20
+            Refused::Busy => f.write_str(
+                "as many records wait for the disk as there is memory for; send slower or try again",
             ),
             Refused::Full(what) => write!(
                 f,
@@ -262,6 +256,7 @@ impl Closer {
 #[derive(Clone)]
 pub struct Ingest {
     queue: mpsc::Sender<Message>,
+    queue_bytes_max: u32,
     room: Arc<Semaphore>,
     metrics: Arc<Metrics>,
     durability: Durability,
@@ -343,6 +338,9 @@ pub struct Parts {
     pub declared: Labels,
     /// Rules for all records, if there are any.
     pub rules: Option<Arc<Rules>>,
+    /// Memory of all batches that wait for the writer, in bytes. A disk that writes 100 MB/s and stalls for 300 ms (a
+    /// common worst case of consumer SSDs) fills 32 MiB; anything longer is back-pressure.
+    pub queue_bytes: usize,
 }
 
 /// Starts the writer thread `lp-journal`; without it nothing is taken.
@@ -362,6 +360,7 @@ pub fn start(
         gate,
         declared,
         rules,
+        queue_bytes,
     } = parts;
     let durability = Durability::new(journal.visible(), replication);
     // Bounded by the semaphore: nothing is sent without a permit.
@@ -379,9 +378,11 @@ pub fn start(
             let _at_panic = at_panic;
             driver.run()
         })?;
-    let room = Arc::new(Semaphore::new(QUEUE_BYTES_MAX as usize));
+    let queue_bytes_max = u32::try_from(queue_bytes).unwrap_or(u32::MAX);
+    let room = Arc::new(Semaphore::new(queue_bytes_max as usize));
     let ingest = Ingest {
         queue,
+        queue_bytes_max,
         room,
         metrics,
         durability,
@@ -414,8 +415,8 @@ impl Ingest {
     /// How busy this server is: by what waits for the disk, and by the room on the disk.
     pub fn load(&self) -> Load {
         let free = self.room.available_permits() as u64;
-        let waiting = u64::from(QUEUE_BYTES_MAX).saturating_sub(free);
-        let queue = load::percent(waiting, u64::from(QUEUE_BYTES_MAX));
+        let waiting = u64::from(self.queue_bytes_max).saturating_sub(free);
+        let queue = load::percent(waiting, u64::from(self.queue_bytes_max));
         let disk = self.busyness.disk_percent.load(Ordering::Relaxed);
         let state = self.busyness.state.lock();
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
@@ -589,7 +590,7 @@ impl Ingest {
         let bytes = batch.payload().len() + 4 * batch.len() + BATCH_OVERHEAD_BYTES;
         let bytes = u32::try_from(bytes)
             .unwrap_or(u32::MAX)
-            .min(QUEUE_BYTES_MAX);
+            .min(self.queue_bytes_max);
         let waiting = self.room.clone().acquire_many_owned(bytes);
         match tokio::time::timeout(ROOM_WAIT_MAX, waiting).await {
             Ok(Ok(room)) => Ok(room),

@@ -136,6 +136,9 @@ fn stop_at_panic() -> (StopAtPanic, Shutdown) {
     (StopAtPanic(Arc::new(stopper)), shutdown)
 }
 
+/// What may wait for the disk.
+const QUEUE_BYTES: usize = 32 << 20;
+
 fn parts(news: &News, metrics: &Arc<Metrics>, clock: fn() -> Timestamp) -> Parts {
     Parts {
         news: news.clone(),
@@ -145,6 +148,7 @@ fn parts(news: &News, metrics: &Arc<Metrics>, clock: fn() -> Timestamp) -> Parts
         gate: Gate::default(),
         declared: Labels::new(),
         rules: None,
+        queue_bytes: QUEUE_BYTES,
     }
 }
 
@@ -330,7 +334,7 @@ fn a_full_disk_refuses_and_recovers_by_itself() {
 fn a_stopped_writer_refuses_after_the_bounded_wait() {
     let s = stand();
     let gate = s.script.gate.lock().unwrap();
-    let big = "x".repeat(QUEUE_BYTES_MAX as usize / 4);
+    let big = "x".repeat(QUEUE_BYTES / 4);
     // Paused time: the bounded wait passes as soon as nothing else can happen.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -382,7 +386,7 @@ fn the_load_tells_of_a_queue_and_a_disk_that_fill_up() {
     let s = stand();
     assert_eq!(s.ingest.load(), Load::Green);
     let gate = s.script.gate.lock().unwrap();
-    let big = "x".repeat(QUEUE_BYTES_MAX as usize / 5);
+    let big = "x".repeat(QUEUE_BYTES / 5);
     block_on(async {
         let submit = || s.ingest.submit(batch(&[&big]), true);
         let mut waiting = [

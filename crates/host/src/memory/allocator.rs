@@ -8,14 +8,16 @@ use tikv_jemallocator::Jemalloc;
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
-/// Pages of the program and of other files that the process has in memory.
+/// Pages that the process has in memory, by kind.
 const STATUS: &str = "/proc/self/status";
-const STATUS_LINES: [&str; 2] = ["RssFile:", "RssShmem:"];
+const FILE_LINES: [&str; 2] = ["RssFile:", "RssShmem:"];
+const ANONYMOUS_LINES: [&str; 1] = ["RssAnon:"];
 
 /// The memory of the process, in bytes. All zero if it cannot be measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// The memory that the allocator has handed out, with the rest of its pages and with its own notes.
+    /// The memory that the allocator has handed out, with the rest of its pages and with its own notes, and what others
+    /// than the allocator have: C code (zstd, cryptography) and stacks.
     pub in_use: usize,
     /// The memory that the system has given and did not get back, without pages of files.
     pub resident: usize,
@@ -41,20 +43,22 @@ impl Usage {
             return Usage::default();
         }
         let read = |number: Result<usize, _>| number.unwrap_or(0);
+        let status = fs::read_to_string(STATUS).unwrap_or_default();
+        let resident = read(stats::resident::read());
+        // The allocator counts pages that it has not touched yet, so this is the least that others have.
+        let others = status_bytes(&status, &ANONYMOUS_LINES).saturating_sub(resident);
         Usage {
-            in_use: read(stats::active::read()) + read(stats::metadata::read()),
-            resident: read(stats::resident::read()),
-            files: file_bytes(),
+            in_use: read(stats::active::read()) + read(stats::metadata::read()) + others,
+            resident: resident + others,
+            files: status_bytes(&status, &FILE_LINES),
         }
     }
 }
 
-fn file_bytes() -> usize {
-    let status = fs::read_to_string(STATUS).unwrap_or_default();
+/// The sum of some lines of the status of a process, which are in KiB.
+fn status_bytes(status: &str, names: &[&str]) -> usize {
     let kib = status.lines().filter_map(|line| {
-        let value = STATUS_LINES
-            .iter()
-            .find_map(|name| line.strip_prefix(name))?;
+        let value = names.iter().find_map(|name| line.strip_prefix(name))?;
         value.split_ascii_whitespace().next()?.parse::<usize>().ok()
     });
     kib.sum::<usize>() << 10

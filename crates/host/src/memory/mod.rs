@@ -4,11 +4,14 @@
 //! machine, container, limits ─▶ Budget ◀─ measured: allocator
 //!                                │  ▲
 //!                  leases: queries  caches: they give way
+//!
+//! size of the budget ─▶ incoming: pools of what comes in
 //! ```
 
 mod allocator;
 mod machine;
 mod budget;
+pub mod incoming;
 mod lease;
 
 pub use allocator::{Usage, begin};

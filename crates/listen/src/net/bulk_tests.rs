@@ -44,6 +44,7 @@ fn without_copies_there_is_no_success() {
             gate: Gate::default(),
             declared: Labels::new(),
             rules: None,
+            queue_bytes: 1 << 20,
         },
         StopAtPanic(stopper),
     )
@@ -56,7 +57,7 @@ fn without_copies_there_is_no_success() {
         line_bytes_max: 1024,
         hostname: "ash".into(),
         zones: Arc::default(),
-        unfinished: Arc::default(),
+        unfinished: Arc::new(crate::net::Unfinished::new(1 << 20)),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

@@ -1,7 +1,7 @@
 //! The memory of records that are not whole yet, of all connections to listeners for records together.
 //!
 //! Invariants:
-//! - All of them hold no more than [`UNFINISHED_BYTES_MAX`] and what one read of each brings.
+//! - All of them hold no more than their pool has, and what one read of each brings.
 //! - When they hold more, the one of which nothing came for longest is given up, and its part of a record is lost:
 //!   it is counted, and said once a minute. So nobody keeps others out by standing still.
 
@@ -11,15 +11,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Bytes of all parts of records.
-const UNFINISHED_BYTES_MAX: usize = 64 << 20;
-
 /// Parts up to this size are not looked at: 2048 connections with as much hold 8 MiB.
 const SMALL_BYTES: usize = 4 << 10;
 
 /// The parts of all connections.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Unfinished {
+    bytes_max: usize,
     state: Mutex<State>,
 }
 
@@ -48,6 +46,14 @@ pub(super) struct Holder {
 }
 
 impl Unfinished {
+    /// Parts of so many bytes together.
+    pub fn new(bytes_max: usize) -> Unfinished {
+        Unfinished {
+            bytes_max,
+            state: Mutex::default(),
+        }
+    }
+
     /// A connection that holds nothing.
     pub(super) fn begin(self: &Arc<Unfinished>) -> Holder {
         let mut state = self.locked();
@@ -75,7 +81,7 @@ impl Holder {
         self.bytes = bytes;
         let mut state = self.unfinished.locked();
         state.set(self.number, bytes, &self.given_up);
-        while state.bytes > UNFINISHED_BYTES_MAX && state.give_up_oldest() {}
+        while state.bytes > self.unfinished.bytes_max && state.give_up_oldest() {}
     }
 
     /// Waits until it is given up, which may be never.
@@ -127,11 +133,13 @@ mod tests {
 
     use super::*;
 
+    const BYTES_MAX: usize = 64 << 20;
+
     #[tokio::test(start_paused = true)]
     async fn who_stands_still_for_longest_is_given_up() {
-        let unfinished = Arc::<Unfinished>::default();
+        let unfinished = Arc::new(Unfinished::new(BYTES_MAX));
         let mut holders: Vec<Holder> = (0..3).map(|_| unfinished.begin()).collect();
-        let most = UNFINISHED_BYTES_MAX / 2;
+        let most = BYTES_MAX / 2;
         for holder in &mut holders {
             tokio::time::advance(Duration::from_secs(1)).await;
             holder.hold(most - SMALL_BYTES);
@@ -148,12 +156,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_goes_on_is_not_given_up() {
-        let unfinished = Arc::<Unfinished>::default();
+        let unfinished = Arc::new(Unfinished::new(BYTES_MAX));
         let (mut slow, mut busy) = (unfinished.begin(), unfinished.begin());
-        slow.hold(UNFINISHED_BYTES_MAX / 2);
+        slow.hold(BYTES_MAX / 2);
         for part in 1..=20 {
             tokio::time::advance(Duration::from_millis(1)).await;
-            busy.hold(part * UNFINISHED_BYTES_MAX / 32);
+            busy.hold(part * BYTES_MAX / 32);
         }
         slow.given_up().await;
         assert_eq!(unfinished.locked().parts.len(), 1);

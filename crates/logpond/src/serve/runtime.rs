@@ -96,6 +96,8 @@ pub(super) struct Parts {
     pub(super) syslog_tls: Option<Arc<net::tls::Acceptor>>,
     /// What clients of RELP may send again.
     pub(super) relp_peers: Arc<net::RelpPeers>,
+    /// Bytes of parts of records that connections may hold.
+    pub(super) unfinished_bytes: usize,
 }
 
 impl Listeners {
@@ -293,6 +295,7 @@ impl Running {
             tls,
             syslog_tls,
             relp_peers,
+            unfinished_bytes,
         } = parts;
         let context = net::Context {
             ingest: ingest.clone(),
@@ -302,7 +305,7 @@ impl Running {
             line_bytes_max,
             hostname: listeners.hostname,
             zones,
-            unfinished: Arc::default(),
+            unfinished: Arc::new(net::Unfinished::new(unfinished_bytes)),
         };
         let context_of = |intake| net::Context {
             intake,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 
 use serde_json::{Value, json};
 
@@ -64,6 +65,20 @@ fn send(topic: &str, numbers: std::ops::Range<u64>, partitions: u32) -> Value {
     json!({"do": "send", "topic": topic, "from": numbers.start, "to": numbers.end, "partitions": partitions})
 }
 
+type Scenario = fn(&Broker, &mut Client);
+
+/// Each has a topic of its own. They wait most of the time, so some run side by side.
+const SCENARIOS: [&[Scenario]; 3] = [
+    &[all_compressions, killed_servers],
+    &[
+        expired_offsets,
+        odd_messages,
+        large_batches,
+        recreated_topics,
+    ],
+    &[moved_partitions, lost_nodes],
+];
+
 #[test]
 fn messages_are_there_once() {
     let what = "reading from Kafka";
@@ -73,14 +88,16 @@ fn messages_are_there_once() {
     let Some(mut client) = broker.client(what) else {
         return;
     };
-    all_compressions(&broker, &mut client);
-    killed_servers(&broker, &mut client);
-    expired_offsets(&broker, &mut client);
-    odd_messages(&broker, &mut client);
-    large_batches(&broker, &mut client);
-    recreated_topics(&broker, &mut client);
-    moved_partitions(&broker, &mut client);
-    lost_nodes(&broker, &mut client);
+    thread::scope(|scope| {
+        for scenarios in &SCENARIOS {
+            let (broker, mut client) = (&broker, broker.client(what).unwrap());
+            scope.spawn(move || {
+                for scenario in *scenarios {
+                    scenario(broker, &mut client);
+                }
+            });
+        }
+    });
     restarted_broker(&mut broker, &mut client);
 }
 
