@@ -180,8 +180,21 @@ fn expected(knock: Knock) -> &'static [&'static str] {
     }
 }
 
+/// The seeds that show the most hidden ones, which are tried first. After a change of the simulation another one may;
+/// the test says it, and it goes here.
+fn seed_that_shows(knock: Knock) -> Option<u64> {
+    match knock {
+        Knock::CountedIncarnations => Some(238),
+        Knock::UncheckedRetirement => Some(118),
+        Knock::NoFlags => Some(69),
+        Knock::AnsweredDamage => Some(578),
+        Knock::UnflaggedTrim => Some(1080),
+        _ => None,
+    }
+}
+
 fn fails(knock: Knock) {
-    for seed in MUTATED_SEEDS {
+    for seed in seed_that_shows(knock).into_iter().chain(MUTATED_SEEDS) {
         let Err(violation) = run(seed, Some(knock)) else {
             continue;
         };

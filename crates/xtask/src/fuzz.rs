@@ -1,4 +1,4 @@
-//! The fuzz targets of `fuzz/`, on the pinned stable toolchain.
+//! The fuzz targets of `crates/fuzz`, on the pinned stable toolchain.
 //!
 //! The compiler's coverage instrumentation is reached by stable code generation options; only our
 //! own crates get it, by a compiler wrapper, so that dependencies are neither slowed nor listed.
@@ -16,7 +16,7 @@ const LENGTH_DEFAULT: &str = "10";
 pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
     let length = arguments.first().map_or(LENGTH_DEFAULT, String::as_str);
     let directory = target_directory().join("fuzz");
-    let wrapper = root().join("fuzz/instrument");
+    let wrapper = root().join("crates/fuzz/instrument");
     let mut build = cargo();
     build
         .args([

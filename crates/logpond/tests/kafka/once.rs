@@ -68,15 +68,12 @@ fn send(topic: &str, numbers: std::ops::Range<u64>, partitions: u32) -> Value {
 type Scenario = fn(&Broker, &mut Client);
 
 /// Each has a topic of its own. They wait most of the time, so some run side by side.
-const SCENARIOS: [&[Scenario]; 3] = [
-    &[all_compressions, killed_servers],
-    &[
-        expired_offsets,
-        odd_messages,
-        large_batches,
-        recreated_topics,
-    ],
-    &[moved_partitions, lost_nodes],
+const SCENARIOS: [&[Scenario]; 5] = [
+    &[killed_servers],
+    &[all_compressions, large_batches],
+    &[expired_offsets, odd_messages, recreated_topics],
+    &[moved_partitions],
+    &[lost_nodes],
 ];
 
 #[test]

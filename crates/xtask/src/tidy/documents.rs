@@ -166,7 +166,7 @@ fn every_fuzz_entry_has_a_target() {
     let sources = repository();
     let targets: String = sources
         .iter()
-        .filter(|s| s.path.starts_with("fuzz/src/"))
+        .filter(|s| s.path.starts_with("crates/fuzz/src/"))
         .map(|s| s.text.as_str())
         .collect();
     for source in sources
@@ -180,7 +180,7 @@ fn every_fuzz_entry_has_a_target() {
             let name = rest.split('(').next().unwrap_or(rest);
             assert!(
                 targets.contains(&format!("fuzz_{name}")),
-                "{}:{number}: fuzz/ has no target for fuzz_{name}",
+                "{}:{number}: crates/fuzz has no target for fuzz_{name}",
                 source.path
             );
         }

@@ -6,7 +6,10 @@ use std::fs;
 
 use super::sources::root;
 
-/// What a crate may use of the workspace. `sim` and `xtask` are tools and may use everything.
+/// Crates that are no part of the product, and may use everything.
+const TOOLS: [&str; 3] = ["sim", "xtask", "fuzz"];
+
+/// What a crate may use of the workspace.
 const ALLOWED: [(&str, &[&str]); 19] = [
     ("record", &[]),
     ("protocol", &["record"]),
@@ -73,7 +76,7 @@ const ALLOWED: [(&str, &[&str]); 19] = [
 const CRATES_OF_ROLES: [&str; 6] = ["host", "engine", "listen", "ship", "node", "logpond"];
 
 /// Dependencies that do IO, read clocks, draw random numbers, or belong to the edge of the
-/// product: only the crates from `sql` up, `sim` and `xtask` may name them. Prefixes, so that `hyper-util` and
+/// product: only the crates from `sql` up and tools may name them. Prefixes, so that `hyper-util` and
 /// `clap_complete` are meant too.
 const EDGE_ONLY: [&str; 36] = [
     "tokio",
@@ -193,12 +196,12 @@ fn members_are_in_layer_order() {
         .filter(|m| layered.contains(m))
         .collect();
     assert_eq!(listed, layered, "members of Cargo.toml, bottom layer first");
-    for tool in ["sim", "xtask"] {
+    for tool in TOOLS {
         assert!(members.iter().any(|m| m == tool), "no crates/{tool}");
     }
     let unknown: Vec<&String> = members
         .iter()
-        .filter(|m| !layered.contains(&m.as_str()) && !["sim", "xtask"].contains(&m.as_str()))
+        .filter(|m| !layered.contains(&m.as_str()) && !TOOLS.contains(&m.as_str()))
         .collect();
     assert!(
         unknown.is_empty(),
@@ -304,9 +307,10 @@ fn every_crate_takes_the_lints_and_versions_of_the_workspace() {
     for member in members() {
         let manifest = manifest(&format!("crates/{member}/Cargo.toml"));
         let lints = manifest.get("lints").and_then(|l| l.get("workspace"));
-        assert_eq!(
-            lints.and_then(|l| l.as_bool()),
-            Some(true),
+        let takes_lints = lints.and_then(|l| l.as_bool()) == Some(true);
+        // The counters of coverage are memory of the compiler's, which takes `unsafe`.
+        assert!(
+            takes_lints || member == "fuzz",
             "crates/{member}/Cargo.toml lacks [lints] workspace = true"
         );
         let expected = match member.as_str() {

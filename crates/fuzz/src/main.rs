@@ -283,7 +283,7 @@ fn shown(input: &[u8]) -> String {
 
 /// The root of the repository.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// What a run starts from: our own test data, then lines of the shared fixtures where they are.
@@ -335,7 +335,7 @@ mod tests {
     use super::*;
 
     /// Inputs for each target: half of them given, half of them changes of these.
-    const INPUTS: Length = Length::Inputs(600);
+    const INPUTS: Length = Length::Inputs(6_000);
 
     #[test]
     fn every_target_takes_what_it_is_given_and_changes_of_it() {
