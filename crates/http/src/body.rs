@@ -12,6 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::authorization;
 use super::bodies::{BODY_IDLE_MAX, Bodies};
+use super::coding::Coded;
 use super::error::{ApiError, Kind};
 use super::inflow::Inflow;
 use logpond_engine::query::Chunks;
@@ -29,6 +30,8 @@ pub enum Body {
     Whole(Option<Bytes>),
     /// Chunks as they come, until the sender is gone.
     Rows(Chunks, Broken),
+    /// The same, compressed.
+    Coded(Box<Coded>),
 }
 
 /// The end of an answer whose sender is gone: it may break off there.
@@ -122,6 +125,7 @@ impl hyper::body::Body for Body {
                 Some(chunk) => Poll::Ready(Some(Ok(Frame::data(chunk)))),
                 None => broken.poll_end(chunks.is_broken_off(), context),
             },
+            Body::Coded(coded) => coded.poll_chunk(context),
         }
     }
 
@@ -134,7 +138,7 @@ impl hyper::body::Body for Body {
             Body::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |b| b.len() as u64))
             }
-            Body::Rows(..) => SizeHint::default(),
+            Body::Rows(..) | Body::Coded(_) => SizeHint::default(),
         }
     }
 }

@@ -1,14 +1,31 @@
 //! Answers on their way out: as they are, or compressed for clients that take it.
 
 use std::io::{self, Write};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use hyper::Response;
-use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderValue, VARY};
+use hyper::body::{Body as _, Bytes, Frame};
+use hyper::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, VARY,
+};
 
-use super::body::Body;
+use super::body::{Body, BrokenOff};
 use logpond_engine::query::{CHUNK_BYTES, Cancelled, Output};
+
+/// Text, which becomes much smaller. A stream of events is sent as it is: browsers read it only so.
+const TYPES: [&str; 5] = [
+    "application/json",
+    "application/x-ndjson",
+    "text/csv",
+    "text/html",
+    "text/plain",
+];
+
+/// Answers in one piece that are shorter gain nothing.
+const WHOLE_BYTES_MIN: usize = 1 << 10;
 
 /// How an answer is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +71,87 @@ impl Coding {
         };
         write(&mut sending)?;
         sending.finish()
+    }
+}
+
+/// The answer as its client takes it: compressed where that is of use, and it is not yet. What is streamed still comes
+/// chunk by chunk.
+pub(super) fn coded(coding: Coding, mut response: Response<Body>) -> Response<Body> {
+    let headers = response.headers();
+    let given = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let kind = given
+        .and_then(|given| given.split(';').next())
+        .unwrap_or_default();
+    if !TYPES.contains(&kind.trim()) || headers.contains_key(CONTENT_ENCODING) {
+        return response;
+    }
+    if coding == Coding::Gzip {
+        match response.body_mut() {
+            Body::Whole(Some(bytes)) if bytes.len() >= WHOLE_BYTES_MIN => {
+                *bytes = gzip(bytes).into();
+            }
+            Body::Rows(..) => {
+                let inner = std::mem::replace(response.body_mut(), Body::Whole(None));
+                *response.body_mut() = Body::Coded(Box::new(Coded::new(inner)));
+            }
+            Body::Whole(_) | Body::Coded(_) => return response,
+        }
+    }
+    coding.dress(&mut response);
+    response
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    // Writing to a vector cannot fail, here and below.
+    let _ = encoder.write_all(bytes);
+    encoder.finish().unwrap_or_default()
+}
+
+/// An answer in chunks, each of which is compressed so far that it can be read.
+pub struct Coded {
+    inner: Body,
+    /// `None` at the end.
+    encoder: Option<GzEncoder<Vec<u8>>>,
+}
+
+impl Coded {
+    fn new(inner: Body) -> Coded {
+        let encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        Coded {
+            inner,
+            encoder: Some(encoder),
+        }
+    }
+
+    pub(super) fn poll_chunk(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        let Some(encoder) = &mut self.encoder else {
+            return Poll::Ready(None);
+        };
+        let chunk = match ready!(Pin::new(&mut self.inner).poll_frame(context)) {
+            Some(Ok(frame)) => {
+                let bytes = frame.into_data().unwrap_or_default();
+                let _ = encoder.write_all(&bytes).and_then(|()| encoder.flush());
+                std::mem::take(encoder.get_mut())
+            }
+            // What was sent ends without its trailer, so that it is not taken for whole.
+            Some(Err(broken)) => {
+                self.encoder = None;
+                return Poll::Ready(Some(Err(broken)));
+            }
+            None => {
+                let encoder = self.encoder.take();
+                encoder
+                    .and_then(|encoder| encoder.finish().ok())
+                    .unwrap_or_default()
+            }
+        };
+        Poll::Ready(Some(Ok(Frame::data(chunk.into()))))
     }
 }
 
@@ -147,6 +245,33 @@ pub(super) fn gone(_: Cancelled) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn answer(kind: &'static str, bytes: &'static [u8]) -> Response<Body> {
+        Body::whole(hyper::StatusCode::OK, kind, bytes)
+    }
+
+    #[test]
+    fn long_text_is_compressed() {
+        let long = [b'a'; 2 * WHOLE_BYTES_MIN].as_slice();
+        let long: &'static [u8] = Box::leak(long.to_vec().into_boxed_slice());
+        let table = [
+            (Coding::Gzip, "application/json", long, true),
+            (Coding::Gzip, "text/csv; charset=utf-8", long, true),
+            (Coding::Gzip, "text/event-stream", long, false),
+            (Coding::Gzip, "application/vnd.apache.parquet", long, false),
+            (Coding::Gzip, "application/json", b"short", false),
+            (Coding::Plain, "application/json", long, false),
+        ];
+        for (coding, kind, bytes, is_coded) in table {
+            let coded = coded(coding, answer(kind, bytes));
+            let is_said = coded.headers().contains_key(CONTENT_ENCODING);
+            assert_eq!(is_said, is_coded, "{kind} {coding:?}");
+            let Body::Whole(Some(sent)) = coded.body() else {
+                panic!("{kind}: one piece");
+            };
+            assert_eq!(sent.len() < bytes.len(), is_coded, "{kind} {coding:?}");
+        }
+    }
 
     #[test]
     fn gzip_is_for_those_that_take_it() {

@@ -8,6 +8,7 @@ use hyper::http::request::Parts;
 use hyper::{Method, Request, Response};
 
 use super::body::{self, Body};
+use super::coding::{Coding, coded};
 use super::error::{ApiError, Kind};
 use super::inflow::Inflow;
 use super::origin::Target;
@@ -564,6 +565,12 @@ pub(super) async fn answer(
 ) -> Result<Response<Body>, Infallible> {
     let metrics = app.metrics.clone();
     let is_loki = loki::is_path(request.uri().path());
+    let is_head = request.method() == Method::HEAD;
+    let coding = if is_head {
+        Coding::Plain
+    } else {
+        Coding::of(request.headers())
+    };
     let response = route(app, request).await.unwrap_or_else(|error| {
         if is_loki {
             loki::refusal(error)
@@ -573,7 +580,7 @@ pub(super) async fn answer(
     });
     let class = usize::from(response.status().as_u16() / 100).clamp(1, 5);
     metrics.http_answers[class - 1].add(1);
-    Ok(response)
+    Ok(coded(coding, response))
 }
 
 /// Answers a request that came unencrypted where encryption is on.

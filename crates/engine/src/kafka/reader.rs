@@ -58,7 +58,7 @@ const SILENT_TIME: Duration = Duration::from_secs(30);
 const LISTEN_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// How long a partition is left alone whose messages cannot be decoded.
-const STOPPED_TIME: Duration = Duration::from_secs(60);
+const STOPPED_TIME: Duration = Duration::from_secs(30);
 
 /// How often positions are written.
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);

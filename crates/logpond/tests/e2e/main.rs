@@ -21,6 +21,7 @@ mod bucket_cluster;
 mod bulk;
 mod clients;
 mod command_line;
+mod compressed;
 mod cluster;
 mod containers;
 mod crash;
