@@ -117,10 +117,11 @@ impl RemoteFile {
                 self.object.cache.check_left_behind(entry, &claimed.blocks);
                 let (fetched, error) = self.fetch_claimed(entry, &claimed, &asked);
                 claimed.settle(error.as_ref());
-                match self.assemble(entry, &fetched, offset, buffer) {
-                    true => Ok(true),
+                if self.assemble(entry, &fetched, offset, buffer) {
+                    Ok(true)
+                } else {
                     // Without an error something is missing that was not claimed.
-                    false => error.map_or(Ok(false), Err),
+                    error.map_or(Ok(false), Err)
                 }
             }
         }

@@ -122,10 +122,11 @@ impl Service {
     /// Sends a request and reads the whole answer, so that one limit of time holds for all of it.
     async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let response = self.client.request(request).await.map_err(|error| {
-            let kind = match error.is_connect() {
-                true => HttpErrorKind::Connect,
+            let kind = if error.is_connect() {
+                HttpErrorKind::Connect
+            } else {
                 // The connection ended before there was an answer.
-                false => HttpErrorKind::Interrupted,
+                HttpErrorKind::Interrupted
             };
             HttpError::new(kind, error)
         })?;

@@ -257,11 +257,13 @@ impl Offers {
             return Err(Nothing { until_ms });
         }
         let is_owner = self.owner(live, now_ms).is_none_or(|owner| owner == store);
-        let ready_ms = match is_owner {
-            true if bytes >= self.settings.claim_bytes => now_ms,
-            true if rows >= self.settings.claim_rows => now_ms,
-            true => oldest_ms.saturating_add(self.settings.gather_ms),
-            false => oldest_ms.saturating_add(self.settings.steal_ms + 1),
+        let is_full = bytes >= self.settings.claim_bytes || rows >= self.settings.claim_rows;
+        let ready_ms = if !is_owner {
+            oldest_ms.saturating_add(self.settings.steal_ms + 1)
+        } else if is_full {
+            now_ms
+        } else {
+            oldest_ms.saturating_add(self.settings.gather_ms)
         };
         if ready_ms > now_ms {
             wait(ready_ms);

@@ -120,10 +120,12 @@ impl Plan {
             utilisation_one_lost: offered / (stores as f64 - 1.0),
             service_s,
             wait_s_mean,
-            wait_s_p99: match is_stable && waits > 0.01 {
-                true => wait_s_mean / waits * (100.0 * waits).ln(),
-                false if is_stable => 0.0,
-                false => f64::INFINITY,
+            wait_s_p99: if !is_stable {
+                f64::INFINITY
+            } else if waits > 0.01 {
+                wait_s_mean / waits * (100.0 * waits).ln()
+            } else {
+                0.0
             },
             queue_claims: claims_per_s * wait_s_mean,
             catch_up_s: if is_stable {

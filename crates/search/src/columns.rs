@@ -109,9 +109,10 @@ impl ColumnAsked {
         let kind = ColumnKind::from_number(from.number("a column's kind")?);
         let kind = kind.ok_or(DecodeError::Malformed("a column's kind"))?;
         let is_time = matches!(Target::new(&name), Target::Time | Target::Received);
-        match is_time == (kind == ColumnKind::Time) {
-            true => Ok(ColumnAsked { name, kind }),
-            false => Err(DecodeError::Malformed("a column's kind")),
+        if is_time == (kind == ColumnKind::Time) {
+            Ok(ColumnAsked { name, kind })
+        } else {
+            Err(DecodeError::Malformed("a column's kind"))
         }
     }
 }

@@ -249,12 +249,13 @@ fn means_own(label: &str, field: &str) -> bool {
         return true;
     }
     let digit_first = field.bytes().next().is_none_or(|b| b.is_ascii_digit());
-    let label = match digit_first {
-        true => match label.strip_prefix('_') {
+    let label = if digit_first {
+        match label.strip_prefix('_') {
             Some(rest) => rest,
             None => return false,
-        },
-        false => label,
+        }
+    } else {
+        label
     };
     let mut chars = label.chars();
     let same = field.chars().all(|c| match chars.next() {

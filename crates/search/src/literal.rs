@@ -58,12 +58,11 @@ impl TokenPart {
     fn matches(&self, token: &[u8]) -> bool {
         let text = &self.text[..];
         let folded_token;
-        let token = match self.folded {
-            true => {
-                folded_token = fold(token);
-                &folded_token[..]
-            }
-            false => token,
+        let token = if self.folded {
+            folded_token = fold(token);
+            &folded_token[..]
+        } else {
+            token
         };
         match (self.at_start, self.at_end) {
             (true, true) => token == text,
@@ -345,9 +344,10 @@ fn walk(hir: &Hir) -> Part {
         HirKind::Concat(parts) => concat(parts),
         HirKind::Alternation(parts) => {
             let parts: Vec<Required> = parts.iter().map(|p| walk(p).into_required()).collect();
-            Part::Needs(match parts.contains(&Required::Nothing) {
-                true => Required::Nothing,
-                false => Required::Or(parts),
+            Part::Needs(if parts.contains(&Required::Nothing) {
+                Required::Nothing
+            } else {
+                Required::Or(parts)
             })
         }
     }
@@ -385,9 +385,10 @@ fn repeat(part: Part, min: usize, exactly: bool) -> Part {
                 text: run.text.repeat(min),
                 folded: run.folded,
             };
-            match exactly {
-                true => Part::Exact(repeated),
-                false => Part::Needs(repeated.into_required()),
+            if exactly {
+                Part::Exact(repeated)
+            } else {
+                Part::Needs(repeated.into_required())
             }
         }
         other => Part::Needs(other.into_required()),

@@ -46,9 +46,10 @@ pub(crate) struct Needle<'a> {
 impl Needle<'_> {
     /// A text in the form in which it can be compared with this one.
     pub(crate) fn fold<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
-        match self.folded {
-            true => fold(text),
-            false => Cow::Borrowed(text),
+        if self.folded {
+            fold(text)
+        } else {
+            Cow::Borrowed(text)
         }
     }
 }

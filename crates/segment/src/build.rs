@@ -220,9 +220,10 @@ pub fn from_journal_within(
         }
         damages.merge(frames.into_damages());
         let written = file.summary.tally;
-        let tally = match (rows, bytes) == (written.rows, written.bytes) {
-            true => written,
-            false => tally_of(&journal)?,
+        let tally = if (rows, bytes) == (written.rows, written.bytes) {
+            written
+        } else {
+            tally_of(&journal)?
         };
         sources.push(SourceEntry {
             source: file.source,
@@ -266,10 +267,11 @@ fn expecting(closed: &[&ClosedFile], within: Within<'_>) -> RowsBuilder {
     let tallies = || closed.iter().map(|file| &file.summary.tally);
     let rows: u64 = tallies().map(|tally| tally.rows).sum();
     let bytes: u64 = tallies().map(|tally| tally.bytes).sum();
-    match journal_memory_bytes(rows, bytes) < within.memory_bytes_max {
-        true => RowsBuilder::expecting(rows, bytes),
+    if journal_memory_bytes(rows, bytes) < within.memory_bytes_max {
+        RowsBuilder::expecting(rows, bytes)
+    } else {
         // Of how many rows a part will be is not known before.
-        false => RowsBuilder::new(),
+        RowsBuilder::new()
     }
 }
 

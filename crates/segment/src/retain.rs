@@ -44,9 +44,10 @@ pub struct Settings {
 impl Settings {
     /// The free space below which files go when so many bytes of them are held.
     fn free_bytes_min(&self, size: u64) -> u64 {
-        match size > self.keep_size_bytes {
-            true => self.keep_free_bytes,
-            false => self.keep_free_bytes.min(self.reserve_bytes),
+        if size > self.keep_size_bytes {
+            self.keep_free_bytes
+        } else {
+            self.keep_free_bytes.min(self.reserve_bytes)
         }
     }
 }

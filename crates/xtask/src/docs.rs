@@ -27,9 +27,10 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
     let path = root().join("docs/reference/metrics.md");
     let is_current = fs::read_to_string(&path).is_ok_and(|old| old == page);
     if is_check {
-        return match is_current {
-            true => Ok(()),
-            false => Err("docs/reference/metrics.md is old; run `cargo xtask docs`".into()),
+        return if is_current {
+            Ok(())
+        } else {
+            Err("docs/reference/metrics.md is old; run `cargo xtask docs`".into())
         };
     }
     fs::write(&path, page).map_err(|e| format!("{}: {e}", path.display()))?;

@@ -539,10 +539,13 @@ impl Ingest {
         }
         let now = (self.clock)();
         let applied = tokio::task::spawn_blocking(move || rules.apply(&batch, id, now)).await;
-        let applied = applied.map_err(|error| match error.is_panic() {
-            true => Refused::Failed("the rules could not be applied; please report it".into()),
-            // Blocking work is only thrown away when the process ends.
-            false => Refused::Stopping,
+        let applied = applied.map_err(|error| {
+            if error.is_panic() {
+                Refused::Failed("the rules could not be applied; please report it".into())
+            } else {
+                // Blocking work is only thrown away when the process ends.
+                Refused::Stopping
+            }
         })?;
         if applied.batch.is_empty() {
             let sent = applied.reservation.sent;

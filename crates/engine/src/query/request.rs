@@ -68,10 +68,11 @@ impl Scope {
     /// The scope of these records, in the same range.
     pub fn around(&self) -> Scope {
         let all = || Scope::all(self.range);
-        match self.hides_results {
+        if self.hides_results {
             // Text without a condition leaves them out.
-            true => Scope::new("", self.range).unwrap_or_else(|_| all()),
-            false => all(),
+            Scope::new("", self.range).unwrap_or_else(|_| all())
+        } else {
+            all()
         }
     }
 

@@ -443,9 +443,10 @@ impl<'s> SegmentRows<'s> {
             waiting,
             active: Vec::new(),
             keys_max: KEYS_MAX,
-            groups_ahead: match search.scope.filter == search.scope.surroundings() {
-                true => 1,
-                false => 2,
+            groups_ahead: if search.scope.filter == search.scope.surroundings() {
+                1
+            } else {
+                2
             },
             scratch: Scratch::new(),
             buffer: Vec::new(),
@@ -457,9 +458,10 @@ impl<'s> SegmentRows<'s> {
 
     /// The evaluator for the rows of a search: with context every row is wanted.
     pub(super) fn evaluator(search: &Search) -> Result<Evaluator, QueryError> {
-        match search.has_context() {
-            true => evaluator(&search.scope.surroundings(), search.scope.range),
-            false => evaluator(&search.scope.filter, search.scope.range),
+        if search.has_context() {
+            evaluator(&search.scope.surroundings(), search.scope.range)
+        } else {
+            evaluator(&search.scope.filter, search.scope.range)
         }
     }
 
@@ -567,9 +569,10 @@ impl<'s> SegmentRows<'s> {
             }
         }
         self.bound_memory(out)?;
-        self.groups_ahead = match found > ROWS_FEW {
-            true => 1,
-            false => (self.groups_ahead * 2).min(GROUPS_AHEAD_MAX),
+        self.groups_ahead = if found > ROWS_FEW {
+            1
+        } else {
+            (self.groups_ahead * 2).min(GROUPS_AHEAD_MAX)
         };
         Ok(())
     }

@@ -87,9 +87,10 @@ fn back_up(args: &Backup) -> Result<Exit, Failure> {
     }
     note(&format!("  took {}", quantity::span(started.elapsed())));
     println_name(&made)?;
-    Ok(match made.damaged.is_empty() {
-        true => Exit::Found,
-        false => Exit::None,
+    Ok(if made.damaged.is_empty() {
+        Exit::Found
+    } else {
+        Exit::None
     })
 }
 

@@ -114,9 +114,10 @@ fn show(args: &ConfigShow) -> Result<Exit, Failure> {
 
 /// A value as it may be printed.
 fn shown(given: &Given) -> String {
-    match WITH_SECRETS.contains(&given.name) && given.origin != Origin::Default {
-        true => "…".to_owned(),
-        false => given.text.clone(),
+    if WITH_SECRETS.contains(&given.name) && given.origin != Origin::Default {
+        "…".to_owned()
+    } else {
+        given.text.clone()
     }
 }
 

@@ -98,9 +98,10 @@ fn in_pond(
     let state = directory.state();
     let day = Day::new(state.seed, state.now);
     let mut filling = Filling::new(&client, &day, state.seed);
-    let records = match state.is_filled {
-        true => None,
-        false => Some(filling.day(stop)?),
+    let records = if state.is_filled {
+        None
+    } else {
+        Some(filling.day(stop)?)
     };
     if !stop.load(Ordering::Relaxed) {
         directory.note_filled()?;
@@ -125,9 +126,10 @@ fn go_on(args: &Demo, mut filling: Filling<'_>, stop: &AtomicBool) -> Result<Exi
 /// Prints the address of the page and the questions.
 fn show(client: &Client, records: Option<u64>, ends: bool) -> Result<(), Failure> {
     let address = client.address().to_string();
-    let named = match address == ADDRESS_DEFAULT {
-        true => String::new(),
-        false => format!(" --addr {}", shell_word(&address)),
+    let named = if address == ADDRESS_DEFAULT {
+        String::new()
+    } else {
+        format!(" --addr {}", shell_word(&address))
     };
     let mut text = format!("page     {address}/\n");
     if let Some(records) = records {

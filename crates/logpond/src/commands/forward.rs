@@ -47,17 +47,19 @@ pub(super) fn run(args: Forward) -> Result<Exit, Failure> {
     if totals.rejected > 0 {
         return Ok(Exit::Error);
     }
-    match interrupted.load(std::sync::atomic::Ordering::Relaxed) {
-        true => Ok(Exit::Interrupted),
-        false => Ok(Exit::Found),
+    if interrupted.load(std::sync::atomic::Ordering::Relaxed) {
+        Ok(Exit::Interrupted)
+    } else {
+        Ok(Exit::Found)
     }
 }
 
 fn settings(args: Forward) -> Result<Settings, Failure> {
     let given = &args.servers.addr;
-    let bulk = match args.bulk {
-        true => Some(listeners(given).map_err(ForwardError::Address)?),
-        false => None,
+    let bulk = if args.bulk {
+        Some(listeners(given).map_err(ForwardError::Address)?)
+    } else {
+        None
     };
     let http = if args.bulk { &[][..] } else { given };
     let addresses = http

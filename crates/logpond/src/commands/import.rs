@@ -49,9 +49,10 @@ pub(super) fn follow(args: Forward) -> Result<Exit, Failure> {
 }
 
 fn exit(totals: &Totals) -> Exit {
-    match totals.is_complete() {
-        true => Exit::Found,
-        false => Exit::Error,
+    if totals.is_complete() {
+        Exit::Found
+    } else {
+        Exit::Error
     }
 }
 

@@ -139,9 +139,10 @@ fn waiting_bytes_max(args: &Proxy) -> Result<usize, Failure> {
 fn workers(args: &Proxy) -> Result<usize, Failure> {
     let of_machine = || thread::available_parallelism().map_or(1, usize::from);
     let workers = args.workers.unwrap_or_else(of_machine);
-    match (1..=WORKERS_MAX).contains(&workers) {
-        true => Ok(workers),
-        false => Err(format!("--workers: expected a number from 1 to {WORKERS_MAX}").into()),
+    if (1..=WORKERS_MAX).contains(&workers) {
+        Ok(workers)
+    } else {
+        Err(format!("--workers: expected a number from 1 to {WORKERS_MAX}").into())
     }
 }
 

@@ -72,9 +72,10 @@ pub(super) fn meaning(text: Option<&OsStr>, selection: &Selection) -> Result<Mea
 /// The range that a server takes if none is named, for a sentence about an empty answer: it is what
 /// people forget who have brought old logs in.
 pub(super) fn range_of(selection: &Selection) -> &'static str {
-    match selection.since.is_none() && selection.until.is_none() {
-        true => " in the last hour (--since reaches further back)",
-        false => "",
+    if selection.since.is_none() && selection.until.is_none() {
+        " in the last hour (--since reaches further back)"
+    } else {
+        ""
     }
 }
 

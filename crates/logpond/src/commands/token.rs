@@ -49,9 +49,10 @@ fn paths(file: &TokenFile) -> Result<Paths, Failure> {
     if is_told {
         return Ok(paths);
     }
-    let of_other = match is_root {
-        true => home_before_sudo().map(|home| home.join(".local/share/logpond")),
-        false => Some(PathBuf::from(OF_SYSTEM)),
+    let of_other = if is_root {
+        home_before_sudo().map(|home| home.join(".local/share/logpond"))
+    } else {
+        Some(PathBuf::from(OF_SYSTEM))
     };
     let Some(other) = of_other.filter(|other| is_meant(&paths.data, other)) else {
         return Ok(paths);

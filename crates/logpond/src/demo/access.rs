@@ -85,10 +85,12 @@ fn order(moment: &mut Moment<'_>, out: &mut Vec<u8>) {
     } else {
         ERRORS_ORDINARY
     };
-    let status = match moment.draw.is_one_of_thousand(share) {
-        true if is_failing => *moment.draw.pick(&[502, 504, 504]),
-        true => 500,
-        false => 201,
+    let status = if !moment.draw.is_one_of_thousand(share) {
+        201
+    } else if is_failing {
+        *moment.draw.pick(&[502, 504, 504])
+    } else {
+        500
     };
     let bytes = moment.draw.between(150, 600);
     line(moment, ("POST", CHECKOUT, status, bytes), out);

@@ -54,9 +54,10 @@ impl Story {
 
     /// The release of the checkout.
     pub(super) fn release(&self, second: i64) -> &'static str {
-        match self.is_deployed(second) {
-            true => BAD_RELEASE,
-            false => GOOD_RELEASE,
+        if self.is_deployed(second) {
+            BAD_RELEASE
+        } else {
+            GOOD_RELEASE
         }
     }
 

@@ -92,9 +92,10 @@ fn the_printed_questions_find_the_incident() {
         let answer = demo.answer(command);
         // Tables have a header.
         let first: String = answer.lines().take(2).collect();
-        let leads = match command.contains(" query ") {
-            true => answer.contains(question.clue),
-            false => first.contains(question.clue) || command.contains(" histogram "),
+        let leads = if command.contains(" query ") {
+            answer.contains(question.clue)
+        } else {
+            first.contains(question.clue) || command.contains(" histogram ")
         };
         assert!(leads, "{}: {answer}", question.text);
     }

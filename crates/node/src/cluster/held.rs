@@ -89,10 +89,12 @@ impl Held {
 
     /// What is known of the bucket.
     fn bucket(&self) -> BucketView {
-        match self.live.put_aside().has_elsewhere() {
-            _ if !self.has_bucket => BucketView::None,
-            true => BucketView::Unread,
-            false => BucketView::Read,
+        if !self.has_bucket {
+            BucketView::None
+        } else if self.live.put_aside().has_elsewhere() {
+            BucketView::Unread
+        } else {
+            BucketView::Read
         }
     }
 

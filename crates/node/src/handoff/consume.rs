@@ -86,10 +86,11 @@ impl Handoff {
                         served.seconds = began.elapsed().as_secs_f64();
                         self.state().pace.serve(served);
                     }
-                    match ingester == own {
-                        true => self.reported(id, sources),
+                    if ingester == own {
+                        self.reported(id, sources)
+                    } else {
                         // A report that does not arrive is made up for by the next attempt.
-                        false => drop(member.report_to(ingester, id, sources)),
+                        drop(member.report_to(ingester, id, sources))
                     }
                     return;
                 }

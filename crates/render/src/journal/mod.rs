@@ -162,9 +162,10 @@ impl Journal {
                 shown_us: entry.shown_us,
             });
         }
-        let place = match style.has_own_cursors {
-            true => entry.place.map(logpond_search::journal::Cursor::text),
-            false => Some(entry.cursor.clone()),
+        let place = if style.has_own_cursors {
+            entry.place.map(logpond_search::journal::Cursor::text)
+        } else {
+            Some(entry.cursor.clone())
         };
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         *last = place;
@@ -182,9 +183,10 @@ impl Journal {
         if before.is_none_or(|before| before == *boot) {
             return;
         }
-        let (on, off) = match self.style.colour {
-            true => (plain::BRIGHT, plain::NORMAL),
-            false => ("", ""),
+        let (on, off) = if self.style.colour {
+            (plain::BRIGHT, plain::NORMAL)
+        } else {
+            ("", "")
         };
         out.extend_from_slice(format!("{on}-- Boot ").as_bytes());
         plain::put(boot.as_bytes(), &self.style, out);

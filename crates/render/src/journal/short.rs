@@ -64,20 +64,20 @@ fn since(before: &Before, entry: &Entry) -> String {
         Some((then, now)) => (now - then, ' '),
         None => (entry.shown_us - before.shown_us, '*'),
     };
-    match us < 0 {
-        true => " ".repeat(16),
-        false => format!(" <{}{mark}>", stamp::seconds(us)),
+    if us < 0 {
+        " ".repeat(16)
+    } else {
+        format!(" <{}{mark}>", stamp::seconds(us))
     }
 }
 
 fn write_message(message: &[u8], entry: &Entry, style: &Style, indent: usize, out: &mut Vec<u8>) {
     let changed;
-    let text = match style.all {
-        true => message,
-        false => {
-            changed = plain::shown(message);
-            &changed
-        }
+    let text = if style.all {
+        message
+    } else {
+        changed = plain::shown(message);
+        &changed
     };
     out.extend_from_slice(b": ");
     if !style.all && !plain::is_printable(text) {
@@ -85,16 +85,14 @@ fn write_message(message: &[u8], entry: &Entry, style: &Style, indent: usize, ou
         out.push(b'\n');
         return;
     }
-    let colours = match style.colour {
-        true => plain::colours(entry.level()),
-        false => ("", ""),
+    let colours = if style.colour {
+        plain::colours(entry.level())
+    } else {
+        ("", "")
     };
     let spans = style.spans.as_ref().filter(|_| style.colour);
     let spans = spans.map_or(Vec::new(), |spans| spans(text));
-    let columns = match style.all {
-        true => 0,
-        false => style.columns,
-    };
+    let columns = if style.all { 0 } else { style.columns };
     let line = |line: &[u8], start: usize, out: &mut Vec<u8>| match cut(line, indent, columns) {
         None => plain::painted(line, start, colours, &spans, style, out),
         Some(kept) => {

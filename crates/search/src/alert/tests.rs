@@ -530,9 +530,10 @@ fn apply(state: &mut RuleState, rule: &Rule, step: &Step, now: i64) -> Vec<Notic
         .filter(|(n, _)| which & 1 << n != 0)
         .map(|(_, a)| a)
         .collect();
-    let evaluated = match fails {
-        true => Err("failed".to_owned()),
-        false => Ok(answer(&apps, is_complete)),
+    let evaluated = if fails {
+        Err("failed".to_owned())
+    } else {
+        Ok(answer(&apps, is_complete))
     };
     state.advance(rule, evaluated, (0, ""), at(now));
     state.notices(&rule.text, at(now), 30 * SECOND_NS)

@@ -23,10 +23,7 @@ pub(super) struct Reading {
 
 /// What a text looks like, if it is not just text. `folded` says that it was searched for in any case.
 pub(super) fn reading(text: &str, folded: bool) -> Option<Reading> {
-    let fold = |filter| match folded {
-        true => in_any_case(filter),
-        false => filter,
-    };
+    let fold = |filter| if folded { in_any_case(filter) } else { filter };
     let found = logql_of(text)
         .or_else(|| sql_of(text))
         .or_else(|| grep_of(text))
@@ -163,9 +160,10 @@ fn line_filter(filter: &LineFilter) -> Option<Filter> {
         }
     });
     let any = Filter::or(choices.collect::<Option<Vec<_>>>()?);
-    Some(match filter.operator.is_negated() {
-        true => Filter::negate(any),
-        false => any,
+    Some(if filter.operator.is_negated() {
+        Filter::negate(any)
+    } else {
+        any
     })
 }
 
@@ -244,15 +242,17 @@ fn grep_of(text: &str) -> Option<Reading> {
         rest.trim().to_owned()
     };
     let is_plain = options.is_literal || super::arguments::escaped(&pattern) == pattern;
-    let pattern = match is_plain {
-        true => Pattern::substring(pattern.as_bytes(), options.is_folded),
-        false => Pattern::regex(&pattern, options.is_folded),
+    let pattern = if is_plain {
+        Pattern::substring(pattern.as_bytes(), options.is_folded)
+    } else {
+        Pattern::regex(&pattern, options.is_folded)
     };
     Finder::new(&pattern).ok()?;
     let found = Filter::Text(pattern);
-    let meant = match options.is_inverted {
-        true => Filter::negate(found),
-        false => found,
+    let meant = if options.is_inverted {
+        Filter::negate(found)
+    } else {
+        found
     };
     Some(Reading {
         looks_like: "a command of grep".to_owned(),
@@ -375,9 +375,10 @@ fn wildcards(text: &str) -> Option<Reading> {
         }
     }
     let inner = text.trim_matches('*');
-    let meant = match wild.iter().all(|at| is_edge(*at)) {
-        true => Filter::substring(inner.as_bytes(), false),
-        false => Filter::regex(&source, false),
+    let meant = if wild.iter().all(|at| is_edge(*at)) {
+        Filter::substring(inner.as_bytes(), false)
+    } else {
+        Filter::regex(&source, false)
     };
     Some(Reading {
         looks_like: "a pattern with wildcards".to_owned(),

@@ -177,9 +177,10 @@ impl LabelFilter {
             LabelFilter::Or(left, right) => (left, "or", right),
             other => return write!(f, "{other}"),
         };
-        match std::mem::discriminant(self) == std::mem::discriminant(&**left) {
-            true => left.write_chain(f)?,
-            false => write!(f, "{left}")?,
+        if std::mem::discriminant(self) == std::mem::discriminant(&**left) {
+            left.write_chain(f)?
+        } else {
+            write!(f, "{left}")?
         }
         write!(f, " {operator} {right}")
     }
@@ -320,9 +321,10 @@ fn write_grouping(grouping: Option<&Grouping>, f: &mut fmt::Formatter<'_>) -> fm
     let Some(grouping) = grouping else {
         return Ok(());
     };
-    f.write_str(match grouping.is_without {
-        true => " without (",
-        false => " by (",
+    f.write_str(if grouping.is_without {
+        " without ("
+    } else {
+        " by ("
     })?;
     write_list(&grouping.labels, ", ", f)?;
     f.write_char(')')

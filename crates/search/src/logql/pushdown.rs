@@ -149,9 +149,10 @@ fn computed(name: &str, matcher: &LabelMatcher, place: Place) -> Filter {
 fn plain(name: &str, matcher: &LabelMatcher, place: Place, takes_empty: bool) -> Filter {
     let positive = match matcher.operator {
         MatchOperator::Equal | MatchOperator::NotEqual if matcher.value.is_empty() => {
-            return match takes_empty {
-                true => Filter::negate(is_there(name)),
-                false => is_there(name),
+            return if takes_empty {
+                Filter::negate(is_there(name))
+            } else {
+                is_there(name)
             };
         }
         MatchOperator::Equal | MatchOperator::NotEqual => equal(name, &matcher.value),
@@ -225,9 +226,10 @@ impl LabelMatcher {
 
 /// Everything or nothing.
 fn constant(is_wanted: bool) -> Filter {
-    match is_wanted {
-        true => Filter::All,
-        false => Filter::negate(Filter::All),
+    if is_wanted {
+        Filter::All
+    } else {
+        Filter::negate(Filter::All)
     }
 }
 
@@ -254,19 +256,17 @@ fn line_filter(filter: &LineFilter) -> Option<Pushed> {
     };
     let choices: Option<Vec<Filter>> = filter.choices.iter().map(choice).collect();
     let any = Filter::or(choices?);
-    let filter = match is_negated {
-        true => Filter::negate(any),
-        false => any,
-    };
+    let filter = if is_negated { Filter::negate(any) } else { any };
     (filter != Filter::All).then_some(Pushed { filter, is_exact })
 }
 
 /// Lines that hold this. Text that is looked for otherwise is found in decoded messages, too.
 fn on_line(pattern: Pattern) -> Filter {
     let is_everywhere = matches!(&pattern, Pattern::Substring { text, .. } if text.is_empty());
-    match is_everywhere {
-        true => Filter::All,
-        false => Filter::field("_raw", FieldTest::Contains(pattern)),
+    if is_everywhere {
+        Filter::All
+    } else {
+        Filter::field("_raw", FieldTest::Contains(pattern))
     }
 }
 

@@ -171,9 +171,10 @@ pub fn expand(
         }
     }
     out.push_str(rest);
-    match out.len() > EXPANDED_BYTES_MAX {
-        true => Err(VariableError::TooLong),
-        false => Ok(out),
+    if out.len() > EXPANDED_BYTES_MAX {
+        Err(VariableError::TooLong)
+    } else {
+        Ok(out)
     }
 }
 
@@ -220,9 +221,10 @@ fn variable(
     {
         out.push('$');
         // Up to the next sign, so that the name is not read again.
-        let bytes = match escaped.starts_with('{') {
-            true => 1,
-            false => name_bytes(escaped),
+        let bytes = if escaped.starts_with('{') {
+            1
+        } else {
+            name_bytes(escaped)
         };
         out.push_str(&escaped[..bytes]);
         return Ok(2 + bytes);

@@ -42,9 +42,10 @@ pub(super) fn with_number(
     number_is_left: bool,
 ) -> Vec<Sample> {
     let samples = series.into_iter().filter_map(|sample| {
-        let (left, right) = match number_is_left {
-            true => (number, sample.value),
-            false => (sample.value, number),
+        let (left, right) = if number_is_left {
+            (number, sample.value)
+        } else {
+            (sample.value, number)
         };
         let value = merged(operation, left, right, sample.value)?;
         Some(Sample { value, ..sample })
@@ -79,16 +80,18 @@ pub(super) fn of_series(
     }
     // Many are on the left from here on.
     let is_swapped = operation.matching.many == Many::Right;
-    let (many, one) = match is_swapped {
-        true => (right, left),
-        false => (left, right),
+    let (many, one) = if is_swapped {
+        (right, left)
+    } else {
+        (left, right)
     };
     let mut ones: BTreeMap<SeriesLabels, Sample> = BTreeMap::new();
     for sample in one {
         if ones.insert(signature(&sample), sample).is_some() {
-            return Err(EvaluationError::Duplicates(match is_swapped {
-                true => "left",
-                false => "right",
+            return Err(EvaluationError::Duplicates(if is_swapped {
+                "left"
+            } else {
+                "right"
             }));
         }
     }
@@ -119,9 +122,10 @@ fn matched(
                 _ => EvaluationError::Ambiguous,
             });
         }
-        let (left, right) = match is_swapped {
-            true => (other.value, sample.value),
-            false => (sample.value, other.value),
+        let (left, right) = if is_swapped {
+            (other.value, sample.value)
+        } else {
+            (sample.value, other.value)
         };
         if let Some(value) = merged(operation, left, right, left) {
             let labels = Arc::new(labels);

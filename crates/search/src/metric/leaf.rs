@@ -276,9 +276,10 @@ fn of_labels(
         filters.for_each(|filter| logql::add_filter(filter, &mut names));
         let is_plain = unwrap.conversion == Conversion::Number && !names.contains(&unwrap.label);
         let is_kept = |stage: &Stage| matches!(stage.kind, StageKind::LabelFilter(_));
-        match is_plain && rest.iter().all(is_kept) {
-            true => number = Some(unwrap.label.clone()),
-            false => names.push(unwrap.label.clone()),
+        if is_plain && rest.iter().all(is_kept) {
+            number = Some(unwrap.label.clone())
+        } else {
+            names.push(unwrap.label.clone())
         }
     }
     // Only a line tells why it cannot be parsed.

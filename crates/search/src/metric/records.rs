@@ -22,9 +22,10 @@ impl RangeTable {
         }
         let mut scratch = Scratch::new();
         // Rendering a line costs more than all the rest.
-        let line = match leaf.looks_at_lines() {
-            true => matcher::line(record, &mut scratch),
-            false => b"",
+        let line = if leaf.looks_at_lines() {
+            matcher::line(record, &mut scratch)
+        } else {
+            b""
         };
         self.add_line(record.time.0, line, |labels| {
             add_base_labels(record, leaf.named(), labels);

@@ -108,12 +108,13 @@ impl RangeTable {
         };
         work.labels.clear();
         labels(&mut work.labels);
-        let value = match stages.run(&mut work) {
-            false => None,
-            true => match &leaf.unwrap {
+        let value = if stages.run(&mut work) {
+            match &leaf.unwrap {
                 Some(unwrap) => unwrap.run(&mut work),
                 None => Some(work.line.len() as f64),
-            },
+            }
+        } else {
+            None
         };
         // A line without all of its labels may be missing because of that.
         let counts = value.is_some() || work.labels.is_cut();

@@ -136,11 +136,12 @@ pub fn literals(pattern: &str) -> Vec<Box<[u8]>> {
 
 fn check_neighbours(pattern: &str, parts: &[Part]) -> Result<(), String> {
     let is_capture = |part: &Part| matches!(part, Part::Capture(_));
-    match parts.windows(2).any(|pair| pair.iter().all(is_capture)) {
-        true => Err(format!(
+    if parts.windows(2).any(|pair| pair.iter().all(is_capture)) {
+        Err(format!(
             "found consecutive capture in {pattern:?}: put text between"
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 

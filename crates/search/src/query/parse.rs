@@ -78,9 +78,10 @@ pub fn parse_condition(text: &str) -> Result<Filter> {
     if value.starts_with('"') || (operator == Operator::Contains && value == "*") {
         parser.at = value_start;
         let filter = parser.condition(name, operator, 0)?;
-        return match parser.at_end() {
-            true => Ok(filter),
-            false => Err(parser.error(parser.at..text.len(), "text after the closing quote")),
+        return if parser.at_end() {
+            Ok(filter)
+        } else {
+            Err(parser.error(parser.at..text.len(), "text after the closing quote"))
         };
     }
     let closed = parser.regex_at(value_start).filter(|r| r.end == text.len());
@@ -548,9 +549,10 @@ impl<'a> Parser<'a> {
             name: name.text.as_str().into(),
             test,
         };
-        let filter = match name.is_quoted {
-            true => Filter::Field(field),
-            false => by_severity(field),
+        let filter = if name.is_quoted {
+            Filter::Field(field)
+        } else {
+            by_severity(field)
         };
         if let Filter::Field(field) = &filter
             && matches!(field.test, FieldTest::Compare(..))

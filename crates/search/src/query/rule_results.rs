@@ -29,9 +29,10 @@ impl Filter {
     /// The same without results of rules, unless it names them.
     #[must_use]
     pub fn without_rule_results(self) -> Filter {
-        match self.names_rule_results() {
-            true => self,
-            false => Filter::and([self, Filter::no_rule_results()]),
+        if self.names_rule_results() {
+            self
+        } else {
+            Filter::and([self, Filter::no_rule_results()])
         }
     }
 
@@ -46,9 +47,10 @@ impl Filter {
 fn named(filter: &Filter, is_wanted: bool) -> Named {
     let any = |parts: &[Filter]| {
         let mut parts = parts.iter();
-        match parts.any(|part| named(part, is_wanted) == Named::Somewhere) {
-            true => Named::Somewhere,
-            false => Named::Nowhere,
+        if parts.any(|part| named(part, is_wanted) == Named::Somewhere) {
+            Named::Somewhere
+        } else {
+            Named::Nowhere
         }
     };
     match filter {

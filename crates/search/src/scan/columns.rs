@@ -71,9 +71,10 @@ impl GroupScan<'_> {
         selected: &Selected,
         types: &mut FieldTypes,
     ) -> Result<(), ReadError> {
-        let in_lines = match types.is_of_lines() {
-            true => Some(self.names_in_lines(selected)?),
-            false => None,
+        let in_lines = if types.is_of_lines() {
+            Some(self.names_in_lines(selected)?)
+        } else {
+            None
         };
         let is_meant = |name: &str| in_lines.as_ref().is_none_or(|names| names.contains(name));
         let counts = &self.directory.counts.fields;
@@ -261,12 +262,12 @@ fn strings(texts: &StringColumn, rows: &[u32]) -> StringColumn {
 }
 
 fn gathered<T: Copy>(numbers: &Numbers<T>, rows: &[u32]) -> Numbers<T> {
-    let valid = match numbers.valid.is_empty() {
-        true => Vec::new(),
-        false => rows
-            .iter()
+    let valid = if numbers.valid.is_empty() {
+        Vec::new()
+    } else {
+        rows.iter()
             .map(|row| numbers.valid[*row as usize])
-            .collect(),
+            .collect()
     };
     Numbers {
         values: rows

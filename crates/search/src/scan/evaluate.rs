@@ -493,9 +493,10 @@ fn select_by_first(
             Some(column) => {
                 let is_wanted = |value: &Value<'_>| matcher.matches_value(Some(value));
                 let parted = scan.part_by_column(column, number, rest, is_wanted)?;
-                match wanted.is_empty() {
-                    true => wanted = parted.wanted,
-                    false => wanted.extend(parted.wanted),
+                if wanted.is_empty() {
+                    wanted = parted.wanted
+                } else {
+                    wanted.extend(parted.wanted)
                 }
                 parted.without
             }

@@ -132,14 +132,13 @@ impl KeptGroup<'_> {
             Column::Absent => (Kept::Absent, 0),
             Column::Strings(strings) => {
                 let dictionary = reader.text_dictionary(column)?;
-                match dictionary.is_some_and(|known| Arc::ptr_eq(&known, &strings.values)) {
-                    true => {
-                        self.put_dictionary(column, &strings.values);
-                        let packed = Packed::of_codes(&strings.codes);
-                        let bytes = packed.bytes();
-                        (Kept::Codes(Arc::new(packed)), bytes)
-                    }
-                    false => return Ok(values),
+                if dictionary.is_some_and(|known| Arc::ptr_eq(&known, &strings.values)) {
+                    self.put_dictionary(column, &strings.values);
+                    let packed = Packed::of_codes(&strings.codes);
+                    let bytes = packed.bytes();
+                    (Kept::Codes(Arc::new(packed)), bytes)
+                } else {
+                    return Ok(values);
                 }
             }
         };

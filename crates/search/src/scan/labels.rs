@@ -550,9 +550,10 @@ impl GroupScan<'_> {
     pub(super) fn codes_of(&mut self, source: &Source, rows: &[u32]) -> Result<Codes, ReadError> {
         let mut codes = Codes::none(rows.len());
         for column in &source.columns {
-            let has_label = match column.is_mixed {
-                true => Some(self.rows_with_label(*column, rows)?),
-                false => None,
+            let has_label = if column.is_mixed {
+                Some(self.rows_with_label(*column, rows)?)
+            } else {
+                None
             };
             let (block, reader, _) = self.parts();
             let values = block.field(column.number, reader)?;

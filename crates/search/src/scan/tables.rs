@@ -139,9 +139,10 @@ impl GroupScan<'_> {
     ) -> Result<(), ReadError> {
         let directory = self.directory;
         let spec = &directory.schema.columns[number];
-        let whole = match self.mixes_numbers(&spec.name) {
-            true => self.rows_of_whole_numbers(&spec.name, rows)?,
-            false => Vec::new(),
+        let whole = if self.mixes_numbers(&spec.name) {
+            self.rows_of_whole_numbers(&spec.name, rows)?
+        } else {
+            Vec::new()
         };
         let (block, reader, _) = self.parts();
         let column = block.field(number, reader)?;
@@ -159,9 +160,10 @@ impl GroupScan<'_> {
         }
         counts.into_iter().for_each(|((bits, is_whole), count)| {
             let number = f64::from_bits(bits);
-            match is_whole {
-                true => visit(&Value::Int(number as i64), count),
-                false => visit(&Value::Float(number), count),
+            if is_whole {
+                visit(&Value::Int(number as i64), count)
+            } else {
+                visit(&Value::Float(number), count)
             }
         });
         Ok(())

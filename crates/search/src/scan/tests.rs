@@ -849,9 +849,10 @@ fn lines_of_json_behind_a_header_have_no_message() {
     let mut records = samples(bodies.len() as u64);
     for (record, body) in records.iter_mut().zip(bodies) {
         let shape = Shape::new(&format!("{header}{body}")).unwrap();
-        record.message = match body.starts_with("code") {
-            true => Message::Line,
-            false => Message::Absent,
+        record.message = if body.starts_with("code") {
+            Message::Line
+        } else {
+            Message::Absent
         };
         record.values = vec![
             Value::Int(1),

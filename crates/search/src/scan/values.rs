@@ -682,9 +682,10 @@ fn shown_text<'t>(text: &'t [u8], kind: &SlotKind) -> Cow<'t, [u8]> {
 pub(super) fn decide_plain(finder: &Finder, strings: &Strings) -> Vec<bool> {
     // Each string is stored behind its length, whose last byte is 0: a match without zeros stays
     // within one string.
-    match finder.alphabet().contains(0) {
-        false if strings.all_shorter_than(1 << 24) => find_in_all(finder, strings),
-        _ => strings.iter().map(|text| finder.is_match(text)).collect(),
+    if !finder.alphabet().contains(0) && strings.all_shorter_than(1 << 24) {
+        find_in_all(finder, strings)
+    } else {
+        strings.iter().map(|text| finder.is_match(text)).collect()
     }
 }
 

@@ -177,9 +177,10 @@ fn write_part(part: Part, at: &Zoned, out: &mut String) {
             } else {
                 text
             };
-            match text.is_empty() {
-                true => Ok(()),
-                false => write!(out, "{sign}{text}"),
+            if text.is_empty() {
+                Ok(())
+            } else {
+                write!(out, "{sign}{text}")
             }
         }
         Part::Literal => Ok(()),

@@ -245,9 +245,10 @@ pub fn settle(disk: &dyn Disk, live: Vec<SegmentFile>) -> Settled {
         .map(|segment| (segment.manifest().id, segment.bytes()))
         .collect();
     let ids: Vec<Id> = covered.iter().map(|(id, _)| *id).collect();
-    let error = match ids.is_empty() {
-        true => None,
-        false => retire(disk, &ids).err(),
+    let error = if ids.is_empty() {
+        None
+    } else {
+        retire(disk, &ids).err()
     };
     let damaged = described.iter().filter(|segment| segment.is_damaged);
     Settled {

@@ -32,9 +32,10 @@ pub fn encode(values: &[u32], width: u32, out: &mut Vec<u8>) {
 
 /// Appends `count` times the same value: the bytes that [`encode`] makes of them.
 pub fn encode_same(value: u32, count: usize, width: u32, out: &mut Vec<u8>) {
-    match count < RUN_MIN {
-        true => encode(&vec![value; count], width, out),
-        false => encode_run(value, count, width, out),
+    if count < RUN_MIN {
+        encode(&vec![value; count], width, out)
+    } else {
+        encode_run(value, count, width, out)
     }
 }
 

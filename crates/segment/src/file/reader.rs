@@ -140,9 +140,10 @@ impl SegmentFile {
         if tail_bytes > TAIL_BYTES_MAX {
             return Err(whole);
         }
-        let tail = match tail.len() as u64 >= tail_bytes {
-            true => tail[tail.len() - tail_bytes as usize..].to_vec(),
-            false => read(&*file, end, tail_bytes as usize)?,
+        let tail = if tail.len() as u64 >= tail_bytes {
+            tail[tail.len() - tail_bytes as usize..].to_vec()
+        } else {
+            read(&*file, end, tail_bytes as usize)?
         };
         if !tail_is_whole(&tail) {
             return Err(damaged(end, tail_bytes, "the footer has a wrong checksum"));
@@ -272,13 +273,14 @@ impl SegmentFile {
 
     /// Checks what only other readers look at: the bytes that a Parquet file starts with.
     pub fn check_start(&self) -> Result<(), ReadError> {
-        match read(&*self.file, 0, MAGIC.len())? == MAGIC {
-            true => Ok(()),
-            false => Err(damaged(
+        if read(&*self.file, 0, MAGIC.len())? == MAGIC {
+            Ok(())
+        } else {
+            Err(damaged(
                 0,
                 MAGIC.len() as u64,
                 "the file does not start like a segment",
-            )),
+            ))
         }
     }
 

@@ -490,12 +490,13 @@ fn fixed_columns(rows: &Rows) -> Vec<Column> {
     };
     let rests: Vec<i64> = rows.time.iter().map(|t| t.rem_euclid(1000)).collect();
     let valid: Vec<bool> = rests.iter().map(|r| *r != 0).collect();
-    let rest = match valid.contains(&true) {
-        true => Column::Ints(Numbers {
+    let rest = if valid.contains(&true) {
+        Column::Ints(Numbers {
             values: rests,
             valid,
-        }),
-        false => Column::Absent,
+        })
+    } else {
+        Column::Absent
     };
     let mut names = Strings::default();
     for code in 0..time_source_names(&rows.time_source) {

@@ -64,9 +64,10 @@ impl JournalFile {
     /// none.
     pub fn from_file(file: Arc<dyn ReadAt>, path: &str) -> Result<JournalFile, OpenError> {
         let limit = file.bytes()?;
-        let stage = match path.ends_with(SUFFIX_CLOSED) {
-            true => Stage::Closed,
-            false => Stage::Left,
+        let stage = if path.ends_with(SUFFIX_CLOSED) {
+            Stage::Closed
+        } else {
+            Stage::Left
         };
         JournalFile::with_limit(file, path, limit, stage)
     }

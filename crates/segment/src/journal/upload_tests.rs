@@ -81,9 +81,10 @@ fn decode(mut bytes: &[u8]) -> (Vec<Batches>, Result<Ended, UploadError>) {
             Err(error) => return (uploads, Err(error)),
         }
     }
-    let ended = match reader.is_between_uploads() && bytes.is_empty() {
-        true => Ended::Behind,
-        false => Ended::Within,
+    let ended = if reader.is_between_uploads() && bytes.is_empty() {
+        Ended::Behind
+    } else {
+        Ended::Within
     };
     (uploads, Ok(ended))
 }

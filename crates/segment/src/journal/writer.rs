@@ -173,11 +173,11 @@ impl OpenFile {
     fn sync(&mut self, disk: &dyn Disk) -> Result<(), WriteError> {
         let synced = self.file.sync();
         synced.map_err(|error| WriteError::disk("sync", &path(self.source, SUFFIX_OPEN), error))?;
-        match self.named {
-            true => Ok(()),
-            false => disk
-                .sync_directory(DIRECTORY)
-                .map_err(|error| WriteError::disk("sync the directory", DIRECTORY, error)),
+        if self.named {
+            Ok(())
+        } else {
+            disk.sync_directory(DIRECTORY)
+                .map_err(|error| WriteError::disk("sync the directory", DIRECTORY, error))
         }
     }
 }
@@ -360,9 +360,10 @@ impl Writer {
         }
         // What fails stays in the list.
         let _ = self.settle();
-        match self.unclosed.iter().any(may_revive) {
-            true => Err(WriteError::Unsettled { id }),
-            false => Ok(()),
+        if self.unclosed.iter().any(may_revive) {
+            Err(WriteError::Unsettled { id })
+        } else {
+            Ok(())
         }
     }
 
@@ -430,10 +431,7 @@ impl Writer {
             return Ok(());
         }
         let mark = open.appended.mark;
-        let result = match ends {
-            true => open.end(),
-            false => Ok(()),
-        };
+        let result = if ends { open.end() } else { Ok(()) };
         let (result, sync_failed) = match result {
             Ok(()) => (open.sync(&*self.disk), true),
             Err(error) => (Err(error), false),
@@ -449,9 +447,10 @@ impl Writer {
             Err(error) => {
                 self.abandon(sync_failed, None);
                 // Only the end mark may be missing; that is made up for.
-                match self.durable_mark == mark {
-                    true => Ok(()),
-                    false => Err(error),
+                if self.durable_mark == mark {
+                    Ok(())
+                } else {
+                    Err(error)
                 }
             }
         }
@@ -472,10 +471,7 @@ impl Writer {
         let due = self.open.as_ref().is_some_and(|open| {
             now >= open.begun.saturating_add(self.settings.rotate_age_ns) || self.is_complete(open)
         });
-        match due {
-            true => self.end_file(),
-            false => Ok(()),
-        }
+        if due { self.end_file() } else { Ok(()) }
     }
 
     /// Syncs and ends the current file. Fails only if unsynced batches were lost by it.

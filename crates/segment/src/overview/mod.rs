@@ -211,9 +211,10 @@ impl Overview {
             let name = from.text(usize::MAX, "a field's name")?.into();
             let rows = from.number("a field's records")?;
             let types = types_of(&mut from)?;
-            let values = match from.flag("whether values were counted")? {
-                false => Values::Distinct(Distinct::decode(&mut from)?),
-                true => Values::Counted(counted_of(&mut from)?),
+            let values = if from.flag("whether values were counted")? {
+                Values::Counted(counted_of(&mut from)?)
+            } else {
+                Values::Distinct(Distinct::decode(&mut from)?)
             };
             overview.fields.insert(
                 name,

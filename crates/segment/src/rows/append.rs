@@ -321,9 +321,12 @@ mod tests {
             _ => Message::Part(Value::Str("said".into())),
         };
         let slots = shape.slots().iter();
-        let values = slots.map(|slot| match slot.is_message() {
-            true => Value::Null,
-            false => fitting(&slot.kind, value, *number),
+        let values = slots.map(|slot| {
+            if slot.is_message() {
+                Value::Null
+            } else {
+                fitting(&slot.kind, value, *number)
+            }
         });
         let is_free = |name: &&str| shape.slots().iter().all(|slot| *slot.name != **name);
         let labels = LABELS.iter().zip(labels).filter(|(name, _)| is_free(name));

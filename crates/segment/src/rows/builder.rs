@@ -124,9 +124,10 @@ impl StringBuilder {
     fn dense(self, rows: usize) -> StringColumn {
         StringColumn {
             // Rows are distinct and in order: all have a value.
-            codes: match self.rows.len() == rows {
-                true => self.codes,
-                false => spread(&self.rows, &self.codes, rows),
+            codes: if self.rows.len() == rows {
+                self.codes
+            } else {
+                spread(&self.rows, &self.codes, rows)
             },
             values: Arc::new(self.strings.values),
         }

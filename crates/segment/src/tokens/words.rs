@@ -181,9 +181,10 @@ impl ListBuilder {
     pub fn add(&mut self, words: &WordSet) -> Option<List> {
         (0..words.ranges.len() as u32).for_each(|at| self.words.insert(words.get(at)));
         self.groups += 1;
-        match self.words.bytes() > LIST_BYTES {
-            true => self.finish(),
-            false => None,
+        if self.words.bytes() > LIST_BYTES {
+            self.finish()
+        } else {
+            None
         }
     }
 
@@ -243,13 +244,12 @@ impl Words {
         needle.extend_from_slice(part);
         needle.extend(at_end.then_some(b'\n'));
         let folded_text;
-        let haystack = match folded {
-            true => {
-                needle = fold(&needle).into_owned();
-                folded_text = fold(text);
-                &folded_text[..]
-            }
-            false => text,
+        let haystack = if folded {
+            needle = fold(&needle).into_owned();
+            folded_text = fold(text);
+            &folded_text[..]
+        } else {
+            text
         };
         if haystack.len() != text.len() {
             return self.visit_one_by_one(&needle, visit);

@@ -213,15 +213,16 @@ impl Checker<'_> {
         self.totals.rows += scanned.summary.rows();
         let listed = scanned.damages.listed.len() as u64;
         for range in &scanned.unsynced.listed {
-            let what = match range.from >= scanned.good_end {
-                true => format!(
+            let what = if range.from >= scanned.good_end {
+                format!(
                     "its last {} bytes are no whole frame (yet)",
                     journal.limit() - range.from
-                ),
-                false => format!(
+                )
+            } else {
+                format!(
                     "bytes {}..{} were lost before they were synced",
                     range.from, range.to
-                ),
+                )
             };
             self.remark(path, &what);
             if range.from >= scanned.good_end {

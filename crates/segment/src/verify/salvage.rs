@@ -120,9 +120,10 @@ fn without_footer(
             Err(ReadError::Disk(error)) => return Err(error),
         };
         let offset = segment.footer_from();
-        let proven = match is_proven {
-            true => Some(segment),
-            false => prove(segment, known)?,
+        let proven = if is_proven {
+            Some(segment)
+        } else {
+            prove(segment, known)?
         };
         return Ok(proven.map(|segment| Salvaged {
             damage: Damage {

@@ -520,11 +520,12 @@ impl Asking {
             let rows = self.visible.get(&source).cloned().unwrap_or_default();
             let is_retry = self.retry(source).is_some();
             let mut frames = rows.iter();
-            match frames.any(|frame| counting.contains(&frame.batch)) {
-                true if is_retry => shadowed.insert(source),
-                true => barred.insert(source),
-                false if is_retry => retries.insert(source),
-                false => {}
+            let is_counting = frames.any(|frame| counting.contains(&frame.batch));
+            match (is_counting, is_retry) {
+                (true, true) => shadowed.insert(source),
+                (true, false) => barred.insert(source),
+                (false, true) => retries.insert(source),
+                (false, false) => {}
             }
         }
         shadowed.union_with(&self.yielding(&retries));

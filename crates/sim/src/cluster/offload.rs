@@ -604,10 +604,11 @@ impl World {
             let head = offload.head(*day);
             let is_known = head.segment(*id).is_some() || head.dropped.iter().any(|d| d.id == *id);
             if !is_known && *age_ms >= grace_ms {
-                match is_hasty {
-                    true => left.push_back(Ask::RemoveSegment(*id)),
+                if is_hasty {
+                    left.push_back(Ask::RemoveSegment(*id))
+                } else {
                     // They go once it is known that nobody lists them any more.
-                    false => drop.entry(*day).or_default().push(*id),
+                    drop.entry(*day).or_default().push(*id)
                 }
             }
         }

@@ -396,9 +396,10 @@ impl Asked<'_> {
             }
         }
         // Before the runs are put in order for their median.
-        let first = match question.is_kept {
-            true => format!("; first {}", own.first()),
-            false => String::new(),
+        let first = if question.is_kept {
+            format!("; first {}", own.first())
+        } else {
+            String::new()
         };
         let percent = scanned.map(|bytes| 100.0 * bytes as f64 / self.corpora.bytes() as f64);
         let targets = self.judge(question, &mut own, percent);

@@ -184,9 +184,10 @@ fn ask_in_logql(address: &str, panel: &Panel, query: &str) -> Outcome<()> {
     let answer: Value =
         serde_json::from_str(&text).map_err(|e| format!("{name}: {e}: {text:.200}"))?;
     let series = answer["data"]["result"].as_array();
-    match series.is_some_and(|series| !series.is_empty()) {
-        true => Ok(()),
-        false => Err(format!("{name}: nothing found: {text:.200}")),
+    if series.is_some_and(|series| !series.is_empty()) {
+        Ok(())
+    } else {
+        Err(format!("{name}: nothing found: {text:.200}"))
     }
 }
 

@@ -72,9 +72,10 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
             _ => return Err(format!("lokidiff: unknown flag {flag}")),
         }
     }
-    match settings.loki.as_os_str().is_empty() {
-        true => Err("lokidiff: --loki PATH names the binary to compare with".into()),
-        false => Ok(settings),
+    if settings.loki.as_os_str().is_empty() {
+        Err("lokidiff: --loki PATH names the binary to compare with".into())
+    } else {
+        Ok(settings)
     }
 }
 

@@ -87,9 +87,10 @@ fn settle(run: &Run, when: &str) {
             if settled.is_err() {
                 let (name, who) = (&run.clients[client].name, run.processes[place].name());
                 let runs = history::runs(&absent);
-                let kind = match is_complete(&event) {
-                    true => "LOST",
-                    false => "NOT HEALED",
+                let kind = if is_complete(&event) {
+                    "LOST"
+                } else {
+                    "NOT HEALED"
                 };
                 let (waited, event) = (HEALING_DEADLINE, short(&event));
                 let text = format!("{when}, {waited:?} in vain: {who} lacks of {name} {runs:?}");

@@ -242,13 +242,14 @@ impl Follower<'_> {
 
     fn end(&mut self, trailer: Trailer) -> Ending {
         trailer.position.into_iter().for_each(|at| self.go_on(at));
-        match std::mem::replace(&mut self.has_all, true) {
-            true => Ending::Stopped {
+        if std::mem::replace(&mut self.has_all, true) {
+            Ending::Stopped {
                 missing: trailer.missing,
-            },
-            false => Ending::First {
+            }
+        } else {
+            Ending::First {
                 is_complete: trailer.is_complete,
-            },
+            }
         }
     }
 

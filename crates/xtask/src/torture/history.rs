@@ -291,9 +291,12 @@ fn followed(what: &Followed) -> Value {
             goes_on,
         } => json!({"asked": place, "first": is_first, "goes_on": goes_on}),
         Followed::Shown(rows) => {
-            let rows = rows.iter().map(|row| match row.is_altered {
-                false => json!([row.client, row.number, row.id.to_string()]),
-                true => json!([row.client, row.number, row.id.to_string(), "altered"]),
+            let rows = rows.iter().map(|row| {
+                if row.is_altered {
+                    json!([row.client, row.number, row.id.to_string(), "altered"])
+                } else {
+                    json!([row.client, row.number, row.id.to_string()])
+                }
             });
             json!({"shown": rows.collect::<Vec<Value>>()})
         }

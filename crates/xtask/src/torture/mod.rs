@@ -155,9 +155,12 @@ impl Run {
 
     /// What the checker has to know.
     fn facts(&self) -> Facts {
-        let address = |process: &Process| match process.role.is_node() {
-            true => process.gossip(),
-            false => String::new(),
+        let address = |process: &Process| {
+            if process.role.is_node() {
+                process.gossip()
+            } else {
+                String::new()
+            }
         };
         Facts {
             clients: self
@@ -224,20 +227,19 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
         Some(program) => program.clone(),
         None => tested_program()?,
     };
-    let world = match settings.is_inside {
-        true => World::Isolated,
-        false => {
-            // The seed may have been drawn from the clock.
-            let (seed, program) = (settings.seed.to_string(), program.display().to_string());
-            let known = ["--seed".to_owned(), seed, "--program".to_owned(), program];
-            match world::enter(&[arguments, &known].concat()) {
-                // The other process has said everything.
-                Ok(status) if status.success() => return Ok(()),
-                Ok(status) => return Err(format!("the torture failed: {status}")),
-                Err(why) => world::say_that_it_is_not_isolated(&why),
-            }
-            World::Loopback
+    let world = if settings.is_inside {
+        World::Isolated
+    } else {
+        // The seed may have been drawn from the clock.
+        let (seed, program) = (settings.seed.to_string(), program.display().to_string());
+        let known = ["--seed".to_owned(), seed, "--program".to_owned(), program];
+        match world::enter(&[arguments, &known].concat()) {
+            // The other process has said everything.
+            Ok(status) if status.success() => return Ok(()),
+            Ok(status) => return Err(format!("the torture failed: {status}")),
+            Err(why) => world::say_that_it_is_not_isolated(&why),
         }
+        World::Loopback
     };
     let directory = target_directory().join("torture").join(format!(
         "{}-{}",

@@ -131,14 +131,20 @@ impl Fault {
             Fault::Fill(_) => "full disk",
             Fault::Errors { calls, .. } => calls.kind(),
             Fault::PowerCut(_) => POWER_CUT,
-            Fault::Memory { is_address, .. } => match is_address {
-                true => ADDRESS_LIMIT,
-                false => MEMORY_LIMIT,
-            },
-            Fault::Clock { days, .. } => match *days > 0 {
-                true => CLOCK_AHEAD,
-                false => CLOCK_BEHIND,
-            },
+            Fault::Memory { is_address, .. } => {
+                if *is_address {
+                    ADDRESS_LIMIT
+                } else {
+                    MEMORY_LIMIT
+                }
+            }
+            Fault::Clock { days, .. } => {
+                if *days > 0 {
+                    CLOCK_AHEAD
+                } else {
+                    CLOCK_BEHIND
+                }
+            }
             Fault::Cut { way: Way::Both, .. } => "partition",
             Fault::Cut { .. } => "one-way partition",
         }
@@ -303,9 +309,10 @@ pub(super) fn plan(draw: &mut Draw, targets: &Targets, length_ms: u64) -> Vec<Pl
             // Later, when there is somebody whom it may befall.
             None => cards.insert(0, card),
         }
-        at = match draw.below(100) < OVERLAPPING_PERCENT {
-            true => draw.within(at + 1, to_ms),
-            false => to_ms + draw.within(0, PAUSE_MS_MAX),
+        at = if draw.below(100) < OVERLAPPING_PERCENT {
+            draw.within(at + 1, to_ms)
+        } else {
+            to_ms + draw.within(0, PAUSE_MS_MAX)
         };
     }
 }

@@ -84,9 +84,10 @@ impl Summary {
                 Event::Broken { kind, .. } => *summary.faults.entry(kind).or_default() += 1,
                 Event::Unanswered { .. } => summary.unanswered += 1,
                 Event::Answered(answer) => {
-                    match answer.is_complete {
-                        true => summary.complete += 1,
-                        false => summary.incomplete += 1,
+                    if answer.is_complete {
+                        summary.complete += 1
+                    } else {
+                        summary.incomplete += 1
                     }
                     if let Found::Rows { numbers, .. } = &answer.found {
                         summary.rows += numbers.len() as u64;

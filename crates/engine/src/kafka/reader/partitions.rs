@@ -255,10 +255,11 @@ impl Session<'_> {
         }
         let read = self.read.len();
         self.read.retain(|(name, _), _| **name != *topic);
-        match read == self.read.len() {
-            true => Ok(()),
+        if read == self.read.len() {
+            Ok(())
+        } else {
             // A topic that is gone cannot be looked up; nothing of it is read any more.
-            false => drop_error(self.assign(topic).await),
+            drop_error(self.assign(topic).await)
         }
     }
 

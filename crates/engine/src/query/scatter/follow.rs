@@ -486,10 +486,12 @@ fn open(
     question: Vec<u8>,
     is_followed: bool,
 ) -> Result<Rows, Unreachable> {
-    let reader = match node == cluster.nodes.own() {
-        true => local::ask(&cluster.pond, question, cluster.shutdown.clone()),
-        false if is_followed => cluster.nodes.follow(node, &question),
-        false => cluster.nodes.ask(node, &question),
+    let reader = if node == cluster.nodes.own() {
+        local::ask(&cluster.pond, question, cluster.shutdown.clone())
+    } else if is_followed {
+        cluster.nodes.follow(node, &question)
+    } else {
+        cluster.nodes.ask(node, &question)
     };
     let buffered = |reader| BufReader::with_capacity(READ_BYTES, reader);
     reader.map(|reader| Frames::new(buffered(reader)))

@@ -96,10 +96,11 @@ impl Followed {
     pub(super) fn told(&mut self) -> String {
         if let Some((sources, last)) = self.reading.take() {
             let is_copy = self.copied.keys().any(|copy| sources.contains(*copy));
-            let originals = match is_copy {
-                true => Arc::default(),
+            let originals = if is_copy {
+                Arc::default()
+            } else {
                 // Else a copy of what was shown would be shown to the client elsewhere.
-                false => Arc::clone(&self.read_originals),
+                Arc::clone(&self.read_originals)
             };
             self.cut(&sources, last, &originals);
         }

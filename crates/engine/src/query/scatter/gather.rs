@@ -123,10 +123,11 @@ pub(super) fn collect(cluster: &Cluster, waits: bool) -> Collected {
         let Some(since) = asking.waiting.values().min() else {
             break;
         };
-        let left = match is_patient {
-            true => patience.saturating_sub(since.elapsed()),
+        let left = if is_patient {
+            patience.saturating_sub(since.elapsed())
+        } else {
             // Calls end by themselves.
-            false => Duration::MAX,
+            Duration::MAX
         };
         match answers.recv_timeout(left) {
             Ok((node, answer)) => asking.take(node, answer),
@@ -282,10 +283,11 @@ impl<'a> Gathered<'a> {
         if !new.is_empty() {
             let (repeated, unsaid) = repeated(&*self.cluster.nodes, &fresh);
             unsaid.into_iter().for_each(|node| question.avoid(node));
-            match repeated.is_disjoint(question.counted()) {
-                true => question.shadow(&repeated.common(&new)),
+            if repeated.is_disjoint(question.counted()) {
+                question.shadow(&repeated.common(&new))
+            } else {
                 // A copy was counted whose original is in something of this.
-                false => question.bar(&new),
+                question.bar(&new)
             }
         }
         question.replan_of(undone, fresh)

@@ -90,9 +90,10 @@ impl Stream {
             sources: self.sources,
             last: self.last,
             growing: self.growing,
-            batches: match self.last == self.behind {
-                true => BatchSet::default(),
-                false => self.batches,
+            batches: if self.last == self.behind {
+                BatchSet::default()
+            } else {
+                self.batches
             },
         }
     }

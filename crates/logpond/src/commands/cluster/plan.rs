@@ -108,9 +108,10 @@ fn rate(text: &str) -> Result<f64, Failure> {
     let bytes = parse_bytes(bytes.trim()).map_err(|_| wrong())?;
     let time = time.trim();
     // A unit alone is one of it.
-    let time = match time.starts_with(|c: char| c.is_ascii_digit()) {
-        true => time.to_owned(),
-        false => format!("1{time}"),
+    let time = if time.starts_with(|c: char| c.is_ascii_digit()) {
+        time.to_owned()
+    } else {
+        format!("1{time}")
     };
     let seconds = parse_age(&time).map_err(|_| wrong())?.as_secs_f64();
     if bytes == 0 || seconds <= 0.0 {
@@ -159,9 +160,12 @@ fn to_json(
 
 fn lines(plan: &Plan, wanted: &Wanted, service: &Service, measured: &ServiceTimes) -> Vec<String> {
     let bytes = |bytes: f64| quantity::bytes(bytes as u64);
-    let span = |seconds: f64| match seconds.is_finite() {
-        true => quantity::span(Duration::from_secs_f64(seconds)),
-        false => "for ever".to_owned(),
+    let span = |seconds: f64| {
+        if seconds.is_finite() {
+            quantity::span(Duration::from_secs_f64(seconds))
+        } else {
+            "for ever".to_owned()
+        }
     };
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     vec![

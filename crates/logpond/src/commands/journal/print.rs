@@ -31,9 +31,10 @@ pub(super) fn run(args: &Args, question: &Question, source: &mut Source) -> Resu
     let has_colours = style.colour && style.escapes && style.format.is_for_people();
     let hands = terminal::hands(args.looks.control_characters, has_colours);
     let renderer = Box::new(Journal::new(style, Arc::clone(&last)));
-    let paging = match args.looks.no_pager || args.follow {
-        true => When::Never,
-        false => When::Auto,
+    let paging = if args.looks.no_pager || args.follow {
+        When::Never
+    } else {
+        When::Auto
     };
     let pagers = environment::pagers(args.pager_end, &variable);
     let mut sink = Sink::of(renderer, (paging, hands), pagers);
@@ -95,9 +96,10 @@ struct Plan {
 }
 
 fn plan(question: &Question, source: &Source) -> Result<Plan, Failure> {
-    let forward = match question.is_reversed {
-        true => Direction::Backward,
-        false => Direction::Forward,
+    let forward = if question.is_reversed {
+        Direction::Backward
+    } else {
+        Direction::Forward
     };
     let behind = match &question.cursor {
         None => None,

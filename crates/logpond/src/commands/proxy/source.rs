@@ -70,13 +70,14 @@ impl Source {
         let sections: Vec<Placed> = sections
             .map(|(origin, section)| (Some(origin), section))
             .collect();
-        match sections.is_empty() {
-            true => Err(format!(
+        if sections.is_empty() {
+            Err(format!(
                 "{} has no [[proxy]] section: write one with listen, cert, key and to",
                 path.display()
             )
-            .into()),
-            false => Ok(sections),
+            .into())
+        } else {
+            Ok(sections)
         }
     }
 }

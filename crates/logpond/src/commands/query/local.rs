@@ -207,9 +207,10 @@ impl<'a> Search<'a> {
         let is_standard = path.as_os_str() == "-";
         let name = path.display().to_string();
         let unreadable = |error| Unreadable(name.clone(), error);
-        let mut reader = match is_standard {
-            true => input::standard_text(),
-            false => input::open_text(path).map_err(unreadable)?,
+        let mut reader = if is_standard {
+            input::standard_text()
+        } else {
+            input::open_text(path).map_err(unreadable)?
         };
         let mut declared = self.declared.clone();
         if self.labels_files {
@@ -292,9 +293,10 @@ impl<'a> Search<'a> {
             return Ok(());
         }
         let Some(context) = &mut self.context else {
-            return match is_match {
-                true => self.show(&record, true, sink),
-                false => Ok(()),
+            return if is_match {
+                self.show(&record, true, sink)
+            } else {
+                Ok(())
             };
         };
         let mut shown = Vec::new();
@@ -325,9 +327,10 @@ impl<'a> Search<'a> {
             return;
         }
         let is_before = record.time < self.range.from;
-        let side = match is_before {
-            true => &mut self.seen.before,
-            false => &mut self.seen.behind,
+        let side = if is_before {
+            &mut self.seen.before
+        } else {
+            &mut self.seen.behind
         };
         let side = side.get_or_insert(Outside {
             count: 0,
@@ -335,9 +338,10 @@ impl<'a> Search<'a> {
             nearest: record.time,
         });
         side.count += 1;
-        side.nearest = match is_before {
-            true => side.nearest.max(record.time),
-            false => side.nearest.min(record.time),
+        side.nearest = if is_before {
+            side.nearest.max(record.time)
+        } else {
+            side.nearest.min(record.time)
         };
     }
 
@@ -474,9 +478,10 @@ impl Tail {
             None => sink.gap(),
         };
         let mut items = self.items.into_iter().map(|(row, _)| row);
-        match is_reversed {
-            false => items.try_for_each(&mut print),
-            true => items.rev().try_for_each(&mut print),
+        if is_reversed {
+            items.rev().try_for_each(&mut print)
+        } else {
+            items.try_for_each(&mut print)
         }
     }
 }

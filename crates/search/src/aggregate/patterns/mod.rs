@@ -237,10 +237,7 @@ impl Patterns {
         self.bytes = 0;
         for (at, template) in templates.into_iter().enumerate() {
             let is_rare = at >= TEMPLATES_MAX / 2 || self.bytes > BYTES_MAX / 2;
-            let text = match is_rare {
-                true => WILDCARD,
-                false => &*template.text,
-            };
+            let text = if is_rare { WILDCARD } else { &*template.text };
             let mut key = Vec::new();
             write_key(&template.level, &mut key);
             key.extend_from_slice(text);

@@ -217,19 +217,16 @@ impl<'w> Translator<'w> {
             return Err(error(self.at..end, message));
         }
         let start = self.at + opening;
-        match self.names.contains(name) {
-            true => {
-                let span = start..start + name.len();
-                self.repeated_name.get_or_insert(span);
-                self.out.push('(');
-            }
-            false => {
-                // Our engine has no names that begin with a digit, and labels have none either.
-                let is_number_like = name.starts_with(|c: char| c.is_ascii_digit());
-                let prefix = if is_number_like { "_" } else { "" };
-                self.out.push_str(&format!("(?P<{prefix}{name}>"));
-                self.names.insert(name);
-            }
+        if self.names.contains(name) {
+            let span = start..start + name.len();
+            self.repeated_name.get_or_insert(span);
+            self.out.push('(');
+        } else {
+            // Our engine has no names that begin with a digit, and labels have none either.
+            let is_number_like = name.starts_with(|c: char| c.is_ascii_digit());
+            let prefix = if is_number_like { "_" } else { "" };
+            self.out.push_str(&format!("(?P<{prefix}{name}>"));
+            self.names.insert(name);
         }
         self.open.push(self.at);
         self.at = start + name.len() + 1;

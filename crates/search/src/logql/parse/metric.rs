@@ -200,9 +200,10 @@ impl Parser<'_> {
         );
         if !self.is_sign("(") {
             let is_comparison = matches!(self.kind(), Kind::Sign("=" | "=~" | "!=" | "!~"));
-            return match is_comparison {
-                true => error.suggest("labels stand in braces: {app=\"shop\"}"),
-                false => error.suggest("lines with a text are {} |= \"text\""),
+            return if is_comparison {
+                error.suggest("labels stand in braces: {app=\"shop\"}")
+            } else {
+                error.suggest("lines with a text are {} |= \"text\"")
             };
         }
         let ranges = RangeFunction::ALL.iter().map(|f| f.as_str());
@@ -291,12 +292,11 @@ impl Parser<'_> {
             && (self.is_sign_ahead(1, ",") || self.is_sign_ahead(2, ","));
         let name = function.as_str();
         if !function.has_parameter() {
-            return match is_number {
-                true => {
-                    let message = format!("unsupported parameter for operation {name}(");
-                    Err(self.error_here(message))
-                }
-                false => Ok(None),
+            return if is_number {
+                let message = format!("unsupported parameter for operation {name}(");
+                Err(self.error_here(message))
+            } else {
+                Ok(None)
             };
         }
         if !is_number {
@@ -427,23 +427,22 @@ impl Parser<'_> {
         self.advance();
         let span = self.span();
         let word = self.expect_word()?;
-        let (label, conversion) = match self.take_sign("(") {
-            false => (word, Conversion::Number),
-            true => {
-                let named = Conversion::NAMED.iter().copied();
-                let known = named
-                    .clone()
-                    .find(|c| c.as_str().eq_ignore_ascii_case(&word));
-                let Some(conversion) = known else {
-                    let names = named.map(Conversion::as_str);
-                    let hint = nearest(&word, names).map(|name| format!("did you mean {name}?"));
-                    let message = format!("syntax error: {word} is no conversion of unwrap");
-                    return Err(self.error(span, message).maybe_suggest(hint));
-                };
-                let label = self.expect_word()?;
-                self.expect_sign(")")?;
-                (label, conversion)
-            }
+        let (label, conversion) = if self.take_sign("(") {
+            let named = Conversion::NAMED.iter().copied();
+            let known = named
+                .clone()
+                .find(|c| c.as_str().eq_ignore_ascii_case(&word));
+            let Some(conversion) = known else {
+                let names = named.map(Conversion::as_str);
+                let hint = nearest(&word, names).map(|name| format!("did you mean {name}?"));
+                let message = format!("syntax error: {word} is no conversion of unwrap");
+                return Err(self.error(span, message).maybe_suggest(hint));
+            };
+            let label = self.expect_word()?;
+            self.expect_sign(")")?;
+            (label, conversion)
+        } else {
+            (word, Conversion::Number)
         };
         let mut filters = Vec::new();
         while self.take_sign("|") {

@@ -43,9 +43,10 @@ pub(super) fn rate_max(program: &Path) -> Outcome<u32> {
     let (mut kept, mut not_kept) = (RATE_LEAST, RATE_MOST);
     while not_kept - kept > RATE_NEAR {
         let rate = whole((kept + not_kept) / 2);
-        match is_kept_up(program, rate)? {
-            true => kept = rate,
-            false => not_kept = rate,
+        if is_kept_up(program, rate)? {
+            kept = rate
+        } else {
+            not_kept = rate
         }
     }
     Ok(kept)

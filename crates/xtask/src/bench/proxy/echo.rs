@@ -191,9 +191,10 @@ impl Server {
                     continue;
                 };
                 let ended = event.is_read_closed() || event.is_error();
-                let goes_on = match event.is_readable() || ended {
-                    true => served.advance(ended, &mut scratch),
-                    false => served.flush(),
+                let goes_on = if event.is_readable() || ended {
+                    served.advance(ended, &mut scratch)
+                } else {
+                    served.flush()
                 };
                 if !goes_on {
                     self.served[number] = None;

@@ -139,9 +139,10 @@ pub(super) fn judge_sizes(grid: &Grid) -> Vec<Judged> {
             let own = cpu(Kind::Logpond.name())?.best;
             let (name, other) = best(f64::lt, |kind| Some(cpu(kind.name())?.best))?;
             let is_large = *exchange == Exchange::Echo(LARGE_BYTES);
-            let target = match is_large {
-                true => Target::at_most(0.6, "<= 0.6 times"),
-                false => Target::at_most(1.0, "no more"),
+            let target = if is_large {
+                Target::at_most(0.6, "<= 0.6 times")
+            } else {
+                Target::at_most(1.0, "no more")
             };
             Some(Judged {
                 what: format!("CPU for a request, {exchange}, beside the best of the others"),
@@ -211,9 +212,12 @@ fn best(
     let others = Kind::ALL.into_iter().filter(|kind| kind.is_measure());
     others
         .filter_map(|kind| Some((kind.name(), of(kind)?)))
-        .reduce(|best, next| match is_better(&next.1, &best.1) {
-            true => next,
-            false => best,
+        .reduce(|best, next| {
+            if is_better(&next.1, &best.1) {
+                next
+            } else {
+                best
+            }
         })
 }
 

@@ -224,9 +224,10 @@ impl Setup<'_> {
 
     fn hitch(&self, listen: SocketAddr) -> String {
         // It does not serve as root.
-        let user = match geteuid().is_root() {
-            true => "user = \"nobody\"\n",
-            false => "",
+        let user = if geteuid().is_root() {
+            "user = \"nobody\"\n"
+        } else {
+            ""
         };
         format!(
             "{user}frontend = \"[{}]:{}\"\nbackend = \"{}\"\npem-file = \"{}\"\nworkers = 1\n\

@@ -130,9 +130,10 @@ impl Follower {
     }
 
     fn note(&mut self, node: &str, answers: bool, found: &mut impl FnMut(&'static str, String)) {
-        let is_news = match answers {
-            true => self.away.remove(node),
-            false => self.away.insert(node.to_owned()),
+        let is_news = if answers {
+            self.away.remove(node)
+        } else {
+            self.away.insert(node.to_owned())
         };
         if !is_news {
             found(

@@ -258,9 +258,9 @@ impl World {
     fn open_stream(&mut self, node: usize) {
         let node_name = NodeId(node as u128);
         let is_streaming = self.streams.contains_key(&node);
-        match self.is_down.contains(&node) {
-            true if is_streaming => self.end_stream(node),
-            false if !is_streaming => {
+        match (self.is_down.contains(&node), is_streaming) {
+            (true, true) => self.end_stream(node),
+            (false, false) => {
                 let positions = self.followed.positions().clone();
                 let stream = Stream {
                     positions,

@@ -45,12 +45,13 @@ pub(super) fn order(
     _: &Orders,
     _: &mut Orders,
 ) -> Result<Option<Arc<Ordered>>, Failure> {
-    match section.acme.is_empty() {
-        true => Ok(None),
-        false => Err(
+    if section.acme.is_empty() {
+        Ok(None)
+    } else {
+        Err(
             "acme: this logpond was built without ACME; packages of releases have it; from source: \
              cargo build --release -p logpond --features acme"
                 .into(),
-        ),
+        )
     }
 }

@@ -147,9 +147,10 @@ fn asked(section: &ProxySection) -> Result<Option<Asked>, Failure> {
             && section.acme_directory.is_none()
             && section.acme_dir.is_none()
             && section.acme_ca.is_none();
-        return match is_silent {
-            true => Ok(None),
-            false => Err("certificates are ordered only where acme names whom they are for".into()),
+        return if is_silent {
+            Ok(None)
+        } else {
+            Err("certificates are ordered only where acme names whom they are for".into())
         };
     }
     let Some(store) = section.acme_dir.clone() else {
