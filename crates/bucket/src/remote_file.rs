@@ -16,7 +16,7 @@ use std::thread;
 use bytes::Bytes;
 use logpond_segment::disk::ReadAt;
 
-use crate::cache::{BLOCK_BYTES, Cache, Claim, Claimed, Entry, Geometry, plan};
+use crate::cache::{BLOCK_BYTES, BlockClaim, Cache, Claim, Entry, Geometry, plan};
 use crate::objects::Objects;
 
 /// Requests of one read at a time.
@@ -132,7 +132,7 @@ impl RemoteFile {
     fn fetch_claimed(
         &self,
         entry: &Arc<Entry>,
-        claimed: &Claimed,
+        claimed: &BlockClaim,
         asked: &Range<u64>,
     ) -> (Vec<(u64, Bytes)>, Option<io::Error>) {
         let missing = claimed.blocks.iter().copied();

@@ -20,7 +20,7 @@ use object_store::client::{
 };
 use rustls::ClientConfig;
 
-use crate::rejected::Rejected;
+use crate::rejected::RejectedRequest;
 
 /// How long a connection may take to come about.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
@@ -141,7 +141,7 @@ impl Service {
             HttpError::new_boxed(kind, error)
         })?;
         let body: Bytes = body.to_bytes();
-        if let Some(rejected) = Rejected::of(&head, &body) {
+        if let Some(rejected) = RejectedRequest::of(&head, &body) {
             // Listings would not say of which kind their failure is.
             return Err(HttpError::new(HttpErrorKind::Unknown, rejected));
         }

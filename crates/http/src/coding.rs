@@ -8,7 +8,7 @@ use hyper::Response;
 use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderValue, VARY};
 
 use super::body::Body;
-use logpond_engine::query::{CHUNK_BYTES, Cancelled, Output};
+use logpond_engine::query::{CHUNK_BYTES, Cancellation, Output};
 
 /// How an answer is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,11 +43,11 @@ impl Coding {
     pub(super) fn send(
         self,
         out: &mut Output,
-        write: impl FnOnce(&mut Sending<'_>) -> io::Result<()>,
+        write: impl FnOnce(&mut AnswerEncoder<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut sending = match self {
-            Coding::Plain => Sending::Plain(out),
-            Coding::Gzip => Sending::Gzip {
+            Coding::Plain => AnswerEncoder::Plain(out),
+            Coding::Gzip => AnswerEncoder::Gzip {
                 encoder: GzEncoder::new(Sink(out), Compression::fast()),
                 chunk: Vec::new(),
             },
@@ -73,7 +73,7 @@ pub(super) fn takes(headers: &HeaderMap, wanted: &str) -> bool {
 }
 
 /// An answer that is sent.
-pub(super) enum Sending<'o> {
+pub(super) enum AnswerEncoder<'o> {
     Plain(&'o mut Output),
     Gzip {
         encoder: GzEncoder<Sink<'o>>,
@@ -82,16 +82,16 @@ pub(super) enum Sending<'o> {
     },
 }
 
-impl Sending<'_> {
+impl AnswerEncoder<'_> {
     /// Appends what is written.
-    pub(super) fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Cancelled> {
+    pub(super) fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Cancellation> {
         match self {
-            Sending::Plain(out) => out.append(write),
-            Sending::Gzip { encoder, chunk } => {
+            AnswerEncoder::Plain(out) => out.append(write),
+            AnswerEncoder::Gzip { encoder, chunk } => {
                 write(chunk);
                 if chunk.len() >= CHUNK_BYTES {
                     // It writes to memory, until the client is gone.
-                    encoder.write_all(chunk).map_err(|_| Cancelled)?;
+                    encoder.write_all(chunk).map_err(|_| Cancellation)?;
                     chunk.clear();
                 }
                 Ok(())
@@ -101,8 +101,8 @@ impl Sending<'_> {
 
     fn finish(self) -> io::Result<()> {
         match self {
-            Sending::Plain(_) => Ok(()),
-            Sending::Gzip { mut encoder, chunk } => {
+            AnswerEncoder::Plain(_) => Ok(()),
+            AnswerEncoder::Gzip { mut encoder, chunk } => {
                 encoder.write_all(&chunk)?;
                 encoder.finish().map(|_| ())
             }
@@ -110,7 +110,7 @@ impl Sending<'_> {
     }
 }
 
-impl Write for Sending<'_> {
+impl Write for AnswerEncoder<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.append(|chunk| chunk.extend_from_slice(bytes))
             .map_err(gone)?;
@@ -140,7 +140,7 @@ impl Write for Sink<'_> {
 }
 
 /// The client is gone.
-pub(super) fn gone(_: Cancelled) -> io::Error {
+pub(super) fn gone(_: Cancellation) -> io::Error {
     io::Error::from(io::ErrorKind::BrokenPipe)
 }
 

@@ -13,9 +13,9 @@ use logpond_search::Matcher;
 use logpond_search::hints::shell_word;
 
 use self::sink::Sink;
-use super::ending::Ending;
+use super::ending::AnswerFooter;
 use super::listing::{lacks, note_nothing};
-use super::selection::{Meaning, meaning, range_of};
+use super::selection::{ResolvedSelection, meaning, range_of};
 use super::{Exit, Failure, variable};
 use crate::cli::Query;
 use logpond_client::Trailer;
@@ -34,7 +34,7 @@ pub(super) const HELD_BYTES_MAX: usize = 256 << 20;
 
 /// What was asked for, apart from where.
 struct Question {
-    meaning: Meaning,
+    meaning: ResolvedSelection,
     matcher: Matcher,
     /// Newest records only; 0 is all.
     limit: u64,
@@ -217,7 +217,7 @@ fn report(args: &Query, question: &Question, trailer: &Trailer) -> Exit {
         let file = file.to_string_lossy();
         format!(" --file {}", shell_word(&file))
     });
-    let ending = Ending {
+    let ending = AnswerFooter {
         command: format!("query{}", named.collect::<String>()),
         selection: &args.selection,
         stats: args.stats,

@@ -13,7 +13,7 @@ use logpond_segment::journal;
 use super::{Exit, Failure, variable};
 use crate::cli::{Token, TokenFile};
 use logpond_host::terminal::note;
-use logpond_settings::{Paths, Surroundings, TOKENS_NAME, gather};
+use logpond_settings::{Environment, Paths, TOKENS_NAME, gather};
 
 pub(super) fn run(token: &Token) -> Result<Exit, Failure> {
     match token {
@@ -33,7 +33,7 @@ const OF_SYSTEM: &str = "/var/lib/logpond";
 /// became root.
 fn paths(file: &TokenFile) -> Result<Paths, Failure> {
     let is_root = rustix::process::geteuid().is_root();
-    let surroundings = Surroundings {
+    let surroundings = Environment {
         variable: &variable,
         is_root,
     };

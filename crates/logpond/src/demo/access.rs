@@ -79,7 +79,7 @@ pub(super) fn ordinary(moment: &mut Moment<'_>, out: &mut Vec<u8>) {
 }
 
 fn order(moment: &mut Moment<'_>, out: &mut Vec<u8>) {
-    let is_failing = moment.story.is_failing(moment.second());
+    let is_failing = moment.incident.is_failing(moment.second());
     let share = if is_failing {
         ERRORS_FAILING
     } else {
@@ -99,7 +99,7 @@ fn order(moment: &mut Moment<'_>, out: &mut Vec<u8>) {
 /// People whose order fails try again: some orders more in each second of the incident.
 pub(super) fn planted(moment: &mut Moment<'_>, out: &mut Vec<u8>) -> u64 {
     let second = moment.second();
-    if !moment.story.is_failing(second) || second % 3 != 0 {
+    if !moment.incident.is_failing(second) || second % 3 != 0 {
         return 0;
     }
     order(moment, out);

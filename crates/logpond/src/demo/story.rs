@@ -21,7 +21,7 @@ pub(super) const GOOD_RELEASE: &str = "4.17.3";
 pub(super) const POOL: u64 = 20;
 
 /// The times of the incident, in seconds since 1970.
-pub(super) struct Story {
+pub(super) struct IncidentTimes {
     /// The release is deployed.
     pub(super) deployed: i64,
     /// The pool is dry.
@@ -30,12 +30,12 @@ pub(super) struct Story {
     pub(super) rolled_back: i64,
 }
 
-impl Story {
+impl IncidentTimes {
     /// The incident of the day before this time. It begins at a full minute.
-    pub(super) fn before(now: i64) -> Story {
+    pub(super) fn before(now: i64) -> IncidentTimes {
         let deployed = (now - BEFORE_START).div_euclid(60) * 60;
         let failing = deployed + UNTIL_FAILURE;
-        Story {
+        IncidentTimes {
             deployed,
             failing,
             rolled_back: failing + FAILURE,

@@ -116,11 +116,11 @@ pub struct Journal {
     last: LastCursor,
     /// Boots by machine.
     boots: HashMap<Vec<u8>, String>,
-    before: Option<Before>,
+    before: Option<PreviousEntry>,
 }
 
-/// What is known of the entry before.
-struct Before {
+/// The facts of the entry before.
+struct PreviousEntry {
     boot_id: Option<String>,
     since_boot_us: Option<i64>,
     shown_us: i64,
@@ -156,7 +156,7 @@ impl Journal {
             _ => short::write(entry, style, self.before.as_ref(), out),
         }
         if style.format == Format::ShortDelta {
-            self.before = Some(Before {
+            self.before = Some(PreviousEntry {
                 boot_id: entry.boot_id.clone(),
                 since_boot_us: entry.since_boot_us(),
                 shown_us: entry.shown_us,

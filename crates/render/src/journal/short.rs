@@ -1,10 +1,15 @@
 //! The formats of one line an entry: a time, a host, a program with its process, the message.
 
 use super::super::header;
-use super::{Before, Entry, Format, Style, plain, stamp};
+use super::{Entry, Format, PreviousEntry, Style, plain, stamp};
 
 /// Appends an entry; one without a message has no line.
-pub(super) fn write(entry: &Entry, style: &Style, before: Option<&Before>, out: &mut Vec<u8>) {
+pub(super) fn write(
+    entry: &Entry,
+    style: &Style,
+    before: Option<&PreviousEntry>,
+    out: &mut Vec<u8>,
+) {
     let Some(message) = entry.last("MESSAGE") else {
         return;
     };
@@ -39,7 +44,7 @@ pub(super) fn write(entry: &Entry, style: &Style, before: Option<&Before>, out: 
     write_message(message, entry, style, head + 2, out);
 }
 
-fn write_time(entry: &Entry, style: &Style, before: Option<&Before>, out: &mut Vec<u8>) {
+fn write_time(entry: &Entry, style: &Style, before: Option<&PreviousEntry>, out: &mut Vec<u8>) {
     let text = match style.format {
         Format::ShortMonotonic => {
             format!("[{}]", stamp::seconds(entry.since_boot_us().unwrap_or(0)))
@@ -56,7 +61,7 @@ fn write_time(entry: &Entry, style: &Style, before: Option<&Before>, out: &mut V
 
 /// How long it is since the entry before; with a star if that is of another boot, so that only the
 /// times of day tell it.
-fn since(before: &Before, entry: &Entry) -> String {
+fn since(before: &PreviousEntry, entry: &Entry) -> String {
     let same_boot = before.boot_id == entry.boot_id;
     let times = before.since_boot_us.zip(entry.since_boot_us());
     let by_boot = times.filter(|(then, now)| same_boot && then <= now);

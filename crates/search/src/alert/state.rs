@@ -99,9 +99,9 @@ pub struct RuleState {
     pub took_ns: i64,
 }
 
-/// What an evaluation has found.
+/// The result of an evaluation.
 #[derive(Clone, Debug)]
-pub struct Evaluated {
+pub struct EvaluationResult {
     /// The numbers.
     pub answer: Answer,
     /// What the answer lacks, in words, if it is not complete.
@@ -139,7 +139,7 @@ impl RuleState {
     pub fn advance(
         &mut self,
         rule: &Rule,
-        evaluated: Result<Evaluated, String>,
+        evaluated: Result<EvaluationResult, String>,
         (limit, external_url): (usize, &str),
         at: Timestamp,
     ) {

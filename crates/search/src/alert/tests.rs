@@ -229,18 +229,18 @@ fn at(seconds: i64) -> Timestamp {
 }
 
 /// An answer with a number for each of these series.
-fn answer(apps: &[&str], is_complete: bool) -> Evaluated {
+fn answer(apps: &[&str], is_complete: bool) -> EvaluationResult {
     let samples = apps.iter().map(|app| Sample {
         labels: Arc::new(SeriesLabels::new([("app", *app)])),
         value: 2.0,
     });
-    Evaluated {
+    EvaluationResult {
         answer: Answer::Vector(samples.collect()),
         missing: (!is_complete).then(|| "node b".into()),
     }
 }
 
-fn advance(state: &mut RuleState, rule: &Rule, evaluated: Evaluated, seconds: i64) {
+fn advance(state: &mut RuleState, rule: &Rule, evaluated: EvaluationResult, seconds: i64) {
     state.advance(rule, Ok(evaluated), (0, "http://l"), at(seconds));
 }
 

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use super::ast::{
     BinaryOperation, Conversion, Extraction, Grouping, LabelChoice, LabelFilter, LabelFormat,
-    LabelMatcher, LabelReplace, LabelSource, LineChoice, LineFilter, LogQuery, Logfmt, Many,
+    LabelMatcher, LabelReplace, LabelSource, LineChoice, LineFilter, LogQuery, Logfmt, ManySide,
     MatchOperator, Matching, Metric, Operator, Quantity, Query, RangeAggregation, Stage, StageKind,
     Unwrap, VectorAggregation,
 };
@@ -297,9 +297,9 @@ impl fmt::Display for Matching {
         write_list(&labels.labels, ", ", f)?;
         f.write_char(')')?;
         match self.many {
-            Many::Neither => return Ok(()),
-            Many::Left => f.write_str(" group_left (")?,
-            Many::Right => f.write_str(" group_right (")?,
+            ManySide::Neither => return Ok(()),
+            ManySide::Left => f.write_str(" group_left (")?,
+            ManySide::Right => f.write_str(" group_right (")?,
         }
         write_list(&self.include, ", ", f)?;
         f.write_char(')')

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::evaluate::{EvaluationError, Sample};
 use super::series::SeriesLabels;
-use crate::logql::{BinaryOperation, Many, Matching, Operator};
+use crate::logql::{BinaryOperation, ManySide, Matching, Operator};
 
 /// Of two numbers. Comparisons give 1 and 0; by zero nothing can be divided.
 pub(super) fn of_numbers(operator: Operator, left: f64, right: f64) -> f64 {
@@ -79,7 +79,7 @@ pub(super) fn of_series(
         });
     }
     // Many are on the left from here on.
-    let is_swapped = operation.matching.many == Many::Right;
+    let is_swapped = operation.matching.many == ManySide::Right;
     let (many, one) = if is_swapped {
         (right, left)
     } else {
@@ -113,12 +113,12 @@ fn matched(
         };
         let labels = result_labels(&sample.labels, &other.labels, &operation.matching);
         let is_new = match operation.matching.many {
-            Many::Neither => seen.insert(signature),
+            ManySide::Neither => seen.insert(signature),
             _ => seen.insert(labels.clone()),
         };
         if !is_new {
             return Err(match operation.matching.many {
-                Many::Neither => EvaluationError::ManyToOne,
+                ManySide::Neither => EvaluationError::ManyToOne,
                 _ => EvaluationError::Ambiguous,
             });
         }
@@ -146,7 +146,7 @@ fn signature(labels: &SeriesLabels, matching: &Matching) -> SeriesLabels {
 
 fn result_labels(many: &SeriesLabels, one: &SeriesLabels, matching: &Matching) -> SeriesLabels {
     let labels = match matching.many {
-        Many::Neither => signature(many, matching),
+        ManySide::Neither => signature(many, matching),
         _ => many.clone(),
     };
     matching.include.iter().fold(labels, |labels, name| {

@@ -512,7 +512,7 @@ fn absent_labels(aggregation: &RangeAggregation) -> SeriesLabels {
     let mut removed = Vec::new();
     for matcher in matchers {
         if matcher.operator == MatchOperator::Equal && labels.get(&matcher.name).is_none() {
-            labels = labels.with(&matcher.name, &matcher.value)
+            labels = labels.with(&matcher.name, &matcher.value);
         } else {
             removed.push(matcher.name.clone())
         }

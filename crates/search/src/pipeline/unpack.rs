@@ -21,7 +21,7 @@ pub(super) fn run(work: &mut Work<'_>) {
         if let Json::Text(inside) = value {
             let (name, value) = (unescaped(name), unescaped(inside).into_owned());
             if name == LINE_MEMBER {
-                line = Some(value)
+                line = Some(value);
             } else {
                 found.push((sanitised(&name).into_owned(), value))
             }

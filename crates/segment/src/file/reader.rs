@@ -19,7 +19,7 @@ use super::footer::{
 use super::manifest::Manifest;
 use super::page::{self, Dictionary, Physical};
 use crate::disk::ReadAt;
-use crate::encoding::{Malformed, read_varint};
+use crate::encoding::{MalformedPage, read_varint};
 use crate::rows::{Column, Rows, StringColumn, Strings};
 use crate::tokens::{self, BlockSet, IndexBytes, LIST_BYTES_MAX, Words};
 
@@ -254,7 +254,7 @@ impl SegmentFile {
                 "the directory does not decompress",
             ],
         )?;
-        let directory = Directory::decode(&plain).map_err(|Malformed(what)| wrong(what))?;
+        let directory = Directory::decode(&plain).map_err(|MalformedPage(what)| wrong(what))?;
         let columns = FIELDS_FROM + directory.schema.columns.len();
         // Files of the first version have no templates.
         let columns = columns..=columns + 1;
@@ -322,7 +322,7 @@ impl SegmentFile {
                 "the words do not decompress",
             ],
         )?;
-        Words::new(plain).map_err(|Malformed(what)| wrong(what))
+        Words::new(plain).map_err(|MalformedPage(what)| wrong(what))
     }
 
     /// Reads a part that is compressed as one. The texts say that its checksum is wrong, that it is too
@@ -650,7 +650,7 @@ impl RowGroupReader<'_> {
             return Ok(Column::Absent);
         }
         let body = self.page(page)?;
-        let wrong = |Malformed(what)| damaged(page.offset, u64::from(page.bytes), what);
+        let wrong = |MalformedPage(what)| damaged(page.offset, u64::from(page.bytes), what);
         let decoded = page::Page::new(body, rows, optional).map_err(wrong)?;
         self.load_dictionary(number, physical)?;
         decoded
@@ -666,7 +666,7 @@ impl RowGroupReader<'_> {
         if self.dictionaries[number].is_none() {
             let body = self.page(page)?;
             let dictionary = Dictionary::decode(physical, page.rows as usize, body)
-                .map_err(|Malformed(what)| damaged(page.offset, u64::from(page.bytes), what))?;
+                .map_err(|MalformedPage(what)| damaged(page.offset, u64::from(page.bytes), what))?;
             self.dictionaries[number] = Some(dictionary);
         }
         Ok(())
@@ -767,8 +767,8 @@ impl IndexBytes for RowGroupReader<'_> {
     }
 }
 
-impl From<Malformed> for ReadError {
-    fn from(Malformed(what): Malformed) -> ReadError {
+impl From<MalformedPage> for ReadError {
+    fn from(MalformedPage(what): MalformedPage) -> ReadError {
         damaged(0, 0, what)
     }
 }

@@ -68,7 +68,7 @@ pub const ROW_GROUP_ROWS_MAX: usize = 1 << 17;
 
 /// A finished file.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct FinishedFile {
     /// What was written.
     pub manifest: Manifest,
     /// Length of the file in bytes.
@@ -419,7 +419,7 @@ impl SegmentWriter {
     /// Writes directory and footer and syncs the file.
     ///
     /// The rows per source that were written must be those that the sources say (R4).
-    pub fn finish(mut self) -> Result<Written, ParquetError> {
+    pub fn finish(mut self) -> Result<FinishedFile, ParquetError> {
         for (entry, rows) in self.manifest.sources.iter().zip(&self.source_rows) {
             if entry.rows != *rows {
                 let (source, expected) = (entry.source, entry.rows);
@@ -452,7 +452,7 @@ impl SegmentWriter {
         key(KEY_TAIL, CRC_PLACEHOLDER.to_owned());
         // Taking the sink out writes the footer into it.
         let bytes = self.file.into_inner()?.finish()?;
-        Ok(Written {
+        Ok(FinishedFile {
             manifest: self.manifest,
             bytes,
         })

@@ -131,9 +131,9 @@ impl Model {
                 more: end - 1 - self.next,
             };
             if batch.is_empty() {
-                self.next = end
+                self.next = end;
             } else {
-                self.pending = Some((id, batch, None))
+                self.pending = Some((id, batch, None));
             }
         }
         let Some((id, batch, mark)) = &mut self.pending else {

@@ -194,7 +194,7 @@ impl Model {
     }
 
     /// Recovers with a power loss at one of its calls, and then again without.
-    fn recover(&mut self) -> Recovered {
+    fn recover(&mut self) -> RecoveryReport {
         let at = self.disk.calls_count() + self.number_next % 17;
         self.disk.fail_at(at, Fault::PowerLoss);
         let first = recover(&self.disk);
@@ -207,7 +207,7 @@ impl Model {
         }
     }
 
-    fn check(&mut self, recovered: &Recovered) {
+    fn check(&mut self, recovered: &RecoveryReport) {
         let mut found: BTreeMap<Vec<u8>, Id> = BTreeMap::new();
         let mut last: BTreeMap<Incarnation, Id> = BTreeMap::new();
         let mut sequences: BTreeMap<Incarnation, u64> = BTreeMap::new();

@@ -23,7 +23,7 @@ use super::frame::{
     FRAME_PAYLOAD_BYTES_TARGET, FileHeader, FrameParts, LABELS_BYTES_MAX, LABELS_MAX, labels_bytes,
 };
 use super::read::entry_id;
-use super::unclosed::{Fate, Unclosed, open_state};
+use super::unclosed::{Fate, UnclosedFile, open_state};
 use super::visible::{ClosedFile, Summary, Visible};
 use super::write_error::WriteError;
 use super::{DIRECTORY, SUFFIX_OPEN, path};
@@ -78,9 +78,9 @@ impl Default for Settings {
     }
 }
 
-/// What an append gave out.
+/// The ids of appended records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Appended {
+pub struct AppendReceipt {
     /// Id of the first entry; the others follow by one. [`Id::MIN`] for an empty batch.
     pub first_id: Id,
     /// Number of entries.
@@ -197,7 +197,7 @@ pub struct Writer {
     durable_mark: u64,
     directory_made: bool,
     open: Option<OpenFile>,
-    unclosed: Vec<Unclosed>,
+    unclosed: Vec<UnclosedFile>,
     retry_at: Timestamp,
     encoder: Encoder,
     buffer: Vec<u8>,
@@ -272,7 +272,7 @@ impl Writer {
         batch: &Batch,
         now: Timestamp,
         mint: impl FnOnce() -> Incarnation,
-    ) -> Result<Appended, WriteError> {
+    ) -> Result<AppendReceipt, WriteError> {
         self.append_identified(batch, None, now, mint)
     }
 
@@ -284,9 +284,9 @@ impl Writer {
         batch_id: Option<BatchId>,
         now: Timestamp,
         mint: impl FnOnce() -> Incarnation,
-    ) -> Result<Appended, WriteError> {
+    ) -> Result<AppendReceipt, WriteError> {
         if batch.is_empty() {
-            return Ok(Appended {
+            return Ok(AppendReceipt {
                 first_id: Id::MIN,
                 count: 0,
                 source: None,
@@ -300,7 +300,7 @@ impl Writer {
             None => None,
         };
         if let Some((source, mark)) = known {
-            return Ok(Appended {
+            return Ok(AppendReceipt {
                 first_id: Id::MIN,
                 count: batch.len() as u64,
                 source: Some(source),
@@ -342,7 +342,7 @@ impl Writer {
                 return Err(error);
             }
         }
-        Ok(Appended {
+        Ok(AppendReceipt {
             first_id: entry_id(received, incarnation, first),
             count: batch.len() as u64,
             source: self.open.as_ref().map(|open| open.source),
@@ -354,7 +354,7 @@ impl Writer {
     /// Sees to it that an original that failed before cannot come back to life beside this writing of
     /// it. (A retry yields to what comes back.)
     fn rule_out_revival(&mut self, id: BatchId) -> Result<(), WriteError> {
-        let may_revive = |file: &Unclosed| file.failed.holds(&id) != Some(false);
+        let may_revive = |file: &UnclosedFile| file.failed.holds(&id) != Some(false);
         if id.is_retry() || !self.unclosed.iter().any(may_revive) {
             return Ok(());
         }
@@ -518,7 +518,7 @@ impl Writer {
             Ok(created) => created,
             Err(error) => {
                 // Incarnations are random, so whatever has this name is what this attempt left.
-                self.unclosed.push(Unclosed {
+                self.unclosed.push(UnclosedFile {
                     reader: None,
                     source,
                     synced: Reach::default(),
@@ -655,7 +655,7 @@ impl Writer {
     }
 
     fn set_aside(&mut self, open: OpenFile, fate: Fate) {
-        self.unclosed.push(Unclosed {
+        self.unclosed.push(UnclosedFile {
             reader: Some(open.reader),
             source: open.source,
             synced: open.synced,
@@ -686,7 +686,7 @@ impl Writer {
     }
 
     fn publish(&self, closed: Option<ClosedFile>) {
-        let unclosed = self.unclosed.iter().filter_map(Unclosed::state);
+        let unclosed = self.unclosed.iter().filter_map(UnclosedFile::state);
         let open = self.open.iter();
         let open =
             open.map(|open| open_state(open.source, &open.synced, &open.batches, &open.reader));

@@ -16,7 +16,7 @@ use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::BlockSet;
-use crate::encoding::Malformed;
+use crate::encoding::MalformedPage;
 
 /// The most bytes of words in a row group. Beyond, none are kept and searches read all blocks.
 const WORDS_BYTES_MAX: usize = 2 << 20;
@@ -205,10 +205,10 @@ pub struct Words {
 
 impl Words {
     /// Reads a list.
-    pub fn new(bytes: Vec<u8>) -> Result<Words, Malformed> {
+    pub fn new(bytes: Vec<u8>) -> Result<Words, MalformedPage> {
         match (bytes.first(), bytes.last()) {
             (Some(b'\n'), Some(b'\n')) => Ok(Words { bytes }),
-            _ => Err(Malformed("the words end early")),
+            _ => Err(MalformedPage("the words end early")),
         }
     }
 

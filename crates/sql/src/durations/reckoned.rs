@@ -16,9 +16,9 @@ const DIGITS: DataType = DataType::Decimal128(19, 0);
 
 /// Plans operators on durations.
 #[derive(Debug)]
-pub(crate) struct Reckoned;
+pub(crate) struct DurationPlanner;
 
-impl ExprPlanner for Reckoned {
+impl ExprPlanner for DurationPlanner {
     fn plan_binary_op(
         &self,
         expr: RawBinaryExpr,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::history::{Event, Micros, Place};
 use super::limits::{Group, Limit};
-use super::plan::{Fault, Planned, Way};
+use super::plan::{Fault, PlannedFault, Way};
 use super::topology::{Condition, Process};
 use super::tracer::Tracer;
 use super::{Run, bomb, operator};
@@ -28,11 +28,11 @@ const SETTLING: Micros = 10_000_000;
 struct Step<'a> {
     at_ms: u64,
     begins: bool,
-    planned: &'a Planned,
+    planned: &'a PlannedFault,
 }
 
 /// Carries a plan out, from now on; all is healed when it returns.
-pub(super) fn inject(run: &Run, plan: &[Planned]) {
+pub(super) fn inject(run: &Run, plan: &[PlannedFault]) {
     let mut steps: Vec<Step<'_>> = plan
         .iter()
         .flat_map(|planned| {

@@ -46,7 +46,7 @@ use crate::run::{Outcome, output, target_directory, tested_program};
 use checker::{Facts, Violation};
 use history::{History, Place};
 use load::{Kind, Producer};
-use plan::{Planned, Targets};
+use plan::{PlannedFault, Targets};
 use summary::Summary;
 use tools::Tools;
 use topology::{Launch, Process, Role};
@@ -378,7 +378,7 @@ fn torture(
 }
 
 /// Has clients send and others ask while faults are carried out, until the time is over.
-fn load(run: &Run, plan: &[Planned], until: Instant) {
+fn load(run: &Run, plan: &[PlannedFault], until: Instant) {
     thread::scope(|scope| {
         for client in 0..run.clients.len() {
             scope.spawn(move || {

@@ -170,7 +170,7 @@ impl Fault {
 
 /// A fault with its time, in milliseconds since the load began.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Planned {
+pub(super) struct PlannedFault {
     pub(super) fault: Fault,
     pub(super) from_ms: u64,
     pub(super) to_ms: u64,
@@ -278,8 +278,8 @@ pub(super) fn kinds(targets: &Targets) -> Vec<&'static str> {
 }
 
 /// Draws the faults of a run.
-pub(super) fn plan(draw: &mut Draw, targets: &Targets, length_ms: u64) -> Vec<Planned> {
-    let mut planned: Vec<Planned> = Vec::new();
+pub(super) fn plan(draw: &mut Draw, targets: &Targets, length_ms: u64) -> Vec<PlannedFault> {
+    let mut planned: Vec<PlannedFault> = Vec::new();
     let mut cards = Vec::new();
     let mut at = draw.within(LENGTH_MS_MIN, PAUSE_MS_MAX);
     loop {
@@ -301,7 +301,7 @@ pub(super) fn plan(draw: &mut Draw, targets: &Targets, length_ms: u64) -> Vec<Pl
             _ => fault(draw, targets, card, &busy(&planned, at)),
         };
         match card_fault {
-            Some(fault) => planned.push(Planned {
+            Some(fault) => planned.push(PlannedFault {
                 fault,
                 from_ms: at,
                 to_ms,
@@ -318,13 +318,13 @@ pub(super) fn plan(draw: &mut Draw, targets: &Targets, length_ms: u64) -> Vec<Pl
 }
 
 /// Places that have a fault at this time, or had one a moment ago.
-fn busy(planned: &[Planned], at: u64) -> Vec<Place> {
+fn busy(planned: &[PlannedFault], at: u64) -> Vec<Place> {
     let near = planned.iter().filter(|p| at < p.to_ms + REST_MS);
     near.map(|p| p.fault.place()).collect()
 }
 
 /// True if a clock is wrong at this time, or was a moment ago: two that are wrong alike would agree.
-fn has_wrong_clock(planned: &[Planned], at: u64) -> bool {
+fn has_wrong_clock(planned: &[PlannedFault], at: u64) -> bool {
     let mut near = planned.iter().filter(|p| at < p.to_ms + REST_MS);
     near.any(|p| matches!(p.fault, Fault::Clock { .. }))
 }
@@ -441,7 +441,7 @@ mod tests {
         let mut found = BTreeSet::new();
         for seed in 0..50 {
             let planned = plan(&mut Draw::new(seed, 1), &targets, LENGTH_MS);
-            let apart = |pair: &[Planned]| pair[1].from_ms >= pair[0].to_ms + REST_MS;
+            let apart = |pair: &[PlannedFault]| pair[1].from_ms >= pair[0].to_ms + REST_MS;
             assert!(planned.windows(2).all(apart), "seed {seed}: {planned:?}");
             found.extend(planned.iter().map(|p| p.fault.kind()));
         }
@@ -456,7 +456,7 @@ mod tests {
         };
         for seed in 0..50 {
             let planned = plan(&mut Draw::new(seed, 1), &targets, LENGTH_MS);
-            let is_cut = |p: &&Planned| p.fault.kind() == POWER_CUT;
+            let is_cut = |p: &&PlannedFault| p.fault.kind() == POWER_CUT;
             let mut cuts = planned.iter().filter(is_cut);
             assert!(cuts.all(|p| p.fault == Fault::PowerCut(2)), "seed {seed}");
         }

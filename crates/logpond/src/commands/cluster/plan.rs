@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use logpond_cluster::plan::{Plan, Service, Wanted};
+use logpond_cluster::plan::{Demand, Plan, Service};
 use serde_json::json;
 
 use super::super::listing::print;
@@ -88,10 +88,10 @@ fn average(status: &ClusterStatus) -> Option<ServiceTimes> {
     })
 }
 
-fn wanted(args: &ClusterPlan) -> Result<Wanted, Failure> {
+fn wanted(args: &ClusterPlan) -> Result<Demand, Failure> {
     let mean = rate(&args.rate)?;
     let peak = args.peak.as_deref().map(rate).transpose()?;
-    Ok(Wanted {
+    Ok(Demand {
         raw_bytes_per_s: peak.unwrap_or(mean * PEAK_PER_MEAN),
         raw_bytes_per_s_mean: mean,
         retain_s: parse_age(&args.retain)?.as_secs_f64(),
@@ -135,7 +135,7 @@ fn service(measured: &ServiceTimes) -> Service {
 
 fn to_json(
     plan: &Plan,
-    wanted: &Wanted,
+    wanted: &Demand,
     service: &Service,
     measured: &ServiceTimes,
 ) -> serde_json::Value {
@@ -158,7 +158,7 @@ fn to_json(
     })
 }
 
-fn lines(plan: &Plan, wanted: &Wanted, service: &Service, measured: &ServiceTimes) -> Vec<String> {
+fn lines(plan: &Plan, wanted: &Demand, service: &Service, measured: &ServiceTimes) -> Vec<String> {
     let bytes = |bytes: f64| quantity::bytes(bytes as u64);
     let span = |seconds: f64| {
         if seconds.is_finite() {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use logpond_proxy::{
-    Certificates, ClientAuth, Frontend, Limits, Ordered, ProxyHeader, Route, SniRule, TlsSettings,
-    Trust, Upstream,
+    Certificates, ClientAuth, Frontend, Limits, OrderedCertificate, ProxyHeader, Route, SniRule,
+    TlsSettings, Trust, Upstream,
 };
 use logpond_tls::{CertificateFiles, ClientFiles, staple_path};
 
@@ -49,7 +49,7 @@ pub(super) fn files(sections: &[Placed]) -> Vec<PathBuf> {
 
 /// Frontends, and the orders of certificates that they have.
 #[derive(Clone, Default)]
-pub(super) struct Loaded {
+pub(super) struct FrontendSet {
     pub(super) frontends: Vec<Frontend>,
     pub(super) orders: Orders,
 }
@@ -59,7 +59,7 @@ pub(super) struct Loaded {
 ///
 /// # Errors
 /// When certificates cannot be used, or what is written does not go together.
-pub(super) fn load(sections: &[Placed], before: &Loaded) -> Result<Loaded, Failure> {
+pub(super) fn load(sections: &[Placed], before: &FrontendSet) -> Result<FrontendSet, Failure> {
     let connections = connections(sections)?;
     let is_one = sections.len() == 1;
     let mut frontends: Vec<Frontend> = Vec::with_capacity(sections.len());
@@ -84,7 +84,7 @@ pub(super) fn load(sections: &[Placed], before: &Loaded) -> Result<Loaded, Failu
         }
         frontends.push(frontend);
     }
-    Ok(Loaded { frontends, orders })
+    Ok(FrontendSet { frontends, orders })
 }
 
 fn frontend(
@@ -117,7 +117,7 @@ fn frontend(
 
 fn certificates(
     section: &ProxySection,
-    ordered: Option<Arc<Ordered>>,
+    ordered: Option<Arc<OrderedCertificate>>,
     before: Option<&Certificates>,
 ) -> Result<Certificates, Failure> {
     if section.cert.is_empty() && section.key.is_empty() && ordered.is_none() {

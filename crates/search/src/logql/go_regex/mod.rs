@@ -31,7 +31,7 @@ const REPETITIONS_MAX: u32 = 1000;
 
 /// An expression in the syntax of our engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Translated {
+pub(crate) struct Translation {
     /// The expression. Of several groups of one name only the first has it.
     pub(crate) source: String,
     /// Where a name stands a second time in what was written.
@@ -42,7 +42,7 @@ pub(crate) struct Translated {
 ///
 /// # Errors
 /// When it is none; says which of its bytes are at fault.
-pub(crate) fn translate(written: &str) -> Result<Translated, RegexError> {
+pub(crate) fn translate(written: &str) -> Result<Translation, RegexError> {
     let mut translator = Translator {
         written,
         at: 0,
@@ -58,7 +58,7 @@ pub(crate) fn translate(written: &str) -> Result<Translated, RegexError> {
     if let Some(open) = translator.open.first() {
         return Err(error(*open..written.len(), "a ( is not closed"));
     }
-    Ok(Translated {
+    Ok(Translation {
         source: translator.out,
         repeated_name: translator.repeated_name,
     })

@@ -2,8 +2,9 @@
 
 use super::super::Span;
 use super::super::ast::{
-    BinaryOperation, Conversion, Grouping, LabelReplace, LogQuery, Many, Matching, MatchingLabels,
-    Metric, Operator, RangeAggregation, RangeFunction, Unwrap, VectorAggregation, VectorFunction,
+    BinaryOperation, Conversion, Grouping, LabelReplace, LogQuery, ManySide, Matching,
+    MatchingLabels, Metric, Operator, RangeAggregation, RangeFunction, Unwrap, VectorAggregation,
+    VectorFunction,
 };
 use super::super::error::ParseError;
 use super::super::lexer::Kind;
@@ -13,8 +14,8 @@ use crate::nearest;
 /// Functions that are neither of ranges nor of vectors.
 const OTHER_FUNCTIONS: [&str; 2] = ["vector", "label_replace"];
 
-/// What may stand between lines and the function of their numbers.
-struct Ranged {
+/// The part of an expression between the lines and the function of their numbers.
+struct RangeSelector {
     log: LogQuery,
     unwrap: Option<Unwrap>,
     range_ns: Option<i64>,
@@ -114,8 +115,8 @@ impl Parser<'_> {
         let labels = self.names()?;
         matching.labels = Some(MatchingLabels { is_on, labels });
         matching.many = match () {
-            () if self.is_word("group_left") => Many::Left,
-            () if self.is_word("group_right") => Many::Right,
+            () if self.is_word("group_left") => ManySide::Left,
+            () if self.is_word("group_right") => ManySide::Right,
             () => return Ok(matching),
         };
         if operator.is_set() {
@@ -361,7 +362,7 @@ impl Parser<'_> {
     }
 
     /// Lines with a range, which may stand in several places.
-    fn ranged(&mut self) -> Result<Ranged> {
+    fn ranged(&mut self) -> Result<RangeSelector> {
         let mut ranged = if self.is_sign("(") {
             self.descend()?;
             self.advance();
@@ -374,7 +375,7 @@ impl Parser<'_> {
                 let error = self.unexpected("{ or (");
                 return Err(error.suggest("begin with a selector such as {app=\"shop\"}"));
             }
-            Ranged {
+            RangeSelector {
                 log: LogQuery {
                     matchers: self.matchers()?,
                     stages: Vec::new(),
@@ -393,7 +394,7 @@ impl Parser<'_> {
         Ok(ranged)
     }
 
-    fn range_and_offset(&mut self, ranged: &mut Ranged) -> Result<()> {
+    fn range_and_offset(&mut self, ranged: &mut RangeSelector) -> Result<()> {
         if let Kind::Range(range_ns) = *self.kind() {
             if ranged.range_ns.is_some() {
                 return Err(self.error_here("syntax error: unexpected RANGE"));

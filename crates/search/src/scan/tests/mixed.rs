@@ -192,7 +192,7 @@ fn check_columns(segment: &SegmentFile, records: &[Record<'_>]) {
 
 fn check_metrics(segment: &SegmentFile, records: &[Record<'_>]) {
     let at = Timestamp(START_NS + 3_000_000_000_000);
-    let kept = KeptColumns::new(KEPT_BYTES);
+    let kept = ColumnCache::new(KEPT_BYTES);
     for query in [
         "sum by (user_id) (count_over_time({}[1h]))",
         "sum by (user_id) (count_over_time({user_id=\"12345\"}[1h]))",

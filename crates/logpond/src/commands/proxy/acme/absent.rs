@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use logpond_proxy::Ordered;
+use logpond_proxy::OrderedCertificate;
 
 use crate::commands::Failure;
 use logpond_host::shutdown::Shutdown;
@@ -44,7 +44,7 @@ pub(super) fn order(
     section: &ProxySection,
     _: &Orders,
     _: &mut Orders,
-) -> Result<Option<Arc<Ordered>>, Failure> {
+) -> Result<Option<Arc<OrderedCertificate>>, Failure> {
     if section.acme.is_empty() {
         Ok(None)
     } else {
