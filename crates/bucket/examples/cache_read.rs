@@ -13,9 +13,11 @@ use std::thread;
 use std::time::Instant;
 
 use bytes::Bytes;
-use logpond_bucket::{BucketError, Cache, Created, FailureKind, ObjectEntry, Objects, RemoteFile};
+use logpond_bucket::{
+    BucketError, Cache, CreateOutcome, FailureKind, ObjectEntry, Objects, RemoteFile,
+};
 use logpond_segment::disk::ReadAt;
-use logpond_segment::mem_disk::Seeded;
+use logpond_segment::mem_disk::SeededRandom;
 
 const OBJECT_BYTES: u64 = 256 << 20;
 /// The last bytes are in a file of their own.
@@ -44,7 +46,7 @@ impl Objects for Store {
         Err(unsupported(name))
     }
 
-    fn create(&self, name: &str, _: Bytes) -> Result<Created, BucketError> {
+    fn create(&self, name: &str, _: Bytes) -> Result<CreateOutcome, BucketError> {
         Err(unsupported(name))
     }
 
@@ -77,7 +79,7 @@ impl ReadAt for Plain {
 /// Nanoseconds per read at random places, the median of batches that take turns.
 fn compare(files: [&dyn ReadAt; 2], bytes: usize, threads: u64) -> io::Result<[u64; 2]> {
     let read_some = |seed| {
-        let (mut random, mut buffer) = (Seeded::new(seed), vec![0; bytes]);
+        let (mut random, mut buffer) = (SeededRandom::new(seed), vec![0; bytes]);
         let mut batches = [Vec::new(), Vec::new()];
         for _ in 0..BATCHES {
             for (file, batches) in files.iter().zip(&mut batches) {
@@ -114,7 +116,7 @@ fn compare(files: [&dyn ReadAt; 2], bytes: usize, threads: u64) -> io::Result<[u
 
 fn main() -> Result<(), Box<dyn Error>> {
     let directory = tempfile::tempdir()?;
-    let mut random = Seeded::new(1);
+    let mut random = SeededRandom::new(1);
     let object: Vec<u8> = (0..OBJECT_BYTES / 8)
         .flat_map(|_| random.draw().to_le_bytes())
         .collect();

@@ -31,14 +31,15 @@ use std::time::SystemTime;
 
 pub(crate) use blocks::{BLOCK_BYTES, Geometry, Kind, plan};
 use entry::lock;
-pub(crate) use entry::{Claim, Claimed, Entry};
+pub(crate) use entry::{BlockClaim, Claim, Entry};
 use part::{Part, Slot, geometry_of, parse_file_name};
 
 /// A bounded cache of objects on the local disk. Clones are the same cache.
 #[derive(Clone)]
-pub struct Cache(Arc<Shared>);
+pub struct Cache(Arc<SharedCache>);
 
-struct Shared {
+/// The state that all users of the cache share.
+struct SharedCache {
     directory: PathBuf,
     bytes_max: u64,
     /// Goes up by one with every miss: what was used since the last one counts as used at once.
@@ -86,7 +87,7 @@ impl Cache {
     /// When the directory cannot be made or listed.
     pub fn open(directory: &Path, bytes_max: u64) -> io::Result<Cache> {
         fs::create_dir_all(directory)?;
-        let cache = Cache(Arc::new(Shared {
+        let cache = Cache(Arc::new(SharedCache {
             directory: directory.to_owned(),
             bytes_max,
             ticks: AtomicU64::new(0),

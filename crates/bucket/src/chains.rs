@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use logpond_cluster::Day;
 use logpond_cluster::chain::{
-    Change, Commit, LINK_BYTES_MAX, LINKS, Link, Listed, Outcome, Step, Verdict, link_name,
+    Change, Commit, LINK_BYTES_MAX, LINKS, Link, Outcome, SegmentEntry, Step, Verdict, link_name,
     parse_link_name,
 };
 use logpond_record::Timestamp;
@@ -30,34 +30,34 @@ pub type Heads = BTreeMap<Day, Arc<Link>>;
 
 /// The fault of a day's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Broken {
+pub enum HeadFault {
     /// It is there and makes no sense.
     Damaged(u64),
     /// It was there, and is not any more; 0 if nobody knows its number.
     Gone(u64),
 }
 
-impl Broken {
+impl HeadFault {
     /// Its number.
     fn number(self) -> u64 {
         match self {
-            Broken::Damaged(number) | Broken::Gone(number) => number,
+            HeadFault::Damaged(number) | HeadFault::Gone(number) => number,
         }
     }
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for HeadFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Broken::Damaged(_) => "is damaged",
-            Broken::Gone(_) => "has gone",
+            HeadFault::Damaged(_) => "is damaged",
+            HeadFault::Gone(_) => "has gone",
         })
     }
 }
 
 /// The result of reading a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Learned {
+enum HeadState {
     Known,
     /// It has gone since it was listed.
     Gone,
@@ -70,7 +70,7 @@ pub struct Chains {
     objects: Arc<dyn Objects>,
     heads: Heads,
     /// Days whose heads are damaged or gone. The links that were read before are among the heads.
-    broken: BTreeMap<Day, Broken>,
+    broken: BTreeMap<Day, HeadFault>,
     nonce: fn() -> u128,
 }
 
@@ -91,7 +91,7 @@ impl Chains {
     }
 
     /// The days whose heads cannot be read.
-    pub fn broken(&self) -> &BTreeMap<Day, Broken> {
+    pub fn broken(&self) -> &BTreeMap<Day, HeadFault> {
         &self.broken
     }
 
@@ -112,11 +112,11 @@ impl Chains {
             let mut is_whole = true;
             for (day, number) in &numbers {
                 match self.learn(*day, *number)? {
-                    Learned::Known => drop(self.broken.remove(day)),
-                    Learned::Damaged => {
-                        self.broken.insert(*day, Broken::Damaged(*number));
+                    HeadState::Known => drop(self.broken.remove(day)),
+                    HeadState::Damaged => {
+                        self.broken.insert(*day, HeadFault::Damaged(*number));
                     }
-                    Learned::Gone => is_whole = false,
+                    HeadState::Gone => is_whole = false,
                 }
             }
             if is_whole {
@@ -124,7 +124,7 @@ impl Chains {
                     head.number > numbers.get(day).copied().unwrap_or(0)
                 };
                 let gone = self.heads.iter().filter(is_gone);
-                let gone = gone.map(|(day, head)| (*day, Broken::Gone(head.number)));
+                let gone = gone.map(|(day, head)| (*day, HeadFault::Gone(head.number)));
                 self.broken.extend(gone);
                 return Ok(());
             }
@@ -176,10 +176,10 @@ impl Chains {
                 return Ok(self.heads.get(&day).cloned().unwrap_or_else(empty));
             };
             match self.learn(day, number)? {
-                Learned::Known => return Ok(Arc::clone(&self.heads[&day])),
-                Learned::Gone => {}
-                Learned::Damaged => {
-                    self.broken.insert(day, Broken::Damaged(number));
+                HeadState::Known => return Ok(Arc::clone(&self.heads[&day])),
+                HeadState::Gone => {}
+                HeadState::Damaged => {
+                    self.broken.insert(day, HeadFault::Damaged(number));
                     return Err(BucketError {
                         operation: "read",
                         name: link_name(day, number),
@@ -195,7 +195,7 @@ impl Chains {
     /// Notes days of which segments lie there and no link: all of them may have been lost.
     pub(crate) fn note_unlisted(&mut self, days: impl Iterator<Item = Day>) {
         for day in days.filter(|day| !self.heads.contains_key(day)) {
-            self.broken.entry(day).or_insert(Broken::Gone(0));
+            self.broken.entry(day).or_insert(HeadFault::Gone(0));
         }
     }
 
@@ -207,7 +207,7 @@ impl Chains {
     pub(crate) fn rebuild(
         &mut self,
         day: Day,
-        mut segments: Vec<Listed>,
+        mut segments: Vec<SegmentEntry>,
         now: Timestamp,
     ) -> Result<bool, BucketError> {
         let Some(broken) = self.broken.get(&day).copied() else {
@@ -221,7 +221,7 @@ impl Chains {
                 link = next;
             }
         }
-        if broken == Broken::Gone(0) && link.segments.is_empty() {
+        if broken == HeadFault::Gone(0) && link.segments.is_empty() {
             // There is nothing to list, nor was there anything that is known of.
             self.broken.remove(&day);
             return Ok(true);
@@ -229,13 +229,13 @@ impl Chains {
         // Whoever remembers the number of a link that nobody has any more takes this one for a later one.
         let lost = (now.unix_ms().max(0) / 1000) as u64;
         let number = match broken {
-            Broken::Gone(0) => greatest.max(lost) + 1,
+            HeadFault::Gone(0) => greatest.max(lost) + 1,
             _ => greatest + 1,
         };
         (link.number, link.nonce) = (number, (self.nonce)());
         let name = link_name(day, link.number);
         self.objects.create(&name, Bytes::from(link.to_json()))?;
-        let is_whole = self.learn(day, link.number)? == Learned::Known;
+        let is_whole = self.learn(day, link.number)? == HeadState::Known;
         if is_whole {
             self.broken.remove(&day);
         }
@@ -248,8 +248,8 @@ impl Chains {
     fn base(
         &self,
         day: Day,
-        broken: Broken,
-        segments: &[Listed],
+        broken: HeadFault,
+        segments: &[SegmentEntry],
     ) -> Result<(Link, u64), BucketError> {
         let entries = self.objects.list(&format!("{LINKS}{day}/"), None)?;
         let numbers = entries.iter().filter_map(|e| parse_link_name(&e.name));
@@ -260,12 +260,12 @@ impl Chains {
         let greatest = greatest
             .max(broken.number())
             .max(known.map_or(0, |k| k.number));
-        if let (Broken::Gone(number), Some(known)) = (broken, known)
+        if let (HeadFault::Gone(number), Some(known)) = (broken, known)
             && known.number == number
         {
             return Ok((Link::clone(known), greatest));
         }
-        let is_there = |segment: &Listed| segments.iter().any(|s| s.id == segment.id);
+        let is_there = |segment: &SegmentEntry| segments.iter().any(|s| s.id == segment.id);
         let mut base = known.map(|known| Link::clone(known));
         for number in numbers.into_iter().rev().take(OLDER_LINKS_MAX) {
             if base.as_ref().is_some_and(|base| base.number >= number) {
@@ -284,17 +284,17 @@ impl Chains {
     }
 
     /// Reads a day's head, unless it is known.
-    fn learn(&mut self, day: Day, number: u64) -> Result<Learned, BucketError> {
+    fn learn(&mut self, day: Day, number: u64) -> Result<HeadState, BucketError> {
         if self
             .heads
             .get(&day)
             .is_some_and(|link| link.number >= number)
         {
-            return Ok(Learned::Known);
+            return Ok(HeadState::Known);
         }
         let name = link_name(day, number);
         let Some(body) = self.objects.get(&name, LINK_BYTES_MAX)? else {
-            return Ok(Learned::Gone);
+            return Ok(HeadState::Gone);
         };
         if Link::is_later(&body) {
             return Err(BucketError {
@@ -306,10 +306,10 @@ impl Chains {
         }
         let link = Link::from_json(&body).filter(|link| (link.day, link.number) == (day, number));
         let Some(link) = link else {
-            return Ok(Learned::Damaged);
+            return Ok(HeadState::Damaged);
         };
         self.heads.insert(day, Arc::new(link));
-        Ok(Learned::Known)
+        Ok(HeadState::Known)
     }
 }
 

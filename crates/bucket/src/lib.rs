@@ -16,12 +16,12 @@ mod transport;
 mod vendors;
 
 pub use cache::{Cache, Counters as CacheCounters};
-pub use chains::{Broken, Chains, Heads};
-pub use delta::{Columns, ColumnsOf, LOG, OpenTable, Published, Skipped};
+pub use chains::{Chains, HeadFault, Heads};
+pub use delta::{Columns, ColumnsOf, LOG, OpenTable, PublishReport, SkippedDay};
 pub use location::{Location, LocationError, Vendor};
-pub use objects::{BucketError, Created, FailureKind, ObjectEntry, Objects};
+pub use objects::{BucketError, CreateOutcome, FailureKind, ObjectEntry, Objects};
 pub use probe::probe;
-pub use reconcile::{Reconciled, reconcile, segment_objects};
+pub use reconcile::{ReconcileReport, reconcile, segment_objects};
 pub use remote_file::{Costs, RemoteFile};
 pub use store::{Store, StoreCounters};
-pub use sweep::{GRACE, Swept, store_time, sweep};
+pub use sweep::{GRACE, SweepReport, store_time, sweep};

@@ -28,9 +28,9 @@ impl ObjectEntry {
     }
 }
 
-/// What became of an object that was to be created.
+/// The result of a conditional creation of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Created {
+pub enum CreateOutcome {
     /// It is there, and was not before.
     New,
     /// There is one of this name: somebody else's, or this one, if the reply to an earlier attempt was
@@ -129,11 +129,11 @@ pub trait Objects: Send + Sync {
     fn get(&self, name: &str, bytes_max: u64) -> Result<Option<Bytes>, BucketError>;
 
     /// Writes an object if there is none of this name, in one step: of several that try, one gets
-    /// [`Created::New`] at most.
+    /// [`CreateOutcome::New`] at most.
     ///
     /// # Errors
     /// When it is not known whether it was written.
-    fn create(&self, name: &str, body: Bytes) -> Result<Created, BucketError>;
+    fn create(&self, name: &str, body: Bytes) -> Result<CreateOutcome, BucketError>;
 
     /// Writes an object, in place of any of this name. It is whole and durable once this returns.
     ///

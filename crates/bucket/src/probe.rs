@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::objects::{BucketError, Created, FailureKind, Objects};
+use crate::objects::{BucketError, CreateOutcome, FailureKind, Objects};
 
 /// What the names of objects for this purpose begin with.
 const PROBES: &str = "probe/";
@@ -20,8 +20,10 @@ pub fn probe(objects: &dyn Objects, nonce: u128) -> Result<(), BucketError> {
     objects.remove(&name)?;
     // Of the first attempt the reply may have been lost; what is there says the truth.
     let kept = match outcomes {
-        (Created::New | Created::Exists, Created::Exists) => found.as_deref() == Some(b"first"),
-        (_, Created::New) => false,
+        (CreateOutcome::New | CreateOutcome::Exists, CreateOutcome::Exists) => {
+            found.as_deref() == Some(b"first")
+        }
+        (_, CreateOutcome::New) => false,
     };
     if kept {
         Ok(())

@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use logpond_cluster::Day;
 use logpond_cluster::chain::{
-    Change, Listed, Outcome, SEGMENTS, Settled, parse_segment_name, segment_name,
+    Change, NoWriteReason, Outcome, SEGMENTS, SegmentEntry, parse_segment_name, segment_name,
 };
 use logpond_record::{Id, Timestamp};
 use logpond_segment::disk::ReadAt;
 use logpond_segment::file::{ReadError, SegmentFile};
 
-use crate::chains::{Broken, Chains};
+use crate::chains::{Chains, HeadFault};
 use crate::objects::{BucketError, FailureKind, ObjectEntry, Objects};
 
 /// Bytes read of an object's end: first those that most footers have, at last what the largest ones have.
@@ -26,9 +26,9 @@ const TAIL_BYTES: [u64; 3] = [64 << 10, 1 << 20, 64 << 20];
 
 /// The result of a reconciliation.
 #[derive(Debug, Default)]
-pub struct Reconciled {
+pub struct ReconcileReport {
     /// Days whose heads were made anew, what had been wrong with them, and how many segments they list.
-    pub rebuilt: Vec<(Day, Broken, usize)>,
+    pub rebuilt: Vec<(Day, HeadFault, usize)>,
     /// Segments that no link knew, and that count from now on.
     pub adopted: Vec<(Day, Id)>,
     /// Segments that no link knows, and of which listed ones hold every row.
@@ -47,9 +47,9 @@ pub fn reconcile(
     chains: &mut Chains,
     entries: &[ObjectEntry],
     now: Timestamp,
-) -> Result<Reconciled, BucketError> {
+) -> Result<ReconcileReport, BucketError> {
     chains.refresh()?;
-    let mut reconciled = Reconciled::default();
+    let mut reconciled = ReconcileReport::default();
     let mut days: BTreeMap<Day, Vec<(Id, u64)>> = BTreeMap::new();
     for entry in entries {
         if let Some((day, id)) = parse_segment_name(&entry.name) {
@@ -82,7 +82,7 @@ pub fn reconcile(
             let id = segment.id;
             match chains.commit(day, Change::List(segment), now)? {
                 Outcome::Written(_) => reconciled.adopted.push((day, id)),
-                Outcome::Settled(Settled::Held, _) => drop(reconciled.held.insert((day, id))),
+                Outcome::Settled(NoWriteReason::Held, _) => drop(reconciled.held.insert((day, id))),
                 // Its writer, or whoever reads both, brings it together with the others.
                 Outcome::Settled(..) | Outcome::Contended => {}
             }
@@ -104,8 +104,8 @@ fn examine(
     objects: &dyn Objects,
     day: Day,
     there: &[(Id, u64)],
-    reconciled: &mut Reconciled,
-) -> Result<Vec<Listed>, BucketError> {
+    reconciled: &mut ReconcileReport,
+) -> Result<Vec<SegmentEntry>, BucketError> {
     let mut found = Vec::new();
     for (id, bytes) in there {
         let name = segment_name(day, *id);
@@ -131,7 +131,7 @@ fn read(
     objects: &dyn Objects,
     name: &str,
     bytes: u64,
-) -> Result<Result<Listed, String>, BucketError> {
+) -> Result<Result<SegmentEntry, String>, BucketError> {
     for tail_bytes in TAIL_BYTES {
         let from = bytes.saturating_sub(tail_bytes);
         let tail = objects.read(name, from, bytes - from)?;
@@ -139,7 +139,7 @@ fn read(
         match SegmentFile::open(Arc::new(tail)) {
             Ok(segment) => {
                 let (manifest, index_from) = (segment.manifest(), segment.index_from());
-                return Ok(Ok(Listed::new(manifest, bytes, index_from)));
+                return Ok(Ok(SegmentEntry::new(manifest, bytes, index_from)));
             }
             // More of it is needed.
             Err(ReadError::Disk(_)) if from > 0 => {}

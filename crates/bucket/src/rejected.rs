@@ -19,7 +19,7 @@ const CODE_HEADER: &str = "x-ms-error-code";
 
 /// The store has understood and says no; asking again does not help.
 #[derive(Debug)]
-pub(crate) struct Rejected {
+pub(crate) struct RejectedRequest {
     /// What kind of failure it is.
     pub(crate) kind: FailureKind,
     status: StatusCode,
@@ -29,9 +29,9 @@ pub(crate) struct Rejected {
     reason: String,
 }
 
-impl Rejected {
+impl RejectedRequest {
     /// What an answer says of settings or credentials; `None` if it is about something else.
-    pub(crate) fn of(head: &Parts, body: &[u8]) -> Option<Rejected> {
+    pub(crate) fn of(head: &Parts, body: &[u8]) -> Option<RejectedRequest> {
         let body = String::from_utf8_lossy(&body[..body.len().min(REASON_BYTES_MAX)]);
         let code = header(head, CODE_HEADER).or_else(|| element(&body, "Code"));
         let kind = match (head.status, code.unwrap_or_default()) {
@@ -48,7 +48,7 @@ impl Rejected {
             StatusCode::MOVED_PERMANENTLY | StatusCode::BAD_REQUEST
         );
         let region = header(head, REGION_HEADER).or_else(|| element(&body, "Region"));
-        Some(Rejected {
+        Some(RejectedRequest {
             kind,
             status: head.status,
             region: region.filter(|_| is_elsewhere).map(str::to_owned),
@@ -57,7 +57,7 @@ impl Rejected {
     }
 }
 
-impl fmt::Display for Rejected {
+impl fmt::Display for RejectedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(region) = &self.region {
             write!(f, "the bucket is in the region {region}, set AWS_REGION; ")?;
@@ -66,7 +66,7 @@ impl fmt::Display for Rejected {
     }
 }
 
-impl Error for Rejected {}
+impl Error for RejectedRequest {}
 
 fn header<'a>(head: &'a Parts, name: &str) -> Option<&'a str> {
     head.headers.get(name)?.to_str().ok()

@@ -16,7 +16,7 @@ use std::thread;
 use bytes::Bytes;
 use logpond_segment::disk::ReadAt;
 
-use crate::cache::{BLOCK_BYTES, Cache, Claim, Claimed, Entry, Geometry, plan};
+use crate::cache::{BLOCK_BYTES, BlockClaim, Cache, Claim, Entry, Geometry, plan};
 use crate::objects::Objects;
 
 /// Requests of one read at a time.
@@ -117,10 +117,11 @@ impl RemoteFile {
                 self.object.cache.check_left_behind(entry, &claimed.blocks);
                 let (fetched, error) = self.fetch_claimed(entry, &claimed, &asked);
                 claimed.settle(error.as_ref());
-                match self.assemble(entry, &fetched, offset, buffer) {
-                    true => Ok(true),
+                if self.assemble(entry, &fetched, offset, buffer) {
+                    Ok(true)
+                } else {
                     // Without an error something is missing that was not claimed.
-                    false => error.map_or(Ok(false), Err),
+                    error.map_or(Ok(false), Err)
                 }
             }
         }
@@ -131,7 +132,7 @@ impl RemoteFile {
     fn fetch_claimed(
         &self,
         entry: &Arc<Entry>,
-        claimed: &Claimed,
+        claimed: &BlockClaim,
         asked: &Range<u64>,
     ) -> (Vec<(u64, Bytes)>, Option<io::Error>) {
         let missing = claimed.blocks.iter().copied();

@@ -16,8 +16,8 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::{oneshot, watch};
 
 use crate::location::Location;
-use crate::objects::{BucketError, Created, FailureKind, ObjectEntry, Objects};
-use crate::rejected::Rejected;
+use crate::objects::{BucketError, CreateOutcome, FailureKind, ObjectEntry, Objects};
+use crate::rejected::RejectedRequest;
 use crate::vendors;
 
 /// Longer objects are sent in parts of this length.
@@ -230,7 +230,7 @@ impl Objects for Store {
         }
     }
 
-    fn create(&self, name: &str, body: Bytes) -> Result<Created, BucketError> {
+    fn create(&self, name: &str, body: Bytes) -> Result<CreateOutcome, BucketError> {
         let path = Path::from(name);
         self.note_written(body.len() as u64);
         let request = async {
@@ -240,11 +240,11 @@ impl Objects for Store {
                 .put_opts(&path, body, PutMode::Create.into())
                 .await
             {
-                Ok(_) => Ok(Created::New),
+                Ok(_) => Ok(CreateOutcome::New),
                 Err(
                     object_store::Error::AlreadyExists { .. }
                     | object_store::Error::Precondition { .. },
-                ) => Ok(Created::Exists),
+                ) => Ok(CreateOutcome::Exists),
                 Err(error) => Err(error),
             }
         };
@@ -332,7 +332,7 @@ fn kind(error: &object_store::Error) -> FailureKind {
 }
 
 /// What the store says of settings, if that is what an error is about in the end.
-fn rejected(error: &object_store::Error) -> Option<&Rejected> {
+fn rejected(error: &object_store::Error) -> Option<&RejectedRequest> {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = next {
         if let Some(rejected) = error.downcast_ref() {

@@ -15,7 +15,7 @@ use logpond_record::{Id, Timestamp};
 
 use crate::chains::{Chains, Heads};
 use crate::objects::{BucketError, FailureKind, ObjectEntry, Objects};
-use crate::reconcile::{Reconciled, reconcile};
+use crate::reconcile::{ReconcileReport, reconcile};
 
 /// How long what nobody lists stays: an upload must be committed within half of this, and whoever
 /// still reads what was replaced has as long.
@@ -31,9 +31,9 @@ const ORPHANS_MAX: usize = 1_000;
 /// The object that is written to ask the store for the time.
 const CLOCK: &str = "probe/clock";
 
-/// What was removed.
+/// The numbers of objects that a sweep removed.
 #[derive(Debug, Default)]
-pub struct Swept {
+pub struct SweepReport {
     /// Links below a head.
     pub links: u64,
     /// Segments that had been replaced or had expired.
@@ -41,7 +41,7 @@ pub struct Swept {
     /// Segments that were uploaded and never listed.
     pub orphans: u64,
     /// The segments that no link knew.
-    pub reconciled: Reconciled,
+    pub reconciled: ReconcileReport,
     /// The store's time when the sweep began; none before the first.
     pub time: Option<SystemTime>,
 }
@@ -56,22 +56,22 @@ pub fn sweep(
     chains: &mut Chains,
     grace: Duration,
     now: Timestamp,
-) -> Result<Swept, BucketError> {
+) -> Result<SweepReport, BucketError> {
     let time = store_time(objects)?;
     let is_old_link = |entry: &ObjectEntry| entry.is_older(time, grace.min(LINK_GRACE));
     // Segments before heads: what is listed by then was there when the segments were.
     let segments = objects.list(SEGMENTS, None)?;
     let reconciled = reconcile(objects, chains, &segments, now)?;
-    let mut swept = Swept {
+    let mut swept = SweepReport {
         links: remove_links(objects, chains.heads(), is_old_link)?,
         reconciled,
         time: Some(time),
-        ..Swept::default()
+        ..SweepReport::default()
     };
     let old = segments.iter().filter(|entry| entry.is_older(time, grace));
     let old = old.filter_map(|entry| parse_segment_name(&entry.name));
     // Only copies of listed segments are removed, and objects that nobody can read.
-    let Reconciled {
+    let ReconcileReport {
         held, unreadable, ..
     } = &swept.reconciled;
     let old = old.filter(|orphan| held.contains(orphan) || unreadable.contains_key(orphan));

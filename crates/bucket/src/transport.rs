@@ -20,7 +20,7 @@ use object_store::client::{
 };
 use rustls::ClientConfig;
 
-use crate::rejected::Rejected;
+use crate::rejected::RejectedRequest;
 
 /// How long a connection may take to come about.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
@@ -122,10 +122,11 @@ impl Service {
     /// Sends a request and reads the whole answer, so that one limit of time holds for all of it.
     async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let response = self.client.request(request).await.map_err(|error| {
-            let kind = match error.is_connect() {
-                true => HttpErrorKind::Connect,
+            let kind = if error.is_connect() {
+                HttpErrorKind::Connect
+            } else {
                 // The connection ended before there was an answer.
-                false => HttpErrorKind::Interrupted,
+                HttpErrorKind::Interrupted
             };
             HttpError::new(kind, error)
         })?;
@@ -140,7 +141,7 @@ impl Service {
             HttpError::new_boxed(kind, error)
         })?;
         let body: Bytes = body.to_bytes();
-        if let Some(rejected) = Rejected::of(&head, &body) {
+        if let Some(rejected) = RejectedRequest::of(&head, &body) {
             // Listings would not say of which kind their failure is.
             return Err(HttpError::new(HttpErrorKind::Unknown, rejected));
         }

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use logpond_bucket::{
-    Chains, FailureKind, Location, Objects, Reconciled, Store, reconcile, segment_objects, sweep,
+    Chains, FailureKind, Location, Objects, ReconcileReport, Store, reconcile, segment_objects,
+    sweep,
 };
 use logpond_cluster::Day;
-use logpond_cluster::chain::{Change, Listed, Outcome, link_name, segment_name};
+use logpond_cluster::chain::{Change, Outcome, SegmentEntry, link_name, segment_name};
 use logpond_record::{
     Assumed, Batch, EntryKind, Id, Incarnation, Message, Record, ShapeTable, TimeSource, Timestamp,
     Value,
@@ -31,7 +32,7 @@ fn nonce() -> u128 {
 struct Bucket {
     _directory: tempfile::TempDir,
     store: Arc<dyn Objects>,
-    segments: Vec<(Listed, Bytes)>,
+    segments: Vec<(SegmentEntry, Bytes)>,
 }
 
 impl Bucket {
@@ -69,7 +70,7 @@ impl Bucket {
         Chains::new(Arc::clone(&self.store), nonce)
     }
 
-    fn reconcile(&self, chains: &mut Chains) -> Reconciled {
+    fn reconcile(&self, chains: &mut Chains) -> ReconcileReport {
         let entries = segment_objects(&*self.store).unwrap();
         reconcile(&*self.store, chains, &entries, NOON).unwrap()
     }
@@ -90,7 +91,7 @@ impl Bucket {
     }
 }
 
-fn segments() -> Vec<(Listed, Bytes)> {
+fn segments() -> Vec<(SegmentEntry, Bytes)> {
     let disk = MemDisk::new();
     disk.create_directory(build::DIRECTORY).unwrap();
     let mut writer = Writer::new(Arc::new(disk.clone()), journal::Settings::default());
@@ -121,7 +122,7 @@ fn segments() -> Vec<(Listed, Bytes)> {
     build::merge(&disk, Id(3), &[open(1), open(2)], Profile::Hot, &|| false).unwrap();
     let segment = |id| {
         let file: SegmentFile = open(id);
-        let listed = Listed::new(file.manifest(), file.bytes(), file.index_from());
+        let listed = SegmentEntry::new(file.manifest(), file.bytes(), file.index_from());
         let bytes = disk.read(&build::path(Id(id), build::SUFFIX_LIVE)).unwrap();
         (listed, Bytes::from(bytes))
     };

@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use logpond_bucket::{
-    Chains, Columns, Created, FailureKind, Location, ObjectEntry, Objects, OpenTable, Store, probe,
-    sweep,
+    Chains, Columns, CreateOutcome, FailureKind, Location, ObjectEntry, Objects, OpenTable, Store,
+    probe, sweep,
 };
 use logpond_cluster::Day;
-use logpond_cluster::chain::{Change, Listed, Outcome, Settled, segment_name};
+use logpond_cluster::chain::{Change, NoWriteReason, Outcome, SegmentEntry, segment_name};
 use logpond_record::{Id, Incarnation, SourceId, Timestamp};
 use logpond_segment::disk::ReadAt;
 
@@ -56,8 +56,14 @@ impl ReadAt for Local {
 fn check(objects: &dyn Objects) {
     let body = |text: &'static str| Bytes::from_static(text.as_bytes());
     assert_eq!(objects.get("a/1", 100).unwrap(), None);
-    assert_eq!(objects.create("a/1", body("one")).unwrap(), Created::New);
-    assert_eq!(objects.create("a/1", body("two")).unwrap(), Created::Exists);
+    assert_eq!(
+        objects.create("a/1", body("one")).unwrap(),
+        CreateOutcome::New
+    );
+    assert_eq!(
+        objects.create("a/1", body("two")).unwrap(),
+        CreateOutcome::Exists
+    );
     assert_eq!(objects.get("a/1", 3).unwrap(), Some(body("one")));
     let error = objects.get("a/1", 2).unwrap_err();
     assert!(
@@ -94,12 +100,12 @@ fn check(objects: &dyn Objects) {
     assert!(objects.list("probe/", None).unwrap().is_empty());
 }
 
-fn listed(id: u128, sequences: impl IntoIterator<Item = u64>) -> Listed {
+fn listed(id: u128, sequences: impl IntoIterator<Item = u64>) -> SegmentEntry {
     let source = |sequence| SourceId {
         incarnation: Incarnation(7),
         sequence,
     };
-    Listed {
+    SegmentEntry {
         id: Id(id),
         bytes: 3,
         index_from: 1,
@@ -258,7 +264,7 @@ fn read_table(store: &dyn Objects) -> BTreeSet<String> {
 fn race_for_versions(stores: &[Arc<dyn Objects>], each: u64) {
     let day = Day::of(NOON);
     let keep_up = |table: &mut OpenTable, chains: &Chains| {
-        let mut columns = |_, _: &Listed| Ok(Columns::default());
+        let mut columns = |_, _: &SegmentEntry| Ok(Columns::default());
         table.publish(chains.heads(), &mut columns, NOON)
     };
     thread::scope(|scope| {
@@ -357,7 +363,7 @@ fn what_nobody_needs_is_swept() {
         .commit(day, Change::List(listed(3, 0..4)), NOON)
         .unwrap();
     assert!(
-        matches!(again, Outcome::Settled(Settled::Done, _)),
+        matches!(again, Outcome::Settled(NoWriteReason::Done, _)),
         "{again:?}"
     );
     let objects = || {
@@ -388,7 +394,7 @@ fn what_nobody_needs_is_swept() {
     let late = |chains: &mut Chains| chains.commit(day, Change::List(listed(9, 8..9)), NOON);
     assert!(matches!(
         late(&mut chains),
-        Ok(Outcome::Settled(Settled::Dropped, _))
+        Ok(Outcome::Settled(NoWriteReason::Dropped, _))
     ));
     sweep(&*store, &mut chains, Duration::ZERO, NOON).unwrap();
     assert_eq!(state(), (6, 1, 0));

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 use logpond_cluster::births::silent_max;
 use logpond_cluster::placement::{Key, Store};
 use logpond_cluster::question::{Collection, Question};
-use logpond_cluster::registry::Known;
+use logpond_cluster::registry::RegistryEntry;
 use logpond_cluster::repair::{Member, Presence, Repair, Settings};
 use logpond_cluster::{
-    BucketView, Cover, Fate, HeldJournal, HeldSegment, Indexed, Inventory, NodeId, ProcessId,
-    Recent, Registry, StoredUnion, Target,
+    BucketView, Cover, Fate, HeldJournal, HeldSegment, IndexedInventory, Inventory, NodeId,
+    ProcessId, Recent, Registry, StoredUnion, Target,
 };
 use logpond_record::{Id, Incarnation, SourceId, TimeRange, Timestamp};
 use logpond_segment::sources::{Interval, SourceSet};
@@ -74,7 +74,7 @@ fn main() {
     );
     let (mut indexed, took) = timed(|| {
         let each = inventories.into_iter();
-        each.map(|inventory| Arc::new(Indexed::new(inventory)))
+        each.map(|inventory| Arc::new(IndexedInventory::new(inventory)))
             .collect::<Vec<_>>()
     });
     println!("indexing all inventories: {took:?}");
@@ -99,7 +99,7 @@ fn main() {
 }
 
 /// What it takes to hear from a node that has taken records in since it was asked last.
-fn tell(known: &Indexed) {
+fn tell(known: &IndexedInventory) {
     let mut inventory = known.inventory().clone();
     inventory.version += 1;
     take_in(&mut inventory);
@@ -113,7 +113,7 @@ fn tell(known: &Indexed) {
     };
     let whole = least(&|| {
         let bytes = inventory.to_bytes();
-        let read = Inventory::from_bytes(&bytes).map(Indexed::new);
+        let read = Inventory::from_bytes(&bytes).map(IndexedInventory::new);
         read.map_or(0, |_| bytes.len())
     });
     let recent = least(&|| {
@@ -135,7 +135,7 @@ fn registry(shape: &Shape) -> Registry {
     let mut registry = Registry::default();
     for node in 1..=shape.nodes {
         let address = format!("10.0.{}.{}:7659", node / 256, node % 256);
-        let known = Known::there(address, String::new(), 1);
+        let known = RegistryEntry::there(address, String::new(), 1);
         registry.note_node(NodeId(node), known);
     }
     for ingester in 1..=shape.ingesters() {
@@ -218,7 +218,7 @@ fn segment(hour: u64, number: u64, sources: SourceSet) -> HeldSegment {
     }
 }
 
-fn plan(what: &str, indexed: &[Arc<Indexed>], registry: &Registry, range: TimeRange) {
+fn plan(what: &str, indexed: &[Arc<IndexedInventory>], registry: &Registry, range: TimeRange) {
     let (collected, collecting) = timed(|| {
         let mut collection = Collection::new(registry.clone(), []);
         indexed
@@ -243,7 +243,7 @@ fn plan(what: &str, indexed: &[Arc<Indexed>], registry: &Registry, range: TimeRa
 type Change = fn(&mut Inventory);
 
 /// Questions as a server plans them that keeps the union of what is stored from one to the next.
-fn plan_again(what: &str, shape: &Shape, indexed: &mut [Arc<Indexed>], range: TimeRange) {
+fn plan_again(what: &str, shape: &Shape, indexed: &mut [Arc<IndexedInventory>], range: TimeRange) {
     let mut union = StoredUnion::default();
     let (_, first) = timed(|| plan_by(&mut union, indexed, range));
     println!("by a kept union, about {what}: the first in {first:?}");
@@ -263,7 +263,7 @@ fn plan_again(what: &str, shape: &Shape, indexed: &mut [Arc<Indexed>], range: Ti
                     let mut inventory = held.inventory().clone();
                     inventory.version += 1;
                     make(&mut inventory);
-                    *held = Arc::new(Indexed::new(inventory));
+                    *held = Arc::new(IndexedInventory::new(inventory));
                 }
                 timed(|| plan_by(&mut union, indexed, range)).1
             })
@@ -276,14 +276,17 @@ fn plan_again(what: &str, shape: &Shape, indexed: &mut [Arc<Indexed>], range: Ti
 }
 
 /// So many of the nodes, as far from each other as can be.
-fn spread(indexed: &mut [Arc<Indexed>], nodes: usize) -> impl Iterator<Item = &mut Arc<Indexed>> {
+fn spread(
+    indexed: &mut [Arc<IndexedInventory>],
+    nodes: usize,
+) -> impl Iterator<Item = &mut Arc<IndexedInventory>> {
     let step = indexed.len() / nodes.max(1);
     indexed.iter_mut().step_by(step.max(1)).take(nodes)
 }
 
-fn plan_by(union: &mut StoredUnion, indexed: &[Arc<Indexed>], range: TimeRange) -> Cover {
+fn plan_by(union: &mut StoredUnion, indexed: &[Arc<IndexedInventory>], range: TimeRange) -> Cover {
     let stored = union.of(indexed);
-    let held: Vec<&Indexed> = indexed.iter().map(|indexed| &**indexed).collect();
+    let held: Vec<&IndexedInventory> = indexed.iter().map(|indexed| &**indexed).collect();
     let target = Target::over(&held, &stored);
     Cover::plan_over(&held, &stored, &target.wanted, range, None)
 }
@@ -317,7 +320,7 @@ fn store_more(inventory: &mut Inventory) {
     }
 }
 
-fn look(indexed: &[Arc<Indexed>]) {
+fn look(indexed: &[Arc<IndexedInventory>]) {
     let members: Vec<Member<'_>> = indexed
         .iter()
         .map(|held| Member {

@@ -4,7 +4,7 @@
 //! - An incarnation is recorded durably on its own node and on [`others_for_birth`] others before
 //!   the first acknowledgement of one of its records, and stays so while it acknowledges: when one
 //!   of the others is forgotten, another takes its place first.
-//! - A node joins ([`Joining`]) before it acknowledges anything, counts as one that has recorded a
+//! - A node joins ([`JoiningNode`]) before it acknowledges anything, counts as one that has recorded a
 //!   birth, or claims completeness. A coordinator that has at most as many silent nodes as an
 //!   answer may have then knows all nodes: one that none of those knows that answered would be
 //!   recorded only on silent ones, too few, and on others that joined before it and of which the
@@ -55,12 +55,12 @@ pub fn lost_lives(
 /// A node that becomes a member of a cluster. It tells others of itself, and they tell it whom they
 /// know.
 #[derive(Clone, Debug, Default)]
-pub struct Joining {
+pub struct JoiningNode {
     /// Who has recorded it, and whether that one had joined.
     recorded: BTreeMap<NodeId, bool>,
 }
 
-impl Joining {
+impl JoiningNode {
     /// Notes that another node has said that this one is in its registry, and that is synced.
     pub fn recorded_by(&mut self, node: NodeId, has_joined: bool) {
         *self.recorded.entry(node).or_default() |= has_joined;
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn a_node_joins_when_members_or_all_know_it() {
         let others = [1, 2, 3].map(NodeId);
-        let mut joining = Joining::default();
+        let mut joining = JoiningNode::default();
         assert!(joining.is_joined(2, &[], true), "it founds a cluster");
         assert!(!joining.is_joined(2, &[], false), "it was told to join one");
         joining.recorded_by(NodeId(1), true);

@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use logpond_record::{Id, SourceId};
 use logpond_segment::sources::SourceSet;
 
-use crate::give_up::{Attempt, Content, Held, WhoHolds, held_by};
-use crate::offers::{Claim, ClaimId, Offered};
+use crate::give_up::{Attempt, Content, HoldingsReply, WhoHolds, held_by};
+use crate::offers::{Claim, ClaimId, OfferedFile};
 use crate::replicate::Replication;
 use crate::{Holdings, NodeId};
 
@@ -31,7 +31,7 @@ pub enum Step {
     },
     /// Read these files from the ingester and write one segment of them under a temporary name;
     /// tell [`Consume::built`] or [`Consume::not_built`].
-    Build(Vec<Offered>),
+    Build(Vec<OfferedFile>),
     /// Send copies of a live segment, side by side; tell [`Consume::stored`] or
     /// [`Consume::not_stored`].
     Send {
@@ -207,7 +207,7 @@ impl Consume {
     }
 
     /// Takes a store's answer. Those to another question do not count.
-    pub fn answered(&mut self, answer: &Held) {
+    pub fn answered(&mut self, answer: &HoldingsReply) {
         let Phase::Asking(unheard) = &mut self.phase else {
             return;
         };
@@ -306,7 +306,7 @@ mod tests {
     }
 
     fn consume(numbers: &[u64], others: &[u128]) -> Consume {
-        let files = numbers.iter().map(|n| Offered {
+        let files = numbers.iter().map(|n| OfferedFile {
             content: content(*n),
             bytes: 1,
         });
@@ -320,7 +320,7 @@ mod tests {
     }
 
     fn answer(consume: &mut Consume, node: u128, numbers: &[u64]) {
-        consume.answered(&Held {
+        consume.answered(&HoldingsReply {
             attempt: Attempt(3),
             node: NodeId(node),
             sources: set(numbers),

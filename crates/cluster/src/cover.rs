@@ -9,7 +9,7 @@ use logpond_record::{Id, SourceId, TimeRange};
 use logpond_segment::sources::SourceSet;
 
 use crate::placement::Key;
-use crate::{HeldSegment, Indexed, NodeId};
+use crate::{HeldSegment, IndexedInventory, NodeId};
 
 /// A segment that a node is to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Cover {
     /// read than any other. Of those that would read it from a bucket it is always the same one, which
     /// may have kept what it read last time, and none of them if somebody has it on disk.
     pub fn plan(
-        held: &[&Indexed],
+        held: &[&IndexedInventory],
         wanted: &SourceSet,
         range: TimeRange,
         local: Option<NodeId>,
@@ -60,13 +60,13 @@ impl Cover {
 
     /// The same, when it is known what all of them have in segments ([`crate::StoredUnion`]).
     pub fn plan_over(
-        held: &[&Indexed],
+        held: &[&IndexedInventory],
         stored: &SourceSet,
         wanted: &SourceSet,
         range: TimeRange,
         local: Option<NodeId>,
     ) -> Cover {
-        let mut planning = Planning {
+        let mut planning = CoverPlanner {
             cover: Cover::default(),
             open: wanted.clone(),
             bytes: BTreeMap::new(),
@@ -118,7 +118,7 @@ impl Candidate<'_> {
 }
 
 /// The segments that may have rows in a range, most rows first.
-fn candidates<'a>(held: &[&'a Indexed], range: TimeRange) -> Vec<Candidate<'a>> {
+fn candidates<'a>(held: &[&'a IndexedInventory], range: TimeRange) -> Vec<Candidate<'a>> {
     let mut by_name: BTreeMap<(Id, u128), Candidate<'a>> = BTreeMap::new();
     for indexed in held {
         let node = indexed.inventory().node;
@@ -147,7 +147,8 @@ fn candidates<'a>(held: &[&'a Indexed], range: TimeRange) -> Vec<Candidate<'a>> 
     all
 }
 
-struct Planning {
+/// The state of a planning run.
+struct CoverPlanner {
     cover: Cover,
     /// Sources that are wanted and that nobody counts so far.
     open: SourceSet,
@@ -156,7 +157,7 @@ struct Planning {
     local: Option<NodeId>,
 }
 
-impl Planning {
+impl CoverPlanner {
     fn take_segment(&mut self, candidate: &Candidate<'_>) {
         let sources = &candidate.segment.sources;
         let fresh = sources.common(&self.open);

@@ -10,9 +10,9 @@ use logpond_segment::sources::SourceSet;
 
 use crate::Holdings;
 
-/// What an ingester has done of its leaving.
+/// The progress of an ingester that leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Leaving {
+pub struct DrainState {
     /// Whether it still takes records in.
     pub takes_in: bool,
     /// Whether a journal file is open.
@@ -42,23 +42,23 @@ pub enum Step {
     Done,
 }
 
-impl Leaving {
+impl DrainState {
     /// The next step.
     pub fn next(&self) -> Step {
         match self {
-            Leaving { takes_in: true, .. } => Step::Refuse,
-            Leaving { has_open: true, .. } => Step::Close,
-            Leaving {
+            DrainState { takes_in: true, .. } => Step::Refuse,
+            DrainState { has_open: true, .. } => Step::Close,
+            DrainState {
                 is_sealed: false, ..
             } => Step::Seal,
-            Leaving {
+            DrainState {
                 is_published: false,
                 ..
             } => Step::Publish,
-            Leaving {
+            DrainState {
                 has_files: true, ..
             } => Step::Wait,
-            Leaving { .. } => Step::Done,
+            DrainState { .. } => Step::Done,
         }
     }
 }
@@ -103,11 +103,11 @@ mod tests {
 
     #[test]
     fn an_ingester_leaves_in_order() {
-        let mut state = Leaving {
+        let mut state = DrainState {
             takes_in: true,
             has_open: true,
             has_files: true,
-            ..Leaving::default()
+            ..DrainState::default()
         };
         let mut steps = Vec::new();
         loop {

@@ -274,9 +274,9 @@ mod tests {
     }
 
     /// A node alone that begins when a time is known to be reached, with a clock that is ahead of that.
-    struct Alone(Deletion);
+    struct SoleNode(Deletion);
 
-    impl Alone {
+    impl SoleNode {
         fn at(&mut self, days: f64, now_ms: u64) -> f64 {
             self.ask(days, now_ms, false)
         }
@@ -298,13 +298,13 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_wrong_at_the_start_deletes_nothing_for_a_day() {
-        let mut alone = Alone(Deletion::resume(START, None, 0));
+        let mut alone = SoleNode(Deletion::resume(START, None, 0));
         assert_eq!(alone.at(40.0, 0), 0.0);
         assert_eq!(alone.at(40.5, DAY_MS / 2), 0.5);
         let doubt = alone.0.doubt().unwrap();
         assert_eq!((doubt.ahead_ns, doubt.waited_ms), (40 * DAY_NS, DAY_MS / 2));
         // The next process goes on waiting, and the hour that the machine was off does not begin it anew.
-        let mut next = Alone(Deletion::resume(alone.0.reached(), Some(doubt), 7));
+        let mut next = SoleNode(Deletion::resume(alone.0.reached(), Some(doubt), 7));
         assert_eq!(next.at(40.55, 7), 0.5);
         assert_eq!(next.at(40.8, 7 + DAY_MS / 4), 0.75);
         assert_eq!(next.at(41.06, 7 + DAY_MS / 2), 41.06);
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn who_agrees_ends_the_waiting() {
         let resumed = Deletion::resume(START, None, 0);
-        assert_eq!(Alone(resumed).ask(40.0, 0, true), 40.0);
+        assert_eq!(SoleNode(resumed).ask(40.0, 0, true), 40.0);
         let mut among = resumed;
         let now = Timestamp(START.0 + 40 * DAY_NS);
         let mut permit = |peers: &[Timestamp]| {
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_again_is_waited_for_again() {
-        let mut alone = Alone(Deletion::resume(START, None, 0));
+        let mut alone = SoleNode(Deletion::resume(START, None, 0));
         assert_eq!(alone.at(40.0, 0), 0.0);
         assert_eq!(alone.at(80.9, DAY_MS * 9 / 10), 0.9);
         assert_eq!(alone.0.doubt().unwrap().waited_ms, 0);
@@ -347,14 +347,14 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_slightly_off_is_not_believed_sooner() {
-        let mut alone = Alone(Deletion::resume(START, None, 0));
+        let mut alone = SoleNode(Deletion::resume(START, None, 0));
         assert_eq!(alone.at(0.001, 0), 0.0);
         assert_eq!(alone.at(0.751, DAY_MS * 3 / 4), 0.75);
         assert_eq!(alone.0.doubt().unwrap().waited_ms, DAY_MS * 3 / 4);
         assert_eq!(alone.at(1.65, DAY_MS * 3 / 4), 0.75);
         assert_eq!(alone.0.doubt().unwrap().waited_ms, 0);
         // A clock that is slightly off is believed after a day.
-        let mut alone = Alone(Deletion::resume(START, None, 0));
+        let mut alone = SoleNode(Deletion::resume(START, None, 0));
         assert_eq!(alone.at(0.001, 0), 0.0);
         assert_eq!(alone.at(1.001, DAY_MS), 1.001);
     }

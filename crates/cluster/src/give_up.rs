@@ -123,7 +123,7 @@ impl Content {
 
 /// The answer to [`WhoHolds`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct HoldingsReply {
     /// The attempt that was asked for.
     pub attempt: Attempt,
     /// The node that answers.
@@ -136,7 +136,7 @@ pub struct Held {
     pub contents: Vec<Content>,
 }
 
-impl Held {
+impl HoldingsReply {
     /// The answer as a message.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Encoder::new(HELD_VERSION);
@@ -154,13 +154,13 @@ impl Held {
         out.finish()
     }
 
-    /// Reads what [`Held::to_bytes`] wrote.
+    /// Reads what [`HoldingsReply::to_bytes`] wrote.
     ///
     /// # Errors
     /// See [`DecodeError`].
-    pub fn from_bytes(bytes: &[u8]) -> Result<Held, DecodeError> {
+    pub fn from_bytes(bytes: &[u8]) -> Result<HoldingsReply, DecodeError> {
         let mut from = Decoder::new(bytes, HELD_VERSION)?;
-        let mut held = Held {
+        let mut held = HoldingsReply {
             attempt: Attempt(from.wide("the attempt")?),
             node: NodeId(from.wide("the node")?),
             sources: from.sources("the sources that are held")?,
@@ -304,7 +304,7 @@ impl GiveUp {
 
     /// Takes an answer. False if it does not count: it is for another attempt, or its node was not
     /// asked, or was heard already.
-    pub fn answered(&mut self, answer: &Held) -> bool {
+    pub fn answered(&mut self, answer: &HoldingsReply) -> bool {
         if answer.attempt != self.attempt {
             return false;
         }

@@ -105,9 +105,9 @@ pub enum Outcome<T> {
     Failed,
 }
 
-/// What a call that ended means for its question.
+/// The effect of a finished call on its question.
 #[derive(Clone, Debug)]
-pub enum Ended<T> {
+pub enum CallOutcome<T> {
     /// The task was done; its receipt is yet to be given to the question.
     Done(Task, T),
     /// It was not, and the question knows. Nobody does the same.
@@ -168,7 +168,7 @@ impl<T> Races<T> {
         question: &mut Question,
         id: TaskId,
         outcome: Outcome<T>,
-    ) -> Vec<Ended<T>> {
+    ) -> Vec<CallOutcome<T>> {
         let Some(task) = self.waiting.remove(&id) else {
             return Vec::new();
         };
@@ -177,7 +177,7 @@ impl<T> Races<T> {
         let race = at.map(|at| self.races.swap_remove(at));
         match outcome {
             Outcome::Done(answer) => match race {
-                None => vec![Ended::Done(task, answer)],
+                None => vec![CallOutcome::Done(task, answer)],
                 Some(race) => self.done(question, race, task, answer),
             },
             Outcome::Gone => {
@@ -197,10 +197,10 @@ impl<T> Races<T> {
         mut race: Race<T>,
         task: Task,
         answer: T,
-    ) -> Vec<Ended<T>> {
+    ) -> Vec<CallOutcome<T>> {
         if task.id == race.late {
             self.call_off(question, &race);
-            return vec![Ended::Done(task, answer)];
+            return vec![CallOutcome::Done(task, answer)];
         }
         race.done.push((task, answer));
         if race.done.len() < race.others.len() {
@@ -211,11 +211,11 @@ impl<T> Races<T> {
         question.give_over(race.late);
         // For the rest of the question it would be late again.
         late.iter().for_each(|late| question.avoid(late.node));
-        let mut ended: Vec<Ended<T>> = late.into_iter().map(Ended::Overtaken).collect();
+        let mut ended: Vec<CallOutcome<T>> = late.into_iter().map(CallOutcome::Overtaken).collect();
         ended.extend(
             race.done
                 .into_iter()
-                .map(|(task, answer)| Ended::Done(task, answer)),
+                .map(|(task, answer)| CallOutcome::Done(task, answer)),
         );
         ended
     }
@@ -225,13 +225,13 @@ impl<T> Races<T> {
         question: &mut Question,
         race: Option<Race<T>>,
         task: Task,
-    ) -> Vec<Ended<T>> {
+    ) -> Vec<CallOutcome<T>> {
         match race {
-            None => vec![Ended::Undone(task)],
+            None => vec![CallOutcome::Undone(task)],
             // The others are calls like any from now on.
             Some(race) if race.late == task.id => {
                 let done = race.done.into_iter();
-                done.map(|(task, answer)| Ended::Done(task, answer))
+                done.map(|(task, answer)| CallOutcome::Done(task, answer))
                     .collect()
             }
             // Without this one the others cannot do it all.
@@ -261,7 +261,7 @@ mod tests {
 
     use super::*;
     use crate::question::Collection;
-    use crate::{Fate, HeldSegment, Indexed, Inventory, NodeId, ProcessId, Registry};
+    use crate::{Fate, HeldSegment, IndexedInventory, Inventory, NodeId, ProcessId, Registry};
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -280,7 +280,7 @@ mod tests {
     }
 
     /// A node with segments of one source each.
-    fn node(number: u128, held: &[u64]) -> Arc<Indexed> {
+    fn node(number: u128, held: &[u64]) -> Arc<IndexedInventory> {
         let incarnation = Incarnation(5);
         let mut inventory = Inventory::empty(NodeId(number), ProcessId(number));
         let segment = |sequence: &u64| HeldSegment {
@@ -303,7 +303,7 @@ mod tests {
         registry.note(incarnation, Fate::born(NodeId(1), Timestamp(0)));
         registry.seal(incarnation, 4);
         inventory.registry = Arc::new(registry);
-        Arc::new(Indexed::new(inventory))
+        Arc::new(IndexedInventory::new(inventory))
     }
 
     /// In whatever order calls end and however, everything that was asked for is done once, or known
@@ -345,13 +345,13 @@ mod tests {
             };
             for ended in races.ended(&mut question, id, outcome) {
                 match ended {
-                    Ended::Done(task, ()) => {
+                    CallOutcome::Done(task, ()) => {
                         prop_assert!(done.is_disjoint(&task.share.sources), "twice");
                         prop_assert!(question.receipt(task.id, &task.share.sources));
                         done.union_with(&task.share.sources);
                     }
-                    Ended::Undone(task) => undone.union_with(&task.share.sources),
-                    Ended::Overtaken(_) => {}
+                    CallOutcome::Undone(task) => undone.union_with(&task.share.sources),
+                    CallOutcome::Overtaken(_) => {}
                 }
             }
         }

@@ -66,7 +66,7 @@ pub struct HeldJournal {
 
 /// The incarnation that a node writes now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Living {
+pub struct CurrentIncarnation {
     /// The incarnation.
     pub incarnation: Incarnation,
     /// Its sources have lower numbers than this, the open one included.
@@ -124,7 +124,7 @@ pub struct Inventory {
     /// Its sources that are copies of batches that were sent again (CLUSTER R10).
     pub retries: Vec<RetryCopy>,
     /// What it writes now, or is about to once enough nodes have noted that it was born.
-    pub living: Option<Living>,
+    pub living: Option<CurrentIncarnation>,
     /// What it knows of its bucket.
     pub bucket: BucketView,
     /// What it has heard.
@@ -150,7 +150,7 @@ pub struct Recent {
     /// See [`Inventory::retries`].
     pub retries: Vec<RetryCopy>,
     /// See [`Inventory::living`].
-    pub living: Option<Living>,
+    pub living: Option<CurrentIncarnation>,
     /// See [`Inventory::bucket`].
     pub bucket: BucketView,
 }
@@ -221,7 +221,7 @@ impl Recent {
             self.retries.push(decode_retry(from)?);
         }
         if from.flag("the living incarnation")? {
-            self.living = Some(Living {
+            self.living = Some(CurrentIncarnation {
                 incarnation: Incarnation(from.wide("the living incarnation")?),
                 end: from.number("the living incarnation's end")?,
             });
@@ -337,7 +337,7 @@ impl Inventory {
 
 /// An inventory with what planning needs of it at every query, made once.
 #[derive(Clone, Debug)]
-pub struct Indexed {
+pub struct IndexedInventory {
     inventory: Inventory,
     stored: Arc<SourceSet>,
     /// The same in one piece of memory: a coordinator compares and merges those of all nodes.
@@ -349,14 +349,14 @@ pub struct Indexed {
     times: Arc<[(Timestamp, Timestamp)]>,
 }
 
-impl Indexed {
+impl IndexedInventory {
     /// Indexes an inventory.
-    pub fn new(inventory: Inventory) -> Indexed {
+    pub fn new(inventory: Inventory) -> IndexedInventory {
         let times = inventory.segments.iter();
         let stored = inventory.stored();
         let remote = inventory.segments.iter().filter(|s| s.is_remote);
         let remote = remote.flat_map(|s| s.sources.last_of_each());
-        Indexed {
+        IndexedInventory {
             remote: Arc::new(remote.map(|source| source.incarnation).collect()),
             runs: stored.intervals().collect(),
             stored: Arc::new(stored),
@@ -368,7 +368,7 @@ impl Indexed {
 
     /// The same node later, when its segments and its registry are still the same. Takes time for the
     /// journal files only. `None` if they are not, or it is another node or another life of it.
-    pub fn with_recent(&self, recent: Recent) -> Option<Indexed> {
+    pub fn with_recent(&self, recent: Recent) -> Option<IndexedInventory> {
         let Inventory {
             node,
             process,
@@ -380,7 +380,7 @@ impl Indexed {
         if (*node, *process, *base) != (recent.node, recent.process, recent.base) {
             return None;
         }
-        Some(Indexed {
+        Some(IndexedInventory {
             inventory: Inventory::of_parts(recent, Arc::clone(segments), Arc::clone(registry)),
             stored: Arc::clone(&self.stored),
             runs: Arc::clone(&self.runs),
@@ -400,7 +400,7 @@ impl Indexed {
         &self.stored
     }
 
-    /// The intervals of [`Indexed::stored`], in order.
+    /// The intervals of [`IndexedInventory::stored`], in order.
     pub(crate) fn runs(&self) -> &Arc<[(Incarnation, Interval)]> {
         &self.runs
     }
@@ -508,7 +508,7 @@ mod tests {
     use super::*;
     use crate::Day;
     use crate::registry::tests::registries;
-    use crate::registry::{Fate, Known};
+    use crate::registry::{Fate, RegistryEntry};
     use proptest::prelude::*;
     use std::path::PathBuf;
 
@@ -555,7 +555,7 @@ mod tests {
                     more: 0,
                 };
                 inventory.retries.push(RetryCopy { source, id });
-                inventory.living = Some(Living {
+                inventory.living = Some(CurrentIncarnation {
                     incarnation: source.incarnation,
                     end: *number,
                 });
@@ -570,9 +570,12 @@ mod tests {
         (fate.sealed, fate.expired_below) = (Some(3), 1);
         registry.note(Incarnation(2), fate);
         let address = |name: &str| format!("{name}:7659");
-        let known = Known::there(address("10.0.0.1"), "north".into(), 300);
+        let known = RegistryEntry::there(address("10.0.0.1"), "north".into(), 300);
         registry.note_node(NodeId(7), known);
-        registry.note_node(NodeId(8), Known::there(address("b"), String::new(), 2));
+        registry.note_node(
+            NodeId(8),
+            RegistryEntry::there(address("b"), String::new(), 2),
+        );
         registry.forget(NodeId(8));
         registry.advance(Day::of(Timestamp(i64::MAX)), &BTreeSet::new());
         inventory(&[(300, -1), (5, 2), (6, i64::MAX)], registry)
@@ -615,11 +618,11 @@ mod tests {
         );
         (now.segments, now.registry) = (before.segments.clone(), before.registry.clone());
         (now.base, now.version) = (before.base, before.version + 1);
-        let known = Indexed::new(before);
+        let known = IndexedInventory::new(before);
         let completed = known.with_recent(now.recent()).unwrap();
         assert_eq!(
             format!("{completed:?}"),
-            format!("{:?}", Indexed::new(now.clone()))
+            format!("{:?}", IndexedInventory::new(now.clone()))
         );
         for change in [
             |recent: &mut Recent| recent.base += 1,

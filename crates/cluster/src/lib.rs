@@ -46,7 +46,9 @@ pub use cover::{Cover, SegmentShare, Share};
 pub use day::Day;
 pub use holdings::Holdings;
 pub use identity::{HexError, NodeId, ProcessId};
-pub use inventory::{BucketView, HeldJournal, HeldSegment, Indexed, Inventory, Living, Recent};
+pub use inventory::{
+    BucketView, CurrentIncarnation, HeldJournal, HeldSegment, IndexedInventory, Inventory, Recent,
+};
 pub use logpond_segment::wire;
 pub use registry::{Fate, Registry};
 pub use roles::{Roles, UnknownRoles};

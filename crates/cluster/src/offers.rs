@@ -73,7 +73,7 @@ pub struct ClaimId(pub u128);
 
 /// A closed journal file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Offered {
+pub struct OfferedFile {
     /// The source that it is, and what is in it.
     pub content: Content,
     /// Length of the file.
@@ -86,7 +86,7 @@ pub struct Claim {
     /// Its name.
     pub id: ClaimId,
     /// The files in order.
-    pub files: Vec<Offered>,
+    pub files: Vec<OfferedFile>,
     /// How long it is the store's alone if nothing more is heard of it.
     pub lease_ms: u64,
 }
@@ -122,7 +122,7 @@ impl Claim {
             files: Vec::new(),
         };
         for _ in 0..from.count(CONTENT_BYTES_MIN + 1, "the claimed files")? {
-            claim.files.push(Offered {
+            claim.files.push(OfferedFile {
                 content: Content::decode(&mut from)?,
                 bytes: from.number("a file's length")?,
             });
@@ -132,15 +132,15 @@ impl Claim {
     }
 }
 
-/// There is nothing for this store now.
+/// The answer that no file waits for this store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Nothing {
+pub struct NoWork {
     /// When to ask again even if no file is closed before; never if there is no file.
     pub until_ms: Option<u64>,
 }
 
 /// Files that may be given to a store, and how much of them.
-struct Ready {
+struct ReadyFiles {
     free: Vec<SourceId>,
     bytes_max: u64,
 }
@@ -163,7 +163,7 @@ enum State {
 
 #[derive(Clone, Debug)]
 struct Offer {
-    file: Offered,
+    file: OfferedFile,
     day: Day,
     closed_ms: u64,
     state: State,
@@ -171,8 +171,9 @@ struct Offer {
     tried_ms: u64,
 }
 
+/// A file that a store has claimed.
 #[derive(Clone, Debug)]
-struct Granted {
+struct Grant {
     store: NodeId,
     until_ms: u64,
 }
@@ -183,7 +184,7 @@ pub struct Offers {
     node: NodeId,
     settings: Settings,
     offers: BTreeMap<SourceId, Offer>,
-    claims: BTreeMap<ClaimId, Granted>,
+    claims: BTreeMap<ClaimId, Grant>,
 }
 
 impl Offers {
@@ -199,7 +200,7 @@ impl Offers {
 
     /// Adds a closed file: just closed, or found at the start. `day` is that of the first record in it
     /// that came in: files of two days are never claimed together, see [`crate::chain`].
-    pub fn add(&mut self, file: Offered, day: Day, now_ms: u64) {
+    pub fn add(&mut self, file: OfferedFile, day: Day, now_ms: u64) {
         let offer = Offer {
             file,
             day,
@@ -221,8 +222,8 @@ impl Offers {
         live: &[NodeId],
         id: ClaimId,
         now_ms: u64,
-    ) -> Result<Claim, Nothing> {
-        let Ready { free, bytes_max } = self.ready(store, live, now_ms)?;
+    ) -> Result<Claim, NoWork> {
+        let ReadyFiles { free, bytes_max } = self.ready(store, live, now_ms)?;
         Ok(self.grant(store, &free, bytes_max, id, now_ms))
     }
 
@@ -230,11 +231,11 @@ impl Offers {
     ///
     /// # Errors
     /// With how long to wait, when there is nothing for it.
-    pub fn is_ready(&mut self, store: NodeId, live: &[NodeId], now_ms: u64) -> Result<(), Nothing> {
+    pub fn is_ready(&mut self, store: NodeId, live: &[NodeId], now_ms: u64) -> Result<(), NoWork> {
         self.ready(store, live, now_ms).map(drop)
     }
 
-    fn ready(&mut self, store: NodeId, live: &[NodeId], now_ms: u64) -> Result<Ready, Nothing> {
+    fn ready(&mut self, store: NodeId, live: &[NodeId], now_ms: u64) -> Result<ReadyFiles, NoWork> {
         self.end_leases(now_ms);
         let own = self.claims.values().filter(|c| c.store == store).count();
         let mut free: Vec<SourceId> = Vec::new();
@@ -254,18 +255,20 @@ impl Offers {
             }
         }
         if free.is_empty() || own >= self.settings.claims_per_store_max {
-            return Err(Nothing { until_ms });
+            return Err(NoWork { until_ms });
         }
         let is_owner = self.owner(live, now_ms).is_none_or(|owner| owner == store);
-        let ready_ms = match is_owner {
-            true if bytes >= self.settings.claim_bytes => now_ms,
-            true if rows >= self.settings.claim_rows => now_ms,
-            true => oldest_ms.saturating_add(self.settings.gather_ms),
-            false => oldest_ms.saturating_add(self.settings.steal_ms + 1),
+        let is_full = bytes >= self.settings.claim_bytes || rows >= self.settings.claim_rows;
+        let ready_ms = if !is_owner {
+            oldest_ms.saturating_add(self.settings.steal_ms + 1)
+        } else if is_full {
+            now_ms
+        } else {
+            oldest_ms.saturating_add(self.settings.gather_ms)
         };
         if ready_ms > now_ms {
             wait(ready_ms);
-            return Err(Nothing { until_ms });
+            return Err(NoWork { until_ms });
         }
         // Who helps out takes a fair share of what waits, so that the others find some too.
         let share = bytes.div_ceil(live.len().max(1) as u64);
@@ -274,7 +277,7 @@ impl Offers {
         } else {
             self.settings.claim_bytes.min(share)
         };
-        Ok(Ready { free, bytes_max })
+        Ok(ReadyFiles { free, bytes_max })
     }
 
     /// The store whose turn it is.
@@ -319,7 +322,7 @@ impl Offers {
             claim.files.push(offer.file);
         }
         let until_ms = now_ms.saturating_add(self.settings.lease_ms);
-        self.claims.insert(id, Granted { store, until_ms });
+        self.claims.insert(id, Grant { store, until_ms });
         claim
     }
 

@@ -26,9 +26,9 @@ pub struct Service {
     pub stored_per_raw: f64,
 }
 
-/// What is wanted.
+/// The load and the retention that a plan must provide for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wanted {
+pub struct Demand {
     /// Bytes of lines a second, at the busiest hour.
     pub raw_bytes_per_s: f64,
     /// Bytes of lines a second on average, which fill the disks.
@@ -88,7 +88,7 @@ impl Service {
 impl Plan {
     /// The fewest stores that do. `None` if no number of them up to a thousand does, or a number is
     /// none.
-    pub fn new(wanted: &Wanted, service: &Service) -> Option<Plan> {
+    pub fn new(wanted: &Demand, service: &Service) -> Option<Plan> {
         let fewest = wanted.copies.max(1);
         (fewest..=STORES_MAX)
             .map(|stores| Plan::with(stores, wanted, service))
@@ -96,7 +96,7 @@ impl Plan {
     }
 
     /// What becomes of so many stores.
-    pub fn with(stores: usize, wanted: &Wanted, service: &Service) -> Plan {
+    pub fn with(stores: usize, wanted: &Demand, service: &Service) -> Plan {
         let journal_bytes_per_s = wanted.raw_bytes_per_s * service.journal_per_raw;
         let service_s = service.seconds(wanted.claim_bytes);
         let claims_per_s = journal_bytes_per_s / wanted.claim_bytes;
@@ -120,10 +120,12 @@ impl Plan {
             utilisation_one_lost: offered / (stores as f64 - 1.0),
             service_s,
             wait_s_mean,
-            wait_s_p99: match is_stable && waits > 0.01 {
-                true => wait_s_mean / waits * (100.0 * waits).ln(),
-                false if is_stable => 0.0,
-                false => f64::INFINITY,
+            wait_s_p99: if !is_stable {
+                f64::INFINITY
+            } else if waits > 0.01 {
+                wait_s_mean / waits * (100.0 * waits).ln()
+            } else {
+                0.0
             },
             queue_claims: claims_per_s * wait_s_mean,
             catch_up_s: if is_stable {
@@ -169,8 +171,8 @@ mod tests {
         }
     }
 
-    fn wanted(raw_bytes_per_s: f64) -> Wanted {
-        Wanted {
+    fn wanted(raw_bytes_per_s: f64) -> Demand {
+        Demand {
             raw_bytes_per_s,
             raw_bytes_per_s_mean: raw_bytes_per_s,
             retain_s: 100.0,

@@ -20,11 +20,11 @@ use std::sync::Arc;
 use logpond_record::{Id, SourceId, TimeRange};
 use logpond_segment::sources::SourceSet;
 
-use crate::registry::Known;
+use crate::registry::RegistryEntry;
 use crate::target::is_bucket_read;
 use crate::{
-    Completeness, Cover, HeldJournal, Indexed, Inventory, NodeId, ProcessId, Registry, Share,
-    Target,
+    Completeness, Cover, HeldJournal, IndexedInventory, Inventory, NodeId, ProcessId, Registry,
+    Share, Target,
 };
 
 /// How often a question plans again what is missing: once for each of a few nodes that die, merge or
@@ -38,25 +38,26 @@ pub struct Collection {
     registry: Registry,
     /// Digests of the registries in that: nearly all nodes have heard the same.
     digests: BTreeSet<u128>,
-    nodes: BTreeMap<NodeId, Heard>,
+    nodes: BTreeMap<NodeId, NodeAnswer>,
     /// Nodes that were asked again; none is a third time.
     again: BTreeSet<NodeId>,
 }
 
+/// The latest answer of a node.
 #[derive(Clone, Debug)]
-enum Heard {
+enum NodeAnswer {
     /// It has yet to answer or to be given up.
     Nothing,
-    Inventory(Arc<Indexed>),
+    Inventory(Arc<IndexedInventory>),
     /// It does not answer. What it knew when it answered last.
-    Silence(Option<Arc<Indexed>>),
+    Silence(Option<Arc<IndexedInventory>>),
 }
 
 impl Collection {
     /// Begins with what the coordinator knows itself, and with nodes that it has heard of in other
     /// ways.
     pub fn new(registry: Registry, others: impl IntoIterator<Item = NodeId>) -> Collection {
-        let others = others.into_iter().map(|node| (node, Heard::Nothing));
+        let others = others.into_iter().map(|node| (node, NodeAnswer::Nothing));
         let mut collection = Collection {
             registry,
             digests: BTreeSet::new(),
@@ -70,7 +71,7 @@ impl Collection {
     fn add_known(&mut self) {
         let known = self.registry.nodes();
         for (node, _) in known.filter(|(_, known)| !known.is_forgotten()) {
-            self.nodes.entry(node).or_insert(Heard::Nothing);
+            self.nodes.entry(node).or_insert(NodeAnswer::Nothing);
         }
     }
 
@@ -78,7 +79,7 @@ impl Collection {
     /// until there is nobody.
     pub fn to_ask(&self) -> Vec<NodeId> {
         let each = self.nodes.iter();
-        each.filter(|(_, heard)| matches!(heard, Heard::Nothing))
+        each.filter(|(_, heard)| matches!(heard, NodeAnswer::Nothing))
             .map(|(node, _)| *node)
             .collect()
     }
@@ -90,7 +91,7 @@ impl Collection {
         let births = self.registry.incarnations();
         let births = births.filter(|(_, fate)| fate.sealed.is_none());
         let overtaken = births.filter_map(|(incarnation, fate)| {
-            let Some(Heard::Inventory(said)) = self.nodes.get(&fate.node) else {
+            let Some(NodeAnswer::Inventory(said)) = self.nodes.get(&fate.node) else {
                 return None;
             };
             let is_news = said.inventory().registry.fate(incarnation).is_none();
@@ -103,23 +104,23 @@ impl Collection {
     }
 
     /// Takes an inventory that was made, or found to be unchanged, after the question had begun.
-    pub fn answered(&mut self, indexed: Arc<Indexed>) {
+    pub fn answered(&mut self, indexed: Arc<IndexedInventory>) {
         self.learn(&indexed);
         let node = indexed.inventory().node;
-        self.nodes.insert(node, Heard::Inventory(indexed));
+        self.nodes.insert(node, NodeAnswer::Inventory(indexed));
     }
 
     /// Notes that a node does not answer; `last` is what it said at an earlier time.
-    pub fn silent(&mut self, node: NodeId, last: Option<Arc<Indexed>>) {
+    pub fn silent(&mut self, node: NodeId, last: Option<Arc<IndexedInventory>>) {
         if let Some(last) = &last {
             self.learn(last);
         }
-        if !matches!(self.nodes.get(&node), Some(Heard::Inventory(_))) {
-            self.nodes.insert(node, Heard::Silence(last));
+        if !matches!(self.nodes.get(&node), Some(NodeAnswer::Inventory(_))) {
+            self.nodes.insert(node, NodeAnswer::Silence(last));
         }
     }
 
-    fn learn(&mut self, indexed: &Indexed) {
+    fn learn(&mut self, indexed: &IndexedInventory) {
         if self.digests.insert(indexed.registry_digest()) {
             self.registry.merge(&indexed.inventory().registry);
             self.add_known();
@@ -127,8 +128,8 @@ impl Collection {
     }
 
     /// What is known in the end; who was not heard is silent.
-    pub fn finish(self) -> Collected {
-        let mut collected = Collected {
+    pub fn finish(self) -> CollectionResult {
+        let mut collected = CollectionResult {
             answered: Vec::new(),
             silent: Vec::new(),
             silent_with_bucket: Vec::new(),
@@ -137,15 +138,15 @@ impl Collection {
         let mut unsure = Vec::new();
         for (node, heard) in self.nodes {
             let last = match heard {
-                Heard::Inventory(indexed) => {
+                NodeAnswer::Inventory(indexed) => {
                     collected.answered.push(indexed);
                     continue;
                 }
-                Heard::Silence(last) => last,
-                Heard::Nothing => None,
+                NodeAnswer::Silence(last) => last,
+                NodeAnswer::Nothing => None,
             };
             let known = collected.registry.node(node);
-            if !known.is_some_and(Known::is_forgotten) {
+            if !known.is_some_and(RegistryEntry::is_forgotten) {
                 collected.silent.push(node);
                 if last
                     .as_ref()
@@ -164,22 +165,23 @@ impl Collection {
 
 /// Forgotten nodes on which a silent one may have recorded a birth, as it may not have known that
 /// they were forgotten. They can hide it as if they were silent.
-fn perhaps_trusted(registry: &Registry, silent: &[Option<Arc<Indexed>>]) -> Vec<NodeId> {
-    let knows = |last: &Option<Arc<Indexed>>, node: NodeId| {
+fn perhaps_trusted(registry: &Registry, silent: &[Option<Arc<IndexedInventory>>]) -> Vec<NodeId> {
+    let knows = |last: &Option<Arc<IndexedInventory>>, node: NodeId| {
         let last = last.as_ref();
         let registry = last.map(|indexed| &indexed.inventory().registry);
-        registry.is_some_and(|registry| registry.node(node).is_some_and(Known::is_forgotten))
+        registry
+            .is_some_and(|registry| registry.node(node).is_some_and(RegistryEntry::is_forgotten))
     };
     let forgotten = registry.nodes().filter(|(_, known)| known.is_forgotten());
     let trusted = forgotten.filter(|(node, _)| silent.iter().any(|last| !knows(last, *node)));
     trusted.map(|(node, _)| node).collect()
 }
 
-/// What was gathered.
+/// The inventories that were collected, and the silent nodes.
 #[derive(Clone, Debug)]
-pub struct Collected {
+pub struct CollectionResult {
     /// The inventories of the nodes that answered.
-    pub answered: Vec<Arc<Indexed>>,
+    pub answered: Vec<Arc<IndexedInventory>>,
     /// The nodes that may hide something: those that did not answer, and forgotten ones that these
     /// may have trusted.
     pub silent: Vec<NodeId>,
@@ -189,7 +191,7 @@ pub struct Collected {
     pub registry: Arc<Registry>,
 }
 
-impl Collected {
+impl CollectionResult {
     /// What exists, as far as anybody knows that was heard.
     pub fn target(&self) -> Target {
         self.target_over(&self.stored())
@@ -200,13 +202,13 @@ impl Collected {
         SourceSet::union_of(self.answered.iter().map(|indexed| indexed.stored()))
     }
 
-    /// The same as [`Collected::target`], when it is known what all have in segments
+    /// The same as [`CollectionResult::target`], when it is known what all have in segments
     /// ([`crate::StoredUnion`]).
     pub fn target_over(&self, stored: &SourceSet) -> Target {
         let mut inventory = Inventory::empty(NodeId(0), ProcessId(0));
         inventory.registry = Arc::clone(&self.registry);
-        let heard = Indexed::new(inventory);
-        let mut answered: Vec<&Indexed> = self.answered.iter().map(|i| &**i).collect();
+        let heard = IndexedInventory::new(inventory);
+        let mut answered: Vec<&IndexedInventory> = self.answered.iter().map(|i| &**i).collect();
         answered.push(&heard);
         let mut target = Target::over(&answered, stored);
         if !is_bucket_read(&answered) {
@@ -248,8 +250,8 @@ pub struct Reach {
 #[derive(Clone, Debug)]
 pub struct Scene {
     /// The inventories of the nodes that answered.
-    pub answered: Vec<Arc<Indexed>>,
-    /// The nodes that may hide something, see [`Collected::silent`].
+    pub answered: Vec<Arc<IndexedInventory>>,
+    /// The nodes that may hide something, see [`CollectionResult::silent`].
     pub silent: Vec<NodeId>,
     /// What is to be counted.
     pub target: Arc<Target>,
@@ -262,7 +264,7 @@ pub struct Scene {
 /// One question to all nodes, from the first plan to the last receipt.
 #[derive(Clone, Debug)]
 pub struct Question {
-    held: BTreeMap<NodeId, Arc<Indexed>>,
+    held: BTreeMap<NodeId, Arc<IndexedInventory>>,
     target: Arc<Target>,
     /// What all of `held` have in segments.
     stored: Arc<SourceSet>,
@@ -289,7 +291,7 @@ impl Question {
     /// Plans for everything that exists. `shadowed` are retry sources whose batches other sources
     /// of the target hold; `silent_max` is [`crate::births::silent_max`]. Gives the first tasks.
     pub fn new(
-        collected: Collected,
+        collected: CollectionResult,
         shadowed: SourceSet,
         range: TimeRange,
         local: Option<NodeId>,
@@ -386,7 +388,7 @@ impl Question {
 
     /// The missing sources that these inventories show, and the earlier ones did not show whole:
     /// those for which [`Question::shadow`] and [`Question::bar`] are, before [`Question::replan`].
-    pub fn newly_visible(&self, fresh: &[Arc<Indexed>]) -> SourceSet {
+    pub fn newly_visible(&self, fresh: &[Arc<IndexedInventory>]) -> SourceSet {
         let missing = self.missing();
         let shown = fresh.iter().map(|indexed| indexed.inventory().sources());
         let shown = shown.fold(SourceSet::new(), |mut all, sources| {
@@ -456,14 +458,18 @@ impl Question {
     /// Plans for what is missing, once no task is waiting. `fresh` are inventories of after the
     /// last receipt, of as many nodes as answer. No tasks are given when nothing is missing, when
     /// nobody has it, or after [`ROUNDS_MAX`] rounds.
-    pub fn replan(&mut self, fresh: Vec<Arc<Indexed>>) -> Vec<Task> {
+    pub fn replan(&mut self, fresh: Vec<Arc<IndexedInventory>>) -> Vec<Task> {
         let missing = self.missing();
         self.replan_of(&missing, fresh)
     }
 
     /// The same for some of what is missing, which no task is waiting for: a part of an answer that
     /// goes on behind the last row that was read of it.
-    pub fn replan_of(&mut self, wanted: &SourceSet, fresh: Vec<Arc<Indexed>>) -> Vec<Task> {
+    pub fn replan_of(
+        &mut self,
+        wanted: &SourceSet,
+        fresh: Vec<Arc<IndexedInventory>>,
+    ) -> Vec<Task> {
         if !fresh.is_empty() {
             for indexed in fresh {
                 self.held.insert(indexed.inventory().node, indexed);
@@ -482,7 +488,7 @@ impl Question {
 
     /// What may be claimed of what was counted.
     pub fn finish(&self) -> Completeness {
-        let answered: Vec<&Indexed> = self.held.values().map(|i| &**i).collect();
+        let answered: Vec<&IndexedInventory> = self.held.values().map(|i| &**i).collect();
         Completeness::judge(
             &self.target,
             &self.accounted(),
@@ -517,7 +523,7 @@ impl Question {
     fn cover(&self, wanted: &SourceSet, but: Option<NodeId>) -> Cover {
         let able = self.held.iter();
         let able = able.filter(|(node, _)| !self.failed.contains(node) && Some(**node) != but);
-        let able: Vec<&Indexed> = able.map(|(_, indexed)| &**indexed).collect();
+        let able: Vec<&IndexedInventory> = able.map(|(_, indexed)| &**indexed).collect();
         if able.len() == self.held.len() {
             Cover::plan_over(&able, &self.stored, wanted, self.range, self.local)
         } else {

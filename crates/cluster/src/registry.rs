@@ -133,7 +133,7 @@ impl Fate {
 
 /// A node that was ever heard of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct RegistryEntry {
     /// Where it was reached last.
     pub address: String,
     /// The zone that it said to store in, empty if in none.
@@ -147,7 +147,7 @@ pub struct Known {
     pub past: Option<(u64, Day)>,
 }
 
-impl Known {
+impl RegistryEntry {
     /// Whether nobody waits for it any more.
     pub fn is_forgotten(&self) -> bool {
         self.forgotten
@@ -155,8 +155,8 @@ impl Known {
     }
 
     /// A node that is there.
-    pub fn there(address: String, zone: String, version: u64) -> Known {
-        Known {
+    pub fn there(address: String, zone: String, version: u64) -> RegistryEntry {
+        RegistryEntry {
             address,
             zone,
             version,
@@ -165,7 +165,7 @@ impl Known {
         }
     }
 
-    fn merge(&mut self, other: &Known) -> bool {
+    fn merge(&mut self, other: &RegistryEntry) -> bool {
         let before = self.clone();
         let (own, others) = (
             (self.version, &self.address, &self.zone),
@@ -206,7 +206,7 @@ fn is_kept_no_more(past: Day, day: Day) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registry {
     incarnations: BTreeMap<Incarnation, Fate>,
-    nodes: BTreeMap<NodeId, Known>,
+    nodes: BTreeMap<NodeId, RegistryEntry>,
     /// The latest day that a node has noted whose clock could be believed.
     day: Option<Day>,
 }
@@ -223,12 +223,12 @@ impl Registry {
     }
 
     /// What is known of a node.
-    pub fn node(&self, node: NodeId) -> Option<&Known> {
+    pub fn node(&self, node: NodeId) -> Option<&RegistryEntry> {
         self.nodes.get(&node)
     }
 
     /// All nodes, forgotten ones too.
-    pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &Known)> {
+    pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &RegistryEntry)> {
         self.nodes.iter().map(|(name, known)| (*name, known))
     }
 
@@ -292,7 +292,7 @@ impl Registry {
     }
 
     /// Adds what is known of a node. True if anything of it is news.
-    pub fn note_node(&mut self, node: NodeId, known: Known) -> bool {
+    pub fn note_node(&mut self, node: NodeId, known: RegistryEntry) -> bool {
         match self.nodes.get_mut(&node) {
             Some(before) => before.merge(&known),
             None => self.nodes.insert(node, known).is_none(),
@@ -388,7 +388,7 @@ impl Registry {
                 known.merge(others);
                 known.is_forgotten()
             }
-            (known, None) | (None, known) => known.is_some_and(Known::is_forgotten),
+            (known, None) | (None, known) => known.is_some_and(RegistryEntry::is_forgotten),
         }
     }
 
@@ -475,7 +475,7 @@ impl Registry {
         }
         for _ in 0..from.count(19, "the nodes")? {
             let node = NodeId(from.wide("a node")?);
-            let mut known = Known {
+            let mut known = RegistryEntry {
                 address: from.text(ADDRESS_BYTES_MAX, "an address")?.to_owned(),
                 version: from.number("a node's version")?,
                 forgotten: from.number("a forgotten version")?.checked_sub(1),

@@ -17,7 +17,7 @@ use logpond_segment::sources::SourceSet;
 
 use crate::give_up::{Copies, Peer, held_by, spread};
 use crate::placement::{Key, Store};
-use crate::{Indexed, NodeId};
+use crate::{IndexedInventory, NodeId};
 
 /// The most copies that a node sends at a time: one is read while another is synced, and queries
 /// keep most of the disk.
@@ -80,7 +80,7 @@ pub struct Member<'a> {
     /// Whether it is there.
     pub presence: Presence,
     /// Its inventory of now, or the last one.
-    pub held: &'a Indexed,
+    pub held: &'a IndexedInventory,
 }
 
 impl<'a> Member<'a> {

@@ -10,8 +10,8 @@ use std::fmt;
 use logpond_record::{Incarnation, SourceId, Timestamp};
 use logpond_segment::sources::{Interval, SourceSet};
 
-use crate::registry::Known;
-use crate::{BucketView, Fate, Indexed, NodeId, Registry};
+use crate::registry::RegistryEntry;
+use crate::{BucketView, Fate, IndexedInventory, NodeId, Registry};
 
 /// What exists, as far as the nodes know that answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,13 +85,13 @@ impl fmt::Display for Gap {
 
 impl Target {
     /// What the nodes that answered know of.
-    pub fn new(answered: &[&Indexed]) -> Target {
+    pub fn new(answered: &[&IndexedInventory]) -> Target {
         let stored = SourceSet::union_of(answered.iter().map(|indexed| indexed.stored()));
         Target::over(answered, &stored)
     }
 
     /// The same, when it is known what all of them have in segments ([`crate::StoredUnion`]).
-    pub fn over(answered: &[&Indexed], stored: &SourceSet) -> Target {
+    pub fn over(answered: &[&IndexedInventory], stored: &SourceSet) -> Target {
         let mut target = Target {
             registry: merged(answered),
             unread: unread(answered),
@@ -171,7 +171,7 @@ impl Target {
         };
         // Whoever gives a node up need not know of all its incarnations.
         let node = heard.and_then(|fate| self.registry.node(fate.node));
-        let is_lost = fate.declared_lost.is_some() || node.is_some_and(Known::is_forgotten);
+        let is_lost = fate.declared_lost.is_some() || node.is_some_and(RegistryEntry::is_forgotten);
         if is_lost {
             self.lost.push(tail)
         } else {
@@ -184,7 +184,7 @@ impl Target {
 /// them there, a server that was lost or that stands beside this cluster. Nobody here can say how many
 /// sources they have, or which of these have expired; what is held of them is what there is.
 fn foreign(
-    answered: &[&Indexed],
+    answered: &[&IndexedInventory],
     registry: &Registry,
     living: &BTreeMap<Incarnation, u64>,
 ) -> BTreeSet<Incarnation> {
@@ -196,7 +196,7 @@ fn foreign(
 }
 
 /// What all of these have heard. Nearly always nearly all have heard the same.
-fn merged(answered: &[&Indexed]) -> Registry {
+fn merged(answered: &[&IndexedInventory]) -> Registry {
     let mut merged = Registry::default();
     let mut digests = BTreeSet::new();
     for indexed in answered {
@@ -228,7 +228,7 @@ impl Completeness {
     pub fn judge(
         target: &Target,
         counted: &SourceSet,
-        answered: &[&Indexed],
+        answered: &[&IndexedInventory],
         silent: &[NodeId],
         silent_max: usize,
     ) -> Completeness {
@@ -266,7 +266,7 @@ impl Completeness {
 }
 
 /// The nodes that may not know of everything in their bucket, unless another one has read it.
-fn unread(answered: &[&Indexed]) -> Vec<NodeId> {
+fn unread(answered: &[&IndexedInventory]) -> Vec<NodeId> {
     if is_bucket_read(answered) {
         return Vec::new();
     }
@@ -276,7 +276,7 @@ fn unread(answered: &[&Indexed]) -> Vec<NodeId> {
 }
 
 /// Whether one of these nodes knows of everything in the bucket.
-pub(crate) fn is_bucket_read(answered: &[&Indexed]) -> bool {
+pub(crate) fn is_bucket_read(answered: &[&IndexedInventory]) -> bool {
     let mut inventories = answered.iter().map(|indexed| indexed.inventory());
     inventories.any(|inventory| inventory.bucket == BucketView::Read)
 }
@@ -287,7 +287,7 @@ fn bounds(
     incarnation: Incarnation,
     interval: Interval,
     target: &Target,
-    answered: &[&Indexed],
+    answered: &[&IndexedInventory],
 ) -> (Timestamp, Option<Timestamp>) {
     let born = target.registry.fate(incarnation).map(|fate| fate.born);
     let mut min = born.unwrap_or(Timestamp::MIN);
@@ -334,7 +334,7 @@ mod tests {
 
     use logpond_record::Id;
 
-    use crate::{HeldJournal, HeldSegment, Inventory, Living, ProcessId};
+    use crate::{CurrentIncarnation, HeldJournal, HeldSegment, Inventory, ProcessId};
 
     const INGESTER: Incarnation = Incarnation(5);
 
@@ -362,13 +362,13 @@ mod tests {
         inventory
     }
 
-    fn born(mut inventory: Inventory, change: impl FnOnce(&mut Registry)) -> Indexed {
+    fn born(mut inventory: Inventory, change: impl FnOnce(&mut Registry)) -> IndexedInventory {
         Arc::make_mut(&mut inventory.registry).note(INGESTER, Fate::born(NodeId(1), Timestamp(3)));
         change(Arc::make_mut(&mut inventory.registry));
-        Indexed::new(inventory)
+        IndexedInventory::new(inventory)
     }
 
-    fn judge(answered: &[&Indexed], counted: &[u64], silent: &[NodeId]) -> Completeness {
+    fn judge(answered: &[&IndexedInventory], counted: &[u64], silent: &[NodeId]) -> Completeness {
         let target = Target::new(answered);
         let counted = counted.iter().map(|n| source(*n)).collect();
         Completeness::judge(&target, &counted, answered, silent, 1)
@@ -394,7 +394,7 @@ mod tests {
     fn what_others_have_put_into_a_bucket_is_what_there_is_of_them() {
         let mut inventory = node(1, &[]);
         inventory.segments = vec![remote(&[4, 6])].into();
-        let reader = Indexed::new(inventory.clone());
+        let reader = IndexedInventory::new(inventory.clone());
         assert!(judge(&[&reader], &[4, 6], &[]).is_complete());
         assert_eq!(judge(&[&reader], &[4], &[]).gaps.len(), 1);
         // One of this cluster's own has what its registry says.
@@ -408,7 +408,7 @@ mod tests {
         let with = |number, bucket| {
             let mut inventory = node(number, &[]);
             inventory.bucket = bucket;
-            Indexed::new(inventory)
+            IndexedInventory::new(inventory)
         };
         let (unread, read) = (with(1, BucketView::Unread), with(2, BucketView::Read));
         let judged = judge(&[&unread], &[], &[]);
@@ -421,7 +421,7 @@ mod tests {
     #[test]
     fn the_writer_itself_says_how_much_there_is() {
         let mut inventory = node(1, &[0, 1]);
-        inventory.living = Some(Living {
+        inventory.living = Some(CurrentIncarnation {
             incarnation: INGESTER,
             end: 3,
         });
@@ -480,7 +480,10 @@ mod tests {
     #[test]
     fn a_forgotten_nodes_incarnation_is_lost_whoever_heard_of_it() {
         let other = born(node(2, &[0, 1]), |registry| {
-            registry.note_node(NodeId(1), Known::there("a:1".into(), String::new(), 1));
+            registry.note_node(
+                NodeId(1),
+                RegistryEntry::there("a:1".into(), String::new(), 1),
+            );
             registry.forget(NodeId(1));
         });
         let answer = judge(&[&other], &[0, 1], &[]);

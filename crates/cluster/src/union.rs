@@ -14,7 +14,7 @@ use std::sync::Arc;
 use logpond_record::Incarnation;
 use logpond_segment::sources::{Interval, SourceSet};
 
-use crate::{Indexed, NodeId};
+use crate::{IndexedInventory, NodeId};
 
 /// Sources of one incarnation.
 type Run = (Incarnation, Interval);
@@ -46,9 +46,12 @@ pub struct StoredUnion {
 impl StoredUnion {
     /// The union over these inventories, one of each node at most. Takes time for those that are
     /// not the same as in the last call.
-    pub fn of<'a>(&mut self, held: impl IntoIterator<Item = &'a Arc<Indexed>>) -> Arc<SourceSet> {
+    pub fn of<'a>(
+        &mut self,
+        held: impl IntoIterator<Item = &'a Arc<IndexedInventory>>,
+    ) -> Arc<SourceSet> {
         let named = held.into_iter().map(|held| (held.inventory().node, held));
-        let held: BTreeMap<NodeId, &Arc<Indexed>> = named.collect();
+        let held: BTreeMap<NodeId, &Arc<IndexedInventory>> = named.collect();
         self.fit(held.len());
         let mut stale = BTreeSet::new();
         self.drop_others(&held, &mut stale);
@@ -78,7 +81,11 @@ impl StoredUnion {
         }
     }
 
-    fn drop_others(&mut self, held: &BTreeMap<NodeId, &Arc<Indexed>>, stale: &mut BTreeSet<usize>) {
+    fn drop_others(
+        &mut self,
+        held: &BTreeMap<NodeId, &Arc<IndexedInventory>>,
+        stale: &mut BTreeSet<usize>,
+    ) {
         let all = self.places.iter().map(|(node, place)| (*node, *place));
         let gone: Vec<_> = all.filter(|(node, _)| !held.contains_key(node)).collect();
         for (node, place) in gone {

@@ -43,9 +43,9 @@ pub struct Place {
     organization: Option<Box<str>>,
 }
 
-/// What is read of an entry; others have far more.
+/// The fields that are read of an entry; the databases have far more.
 #[derive(Deserialize)]
-struct Found<'d> {
+struct DatabaseEntry<'d> {
     #[serde(borrow)]
     country: Option<Country<'d>>,
     #[serde(borrow)]
@@ -151,7 +151,7 @@ impl Geoip {
 }
 
 impl Place {
-    fn add(&mut self, found: &Found<'_>) {
+    fn add(&mut self, found: &DatabaseEntry<'_>) {
         let country = found.country.as_ref().and_then(|country| country.iso_code);
         let names = found.city.as_ref().and_then(|city| city.names.as_ref());
         let city = names.and_then(|names| names.en);

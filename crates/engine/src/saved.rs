@@ -28,4 +28,4 @@ pub use query::{
 };
 pub use watch::WatchedQueries;
 
-pub use logpond_search::logql::variables::{Unknown, Value, VariableError, Window, expand};
+pub use logpond_search::logql::variables::{UnknownPolicy, Value, VariableError, Window, expand};

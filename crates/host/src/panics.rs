@@ -15,22 +15,22 @@ use crate::shutdown::Stopper;
 
 /// A panic that was caught.
 #[derive(Debug)]
-pub struct Panicked {
+pub struct CaughtPanic {
     message: String,
 }
 
-impl Panicked {
-    fn of(payload: &(dyn Any + Send)) -> Panicked {
+impl CaughtPanic {
+    fn of(payload: &(dyn Any + Send)) -> CaughtPanic {
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
         let message = text.unwrap_or("no message").to_owned();
-        Panicked { message }
+        CaughtPanic { message }
     }
 }
 
-impl fmt::Display for Panicked {
+impl fmt::Display for CaughtPanic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Panicked { message } = self;
+        let CaughtPanic { message } = self;
         write!(
             f,
             "a defect of this program, please report it: panicked ({message})"
@@ -38,14 +38,14 @@ impl fmt::Display for Panicked {
     }
 }
 
-impl error::Error for Panicked {}
+impl error::Error for CaughtPanic {}
 
 /// Does work that may panic. What it works on must bear being left at any step.
 ///
 /// # Errors
 /// When it panics.
-pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
-    panic::catch_unwind(AssertUnwindSafe(work)).map_err(|payload| Panicked::of(&*payload))
+pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, CaughtPanic> {
+    panic::catch_unwind(AssertUnwindSafe(work)).map_err(|payload| CaughtPanic::of(&*payload))
 }
 
 /// Stops the server if the thread that drops this is panicking.

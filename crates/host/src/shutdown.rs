@@ -19,19 +19,19 @@ pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Stopper {
     sender: watch::Sender<bool>,
-    waiting: Arc<Waiting>,
+    waiting: Arc<WaitState>,
 }
 
 /// Learns of the stop. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Shutdown {
     receiver: watch::Receiver<bool>,
-    waiting: Arc<Waiting>,
+    waiting: Arc<WaitState>,
 }
 
 /// Threads that wait for the stop.
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitState {
     is_stopping: Mutex<bool>,
     stopped: Condvar,
 }
@@ -39,7 +39,7 @@ struct Waiting {
 /// A connected pair.
 pub fn pair() -> (Stopper, Shutdown) {
     let (sender, receiver) = watch::channel(false);
-    let waiting: Arc<Waiting> = Arc::default();
+    let waiting: Arc<WaitState> = Arc::default();
     let shutdown = Shutdown {
         receiver,
         waiting: Arc::clone(&waiting),

@@ -18,8 +18,8 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// Wishes that wait: one look serves all who asked before it.
 const WISHES_MAX: usize = 1;
 
-/// Something made from files.
-pub trait Watched: Send {
+/// A value that is made from files.
+pub trait WatchTarget: Send {
     /// Takes in what changed in the files; with `is_asked` also what seems not to have changed.
     fn look(&mut self, is_asked: bool);
 }
@@ -29,18 +29,18 @@ pub trait Watched: Send {
 const BAD_LOOKS_MAX: u32 = 2;
 
 /// Files that are used together, and their state when they were last read.
-pub struct Seen {
+pub struct WatchedFiles {
     paths: Vec<PathBuf>,
     stamps: Vec<Stamp>,
     /// Looks since the files changed at which they were bad.
     bad_looks: u32,
 }
 
-impl Seen {
+impl WatchedFiles {
     /// The state of the files now. Take it before they are read.
-    pub fn of(paths: Vec<PathBuf>) -> Seen {
+    pub fn of(paths: Vec<PathBuf>) -> WatchedFiles {
         let stamps = paths.iter().map(|path| Stamp::of(path)).collect();
-        Seen {
+        WatchedFiles {
             paths,
             stamps,
             bad_looks: 0,
@@ -118,7 +118,7 @@ impl Watcher {
 ///
 /// # Errors
 /// When the system gives no thread.
-pub fn start(watched: Vec<Box<dyn Watched>>) -> io::Result<WatchThread> {
+pub fn start(watched: Vec<Box<dyn WatchTarget>>) -> io::Result<WatchThread> {
     let (sender, wishes) = sync_channel(WISHES_MAX);
     let thread = thread::Builder::new()
         .name("lp-watch".to_owned())
@@ -143,7 +143,7 @@ impl WatchThread {
     }
 }
 
-fn run(mut watched: Vec<Box<dyn Watched>>, wishes: &Receiver<Wish>) {
+fn run(mut watched: Vec<Box<dyn WatchTarget>>, wishes: &Receiver<Wish>) {
     loop {
         let is_asked = match wishes.recv_timeout(LOOK_INTERVAL) {
             Ok(Wish::Look) => true,
@@ -162,9 +162,9 @@ mod tests {
 
     use super::*;
 
-    struct Seen(mpsc::Sender<bool>);
+    struct LookRecorder(mpsc::Sender<bool>);
 
-    impl Watched for Seen {
+    impl WatchTarget for LookRecorder {
         fn look(&mut self, is_asked: bool) {
             let _ = self.0.send(is_asked);
         }
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn it_looks_by_itself_and_when_asked() {
         let (sender, seen) = mpsc::channel();
-        let thread = start(vec![Box::new(Seen(sender))]).unwrap();
+        let thread = start(vec![Box::new(LookRecorder(sender))]).unwrap();
         assert_eq!(seen.recv(), Ok(false));
         thread.watcher().look_now();
         assert!(seen.iter().any(|is_asked| is_asked));

@@ -50,12 +50,12 @@ pub struct Bodies {
     room: Arc<Semaphore>,
     next: AtomicU64,
     /// Bodies that are being received: one for each request at most.
-    coming: Mutex<BTreeMap<u64, Arc<Coming>>>,
+    coming: Mutex<BTreeMap<u64, Arc<IncomingBody>>>,
 }
 
 /// A body that is being received.
 #[derive(Debug)]
-struct Coming {
+struct IncomingBody {
     pace: Mutex<Pace>,
     dropped: Notify,
 }
@@ -135,14 +135,14 @@ impl Bodies {
     }
 
     /// A body begins to come.
-    pub(super) fn begin(&self) -> Receiving<'_> {
+    pub(super) fn begin(&self) -> BodyGuard<'_> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let coming = Arc::new(Coming {
+        let coming = Arc::new(IncomingBody {
             pace: Mutex::default(),
             dropped: Notify::new(),
         });
         self.locked().insert(number, coming.clone());
-        Receiving {
+        BodyGuard {
             bodies: self,
             number,
             coming,
@@ -189,32 +189,32 @@ impl Bodies {
         }
     }
 
-    fn locked(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Coming>>> {
+    fn locked(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<IncomingBody>>> {
         self.coming.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Coming {
+impl IncomingBody {
     fn pace(&self) -> MutexGuard<'_, Pace> {
         self.pace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A body that is being received, until this is dropped.
-pub(super) struct Receiving<'b> {
+pub(super) struct BodyGuard<'b> {
     bodies: &'b Bodies,
     number: u64,
-    coming: Arc<Coming>,
+    coming: Arc<IncomingBody>,
     room: Option<OwnedSemaphorePermit>,
 }
 
-impl Drop for Receiving<'_> {
+impl Drop for BodyGuard<'_> {
     fn drop(&mut self) {
         self.bodies.locked().remove(&self.number);
     }
 }
 
-impl Receiving<'_> {
+impl BodyGuard<'_> {
     /// The next chunk, with room for it; `None` at the end of the body.
     pub(super) async fn next(&mut self, body: &mut Inflow) -> Result<Option<Bytes>, ApiError> {
         let patience = self.coming.pace().patience();

@@ -29,20 +29,20 @@ pub enum Body {
     /// All of it; `None` once it is taken.
     Whole(Option<Bytes>),
     /// Chunks as they come, until the sender is gone.
-    Rows(Chunks, Broken),
+    Rows(Chunks, BrokenEnd),
     /// The same, compressed.
     Coded(Box<Coded>),
 }
 
 /// The end of an answer whose sender is gone: it may break off there.
 #[derive(Debug)]
-pub struct Broken {
+pub struct BrokenEnd {
     is_broken: Arc<AtomicBool>,
     /// The rows before the end were on their way to the client: a connection that breaks throws the rest away.
     has_paused: bool,
 }
 
-impl Broken {
+impl BrokenEnd {
     /// The end of an answer: `None` if it is whole.
     fn poll_end(
         &mut self,
@@ -90,7 +90,7 @@ impl Body {
 
     /// A stream of JSON lines.
     pub(crate) fn rows(chunks: Chunks, is_broken: Arc<AtomicBool>) -> Response<Body> {
-        let broken = Broken {
+        let broken = BrokenEnd {
             is_broken,
             has_paused: false,
         };
@@ -144,13 +144,13 @@ impl hyper::body::Body for Body {
 }
 
 /// The body of a request, with its share of the memory for bodies.
-pub struct Received {
+pub struct RequestBody {
     pub(super) bytes: Vec<u8>,
     /// Held while `bytes` is.
     _room: Option<OwnedSemaphorePermit>,
 }
 
-impl Received {
+impl RequestBody {
     /// The bytes; from here on the taker bounds their memory.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
@@ -172,7 +172,7 @@ pub async fn receive(
     mut body: Inflow,
     bytes_max: usize,
     bodies: &Bodies,
-) -> Result<Received, ApiError> {
+) -> Result<RequestBody, ApiError> {
     let pool_bytes = bodies.bytes_max();
     let too_large = || {
         let message = if bytes_max > pool_bytes {
@@ -207,7 +207,7 @@ pub async fn receive(
         receiving.hold(bytes.len() + chunk.len()).await?;
         bytes.extend_from_slice(&chunk);
     }
-    Ok(Received {
+    Ok(RequestBody {
         bytes,
         _room: receiving.into_room(),
     })

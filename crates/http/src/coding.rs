@@ -13,7 +13,7 @@ use hyper::header::{
 };
 
 use super::body::{Body, BrokenOff};
-use logpond_engine::query::{CHUNK_BYTES, Cancelled, Output};
+use logpond_engine::query::{CHUNK_BYTES, Cancellation, Output};
 
 /// Text, which becomes much smaller. A stream of events is sent as it is: browsers read it only so.
 const TYPES: [&str; 5] = [
@@ -60,11 +60,11 @@ impl Coding {
     pub(super) fn send(
         self,
         out: &mut Output,
-        write: impl FnOnce(&mut Sending<'_>) -> io::Result<()>,
+        write: impl FnOnce(&mut AnswerEncoder<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut sending = match self {
-            Coding::Plain => Sending::Plain(out),
-            Coding::Gzip => Sending::Gzip {
+            Coding::Plain => AnswerEncoder::Plain(out),
+            Coding::Gzip => AnswerEncoder::Gzip {
                 encoder: GzEncoder::new(Sink(out), Compression::fast()),
                 chunk: Vec::new(),
             },
@@ -171,7 +171,7 @@ pub(super) fn takes(headers: &HeaderMap, wanted: &str) -> bool {
 }
 
 /// An answer that is sent.
-pub(super) enum Sending<'o> {
+pub(super) enum AnswerEncoder<'o> {
     Plain(&'o mut Output),
     Gzip {
         encoder: GzEncoder<Sink<'o>>,
@@ -180,16 +180,16 @@ pub(super) enum Sending<'o> {
     },
 }
 
-impl Sending<'_> {
+impl AnswerEncoder<'_> {
     /// Appends what is written.
-    pub(super) fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Cancelled> {
+    pub(super) fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Cancellation> {
         match self {
-            Sending::Plain(out) => out.append(write),
-            Sending::Gzip { encoder, chunk } => {
+            AnswerEncoder::Plain(out) => out.append(write),
+            AnswerEncoder::Gzip { encoder, chunk } => {
                 write(chunk);
                 if chunk.len() >= CHUNK_BYTES {
                     // It writes to memory, until the client is gone.
-                    encoder.write_all(chunk).map_err(|_| Cancelled)?;
+                    encoder.write_all(chunk).map_err(|_| Cancellation)?;
                     chunk.clear();
                 }
                 Ok(())
@@ -199,8 +199,8 @@ impl Sending<'_> {
 
     fn finish(self) -> io::Result<()> {
         match self {
-            Sending::Plain(_) => Ok(()),
-            Sending::Gzip { mut encoder, chunk } => {
+            AnswerEncoder::Plain(_) => Ok(()),
+            AnswerEncoder::Gzip { mut encoder, chunk } => {
                 encoder.write_all(&chunk)?;
                 encoder.finish().map(|_| ())
             }
@@ -208,7 +208,7 @@ impl Sending<'_> {
     }
 }
 
-impl Write for Sending<'_> {
+impl Write for AnswerEncoder<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.append(|chunk| chunk.extend_from_slice(bytes))
             .map_err(gone)?;
@@ -238,7 +238,7 @@ impl Write for Sink<'_> {
 }
 
 /// The client is gone.
-pub(super) fn gone(_: Cancelled) -> io::Error {
+pub(super) fn gone(_: Cancellation) -> io::Error {
     io::Error::from(io::ErrorKind::BrokenPipe)
 }
 

@@ -4,7 +4,7 @@ use hyper::{Response, StatusCode, header};
 use serde_json::json;
 
 use super::body::Body;
-use logpond_engine::ingest::Refused;
+use logpond_engine::ingest::IngestError;
 
 /// What went wrong, by culprit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,17 +181,17 @@ impl ApiError {
     }
 }
 
-impl From<Refused> for ApiError {
-    fn from(refused: Refused) -> ApiError {
+impl From<IngestError> for ApiError {
+    fn from(refused: IngestError) -> ApiError {
         let kind = match &refused {
-            Refused::Busy => Kind::Busy,
-            Refused::Full(_) => Kind::DiskFull,
-            Refused::Failed(_) => Kind::JournalFailed,
-            Refused::Invalid(_) => Kind::BadRequest,
-            Refused::Stopping => Kind::Stopping,
-            Refused::Leaving => Kind::Leaving,
-            Refused::ClockBehind => Kind::ClockBehind,
-            Refused::NoIngester => Kind::WrongRole,
+            IngestError::Busy => Kind::Busy,
+            IngestError::Full(_) => Kind::DiskFull,
+            IngestError::Failed(_) => Kind::JournalFailed,
+            IngestError::Invalid(_) => Kind::BadRequest,
+            IngestError::Stopping => Kind::Stopping,
+            IngestError::Leaving => Kind::Leaving,
+            IngestError::ClockBehind => Kind::ClockBehind,
+            IngestError::NoIngester => Kind::WrongRole,
         };
         ApiError::new(kind, refused.to_string())
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::order::Direction;
 
-use logpond_engine::query::{Engine, Output, QueryError, Rewritten, Scope, Search};
+use logpond_engine::query::{Engine, Output, QueryError, RewriteStatus, Scope, Search};
 use logpond_host::shutdown::Shutdown;
 use logpond_render::Row;
 
@@ -26,7 +26,7 @@ pub(super) fn fold<T: Default + Send + 'static>(
             let mut kept = keeping.lock().unwrap_or_else(PoisonError::into_inner);
             *kept = keep(&row, std::mem::take(&mut *kept));
         }
-        Rewritten::GoOn
+        RewriteStatus::GoOn
     }));
     let trailer = engine.search(search, &mut out)?;
     match trailer.missing.into_iter().next() {

@@ -31,7 +31,7 @@ use super::error::{ApiError, Kind};
 use super::fold::fold;
 use super::params::Params;
 use super::rows::Begins;
-use logpond_engine::query::{Engine, Output, QueryError, Rewritten, Scope, Search, Trailer};
+use logpond_engine::query::{Engine, Output, QueryError, RewriteStatus, Scope, Search, Trailer};
 use logpond_host::shutdown::Shutdown;
 use logpond_render::Row;
 use logpond_render::journal::{Entry, Format, Journal, LastCursor, Style, key_of};
@@ -42,9 +42,9 @@ const SKIP_BACK_MAX: u64 = 1_000_000;
 /// Values of a field in an answer at most.
 const VALUES_MAX: usize = 100_000;
 
-/// What a request asks for.
+/// The parameters of a request.
 #[derive(Debug, PartialEq)]
-struct Asked {
+struct JournalRequest {
     format: Format,
     filter: Filter,
     wants_boot: bool,
@@ -69,24 +69,24 @@ pub(super) async fn entries(
     params: &Params,
     headers: &HeaderMap,
 ) -> Result<Response<Body>, ApiError> {
-    let asked = Asked::read(params, headers)?;
-    let format = asked.format;
+    let request = JournalRequest::read(params, headers)?;
+    let format = request.format;
     let engine = app.engine.clone();
     let shutdown = app.shutdown.clone();
     // Who follows waits for the first row, be it days; the head must not.
-    let begins = if asked.is_followed {
+    let begins = if request.is_followed {
         Begins::AtOnce
     } else {
         Begins::WithRows
     };
-    let threads = app.threads.for_followers(asked.is_followed);
+    let threads = app.threads.for_followers(request.is_followed);
     let (engine_there, shutdown_there) = (engine.clone(), shutdown.clone());
     let prepare = move || {
-        let begin = begin(&*engine_there, &shutdown_there, &asked)?;
-        Ok((asked, begin))
+        let begin = begin(&*engine_there, &shutdown_there, &request)?;
+        Ok((request, begin))
     };
-    let run = move |(asked, begin): (Asked, Begin), out: &mut Output| {
-        answer(&*engine, &shutdown, &asked, begin, out)
+    let run = move |(request, begin): (JournalRequest, AnswerStart), out: &mut Output| {
+        answer(&*engine, &shutdown, &request, begin, out)
     };
     let mut response = threads.stream(begins, prepare, run).await?;
     typed(&mut response, content_type(format));
@@ -135,7 +135,7 @@ fn values(
                     write_value(&name, value, is_json, out);
                 }
             });
-            Rewritten::GoOn
+            RewriteStatus::GoOn
         }));
         trailer = engine.top(&scope, &field, VALUES_MAX, out)?;
         if !trailer.missing.is_empty() {
@@ -169,7 +169,7 @@ pub(super) async fn machine(app: &Arc<App>) -> Result<Response<Body>, ApiError> 
             "cutoff_to_realtime": us(held.last),
         });
         out.json(&text)?;
-        out.rewrite(Box::new(|_, _| Rewritten::GoOn));
+        out.rewrite(Box::new(|_, _| RewriteStatus::GoOn));
         Ok(Trailer::default())
     };
     let mut response = app.threads.stream(Begins::WithRows, || Ok(()), run).await?;
@@ -177,16 +177,16 @@ pub(super) async fn machine(app: &Arc<App>) -> Result<Response<Body>, ApiError> 
     Ok(response)
 }
 
-/// What the files say in which records are.
+/// The size and the time range of the stored records.
 #[derive(Default)]
-struct Held {
+struct StoredExtent {
     bytes: u64,
     /// When the first and the last record were.
     first: Option<Timestamp>,
     last: Option<Timestamp>,
 }
 
-impl Held {
+impl StoredExtent {
     fn add(&mut self, file: &serde_json::Value) {
         self.bytes += file["bytes"].as_u64().unwrap_or(0);
         // Of a file that was not read yet it is only known when its records came in.
@@ -202,15 +202,15 @@ impl Held {
 }
 
 /// What is said of all files, without reading a record.
-fn held(engine: &dyn Engine, shutdown: &Shutdown) -> Result<Held, QueryError> {
-    let held = Arc::new(Mutex::new(Held::default()));
+fn held(engine: &dyn Engine, shutdown: &Shutdown) -> Result<StoredExtent, QueryError> {
+    let held = Arc::new(Mutex::new(StoredExtent::default()));
     let (mut out, _receiver) = Output::new(shutdown.clone());
     let adding = Arc::clone(&held);
     out.rewrite(Box::new(move |line, _| {
         let file: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
         let mut held = adding.lock().unwrap_or_else(PoisonError::into_inner);
         held.add(&file);
-        Rewritten::GoOn
+        RewriteStatus::GoOn
     }));
     engine.segments(&mut out)?;
     let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -258,8 +258,8 @@ fn format_of(headers: &HeaderMap) -> Format {
     each.filter_map(format).next().unwrap_or(Format::Short)
 }
 
-impl Asked {
-    fn read(params: &Params, headers: &HeaderMap) -> Result<Asked, ApiError> {
+impl JournalRequest {
+    fn read(params: &Params, headers: &HeaderMap) -> Result<JournalRequest, ApiError> {
         let mut terms: Vec<Term> = Vec::new();
         for (name, value) in params.pairs() {
             if matches!(name, "follow" | "discrete" | "boot") {
@@ -276,7 +276,7 @@ impl Asked {
             terms.push(term.map_err(|error| ApiError::bad_request(error.to_string()))?);
         }
         let filter = journal::matches(&terms);
-        let asked = Asked {
+        let request = JournalRequest {
             format: format_of(headers),
             filter: filter.map_err(|error| ApiError::bad_request(error.to_string()))?,
             wants_boot: flag(params, "boot")?,
@@ -292,11 +292,11 @@ impl Asked {
                 })?,
             },
         };
-        if asked.is_discrete && asked.range.cursor.is_none() {
+        if request.is_discrete && request.range.cursor.is_none() {
             let message = "discrete asks for the entry of a cursor, which the header Range names";
             return Err(ApiError::bad_request(message));
         }
-        Ok(asked)
+        Ok(request)
     }
 }
 
@@ -382,24 +382,28 @@ fn numbers_range(numbers: &str) -> Option<Range> {
     (range.skip.unsigned_abs() <= SKIP_BACK_MAX || range.skip > 0).then_some(range)
 }
 
-/// Where an answer begins: nowhere if the entry that is asked for alone is gone.
+/// The start of an answer: none if the entry that is asked for alone is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Begin {
+enum AnswerStart {
     AtStart,
     At(Key),
     Nowhere,
 }
 
 /// Looks for the cursor.
-fn begin(engine: &dyn Engine, shutdown: &Shutdown, asked: &Asked) -> Result<Begin, ApiError> {
-    let Some(cursor) = &asked.range.cursor else {
-        return Ok(Begin::AtStart);
+fn begin(
+    engine: &dyn Engine,
+    shutdown: &Shutdown,
+    request: &JournalRequest,
+) -> Result<AnswerStart, ApiError> {
+    let Some(cursor) = &request.range.cursor else {
+        return Ok(AnswerStart::AtStart);
     };
     let found = place(engine, shutdown, cursor);
     let found = found.map_err(|error| ApiError::new(Kind::Incomplete, error.to_string()))?;
     match found {
-        (Some(_), false) if asked.is_discrete => Ok(Begin::Nowhere),
-        (Some(key), _) => Ok(Begin::At(key)),
+        (Some(_), false) if request.is_discrete => Ok(AnswerStart::Nowhere),
+        (Some(key), _) => Ok(AnswerStart::At(key)),
         (None, _) => Err(ApiError::bad_request("there is no entry with this cursor")),
     }
 }
@@ -407,13 +411,13 @@ fn begin(engine: &dyn Engine, shutdown: &Shutdown, asked: &Asked) -> Result<Begi
 fn answer(
     engine: &dyn Engine,
     shutdown: &Shutdown,
-    asked: &Asked,
-    begin: Begin,
+    request: &JournalRequest,
+    begin: AnswerStart,
     out: &mut Output,
 ) -> Result<Trailer, QueryError> {
-    let range = &asked.range;
-    let mut filter = asked.filter.clone();
-    if asked.wants_boot {
+    let range = &request.range;
+    let mut filter = request.filter.clone();
+    if request.wants_boot {
         filter = Filter::and([boot(engine, shutdown)?, filter]);
     }
     let times = TimeRange {
@@ -421,13 +425,13 @@ fn answer(
         to: range.until.unwrap_or(Timestamp::MAX),
     };
     let mut search = search(&filter, times)?;
-    search.is_strict = !asked.is_followed;
-    search.is_followed = asked.is_followed && !asked.is_discrete;
+    search.is_strict = !request.is_followed;
+    search.is_followed = request.is_followed && !request.is_discrete;
     let mut begin = match begin {
-        Begin::AtStart => None,
-        Begin::At(key) => Some(key),
-        Begin::Nowhere => {
-            out.rewrite(Box::new(|_, _| Rewritten::Done));
+        AnswerStart::AtStart => None,
+        AnswerStart::At(key) => Some(key),
+        AnswerStart::Nowhere => {
+            out.rewrite(Box::new(|_, _| RewriteStatus::Done));
             return Ok(Trailer::default());
         }
     };
@@ -443,17 +447,17 @@ fn answer(
     }
     if let Some(key) = begin {
         search.scope.range.from = search.scope.range.from.max(key.time);
-        if asked.is_discrete {
+        if request.is_discrete {
             search.scope.range.to = key.time.saturating_add(1);
         }
     }
-    let count = if asked.is_discrete {
+    let count = if request.is_discrete {
         Some(1)
     } else {
         range.count
     };
     let passed_over = u64::try_from(range.skip).unwrap_or(0);
-    write_entries(asked, begin, passed_over, count, out);
+    write_entries(request, begin, passed_over, count, out);
     match engine.search(&search, out) {
         // What was wanted was sent.
         _ if out.is_done() => Ok(Trailer::default()),
@@ -463,15 +467,15 @@ fn answer(
 
 /// Has an output print entries from this place on: after so many, so many.
 fn write_entries(
-    asked: &Asked,
+    request: &JournalRequest,
     begin: Option<Key>,
     mut passed_over: u64,
     count: Option<u64>,
     out: &mut Output,
 ) {
-    let is_discrete = asked.is_discrete;
+    let is_discrete = request.is_discrete;
     let style = Style {
-        format: asked.format,
+        format: request.format,
         zone: TimeZone::system(),
         all: false,
         columns: 0,
@@ -487,7 +491,7 @@ fn write_entries(
     let mut left = count.unwrap_or(u64::MAX);
     out.rewrite(Box::new(move |line, out| {
         let Ok(row) = Row::from_json(line) else {
-            return Rewritten::GoOn;
+            return RewriteStatus::GoOn;
         };
         let is_meant = |begin: Key| match (key_of(&row), is_discrete) {
             (Some(key), true) => key == begin,
@@ -495,20 +499,20 @@ fn write_entries(
             (None, _) => true,
         };
         if !begin.is_none_or(is_meant) {
-            return Rewritten::GoOn;
+            return RewriteStatus::GoOn;
         }
         if passed_over > 0 {
             passed_over -= 1;
-            return Rewritten::GoOn;
+            return RewriteStatus::GoOn;
         }
         left -= 1;
         printer.entry(&Entry::of(&row), out);
         match left {
-            0 => Rewritten::Done,
-            _ => Rewritten::GoOn,
+            0 => RewriteStatus::Done,
+            _ => RewriteStatus::GoOn,
         }
     }));
-    if asked.format == Format::JsonSse {
+    if request.format == Format::JsonSse {
         out.part_by(write_comment);
     }
 }
@@ -728,15 +732,15 @@ mod tests {
         let read = |query: &str| {
             let mut params = Params::default();
             params.read(query.as_bytes()).unwrap();
-            Asked::read(&params, &HeaderMap::new())
+            JournalRequest::read(&params, &HeaderMap::new())
         };
-        let asked = read("boot&follow=0&_COMM=sshd&A!~x").unwrap();
-        assert!(asked.wants_boot && !asked.is_followed);
+        let request = read("boot&follow=0&_COMM=sshd&A!~x").unwrap();
+        assert!(request.wants_boot && !request.is_followed);
         let wanted = Filter::and([
             journal::equal("_COMM", b"sshd"),
             Filter::negate(journal::like("A", "x", false)),
         ]);
-        assert_eq!(asked.filter, wanted);
+        assert_eq!(request.filter, wanted);
         for bad in [
             "boot=x",
             "discrete",

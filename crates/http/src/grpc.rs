@@ -55,18 +55,18 @@ enum Code {
     Unauthenticated = 16,
 }
 
-/// Why a call fails.
+/// The error of a call.
 #[derive(Debug)]
-struct Failed {
+struct CallError {
     code: Code,
     message: String,
     /// Seconds after which the same call may pass.
     retry_after_s: Option<u32>,
 }
 
-impl Failed {
-    fn new(code: Code, message: impl Into<String>) -> Failed {
-        Failed {
+impl CallError {
+    fn new(code: Code, message: impl Into<String>) -> CallError {
+        CallError {
             code,
             message: message.into(),
             retry_after_s: None,
@@ -91,8 +91,8 @@ impl Failed {
     }
 }
 
-impl From<ApiError> for Failed {
-    fn from(error: ApiError) -> Failed {
+impl From<ApiError> for CallError {
+    fn from(error: ApiError) -> CallError {
         let (status, _, retry_after) = error.kind.row();
         let code = match status.as_u16() {
             401 => Code::Unauthenticated,
@@ -106,7 +106,7 @@ impl From<ApiError> for Failed {
             Some(hint) if error.kind == Kind::ForeignHost => format!("{}; {hint}", error.message),
             _ => error.message,
         };
-        Failed {
+        CallError {
             code,
             message,
             retry_after_s: may_pass.then_some(retry_after.unwrap_or(RETRY_AFTER_S)),
@@ -165,7 +165,7 @@ pub async fn serve_grpc(
         () = shutdown.stopping() => return,
     };
     // What is not encrypted is HTTP/2 that cannot be read: its client sees the end of it.
-    if let Ok(tls::Incoming::Tls(stream)) = incoming {
+    if let Ok(tls::IncomingStream::Tls(stream)) = incoming {
         serve_connection(*stream, context, app).await;
     }
 }
@@ -221,20 +221,20 @@ fn content_type(headers: &HeaderMap) -> &[u8] {
 }
 
 /// Takes the records of a call; gives the message of the answer.
-async fn call(app: &Arc<App>, request: Request<Inflow>) -> Result<Bytes, Failed> {
+async fn call(app: &Arc<App>, request: Request<Inflow>) -> Result<Bytes, CallError> {
     authorization::check_host(app, &request)?;
     authorization::check_origin(app, &request, Target::Other)?;
     let path = request.uri().path();
     if path != EXPORT {
         let message =
             format!("{path} is not served here: this server takes logs only, by {EXPORT}");
-        return Err(Failed::new(Code::Unimplemented, message));
+        return Err(CallError::new(Code::Unimplemented, message));
     }
     authorization::check(app, request.headers(), Role::Write)?;
     let given = intake::text_of(request.headers(), ENCODING)?;
     let encoding = Encoding::from_header(given).ok_or_else(|| {
         let message = format!("compression {given} is not taken; send one of {ENCODINGS}");
-        Failed::new(Code::Unimplemented, message)
+        CallError::new(Code::Unimplemented, message)
     })?;
     // Before the message is sent for nothing.
     app.ingest.gate().check().map_err(ApiError::from)?;
@@ -259,8 +259,8 @@ async fn call(app: &Arc<App>, request: Request<Inflow>) -> Result<Bytes, Failed>
 }
 
 /// Takes the bytes before the only message off; says whether it is compressed.
-fn unframe(bytes: &mut Vec<u8>) -> Result<bool, Failed> {
-    let invalid = |message: &str| Err(Failed::new(Code::InvalidArgument, message));
+fn unframe(bytes: &mut Vec<u8>) -> Result<bool, CallError> {
+    let invalid = |message: &str| Err(CallError::new(Code::InvalidArgument, message));
     let Some((prefix, message)) = bytes.split_first_chunk::<PREFIX_BYTES>() else {
         return invalid("the message is missing or cut off");
     };
@@ -337,7 +337,7 @@ mod tests {
             (Kind::Internal, Code::Unavailable, Some(1)),
         ];
         for (kind, code, retry_after_s) in table {
-            let failed = Failed::from(ApiError::new(kind, "100 % ä"));
+            let failed = CallError::from(ApiError::new(kind, "100 % ä"));
             assert_eq!(
                 (failed.code, failed.retry_after_s),
                 (code, retry_after_s),

@@ -4,7 +4,7 @@ use hyper::{Response, StatusCode};
 
 use super::body::Body;
 use logpond_host::shutdown::Shutdown;
-use logpond_listen::net::Listening;
+use logpond_listen::net::ListenerStatus;
 
 const CONTENT_TYPE: &str = "text/plain; charset=utf-8";
 
@@ -15,7 +15,7 @@ pub(super) fn healthy() -> Response<Body> {
 
 /// Listeners open only once everything else is ready, so only the stop makes it unready. Listeners that
 /// nobody asked for may be off; the answer says which.
-pub(super) fn ready(shutdown: &Shutdown, listening: &Listening) -> Response<Body> {
+pub(super) fn ready(shutdown: &Shutdown, listening: &ListenerStatus) -> Response<Body> {
     if shutdown.is_stopping() {
         return Body::whole(StatusCode::SERVICE_UNAVAILABLE, CONTENT_TYPE, "stopping\n");
     }

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use logpond_record::{TimeRange, Timestamp};
-use logpond_search::hints::{Asked, Outside, hints, wants_names};
+use logpond_search::hints::{HintRequest, Outside, hints, wants_names};
 use logpond_search::order::Direction;
 
 use super::App;
-use logpond_engine::query::{Output, Rewritten, Scope, Search, Trailer};
+use logpond_engine::query::{Output, RewriteStatus, Scope, Search, Trailer};
 use logpond_render::Row;
 
 /// How long may be looked for what was meant: people hardly notice it, and who asks again and again for what is
@@ -35,7 +35,7 @@ pub(super) fn note(
         return;
     }
     let asked = scope.asked();
-    let look = Look {
+    let look = SecondPass {
         app,
         scope,
         until: Instant::now() + LOOK_TIME_MAX,
@@ -67,7 +67,7 @@ pub(super) fn note(
         // Of `top` over a field that no record has.
         _ => None,
     });
-    trailer.hints = hints(&Asked {
+    trailer.hints = hints(&HintRequest {
         filter: &asked,
         written,
         field,
@@ -78,7 +78,7 @@ pub(super) fn note(
 }
 
 /// A bounded second look.
-struct Look<'a> {
+struct SecondPass<'a> {
     app: &'a App,
     scope: &'a Scope,
     until: Instant,
@@ -86,12 +86,12 @@ struct Look<'a> {
 
 /// Matches that were seen.
 #[derive(Default)]
-struct Seen {
+struct MatchStats {
     count: u64,
     first: Option<Timestamp>,
 }
 
-impl Look<'_> {
+impl SecondPass<'_> {
     /// Names of the fields of the range's records, or of all if there are none; `None` if they are too many
     /// or it takes too long.
     fn names(&self) -> Option<Vec<String>> {
@@ -124,7 +124,7 @@ impl Look<'_> {
         let mut search = Search::new(scope);
         search.limit = Some(OUTSIDE_MAX);
         search.direction = direction;
-        let seen: Arc<Mutex<Seen>> = Arc::default();
+        let seen: Arc<Mutex<MatchStats>> = Arc::default();
         // Nothing is written to it, so nobody needs to read.
         let (mut out, _receiver) = self.output();
         let seeing = Arc::clone(&seen);
@@ -134,7 +134,7 @@ impl Look<'_> {
                 seen.count += 1;
                 seen.first = seen.first.or(row.time);
             }
-            Rewritten::GoOn
+            RewriteStatus::GoOn
         }));
         let outcome = self.app.engine.search(&search, &mut out);
         let is_all = outcome.is_ok_and(|trailer| trailer.missing_count == 0 && !trailer.has_more);

@@ -10,10 +10,10 @@ use logpond_record::Batch;
 use logpond_segment::batches::BatchId;
 
 use super::App;
-use super::body::{self, RECEIVED_BYTES_MAX, Received};
+use super::body::{self, RECEIVED_BYTES_MAX, RequestBody};
 use super::error::{ApiError, Kind};
 use super::inflow::Inflow;
-use logpond_engine::ingest::Accepted;
+use logpond_engine::ingest::Acknowledgement;
 use logpond_host::telemetry::Intake;
 
 /// Receives a body and has it decoded on a thread for that.
@@ -31,7 +31,7 @@ pub(super) async fn decode<T: Send + 'static>(
 
 /// Has a body that was received decoded on a thread for that.
 pub(super) async fn decode_received<T: Send + 'static>(
-    received: Received,
+    received: RequestBody,
     encoding: Encoding,
     decode: impl FnOnce(&[u8]) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
@@ -41,7 +41,7 @@ pub(super) async fn decode_received<T: Send + 'static>(
 }
 
 fn decompress<T>(
-    received: Received,
+    received: RequestBody,
     encoding: Encoding,
     decode: impl FnOnce(&[u8]) -> Result<T, ApiError>,
 ) -> Result<T, ApiError> {
@@ -73,7 +73,7 @@ pub(super) async fn submit(
     batch: Batch,
     id: Option<BatchId>,
     durable: bool,
-) -> Result<Accepted, ApiError> {
+) -> Result<Acknowledgement, ApiError> {
     let (records, bytes) = (batch.len(), batch.payload().len());
     let accepted = app.ingest.submit_named(batch, id, durable).await?;
     let metrics = app.metrics.intake(intake);

@@ -31,7 +31,7 @@ use serde_json::json;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::bodies::Receiving;
+use super::bodies::BodyGuard;
 use super::body::{self, Body};
 use super::error::{ApiError, Kind};
 use super::inflow::Inflow;
@@ -39,7 +39,7 @@ use super::intake;
 use super::params::Params;
 use super::push;
 use super::{App, authorization};
-use logpond_engine::ingest::Refused;
+use logpond_engine::ingest::IngestError;
 use logpond_host::telemetry::Intake;
 
 /// Parameters of an upload.
@@ -91,8 +91,8 @@ pub(super) async fn answer(app: &Arc<App>, request: Request<Inflow>) -> Response
     let mut response = match upload(app, request).await {
         Ok(outcome) if wants_json => Body::json(StatusCode::ACCEPTED, &outcome.to_json()),
         Ok(outcome) => text(StatusCode::ACCEPTED, outcome.said()),
-        Err(Trouble::Partial(said)) => text(StatusCode::EXPECTATION_FAILED, said),
-        Err(Trouble::Error(error)) => {
+        Err(UploadFailure::Partial(said)) => text(StatusCode::EXPECTATION_FAILED, said),
+        Err(UploadFailure::Error(error)) => {
             let (status, _, _) = error.kind.row();
             error.kind.dress(text(status, error.message))
         }
@@ -106,36 +106,36 @@ fn text(status: StatusCode, said: String) -> Response<Body> {
     Body::whole(status, "text/plain; charset=utf-8", said + "\n")
 }
 
-/// Why an upload does not succeed.
-enum Trouble {
+/// The reason why an upload fails.
+enum UploadFailure {
     /// The body ends within an entry. What came before is durable.
     Partial(String),
     Error(ApiError),
 }
 
-impl From<ApiError> for Trouble {
-    fn from(error: ApiError) -> Trouble {
-        Trouble::Error(error)
+impl From<ApiError> for UploadFailure {
+    fn from(error: ApiError) -> UploadFailure {
+        UploadFailure::Error(error)
     }
 }
 
-impl From<Refused> for Trouble {
-    fn from(refused: Refused) -> Trouble {
-        Trouble::Error(refused.into())
+impl From<IngestError> for UploadFailure {
+    fn from(refused: IngestError) -> UploadFailure {
+        UploadFailure::Error(refused.into())
     }
 }
 
-impl From<UploadError> for Trouble {
-    fn from(error: UploadError) -> Trouble {
+impl From<UploadError> for UploadFailure {
+    fn from(error: UploadError) -> UploadFailure {
         let said = error.to_string();
         match error {
-            UploadError::Partial(_) => Trouble::Partial(said),
-            _ => Trouble::Error(ApiError::bad_request(said)),
+            UploadError::Partial(_) => UploadFailure::Partial(said),
+            _ => UploadFailure::Error(ApiError::bad_request(said)),
         }
     }
 }
 
-async fn upload(app: &Arc<App>, request: Request<Inflow>) -> Result<Outcome, Trouble> {
+async fn upload(app: &Arc<App>, request: Request<Inflow>) -> Result<Outcome, UploadFailure> {
     let headers = request.headers();
     let given = intake::text_of(headers, CONTENT_TYPE)?;
     if given.split(';').next().map(str::trim) != Some(EXPORT) {
@@ -182,18 +182,18 @@ struct Upload<'a> {
     /// Away only while a part is read.
     reader: Option<UploadReader>,
     /// The share of the memory for bodies that an unfinished entry has.
-    receiving: Receiving<'a>,
+    receiving: BodyGuard<'a>,
     outcome: Outcome,
 }
 
 impl Upload<'_> {
-    async fn take(&mut self, mut body: Inflow) -> Result<(), Trouble> {
+    async fn take(&mut self, mut body: Inflow) -> Result<(), UploadFailure> {
         let mut shutdown = self.app.shutdown.clone();
         let mut refused = std::pin::pin!(authorization::refused());
         loop {
             let gathered = tokio::select! {
                 biased;
-                () = shutdown.stopping() => return Err(Refused::Stopping.into()),
+                () = shutdown.stopping() => return Err(IngestError::Stopping.into()),
                 refusal = refused.as_mut() => return Err(refusal.into()),
                 // While it holds memory for an entry it does not stand still for long.
                 gathered = self.receiving.while_waiting(gather(&mut body)) => gathered??,
@@ -207,7 +207,7 @@ impl Upload<'_> {
         }
     }
 
-    async fn take_bytes(&mut self, bytes: Vec<u8>) -> Result<(), Trouble> {
+    async fn take_bytes(&mut self, bytes: Vec<u8>) -> Result<(), UploadFailure> {
         if let Some(reader) = &mut self.reader {
             reader.give(bytes);
         }
@@ -233,7 +233,7 @@ impl Upload<'_> {
         }
     }
 
-    async fn finish(&mut self) -> Result<(), Trouble> {
+    async fn finish(&mut self) -> Result<(), UploadFailure> {
         let _permit = self.permit().await?;
         // Each round reads a part of the rest.
         loop {
@@ -252,19 +252,19 @@ impl Upload<'_> {
         }
     }
 
-    async fn permit(&self) -> Result<OwnedSemaphorePermit, Trouble> {
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, UploadFailure> {
         let permit = self.app.uploads.parts.clone().acquire_owned().await;
-        permit.map_err(|_| Refused::Stopping.into())
+        permit.map_err(|_| IngestError::Stopping.into())
     }
 
     /// Adjusts the share of the memory for bodies to what is held of an unfinished entry.
-    async fn hold(&mut self, bytes: usize) -> Result<(), Trouble> {
+    async fn hold(&mut self, bytes: usize) -> Result<(), UploadFailure> {
         let wanted = bytes.saturating_sub(HELD_BYTES_FREE);
         Ok(self.receiving.hold(wanted).await?)
     }
 
     /// Makes the entries of a part durable that are not here yet.
-    async fn store(&mut self, part: Part) -> Result<(), Trouble> {
+    async fn store(&mut self, part: Part) -> Result<(), UploadFailure> {
         let outcome = &mut self.outcome;
         let room = REJECTIONS_MAX - outcome.rejected.len();
         outcome
@@ -369,8 +369,8 @@ fn lost() -> ApiError {
     ApiError::new(Kind::Internal, "the upload got lost")
 }
 
-/// What is there of a body.
-struct Gathered {
+/// The received part of a body.
+struct BodyBuffer {
     bytes: Vec<u8>,
     /// How it ended, if it has.
     end: Option<Result<(), ApiError>>,
@@ -378,7 +378,7 @@ struct Gathered {
 
 /// Waits for more of a body, and takes all that is there. A journal may have nothing new for hours:
 /// who is gone is found out by the connection.
-async fn gather(body: &mut Inflow) -> Result<Gathered, ApiError> {
+async fn gather(body: &mut Inflow) -> Result<BodyBuffer, ApiError> {
     let mut bytes = Vec::new();
     let mut next = Some(body::next_chunk_ever(body).await);
     let end = loop {
@@ -394,7 +394,7 @@ async fn gather(body: &mut Inflow) -> Result<Gathered, ApiError> {
         }
         next = body::chunk_at_hand(body).await;
     };
-    Ok(Gathered { bytes, end })
+    Ok(BodyBuffer { bytes, end })
 }
 
 /// Adds an entry: as a batch of its own if it has a name, else to the others without one.

@@ -83,7 +83,7 @@ pub use hosts::Hosts;
 pub use inflow::Inflow;
 pub use router::routes;
 pub use rows::{QUERIES_MAX, QueryThreads};
-use unread::Unread;
+use unread::UnreadFlag;
 
 use logpond_engine::alert::Alerts;
 use logpond_engine::ingest::Ingest;
@@ -131,7 +131,7 @@ pub struct App {
     /// Under which names, where no token is asked for.
     pub hosts: Hosts,
     /// Which listeners there are.
-    pub listening: Arc<net::Listening>,
+    pub listening: Arc<net::ListenerStatus>,
     /// Queries by name.
     pub saved: Arc<SavedQueries>,
     /// What operators ask, of a cluster.
@@ -150,7 +150,7 @@ pub struct App {
     /// What uploads of journals share.
     uploads: journal_upload::Uploads,
     /// Requests that came lately.
-    once: once::Once,
+    once: once::RecentRequests,
     /// Requests that are remembered longer.
     resends: Arc<Resends>,
     /// Acknowledgement ids that were given to senders that ask for some.
@@ -176,7 +176,7 @@ pub struct Parts {
     /// Under which names, where no token is asked for.
     pub hosts: Hosts,
     /// Which listeners there are.
-    pub listening: Arc<net::Listening>,
+    pub listening: Arc<net::ListenerStatus>,
     /// Queries by name.
     pub saved: Arc<SavedQueries>,
     /// The memory of requests, beyond the journal.
@@ -225,7 +225,7 @@ impl App {
             alerts: parts.alerts,
             bodies: Bodies::new(BODIES.bytes(parts.memory.bytes() as u64)),
             uploads: journal_upload::Uploads::default(),
-            once: once::Once::default(),
+            once: once::RecentRequests::default(),
             resends: parts.resends,
             acks: AtomicU64::new(0),
         }
@@ -258,13 +258,15 @@ pub async fn serve_accepted(
         () = shutdown.stopping() => return,
     };
     match incoming {
-        Ok(tls::Incoming::Tls(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
+        Ok(tls::IncomingStream::Tls(stream))
+            if stream.get_ref().1.alpn_protocol() == Some(b"h2") =>
+        {
             let service =
                 service_fn(move |request| router::answer(app.clone(), http2::with_host(request)));
             http2::serve_connection(*stream, context.shutdown, service).await;
         }
-        Ok(tls::Incoming::Tls(stream)) => serve_requests(*stream, context, app).await,
-        Ok(tls::Incoming::Plain(stream)) => {
+        Ok(tls::IncomingStream::Tls(stream)) => serve_requests(*stream, context, app).await,
+        Ok(tls::IncomingStream::Plain(stream)) => {
             let service = service_fn(move |_| router::refuse_plain(app.clone()));
             serve_connection(stream, context.shutdown, service).await;
         }
@@ -277,7 +279,7 @@ async fn serve_requests<I>(stream: I, context: net::Context, app: Arc<App>)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let unread = Unread::default();
+    let unread = UnreadFlag::default();
     let stream = unread.over(stream);
     let service = service_fn(move |request| {
         let in_hand = unread.begin(&request);

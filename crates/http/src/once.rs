@@ -27,9 +27,9 @@ type Stored = Arc<AsyncMutex<bool>>;
 
 /// Requests that came lately: Promtail gives up one after less than nine minutes.
 #[derive(Default)]
-pub(crate) struct Once(Mutex<Recent<Stored>>);
+pub(crate) struct RecentRequests(Mutex<Recent<Stored>>);
 
-impl Once {
+impl RecentRequests {
     /// The state of a request, which is remembered from now on.
     fn request(&self, identity: u128) -> Stored {
         let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn requests_are_remembered_and_the_memory_is_bounded() {
-        let once = Once::default();
+        let once = RecentRequests::default();
         *once.request(1).try_lock().unwrap() = true;
         assert!(*once.request(1).try_lock().unwrap());
         assert!(!*once.request(2).try_lock().unwrap());

@@ -11,7 +11,7 @@ use super::params::Params;
 use super::rows::{self, Begins};
 use super::{App, hints};
 use logpond_engine::query::{
-    CONTEXT_ROWS_MAX, Direction, Output, Positions, Rewritten, RowParts, Search, parse_cursor,
+    CONTEXT_ROWS_MAX, Direction, Output, Positions, RewriteStatus, RowParts, Search, parse_cursor,
 };
 use logpond_host::clock;
 use logpond_render::{Cells, Csv, Render, Row};
@@ -98,7 +98,7 @@ async fn answer_csv(
                 let mut csv = table.lock().unwrap_or_else(PoisonError::into_inner);
                 csv.row(&row, out);
             }
-            Rewritten::GoOn
+            RewriteStatus::GoOn
         }));
         let trailer = engine.search(&search, out)?;
         let mut csv = csv.lock().unwrap_or_else(PoisonError::into_inner);

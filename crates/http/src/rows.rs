@@ -18,7 +18,7 @@ use super::error::{ApiError, Kind};
 use super::logql::run::failed;
 use super::params::Params;
 use super::{App, authorization, hints};
-use logpond_engine::ingest::Refused;
+use logpond_engine::ingest::IngestError;
 use logpond_engine::query::{Chunks, Output, QueryError, Reader, Scope, Trailer};
 use logpond_host::clock;
 use logpond_host::memory::Budget;
@@ -91,10 +91,11 @@ pub struct QueryThreads {
 
 /// The readers of answers that share a number of places.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Readers(Arc<Mutex<Watched>>);
+pub(super) struct Readers(Arc<Mutex<ReaderRegistry>>);
 
+/// The readers that are checked for progress.
 #[derive(Debug, Default)]
-struct Watched {
+struct ReaderRegistry {
     /// No more than places, and those that ended a moment ago.
     readers: Vec<Weak<Reader>>,
     /// The time of the last look at them.
@@ -240,12 +241,12 @@ impl QueryThreads {
         };
         tokio::select! {
             // The semaphore is never closed.
-            room = self.room.clone().acquire_owned() => room.map_err(|_| Refused::Stopping.into()),
+            room = self.room.clone().acquire_owned() => room.map_err(|_| IngestError::Stopping.into()),
             () = tokio::time::sleep(QUERY_WAIT_MAX) => {
                 Err(busy(&format!("and none ended in {} s", QUERY_WAIT_MAX.as_secs())))
             }
-            () = looking => Err(Refused::Stopping.into()),
-            () = shutdown.stopping() => Err(Refused::Stopping.into()),
+            () = looking => Err(IngestError::Stopping.into()),
+            () = shutdown.stopping() => Err(IngestError::Stopping.into()),
         }
     }
 

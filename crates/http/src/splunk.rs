@@ -77,7 +77,7 @@ async fn events(app: &Arc<App>, request: Request<Inflow>) -> Result<Response<Bod
     let decode =
         move |body: &[u8]| splunk::decode(body, &metadata, line_bytes_max).map_err(too_large);
     let events = intake::decode(app, request.into_body(), encoding, decode).await?;
-    let rejected = Rejected {
+    let rejected = RejectedEvents {
         accepted: events.batch.len(),
         bad: events.bad,
         bad_total: events.bad_total,
@@ -99,7 +99,7 @@ async fn raw(app: &Arc<App>, request: Request<Inflow>) -> Result<Response<Body>,
         move |body: &[u8]| splunk::decode_raw(body, &metadata, line_bytes_max).map_err(too_large);
     let pushed = intake::decode(app, request.into_body(), encoding, decode).await?;
     let bad = pushed.rejected.into_iter();
-    let mut rejected = Rejected {
+    let mut rejected = RejectedEvents {
         accepted: pushed.accepted,
         bad: bad
             .map(|bad| (bad.line - 1, HecError::Rejected(bad.reason)))
@@ -123,14 +123,14 @@ fn success(app: &App, has_channel: bool) -> Response<Body> {
 }
 
 /// The events of a request that were not stored.
-struct Rejected {
+struct RejectedEvents {
     /// How many were.
     accepted: usize,
     bad: Vec<(usize, HecError)>,
     bad_total: usize,
 }
 
-impl Rejected {
+impl RejectedEvents {
     fn answer(self, app: &App, has_channel: bool) -> Response<Body> {
         let Some((number, error)) = self.bad.first() else {
             return success(app, has_channel);

@@ -115,11 +115,11 @@ mod run {
 
     /// The memory of a statement.
     #[derive(Debug)]
-    struct Leased(Arc<Lease>);
+    struct StatementLease(Arc<Lease>);
 
-    impl Memory for Leased {
+    impl Memory for StatementLease {
         fn hold(&self, bytes: u64) -> Result<Box<dyn Send>, String> {
-            let Leased(lease) = self;
+            let StatementLease(lease) = self;
             let bytes = usize::try_from(bytes).unwrap_or(usize::MAX / 2);
             let mut charge = Charge::new(Some(lease));
             let mut looks = 0;
@@ -140,8 +140,8 @@ mod run {
         }
     }
 
-    /// What is asked.
-    struct Asked {
+    /// The parameters of a request.
+    struct StatementRequest {
         statement: String,
         scope: Scope,
         format: Format,
@@ -158,15 +158,15 @@ mod run {
         headers: &HeaderMap,
     ) -> Result<Response<Body>, ApiError> {
         let format = format(&params, headers)?;
-        let prepare = move || asked(&params, format);
+        let prepare = move || statement_request(&params, format);
         let app_there = app.clone();
-        let run = move |asked: Asked, out: Output, prepared: Prepared| {
+        let run = move |request: StatementRequest, out: Output, prepared: Prepared| {
             if let Some(reader) = out.reader() {
                 app_there.sql_readers.watch(reader);
             }
             let readers = app_there.sql_readers.clone();
             let metrics = Arc::clone(&app_there.metrics);
-            Reply::new(asked, out, (prepared, readers, metrics)).run(&app_there);
+            Reply::new(request, out, (prepared, readers, metrics)).run(&app_there);
         };
         let mut response = app.threads.run(prepare, run).await?;
         let media_type = HeaderValue::from_static(format.media_type());
@@ -203,7 +203,7 @@ mod run {
         Ok(Format::Json)
     }
 
-    fn asked(params: &Params, format: Format) -> Result<Asked, ApiError> {
+    fn statement_request(params: &Params, format: Format) -> Result<StatementRequest, ApiError> {
         let statement = params.one("query")?.filter(|text| !text.trim().is_empty());
         let statement = statement.ok_or_else(|| {
             ApiError::bad_request("there is no statement: it is the body, or the parameter 'query'")
@@ -211,7 +211,7 @@ mod run {
         let now = clock::now();
         let from = rows::time(params, "from", now)?.unwrap_or(Timestamp::MIN);
         let to = rows::time(params, "to", now)?.unwrap_or(Timestamp::MAX);
-        Ok(Asked {
+        Ok(StatementRequest {
             statement: statement.to_owned(),
             scope: rows::scope_in(params, TimeRange { from, to })?,
             format,
@@ -223,7 +223,7 @@ mod run {
 
     /// An answer on its way out.
     struct Reply {
-        asked: Option<Asked>,
+        request: Option<StatementRequest>,
         format: Format,
         has_columns: bool,
         are_defused: bool,
@@ -243,19 +243,19 @@ mod run {
 
     impl Reply {
         fn new(
-            asked: Asked,
+            request: StatementRequest,
             mut out: Output,
             (prepared, readers, metrics): (Prepared, Readers, Arc<Metrics>),
         ) -> Reply {
-            if asked.is_strict {
+            if request.is_strict {
                 out.hold();
             }
             Reply {
-                held: asked.is_strict.then_some(0),
-                format: asked.format,
-                has_columns: asked.has_columns,
-                are_defused: asked.are_defused,
-                asked: Some(asked),
+                held: request.is_strict.then_some(0),
+                format: request.format,
+                has_columns: request.has_columns,
+                are_defused: request.are_defused,
+                request: Some(request),
                 out,
                 prepared: Mutex::new(Some(prepared)),
                 readers,
@@ -268,22 +268,22 @@ mod run {
         }
 
         fn run(mut self, app: &App) {
-            let Some(asked) = self.asked.take() else {
+            let Some(request) = self.request.take() else {
                 return;
             };
             let started = Instant::now();
             let (engine, shutdown) = (app.engine.clone(), app.shutdown.clone());
             let source = Arc::new(SqlSource::new(
                 engine,
-                asked.scope,
-                &asked.statement,
+                request.scope,
+                &request.statement,
                 shutdown,
             ));
             let records: Arc<dyn Source> = source.clone();
             let Some(sql) = &app.sql else {
                 return;
             };
-            let result = sql.run(&asked.statement, records, &mut self);
+            let result = sql.run(&request.statement, records, &mut self);
             let elapsed = started.elapsed();
             app.metrics.query_ns.observe_duration(elapsed);
             let mut trailer = source.trailer();
@@ -311,7 +311,7 @@ mod run {
                     trailer.miss(error);
                 }
             }
-            if asked.is_strict && trailer.missing_count > 0 {
+            if request.is_strict && trailer.missing_count > 0 {
                 return rows::tell(&self.prepared, Err(rows::incomplete(&trailer)));
             }
             self.finish(trailer, elapsed.as_secs_f64() * 1000.0);
@@ -487,7 +487,7 @@ mod run {
 
         fn memory(&self) -> Option<Arc<dyn Memory>> {
             let lease = self.out.lease()?;
-            Some(Arc::new(Leased(Arc::clone(lease))))
+            Some(Arc::new(StatementLease(Arc::clone(lease))))
         }
     }
 }

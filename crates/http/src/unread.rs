@@ -14,12 +14,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::router::GELF_PATH;
 
-/// Whether a request of a connection is in hand whose sender may be gone.
+/// The mark of a connection that a request is in hand, whose sender may be gone.
 #[derive(Clone, Default)]
-pub(super) struct Unread(Arc<AtomicBool>);
+pub(super) struct UnreadFlag(Arc<AtomicBool>);
 
 /// The time from a request to its answer.
-pub(super) struct InHand(Unread);
+pub(super) struct InHand(UnreadFlag);
 
 impl Drop for InHand {
     fn drop(&mut self) {
@@ -27,7 +27,7 @@ impl Drop for InHand {
     }
 }
 
-impl Unread {
+impl UnreadFlag {
     /// Notes that a request came.
     pub(super) fn begin<B>(&self, request: &Request<B>) -> InHand {
         let is_unread = request.uri().path() == GELF_PATH;
@@ -47,7 +47,7 @@ impl Unread {
 /// A stream whose end is not seen while such a request is in hand.
 pub(super) struct UnreadStream<I> {
     stream: I,
-    unread: Unread,
+    unread: UnreadFlag,
 }
 
 impl<I: AsyncRead + Unpin> AsyncRead for UnreadStream<I> {

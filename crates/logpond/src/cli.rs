@@ -39,9 +39,9 @@ pub use journal::{Journal, JournalLooks, JournalUpkeep};
 pub use load::Load;
 pub use node::{Node, Serve};
 pub use proxy::{Proxy, ProxyAcme, ProxyClients, ProxyFrontend};
-pub use saved::{Saved, SavedList, SavedRemove, SavedRun, SavedSet, SavedShow};
+pub use saved::{SavedCommand, SavedList, SavedRemove, SavedRun, SavedSet, SavedShow};
 pub use sql::{Export, ExportFormat, Sql, SqlFormat, Times};
-pub use tables::{Histogram, Matching, Patterns, Printing, TableFormat, TableOutput};
+pub use tables::{Histogram, OutputOptions, Patterns, RecordFilter, TableFormat, TableOutput};
 
 use logpond_host::terminal::When;
 use logpond_listen::tokens::Role;
@@ -109,7 +109,7 @@ pub enum Command {
     Patterns(Patterns),
     /// Keep queries by name at a server, and ask them.
     #[command(subcommand)]
-    Saved(Saved),
+    Saved(SavedCommand),
     /// List the segments of a server.
     Segments(Segments),
     /// Merge and recompress the segments of a server.

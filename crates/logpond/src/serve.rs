@@ -42,7 +42,7 @@ use std::time::{Duration, Instant};
 use logpond_record::Id;
 use logpond_segment::build;
 use logpond_segment::disk::Disk;
-use logpond_segment::journal::{self, Recovered};
+use logpond_segment::journal::{self, RecoveryReport};
 
 pub use announce::Addresses;
 pub use error::ServeError;
@@ -52,12 +52,12 @@ use logpond_engine::backup;
 use logpond_engine::ingest::{
     self, DiskJournal, Gate, Ingest, Journal, News, OneCopy, Replication, Writer,
 };
-use logpond_engine::query::Pond;
+use logpond_engine::query::LocalEngine;
 #[cfg(feature = "sql")]
 use logpond_engine::query::spill_directory;
 use logpond_engine::resends::Resends;
 use logpond_engine::store::{
-    self, Board, Elsewhere, Listed, LiveSegment, LiveSet, Policy, Store, StoreThread,
+    self, Board, Elsewhere, LiveSegment, LiveSet, LoadedInventory, Policy, Store, StoreThread,
 };
 use logpond_host::clock;
 use logpond_host::disk::{DataLock, RealDisk};
@@ -81,8 +81,8 @@ use runtime::{Listeners, Parts};
 /// A server that runs.
 pub struct Server {
     addresses: Addresses,
-    listening: Arc<net::Listening>,
-    recovered: Recovered,
+    listening: Arc<net::ListenerStatus>,
+    recovered: RecoveryReport,
     is_new: bool,
     stopper: Arc<Stopper>,
     metrics: Arc<Metrics>,
@@ -212,7 +212,7 @@ impl Server {
     }
 
     /// What was found when the journal was opened.
-    pub fn recovered(&self) -> &Recovered {
+    pub fn recovered(&self) -> &RecoveryReport {
         &self.recovered
     }
 
@@ -264,7 +264,7 @@ struct Roles {
     writer: Writer,
     store: Store,
     store_thread: StoreThread,
-    pond: Arc<Pond>,
+    pond: Arc<LocalEngine>,
     disk: Arc<dyn Disk>,
 }
 
@@ -273,7 +273,7 @@ impl Roles {
     fn start(
         settings: &Settings,
         disk: Arc<dyn Disk>,
-        (addresses, recovered, resends): (&Addresses, &Recovered, &Arc<Resends>),
+        (addresses, recovered, resends): (&Addresses, &RecoveryReport, &Arc<Resends>),
         access: &Access,
         metrics: &Arc<Metrics>,
         stopper: &Arc<Stopper>,
@@ -335,7 +335,7 @@ impl Roles {
         let budget = Budget::new(memory_bytes);
         budget.expose(metrics);
         let shown = (visible, live);
-        let pond = Pond::new(disk.clone(), shown, news.grown, store.clone(), budget);
+        let pond = LocalEngine::new(disk.clone(), shown, news.grown, store.clone(), budget);
         Ok(Roles {
             disk,
             node: member.zip(handoff),
@@ -351,8 +351,8 @@ impl Roles {
 
 impl Roles {
     /// What evaluations of alert rules need.
-    fn needs_of_alerts(&self, settings: &Settings, http: SocketAddr) -> alerts::Needs {
-        alerts::Needs {
+    fn needs_of_alerts(&self, settings: &Settings, http: SocketAddr) -> alerts::EvaluationContext {
+        alerts::EvaluationContext {
             ingest: self.ingest.clone(),
             disk: self.disk.clone(),
             member: self.node.as_ref().map(|(member, _)| member.clone()),
@@ -423,22 +423,22 @@ fn ingest_parts(
 }
 
 /// The segments of earlier lives.
-struct Opened {
+struct StartupSegments {
     live: LiveSet,
     /// Retired segments with their lengths.
     trash: Vec<(Id, u64)>,
     /// Live ones that were read from damaged files.
     salvaged: Vec<Id>,
     /// The files that should be there and are not.
-    listed: Listed,
+    listed: LoadedInventory,
 }
 
 /// Opens the segments of earlier lives; what is damaged is put aside and named, as is what is gone; what
 /// others cover is retired. The journal is recovered.
-fn open_segments(disk: &dyn Disk, is_cluster: bool) -> Result<Opened, ServeError> {
+fn open_segments(disk: &dyn Disk, is_cluster: bool) -> Result<StartupSegments, ServeError> {
     disk.create_directory(build::DIRECTORY)
         .map_err(ServeError::Data)?;
-    let mut listed = Listed::read(disk).map_err(ServeError::Data)?;
+    let mut listed = LoadedInventory::read(disk).map_err(ServeError::Data)?;
     let found = build::open_known(disk, listed.segments()).map_err(ServeError::Data)?;
     let live = LiveSet::default();
     for (path, why) in found.quarantined {
@@ -473,7 +473,7 @@ fn open_segments(disk: &dyn Disk, is_cluster: bool) -> Result<Opened, ServeError
     listed
         .miss(disk, &live, is_cluster)
         .map_err(ServeError::Data)?;
-    Ok(Opened {
+    Ok(StartupSegments {
         live,
         trash,
         salvaged,
@@ -483,7 +483,7 @@ fn open_segments(disk: &dyn Disk, is_cluster: bool) -> Result<Opened, ServeError
 
 /// Names in every answer the journal files that cannot be used. What is not named like one never
 /// was one.
-fn note_unusable(recovered: &Recovered, live: &LiveSet) {
+fn note_unusable(recovered: &RecoveryReport, live: &LiveSet) {
     for file in &recovered.unusable {
         let name = file.path.rsplit('/').next().unwrap_or_default();
         if journal::parse_name(name).is_some() {
@@ -509,7 +509,7 @@ fn start_runtime(parts: Parts) -> Result<JoinHandle<()>, ServeError> {
 fn remembered(
     settings: &Settings,
     disk: &Arc<dyn Disk>,
-    recovered: &Recovered,
+    recovered: &RecoveryReport,
 ) -> (Arc<Resends>, Arc<RelpPeers>) {
     let mut on = settings.listeners.on();
     let has_relp = on.any(|(listener, _)| listener.protocol == Protocol::Relp);
@@ -533,14 +533,14 @@ fn take_data(data: &Path) -> io::Result<(Arc<dyn Disk>, DataLock)> {
 }
 
 /// Recovers the journal, and shows what was found.
-fn recover(disk: &dyn Disk, metrics: &Metrics) -> Result<Recovered, ServeError> {
+fn recover(disk: &dyn Disk, metrics: &Metrics) -> Result<RecoveryReport, ServeError> {
     let recovered = journal::recover(disk).map_err(ServeError::Recover)?;
     expose_recovery(metrics, &recovered);
     Ok(recovered)
 }
 
 /// What recovery found, as metrics: it does not change any more.
-fn expose_recovery(metrics: &Metrics, recovered: &Recovered) {
+fn expose_recovery(metrics: &Metrics, recovered: &RecoveryReport) {
     let table = [
         (
             "logpond_recovered_files",

@@ -11,7 +11,7 @@ use hyper::header::{ETAG, HeaderValue, IF_NONE_MATCH};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use logpond_cluster::give_up::WhoHolds;
-use logpond_cluster::{Indexed, NodeId, Recent, Registry};
+use logpond_cluster::{IndexedInventory, NodeId, Recent, Registry};
 use logpond_record::{Id, SourceId};
 use logpond_segment::batches::BatchSet;
 use tokio::net::TcpStream;
@@ -21,7 +21,7 @@ use crate::cluster::messages::*;
 use crate::cluster::registry_file;
 use crate::cluster::{Mail, Member};
 use crate::handoff::{CopyError, Handoff, JournalPiece};
-use logpond_engine::query::{Engine, Nodes, Output, Pond, Search};
+use logpond_engine::query::{Engine, LocalEngine, Nodes, Output, Search};
 use logpond_host::memory::incoming::BODIES;
 use logpond_host::shutdown::Shutdown;
 use logpond_host::telemetry::Metrics;
@@ -58,7 +58,7 @@ pub type AlertStates = Arc<dyn Fn() -> Vec<u8> + Send + Sync>;
 pub struct Service {
     member: Arc<Member>,
     handoff: Arc<Handoff>,
-    pond: Arc<Pond>,
+    pond: Arc<LocalEngine>,
     engine: Arc<dyn Engine>,
     mail: Mail,
     threads: QueryThreads,
@@ -73,7 +73,7 @@ impl Service {
     /// Puts the parts together; `alerts` is the state of alerts, if there are rules for any.
     pub fn new(
         (member, handoff): (Arc<Member>, Arc<Handoff>),
-        (pond, engine): (Arc<Pond>, Arc<dyn Engine>),
+        (pond, engine): (Arc<LocalEngine>, Arc<dyn Engine>),
         mail: Mail,
         alerts: Option<AlertStates>,
         metrics: Arc<Metrics>,
@@ -265,7 +265,7 @@ fn learn(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError> 
         let message = format!("the registry cannot be written: {error}");
         ApiError::new(Kind::JournalFailed, message)
     })?;
-    let noted = Noted {
+    let noted = NewsReceipt {
         node: service.member.identity().node,
         has_joined: service.member.has_joined(),
     };
@@ -275,7 +275,7 @@ fn learn(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError> 
 async fn inventory(
     service: &Arc<Service>,
     request: &Request<Inflow>,
-    of: fn(&Member) -> Arc<Indexed>,
+    of: fn(&Member) -> Arc<IndexedInventory>,
 ) -> Result<Response<Body>, ApiError> {
     let known = request.headers().get(IF_NONE_MATCH).cloned();
     let takes_recent = request.headers().get(A_IM).is_some_and(|im| im == RECENT);
@@ -320,7 +320,7 @@ async fn question(
     let question = http::receive(body, QUESTION_BYTES_MAX, &service.bodies).await?;
     let pond = Arc::clone(&service.pond);
     let prepare = move || {
-        let question = Pond::read_question(&question.into_bytes());
+        let question = LocalEngine::read_question(&question.into_bytes());
         question.map_err(malformed)
     };
     let run = move |question, mut out: Output| pond.answer_node(&question, &mut out);

@@ -16,7 +16,7 @@ const MARGIN: usize = 8;
 
 /// A connection that was accepted, on its way.
 #[derive(Debug)]
-pub(crate) struct Accepted {
+pub(crate) struct AcceptedConnection {
     pub(crate) stream: std::net::TcpStream,
     pub(crate) peer: SocketAddr,
     /// Of which frontend.
@@ -27,12 +27,12 @@ pub(crate) struct Accepted {
 #[derive(Debug)]
 pub(crate) struct Balance {
     active: Vec<AtomicUsize>,
-    ways: Vec<Sender<Accepted>>,
+    ways: Vec<Sender<AcceptedConnection>>,
 }
 
 impl Balance {
     /// Gives the ends of the ways, too, one for each worker.
-    pub(crate) fn new(workers: usize) -> (Balance, Vec<Receiver<Accepted>>) {
+    pub(crate) fn new(workers: usize) -> (Balance, Vec<Receiver<AcceptedConnection>>) {
         let (ways, ends) = (0..workers).map(|_| channel(HANDED_MAX)).unzip();
         let active = (0..workers).map(|_| AtomicUsize::new(0)).collect();
         (Balance { active, ways }, ends)
@@ -63,7 +63,7 @@ impl Balance {
             return Some(stream);
         };
         match stream.into_std() {
-            Ok(stream) => permit.send(Accepted {
+            Ok(stream) => permit.send(AcceptedConnection {
                 stream,
                 peer,
                 frontend,

@@ -66,15 +66,15 @@ impl Buffer {
     }
 }
 
-/// What one side of a connection has not taken yet. Empty ones own no memory.
+/// Bytes that one side of a connection has not taken yet. Empty ones own no memory.
 #[derive(Debug, Default)]
-pub(crate) struct Pending {
+pub(crate) struct PendingBytes {
     bytes: Vec<u8>,
     /// How many of them were taken; less than there are, or both are none.
     taken: usize,
 }
 
-impl Pending {
+impl PendingBytes {
     /// Whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
@@ -95,7 +95,7 @@ impl Pending {
         self.taken += bytes;
         debug_assert!(self.taken <= self.bytes.len());
         if self.taken >= self.bytes.len() {
-            *self = Pending::default();
+            *self = PendingBytes::default();
         }
     }
 }

@@ -16,7 +16,7 @@ use rustls::sign::CertifiedKey;
 
 use crate::ClientAuth;
 use crate::clients::Clients;
-use crate::ordered::{Ordered, is_challenge};
+use crate::ordered::{OrderedCertificate, is_challenge};
 
 thread_local! {
     /// The hello that this thread looked at last. The library calls the resolver while it is given the
@@ -64,7 +64,7 @@ pub struct TlsSettings {
     /// Certificates with their keys, at least one pair unless one is ordered.
     pub files: Vec<CertificateFiles>,
     /// A certificate that comes while the proxy runs. For its names it is shown before those of files.
-    pub ordered: Option<Arc<Ordered>>,
+    pub ordered: Option<Arc<OrderedCertificate>>,
     /// The application's protocols, the preferred first; with none clients are not answered about
     /// them.
     pub alpn: Vec<String>,
@@ -85,7 +85,7 @@ pub struct Certificates {
     warnings: Vec<String>,
     /// Which clients are let in, if they are asked for certificates.
     clients: Option<Arc<Clients>>,
-    ordered: Option<Arc<Ordered>>,
+    ordered: Option<Arc<OrderedCertificate>>,
     /// How handshakes of authorities are done that ask about what was ordered.
     challenges: Option<Arc<ServerConfig>>,
     /// Whether other processes take its tickets.
@@ -147,10 +147,10 @@ impl Certificates {
         clients: Option<Arc<Clients>>,
         tickets: Arc<dyn ProducesTickets>,
     ) -> Result<Certificates, TlsError> {
-        let mut shown = Shown {
+        let mut shown = CertificateIndex {
             rule: settings.sni,
             ordered: settings.ordered.clone(),
-            ..Shown::default()
+            ..CertificateIndex::default()
         };
         let mut status = Vec::with_capacity(settings.files.len());
         let mut warnings = Vec::new();
@@ -169,7 +169,7 @@ impl Certificates {
                 not_after,
                 staple_until: staple.as_ref().map(|staple| staple.good_until),
             });
-            shown.add(Arc::new(Stapled::new(key, staple)));
+            shown.add(Arc::new(StapledCertificate::new(key, staple)));
         }
         let builder = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
@@ -187,7 +187,7 @@ impl Certificates {
         // Each costs a derivation and an encryption in each handshake, and most clients need one.
         config.send_tls13_tickets = 1;
         let ordered = settings.ordered.clone();
-        let challenges = ordered.as_ref().map(Ordered::config).transpose();
+        let challenges = ordered.as_ref().map(OrderedCertificate::config).transpose();
         Ok(Certificates {
             config: Arc::new(config),
             status,
@@ -230,7 +230,7 @@ fn new_tickets() -> Result<Arc<dyn ProducesTickets>, TlsError> {
 
 /// A certificate with its key, and with what its authority says of it while that holds.
 #[derive(Debug)]
-struct Stapled {
+struct StapledCertificate {
     alone: Arc<CertifiedKey>,
     /// With the response.
     stapled: Option<Arc<CertifiedKey>>,
@@ -238,8 +238,8 @@ struct Stapled {
     until: Option<Duration>,
 }
 
-impl Stapled {
-    fn new(key: CertifiedKey, staple: Option<Staple>) -> Stapled {
+impl StapledCertificate {
+    fn new(key: CertifiedKey, staple: Option<Staple>) -> StapledCertificate {
         let (response, until) = match staple {
             Some(staple) => (Some(staple.response), staple.good_until),
             None => (None, None),
@@ -248,7 +248,7 @@ impl Stapled {
             ocsp: Some(response),
             ..key.clone()
         };
-        Stapled {
+        StapledCertificate {
             stapled: response.map(with).map(Arc::new),
             until,
             alone: Arc::new(key),
@@ -266,22 +266,22 @@ impl Stapled {
 }
 
 /// The certificates of one name: one for each kind of key.
-type Kinds = Vec<Arc<Stapled>>;
+type Kinds = Vec<Arc<StapledCertificate>>;
 
 /// Certificates by what they hold for.
 #[derive(Debug, Default)]
-struct Shown {
+struct CertificateIndex {
     rule: SniRule,
     /// By name in lower case; wildcards by what follows their `*.`.
     exact: HashMap<String, Kinds>,
     wildcard: HashMap<String, Kinds>,
     /// The first that was named, and those of the same names.
     first: Kinds,
-    ordered: Option<Arc<Ordered>>,
+    ordered: Option<Arc<OrderedCertificate>>,
 }
 
-impl Shown {
-    fn add(&mut self, key: Arc<Stapled>) {
+impl CertificateIndex {
+    fn add(&mut self, key: Arc<StapledCertificate>) {
         let names = names_of(&key.alone);
         let is_of_first = match self.first.first() {
             None => true,
@@ -313,7 +313,7 @@ impl Shown {
     }
 }
 
-impl Shown {
+impl CertificateIndex {
     /// What a client that asks for a name in lower case is shown.
     fn shown(&self, name: Option<&str>, hello: &ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let can_sign = |key: &CertifiedKey| key.key.choose_scheme(hello.signature_schemes());
@@ -331,15 +331,16 @@ impl Shown {
     }
 
     /// What was ordered, if it is for a name, or for who is shown what there is.
-    fn ordered_for(&self, name: Option<&str>) -> Option<&Arc<Ordered>> {
+    fn ordered_for(&self, name: Option<&str>) -> Option<&Arc<OrderedCertificate>> {
         let is_only = self.first.is_empty() && self.rule == SniRule::ShowFirst;
-        let is_for =
-            |ordered: &&Arc<Ordered>| is_only || name.is_some_and(|name| ordered.is_for(name));
+        let is_for = |ordered: &&Arc<OrderedCertificate>| {
+            is_only || name.is_some_and(|name| ordered.is_for(name))
+        };
         self.ordered.as_ref().filter(is_for)
     }
 }
 
-impl ResolvesServerCert for Shown {
+impl ResolvesServerCert for CertificateIndex {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let name = hello.server_name().map(str::to_ascii_lowercase);
         // The session begins anew with other settings then, of which these have no part.

@@ -86,10 +86,11 @@ impl Clients {
     ) -> Result<(), Error> {
         self.trust.judge(own, between, now)?;
         let rules = &self.auth.rules;
-        match rules.is_empty() || rules.iter().any(|rule| rule.is_met(own)) {
-            true => Ok(()),
+        if rules.is_empty() || rules.iter().any(|rule| rule.is_met(own)) {
+            Ok(())
+        } else {
             // The client is told that access is denied.
-            false => Err(CertificateError::ApplicationVerificationFailure.into()),
+            Err(CertificateError::ApplicationVerificationFailure.into())
         }
     }
 

@@ -18,11 +18,11 @@ use crate::certificates::OrderedHello;
 use crate::client_rules::common_name_of;
 use crate::client_table::Visit;
 use crate::frontend::{Frontend, Rules};
-use crate::limits::{Admitted, Limits, Share, counted_as};
+use crate::limits::{AdmissionGuard, Limits, Share, counted_as};
 use crate::pump::{Pump, PumpError, Side};
 use crate::record::{CloseReason, Record};
 use crate::settings::ProxyHeader;
-use crate::upstream::{Connected, Held, Stream};
+use crate::upstream::{ConnectionGuard, Stream, UpstreamConnection};
 use crate::worker::Worker;
 
 /// Rounds of reading and writing before another connection's turn: with 64 KiB each way in each,
@@ -36,22 +36,22 @@ const REFUSED_TIME: Duration = Duration::from_secs(1);
 /// Bytes of such a client that are dropped.
 const REFUSED_BYTES_MAX: u64 = 256 << 10;
 
-/// How a connection ended, and what there is to say of it.
+/// The close reason of a connection, and its error.
 #[derive(Debug)]
-struct Ended {
+struct ConnectionEnd {
     reason: CloseReason,
     error: Option<String>,
 }
 
-impl Ended {
-    fn new(reason: CloseReason) -> Ended {
+impl ConnectionEnd {
+    fn new(reason: CloseReason) -> ConnectionEnd {
         let error = None;
-        Ended { reason, error }
+        ConnectionEnd { reason, error }
     }
 
-    fn because(reason: CloseReason, error: impl ToString) -> Ended {
+    fn because(reason: CloseReason, error: impl ToString) -> ConnectionEnd {
         let error = Some(error.to_string());
-        Ended { reason, error }
+        ConnectionEnd { reason, error }
     }
 }
 
@@ -88,8 +88,8 @@ async fn carry(
     mut client: TcpStream,
     peer: SocketAddr,
     record: &mut Record<'_>,
-    admitted: &mut Admitted,
-) -> Result<Ended, Ended> {
+    admitted: &mut AdmissionGuard,
+) -> Result<ConnectionEnd, ConnectionEnd> {
     let limits = &rules.limits;
     let deadline = record.accepted() + limits.handshake_time;
     let mut addresses = Addresses::Internet {
@@ -103,7 +103,7 @@ async fn carry(
     let mut first = Vec::new();
     if rules.trust.is_trusted(peer.ip()) {
         let read = timeout_at(deadline, read_header(&mut client)).await;
-        let late = || Ended::because(CloseReason::ProxyHeader, "it did not come in time");
+        let late = || ConnectionEnd::because(CloseReason::ProxyHeader, "it did not come in time");
         let (header, rest) = read.map_err(|_| late())??;
         if let Addresses::Internet { source, .. } = &header.addresses {
             record.client = source.ip().to_canonical().to_string();
@@ -117,18 +117,18 @@ async fn carry(
         _ => peer.ip(),
     };
     if !admitted.admit_address(from, limits) {
-        return Err(Ended::because(CloseReason::Limit, "of one address"));
+        return Err(ConnectionEnd::because(CloseReason::Limit, "of one address"));
     }
     let visit = worker.shared.clients.visit(counted_as(from));
     if !visit.may_shake_hands(limits.handshakes_per_address_per_second_max) {
         let why = "handshakes of one address come too fast";
-        return Err(Ended::because(CloseReason::Limit, why));
+        return Err(ConnectionEnd::because(CloseReason::Limit, why));
     }
     let mut link = Link::new(rules, client)?;
     link.shake_hands(worker, &first, deadline, record).await?;
     if link.pump.session().ordered() == Some(OrderedHello::Challenge) {
         // The authority has seen what it came for.
-        let ended = Ended::new(CloseReason::Acme);
+        let ended = ConnectionEnd::new(CloseReason::Acme);
         return Ok(link.dismiss(worker, ended).await);
     }
     link.judge_client(worker, frontend).await?;
@@ -138,8 +138,8 @@ async fn carry(
 }
 
 /// Reads the header of another proxy, and what came with it.
-async fn read_header(client: &mut TcpStream) -> Result<(Header, Vec<u8>), Ended> {
-    let wrong = |error: String| Ended::because(CloseReason::ProxyHeader, error);
+async fn read_header(client: &mut TcpStream) -> Result<(Header, Vec<u8>), ConnectionEnd> {
+    let wrong = |error: String| ConnectionEnd::because(CloseReason::ProxyHeader, error);
     let mut bytes = Vec::with_capacity(512);
     loop {
         let room = HEADER_BYTES_MAX.saturating_sub(bytes.len());
@@ -162,15 +162,15 @@ struct Link {
     client: TcpStream,
     upstream: Option<Stream>,
     /// Counts the connection for the upstream.
-    held: Option<Held>,
+    held: Option<ConnectionGuard>,
     /// When a byte last went anywhere.
     moved: Instant,
 }
 
 impl Link {
-    fn new(rules: &Rules, client: TcpStream) -> Result<Link, Ended> {
+    fn new(rules: &Rules, client: TcpStream) -> Result<Link, ConnectionEnd> {
         let pump = Pump::new(&rules.certificates);
-        let failed = |error| Ended::because(CloseReason::HandshakeFailed, error);
+        let failed = |error| ConnectionEnd::because(CloseReason::HandshakeFailed, error);
         Ok(Link {
             pump: pump.map_err(failed)?,
             client,
@@ -187,7 +187,7 @@ impl Link {
         first: &[u8],
         deadline: Instant,
         record: &mut Record<'_>,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), ConnectionEnd> {
         let mut outcome = Ok(());
         if !first.is_empty() {
             let mut scratch = worker.scratch.borrow_mut();
@@ -196,7 +196,7 @@ impl Link {
         }
         if outcome.is_ok() {
             let step = poll_fn(|cx| self.poll_handshake(cx, &mut worker.scratch.borrow_mut()));
-            let late = || Ended::new(CloseReason::HandshakeTimeout);
+            let late = || ConnectionEnd::new(CloseReason::HandshakeTimeout);
             let shaken = timeout_at(deadline, step).await;
             outcome = shaken.unwrap_or_else(|_| Err(late()));
         }
@@ -216,13 +216,17 @@ impl Link {
 
     /// Finds out whether the client is let in by what holds now, which need not be what held when its
     /// handshake began.
-    async fn judge_client(&mut self, worker: &Worker, frontend: &Frontend) -> Result<(), Ended> {
+    async fn judge_client(
+        &mut self,
+        worker: &Worker,
+        frontend: &Frontend,
+    ) -> Result<(), ConnectionEnd> {
         let now = &frontend.rules().certificates;
         match self.pump.judge_client(now, logpond_tls::now()) {
             Ok(()) => Ok(()),
             Err(error) => {
                 let why = logpond_tls::explain(&error);
-                let ended = Ended::because(CloseReason::ClientCertificate, why);
+                let ended = ConnectionEnd::because(CloseReason::ClientCertificate, why);
                 Err(self.dismiss(worker, ended).await)
             }
         }
@@ -230,7 +234,7 @@ impl Link {
 
     /// Ends the connection with a client whose handshake is over, but which goes nowhere. There is no
     /// alert that could say why: the library sends those only that it thinks of itself.
-    async fn dismiss(&mut self, worker: &Worker, ended: Ended) -> Ended {
+    async fn dismiss(&mut self, worker: &Worker, ended: ConnectionEnd) -> ConnectionEnd {
         {
             let mut scratch = worker.scratch.borrow_mut();
             // Without an end of TLS the client hears of an end of its socket.
@@ -241,7 +245,7 @@ impl Link {
     }
 
     /// Lets a client know what it did wrong, if that is what ended the connection.
-    async fn refuse(&mut self, ended: Ended) -> Ended {
+    async fn refuse(&mut self, ended: ConnectionEnd) -> ConnectionEnd {
         if self.pump.for_client().is_empty() {
             return ended;
         }
@@ -265,14 +269,14 @@ impl Link {
         rules: &Rules,
         addresses: Addresses,
         record: &mut Record<'_>,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), ConnectionEnd> {
         let session = self.pump.session();
         let Some(pool) = rules.pool(session.name(), session.alpn()) else {
             let _ = self.client.set_zero_linger();
-            return Err(Ended::new(CloseReason::NoRoute));
+            return Err(ConnectionEnd::new(CloseReason::NoRoute));
         };
         match pool.connect(rules.limits.connect_time).await {
-            Ok(Connected { stream, held }) => {
+            Ok(UpstreamConnection { stream, held }) => {
                 record.upstream = Some(held.name());
                 self.upstream = Some(stream);
                 self.held = Some(held);
@@ -281,7 +285,10 @@ impl Link {
                 record.upstream = Some(name);
                 // Without an end of TLS: nobody may take nothing for an answer.
                 let _ = self.client.set_zero_linger();
-                return Err(Ended::because(CloseReason::UpstreamUnreachable, error));
+                return Err(ConnectionEnd::because(
+                    CloseReason::UpstreamUnreachable,
+                    error,
+                ));
             }
         }
         if let Some(header) = rules.proxy_header {
@@ -330,7 +337,7 @@ impl Link {
         limits: &Limits,
         visit: &Visit,
         record: &mut Record<'_>,
-    ) -> Ended {
+    ) -> ConnectionEnd {
         let mut watchdog = pin!(sleep_until(self.deadline(limits)));
         let mut share = Share::new(&worker.shared.waiting);
         let ended = poll_fn(|cx| {
@@ -344,7 +351,7 @@ impl Link {
             }
             if !share.set(self.pump.waiting_bytes()) {
                 let why = "too much waits for sides that do not take it";
-                return Poll::Ready(Ended::because(CloseReason::Limit, why));
+                return Poll::Ready(ConnectionEnd::because(CloseReason::Limit, why));
             }
             // A deadline moves with each byte; the timer follows only when it is due, or late.
             let deadline = self.deadline(limits);
@@ -353,7 +360,7 @@ impl Link {
             }
             while watchdog.as_mut().poll(cx).is_ready() {
                 if Instant::now() >= deadline {
-                    return Poll::Ready(Ended::new(if self.pump.is_half_closed() {
+                    return Poll::Ready(ConnectionEnd::new(if self.pump.is_half_closed() {
                         CloseReason::HalfCloseTimeout
                     } else {
                         CloseReason::Idle
@@ -395,11 +402,11 @@ impl Link {
         &mut self,
         cx: &mut Context<'_>,
         scratch: &mut Scratch,
-    ) -> Poll<Result<(), Ended>> {
+    ) -> Poll<Result<(), ConnectionEnd>> {
         while self.pump.session().is_handshaking() {
             let is_flushed = self.poll_flush_client(cx)?;
             if self.pump.is_half_closed() {
-                return Poll::Ready(Err(Ended::new(CloseReason::HandshakeAborted)));
+                return Poll::Ready(Err(ConnectionEnd::new(CloseReason::HandshakeAborted)));
             }
             let is_read = self.poll_read_client(cx, scratch)?;
             if is_flushed.is_pending() && is_read.is_pending() {
@@ -411,12 +418,12 @@ impl Link {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_relay(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<Ended> {
+    fn poll_relay(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<ConnectionEnd> {
         for _ in 0..ROUNDS_MAX {
             match self.poll_round(cx, scratch) {
                 Ok(Poll::Pending) => return Poll::Pending,
                 Ok(Poll::Ready(())) if self.pump.is_done() => {
-                    return Poll::Ready(Ended::new(match self.pump.first_end() {
+                    return Poll::Ready(ConnectionEnd::new(match self.pump.first_end() {
                         _ if self.pump.is_truncated() => CloseReason::ClientTruncated,
                         Some(Side::Upstream) => CloseReason::Upstream,
                         _ => CloseReason::Client,
@@ -436,7 +443,7 @@ impl Link {
         &mut self,
         cx: &mut Context<'_>,
         scratch: &mut Scratch,
-    ) -> Result<Poll<()>, Ended> {
+    ) -> Result<Poll<()>, ConnectionEnd> {
         let steps = [
             self.poll_flush_client(cx)?,
             self.poll_flush_upstream(cx),
@@ -452,7 +459,7 @@ impl Link {
         })
     }
 
-    fn poll_flush_client(&mut self, cx: &mut Context<'_>) -> Result<Poll<()>, Ended> {
+    fn poll_flush_client(&mut self, cx: &mut Context<'_>) -> Result<Poll<()>, ConnectionEnd> {
         if self.pump.for_client().is_empty() {
             return Ok(Poll::Pending);
         }
@@ -485,7 +492,7 @@ impl Link {
         &mut self,
         cx: &mut Context<'_>,
         scratch: &mut Scratch,
-    ) -> Result<Poll<()>, Ended> {
+    ) -> Result<Poll<()>, ConnectionEnd> {
         if !self.pump.wants_from_client() {
             return Ok(Poll::Pending);
         }
@@ -507,7 +514,11 @@ impl Link {
     }
 
     /// Has the pump take what was read. Before there is an upstream, what comes of it waits.
-    fn take_from_client(&mut self, scratch: &mut Scratch, received: usize) -> Result<(), Ended> {
+    fn take_from_client(
+        &mut self,
+        scratch: &mut Scratch,
+        received: usize,
+    ) -> Result<(), ConnectionEnd> {
         let is_handshaking = self.pump.session().is_handshaking();
         let outcome = self.pump.receive(scratch, received);
         self.pump.for_client().push(scratch.sealed.filled());
@@ -521,12 +532,12 @@ impl Link {
                 _ if ordered == Some(OrderedHello::Challenge) => CloseReason::Acme,
                 _ if ordered == Some(OrderedHello::Missing) => {
                     let why = "the certificate that was ordered has not come yet";
-                    return Ended::because(CloseReason::NoCertificate, why);
+                    return ConnectionEnd::because(CloseReason::NoCertificate, why);
                 }
                 error if error.is_of_certificate() => CloseReason::ClientCertificate,
                 _ => CloseReason::HandshakeFailed,
             };
-            Ended::because(reason, error)
+            ConnectionEnd::because(reason, error)
         })
     }
 
@@ -549,7 +560,7 @@ impl Link {
         &mut self,
         cx: &mut Context<'_>,
         scratch: &mut Scratch,
-    ) -> Result<Poll<()>, Ended> {
+    ) -> Result<Poll<()>, ConnectionEnd> {
         let Some(upstream) = &mut self.upstream else {
             return Ok(Poll::Pending);
         };
@@ -560,7 +571,7 @@ impl Link {
         match Pin::new(upstream).poll_read(cx, &mut buffer) {
             Poll::Pending => return Ok(Poll::Pending),
             Poll::Ready(Err(error)) => {
-                return Err(Ended::because(CloseReason::UpstreamReset, error));
+                return Err(ConnectionEnd::because(CloseReason::UpstreamReset, error));
             }
             Poll::Ready(Ok(())) => {}
         }
@@ -568,7 +579,7 @@ impl Link {
             [] => self.pump.upstream_ended(&mut scratch.sealed),
             plain => self.pump.send(plain, &mut scratch.sealed),
         };
-        sent.map_err(|error: PumpError| Ended::because(CloseReason::ClientError, error))?;
+        sent.map_err(|error: PumpError| ConnectionEnd::because(CloseReason::ClientError, error))?;
         let sealed = scratch.sealed.filled();
         match Pin::new(&mut self.client).poll_write(cx, sealed) {
             Poll::Ready(Ok(written)) => self.pump.for_client().push(&sealed[written..]),
@@ -601,16 +612,18 @@ impl Link {
 
     /// What an error of the client's socket means. Who was told everything, or had said that nothing
     /// more comes, has simply left.
-    fn client_failed(&mut self, error: &io::Error) -> Ended {
+    fn client_failed(&mut self, error: &io::Error) -> ConnectionEnd {
         let was_told = self.pump.for_client().is_empty();
         *self.pump.for_client() = Default::default();
         if self.pump.session().is_handshaking() {
-            return Ended::because(CloseReason::HandshakeAborted, error);
+            return ConnectionEnd::because(CloseReason::HandshakeAborted, error);
         }
         match self.pump.first_end() {
-            Some(Side::Upstream) if was_told => Ended::new(CloseReason::Upstream),
-            Some(Side::Client) if !self.pump.is_truncated() => Ended::new(CloseReason::Client),
-            _ => Ended::because(CloseReason::ClientReset, error),
+            Some(Side::Upstream) if was_told => ConnectionEnd::new(CloseReason::Upstream),
+            Some(Side::Client) if !self.pump.is_truncated() => {
+                ConnectionEnd::new(CloseReason::Client)
+            }
+            _ => ConnectionEnd::because(CloseReason::ClientReset, error),
         }
     }
 }

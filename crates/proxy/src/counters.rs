@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::record::CloseReason;
-use crate::session::Agreed;
+use crate::session::HandshakeResult;
 
 /// A number that one thread raises and all may read.
 #[derive(Debug, Default)]
@@ -110,7 +110,7 @@ impl Counters {
     }
 
     /// A handshake went through.
-    pub(crate) fn agreed(&self, agreed: &Agreed, time: Duration) {
+    pub(crate) fn agreed(&self, agreed: &HandshakeResult, time: Duration) {
         let version = VERSIONS
             .iter()
             .position(|name| agreed.version == Some(name));
@@ -236,10 +236,10 @@ mod tests {
     #[test]
     fn workers_are_added() {
         let workers: [Counters; 2] = Default::default();
-        let agreed = Agreed {
+        let agreed = HandshakeResult {
             version: Some("TLSv1.3"),
             is_resumed: true,
-            ..Agreed::default()
+            ..HandshakeResult::default()
         };
         for (counters, bytes) in workers.iter().zip([5, 7]) {
             counters.accepted();

@@ -28,7 +28,7 @@ pub(crate) struct Frontend {
 pub(crate) struct Rules {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) certificates: Certificates,
-    routes: Vec<Chosen>,
+    routes: Vec<RouteTarget>,
     pub(crate) limits: Limits,
     pub(crate) proxy_header: Option<ProxyHeader>,
     pub(crate) trust: Trust,
@@ -36,7 +36,7 @@ pub(crate) struct Rules {
 
 /// A route and where it leads.
 #[derive(Debug)]
-struct Chosen {
+struct RouteTarget {
     names: Vec<NamePattern>,
     alpn: Vec<String>,
     check: Option<Duration>,
@@ -101,7 +101,7 @@ impl Frontend {
 
 impl Rules {
     pub(crate) fn new(settings: &settings::Frontend, known: &Upstreams) -> Rules {
-        let chosen = |route: &Route| Chosen {
+        let chosen = |route: &Route| RouteTarget {
             names: route.names.clone(),
             alpn: route.alpn.clone(),
             check: route.check,
@@ -126,12 +126,12 @@ impl Rules {
 
     /// The upstreams that are tried without clients, and how often.
     pub(crate) fn checked(&self) -> impl Iterator<Item = (Arc<Pool>, Duration)> {
-        let checked = |route: &Chosen| Some((route.pool.clone(), route.check?));
+        let checked = |route: &RouteTarget| Some((route.pool.clone(), route.check?));
         self.routes.iter().filter_map(checked)
     }
 }
 
-impl Chosen {
+impl RouteTarget {
     fn is_for(&self, name: Option<&str>, alpn: Option<&[u8]>) -> bool {
         let is_named = |name| self.names.iter().any(|pattern| pattern.is_of(name));
         let is_spoken = |alpn| self.alpn.iter().any(|spoken| spoken.as_bytes() == alpn);
@@ -144,8 +144,8 @@ impl Chosen {
 mod tests {
     use super::*;
 
-    fn route(names: &[&str], alpn: &[&str], known: &Upstreams) -> Chosen {
-        Chosen {
+    fn route(names: &[&str], alpn: &[&str], known: &Upstreams) -> RouteTarget {
+        RouteTarget {
             names: names.iter().map(|name| name.parse().unwrap()).collect(),
             alpn: alpn.iter().map(|name| (*name).to_owned()).collect(),
             check: None,

@@ -43,10 +43,10 @@ pub use client_table::{ClientOrder, ClientStatus, ClientsStatus};
 pub use clients::ClientAuth;
 pub use counters::{HandshakesStatus, TimesStatus, TrafficStatus};
 pub use frontend::FrontendStatus;
-pub use limits::{Admission, Admitted, Limits, counted_as};
-pub use listen::Listening;
-pub use ordered::Ordered;
-pub use server::{Control, ReplaceError, Running, StartError, Status, Stopper, bind, start};
+pub use limits::{Admission, AdmissionGuard, Limits, counted_as};
+pub use listen::ListenSockets;
+pub use ordered::OrderedCertificate;
+pub use server::{Control, ReplaceError, RunningProxy, StartError, Status, Stopper, bind, start};
 pub use settings::{
     Frontend, NameError, NamePattern, ProxyHeader, Route, Settings, Trust, Upstream,
 };

@@ -39,16 +39,16 @@ impl Default for Limits {
     }
 }
 
-/// How much waits in all connections for sides that do not take it.
+/// The bytes in all connections that wait for slow sides, and their limit.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct BufferBudget {
     bytes: AtomicUsize,
     bytes_max: usize,
 }
 
-impl Waiting {
-    pub(crate) fn new(bytes_max: usize) -> Waiting {
-        Waiting {
+impl BufferBudget {
+    pub(crate) fn new(bytes_max: usize) -> BufferBudget {
+        BufferBudget {
             bytes: AtomicUsize::new(0),
             bytes_max,
         }
@@ -62,12 +62,12 @@ impl Waiting {
 /// The part of one connection. It counts until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Share<'a> {
-    waiting: &'a Waiting,
+    waiting: &'a BufferBudget,
     bytes: usize,
 }
 
 impl<'a> Share<'a> {
-    pub(crate) fn new(waiting: &'a Waiting) -> Share<'a> {
+    pub(crate) fn new(waiting: &'a BufferBudget) -> Share<'a> {
         Share { waiting, bytes: 0 }
     }
 
@@ -104,17 +104,17 @@ pub struct Admission {
 
 /// A connection that is counted until this is dropped.
 #[derive(Debug)]
-pub struct Admitted {
+pub struct AdmissionGuard {
     admission: Arc<Admission>,
     address: Option<IpAddr>,
 }
 
 impl Admission {
     /// Counts one more connection, unless there are as many as there may be.
-    pub fn admit(self: &Arc<Admission>, limits: &Limits) -> Option<Admitted> {
+    pub fn admit(self: &Arc<Admission>, limits: &Limits) -> Option<AdmissionGuard> {
         let before = self.all.fetch_add(1, Ordering::Relaxed);
         // Made before the check: dropped, it takes the count back.
-        let admitted = Admitted {
+        let admitted = AdmissionGuard {
             admission: self.clone(),
             address: None,
         };
@@ -122,7 +122,7 @@ impl Admission {
     }
 }
 
-impl Admitted {
+impl AdmissionGuard {
     /// Counts the connection for its client; false if that has as many as it may.
     pub fn admit_address(&mut self, address: IpAddr, limits: &Limits) -> bool {
         let address = counted_as(address);
@@ -141,7 +141,7 @@ impl Admitted {
     }
 }
 
-impl Drop for Admitted {
+impl Drop for AdmissionGuard {
     fn drop(&mut self) {
         self.admission.all.fetch_sub(1, Ordering::Relaxed);
         let Some(address) = self.address else { return };
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn what_waits_is_counted_over_all_connections() {
-        let waiting = Waiting::new(100);
+        let waiting = BufferBudget::new(100);
         let mut first = Share::new(&waiting);
         let mut second = Share::new(&waiting);
         assert!(first.set(60) && second.set(40));

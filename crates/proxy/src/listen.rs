@@ -10,7 +10,7 @@ const BACKLOG: i32 = 1024;
 
 /// Sockets that listen on an address for a proxy, or did for one before it.
 #[derive(Debug)]
-pub struct Listening {
+pub struct ListenSockets {
     /// The address as settings have it.
     pub asked: SocketAddr,
     /// One socket for each worker of the proxy that made them.
@@ -18,10 +18,10 @@ pub struct Listening {
 }
 
 /// The same sockets, for somebody else.
-pub(crate) fn keep(asked: SocketAddr, sockets: &[TcpListener]) -> io::Result<Listening> {
+pub(crate) fn keep(asked: SocketAddr, sockets: &[TcpListener]) -> io::Result<ListenSockets> {
     let sockets = sockets.iter().map(TcpListener::try_clone);
     let sockets = sockets.collect::<io::Result<_>>()?;
-    Ok(Listening { asked, sockets })
+    Ok(ListenSockets { asked, sockets })
 }
 
 /// Sockets that listen on one address, at least one, among which the system divides connections: those of before, and

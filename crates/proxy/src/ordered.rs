@@ -18,25 +18,25 @@ const CHALLENGE_PROTOCOL: &[u8] = b"acme-tls/1";
 
 /// A certificate that was ordered, and what authorities are answered until it comes. Frontends that are given
 /// the same one show the same.
-pub struct Ordered {
+pub struct OrderedCertificate {
     /// In lower case.
     names: Vec<String>,
-    shown: RwLock<Option<Shown>>,
+    shown: RwLock<Option<CurrentCertificate>>,
     answers: RwLock<Option<Arc<dyn ResolvesServerCert>>>,
 }
 
 #[derive(Clone)]
-struct Shown {
+struct CurrentCertificate {
     key: Arc<CertifiedKey>,
     /// What it holds for, in lower case.
     names: Arc<[String]>,
     not_after: Duration,
 }
 
-impl Ordered {
+impl OrderedCertificate {
     /// One for these names that has not come yet.
-    pub fn new(names: &[String]) -> Ordered {
-        Ordered {
+    pub fn new(names: &[String]) -> OrderedCertificate {
+        OrderedCertificate {
             names: names.iter().map(|name| name.to_ascii_lowercase()).collect(),
             shown: RwLock::default(),
             answers: RwLock::default(),
@@ -51,7 +51,7 @@ impl Ordered {
     /// It has come, or another one after it: clients are shown this one from now on. `not_after` is its last
     /// moment, since 1970.
     pub fn show(&self, key: CertifiedKey, not_after: Duration) {
-        self.set_shown(Shown {
+        self.set_shown(CurrentCertificate {
             names: names_of(&key).into(),
             key: Arc::new(key),
             not_after,
@@ -59,8 +59,9 @@ impl Ordered {
     }
 
     /// Until it comes, clients are shown what another one has got, if that is for one of the names.
-    pub fn show_meanwhile(&self, other: &Ordered) {
-        let is_for_one = |shown: &Shown| shown.names.iter().any(|name| self.names.contains(name));
+    pub fn show_meanwhile(&self, other: &OrderedCertificate) {
+        let is_for_one =
+            |shown: &CurrentCertificate| shown.names.iter().any(|name| self.names.contains(name));
         if self.shown().is_none()
             && let Some(shown) = other.shown().filter(is_for_one)
         {
@@ -102,7 +103,9 @@ impl Ordered {
     ///
     /// # Errors
     /// When the library refuses: a defect of this program.
-    pub(crate) fn config(self: &Arc<Ordered>) -> Result<Arc<ServerConfig>, rustls::Error> {
+    pub(crate) fn config(
+        self: &Arc<OrderedCertificate>,
+    ) -> Result<Arc<ServerConfig>, rustls::Error> {
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
@@ -113,18 +116,18 @@ impl Ordered {
         Ok(Arc::new(config))
     }
 
-    fn set_shown(&self, now: Shown) {
+    fn set_shown(&self, now: CurrentCertificate) {
         let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
         *shown = Some(now);
     }
 
-    fn shown(&self) -> Option<Shown> {
+    fn shown(&self) -> Option<CurrentCertificate> {
         let shown = self.shown.read().unwrap_or_else(PoisonError::into_inner);
         shown.clone()
     }
 }
 
-impl fmt::Debug for Ordered {
+impl fmt::Debug for OrderedCertificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = f.debug_struct("Ordered");
         text.field("names", &self.names).finish_non_exhaustive()
@@ -132,13 +135,13 @@ impl fmt::Debug for Ordered {
 }
 
 /// Whether they are the same one: what is shown changes in both then.
-impl PartialEq for Ordered {
-    fn eq(&self, other: &Ordered) -> bool {
+impl PartialEq for OrderedCertificate {
+    fn eq(&self, other: &OrderedCertificate) -> bool {
         std::ptr::eq(self, other)
     }
 }
 
-impl Eq for Ordered {}
+impl Eq for OrderedCertificate {}
 
 /// Whether a hello is that of an authority that asks.
 pub(crate) fn is_challenge(hello: &ClientHello<'_>) -> bool {
@@ -148,7 +151,7 @@ pub(crate) fn is_challenge(hello: &ClientHello<'_>) -> bool {
 
 /// Answers authorities, and nobody else.
 #[derive(Debug)]
-struct Answers(Arc<Ordered>);
+struct Answers(Arc<OrderedCertificate>);
 
 impl ResolvesServerCert for Answers {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {

@@ -8,7 +8,7 @@ use std::fmt;
 use rustls::pki_types::UnixTime;
 
 use crate::Certificates;
-use crate::buffer::{Buffer, Pending, Scratch};
+use crate::buffer::{Buffer, PendingBytes, Scratch};
 use crate::session::Session;
 
 /// The longest part of a message of TLS that is waited for the rest of: a record has at most 18 KiB.
@@ -65,9 +65,9 @@ pub(crate) struct Pump {
     /// The beginning of a message of TLS, at most [`PARTIAL_BYTES_MAX`].
     partial: Vec<u8>,
     /// Encrypted.
-    to_client: Pending,
+    to_client: PendingBytes,
     /// Decrypted.
-    to_upstream: Pending,
+    to_upstream: PendingBytes,
     /// Whether nothing more comes from the client.
     has_client_ended: bool,
     /// Whether it ended without having said so in TLS, as who cuts a connection makes it look.
@@ -89,8 +89,8 @@ impl Pump {
         Ok(Pump {
             session: Session::new(certificates)?,
             partial: Vec::new(),
-            to_client: Pending::default(),
-            to_upstream: Pending::default(),
+            to_client: PendingBytes::default(),
+            to_upstream: PendingBytes::default(),
             has_client_ended: false,
             is_truncated: false,
             has_upstream_ended: false,
@@ -198,7 +198,7 @@ impl Pump {
             return Err(PumpError::TooLong);
         }
         if rest.is_empty() {
-            self.partial = Vec::new()
+            self.partial = Vec::new();
         } else {
             self.partial.clear();
             self.partial.extend_from_slice(rest);
@@ -245,14 +245,14 @@ impl Pump {
     /// what the client sends is dropped.
     pub(crate) fn upstream_is_deaf(&mut self) {
         self.is_upstream_deaf = true;
-        self.to_upstream = Pending::default();
+        self.to_upstream = PendingBytes::default();
     }
 
-    pub(crate) fn for_client(&mut self) -> &mut Pending {
+    pub(crate) fn for_client(&mut self) -> &mut PendingBytes {
         &mut self.to_client
     }
 
-    pub(crate) fn for_upstream(&mut self) -> &mut Pending {
+    pub(crate) fn for_upstream(&mut self) -> &mut PendingBytes {
         &mut self.to_upstream
     }
 

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::client_rules::common_name_of;
 use crate::counters::Counters;
-use crate::session::Agreed;
+use crate::session::HandshakeResult;
 use crate::sink::Sender;
 
 /// How a connection ended.
@@ -196,7 +196,7 @@ impl<'a> Record<'a> {
     }
 
     /// The handshake is over.
-    pub(crate) fn agreed(&mut self, agreed: &Agreed) {
+    pub(crate) fn agreed(&mut self, agreed: &HandshakeResult) {
         let alpn = agreed.alpn.as_deref();
         self.alpn = alpn.map(|name| String::from_utf8_lossy(name).into_owned());
         self.version = agreed.version;

@@ -16,11 +16,11 @@ use crate::balance::Balance;
 use crate::client_table::{ClientOrder, ClientTable, ClientsStatus, INTERVAL};
 use crate::counters::{Lateness, TimesStatus};
 use crate::frontend::{Frontend, FrontendStatus, Rules};
-use crate::limits::Waiting;
-use crate::listen::{Listening, keep, listen};
+use crate::limits::BufferBudget;
+use crate::listen::{ListenSockets, keep, listen};
 use crate::settings;
 use crate::upstream::{UpstreamStatus, Upstreams, check};
-use crate::worker::{self, Shared, Sources, Worker};
+use crate::worker::{self, Sources, Worker, WorkerContext};
 use crate::{Settings, sink};
 
 /// Why a proxy does not start.
@@ -50,11 +50,11 @@ impl error::Error for StartError {
 }
 
 /// Those of a running proxy, until it is to end.
-type Sockets = Arc<Mutex<Vec<Listening>>>;
+type Sockets = Arc<Mutex<Vec<ListenSockets>>>;
 
 /// A running proxy. Where nothing is left of it and of its [`Stopper`]s, connections are cut.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningProxy {
     control: Control,
     stopper: Stopper,
     workers: Vec<JoinHandle<usize>>,
@@ -69,8 +69,8 @@ pub struct Running {
 /// When it cannot listen.
 pub fn bind(
     settings: &Settings,
-    mut inherited: Vec<Listening>,
-) -> Result<Vec<Listening>, StartError> {
+    mut inherited: Vec<ListenSockets>,
+) -> Result<Vec<ListenSockets>, StartError> {
     let asked = settings
         .frontends
         .iter()
@@ -84,7 +84,7 @@ pub fn bind(
             settings.workers.max(1),
         );
         let sockets = sockets.map_err(|error| StartError::Listen(*address, error))?;
-        Ok(Listening {
+        Ok(ListenSockets {
             asked: *address,
             sockets,
         })
@@ -99,9 +99,9 @@ pub fn bind(
 /// When it cannot listen, or the system gives no thread.
 pub fn start(
     settings: &Settings,
-    inherited: Vec<Listening>,
+    inherited: Vec<ListenSockets>,
     output: impl Write + Send + 'static,
-) -> Result<Running, StartError> {
+) -> Result<RunningProxy, StartError> {
     let count = settings.workers.max(1);
     let mut listeners: Vec<Vec<(usize, TcpListener)>> = (0..count).map(|_| Vec::new()).collect();
     let upstreams = Upstreams::new();
@@ -110,7 +110,7 @@ pub fn start(
     let mut bound = bind(settings, inherited)?.into_iter();
     for (number, frontend) in settings.frontends.iter().enumerate() {
         let mut addresses = Vec::with_capacity(frontend.listen.len());
-        for Listening { asked, sockets } in bound.by_ref().take(frontend.listen.len()) {
+        for ListenSockets { asked, sockets } in bound.by_ref().take(frontend.listen.len()) {
             let failed = |error| StartError::Listen(asked, error);
             addresses.push(sockets[0].local_addr().map_err(failed)?);
             kept.push(keep(asked, &sockets).map_err(failed)?);
@@ -129,11 +129,11 @@ pub fn start(
     }
     let (sender, records) = sink::start(output).map_err(StartError::Thread)?;
     let (balance, handed) = Balance::new(count);
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(WorkerContext {
         frontends,
         balance,
         clients: ClientTable::new(),
-        waiting: Waiting::new(settings.waiting_bytes_max),
+        waiting: BufferBudget::new(settings.waiting_bytes_max),
         lateness: (0..count).map(|_| Lateness::default()).collect(),
     });
     let (stop, asked) = watch::channel(None);
@@ -146,7 +146,7 @@ pub fn start(
         workers.push(thread(&format!("lp-proxy-{number}"), run)?);
     }
     let runtime = event_loop()?;
-    let control = Control(Arc::new(Controlled {
+    let control = Control(Arc::new(ControlState {
         handle: runtime.handle().clone(),
         checks: Mutex::default(),
         upstreams,
@@ -157,7 +157,7 @@ pub fn start(
     let checks = thread("lp-proxy-control", move || {
         run_control(&runtime, &controlled, asked)
     })?;
-    Ok(Running {
+    Ok(RunningProxy {
         control,
         stopper: Stopper {
             stop,
@@ -202,7 +202,7 @@ fn run_control(runtime: &Runtime, control: &Control, mut stop: watch::Receiver<O
     });
 }
 
-impl Running {
+impl RunningProxy {
     /// Where it listens, for each frontend.
     pub fn addresses(&self) -> Vec<Vec<SocketAddr>> {
         let frontends = self.control.0.shared.frontends.iter();
@@ -236,11 +236,11 @@ impl Running {
 
 /// Changes a running proxy, and says how it is. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Control(Arc<Controlled>);
+pub struct Control(Arc<ControlState>);
 
 #[derive(Debug)]
-struct Controlled {
-    shared: Arc<Shared>,
+struct ControlState {
+    shared: Arc<WorkerContext>,
     upstreams: Upstreams,
     /// Where upstreams are checked.
     handle: Handle,
@@ -282,7 +282,7 @@ impl Control {
     /// # Errors
     /// When they have it listen elsewhere; then nothing has changed.
     pub fn replace(&self, settings: &[settings::Frontend]) -> Result<(), ReplaceError> {
-        let Controlled {
+        let ControlState {
             shared, upstreams, ..
         } = &*self.0;
         let asked = settings.iter().map(|frontend| &frontend.listen);
@@ -349,7 +349,7 @@ impl Stopper {
     ///
     /// # Errors
     /// When the system has no descriptors.
-    pub fn listening(&self) -> io::Result<Vec<Listening>> {
+    pub fn listening(&self) -> io::Result<Vec<ListenSockets>> {
         let sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
         let all = sockets.iter().map(|one| keep(one.asked, &one.sockets));
         all.collect()

@@ -20,9 +20,9 @@ use crate::clients::{Clients, refused_certificate};
 /// which there are at most five, and a change of keys.
 const OVERHEAD_BYTES: usize = 512;
 
-/// What a handshake agreed on.
+/// The parameters that a handshake agreed on.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Agreed {
+pub(crate) struct HandshakeResult {
     pub(crate) alpn: Option<Vec<u8>>,
     pub(crate) version: Option<&'static str>,
     pub(crate) cipher: Option<&'static str>,
@@ -123,10 +123,10 @@ impl Session {
         }
     }
 
-    pub(crate) fn agreed(&self) -> Agreed {
+    pub(crate) fn agreed(&self) -> HandshakeResult {
         let version = self.tls.protocol_version();
         let suite = self.tls.negotiated_cipher_suite();
-        Agreed {
+        HandshakeResult {
             alpn: self.alpn().map(<[u8]>::to_vec),
             version: version.and_then(|version| match version {
                 rustls::ProtocolVersion::TLSv1_2 => Some("TLSv1.2"),

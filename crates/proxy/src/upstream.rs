@@ -7,6 +7,6 @@ mod target;
 
 pub(crate) use check::check;
 pub use pool::UpstreamStatus;
-pub(crate) use pool::{Connected, Held, Pool, Upstreams};
+pub(crate) use pool::{ConnectionGuard, Pool, UpstreamConnection, Upstreams};
 pub(crate) use stream::Stream;
 pub use target::{Target, TargetError};

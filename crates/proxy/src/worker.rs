@@ -16,13 +16,13 @@ use tokio::sync::watch;
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::balance::{Accepted, Balance};
+use crate::balance::{AcceptedConnection, Balance};
 use crate::buffer::Scratch;
 use crate::client_table::ClientTable;
 use crate::connection::serve;
 use crate::counters::{Counters, Lateness};
 use crate::frontend::Frontend;
-use crate::limits::Waiting;
+use crate::limits::BufferBudget;
 use crate::sink::Sender;
 
 /// How long no connection is accepted after the system had no descriptor for one.
@@ -31,13 +31,13 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How often it is looked how late timers are.
 const LATENESS_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What workers share.
+/// The state that workers share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct WorkerContext {
     pub(crate) frontends: Vec<Frontend>,
     pub(crate) balance: Balance,
     pub(crate) clients: ClientTable,
-    pub(crate) waiting: Waiting,
+    pub(crate) waiting: BufferBudget,
     /// Of each worker's event loop.
     pub(crate) lateness: Vec<Lateness>,
 }
@@ -46,14 +46,14 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 pub(crate) struct Worker {
     number: usize,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<WorkerContext>,
     pub(crate) records: Sender,
     /// Borrowed only between two waits.
     pub(crate) scratch: RefCell<Scratch>,
 }
 
 impl Worker {
-    pub(crate) fn new(number: usize, shared: Arc<Shared>, records: Sender) -> Worker {
+    pub(crate) fn new(number: usize, shared: Arc<WorkerContext>, records: Sender) -> Worker {
         Worker {
             number,
             shared,
@@ -84,7 +84,7 @@ pub(crate) struct Sources {
     /// Each with the number of its frontend.
     pub(crate) listeners: Vec<(usize, net::TcpListener)>,
     /// From other workers.
-    pub(crate) handed: Receiver<Accepted>,
+    pub(crate) handed: Receiver<AcceptedConnection>,
 }
 
 /// Listeners within an event loop.
@@ -165,7 +165,7 @@ impl Connections {
         let worker = self.worker.clone();
         worker.shared.balance.begin(worker.number);
         self.all.spawn_local(async move {
-            let counted = Counted(&worker);
+            let counted = WorkerGuard(&worker);
             serve(&worker, frontend, stream, peer).await;
             drop(counted);
         });
@@ -179,7 +179,7 @@ impl Connections {
         }
     }
 
-    fn begin_handed(&mut self, accepted: Accepted) {
+    fn begin_handed(&mut self, accepted: AcceptedConnection) {
         // It fails only outside of an event loop.
         if let Ok(stream) = TcpStream::from_std(accepted.stream) {
             self.begin(accepted.frontend, stream, accepted.peer);
@@ -189,7 +189,7 @@ impl Connections {
     async fn serve(
         mut self,
         mut listeners: Listeners,
-        mut handed: Receiver<Accepted>,
+        mut handed: Receiver<AcceptedConnection>,
         mut stop: watch::Receiver<Option<Instant>>,
     ) -> usize {
         loop {
@@ -217,7 +217,7 @@ impl Connections {
 
     async fn end(
         mut self,
-        mut handed: Receiver<Accepted>,
+        mut handed: Receiver<AcceptedConnection>,
         mut stop: watch::Receiver<Option<Instant>>,
     ) -> usize {
         let mut is_handed = true;
@@ -240,9 +240,9 @@ impl Connections {
 }
 
 /// A connection that is counted for its worker until this is dropped.
-struct Counted<'a>(&'a Worker);
+struct WorkerGuard<'a>(&'a Worker);
 
-impl Drop for Counted<'_> {
+impl Drop for WorkerGuard<'_> {
     fn drop(&mut self) {
         self.0.shared.balance.end(self.0.number);
     }

@@ -83,9 +83,9 @@ impl fmt::Debug for TimePattern {
     }
 }
 
-/// What parsing has found so far.
+/// The fields that were parsed so far.
 #[derive(Default)]
-struct Found<'a> {
+struct ParsedFields<'a> {
     year: Option<i64>,
     month: u32,
     day: u32,
@@ -168,10 +168,10 @@ impl TimePattern {
     ///
     /// `received` decides the year where the pattern has none.
     pub fn parse<'a>(&self, text: &'a [u8], received: Timestamp) -> Option<ParsedTime<'a>> {
-        let mut found = Found {
+        let mut found = ParsedFields {
             month: 1,
             day: 1,
-            ..Found::default()
+            ..ParsedFields::default()
         };
         let mut at = 0;
         for item in &self.items {
@@ -316,7 +316,7 @@ fn item(after: &[u8]) -> Option<(Item, usize)> {
 
 impl Item {
     /// Reads the item from the start of `text`; gives its length.
-    fn read<'a>(&self, text: &'a [u8], found: &mut Found<'a>) -> Option<usize> {
+    fn read<'a>(&self, text: &'a [u8], found: &mut ParsedFields<'a>) -> Option<usize> {
         match self {
             Item::Literal(byte) => return (text.first() == Some(byte)).then_some(1),
             Item::Year => found.year = Some(i64::from(digits(text, 4)?)),
@@ -399,7 +399,7 @@ impl Item {
     }
 }
 
-impl<'a> Found<'a> {
+impl<'a> ParsedFields<'a> {
     fn read_fraction(&mut self, text: &[u8], wanted: Option<u8>) -> Option<usize> {
         let count = text
             .iter()

@@ -41,9 +41,10 @@ impl Cells {
 
     /// Appends a text as a cell.
     pub fn write_text(self, text: &[u8], out: &mut Vec<u8>) {
-        match self.are_defused {
-            true => self.write(&without_formulas(text), out),
-            false => self.write(text, out),
+        if self.are_defused {
+            self.write(&without_formulas(text), out)
+        } else {
+            self.write(text, out)
         }
     }
 }
@@ -78,12 +79,11 @@ fn without_formulas(text: &[u8]) -> Cow<'_, [u8]> {
             None => break,
         }
     }
-    match out.is_empty() {
-        true => Cow::Borrowed(text),
-        false => {
-            out.extend_from_slice(&text[written..]);
-            Cow::Owned(out)
-        }
+    if out.is_empty() {
+        Cow::Borrowed(text)
+    } else {
+        out.extend_from_slice(&text[written..]);
+        Cow::Owned(out)
     }
 }
 

@@ -76,9 +76,10 @@ impl Render for Csv {
             return;
         }
         self.is_begun = true;
-        let (first, last): (&[u8], &[u8]) = match self.is_chosen {
-            true => (b"_time,_id", b"\r\n"),
-            false => (b"_time,_id,_msg", b",_more\r\n"),
+        let (first, last): (&[u8], &[u8]) = if self.is_chosen {
+            (b"_time,_id", b"\r\n")
+        } else {
+            (b"_time,_id,_msg", b",_more\r\n")
         };
         out.extend_from_slice(first);
         for column in &self.columns {

@@ -12,9 +12,10 @@ pub(super) fn behind<'m>(message: &'m [u8], said: &[&[u8]]) -> &'m [u8] {
     };
     let (header, content) = message.split_at(bytes);
     let is_in = |text: &&[u8]| memchr::memmem::find(header, text).is_some();
-    match said.iter().all(is_in) && !content.is_empty() {
-        true => content,
-        false => message,
+    if said.iter().all(is_in) && !content.is_empty() {
+        content
+    } else {
+        message
     }
 }
 

@@ -83,9 +83,10 @@ fn main() -> ExitCode {
     for reason in DIFFERENCES {
         println!("on purpose: {reason}");
     }
-    match all.failed == 0 && all.passed > 0 {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    if all.failed == 0 && all.passed > 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 
@@ -378,13 +379,14 @@ fn compare(eval: &Eval, found: &Result<Answer, String>) -> Result<(), String> {
                 && a.1.len() == b.1.len()
                 && a.1.iter().zip(&b.1).all(|(a, b)| is_near(*a, *b))
         });
-    match is_same {
-        true => Ok(()),
-        false => Err(format!(
+    if is_same {
+        Ok(())
+    } else {
+        Err(format!(
             "should be {}\n    is        {}",
             show(&wanted),
             show(&got)
-        )),
+        ))
     }
 }
 
@@ -411,14 +413,13 @@ fn is_near(a: Option<f64>, b: Option<f64>) -> bool {
 
 /// `{a="b"} 1 _ 2+3x2`
 fn series_of(line: &str, count: usize) -> Option<(SeriesLabels, Vec<Option<f64>>)> {
-    let (labels, rest) = match line.starts_with('{') {
-        true => {
-            let end = end_of_labels(line)?;
-            let matchers = logql::parse_matchers(&line[..=end]).ok()?;
-            let pairs = matchers.iter().map(|m| (&*m.name, &*m.value));
-            (SeriesLabels::new(pairs), &line[end + 1..])
-        }
-        false => (SeriesLabels::default(), line),
+    let (labels, rest) = if line.starts_with('{') {
+        let end = end_of_labels(line)?;
+        let matchers = logql::parse_matchers(&line[..=end]).ok()?;
+        let pairs = matchers.iter().map(|m| (&*m.name, &*m.value));
+        (SeriesLabels::new(pairs), &line[end + 1..])
+    } else {
+        (SeriesLabels::default(), line)
     };
     let mut points = Vec::new();
     for word in rest.split_whitespace() {

@@ -85,7 +85,7 @@ impl ColumnKind {
 
 /// A column that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ColumnAsked {
+pub struct ColumnRequest {
     /// The field's name, or a reserved one such as `_msg`.
     pub name: Box<str>,
     /// What the column holds. Invariant: [`ColumnKind::Time`] for `_time` and `_received`, and for
@@ -93,25 +93,26 @@ pub struct ColumnAsked {
     pub kind: ColumnKind,
 }
 
-impl ColumnAsked {
+impl ColumnRequest {
     /// Appends the column to a message between nodes.
     pub fn encode(&self, out: &mut Encoder) {
         out.bytes(self.name.as_bytes());
         out.number(self.kind.number());
     }
 
-    /// Reads what [`ColumnAsked::encode`] wrote.
+    /// Reads what [`ColumnRequest::encode`] wrote.
     ///
     /// # Errors
     /// When the bytes are something else.
-    pub fn decode(from: &mut Decoder<'_>) -> Result<ColumnAsked, DecodeError> {
+    pub fn decode(from: &mut Decoder<'_>) -> Result<ColumnRequest, DecodeError> {
         let name: Box<str> = from.text(NAME_BYTES_MAX, "a column's name")?.into();
         let kind = ColumnKind::from_number(from.number("a column's kind")?);
         let kind = kind.ok_or(DecodeError::Malformed("a column's kind"))?;
         let is_time = matches!(Target::new(&name), Target::Time | Target::Received);
-        match is_time == (kind == ColumnKind::Time) {
-            true => Ok(ColumnAsked { name, kind }),
-            false => Err(DecodeError::Malformed("a column's kind")),
+        if is_time == (kind == ColumnKind::Time) {
+            Ok(ColumnRequest { name, kind })
+        } else {
+            Err(DecodeError::Malformed("a column's kind"))
         }
     }
 }
@@ -129,7 +130,7 @@ pub struct Columns {
 }
 
 /// A value as a column of some kind holds it.
-enum Fitted<'v> {
+enum ColumnValue<'v> {
     None,
     Int(i64),
     Float(f64),
@@ -138,15 +139,15 @@ enum Fitted<'v> {
     Unfit,
 }
 
-fn fit<'v>(kind: ColumnKind, value: &'v Value<'_>) -> Fitted<'v> {
+fn fit<'v>(kind: ColumnKind, value: &'v Value<'_>) -> ColumnValue<'v> {
     match (kind, value) {
-        (_, Value::Null) => Fitted::None,
-        (ColumnKind::Text, value) => Fitted::Text(value.to_text()),
-        (ColumnKind::Int | ColumnKind::Time, Value::Int(int)) => Fitted::Int(*int),
-        (ColumnKind::Float, Value::Int(int)) => Fitted::Float(*int as f64),
-        (ColumnKind::Float, Value::Float(float)) => Fitted::Float(*float),
-        (ColumnKind::Bool, Value::Bool(bool)) => Fitted::Bool(*bool),
-        _ => Fitted::Unfit,
+        (_, Value::Null) => ColumnValue::None,
+        (ColumnKind::Text, value) => ColumnValue::Text(value.to_text()),
+        (ColumnKind::Int | ColumnKind::Time, Value::Int(int)) => ColumnValue::Int(*int),
+        (ColumnKind::Float, Value::Int(int)) => ColumnValue::Float(*int as f64),
+        (ColumnKind::Float, Value::Float(float)) => ColumnValue::Float(*float),
+        (ColumnKind::Bool, Value::Bool(bool)) => ColumnValue::Bool(*bool),
+        _ => ColumnValue::Unfit,
     }
 }
 
@@ -154,33 +155,41 @@ fn fit<'v>(kind: ColumnKind, value: &'v Value<'_>) -> Fitted<'v> {
 fn with_fitted<R>(
     record: &Record<'_>,
     (target, kind): (&Target, ColumnKind),
-    with: impl FnOnce(Fitted<'_>) -> R,
+    with: impl FnOnce(ColumnValue<'_>) -> R,
 ) -> R {
     let line = || {
         let mut line = Vec::new();
         record.write_line(&mut line);
-        Fitted::Text(line.into())
+        ColumnValue::Text(line.into())
     };
-    let text = |text: String| Fitted::Text(text.into_bytes().into());
+    let text = |text: String| ColumnValue::Text(text.into_bytes().into());
     let computed = match target {
         Target::Computed(label) => label.value_of(record),
         _ => None,
     };
     with(match target {
-        Target::Time => Fitted::Int(record.time.0),
-        Target::Received => Fitted::Int(record.received.0),
+        Target::Time => ColumnValue::Int(record.time.0),
+        Target::Received => ColumnValue::Int(record.received.0),
         Target::Id => text(record.id.to_string()),
         Target::TimeSource => text(record.time_source.as_str().to_owned()),
         Target::Line => line(),
         Target::Message => match &record.message {
-            Message::Absent => Fitted::None,
+            Message::Absent => ColumnValue::None,
             Message::Part(value) => fit(kind, value),
             Message::Line => line(),
         },
-        Target::Field(name) => record.field(name).map_or(Fitted::None, |v| fit(kind, v)),
-        Target::Label(name) => label::value(record, name).map_or(Fitted::None, |v| fit(kind, v)),
-        Target::Computed(_) => computed.as_ref().map_or(Fitted::None, |v| fit(kind, v)),
-        Target::Entry(name) => names::value(record, name).map_or(Fitted::None, |v| fit(kind, v)),
+        Target::Field(name) => record
+            .field(name)
+            .map_or(ColumnValue::None, |v| fit(kind, v)),
+        Target::Label(name) => {
+            label::value(record, name).map_or(ColumnValue::None, |v| fit(kind, v))
+        }
+        Target::Computed(_) => computed
+            .as_ref()
+            .map_or(ColumnValue::None, |v| fit(kind, v)),
+        Target::Entry(name) => {
+            names::value(record, name).map_or(ColumnValue::None, |v| fit(kind, v))
+        }
     })
 }
 
@@ -190,22 +199,22 @@ fn with_fitted<R>(
 /// for each column: 0 nothing, 1 a value, 2 one that the column cannot hold; the value:
 /// whole numbers zigzag, floats by their bits, truth values as a flag, texts by length and bytes
 /// ```
-pub fn write_row(record: &Record<'_>, asked: &[ColumnAsked], out: &mut Vec<u8>) {
+pub fn write_row(record: &Record<'_>, asked: &[ColumnRequest], out: &mut Vec<u8>) {
     let mut row = Encoder::default();
     for column in asked {
         let target = Target::new(&column.name);
         with_fitted(record, (&target, column.kind), |fitted| {
             row.number(match fitted {
-                Fitted::None => 0,
-                Fitted::Unfit => 2,
+                ColumnValue::None => 0,
+                ColumnValue::Unfit => 2,
                 _ => 1,
             });
             match fitted {
-                Fitted::None | Fitted::Unfit => {}
-                Fitted::Int(int) => row.number((int << 1 ^ int >> 63) as u64),
-                Fitted::Float(float) => row.number(float.to_bits().swap_bytes()),
-                Fitted::Bool(bool) => row.flag(bool),
-                Fitted::Text(text) => row.bytes(&text),
+                ColumnValue::None | ColumnValue::Unfit => {}
+                ColumnValue::Int(int) => row.number((int << 1 ^ int >> 63) as u64),
+                ColumnValue::Float(float) => row.number(float.to_bits().swap_bytes()),
+                ColumnValue::Bool(bool) => row.flag(bool),
+                ColumnValue::Text(text) => row.bytes(&text),
             }
         });
     }
@@ -214,13 +223,13 @@ pub fn write_row(record: &Record<'_>, asked: &[ColumnAsked], out: &mut Vec<u8>) 
 
 /// Puts rows together that come one by one.
 pub struct ColumnsBuilder {
-    asked: Arc<[ColumnAsked]>,
+    asked: Arc<[ColumnRequest]>,
     targets: Vec<Target>,
-    building: Building,
+    building: BuilderState,
 }
 
 #[derive(Default)]
-struct Building {
+struct BuilderState {
     rows: usize,
     columns: Vec<Places>,
     text_bytes: usize,
@@ -246,15 +255,15 @@ impl Places {
     }
 
     /// Fills the next place; gives the bytes of text in it.
-    fn push(&mut self, fitted: &Fitted<'_>) -> usize {
+    fn push(&mut self, fitted: &ColumnValue<'_>) -> usize {
         match (self, fitted) {
-            (Places::Ints(numbers), Fitted::Int(int)) => push(numbers, Some(*int)),
+            (Places::Ints(numbers), ColumnValue::Int(int)) => push(numbers, Some(*int)),
             (Places::Ints(numbers), _) => push(numbers, None),
-            (Places::Floats(numbers), Fitted::Float(float)) => push(numbers, Some(*float)),
+            (Places::Floats(numbers), ColumnValue::Float(float)) => push(numbers, Some(*float)),
             (Places::Floats(numbers), _) => push(numbers, None),
-            (Places::Bools(numbers), Fitted::Bool(bool)) => push(numbers, Some(*bool)),
+            (Places::Bools(numbers), ColumnValue::Bool(bool)) => push(numbers, Some(*bool)),
             (Places::Bools(numbers), _) => push(numbers, None),
-            (Places::Texts(codes, strings), Fitted::Text(text)) => {
+            (Places::Texts(codes, strings), ColumnValue::Text(text)) => {
                 codes.push(strings.len() as u32);
                 strings.push(text);
                 return text.len();
@@ -282,32 +291,32 @@ fn push<T: Copy + Default>(numbers: &mut Numbers<T>, value: Option<T>) {
     numbers.valid.push(value.is_some());
 }
 
-impl Building {
-    fn new(asked: &[ColumnAsked]) -> Building {
-        Building {
+impl BuilderState {
+    fn new(asked: &[ColumnRequest]) -> BuilderState {
+        BuilderState {
             columns: asked
                 .iter()
                 .map(|column| Places::new(column.kind))
                 .collect(),
-            ..Building::default()
+            ..BuilderState::default()
         }
     }
 
-    fn push(&mut self, column: usize, fitted: &Fitted<'_>) {
-        self.unfit += u64::from(matches!(fitted, Fitted::Unfit));
+    fn push(&mut self, column: usize, fitted: &ColumnValue<'_>) {
+        self.unfit += u64::from(matches!(fitted, ColumnValue::Unfit));
         self.text_bytes += self.columns[column].push(fitted);
     }
 }
 
 impl ColumnsBuilder {
     /// No rows yet.
-    pub fn new(asked: Arc<[ColumnAsked]>) -> ColumnsBuilder {
+    pub fn new(asked: Arc<[ColumnRequest]>) -> ColumnsBuilder {
         ColumnsBuilder {
             targets: asked
                 .iter()
                 .map(|column| Target::new(&column.name))
                 .collect(),
-            building: Building::new(&asked),
+            building: BuilderState::new(&asked),
             asked,
         }
     }
@@ -331,8 +340,8 @@ impl ColumnsBuilder {
         let mut from = Decoder::bare(row);
         for (number, asked) in self.asked.iter().enumerate() {
             let fitted = match from.number("whether there is a value")? {
-                0 => Fitted::None,
-                2 => Fitted::Unfit,
+                0 => ColumnValue::None,
+                2 => ColumnValue::Unfit,
                 1 => read_value(asked.kind, &mut from)?,
                 _ => return Err(DecodeError::Malformed("whether there is a value")),
             };
@@ -354,7 +363,7 @@ impl ColumnsBuilder {
 
     /// The rows since they were last taken.
     pub fn take(&mut self) -> Columns {
-        let building = std::mem::replace(&mut self.building, Building::new(&self.asked));
+        let building = std::mem::replace(&mut self.building, BuilderState::new(&self.asked));
         Columns {
             rows: building.rows,
             columns: building.columns.into_iter().map(Places::finish).collect(),
@@ -363,15 +372,20 @@ impl ColumnsBuilder {
     }
 }
 
-fn read_value<'v>(kind: ColumnKind, from: &mut Decoder<'v>) -> Result<Fitted<'v>, DecodeError> {
+fn read_value<'v>(
+    kind: ColumnKind,
+    from: &mut Decoder<'v>,
+) -> Result<ColumnValue<'v>, DecodeError> {
     Ok(match kind {
         ColumnKind::Time | ColumnKind::Int => {
             let number = from.number("a whole number")?;
-            Fitted::Int((number >> 1) as i64 ^ -((number & 1) as i64))
+            ColumnValue::Int((number >> 1) as i64 ^ -((number & 1) as i64))
         }
-        ColumnKind::Float => Fitted::Float(f64::from_bits(from.number("a number")?.swap_bytes())),
-        ColumnKind::Bool => Fitted::Bool(from.flag("a truth value")?),
-        ColumnKind::Text => Fitted::Text(from.bytes(TEXT_BYTES_MAX, "a text")?.into()),
+        ColumnKind::Float => {
+            ColumnValue::Float(f64::from_bits(from.number("a number")?.swap_bytes()))
+        }
+        ColumnKind::Bool => ColumnValue::Bool(from.flag("a truth value")?),
+        ColumnKind::Text => ColumnValue::Text(from.bytes(TEXT_BYTES_MAX, "a text")?.into()),
     })
 }
 
@@ -388,7 +402,7 @@ pub fn fuzz_columns(bytes: &[u8]) {
     };
     let mut asked = Vec::new();
     for _ in 0..count {
-        match ColumnAsked::decode(&mut from) {
+        match ColumnRequest::decode(&mut from) {
             Ok(column) => asked.push(column),
             Err(_) => return,
         }
@@ -431,14 +445,14 @@ impl ColumnBuilder {
 
     /// Appends a value, or a place without.
     pub(crate) fn push(&mut self, value: Option<&Value<'_>>) {
-        let fitted = value.map_or(Fitted::None, |value| fit(self.kind, value));
-        self.unfit += u64::from(matches!(fitted, Fitted::Unfit));
+        let fitted = value.map_or(ColumnValue::None, |value| fit(self.kind, value));
+        self.unfit += u64::from(matches!(fitted, ColumnValue::Unfit));
         self.places.push(&fitted);
     }
 
     /// Appends a text.
     pub(crate) fn push_text(&mut self, text: Option<&[u8]>) {
-        let fitted = text.map_or(Fitted::None, |text| Fitted::Text(text.into()));
+        let fitted = text.map_or(ColumnValue::None, |text| ColumnValue::Text(text.into()));
         self.places.push(&fitted);
     }
 
@@ -454,8 +468,8 @@ mod tests {
 
     use super::*;
 
-    fn asked(list: &[(&str, ColumnKind)]) -> Arc<[ColumnAsked]> {
-        let asked = list.iter().map(|(name, kind)| ColumnAsked {
+    fn asked(list: &[(&str, ColumnKind)]) -> Arc<[ColumnRequest]> {
+        let asked = list.iter().map(|(name, kind)| ColumnRequest {
             name: (*name).into(),
             kind: *kind,
         });
@@ -585,17 +599,20 @@ mod tests {
 
     #[test]
     fn columns_that_are_asked_for_come_back() {
-        let column = ColumnAsked {
+        let column = ColumnRequest {
             name: "a b".into(),
             kind: ColumnKind::Float,
         };
         let mut out = Encoder::default();
         column.encode(&mut out);
         let bytes = out.finish();
-        assert_eq!(ColumnAsked::decode(&mut Decoder::bare(&bytes)), Ok(column));
+        assert_eq!(
+            ColumnRequest::decode(&mut Decoder::bare(&bytes)),
+            Ok(column)
+        );
         let mut out = Encoder::default();
         out.bytes(b"_time");
         out.number(ColumnKind::Text.number());
-        assert!(ColumnAsked::decode(&mut Decoder::bare(&out.finish())).is_err());
+        assert!(ColumnRequest::decode(&mut Decoder::bare(&out.finish())).is_err());
     }
 }

@@ -12,9 +12,9 @@ pub const CONTEXT_ROWS_MAX: usize = 10_000;
 /// long as a line may, so that their number alone bounds nothing.
 pub const CONTEXT_BYTES_MAX: usize = 64 << 20;
 
-/// Something to show.
+/// A part of the output: a row, or a separator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Shown<T> {
+pub enum ContextItem<T> {
     /// A row that matches.
     Match(T),
     /// A row near one that matches.
@@ -78,22 +78,24 @@ impl<T> Context<T> {
     }
 
     /// Takes the next row; calls `show` with what is to be shown now.
-    pub fn push(&mut self, row: T, is_match: bool, mut show: impl FnMut(Shown<T>)) {
+    pub fn push(&mut self, row: T, is_match: bool, mut show: impl FnMut(ContextItem<T>)) {
         if is_match {
             let separates = self.before_max > 0 || self.after_max > 0;
             if self.is_gap && self.has_shown && separates {
-                show(Shown::Separator);
+                show(ContextItem::Separator);
             }
             self.has_cut |= self.is_short && self.before.len() < self.before_max;
             (self.bytes, self.is_short) = (0, false);
-            self.before.drain(..).for_each(|r| show(Shown::Context(r)));
-            show(Shown::Match(row));
+            self.before
+                .drain(..)
+                .for_each(|r| show(ContextItem::Context(r)));
+            show(ContextItem::Match(row));
             self.after_left = self.after_max;
             self.is_gap = false;
             self.has_shown = true;
         } else if self.after_left > 0 {
             self.after_left -= 1;
-            show(Shown::Context(row));
+            show(ContextItem::Context(row));
         } else {
             self.bytes += (self.length)(&row);
             self.before.push_back(row);
@@ -119,9 +121,9 @@ mod tests {
         let mut out = String::new();
         for (at, is_match) in matches.iter().enumerate() {
             context.push(at, *is_match, |shown| match shown {
-                Shown::Match(row) => out.push_str(&format!("{row}: ")),
-                Shown::Context(row) => out.push_str(&format!("{row}- ")),
-                Shown::Separator => out.push_str("-- "),
+                ContextItem::Match(row) => out.push_str(&format!("{row}: ")),
+                ContextItem::Context(row) => out.push_str(&format!("{row}- ")),
+                ContextItem::Separator => out.push_str("-- "),
             });
         }
         out
@@ -160,14 +162,14 @@ mod tests {
             (7, true),
         ] {
             context.push(row, is_match, |row| shown.push(row));
-            assert_eq!(context.has_cut(), shown.contains(&Shown::Match(5)));
+            assert_eq!(context.has_cut(), shown.contains(&ContextItem::Match(5)));
         }
         let expected = [
-            Shown::Context(half),
-            Shown::Context(1),
-            Shown::Match(5),
-            Shown::Context(6),
-            Shown::Match(7),
+            ContextItem::Context(half),
+            ContextItem::Context(1),
+            ContextItem::Match(5),
+            ContextItem::Context(6),
+            ContextItem::Match(7),
         ];
         assert_eq!(shown, expected);
     }
@@ -183,10 +185,10 @@ mod tests {
             context.push(row, is_match, |row| shown.push(row));
         }
         let expected = [
-            Shown::Match(0),
-            Shown::Separator,
-            Shown::Context(7),
-            Shown::Match(8),
+            ContextItem::Match(0),
+            ContextItem::Separator,
+            ContextItem::Context(7),
+            ContextItem::Match(8),
         ];
         assert_eq!(shown, expected);
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use logpond_record::{Id, Message, Record, Severity, Timestamp, Value, unreserved};
 
 use crate::journal::names::{self, ENTRY_PREFIX};
-use crate::label::{self, Computed, LABEL_PREFIX};
+use crate::label::{self, ComputedLabel, LABEL_PREFIX};
 use crate::matcher::{Scratch, line};
 use crate::number::Number;
 use crate::pattern::{Finder, RegexError};
@@ -35,7 +35,7 @@ pub enum Target {
     /// `_label.NAME` of a label that is computed.
     ///
     /// `_level` and `_level_number`: the severity.
-    Computed(Computed),
+    Computed(ComputedLabel),
     /// `_entry.NAME`: what the entry that the record is shown as has under a name of journals, see
     /// [`crate::journal::names`].
     Entry(Box<str>),
@@ -52,13 +52,13 @@ impl Target {
             "_time_source" => Target::TimeSource,
             "_msg" => Target::Message,
             "_raw" => Target::Line,
-            label::SEVERITY => Target::Computed(Computed::Severity),
-            label::SEVERITY_NUMBER => Target::Computed(Computed::SeverityNumber),
+            label::SEVERITY => Target::Computed(ComputedLabel::Severity),
+            label::SEVERITY_NUMBER => Target::Computed(ComputedLabel::SeverityNumber),
             name => match (
                 name.strip_prefix(LABEL_PREFIX),
                 name.strip_prefix(ENTRY_PREFIX),
             ) {
-                (Some(label), _) => match Computed::named(label) {
+                (Some(label), _) => match ComputedLabel::named(label) {
                     Some(computed) => Target::Computed(computed),
                     None => Target::Label(label.into()),
                 },
@@ -259,7 +259,7 @@ fn compile(target: &Target, comparison: Comparison, value: &[u8]) -> Result<Test
             .and_then(|t| t.parse().ok())
             .map(|id| Test::Id(comparison, id))
             .ok_or(FieldError::NotAnId),
-        Target::Computed(Computed::Severity) => match Severity::of_word(value) {
+        Target::Computed(ComputedLabel::Severity) => match Severity::of_word(value) {
             Some(severity) => Ok(Test::Severity(comparison, severity)),
             // Texts that are no severity are compared as they are.
             None if comparison == Comparison::Equal => Ok(Test::Equal {

@@ -71,7 +71,7 @@ pub(crate) fn is_declared(field: &str) -> bool {
 
 /// A label that each record has, made of what the first of some labels says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Computed {
+pub enum ComputedLabel {
     /// [`SERVICE_NAME`].
     Service,
     /// [`DETECTED_LEVEL`]: a [`Severity`] by the seven names that Grafana's tools know.
@@ -82,13 +82,13 @@ pub enum Computed {
     SeverityNumber,
 }
 
-impl Computed {
+impl ComputedLabel {
     /// The computed label of this name.
-    pub fn named(name: &str) -> Option<Computed> {
+    pub fn named(name: &str) -> Option<ComputedLabel> {
         match name {
-            SERVICE_NAME => Some(Computed::Service),
-            DETECTED_LEVEL => Some(Computed::Level),
-            name => [Computed::Severity, Computed::SeverityNumber]
+            SERVICE_NAME => Some(ComputedLabel::Service),
+            DETECTED_LEVEL => Some(ComputedLabel::Level),
+            name => [ComputedLabel::Severity, ComputedLabel::SeverityNumber]
                 .into_iter()
                 .find(|computed| computed.name() == name),
         }
@@ -97,20 +97,20 @@ impl Computed {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
-            Computed::Service => SERVICE_NAME,
-            Computed::Level => DETECTED_LEVEL,
+            ComputedLabel::Service => SERVICE_NAME,
+            ComputedLabel::Level => DETECTED_LEVEL,
             // Not the name of any label: `_level` is what the field `@level` is called.
-            Computed::Severity => "<severity>",
-            Computed::SeverityNumber => "<severity number>",
+            ComputedLabel::Severity => "<severity>",
+            ComputedLabel::SeverityNumber => "<severity number>",
         }
     }
 
     /// The labels beside itself that may say what it is.
     pub(crate) fn others(self) -> &'static [&'static str] {
         match self {
-            Computed::Service => &SERVICE_LABELS,
-            Computed::Level => LEVEL_LABELS,
-            Computed::Severity | Computed::SeverityNumber => &SEVERITY_LABELS,
+            ComputedLabel::Service => &SERVICE_LABELS,
+            ComputedLabel::Level => LEVEL_LABELS,
+            ComputedLabel::Severity | ComputedLabel::SeverityNumber => &SEVERITY_LABELS,
         }
     }
 
@@ -124,13 +124,15 @@ impl Computed {
         let text = value.to_text();
         let severity = || Severity::of_field(split_label_name(field).0, &text);
         match self {
-            Computed::Service => text,
-            Computed::Level => Cow::Borrowed(severity().map_or(UNKNOWN_LEVEL, level_of).as_bytes()),
-            Computed::Severity => match severity() {
+            ComputedLabel::Service => text,
+            ComputedLabel::Level => {
+                Cow::Borrowed(severity().map_or(UNKNOWN_LEVEL, level_of).as_bytes())
+            }
+            ComputedLabel::Severity => match severity() {
                 Some(known) => Cow::Borrowed(known.name().as_bytes()),
                 None => text,
             },
-            Computed::SeverityNumber => severity().map_or(Cow::Borrowed(b""), |known| {
+            ComputedLabel::SeverityNumber => severity().map_or(Cow::Borrowed(b""), |known| {
                 Cow::Owned(known.number().to_string().into_bytes())
             }),
         }
@@ -139,13 +141,13 @@ impl Computed {
     /// What it is of records of which no label says it.
     pub fn unknown(self) -> &'static str {
         match self {
-            Computed::Service => UNKNOWN_SERVICE,
-            Computed::Level => UNKNOWN_LEVEL,
-            Computed::Severity | Computed::SeverityNumber => "",
+            ComputedLabel::Service => UNKNOWN_SERVICE,
+            ComputedLabel::Level => UNKNOWN_LEVEL,
+            ComputedLabel::Severity | ComputedLabel::SeverityNumber => "",
         }
     }
 
-    /// [`Computed::unknown`] as a value; `None` if such records have none.
+    /// [`ComputedLabel::unknown`] as a value; `None` if such records have none.
     pub(crate) fn unknown_value(self) -> Option<Value<'static>> {
         let unknown = self.unknown();
         (!unknown.is_empty()).then_some(Value::Str(Cow::Borrowed(unknown)))
@@ -164,8 +166,10 @@ impl Computed {
         let number = || std::str::from_utf8(text).ok()?.parse().ok();
         match self {
             _ if text.is_empty() => None,
-            Computed::SeverityNumber => number().map(Value::Int),
-            Computed::Service | Computed::Level | Computed::Severity => Some(Value::text(text)),
+            ComputedLabel::SeverityNumber => number().map(Value::Int),
+            ComputedLabel::Service | ComputedLabel::Level | ComputedLabel::Severity => {
+                Some(Value::text(text))
+            }
         }
     }
 
@@ -249,12 +253,13 @@ fn means_own(label: &str, field: &str) -> bool {
         return true;
     }
     let digit_first = field.bytes().next().is_none_or(|b| b.is_ascii_digit());
-    let label = match digit_first {
-        true => match label.strip_prefix('_') {
+    let label = if digit_first {
+        match label.strip_prefix('_') {
             Some(rest) => rest,
             None => return false,
-        },
-        false => label,
+        }
+    } else {
+        label
     };
     let mut chars = label.chars();
     let same = field.chars().all(|c| match chars.next() {
@@ -335,9 +340,9 @@ pub fn severity_of<'f>(
 ) -> Option<(&'f str, Severity)> {
     let said = fields.filter_map(|(field, value)| {
         let own = split_label_name(field).0;
-        let rank = Computed::Severity.rank(own)?;
+        let rank = ComputedLabel::Severity.rank(own)?;
         let severity = Severity::of_field(own, &value.to_text())?;
-        let place = place(Computed::Severity.names().nth(rank)?, field)?;
+        let place = place(ComputedLabel::Severity.names().nth(rank)?, field)?;
         Some(((rank, place), severity))
     });
     let first = said.min_by_key(|(place, _)| *place)?;
@@ -440,9 +445,10 @@ mod tests {
                 labels: labels.collect(),
                 ..record.clone()
             };
-            let of = |label: Computed| String::from_utf8(label.of(&record).into_owned()).unwrap();
-            assert_eq!(of(Computed::Level), level, "{fields:?}");
-            assert_eq!(of(Computed::Severity), severity, "{fields:?}");
+            let of =
+                |label: ComputedLabel| String::from_utf8(label.of(&record).into_owned()).unwrap();
+            assert_eq!(of(ComputedLabel::Level), level, "{fields:?}");
+            assert_eq!(of(ComputedLabel::Severity), severity, "{fields:?}");
         }
     }
 }

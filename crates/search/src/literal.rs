@@ -12,7 +12,7 @@ use logpond_segment::tokens::{fold, tokens};
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use crate::field::{FieldMatcher, Target};
-use crate::label::Computed;
+use crate::label::ComputedLabel;
 use crate::number::Number;
 use crate::pattern::hir;
 use crate::query::{Comparison, FieldFilter, FieldTest, Filter, Pattern};
@@ -58,12 +58,11 @@ impl TokenPart {
     fn matches(&self, token: &[u8]) -> bool {
         let text = &self.text[..];
         let folded_token;
-        let token = match self.folded {
-            true => {
-                folded_token = fold(token);
-                &folded_token[..]
-            }
-            false => token,
+        let token = if self.folded {
+            folded_token = fold(token);
+            &folded_token[..]
+        } else {
+            token
         };
         match (self.at_start, self.at_end) {
             (true, true) => token == text,
@@ -183,7 +182,9 @@ fn field_tokens(field: &FieldFilter, whole_edges: bool) -> TokenQuery {
 fn is_beside_tokens(field: &FieldFilter) -> bool {
     match Target::new(&field.name) {
         Target::Time | Target::Received | Target::Id | Target::TimeSource => true,
-        Target::Computed(Computed::Level | Computed::Severity | Computed::SeverityNumber) => true,
+        Target::Computed(
+            ComputedLabel::Level | ComputedLabel::Severity | ComputedLabel::SeverityNumber,
+        ) => true,
         Target::Computed(label) => FieldMatcher::new(field)
             .is_ok_and(|matcher| matcher.matches_value(label.unknown_value().as_ref())),
         _ => false,
@@ -244,40 +245,40 @@ fn pattern_tokens(pattern: &Pattern) -> TokenQuery {
     required_tokens(&required(pattern))
 }
 
-fn required_tokens(required: &Required) -> TokenQuery {
+fn required_tokens(required: &RequiredLiterals) -> TokenQuery {
     match required {
-        Required::Nothing => TokenQuery::Any,
-        Required::Literal(text) => TokenQuery::and(literal_parts(text, false)),
-        Required::Folded(text) => TokenQuery::and(literal_parts(text, true)),
-        Required::And(parts) => TokenQuery::and(parts.iter().map(required_tokens)),
-        Required::Or(parts) => TokenQuery::or(parts.iter().map(required_tokens)),
+        RequiredLiterals::Nothing => TokenQuery::Any,
+        RequiredLiterals::Literal(text) => TokenQuery::and(literal_parts(text, false)),
+        RequiredLiterals::Folded(text) => TokenQuery::and(literal_parts(text, true)),
+        RequiredLiterals::And(parts) => TokenQuery::and(parts.iter().map(required_tokens)),
+        RequiredLiterals::Or(parts) => TokenQuery::or(parts.iter().map(required_tokens)),
     }
 }
 
 /// Substrings that every match of a pattern contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Required {
+pub(crate) enum RequiredLiterals {
     Nothing,
     Literal(Vec<u8>),
     /// A substring of the text as [`fold`] gives it.
     Folded(Vec<u8>),
-    And(Vec<Required>),
-    Or(Vec<Required>),
+    And(Vec<RequiredLiterals>),
+    Or(Vec<RequiredLiterals>),
 }
 
 /// The substrings that a pattern requires.
-pub(crate) fn required(pattern: &Pattern) -> Required {
+pub(crate) fn required(pattern: &Pattern) -> RequiredLiterals {
     match pattern {
         Pattern::Substring {
             text,
             case_insensitive: false,
         } => Run::exact(text.to_vec()).into_required(),
-        folded => hir(folded).map_or(Required::Nothing, |hir| required_of(&hir)),
+        folded => hir(folded).map_or(RequiredLiterals::Nothing, |hir| required_of(&hir)),
     }
 }
 
 /// The substrings that a parsed expression requires.
-pub(crate) fn required_of(hir: &Hir) -> Required {
+pub(crate) fn required_of(hir: &Hir) -> RequiredLiterals {
     walk(hir).into_required()
 }
 
@@ -302,13 +303,13 @@ impl Run {
         self.folded |= other.folded;
     }
 
-    fn into_required(self) -> Required {
+    fn into_required(self) -> RequiredLiterals {
         match (self.text.is_empty(), self.folded) {
-            (true, _) => Required::Nothing,
-            (false, false) => Required::Literal(self.text),
+            (true, _) => RequiredLiterals::Nothing,
+            (false, false) => RequiredLiterals::Literal(self.text),
             // Folding changes letters of several bytes, of which this would be a part.
-            (false, true) if std::str::from_utf8(&self.text).is_err() => Required::Nothing,
-            (false, true) => Required::Folded(fold(&self.text).into_owned()),
+            (false, true) if std::str::from_utf8(&self.text).is_err() => RequiredLiterals::Nothing,
+            (false, true) => RequiredLiterals::Folded(fold(&self.text).into_owned()),
         }
     }
 }
@@ -316,11 +317,11 @@ impl Run {
 /// What a part of an expression matches: exactly one text, or something that requires others.
 enum Part {
     Exact(Run),
-    Needs(Required),
+    Needs(RequiredLiterals),
 }
 
 impl Part {
-    fn into_required(self) -> Required {
+    fn into_required(self) -> RequiredLiterals {
         match self {
             Part::Exact(run) => run.into_required(),
             Part::Needs(required) => required,
@@ -335,19 +336,21 @@ fn walk(hir: &Hir) -> Part {
         HirKind::Literal(text) => Part::Exact(Run::exact(text.0.to_vec())),
         HirKind::Class(class) => match one_text(class) {
             Some(run) => Part::Exact(run),
-            None => Part::Needs(Required::Nothing),
+            None => Part::Needs(RequiredLiterals::Nothing),
         },
         HirKind::Capture(capture) => walk(&capture.sub),
         HirKind::Repetition(repetition) => match (repetition.min, repetition.max) {
-            (0, _) => Part::Needs(Required::Nothing),
+            (0, _) => Part::Needs(RequiredLiterals::Nothing),
             (min, max) => repeat(walk(&repetition.sub), min as usize, max == Some(min)),
         },
         HirKind::Concat(parts) => concat(parts),
         HirKind::Alternation(parts) => {
-            let parts: Vec<Required> = parts.iter().map(|p| walk(p).into_required()).collect();
-            Part::Needs(match parts.contains(&Required::Nothing) {
-                true => Required::Nothing,
-                false => Required::Or(parts),
+            let parts: Vec<RequiredLiterals> =
+                parts.iter().map(|p| walk(p).into_required()).collect();
+            Part::Needs(if parts.contains(&RequiredLiterals::Nothing) {
+                RequiredLiterals::Nothing
+            } else {
+                RequiredLiterals::Or(parts)
             })
         }
     }
@@ -385,9 +388,10 @@ fn repeat(part: Part, min: usize, exactly: bool) -> Part {
                 text: run.text.repeat(min),
                 folded: run.folded,
             };
-            match exactly {
-                true => Part::Exact(repeated),
-                false => Part::Needs(repeated.into_required()),
+            if exactly {
+                Part::Exact(repeated)
+            } else {
+                Part::Needs(repeated.into_required())
             }
         }
         other => Part::Needs(other.into_required()),
@@ -412,11 +416,11 @@ fn concat(parts: &[Hir]) -> Part {
         return Part::Exact(run);
     }
     needed.push(run.into_required());
-    needed.retain(|r| *r != Required::Nothing);
+    needed.retain(|r| *r != RequiredLiterals::Nothing);
     Part::Needs(match needed.len() {
-        0 => Required::Nothing,
+        0 => RequiredLiterals::Nothing,
         1 => needed.remove(0),
-        _ => Required::And(needed),
+        _ => RequiredLiterals::And(needed),
     })
 }
 

@@ -47,11 +47,12 @@ pub trait Room: Debug + Send + Sync {
 pub struct Lru<K, V> {
     bytes_max: usize,
     room: Option<Arc<dyn Room>>,
-    kept: Mutex<Kept<K, V>>,
+    kept: Mutex<CacheState<K, V>>,
 }
 
+/// The entries of a cache and their order of use.
 #[derive(Debug)]
-struct Kept<K, V> {
+struct CacheState<K, V> {
     entries: HashMap<K, Entry<V>>,
     /// Keys by when they were last asked for.
     by_use: BTreeMap<u64, K>,
@@ -69,7 +70,7 @@ struct Entry<V> {
 impl<K: Clone + Eq + Hash, V: Clone> Lru<K, V> {
     /// An empty memory for values of together `bytes_max` bytes.
     pub fn new(bytes_max: usize) -> Lru<K, V> {
-        let kept = Kept {
+        let kept = CacheState {
             entries: HashMap::new(),
             by_use: BTreeMap::new(),
             bytes: 0,
@@ -152,7 +153,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Lru<K, V> {
     }
 }
 
-impl<K: Clone + Eq + Hash, V> Kept<K, V> {
+impl<K: Clone + Eq + Hash, V> CacheState<K, V> {
     fn remove(&mut self, key: &K) {
         if let Some(entry) = self.entries.remove(key) {
             self.bytes -= entry.bytes;
@@ -239,9 +240,9 @@ mod tests {
     }
 
     #[derive(Debug)]
-    struct Shared(AtomicUsize);
+    struct SharedRoom(AtomicUsize);
 
-    impl Room for Shared {
+    impl Room for SharedRoom {
         fn take(&self, bytes: usize) -> bool {
             let left = |left: usize| left.checked_sub(bytes);
             self.0
@@ -252,7 +253,7 @@ mod tests {
 
     #[test]
     fn room_is_shared() {
-        let room = Arc::new(Shared(AtomicUsize::new(3 * ENTRY)));
+        let room = Arc::new(SharedRoom(AtomicUsize::new(3 * ENTRY)));
         let lrus = [0, 1].map(|_| Lru::<u32, u32>::new(10 * ENTRY).within(room.clone()));
         for number in 0..4 {
             lrus.iter().for_each(|lru| lru.put(number, number, 10));

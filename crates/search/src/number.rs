@@ -33,9 +33,10 @@ impl Number {
         let decimal = Decimal::parse(text.as_bytes())?;
         // What is written like this reads as a float, if only an infinite one.
         let float: f64 = text.parse().ok()?;
-        Some(match decimal.is_written_float(float) {
-            true => Number::Float(float),
-            false => Number::Decimal(text.into()),
+        Some(if decimal.is_written_float(float) {
+            Number::Float(float)
+        } else {
+            Number::Decimal(text.into())
         })
     }
 

@@ -14,19 +14,19 @@ pub struct Key {
     pub id: Id,
 }
 
-/// Something that has a place in the total order.
-pub trait Keyed {
+/// A row that has a place in the total order.
+pub trait KeyedRow {
     /// The place.
     fn key(&self) -> Key;
 }
 
-impl Keyed for Key {
+impl KeyedRow for Key {
     fn key(&self) -> Key {
         *self
     }
 }
 
-impl Keyed for Record<'_> {
+impl KeyedRow for Record<'_> {
     fn key(&self) -> Key {
         Key {
             time: self.time,
@@ -64,46 +64,46 @@ impl Direction {
 }
 
 /// A row in a heap whose greatest element is the one read last.
-struct Held<T> {
+struct HeapRow<T> {
     row: T,
     direction: Direction,
     /// Which stream it came from; among equal keys the first stream's row is read first.
     stream: usize,
 }
 
-impl<T: Keyed> Ord for Held<T> {
-    fn cmp(&self, other: &Held<T>) -> Ordering {
+impl<T: KeyedRow> Ord for HeapRow<T> {
+    fn cmp(&self, other: &HeapRow<T>) -> Ordering {
         self.direction
             .compare(self.row.key(), other.row.key())
             .then(self.stream.cmp(&other.stream))
     }
 }
 
-impl<T: Keyed> PartialOrd for Held<T> {
-    fn partial_cmp(&self, other: &Held<T>) -> Option<Ordering> {
+impl<T: KeyedRow> PartialOrd for HeapRow<T> {
+    fn partial_cmp(&self, other: &HeapRow<T>) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T: Keyed> PartialEq for Held<T> {
-    fn eq(&self, other: &Held<T>) -> bool {
+impl<T: KeyedRow> PartialEq for HeapRow<T> {
+    fn eq(&self, other: &HeapRow<T>) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl<T: Keyed> Eq for Held<T> {}
+impl<T: KeyedRow> Eq for HeapRow<T> {}
 
 /// Merges streams of rows, each in order, into one in order. It holds one row per stream, and
 /// asks a stream for its next row only after the previous one was taken.
 pub struct Merge<S: Iterator> {
     streams: Vec<S>,
-    heads: BinaryHeap<std::cmp::Reverse<Held<S::Item>>>,
+    heads: BinaryHeap<std::cmp::Reverse<HeapRow<S::Item>>>,
     direction: Direction,
     /// The stream whose row was taken last, and whose next is not yet known.
     taken: Option<usize>,
 }
 
-impl<S: Iterator<Item: Keyed>> Merge<S> {
+impl<S: Iterator<Item: KeyedRow>> Merge<S> {
     /// Merges streams that each give rows in this direction.
     pub fn new(streams: Vec<S>, direction: Direction) -> Merge<S> {
         let mut merge = Merge {
@@ -120,7 +120,7 @@ impl<S: Iterator<Item: Keyed>> Merge<S> {
 
     fn advance(&mut self, stream: usize) {
         if let Some(row) = self.streams[stream].next() {
-            self.heads.push(std::cmp::Reverse(Held {
+            self.heads.push(std::cmp::Reverse(HeapRow {
                 row,
                 direction: self.direction,
                 stream,
@@ -129,7 +129,7 @@ impl<S: Iterator<Item: Keyed>> Merge<S> {
     }
 }
 
-impl<S: Iterator<Item: Keyed>> Iterator for Merge<S> {
+impl<S: Iterator<Item: KeyedRow>> Iterator for Merge<S> {
     type Item = S::Item;
 
     fn next(&mut self) -> Option<S::Item> {
@@ -145,13 +145,13 @@ impl<S: Iterator<Item: Keyed>> Iterator for Merge<S> {
 /// Keeps the first N rows in a direction of rows that come in any order: with
 /// [`Direction::Backward`] the newest N.
 pub struct FirstN<T> {
-    rows: BinaryHeap<Held<T>>,
+    rows: BinaryHeap<HeapRow<T>>,
     limit: usize,
     direction: Direction,
     pushed: usize,
 }
 
-impl<T: Keyed> FirstN<T> {
+impl<T: KeyedRow> FirstN<T> {
     /// Keeps at most `limit` rows; memory grows with the rows kept only.
     pub fn new(limit: usize, direction: Direction) -> FirstN<T> {
         FirstN {
@@ -167,7 +167,7 @@ impl<T: Keyed> FirstN<T> {
         if !self.wants(row.key()) {
             return false;
         }
-        self.rows.push(Held {
+        self.rows.push(HeapRow {
             row,
             direction: self.direction,
             stream: self.pushed,

@@ -12,7 +12,7 @@ use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-use crate::literal::{Required, required_of};
+use crate::literal::{RequiredLiterals, required_of};
 use crate::query::Pattern;
 
 /// The most memory a compiled regular expression may take; enough for a hundred Unicode classes.
@@ -46,9 +46,10 @@ pub(crate) struct Needle<'a> {
 impl Needle<'_> {
     /// A text in the form in which it can be compared with this one.
     pub(crate) fn fold<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
-        match self.folded {
-            true => fold(text),
-            false => Cow::Borrowed(text),
+        if self.folded {
+            fold(text)
+        } else {
+            Cow::Borrowed(text)
         }
     }
 }
@@ -247,12 +248,14 @@ pub(crate) fn compile(pattern: &Pattern, groups: WhichCaptures) -> Result<meta::
 }
 
 /// Whether every match contains a text that is rare enough to look for it first.
-fn requires_literal(required: &Required) -> bool {
+fn requires_literal(required: &RequiredLiterals) -> bool {
     match required {
-        Required::Nothing => false,
-        Required::Literal(text) | Required::Folded(text) => text.len() >= PREFILTER_BYTES_MIN,
-        Required::And(parts) => parts.iter().any(requires_literal),
-        Required::Or(parts) => parts.iter().all(requires_literal),
+        RequiredLiterals::Nothing => false,
+        RequiredLiterals::Literal(text) | RequiredLiterals::Folded(text) => {
+            text.len() >= PREFILTER_BYTES_MIN
+        }
+        RequiredLiterals::And(parts) => parts.iter().any(requires_literal),
+        RequiredLiterals::Or(parts) => parts.iter().all(requires_literal),
     }
 }
 

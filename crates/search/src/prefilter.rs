@@ -13,7 +13,7 @@ use logpond_segment::tokens::is_token_byte;
 use memchr::{memchr, memchr_iter, memmem};
 
 use crate::grams::Grams;
-use crate::literal::{Required, required};
+use crate::literal::{RequiredLiterals, required};
 use crate::query::{Comparison, FieldFilter, FieldTest, Filter, Pattern};
 
 /// What is remembered of raw entries, in order that they need not be searched again.
@@ -144,13 +144,13 @@ fn from_pattern(pattern: &Pattern) -> Option<Formula> {
     from_required(&required(pattern))
 }
 
-fn from_required(required: &Required) -> Option<Formula> {
+fn from_required(required: &RequiredLiterals) -> Option<Formula> {
     match required {
         // Other cases of a letter would have to be looked for too.
-        Required::Nothing | Required::Folded(_) => None,
-        Required::Literal(text) => from_literal(text),
-        Required::And(parts) => and(parts.iter().filter_map(from_required)),
-        Required::Or(parts) => parts
+        RequiredLiterals::Nothing | RequiredLiterals::Folded(_) => None,
+        RequiredLiterals::Literal(text) => from_literal(text),
+        RequiredLiterals::And(parts) => and(parts.iter().filter_map(from_required)),
+        RequiredLiterals::Or(parts) => parts
             .iter()
             .map(from_required)
             .collect::<Option<_>>()

@@ -145,12 +145,12 @@ fn group_of(after: &str) -> Result<(Option<&str>, &str), ReplacementError> {
 
 fn number_of(name: &str, regex: &meta::Regex) -> Result<usize, ReplacementError> {
     let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
-    let number = match is_number {
-        true => name
-            .parse()
+    let number = if is_number {
+        name.parse()
             .ok()
-            .filter(|number| *number < regex.captures_len()),
-        false => regex.group_info().to_index(PatternID::ZERO, name),
+            .filter(|number| *number < regex.captures_len())
+    } else {
+        regex.group_info().to_index(PatternID::ZERO, name)
     };
     number.ok_or_else(|| ReplacementError::Group(name.to_owned()))
 }

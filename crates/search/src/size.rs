@@ -145,9 +145,10 @@ pub fn parse_size(text: &str) -> Result<Size, AmountError> {
     let (number, unit) = number(text)?;
     if unit == "%" {
         let percent = number.digits as f64 / 10f64.powi(number.fraction_digits as i32);
-        return match percent <= 100.0 {
-            true => Ok(Size::Percent(percent)),
-            false => Err(AmountError::TooLarge),
+        return if percent <= 100.0 {
+            Ok(Size::Percent(percent))
+        } else {
+            Err(AmountError::TooLarge)
         };
     }
     if unit.is_empty() {

@@ -12,7 +12,7 @@ use crate::{Filter, Matcher, Number, RawGrams, Scratch, token_query};
 
 /// A record as its writer sent it, and as it was decoded.
 #[derive(Clone, Debug)]
-struct Sent {
+struct SentRecord {
     raw: Vec<u8>,
     record: Record<'static>,
 }
@@ -43,8 +43,8 @@ fn line(record: &Record<'_>) -> Vec<u8> {
 }
 
 /// What was received is the line itself.
-fn as_rendered(record: Record<'static>) -> Sent {
-    Sent {
+fn as_rendered(record: Record<'static>) -> SentRecord {
+    SentRecord {
         raw: line(&record),
         record,
     }
@@ -54,17 +54,17 @@ fn text(value: &str) -> Value<'static> {
     Value::Str(Cow::Owned(value.to_owned()))
 }
 
-fn plain(words: &str) -> Sent {
+fn plain(words: &str) -> SentRecord {
     let message = Message::Part(text(words));
     as_rendered(record(Shape::TEXT, vec![Value::Null], message))
 }
 
-fn bytes(message: Vec<u8>) -> Sent {
+fn bytes(message: Vec<u8>) -> SentRecord {
     let message = Message::Part(Value::text(&message).into_owned());
     as_rendered(record(Shape::TEXT, vec![Value::Null], message))
 }
 
-fn access(path: &str, status: i64) -> Sent {
+fn access(path: &str, status: i64) -> SentRecord {
     let shape = "⟨remote_addr:t⟩ - - \"⟨method:t⟩ ⟨path:t⟩ HTTP/1.1\" ⟨status:i⟩";
     let values = vec![
         text("10.0.0.1"),
@@ -75,13 +75,13 @@ fn access(path: &str, status: i64) -> Sent {
     as_rendered(record(shape, values, Message::Line))
 }
 
-fn syslog(words: &str) -> Sent {
+fn syslog(words: &str) -> SentRecord {
     let shape = "<⟨facility:p⟩⟨severity:v⟩>1 ⟨_time:%Y-%m-%dT%H:%M:%SZ⟩ h app - - - ⟨_msg:t⟩";
     let values = vec![Value::Int(3), Value::Int(4), Value::Null, Value::Null];
     as_rendered(record(shape, values, Message::Part(text(words))))
 }
 
-fn logfmt(words: &str, k: &str) -> Sent {
+fn logfmt(words: &str, k: &str) -> SentRecord {
     let shape = "k=\"⟨k:q⟩\" msg=\"⟨_msg:q⟩\"";
     let values = vec![text(k), Value::Null];
     as_rendered(record(shape, values, Message::Part(text(words))))
@@ -89,7 +89,7 @@ fn logfmt(words: &str, k: &str) -> Sent {
 
 /// A JSON line that was pushed with white space and needless escapes, and stored without them
 /// (`fix` keeps the escapes in the line).
-fn json(words: &str, k: &str, n: f64, how: (bool, bool, bool)) -> Sent {
+fn json(words: &str, k: &str, n: f64, how: (bool, bool, bool)) -> SentRecord {
     let (spaced, escaped, fix) = how;
     let shape = "{\"m\":\"⟨_msg:j⟩\",\"k\":\"⟨k:j⟩\",\"n\":⟨n:f⟩,\"b\":⟨b:b⟩}";
     let values = vec![Value::Null, text(k), Value::Float(n), Value::Bool(true)];
@@ -106,7 +106,7 @@ fn json(words: &str, k: &str, n: f64, how: (bool, bool, bool)) -> Sent {
             text: Cow::Owned(inside.into_bytes()),
         });
     }
-    Sent {
+    SentRecord {
         raw: raw.into_bytes(),
         record,
     }
@@ -128,7 +128,7 @@ fn json_string(text: &str, escaped: bool) -> String {
     out
 }
 
-fn sent() -> impl Strategy<Value = Sent> {
+fn sent() -> impl Strategy<Value = SentRecord> {
     let words = || "(a|b|ab|é|Ü| |\n|\"|\\\\|/|1|5e2|-|user_1|x=y){0,6}";
     let how = (any::<bool>(), any::<bool>(), any::<bool>());
     prop_oneof![

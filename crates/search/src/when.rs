@@ -506,15 +506,17 @@ impl<'a> Cursor<'a> {
             self.advance(self.word().len());
             return Some(0);
         }
-        let sign = match self.eat('+') {
-            true => 1,
-            false => self.eat('-').then_some(-1)?,
+        let sign = if self.eat('+') {
+            1
+        } else {
+            self.eat('-').then_some(-1)?
         };
         let hours = self.two_digits().filter(|h| *h <= 23)?;
         self.eat(':');
-        let minutes = match self.rest.is_empty() {
-            true => 0,
-            false => self.two_digits().filter(|m| *m <= 59)?,
+        let minutes = if self.rest.is_empty() {
+            0
+        } else {
+            self.two_digits().filter(|m| *m <= 59)?
         };
         Some(sign * i64::from(hours * 3600 + minutes * 60))
     }

@@ -195,9 +195,10 @@ impl BatchSet {
     pub fn split_content(&self) -> (BatchSet, BatchSet) {
         let (mut content, mut others) = (BatchSet::default(), BatchSet::default());
         for (epoch, run) in self.runs() {
-            let set = match is_content(epoch) {
-                true => &mut content,
-                false => &mut others,
+            let set = if is_content(epoch) {
+                &mut content
+            } else {
+                &mut others
             };
             set.insert_run(epoch, run);
         }
@@ -259,11 +260,11 @@ impl HeldBatches {
             self.all.insert_run(id.epoch, id.run());
         }
         let begins = !std::mem::replace(&mut self.has_rows, true);
-        match begins {
-            true => self.retry = id.filter(BatchId::is_retry),
+        if begins {
+            self.retry = id.filter(BatchId::is_retry);
+        } else if self.retry != id {
             // Rows that would go with the copy of a batch that is elsewhere, too.
-            false if self.retry != id => self.retry = None,
-            false => {}
+            self.retry = None;
         }
     }
 
@@ -344,9 +345,10 @@ pub fn yielding(copies: &[RetryCopy], is_original: impl Fn(&BatchId) -> bool) ->
     let mut yielding = SourceSet::new();
     for same in order.chunk_by(|a, b| batch(a) == batch(b)) {
         // A source may be listed in several places; its own other listing is no winner over it.
-        let winner = match is_original(&same[0].id) {
-            true => None,
-            false => Some(same[0].source),
+        let winner = if is_original(&same[0].id) {
+            None
+        } else {
+            Some(same[0].source)
         };
         let rest = same.iter().filter(|copy| Some(copy.source) != winner);
         rest.for_each(|copy| yielding.insert(copy.source));

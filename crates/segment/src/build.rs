@@ -23,7 +23,7 @@ use parquet::errors::ParquetError;
 
 use crate::batches::{BatchSet, HeldBatches, RetryCopy, yielding};
 use crate::disk::Disk;
-use crate::file::{Profile, ReadError, Retry, SegmentFile, SourceEntry, Written};
+use crate::file::{FinishedFile, Profile, ReadError, Retry, SegmentFile, SourceEntry};
 use crate::journal::{ClosedFile, Damages, JournalFile, OpenError};
 use crate::rows::{RowsBuilder, Schema, memory_bytes};
 use crate::sources::SourceSet;
@@ -63,21 +63,21 @@ const PUT_BACK_BYTES: u64 = 1 << 20;
 /// The least memory that is of use: a row group of each of two parts that are merged.
 pub const MEMORY_BYTES_MIN: u64 = 8 << 20;
 
-/// Within which bounds a segment is made of journal files.
+/// The limits within which a segment is made of journal files.
 #[derive(Clone, Copy)]
-pub struct Within<'a> {
+pub struct BuildLimits<'a> {
     /// About the memory that rows may take that are collected or being merged, at least
     /// [`MEMORY_BYTES_MIN`].
     pub memory_bytes_max: u64,
     /// Whether to stop; asked between parts.
     pub is_stopped: &'a dyn Fn() -> bool,
     /// The files that go into the segment.
-    pub takes: Takes,
+    pub takes: FileSelection,
 }
 
 /// The journal files that a segment takes of those that it is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
+pub enum FileSelection {
     /// All of them, in parts if they do not fit into memory together: a claim of a cluster is one segment.
     All,
     /// At least the first, by source, and of the others those that fit into memory with it: writing rows in
@@ -85,12 +85,12 @@ pub enum Takes {
     Fitting,
 }
 
-impl Default for Within<'_> {
+impl Default for BuildLimits<'_> {
     fn default() -> Self {
-        Within {
+        BuildLimits {
             memory_bytes_max: MEMORY_BYTES_MAX,
             is_stopped: &|| false,
-            takes: Takes::All,
+            takes: FileSelection::All,
         }
     }
 }
@@ -162,9 +162,9 @@ impl From<io::Error> for BuildError {
 }
 
 /// A segment that was made and is live on disk.
-pub struct Built {
+pub struct BuiltSegment {
     /// What was written.
-    pub written: Written,
+    pub written: FinishedFile,
     /// Damaged parts of the journal files; their rows are lost.
     pub damages: Damages,
 }
@@ -176,8 +176,8 @@ pub fn from_journal(
     id: Id,
     closed: &[ClosedFile],
     decode: impl for<'e> FnMut(&Entry<'e>) -> Record<'e>,
-) -> Result<Built, BuildError> {
-    from_journal_within(disk, id, closed, Within::default(), decode)
+) -> Result<BuiltSegment, BuildError> {
+    from_journal_within(disk, id, closed, BuildLimits::default(), decode)
 }
 
 /// [`from_journal`] within other bounds.
@@ -185,9 +185,9 @@ pub fn from_journal_within(
     disk: &dyn Disk,
     id: Id,
     closed: &[ClosedFile],
-    within: Within<'_>,
+    within: BuildLimits<'_>,
     mut decode: impl for<'e> FnMut(&Entry<'e>) -> Record<'e>,
-) -> Result<Built, BuildError> {
+) -> Result<BuiltSegment, BuildError> {
     let mut closed: Vec<&ClosedFile> = closed.iter().collect();
     closed.sort_by_key(|file| file.source);
     let mut parts = Parts::new(disk, id, within, closed.iter().map(|f| f.source).collect());
@@ -198,7 +198,7 @@ pub fn from_journal_within(
     // What senders said beside the lines: fields of envelopes.
     let (mut bytes_beside, mut bytes_read) = (0, 0);
     for (number, file) in closed.iter().enumerate() {
-        let may_wait = within.takes == Takes::Fitting && number > 0;
+        let may_wait = within.takes == FileSelection::Fitting && number > 0;
         if may_wait && !parts.fits(&builder, bytes_beside, (file.bytes, bytes_read)) {
             break;
         }
@@ -220,9 +220,10 @@ pub fn from_journal_within(
         }
         damages.merge(frames.into_damages());
         let written = file.summary.tally;
-        let tally = match (rows, bytes) == (written.rows, written.bytes) {
-            true => written,
-            false => tally_of(&journal)?,
+        let tally = if (rows, bytes) == (written.rows, written.bytes) {
+            written
+        } else {
+            tally_of(&journal)?
         };
         sources.push(SourceEntry {
             source: file.source,
@@ -243,7 +244,7 @@ pub fn from_journal_within(
     let written = parts.finish(builder, sources, batches)?;
     prove(disk, id)?;
     publish(disk, id)?;
-    Ok(Built { written, damages })
+    Ok(BuiltSegment { written, damages })
 }
 
 /// Adds batches that are named by what is in them, as many as a segment may have; `newest` has the latest
@@ -262,14 +263,15 @@ pub fn journal_memory_bytes(rows: u64, file_bytes: u64) -> u64 {
 }
 
 /// A builder for the rows of these files, as far as they are held together.
-fn expecting(closed: &[&ClosedFile], within: Within<'_>) -> RowsBuilder {
+fn expecting(closed: &[&ClosedFile], within: BuildLimits<'_>) -> RowsBuilder {
     let tallies = || closed.iter().map(|file| &file.summary.tally);
     let rows: u64 = tallies().map(|tally| tally.rows).sum();
     let bytes: u64 = tallies().map(|tally| tally.bytes).sum();
-    match journal_memory_bytes(rows, bytes) < within.memory_bytes_max {
-        true => RowsBuilder::expecting(rows, bytes),
+    if journal_memory_bytes(rows, bytes) < within.memory_bytes_max {
+        RowsBuilder::expecting(rows, bytes)
+    } else {
         // Of how many rows a part will be is not known before.
-        false => RowsBuilder::new(),
+        RowsBuilder::new()
     }
 }
 
@@ -364,7 +366,7 @@ pub fn merge(
     inputs: &[SegmentFile],
     profile: Profile,
     is_stopped: &dyn Fn() -> bool,
-) -> Result<Written, BuildError> {
+) -> Result<FinishedFile, BuildError> {
     merge_sources(
         disk,
         id,
@@ -387,7 +389,7 @@ pub fn trim(
     left_out: &SourceSet,
     profile: Profile,
     is_stopped: &dyn Fn() -> bool,
-) -> Result<Written, BuildError> {
+) -> Result<FinishedFile, BuildError> {
     let inputs = std::slice::from_ref(input);
     let (mut sources, batches) = merged_sources(inputs, profile);
     sources.retain(|entry| !left_out.contains(entry.source));
@@ -402,7 +404,7 @@ fn merge_sources(
     (sources, batches): (Vec<SourceEntry>, BatchSet),
     profile: Profile,
     is_stopped: &dyn Fn() -> bool,
-) -> Result<Written, BuildError> {
+) -> Result<FinishedFile, BuildError> {
     let source_maps = source_maps(inputs, &sources);
     let output = Output {
         disk,
@@ -486,7 +488,7 @@ pub fn purge(disk: &dyn Disk, ids: &[Id]) -> io::Result<()> {
 
 mod start;
 
-pub use start::{Found, Settled, open_all, open_known, settle};
+pub use start::{SettledSegments, StartupScan, open_all, open_known, settle};
 
 #[cfg(test)]
 mod retries_tests;

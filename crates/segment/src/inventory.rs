@@ -71,7 +71,7 @@ pub struct Inventory {
 
 /// The list, as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Read {
+pub enum InventoryState {
     /// There is none.
     None,
     /// It is damaged, or of a version that this program does not know.
@@ -82,7 +82,7 @@ pub enum Read {
 
 /// A file that has vanished.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Absent {
+pub struct VanishedFile {
     /// Its path.
     pub path: String,
     /// Its sources. Some of them may be held by other files.
@@ -99,9 +99,9 @@ pub struct Absent {
     pub times: Option<(Timestamp, Timestamp)>,
 }
 
-impl fmt::Display for Absent {
+impl fmt::Display for VanishedFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Absent {
+        let VanishedFile {
             path,
             rows,
             received_min,
@@ -123,20 +123,20 @@ impl Inventory {
     ///
     /// # Errors
     /// When the disk fails; damage is no error.
-    pub fn read(disk: &dyn Disk) -> io::Result<Read> {
+    pub fn read(disk: &dyn Disk) -> io::Result<InventoryState> {
         let file = match disk.open(PATH) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Read::None),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(InventoryState::None),
             opened => opened?,
         };
         let bytes = file.bytes()?;
         if bytes > BYTES_MAX {
-            return Ok(Read::Damaged("it is too long"));
+            return Ok(InventoryState::Damaged("it is too long"));
         }
         let mut text = vec![0; bytes as usize];
         file.read_at(0, &mut text)?;
         Ok(match Inventory::from_bytes(&text) {
-            Ok(inventory) => Read::Sound(inventory),
-            Err(what) => Read::Damaged(what),
+            Ok(inventory) => InventoryState::Sound(inventory),
+            Err(what) => InventoryState::Damaged(what),
         })
     }
 
@@ -182,11 +182,11 @@ impl Inventory {
 
     /// Those of its files that are not among `files`, names without their endings, and whose sources are not
     /// all in `held`.
-    pub fn absent(&self, files: &BTreeSet<String>, held: &SourceSet) -> Vec<Absent> {
+    pub fn absent(&self, files: &BTreeSet<String>, held: &SourceSet) -> Vec<VanishedFile> {
         let is_gone = |path: &str, sources: &SourceSet| {
             !files.contains(stem(path)) && !held.contains_all(sources)
         };
-        let segments = self.segments.values().map(|summary| Absent {
+        let segments = self.segments.values().map(|summary| VanishedFile {
             path: build::path(summary.id, build::SUFFIX_LIVE),
             sources: summary.sources.clone(),
             rows: summary.rows,
@@ -195,7 +195,7 @@ impl Inventory {
             received_max: summary.received_max,
             times: Some((summary.time_min, summary.time_max)),
         });
-        let journal = self.journal.iter().map(|(source, entry)| Absent {
+        let journal = self.journal.iter().map(|(source, entry)| VanishedFile {
             path: journal::path(*source, journal::SUFFIX_CLOSED),
             sources: [*source].into_iter().collect(),
             rows: entry.rows,
@@ -375,7 +375,10 @@ mod tests {
             let files = files.iter().map(|file| (*file).to_owned()).collect();
             let held = held.iter().map(|number| source(*number)).collect();
             let absent = inventory().absent(&files, &held);
-            absent.iter().map(Absent::to_string).collect::<Vec<_>>()
+            absent
+                .iter()
+                .map(VanishedFile::to_string)
+                .collect::<Vec<_>>()
         };
         let first = build::path(Id(1), "");
         let second = build::path(Id(2), "");

@@ -18,12 +18,12 @@ const SECTOR_BYTES: usize = 512;
 
 /// Small seeded random numbers (SplitMix64), the same everywhere and for ever.
 #[derive(Clone, Debug)]
-pub struct Seeded(u64);
+pub struct SeededRandom(u64);
 
-impl Seeded {
+impl SeededRandom {
     /// Numbers that follow from the seed.
-    pub fn new(seed: u64) -> Seeded {
-        Seeded(seed)
+    pub fn new(seed: u64) -> SeededRandom {
+        SeededRandom(seed)
     }
 
     /// The next number.
@@ -102,8 +102,8 @@ struct State {
     calls: Vec<Call>,
     calls_count: u64,
     faults: BTreeMap<u64, Fault>,
-    random: Option<(Seeded, u64)>,
-    effects: Option<Seeded>,
+    random: Option<(SeededRandom, u64)>,
+    effects: Option<SeededRandom>,
 }
 
 #[derive(Clone, Default)]
@@ -166,7 +166,7 @@ impl MemDisk {
 
     /// Makes one call in `n` fail with an IO error, chosen by the seed; `n` 0 ends that.
     pub fn fail_one_in(&self, n: u64, seed: u64) {
-        self.lock().random = (n > 0).then(|| (Seeded::new(seed), n));
+        self.lock().random = (n > 0).then(|| (SeededRandom::new(seed), n));
     }
 
     /// Forgets all faults that have not struck.
@@ -198,7 +198,7 @@ impl MemDisk {
 
     /// Ends all handles and keeps of the unsynced changes what the seed says.
     pub fn crash(&self, seed: u64) {
-        let mut random = Seeded::new(seed);
+        let mut random = SeededRandom::new(seed);
         let mut state = self.lock();
         state.life += 1;
         state.powered_off = false;
@@ -251,7 +251,7 @@ impl MemDisk {
 }
 
 impl File {
-    fn crash(&mut self, random: &mut Seeded) {
+    fn crash(&mut self, random: &mut SeededRandom) {
         let pending = std::mem::take(&mut self.pending);
         let end = pending.iter().map(|range| range.1).max().unwrap_or(0);
         // All, nothing, a torn prefix, any sectors, or the later ones only: real disks do each.
@@ -273,7 +273,7 @@ impl File {
                     self.durable.resize(to, 0);
                 }
                 let is_kept = match style {
-                    3 => Seeded::new(sector_seed ^ sector as u64).one_in(2),
+                    3 => SeededRandom::new(sector_seed ^ sector as u64).one_in(2),
                     4 => sector > torn_at / SECTOR_BYTES,
                     _ => true,
                 };
@@ -288,7 +288,7 @@ impl File {
 }
 
 impl Directory {
-    fn crash(&mut self, random: &mut Seeded) {
+    fn crash(&mut self, random: &mut SeededRandom) {
         let pending = std::mem::take(&mut self.pending);
         // A journaling file system keeps a prefix of the changes, others any of them.
         let ordered = random.one_in(2);
@@ -348,9 +348,9 @@ impl State {
         }
     }
 
-    fn chance(&mut self) -> &mut Seeded {
+    fn chance(&mut self) -> &mut SeededRandom {
         let seed = self.calls_count;
-        self.effects.get_or_insert_with(|| Seeded::new(seed))
+        self.effects.get_or_insert_with(|| SeededRandom::new(seed))
     }
 
     /// Whether a failing call still has its effect.

@@ -12,7 +12,7 @@ use crate::disk::Space;
 
 /// A file that may be retired: a segment or a closed journal file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held<K> {
+pub struct RetentionCandidate<K> {
     /// How the caller names the file.
     pub key: K,
     /// Earliest receive time in it.
@@ -44,9 +44,10 @@ pub struct Settings {
 impl Settings {
     /// The free space below which files go when so many bytes of them are held.
     fn free_bytes_min(&self, size: u64) -> u64 {
-        match size > self.keep_size_bytes {
-            true => self.keep_free_bytes,
-            false => self.keep_free_bytes.min(self.reserve_bytes),
+        if size > self.keep_size_bytes {
+            self.keep_free_bytes
+        } else {
+            self.keep_free_bytes.min(self.reserve_bytes)
         }
     }
 }
@@ -76,12 +77,12 @@ pub struct Room {
 /// Which files to retire, oldest first, and why. Ages are those at `now`, which is nothing where no
 /// clock can be believed.
 pub fn plan<K: Clone>(
-    held: &[Held<K>],
+    held: &[RetentionCandidate<K>],
     now: Option<Timestamp>,
     settings: &Settings,
     room: &Room,
 ) -> Vec<(K, Reason)> {
-    let mut oldest_first: Vec<&Held<K>> = held.iter().collect();
+    let mut oldest_first: Vec<&RetentionCandidate<K>> = held.iter().collect();
     oldest_first.sort_by_key(|file| (file.received_max, file.received_min, file.bytes));
     let count = oldest_first.len();
     let mut size: u64 = held.iter().map(|file| file.bytes).sum();
@@ -119,8 +120,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn file(key: u32, received: i64, bytes: u64) -> Held<u32> {
-        Held {
+    fn file(key: u32, received: i64, bytes: u64) -> RetentionCandidate<u32> {
+        RetentionCandidate {
             key,
             received_min: Timestamp(received - 1),
             received_max: Timestamp(received),
@@ -254,13 +255,13 @@ mod tests {
             let settings = Settings { age_ns: age, size_bytes: size, files_max, keep_free_bytes: keep, ..Settings::default() };
             let plan = plan(&files, Some(Timestamp(now)), &settings, &room(free));
             let goes = |key: u32| plan.iter().any(|(k, _)| *k == key);
-            let (gone, left): (Vec<&Held<u32>>, Vec<&Held<u32>>) = files.iter().partition(|f| goes(f.key));
+            let (gone, left): (Vec<&RetentionCandidate<u32>>, Vec<&RetentionCandidate<u32>>) = files.iter().partition(|f| goes(f.key));
             let gone_max = gone.iter().map(|f| f.received_max).max();
             let left_min = left.iter().map(|f| f.received_max).min();
             prop_assert!(left_min.is_none_or(|left| gone_max.is_none_or(|gone| gone <= left)));
-            let old = |f: &Held<u32>| age.is_some_and(|age| f.received_max.0 + age < now);
+            let old = |f: &RetentionCandidate<u32>| age.is_some_and(|age| f.received_max.0 + age < now);
             prop_assert!(!left.iter().any(|f| old(f)));
-            let bytes = |list: &[&Held<u32>]| list.iter().map(|f| f.bytes).sum::<u64>();
+            let bytes = |list: &[&RetentionCandidate<u32>]| list.iter().map(|f| f.bytes).sum::<u64>();
             if left.len() > 1 {
                 prop_assert!(size.is_none_or(|limit| bytes(&left) <= limit));
                 prop_assert!(files_max.is_none_or(|limit| left.len() <= limit.max(1)));

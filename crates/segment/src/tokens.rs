@@ -12,7 +12,7 @@ mod words;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::encoding::Malformed;
+use crate::encoding::MalformedPage;
 use crate::encoding::bits::{BitReader, BitWriter, width};
 use words::WordCollector;
 pub use words::{
@@ -462,7 +462,7 @@ fn write_blocks(group: &[u64], geometry: Geometry, writer: &mut BitWriter) {
 /// Reads parts of a stored index. The bytes it returns have been checked against their checksum.
 pub trait IndexBytes {
     /// What goes wrong in reading.
-    type Error: From<Malformed>;
+    type Error: From<MalformedPage>;
     /// The bytes from `from` on, `length` of them, of the stored index.
     fn bytes(&mut self, from: usize, length: usize) -> Result<Vec<u8>, Self::Error>;
 }
@@ -478,7 +478,7 @@ pub fn look_up<B: IndexBytes>(index: &mut B, token: &[u8]) -> Result<BlockSet, B
         |at: usize| u32::from_le_bytes(offsets[at..at + 4].try_into().unwrap_or_default()) as usize;
     let (from, to) = (offset(0), offset(4));
     if from > to {
-        return Err(Malformed("token buckets overlap").into());
+        return Err(MalformedPage("token buckets overlap").into());
     }
     let entries_from = HEADER_BYTES + geometry.table_bytes();
     let bytes = index.bytes(entries_from + from / 8, to.div_ceil(8) - from / 8)?;
@@ -491,16 +491,16 @@ pub fn look_up<B: IndexBytes>(index: &mut B, token: &[u8]) -> Result<BlockSet, B
     )?)
 }
 
-fn read_header(header: &[u8]) -> Result<Geometry, Malformed> {
+fn read_header(header: &[u8]) -> Result<Geometry, MalformedPage> {
     let bytes: [u8; HEADER_BYTES] = header
         .try_into()
-        .map_err(|_| Malformed("the token index ends early"))?;
+        .map_err(|_| MalformedPage("the token index ends early"))?;
     let entries = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
     let blocks = usize::from(u16::from_le_bytes([bytes[4], bytes[5]]));
     let geometry = Geometry::of(entries as usize, blocks);
     let stored = (u32::from(bytes[6]), u32::from(bytes[7]));
     if blocks > BLOCKS_MAX || stored != (geometry.fingerprint_bits, geometry.bucket_bits) {
-        return Err(Malformed("the header of the token index is wrong"));
+        return Err(MalformedPage("the header of the token index is wrong"));
     }
     Ok(geometry)
 }
@@ -511,7 +511,7 @@ fn scan_bucket(
     to: usize,
     geometry: Geometry,
     fingerprint: u32,
-) -> Result<BlockSet, Malformed> {
+) -> Result<BlockSet, MalformedPage> {
     let mut found = BlockSet::none(geometry.blocks as usize);
     let wanted = u64::from(geometry.in_bucket(fingerprint));
     let mut reader = BitReader::new(bytes, from);
@@ -548,13 +548,13 @@ mod tests {
     struct Slice<'a>(&'a [u8]);
 
     impl IndexBytes for Slice<'_> {
-        type Error = Malformed;
-        fn bytes(&mut self, from: usize, length: usize) -> Result<Vec<u8>, Malformed> {
+        type Error = MalformedPage;
+        fn bytes(&mut self, from: usize, length: usize) -> Result<Vec<u8>, MalformedPage> {
             let to = from.saturating_add(length);
             self.0
                 .get(from..to)
                 .map(<[u8]>::to_vec)
-                .ok_or(Malformed("short"))
+                .ok_or(MalformedPage("short"))
         }
     }
 

@@ -21,14 +21,14 @@ use crate::sources::SourceSet;
 use crate::tally::Tally;
 pub use checksums::Checksums;
 pub use pond::{Finding, Totals, data_directory};
-pub use salvage::{Salvaged, salvage};
+pub use salvage::{SalvagedSegment, salvage};
 
 /// Most damages of one file that are listed.
 pub const DAMAGES_MAX: usize = 1000;
 
-/// What was found in a segment file.
+/// The result of the verification of a segment file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
+pub struct VerifyReport {
     /// The segment's id; `None` if not even the footer can be read.
     pub id: Option<Id>,
     /// Rows that can be read.
@@ -44,12 +44,12 @@ pub struct Checked {
 ///
 /// # Errors
 /// When the disk fails; damage is no error.
-pub fn file(file: Arc<dyn ReadAt>, known: Option<&Summary>) -> io::Result<Checked> {
+pub fn file(file: Arc<dyn ReadAt>, known: Option<&Summary>) -> io::Result<VerifyReport> {
     let bytes = file.bytes()?;
     let (segment, mut damages) = match SegmentFile::open(Arc::clone(&file)) {
         Ok(segment) => (Some(segment), Vec::new()),
         Err(error) => match salvage(&file, known)? {
-            Some(Salvaged { segment, damage }) => (Some(segment), vec![damage]),
+            Some(SalvagedSegment { segment, damage }) => (Some(segment), vec![damage]),
             None => {
                 let mut damages = Vec::new();
                 note(error, &mut damages)?;
@@ -57,7 +57,7 @@ pub fn file(file: Arc<dyn ReadAt>, known: Option<&Summary>) -> io::Result<Checke
             }
         },
     };
-    let mut checked = Checked::default();
+    let mut checked = VerifyReport::default();
     if let Some(segment) = segment {
         checked = check(&segment, true)?;
         let manifest = segment.manifest();
@@ -111,8 +111,8 @@ pub fn lines(segment: &SegmentFile) -> Result<(), ReadError> {
     }
 }
 
-fn check(segment: &SegmentFile, lines: bool) -> io::Result<Checked> {
-    let mut checked = Checked::default();
+fn check(segment: &SegmentFile, lines: bool) -> io::Result<VerifyReport> {
+    let mut checked = VerifyReport::default();
     let damages = &mut checked.damages;
     if let Err(error) = segment.check_start() {
         note(error, damages)?;

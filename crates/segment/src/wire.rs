@@ -189,9 +189,10 @@ impl<'a> Decoder<'a> {
     /// can be promised than can be there.
     pub fn count(&mut self, bytes_min: usize, what: &'static str) -> Result<usize, DecodeError> {
         let count = usize::try_from(self.number(what)?).unwrap_or(usize::MAX);
-        match count > self.bytes.len() / bytes_min.max(1) {
-            true => Err(DecodeError::Truncated(what)),
-            false => Ok(count),
+        if count > self.bytes.len() / bytes_min.max(1) {
+            Err(DecodeError::Truncated(what))
+        } else {
+            Ok(count)
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use logpond_search::nearest;
 use toml::de::{DeTable, DeValue};
 
-use super::{Count, Given, Origin, Setting, SettingsError, TABLE, row};
+use super::{Count, Origin, Setting, SettingValue, SettingsError, TABLE, row};
 
 /// The longest settings file that is read: far above any real one, far below any memory.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -14,7 +14,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 const PROXIES: &str = "proxy";
 
 /// Reads a settings file that must exist.
-pub fn read_file(path: &Path) -> Result<Option<Vec<Given>>, SettingsError> {
+pub fn read_file(path: &Path) -> Result<Option<Vec<SettingValue>>, SettingsError> {
     parse(&read_text(path)?, path).map(Some)
 }
 
@@ -33,7 +33,9 @@ pub(super) fn read_text(path: &Path) -> Result<String, SettingsError> {
 }
 
 /// Reads a settings file; `None` where there is none.
-pub(super) fn read_file_if_present(path: &Path) -> Result<Option<Vec<Given>>, SettingsError> {
+pub(super) fn read_file_if_present(
+    path: &Path,
+) -> Result<Option<Vec<SettingValue>>, SettingsError> {
     match read_file(path) {
         Err(SettingsError::Unreadable { source, .. })
             if source.kind() == std::io::ErrorKind::NotFound =>
@@ -45,7 +47,7 @@ pub(super) fn read_file_if_present(path: &Path) -> Result<Option<Vec<Given>>, Se
 }
 
 /// Reads the text of a settings file; `path` is only named in errors.
-pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Given>, SettingsError> {
+pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<SettingValue>, SettingsError> {
     let origin = |at| place(text, path, at);
     let table = DeTable::parse(text).map_err(|error| SettingsError::Syntax {
         origin: origin(error.span().map_or(0, |span| span.start)),
@@ -53,7 +55,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Given>, SettingsError
     })?;
     let mut entries: Vec<_> = table.into_inner().into_iter().collect();
     entries.sort_by_key(|(key, _)| key.span().start);
-    let mut given: Vec<Given> = Vec::with_capacity(TABLE.len());
+    let mut given: Vec<SettingValue> = Vec::with_capacity(TABLE.len());
     for (key, value) in entries {
         let name = key.get_ref().to_string();
         if name == PROXIES {
@@ -88,7 +90,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Given>, SettingsError
                 return Err(refused(row, &value_origin, written, &expected));
             }
         };
-        given.push(Given {
+        given.push(SettingValue {
             name: row.name,
             text: value,
             origin: value_origin,

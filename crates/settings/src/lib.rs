@@ -36,21 +36,21 @@ pub use file::position;
 pub use file::read_file;
 pub use kafka::{KafkaSettings, KafkaStart, KafkaTopic};
 pub use listeners::{
-    Form, Framing, IntakeAddresses, Listener, Protection, Protocol, StreamProtocol, Transport,
-    Wanted, listeners,
+    EnabledListener, Form, Framing, IntakeAddresses, Listener, Protection, Protocol,
+    StreamProtocol, Transport, listeners,
 };
 pub use logpond_host::host_name::{HostName, host_names};
 pub use names::{UnknownVariable, unknown_variables};
 pub use proxy::{
     Age, AllowedClient, ClientAuthMode, Name, Networks, ProxySection, ProxyVersion, RouteSection,
-    WeighedTarget, Written, read_proxies,
+    TextValue, WeighedTarget, read_proxies,
 };
 use quantity::line_bytes;
 pub use quantity::{QuantityError, parse_address, parse_age, parse_bytes, parse_room};
 pub use receiver::{Receiver, ReceiverForm};
 pub use reference::{default_file, reference};
 pub use secret_file::{SecretFile, SecretFileError, parse_secret};
-use table::Composed;
+use table::CompositeSettings;
 pub use table::{Count, Hint, Setting, Settings, TABLE};
 pub use timezones::{Named, Network, Timezones, named_zones};
 pub use token::{HASH_BYTES, Token, is_id};
@@ -106,7 +106,7 @@ impl fmt::Display for Origin {
 
 /// A setting's text and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Given {
+pub struct SettingValue {
     /// Name of a row of [`TABLE`].
     pub name: &'static str,
     /// The value as it was written.
@@ -179,13 +179,13 @@ pub const TOKENS_NAME: &str = "tokens.toml";
 impl Paths {
     /// Gives these values their meaning; the others may be wrong.
     pub fn resolve(
-        given: &[Given],
-        surroundings: &Surroundings<'_>,
+        given: &[SettingValue],
+        environment: &Environment<'_>,
     ) -> Result<Paths, SettingsError> {
         let values = Values(given);
         let data = match values.last("data") {
             Some(given) => PathBuf::from(&given.text),
-            None => surroundings.data_directory().ok_or(SettingsError::NoHome)?,
+            None => environment.data_directory().ok_or(SettingsError::NoHome)?,
         };
         let tokens = match values.last("tokens") {
             None => data.join(TOKENS_NAME),
@@ -204,15 +204,15 @@ impl Paths {
     }
 }
 
-/// What the process was started in, as far as settings depend on it.
-pub struct Surroundings<'a> {
+/// The environment of the process, as far as settings depend on it.
+pub struct Environment<'a> {
     /// Reads an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
     /// Whether the process runs as root.
     pub is_root: bool,
 }
 
-impl Surroundings<'_> {
+impl Environment<'_> {
     fn path(&self, name: &str) -> Option<PathBuf> {
         (self.variable)(name)
             .filter(|value| !value.is_empty())
@@ -261,31 +261,31 @@ fn row(name: &str) -> Option<&'static Setting> {
 pub fn gather(
     named: Option<&Path>,
     flags: Vec<(&'static str, String)>,
-    surroundings: &Surroundings<'_>,
-) -> Result<Vec<Given>, SettingsError> {
+    environment: &Environment<'_>,
+) -> Result<Vec<SettingValue>, SettingsError> {
     let mut given = Vec::new();
     let named = named
         .map(Path::to_path_buf)
-        .or_else(|| surroundings.path("LOGPOND_CONFIG"));
+        .or_else(|| environment.path("LOGPOND_CONFIG"));
     match named {
         Some(path) => given.extend(read_file(&path)?.unwrap_or_default()),
         None => {
-            for path in surroundings.files() {
+            for path in environment.files() {
                 given.extend(file::read_file_if_present(&path)?.unwrap_or_default());
             }
         }
     }
     for row in &TABLE {
         let variable = row.variable();
-        if let Some(text) = (surroundings.variable)(&variable) {
-            given.push(Given {
+        if let Some(text) = (environment.variable)(&variable) {
+            given.push(SettingValue {
                 name: row.name,
                 text: text.to_string_lossy().into_owned(),
                 origin: Origin::Variable(variable),
             });
         }
     }
-    given.extend(flags.into_iter().map(|(name, text)| Given {
+    given.extend(flags.into_iter().map(|(name, text)| SettingValue {
         name,
         text,
         origin: Origin::Flag(name),
@@ -294,7 +294,7 @@ pub fn gather(
 }
 
 /// The value of each setting that counts, in the order of [`TABLE`].
-pub fn effective(given: &[Given]) -> Vec<Given> {
+pub fn effective(given: &[SettingValue]) -> Vec<SettingValue> {
     let values = Values(given);
     TABLE.iter().map(|row| values.given(row.name)).collect()
 }
@@ -302,11 +302,11 @@ pub fn effective(given: &[Given]) -> Vec<Given> {
 impl Settings {
     /// Gives the values their meaning; of several for one setting the last one counts.
     pub fn resolve(
-        given: &[Given],
-        surroundings: &Surroundings<'_>,
+        given: &[SettingValue],
+        environment: &Environment<'_>,
     ) -> Result<Settings, SettingsError> {
         let values = Values(given);
-        let Paths { data, tokens } = Paths::resolve(given, surroundings)?;
+        let Paths { data, tokens } = Paths::resolve(given, environment)?;
         let insecure = values.read("insecure", truth)?;
         let tls = values.certificate_files()?;
         let http = values.address("http", insecure || tls.is_some())?;
@@ -320,7 +320,7 @@ impl Settings {
         values.check_clients(&syslog_clients)?;
         let is_known = insecure || !syslog_clients.are_open();
         let listeners = values.listeners(insecure, tls.is_some(), is_known)?;
-        let composed = Composed {
+        let composed = CompositeSettings {
             roles: Roles::ALL,
             bucket: values.bucket(&data)?,
             data,

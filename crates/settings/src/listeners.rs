@@ -253,7 +253,7 @@ impl fmt::Debug for IntakeAddresses {
 
 /// A listener that is on.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct EnabledListener {
     /// The listener.
     pub listener: &'static Listener,
     /// Its address.
@@ -265,10 +265,10 @@ pub struct Wanted {
 impl Settings {
     /// The listeners for records that are on. Those that a setting names are first: a default address must
     /// not take their ports.
-    pub fn intakes(&self) -> Vec<Wanted> {
+    pub fn intakes(&self) -> Vec<EnabledListener> {
         let on = self.listeners.on();
-        let mut wanted: Vec<Wanted> = on
-            .map(|(listener, address)| Wanted {
+        let mut wanted: Vec<EnabledListener> = on
+            .map(|(listener, address)| EnabledListener {
                 listener,
                 address,
                 is_asked_for: !self.default_listeners.contains(&listener.name),

@@ -157,57 +157,57 @@ impl WeighedTarget {
     }
 }
 
-/// What is written as a text with a meaning of its own.
+/// A value that is written as a text in a form of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written<T>(pub T);
+pub struct TextValue<T>(pub T);
 
 /// A duration.
-pub type Age = Written<Duration>;
+pub type Age = TextValue<Duration>;
 /// Addresses that begin with the same bits.
-pub type Networks = Written<Network>;
+pub type Networks = TextValue<Network>;
 /// A name, or a wildcard.
-pub type Name = Written<NamePattern>;
+pub type Name = TextValue<NamePattern>;
 /// What a client's certificate must have.
-pub type AllowedClient = Written<ClientRule>;
+pub type AllowedClient = TextValue<ClientRule>;
 
-/// Reads the meaning of a text, or says what is wrong with it.
-trait Meaning: Sized {
+/// Parses a text, or gives the error in it.
+trait FromText: Sized {
     fn of(text: &str) -> Result<Self, String>;
 }
 
-impl Meaning for Duration {
+impl FromText for Duration {
     fn of(text: &str) -> Result<Duration, String> {
         parse_age(text).map_err(|error| error.to_string())
     }
 }
 
-impl Meaning for Network {
+impl FromText for Network {
     fn of(text: &str) -> Result<Network, String> {
         Network::parse(text).ok_or_else(|| format!("'{text}' is no ADDRESS or ADDRESS/BITS"))
     }
 }
 
-impl Meaning for NamePattern {
+impl FromText for NamePattern {
     fn of(text: &str) -> Result<NamePattern, String> {
         NamePattern::from_str(text).map_err(|error| error.to_string())
     }
 }
 
-impl Meaning for ClientRule {
+impl FromText for ClientRule {
     fn of(text: &str) -> Result<ClientRule, String> {
         ClientRule::from_str(text).map_err(|error| error.to_string())
     }
 }
 
-impl<T: Meaning> FromStr for Written<T> {
+impl<T: FromText> FromStr for TextValue<T> {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        T::of(text).map(Written)
+        T::of(text).map(TextValue)
     }
 }
 
-impl<'de, T: Meaning> Deserialize<'de> for Written<T> {
+impl<'de, T: FromText> Deserialize<'de> for TextValue<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse().map_err(D::Error::custom)
@@ -363,7 +363,10 @@ mod tests {
         );
         assert_eq!((first.listen.len(), first.idle_timeout), (1, None));
         assert_eq!(second.listen[1].to_string(), "[::]:8443");
-        assert_eq!(second.idle_timeout, Some(Written(Duration::from_secs(600))));
+        assert_eq!(
+            second.idle_timeout,
+            Some(TextValue(Duration::from_secs(600)))
+        );
         assert_eq!(second.proxy_protocol, Some(ProxyVersion::V2));
         let weights = second.to.iter().map(|one| one.weight);
         assert_eq!(weights.collect::<Vec<_>>(), [1, 3, 1]);

@@ -24,9 +24,10 @@ pub fn default_file() -> String {
             _ => row.default,
         };
         let is_bare = row.count == Count::Switch || default.parse::<u64>().is_ok();
-        match is_bare {
-            true => file.push_str(&format!("#{} = {default}\n", row.name)),
-            false => file.push_str(&format!("#{} = {default:?}\n", row.name)),
+        if is_bare {
+            file.push_str(&format!("#{} = {default}\n", row.name))
+        } else {
+            file.push_str(&format!("#{} = {default:?}\n", row.name))
         }
     }
     file

@@ -242,7 +242,7 @@ macro_rules! settings {
 
 settings! {
     /// The settings that are read from several rows, or from more than their text.
-    struct Composed {
+    struct CompositeSettings {
         /// What the node does beside answering questions.
         roles: Roles,
         /// The data directory; it may not exist yet.

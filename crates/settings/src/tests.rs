@@ -6,8 +6,8 @@ use expect_test::{expect, expect_file};
 use super::*;
 use logpond_host::telemetry::Intake;
 
-fn surroundings<'a>(variable: &'a dyn Fn(&str) -> Option<OsString>) -> Surroundings<'a> {
-    Surroundings {
+fn surroundings<'a>(variable: &'a dyn Fn(&str) -> Option<OsString>) -> Environment<'a> {
+    Environment {
         variable,
         is_root: false,
     }
@@ -273,7 +273,7 @@ fn the_default_file_has_every_setting_and_says_its_default() {
 
 #[test]
 fn the_value_that_counts_has_its_origin() {
-    let given = |name, text: &str, origin| Given {
+    let given = |name, text: &str, origin| SettingValue {
         name,
         text: text.to_owned(),
         origin,

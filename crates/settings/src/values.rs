@@ -12,7 +12,7 @@ use logpond_tls::{CertificateFiles, ClientRules, Peer};
 use super::listeners::{self, IntakeAddresses, Protection, record_listeners};
 use super::receiver::{Receiver, ReceiverForm};
 use super::{
-    AlertSettings, AtStart, GOSSIP_PORT, Given, Origin, QuantityError, SOCKET_WAIT_MAX,
+    AlertSettings, AtStart, GOSSIP_PORT, Origin, QuantityError, SOCKET_WAIT_MAX, SettingValue,
     SettingsError, parse_address, parse_age, parse_room, row,
 };
 
@@ -151,15 +151,15 @@ pub(super) fn room(text: &str) -> Result<Size, String> {
 const _: () = assert!(LINE_BYTES_DEFAULT == 1 << 20);
 
 /// Values by name.
-pub(super) struct Values<'a>(pub(super) &'a [Given]);
+pub(super) struct Values<'a>(pub(super) &'a [SettingValue]);
 
 impl Values<'_> {
-    pub(super) fn last(&self, name: &str) -> Option<&Given> {
+    pub(super) fn last(&self, name: &str) -> Option<&SettingValue> {
         self.0.iter().rev().find(|given| given.name == name)
     }
 
-    pub(super) fn given(&self, name: &'static str) -> Given {
-        let default = || Given {
+    pub(super) fn given(&self, name: &'static str) -> SettingValue {
+        let default = || SettingValue {
             name,
             text: row(name).map_or("", |row| row.default).to_string(),
             origin: Origin::Default,

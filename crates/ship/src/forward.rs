@@ -47,9 +47,9 @@ use logpond_client::{Access, Address, ClientError, HostPort};
 use logpond_host::terminal::note;
 use logpond_render::quantity;
 
-pub use answer::Taken;
+pub use answer::BatchAnswer;
 use bulk::Bulk;
-pub use form::Reading;
+pub use form::ReadOptions;
 use producer::Producer;
 use sender::Outlet;
 pub use sender::{Backoff, SendError, Sender};
@@ -71,7 +71,7 @@ pub struct Settings {
     /// Files; empty is standard input.
     pub inputs: Vec<PathBuf>,
     /// What the inputs' lines are.
-    pub reading: Reading,
+    pub read_options: ReadOptions,
     /// Whether files are followed, and where positions are remembered.
     pub tail: Option<PathBuf>,
     /// Fields for all records.
@@ -213,7 +213,7 @@ pub struct Totals {
 
 impl Totals {
     /// Counts the answer to a batch; `first_line` is the number of its first line in its input.
-    fn add(&mut self, taken: &Taken, bytes: usize, input: &str, first_line: u64) {
+    fn add(&mut self, taken: &BatchAnswer, bytes: usize, input: &str, first_line: u64) {
         self.accepted += taken.accepted;
         self.bytes += bytes as u64;
         for (line, reason) in &taken.rejected {

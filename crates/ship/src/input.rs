@@ -56,7 +56,7 @@ pub fn plain_length(path: &Path) -> Option<u64> {
 
 /// Standard input. What is compressed is only recognised once its first bytes are there.
 pub fn standard() -> Box<dyn Read + Send> {
-    Box::new(Late {
+    Box::new(LazyStream {
         inner: Some(Box::new(io::stdin())),
         opened: None,
     })
@@ -132,12 +132,12 @@ fn decoded(mut reader: impl Read + Send + 'static) -> io::Result<Box<dyn Read + 
 }
 
 /// A stream whose start is looked at on the first read, not before.
-struct Late {
+struct LazyStream {
     inner: Option<Box<dyn Read + Send>>,
     opened: Option<Box<dyn Read + Send>>,
 }
 
-impl Read for Late {
+impl Read for LazyStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if let Some(inner) = self.inner.take() {
             self.opened = Some(decoded(inner)?);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use logpond_record::{Batch, EntryKind, Id, Incarnation, Labels, Timestamp};
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::{
-    Codec, DIRECTORY, JournalFile, Recovered, Settings, Writer, recover,
+    Codec, DIRECTORY, JournalFile, RecoveryReport, Settings, Writer, recover,
 };
-use logpond_segment::mem_disk::{Fault, MemDisk, Seeded};
+use logpond_segment::mem_disk::{Fault, MemDisk, SeededRandom};
 
 use crate::ledger::{Ledger, Row};
 use crate::report::Report;
@@ -55,9 +55,9 @@ impl Faults {
 }
 
 /// A journal with its disk, its workload and its judge.
-pub struct Pond {
+pub struct SimulatedJournal {
     disk: MemDisk,
-    random: Seeded,
+    random: SeededRandom,
     faults: Faults,
     writer: Writer,
     segments: Segments,
@@ -67,15 +67,15 @@ pub struct Pond {
     report: Report,
 }
 
-impl Pond {
+impl SimulatedJournal {
     /// An empty pond whose whole life follows from the seed.
-    pub fn new(seed: u64, faults: Faults) -> Pond {
+    pub fn new(seed: u64, faults: Faults) -> SimulatedJournal {
         let disk = MemDisk::new();
-        let mut pond = Pond {
+        let mut pond = SimulatedJournal {
             writer: Writer::new(Arc::new(disk.clone()), JOURNAL),
             segments: Segments::open(&disk).expect("without faults"),
             disk,
-            random: Seeded::new(seed),
+            random: SeededRandom::new(seed),
             faults,
             now: Timestamp(1_700_000_000 * SECOND_NS),
             rows: 0,
@@ -110,7 +110,7 @@ impl Pond {
 
     fn step(&mut self) {
         let faults = self.faults;
-        let strikes = |random: &mut Seeded, n| n > 0 && random.one_in(n);
+        let strikes = |random: &mut SeededRandom, n| n > 0 && random.one_in(n);
         if strikes(&mut self.random, faults.power_loss_one_in) {
             let call = self.disk.calls_count() + self.random.below(20);
             self.disk.fail_at(call, Fault::PowerLoss);
@@ -338,7 +338,7 @@ impl Pond {
         Segments::open(&self.disk).expect("without faults")
     }
 
-    fn recover(&mut self) -> Recovered {
+    fn recover(&mut self) -> RecoveryReport {
         let tries = if self.faults.power_loss_one_in > 0 {
             self.random.below(3)
         } else {

@@ -16,7 +16,7 @@ use logpond_segment::compact::{self, Job, Live, Settings};
 use logpond_segment::disk::Disk;
 use logpond_segment::file::{Manifest, Profile, ReadError, SegmentFile};
 use logpond_segment::journal::{ClosedFile, Visible};
-use logpond_segment::mem_disk::{MemDisk, Seeded};
+use logpond_segment::mem_disk::{MemDisk, SeededRandom};
 use logpond_segment::rows::{Plans, RowsView};
 use logpond_segment::verify;
 
@@ -96,12 +96,16 @@ impl Segments {
     }
 
     /// Puts the oldest journal files into a segment.
-    pub fn consume(&mut self, visible: &Visible, random: &mut Seeded) -> Step {
+    pub fn consume(&mut self, visible: &Visible, random: &mut SeededRandom) -> Step {
         let result = self.try_consume(visible, random);
         result.unwrap_or_else(Step::Failed)
     }
 
-    fn try_consume(&mut self, visible: &Visible, random: &mut Seeded) -> Result<Step, String> {
+    fn try_consume(
+        &mut self,
+        visible: &Visible,
+        random: &mut SeededRandom,
+    ) -> Result<Step, String> {
         let mut files = Vec::new();
         let count = 1 + random.below(FILES_MAX);
         for file in visible.snapshot().closed.iter() {
@@ -135,7 +139,7 @@ impl Segments {
     }
 
     /// Carries out the first thing that is due; now and then plans as on request.
-    pub fn compact(&mut self, now: Timestamp, random: &mut Seeded) -> Step {
+    pub fn compact(&mut self, now: Timestamp, random: &mut SeededRandom) -> Step {
         let live: Vec<Live> = self.describe();
         let jobs = if random.one_in(6) {
             compact::plan_all(&live, random.one_in(2), &COMPACT)
@@ -159,7 +163,7 @@ impl Segments {
             .collect()
     }
 
-    fn merge(&mut self, ids: &[Id], cold: bool, random: &mut Seeded) -> Result<Step, String> {
+    fn merge(&mut self, ids: &[Id], cold: bool, random: &mut SeededRandom) -> Result<Step, String> {
         self.discard_failed()?;
         let find = |id: &Id| {
             let found = self.live.iter().find(|s| s.manifest().id == *id);
@@ -234,7 +238,7 @@ impl Segments {
     }
 }
 
-fn new_id(random: &mut Seeded) -> Id {
+fn new_id(random: &mut SeededRandom) -> Id {
     Id((u128::from(random.draw() >> 1) << 64) | u128::from(random.draw()))
 }
 

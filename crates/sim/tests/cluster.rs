@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use logpond_sim::cluster::{Knock, Report, Violation, run};
+use logpond_sim::cluster::{Mutation, Report, Violation, run};
 
 /// The seeds of a plain run: as many as two cores run in half a minute. A run at night has more, by `LOGPOND_SIM_SEEDS`.
 const SEEDS: u64 = 500;
@@ -154,66 +154,68 @@ fn a_seed_gives_the_same_run_every_time() {
 }
 
 /// What the ledger says when a rule is missing, and what it may also come to.
-fn expected(knock: Knock) -> &'static [&'static str] {
-    match knock {
-        Knock::AckBeforeSync | Knock::AckWhenFull => &["R1"],
-        Knock::CountedIncarnations => &["R2"],
-        Knock::UnknownBirths => &["R3", "R9"],
-        Knock::UnwrittenRecords => &["R3"],
-        Knock::SplitSources => &["R4"],
+fn expected(mutation: Mutation) -> &'static [&'static str] {
+    match mutation {
+        Mutation::AckBeforeSync | Mutation::AckWhenFull => &["R1"],
+        Mutation::CountedIncarnations => &["R2"],
+        Mutation::UnknownBirths => &["R3", "R9"],
+        Mutation::UnwrittenRecords => &["R3"],
+        Mutation::SplitSources => &["R4"],
         // Copies are what is lost without these.
-        Knock::UncheckedRetirement | Knock::NoFlags | Knock::OneYes => &["R6"],
+        Mutation::UncheckedRetirement | Mutation::NoFlags | Mutation::OneYes => &["R6"],
         // In the end a zone has all copies of something.
-        Knock::BlindToZones => &["nothing settles"],
-        Knock::UnaskedTrim | Knock::UnflaggedTrim | Knock::EarlyTrim => &["R6"],
+        Mutation::BlindToZones => &["nothing settles"],
+        Mutation::UnaskedTrim | Mutation::UnflaggedTrim | Mutation::EarlyTrim => &["R6"],
         // Nobody makes up for a copy that seems to be there.
-        Knock::AnsweredDamage => &["R6", "nothing settles"],
-        Knock::EarlyLeaving => &["R6", "Batch"],
-        Knock::IgnoredExclusions => &["R7", "R10"],
-        Knock::UnlimitedDeletion | Knock::EarlyStamps => {
+        Mutation::AnsweredDamage => &["R6", "nothing settles"],
+        Mutation::EarlyLeaving => &["R6", "Batch"],
+        Mutation::IgnoredExclusions => &["R7", "R10"],
+        Mutation::UnlimitedDeletion | Mutation::EarlyStamps => {
             &["R6", "R8", "R7", "Batch", "nothing settles"]
         }
-        Knock::BlindCompleteness | Knock::BlindBucket => &["R9"],
-        Knock::DropUnlisted | Knock::UploadedIsListed | Knock::WrittenIsListed => &["R6", "Batch"],
-        Knock::SharedListing | Knock::HastySweep => &["R14"],
-        Knock::CountedRetries => &["R10"],
+        Mutation::BlindCompleteness | Mutation::BlindBucket => &["R9"],
+        Mutation::DropUnlisted | Mutation::UploadedIsListed | Mutation::WrittenIsListed => {
+            &["R6", "Batch"]
+        }
+        Mutation::SharedListing | Mutation::HastySweep => &["R14"],
+        Mutation::CountedRetries => &["R10"],
     }
 }
 
 /// The seeds that show the most hidden ones, which are tried first. After a change of the simulation another one may;
 /// the test says it, and it goes here.
-fn seed_that_shows(knock: Knock) -> Option<u64> {
-    match knock {
-        Knock::CountedIncarnations => Some(238),
-        Knock::UncheckedRetirement => Some(118),
-        Knock::NoFlags => Some(69),
-        Knock::AnsweredDamage => Some(578),
-        Knock::UnflaggedTrim => Some(1080),
+fn seed_that_shows(mutation: Mutation) -> Option<u64> {
+    match mutation {
+        Mutation::CountedIncarnations => Some(238),
+        Mutation::UncheckedRetirement => Some(118),
+        Mutation::NoFlags => Some(69),
+        Mutation::AnsweredDamage => Some(578),
+        Mutation::UnflaggedTrim => Some(1080),
         _ => None,
     }
 }
 
-fn fails(knock: Knock) {
-    for seed in seed_that_shows(knock).into_iter().chain(MUTATED_SEEDS) {
-        let Err(violation) = run(seed, Some(knock)) else {
+fn fails(mutation: Mutation) {
+    for seed in seed_that_shows(mutation).into_iter().chain(MUTATED_SEEDS) {
+        let Err(violation) = run(seed, Some(mutation)) else {
             continue;
         };
         let is_expected = |rule: &str| violation.what.starts_with(rule);
-        if expected(knock).iter().any(|rule| is_expected(rule)) {
-            println!("{knock:?}: seed {seed} {:.100}", violation.to_string());
+        if expected(mutation).iter().any(|rule| is_expected(rule)) {
+            println!("{mutation:?}: seed {seed} {:.100}", violation.to_string());
             return;
         }
     }
-    panic!("without the rule ({knock:?}) nothing was found to be wrong");
+    panic!("without the rule ({mutation:?}) nothing was found to be wrong");
 }
 
 #[test]
 fn without_any_one_rule_something_is_wrong() {
     thread::scope(|scope| {
-        let half = Knock::ALL.len() / 2;
-        let (first, second) = Knock::ALL.split_at(half);
-        for knocks in [first, second] {
-            scope.spawn(move || knocks.iter().for_each(|knock| fails(*knock)));
+        let half = Mutation::ALL.len() / 2;
+        let (first, second) = Mutation::ALL.split_at(half);
+        for mutations in [first, second] {
+            scope.spawn(move || mutations.iter().for_each(|mutation| fails(*mutation)));
         }
     });
 }

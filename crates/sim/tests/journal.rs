@@ -1,7 +1,7 @@
 //! The journal under simulated disks. `LOGPOND_SIM_SEED=<n>` replays one seed.
 
 use logpond_segment::mem_disk::Fault;
-use logpond_sim::pond::{Faults, Pond};
+use logpond_sim::pond::{Faults, SimulatedJournal};
 use logpond_sim::report::Report;
 
 /// Steps of a random run: enough for a dozen crashes.
@@ -34,7 +34,7 @@ fn seeds() -> Vec<u64> {
 
 fn run(seed: u64, test: &'static str) -> Report {
     let _replay = Replay(seed, test);
-    let mut pond = Pond::new(seed, Faults::ALL);
+    let mut pond = SimulatedJournal::new(seed, Faults::ALL);
     pond.run(STEPS);
     pond.finish()
 }
@@ -82,13 +82,13 @@ fn a_seed_gives_the_same_run_every_time() {
 fn fault_at_every_call(fault: Fault, test: &'static str) -> (u64, Report) {
     const SHORT: u64 = 120;
     let seed = seeds()[0];
-    let mut undisturbed = Pond::new(seed, Faults::NONE);
+    let mut undisturbed = SimulatedJournal::new(seed, Faults::NONE);
     undisturbed.run(SHORT);
     let calls = undisturbed.disk().calls_count();
     let mut total = Report::default();
     for call in 0..calls {
         let _replay = Replay(seed, test);
-        let mut pond = Pond::new(seed, Faults::NONE);
+        let mut pond = SimulatedJournal::new(seed, Faults::NONE);
         pond.disk().fail_at(call, fault);
         pond.run(SHORT);
         total.add(&pond.finish());

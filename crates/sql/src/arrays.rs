@@ -83,10 +83,11 @@ fn own_texts(column: &ArrayRef) -> ArrayRef {
     };
     let held: usize = texts.data_buffers().iter().map(Buffer::len).sum();
     let used: usize = texts.lengths().map(|length| length as usize).sum();
-    match held > used {
-        true => Arc::new(texts.gc()),
+    if held > used {
+        Arc::new(texts.gc())
+    } else {
         // Texts that many rows have are there once.
-        false => Arc::clone(column),
+        Arc::clone(column)
     }
 }
 

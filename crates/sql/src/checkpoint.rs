@@ -4,7 +4,7 @@
 //! take its rows for hours without ever having to wait: the loop yields nowhere, and whoever aborts the
 //! task, or sets a timer on the same threads, waits in vain. So between any two operators there is a
 //! [`Checkpoint`], and in the condition of each join, which may reject all rows in a loop of its own, a
-//! [`Checked`].
+//! [`StoppableCondition`].
 //!
 //! Invariant: what runs between two checkpoints works on as much as two batches have, for one row of the
 //! other side of a join at a time.
@@ -40,11 +40,11 @@ use futures_util::{Stream, StreamExt};
 use crate::copies::Copies;
 use crate::error::{Blame, SqlError};
 
-/// Whether a statement is to end.
+/// The flag that ends a statement.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ending(Arc<AtomicBool>);
+pub(crate) struct StopFlag(Arc<AtomicBool>);
 
-impl Ending {
+impl StopFlag {
     /// The statement ends at its next checkpoints.
     pub(crate) fn begin(&self) {
         self.0.store(true, Ordering::Relaxed);
@@ -65,7 +65,7 @@ impl Ending {
 /// The plan with checkpoints between its operators.
 pub(crate) fn with_checkpoints(
     plan: Arc<dyn ExecutionPlan>,
-    ending: &Ending,
+    ending: &StopFlag,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     plan.transform_up(|operator| {
         if operator.children().is_empty() {
@@ -91,12 +91,12 @@ pub(crate) fn with_checkpoints(
 /// A join whose condition is a checkpoint.
 fn with_checked_filter(
     operator: Arc<dyn ExecutionPlan>,
-    ending: &Ending,
+    ending: &StopFlag,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     if let Some(join) = operator.downcast_ref::<HashJoinExec>()
         && let Some(filter) = join.filter()
     {
-        let filter = Some(Checked::filter(filter, ending));
+        let filter = Some(StoppableCondition::filter(filter, ending));
         return HashJoinExecBuilder::from(join)
             .with_filter(filter)
             .build_exec();
@@ -104,7 +104,7 @@ fn with_checked_filter(
     if let Some(join) = operator.downcast_ref::<NestedLoopJoinExec>() {
         let always = || JoinFilter::new(lit(true), Vec::new(), Arc::new(Schema::empty()));
         let filter = join.filter().cloned().unwrap_or_else(always);
-        let filter = Some(Checked::filter(&filter, ending));
+        let filter = Some(StoppableCondition::filter(&filter, ending));
         let join = NestedLoopJoinExecBuilder::from(join).with_filter(filter);
         return Ok(Arc::new(join.build()?));
     }
@@ -115,7 +115,7 @@ fn with_checked_filter(
 #[derive(Debug)]
 struct Checkpoint {
     input: Arc<dyn ExecutionPlan>,
-    ending: Ending,
+    ending: StopFlag,
     properties: Arc<PlanProperties>,
     /// Whether it may be begun once only: a join that compares all rows with each other begins its input anew
     /// where that does not fit into memory, which operators below do not expect, and then has some rows of
@@ -129,7 +129,7 @@ struct Checkpoint {
 impl Checkpoint {
     fn on(
         input: Arc<dyn ExecutionPlan>,
-        ending: &Ending,
+        ending: &StopFlag,
         is_once: bool,
         copies: Copies,
     ) -> Arc<dyn ExecutionPlan> {
@@ -217,7 +217,7 @@ impl ExecutionPlan for Checkpoint {
 
 struct CheckedStream {
     input: SendableRecordBatchStream,
-    ending: Ending,
+    ending: StopFlag,
     copies: Copies,
     /// What the operator above keeps, until it lets go of this stream.
     kept: MemoryReservation,
@@ -256,14 +256,14 @@ impl RecordBatchStream for CheckedStream {
 
 /// A condition that fails once the statement is to end.
 #[derive(Debug)]
-struct Checked {
+struct StoppableCondition {
     inner: Arc<dyn PhysicalExpr>,
-    ending: Ending,
+    ending: StopFlag,
 }
 
-impl Checked {
-    fn filter(filter: &JoinFilter, ending: &Ending) -> JoinFilter {
-        let checked = Checked {
+impl StoppableCondition {
+    fn filter(filter: &JoinFilter, ending: &StopFlag) -> JoinFilter {
+        let checked = StoppableCondition {
             inner: Arc::clone(filter.expression()),
             ending: ending.clone(),
         };
@@ -272,27 +272,27 @@ impl Checked {
     }
 }
 
-impl fmt::Display for Checked {
+impl fmt::Display for StoppableCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.fmt(f)
     }
 }
 
-impl PartialEq for Checked {
-    fn eq(&self, other: &Checked) -> bool {
+impl PartialEq for StoppableCondition {
+    fn eq(&self, other: &StoppableCondition) -> bool {
         *self.inner == *other.inner
     }
 }
 
-impl Eq for Checked {}
+impl Eq for StoppableCondition {}
 
-impl Hash for Checked {
+impl Hash for StoppableCondition {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.inner.hash(state);
     }
 }
 
-impl PhysicalExpr for Checked {
+impl PhysicalExpr for StoppableCondition {
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         self.ending.check()?;
         self.inner.evaluate(batch)
@@ -312,7 +312,7 @@ impl PhysicalExpr for Checked {
     ) -> Result<Arc<dyn PhysicalExpr>> {
         let inner = children.pop().unwrap_or_else(|| Arc::clone(&self.inner));
         let ending = self.ending.clone();
-        Ok(Arc::new(Checked { inner, ending }))
+        Ok(Arc::new(StoppableCondition { inner, ending }))
     }
 
     fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

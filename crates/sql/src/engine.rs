@@ -32,8 +32,8 @@ use tokio::sync::mpsc;
 
 use crate::bounded::{self, Calls, Limits};
 use crate::casts;
-use crate::checkpoint::{Ending, with_checkpoints};
-use crate::durations::{Durations, Reckoned};
+use crate::checkpoint::{StopFlag, with_checkpoints};
+use crate::durations::{DurationPlanner, Durations};
 use crate::error::{Blame, SqlError};
 use crate::exchange::OneWriter;
 use crate::frames::Frames;
@@ -43,7 +43,7 @@ use crate::lists::{Lists, WindowLists};
 use crate::mixed::NumbersOfTexts;
 use crate::overflow::CheckedNumbers;
 use crate::percentiles;
-use crate::shown::Shown;
+use crate::shown::DisplaySchema;
 use crate::similar::SimilarTo;
 use crate::source::{Memory, Source};
 use crate::statement;
@@ -219,7 +219,7 @@ impl Sql {
         let parts = parts
             .as_ref()
             .map_err(|message| SqlError::new(Blame::Server, message.as_str()))?;
-        let ending = Ending::default();
+        let ending = StopFlag::default();
         let limits = Limits {
             result_bytes: parts.result_bytes(),
             ending: ending.clone(),
@@ -237,7 +237,7 @@ impl Sql {
             // Nobody hears it who does not wait any more.
             let _ = sender.send(Event::Ended(ended)).await;
         });
-        let _work = Abandoned { task, ending };
+        let _work = TaskGuard { task, ending };
         self.hand_over(events, answer)
     }
 
@@ -292,13 +292,13 @@ enum Event {
     Ended(Result<(), SqlError>),
 }
 
-/// Work that ends when nobody waits for it.
-struct Abandoned {
+/// Work that is stopped when its guard is dropped.
+struct TaskGuard {
     task: tokio::task::JoinHandle<()>,
-    ending: Ending,
+    ending: StopFlag,
 }
 
-impl Drop for Abandoned {
+impl Drop for TaskGuard {
     fn drop(&mut self) {
         self.ending.begin();
         self.task.abort();
@@ -319,7 +319,7 @@ fn tables(context: &SessionContext) -> Vec<String> {
 async fn compute(
     context: &SessionContext,
     text: &str,
-    (ending, result_bytes): (&Ending, u64),
+    (ending, result_bytes): (&StopFlag, u64),
     events: &mpsc::Sender<Event>,
 ) -> Result<(), SqlError> {
     let statement = statement::parse(text)?;
@@ -346,7 +346,7 @@ async fn compute(
 async fn begin(
     context: &SessionContext,
     plan: LogicalPlan,
-    (ending, result_bytes): (&Ending, u64),
+    (ending, result_bytes): (&StopFlag, u64),
 ) -> datafusion::error::Result<SendableRecordBatchStream> {
     let frame = context.execute_logical_plan(plan).await?;
     let tasks = Arc::new(frame.task_ctx());
@@ -363,7 +363,7 @@ async fn send(
     is_description: bool,
     events: &mpsc::Sender<Event>,
 ) -> datafusion::error::Result<()> {
-    let shown = Shown::new(&stream.schema(), is_description);
+    let shown = DisplaySchema::new(&stream.schema(), is_description);
     let mut event = Event::Begun(Arc::clone(&shown.schema));
     while events.send(event).await.is_ok() {
         event = match stream.next().await {
@@ -476,7 +476,7 @@ fn context(
     }
     register_functions(&mut state, parts)?;
     state
-        .register_expr_planner(Arc::new(Reckoned))
+        .register_expr_planner(Arc::new(DurationPlanner))
         .map_err(of_engine)?;
     let context = SessionContext::new_with_state(state);
     register_tables(&context, &source, text)?;

@@ -24,7 +24,7 @@ use datafusion::logical_expr::{
     WindowFunctionDefinition,
 };
 
-use crate::moving::{Frame, Moving};
+use crate::moving::{Frame, FrameAccumulator};
 
 /// Has such functions computed so.
 #[derive(Debug)]
@@ -213,7 +213,7 @@ fn numbers(values: &ArrayRef) -> Result<Vec<f64>> {
     Ok(numbers.map_or_else(Vec::new, |numbers| numbers.iter().flatten().collect()))
 }
 
-impl Moving for Numbers {
+impl FrameAccumulator for Numbers {
     fn enter(&mut self, values: &ArrayRef) -> Result<()> {
         for number in numbers(values)? {
             self.back.push(number);

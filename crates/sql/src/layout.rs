@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use logpond_search::aggregate::FieldTypes;
-use logpond_search::columns::{ColumnAsked, ColumnKind};
+use logpond_search::columns::{ColumnKind, ColumnRequest};
 use logpond_search::label;
 
 /// The time zone of times.
@@ -47,7 +47,7 @@ pub(crate) const FIELDS_MAX: usize = 2048;
 pub(crate) struct Layout {
     pub(crate) schema: SchemaRef,
     /// What is asked for to fill each column. Invariant: it has the column's type, or is text.
-    pub(crate) columns: Vec<ColumnAsked>,
+    pub(crate) columns: Vec<ColumnRequest>,
 }
 
 impl Layout {
@@ -95,7 +95,7 @@ impl Layout {
             let kind = kind.or(found).unwrap_or(ColumnKind::Text);
             // A text is there for every value, whatever it is.
             let asked = found.filter(|found| *found == kind);
-            let asked = ColumnAsked {
+            let asked = ColumnRequest {
                 name: field.into(),
                 kind: asked.unwrap_or(ColumnKind::Text),
             };
@@ -115,15 +115,15 @@ impl Layout {
     }
 
     /// The column of this name.
-    pub(crate) fn column(&self, name: &str) -> Option<&ColumnAsked> {
+    pub(crate) fn column(&self, name: &str) -> Option<&ColumnRequest> {
         let (number, _) = self.schema.column_with_name(name)?;
         self.columns.get(number)
     }
 }
 
 /// A column of every table.
-fn column(reserved: &str) -> ColumnAsked {
-    ColumnAsked {
+fn column(reserved: &str) -> ColumnRequest {
+    ColumnRequest {
         name: reserved.into(),
         kind: match reserved {
             "_time" | "_received" => ColumnKind::Time,
@@ -134,7 +134,7 @@ fn column(reserved: &str) -> ColumnAsked {
 }
 
 /// What a column holds, and what is asked for to fill it.
-fn of_all(column: ColumnAsked) -> (ColumnKind, ColumnAsked) {
+fn of_all(column: ColumnRequest) -> (ColumnKind, ColumnRequest) {
     (column.kind, column)
 }
 

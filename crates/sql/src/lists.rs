@@ -40,7 +40,7 @@ const TIMES: usize = 3;
 #[derive(Debug)]
 pub(crate) struct Lists {
     inner: ArrayAgg,
-    emitted: Emitted,
+    emitted: EmitBudget,
 }
 
 impl Lists {
@@ -48,7 +48,7 @@ impl Lists {
     pub(crate) fn new(memory_bytes: usize) -> Lists {
         Lists {
             inner: ArrayAgg::default(),
-            emitted: Emitted {
+            emitted: EmitBudget {
                 bytes: Arc::default(),
                 bytes_max: (memory_bytes / TIMES) as u64,
             },
@@ -73,12 +73,12 @@ impl Hash for Lists {
 /// What parts of groups hand over to those that put them together. Few large lists are put into one batch with those
 /// that come later, which nobody accounts for until it has as many rows as a batch.
 #[derive(Clone, Debug)]
-struct Emitted {
+struct EmitBudget {
     bytes: Arc<AtomicU64>,
     bytes_max: u64,
 }
 
-impl Emitted {
+impl EmitBudget {
     fn add(&self, lists: &ArrayRef) -> Result<()> {
         if lists.len() >= BATCH_ROWS {
             return Ok(());
@@ -172,7 +172,7 @@ struct Groups {
     inner: Box<dyn GroupsAccumulator>,
     /// Bytes of texts in them.
     texts: usize,
-    emitted: Emitted,
+    emitted: EmitBudget,
 }
 
 /// Values with no texts but their own, and the bytes of these.
@@ -364,7 +364,7 @@ impl AggregateUDFImpl for InWindow {
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(Counted {
+        Ok(Box::new(CountingAccumulator {
             inner: self.inner.accumulator(args)?,
             bytes: Some(Arc::clone(&self.bytes)),
             rows: 0,
@@ -375,7 +375,7 @@ impl AggregateUDFImpl for InWindow {
         &self,
         args: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(Counted {
+        Ok(Box::new(CountingAccumulator {
             inner: self.inner.create_sliding_accumulator(args)?,
             bytes: None,
             rows: 0,
@@ -385,7 +385,7 @@ impl AggregateUDFImpl for InWindow {
 
 /// Counts what it gives.
 #[derive(Debug)]
-struct Counted {
+struct CountingAccumulator {
     inner: Box<dyn Accumulator>,
     /// What all give, unless the beginning of the frame moves.
     bytes: Option<Arc<AtomicU64>>,
@@ -393,7 +393,7 @@ struct Counted {
     rows: u64,
 }
 
-impl Accumulator for Counted {
+impl Accumulator for CountingAccumulator {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         self.rows += values.first().map_or(0, |values| values.len() as u64);
         self.inner.update_batch(values)

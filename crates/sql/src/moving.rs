@@ -8,7 +8,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::Accumulator;
 
 /// The values in a frame. Null ones are not in it.
-pub(crate) trait Moving: fmt::Debug + Send + Sync + 'static {
+pub(crate) trait FrameAccumulator: fmt::Debug + Send + Sync + 'static {
     /// Values come at the end.
     fn enter(&mut self, values: &ArrayRef) -> Result<()>;
 
@@ -26,7 +26,7 @@ pub(crate) trait Moving: fmt::Debug + Send + Sync + 'static {
 #[derive(Debug)]
 pub(crate) struct Frame<M>(pub(crate) M);
 
-impl<M: Moving> Accumulator for Frame<M> {
+impl<M: FrameAccumulator> Accumulator for Frame<M> {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         values.first().map_or(Ok(()), |values| self.0.enter(values))
     }

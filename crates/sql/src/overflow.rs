@@ -43,7 +43,7 @@ impl FunctionRewrite for CheckedNumbers {
             let binary = BinaryExpr { left, op, right };
             return Ok(Transformed::no(Expr::BinaryExpr(binary)));
         }
-        let function = Arc::new(ScalarUDF::from(Checked::new(op)));
+        let function = Arc::new(ScalarUDF::from(CheckedOperator::new(op)));
         let call = ScalarFunction::new_udf(function, vec![*left, *right]);
         Ok(Transformed::yes(Expr::ScalarFunction(call)))
     }
@@ -51,22 +51,22 @@ impl FunctionRewrite for CheckedNumbers {
 
 /// An operator as a function.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Checked {
+struct CheckedOperator {
     op: Operator,
     signature: Signature,
 }
 
-impl Checked {
-    fn new(op: Operator) -> Checked {
+impl CheckedOperator {
+    fn new(op: Operator) -> CheckedOperator {
         let kinds = vec![DataType::Int64; 2];
-        Checked {
+        CheckedOperator {
             op,
             signature: Signature::exact(kinds, Volatility::Immutable),
         }
     }
 }
 
-impl ScalarUDFImpl for Checked {
+impl ScalarUDFImpl for CheckedOperator {
     fn name(&self) -> &'static str {
         match self.op {
             Operator::Plus => "+",

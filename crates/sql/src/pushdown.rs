@@ -10,7 +10,7 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{InList, ScalarFunction};
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Like, Operator};
 use logpond_record::{Severity, TimeRange, Timestamp};
-use logpond_search::columns::{ColumnAsked, ColumnKind};
+use logpond_search::columns::{ColumnKind, ColumnRequest};
 use logpond_search::query::{self, Comparison, FieldTest, Pattern};
 use logpond_search::{Filter, Number, label};
 
@@ -26,7 +26,7 @@ const REPLACEMENT: char = '\u{fffd}';
 
 /// A condition as a filter.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Pushed {
+pub(crate) struct PushedFilter {
     /// Which records.
     pub(crate) filter: Filter,
     /// Their event times.
@@ -36,18 +36,18 @@ pub(crate) struct Pushed {
 }
 
 /// The filter of a condition; `None` if it says nothing about which records are wanted.
-pub(crate) fn push(expr: &Expr, layout: &Layout) -> Option<Pushed> {
+pub(crate) fn push(expr: &Expr, layout: &Layout) -> Option<PushedFilter> {
     if let Some(range) = range_of(expr, layout) {
-        return Some(Pushed {
+        return Some(PushedFilter {
             filter: Filter::All,
             range,
             is_exact: true,
         });
     }
-    let Told { filter, is_exact } = told(expr, layout)?;
+    let PartialFilter { filter, is_exact } = told(expr, layout)?;
     // Nodes send each other filters as text, which has bounds of its own.
     let is_sent = query::parse(&filter.to_string()).is_ok_and(|parsed| parsed == filter);
-    is_sent.then_some(Pushed {
+    is_sent.then_some(PushedFilter {
         filter,
         range: TimeRange::ALL,
         is_exact,
@@ -55,19 +55,19 @@ pub(crate) fn push(expr: &Expr, layout: &Layout) -> Option<Pushed> {
 }
 
 /// A part of a condition as a filter.
-struct Told {
+struct PartialFilter {
     filter: Filter,
     is_exact: bool,
 }
 
-fn exact(filter: Filter) -> Option<Told> {
+fn exact(filter: Filter) -> Option<PartialFilter> {
     let is_exact = true;
-    Some(Told { filter, is_exact })
+    Some(PartialFilter { filter, is_exact })
 }
 
-fn inexact(filter: Filter) -> Option<Told> {
+fn inexact(filter: Filter) -> Option<PartialFilter> {
     let is_exact = false;
-    Some(Told { filter, is_exact })
+    Some(PartialFilter { filter, is_exact })
 }
 
 /// The range of a condition on the time alone.
@@ -114,7 +114,7 @@ fn range(op: Operator, time: Timestamp) -> Option<TimeRange> {
     Some(TimeRange { from, to })
 }
 
-fn told(expr: &Expr, layout: &Layout) -> Option<Told> {
+fn told(expr: &Expr, layout: &Layout) -> Option<PartialFilter> {
     match expr {
         Expr::Alias(alias) => told(&alias.expr, layout),
         Expr::BinaryExpr(BinaryExpr {
@@ -122,7 +122,7 @@ fn told(expr: &Expr, layout: &Layout) -> Option<Told> {
             op: Operator::And,
             right,
         }) => match (told(left, layout), told(right, layout)) {
-            (Some(a), Some(b)) => Some(Told {
+            (Some(a), Some(b)) => Some(PartialFilter {
                 is_exact: a.is_exact && b.is_exact,
                 filter: Filter::and([a.filter, b.filter]),
             }),
@@ -136,7 +136,7 @@ fn told(expr: &Expr, layout: &Layout) -> Option<Told> {
             right,
         }) => {
             let (a, b) = (told(left, layout)?, told(right, layout)?);
-            Some(Told {
+            Some(PartialFilter {
                 is_exact: a.is_exact && b.is_exact,
                 filter: Filter::or([a.filter, b.filter]),
             })
@@ -168,14 +168,14 @@ fn told(expr: &Expr, layout: &Layout) -> Option<Told> {
 }
 
 /// Whether a column has one of some values.
-fn list_told(list: &InList, layout: &Layout) -> Option<Told> {
+fn list_told(list: &InList, layout: &Layout) -> Option<PartialFilter> {
     if let Some(column) = compared_as_number(&list.expr, layout) {
         return inexact(Filter::field(&column.name, FieldTest::Exists));
     }
     let column = filtered_column(&list.expr, layout)?;
     let each = list.list.iter().map(|value| equal(column, literal(value)?));
-    let each: Vec<Told> = each.collect::<Option<_>>()?;
-    let any = Told {
+    let each: Vec<PartialFilter> = each.collect::<Option<_>>()?;
+    let any = PartialFilter {
         is_exact: each.iter().all(|one| one.is_exact),
         filter: Filter::or(each.into_iter().map(|one| one.filter)),
     };
@@ -186,21 +186,21 @@ fn list_told(list: &InList, layout: &Layout) -> Option<Told> {
     }
 }
 
-fn between_told(between: &Between, layout: &Layout) -> Option<Told> {
+fn between_told(between: &Between, layout: &Layout) -> Option<PartialFilter> {
     if let Some(column) = compared_as_number(&between.expr, layout) {
         return inexact(Filter::field(&column.name, FieldTest::Exists));
     }
     let column = filtered_column(&between.expr, layout).filter(|_| !between.negated)?;
     let low = compared(column, Operator::GtEq, literal(&between.low)?)?;
     let high = compared(column, Operator::LtEq, literal(&between.high)?)?;
-    Some(Told {
+    Some(PartialFilter {
         is_exact: low.is_exact && high.is_exact,
         filter: Filter::and([low.filter, high.filter]),
     })
 }
 
 /// Where something is not true, it may also be unknown: the opposite lets these records through.
-fn negated(inner: Told) -> Option<Told> {
+fn negated(inner: PartialFilter) -> Option<PartialFilter> {
     if inner.is_exact {
         inexact(Filter::negate(inner.filter))
     } else {
@@ -209,7 +209,7 @@ fn negated(inner: Told) -> Option<Told> {
 }
 
 /// The column that an expression is.
-fn column_of<'l>(expr: &Expr, layout: &'l Layout) -> Option<&'l ColumnAsked> {
+fn column_of<'l>(expr: &Expr, layout: &'l Layout) -> Option<&'l ColumnRequest> {
     match expr {
         Expr::Column(column) => layout.column(&column.name),
         Expr::Alias(alias) => column_of(&alias.expr, layout),
@@ -218,7 +218,7 @@ fn column_of<'l>(expr: &Expr, layout: &'l Layout) -> Option<&'l ColumnAsked> {
 }
 
 /// The column that an expression is, if filters have conditions on it that mean the same.
-fn filtered_column<'l>(expr: &Expr, layout: &'l Layout) -> Option<&'l ColumnAsked> {
+fn filtered_column<'l>(expr: &Expr, layout: &'l Layout) -> Option<&'l ColumnRequest> {
     let column = column_of(expr, layout)?;
     let is_made_up = column.name.starts_with("_label.")
         || column.name.starts_with("_id")
@@ -227,7 +227,7 @@ fn filtered_column<'l>(expr: &Expr, layout: &'l Layout) -> Option<&'l ColumnAske
 }
 
 /// The column of texts that are compared as numbers.
-fn compared_as_number<'l>(expr: &Expr, layout: &'l Layout) -> Option<&'l ColumnAsked> {
+fn compared_as_number<'l>(expr: &Expr, layout: &'l Layout) -> Option<&'l ColumnRequest> {
     match expr {
         Expr::ScalarFunction(call) if call.func.name() == number_key::NAME => {
             let [text] = &call.args[..] else {
@@ -240,7 +240,7 @@ fn compared_as_number<'l>(expr: &Expr, layout: &'l Layout) -> Option<&'l ColumnA
 }
 
 /// Records that have a text, if its number is compared: others are null.
-fn number_told(binary: &BinaryExpr, layout: &Layout) -> Option<Told> {
+fn number_told(binary: &BinaryExpr, layout: &Layout) -> Option<PartialFilter> {
     let BinaryExpr { left, op, right } = binary;
     let sides = compared_as_number(left, layout).or_else(|| compared_as_number(right, layout));
     let column = sides.filter(|_| mixed::is_comparison(*op))?;
@@ -258,7 +258,7 @@ fn literal(expr: &Expr) -> Option<&ScalarValue> {
 fn sides<'l, 'e>(
     binary: &'e BinaryExpr,
     layout: &'l Layout,
-) -> Option<(&'l ColumnAsked, Operator, &'e ScalarValue)> {
+) -> Option<(&'l ColumnRequest, Operator, &'e ScalarValue)> {
     let BinaryExpr { left, op, right } = binary;
     if let (Some(column), Some(value)) = (column_of(left, layout), literal(right)) {
         return Some((column, *op, value));
@@ -283,7 +283,7 @@ fn text(value: &ScalarValue) -> Option<&str> {
     }
 }
 
-fn compared(column: &ColumnAsked, op: Operator, value: &ScalarValue) -> Option<Told> {
+fn compared(column: &ColumnRequest, op: Operator, value: &ScalarValue) -> Option<PartialFilter> {
     if let (Some(time), "_time") = (instant(value), &*column.name) {
         let test = FieldTest::Compare(comparison(op)?, time.to_string().into_bytes().into());
         return exact(Filter::field("_time", test));
@@ -302,7 +302,7 @@ fn compared(column: &ColumnAsked, op: Operator, value: &ScalarValue) -> Option<T
             let (number, is_exact) = number(column, value)?;
             let test = FieldTest::Compare(comparison, number.into_bytes().into());
             let filter = Filter::field(&column.name, test);
-            Some(Told { filter, is_exact })
+            Some(PartialFilter { filter, is_exact })
         }
     }
 }
@@ -325,7 +325,7 @@ fn comparison(op: Operator) -> Option<Comparison> {
 
 /// The number that a column of numbers is compared with, and whether both compare it alike: whole
 /// numbers have one form, of others the last digits may count.
-fn number(column: &ColumnAsked, value: &ScalarValue) -> Option<(String, bool)> {
+fn number(column: &ColumnRequest, value: &ScalarValue) -> Option<(String, bool)> {
     match (column.kind, value) {
         (ColumnKind::Int, ScalarValue::Int64(Some(int))) => Some((int.to_string(), true)),
         (ColumnKind::Float, ScalarValue::Float64(Some(float))) if float.is_finite() => {
@@ -335,7 +335,7 @@ fn number(column: &ColumnAsked, value: &ScalarValue) -> Option<(String, bool)> {
     }
 }
 
-fn equal(column: &ColumnAsked, value: &ScalarValue) -> Option<Told> {
+fn equal(column: &ColumnRequest, value: &ScalarValue) -> Option<PartialFilter> {
     let field = |text: &str| {
         let test = FieldTest::Compare(Comparison::Equal, text.as_bytes().into());
         Filter::field(&column.name, test)
@@ -350,7 +350,7 @@ fn equal(column: &ColumnAsked, value: &ScalarValue) -> Option<Told> {
             // A null is called so, and has no text in SQL.
             let is_odd = text.is_empty() || text == NULL || text.contains(REPLACEMENT);
             let is_number = Number::parse(text.as_bytes()).is_some();
-            (!is_odd).then(|| Told {
+            (!is_odd).then(|| PartialFilter {
                 filter: field(text),
                 is_exact: !is_number,
             })
@@ -359,12 +359,12 @@ fn equal(column: &ColumnAsked, value: &ScalarValue) -> Option<Told> {
         _ => {
             let (number, is_exact) = number(column, value)?;
             let filter = field(&number);
-            Some(Told { filter, is_exact })
+            Some(PartialFilter { filter, is_exact })
         }
     }
 }
 
-fn bool_is(expr: &Expr, wanted: bool, layout: &Layout) -> Option<Told> {
+fn bool_is(expr: &Expr, wanted: bool, layout: &Layout) -> Option<PartialFilter> {
     let column = filtered_column(expr, layout)?;
     match column.kind {
         ColumnKind::Bool => equal(column, &ScalarValue::Boolean(Some(wanted))),
@@ -373,14 +373,14 @@ fn bool_is(expr: &Expr, wanted: bool, layout: &Layout) -> Option<Told> {
 }
 
 /// Records whose text in a column holds another one.
-fn holds(column: &ColumnAsked, text: &str, case_insensitive: bool) -> Option<Filter> {
+fn holds(column: &ColumnRequest, text: &str, case_insensitive: bool) -> Option<Filter> {
     let is_text = column.kind == ColumnKind::Text && !text.is_empty();
     let pattern = Pattern::substring(text.as_bytes(), case_insensitive);
     (is_text && !text.contains(REPLACEMENT))
         .then(|| Filter::field(&column.name, FieldTest::Contains(pattern)))
 }
 
-fn like_told(like: &Like, layout: &Layout) -> Option<Told> {
+fn like_told(like: &Like, layout: &Layout) -> Option<PartialFilter> {
     let column = filtered_column(&like.expr, layout)?;
     let pattern = text(literal(&like.pattern)?)?;
     if like.case_insensitive && !pattern.is_ascii() {
@@ -398,7 +398,7 @@ fn like_told(like: &Like, layout: &Layout) -> Option<Told> {
     // Of `%text%` there are an empty part, the text and an empty part.
     let is_substring =
         matches!(&parts[..], [before, _, after] if before.is_empty() && after.is_empty());
-    let told = Told {
+    let told = PartialFilter {
         filter: Filter::and(filters),
         is_exact: is_substring
             && !pattern.contains('_')
@@ -435,7 +435,7 @@ fn parts_of(pattern: &str, escape: char) -> Vec<String> {
     parts
 }
 
-fn function_told(function: &ScalarFunction, layout: &Layout) -> Option<Told> {
+fn function_told(function: &ScalarFunction, layout: &Layout) -> Option<PartialFilter> {
     let [first, second] = &function.args[..] else {
         return None;
     };

@@ -14,18 +14,18 @@ use crate::layout::data_type;
 /// The column of a description that has types.
 const TYPES: &str = "data_type";
 
-/// How rows are shown.
+/// The schema of rows in the output.
 #[derive(Debug)]
-pub(crate) struct Shown {
+pub(crate) struct DisplaySchema {
     /// The columns, each with a name of its own.
     pub(crate) schema: SchemaRef,
     /// The column that has the engine's names of types.
     types: Option<usize>,
 }
 
-impl Shown {
+impl DisplaySchema {
     /// Rows with these columns; of a description types are called as SQL does.
-    pub(crate) fn new(schema: &SchemaRef, is_description: bool) -> Shown {
+    pub(crate) fn new(schema: &SchemaRef, is_description: bool) -> DisplaySchema {
         let types = schema.index_of(TYPES).ok().filter(|_| is_description);
         let mut taken: HashSet<String> = HashSet::new();
         let mut fields: Vec<Field> = Vec::new();
@@ -39,7 +39,7 @@ impl Shown {
                 field
             });
         }
-        Shown {
+        DisplaySchema {
             schema: Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())),
             types,
         }
@@ -101,7 +101,7 @@ mod tests {
         let field = |name: &&str| Field::new(*name, DataType::Int64, true);
         let names = ["n", "n", "n:1", "a", "n"];
         let schema: SchemaRef = Arc::new(Schema::new(names.iter().map(field).collect::<Vec<_>>()));
-        let shown = Shown::new(&schema, false);
+        let shown = DisplaySchema::new(&schema, false);
         let found: Vec<&str> = shown
             .schema
             .fields()

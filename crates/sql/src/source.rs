@@ -6,7 +6,7 @@ use std::sync::Arc;
 use logpond_record::TimeRange;
 use logpond_search::Filter;
 use logpond_search::aggregate::FieldTypes;
-use logpond_search::columns::{ColumnAsked, ColumnKind, Columns};
+use logpond_search::columns::{ColumnKind, ColumnRequest, Columns};
 use logpond_search::order::Direction;
 
 /// What there is to ask for.
@@ -47,7 +47,7 @@ pub struct Scan {
     /// Their event times.
     pub range: TimeRange,
     /// What of them; may be nothing, then only their number counts.
-    pub columns: Arc<[ColumnAsked]>,
+    pub columns: Arc<[ColumnRequest]>,
     /// In which order, by event time; `None` is any.
     pub order: Option<Direction>,
     /// How many are enough.

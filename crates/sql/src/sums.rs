@@ -24,7 +24,7 @@ use datafusion::logical_expr::{
     GroupsAccumulator, ReversedUDAF, Signature, Volatility, WindowFunctionDefinition,
 };
 
-use crate::moving::{Frame, Moving};
+use crate::moving::{Frame, FrameAccumulator};
 
 /// What a sum is while it is computed: more digits than 2^63 numbers of 64 bits have.
 const WIDE: DataType = DataType::Decimal128(38, 0);
@@ -247,7 +247,7 @@ struct DistinctTotal {
     counts: HashMap<i64, u64>,
 }
 
-impl Moving for DistinctTotal {
+impl FrameAccumulator for DistinctTotal {
     fn enter(&mut self, values: &ArrayRef) -> Result<()> {
         for number in numbers(slice::from_ref(values)) {
             let count = self.counts.entry(number).or_default();

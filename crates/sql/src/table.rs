@@ -15,7 +15,7 @@ use logpond_record::TimeRange;
 use logpond_search::Filter;
 
 use crate::layout::Layout;
-use crate::pushdown::{Pushed, push};
+use crate::pushdown::{PushedFilter, push};
 use crate::scan::ScanExec;
 use crate::source::{Scan, Source};
 
@@ -55,7 +55,7 @@ impl TableProvider for Table {
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
         let support = |filter: &&Expr| match push(filter, &self.layout) {
-            Some(Pushed { is_exact: true, .. }) => TableProviderFilterPushDown::Exact,
+            Some(PushedFilter { is_exact: true, .. }) => TableProviderFilterPushDown::Exact,
             Some(_) => TableProviderFilterPushDown::Inexact,
             None => TableProviderFilterPushDown::Unsupported,
         };

@@ -36,9 +36,9 @@ pub(crate) struct Turns(Arc<(Mutex<Places>, Condvar)>);
 
 /// A statement that runs: as long as it takes processors and memory, also if nobody waits for it.
 #[derive(Debug)]
-pub(crate) struct Running(Turns);
+pub(crate) struct RunningStatement(Turns);
 
-impl Drop for Running {
+impl Drop for RunningStatement {
     fn drop(&mut self) {
         self.0.places().running -= 1;
         self.0.0.1.notify_all();
@@ -59,7 +59,7 @@ impl Turns {
         &self,
         wait_max: Duration,
         mut check: impl FnMut() -> Result<(), Stop>,
-    ) -> Result<Running, SqlError> {
+    ) -> Result<RunningStatement, SqlError> {
         let began = Instant::now();
         let mut places = self.places();
         if places.waiting.len() >= STATEMENTS_WAITING_MAX {
@@ -71,7 +71,7 @@ impl Turns {
         let waited = loop {
             if places.running < STATEMENTS_MAX && places.waiting.front() == Some(&number) {
                 places.running += 1;
-                break Ok(Running(self.clone()));
+                break Ok(RunningStatement(self.clone()));
             }
             if began.elapsed() >= wait_max {
                 break Err(busy(&format!("and none ended in {} s", wait_max.as_secs())));
@@ -109,7 +109,7 @@ mod tests {
         let turns = Turns::default();
         let go = || Ok(());
         let wait = |wait_max| turns.wait(wait_max, go);
-        let mut running: Vec<Running> = (0..STATEMENTS_MAX)
+        let mut running: Vec<RunningStatement> = (0..STATEMENTS_MAX)
             .map(|_| wait(Duration::ZERO).unwrap())
             .collect();
         let error = wait(Duration::from_millis(1)).unwrap_err();

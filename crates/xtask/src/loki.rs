@@ -107,12 +107,11 @@ impl Loki {
             has_ended = loki.child.try_wait().is_ok_and(|status| status.is_some());
             has_ended || loki.is_ready()
         })?;
-        match has_ended {
-            false => Ok(loki),
-            true => {
-                let said = fs::read_to_string(file("said")).unwrap_or_default();
-                Err(format!("Loki ended before it was ready: {said}"))
-            }
+        if has_ended {
+            let said = fs::read_to_string(file("said")).unwrap_or_default();
+            Err(format!("Loki ended before it was ready: {said}"))
+        } else {
+            Ok(loki)
         }
     }
 

@@ -79,9 +79,10 @@ pub(crate) fn check(command: &mut Command) -> Outcome<()> {
     let status = command
         .status()
         .map_err(|e| format!("cannot run {}: {e}", shown(command)))?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(format!("{} failed: {status}", shown(command))),
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{} failed: {status}", shown(command)))
     }
 }
 
@@ -90,14 +91,15 @@ pub(crate) fn output(command: &mut Command) -> Outcome<String> {
     let output = command
         .output()
         .map_err(|e| format!("cannot run {}: {e}", shown(command)))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(format!(
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(format!(
             "{} failed: {}: {}",
             shown(command),
             output.status,
             String::from_utf8_lossy(&output.stderr).trim()
-        )),
+        ))
     }
 }
 

@@ -45,11 +45,11 @@ pub(crate) enum Claim {
     /// To wait for another thread, which fetches what is missing.
     Wait(Arc<Flight>),
     /// To fetch these blocks; others wait until the claim is dropped.
-    Fetch(Claimed),
+    Fetch(BlockClaim),
 }
 
 /// Blocks that this thread fetches.
-pub(crate) struct Claimed {
+pub(crate) struct BlockClaim {
     entry: Arc<Entry>,
     flight: Arc<Flight>,
     outcome: Outcome,
@@ -118,7 +118,7 @@ impl Entry {
         let blocks: Vec<u64> = wanted.filter(is_free).collect();
         let flight = Arc::new(Flight::default());
         flights.extend(blocks.iter().map(|block| (*block, Arc::clone(&flight))));
-        Claim::Fetch(Claimed {
+        Claim::Fetch(BlockClaim {
             entry: Arc::clone(self),
             flight,
             outcome: Outcome::Abandoned,
@@ -171,7 +171,7 @@ impl Entry {
     }
 }
 
-impl Claimed {
+impl BlockClaim {
     /// Ends the claim and tells those who wait how it went.
     pub(crate) fn settle(mut self, error: Option<&io::Error>) {
         self.outcome = Outcome::Done(error.map(|error| (error.kind(), error.to_string())));
@@ -183,7 +183,7 @@ impl Claimed {
     }
 }
 
-impl Drop for Claimed {
+impl Drop for BlockClaim {
     fn drop(&mut self) {
         let mut flights = lock(&self.entry.flights);
         self.blocks.iter().for_each(|block| {

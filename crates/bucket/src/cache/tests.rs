@@ -39,7 +39,7 @@ fn entry(cache: &Cache, name: &str) -> Arc<Entry> {
     cache.entry(name, Geometry::new(4 * MIB, 3 * MIB)).unwrap()
 }
 
-fn claimed(entry: &Arc<Entry>, blocks: Range<u64>) -> Claimed {
+fn claimed(entry: &Arc<Entry>, blocks: Range<u64>) -> BlockClaim {
     match entry.claim(&blocks) {
         Claim::Fetch(claimed) => claimed,
         _ => panic!("nothing to fetch of {blocks:?}"),

@@ -22,7 +22,7 @@ const COLUMNS_TAG: &str = "logpond.columns";
 
 /// A segment of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Added {
+pub(super) struct AddAction {
     /// Length of the object.
     pub(super) bytes: u64,
     /// Its rows.
@@ -57,7 +57,7 @@ pub(super) enum Action {
         number: u64,
         since_ms: i64,
     },
-    Add(Day, Id, Added),
+    Add(Day, Id, AddAction),
     Remove {
         day: Day,
         id: Id,
@@ -210,11 +210,11 @@ fn read_metadata(of: &Value) -> Option<Metadata> {
     })
 }
 
-fn read_added(of: &Value) -> Option<Added> {
+fn read_added(of: &Value) -> Option<AddAction> {
     let stats = of.get("stats")?.as_str()?;
     let numbers: Value = serde_json::from_str(stats).ok()?;
     let tag = of.get("tags")?.get(COLUMNS_TAG)?.as_str()?;
-    Some(Added {
+    Some(AddAction {
         bytes: of.get("size")?.as_u64()?,
         rows: numbers.get("numRecords")?.as_u64()?,
         since_ms: of.get("modificationTime")?.as_i64()?,

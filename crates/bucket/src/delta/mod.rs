@@ -33,4 +33,4 @@ mod tests;
 
 pub use columns::Columns;
 pub use names::LOG;
-pub use publish::{ColumnsOf, OpenTable, Published, Skipped};
+pub use publish::{ColumnsOf, OpenTable, PublishReport, SkippedDay};

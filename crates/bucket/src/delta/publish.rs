@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use logpond_cluster::Day;
-use logpond_cluster::chain::Listed;
+use logpond_cluster::chain::SegmentEntry;
 use logpond_record::Timestamp;
 use serde_json::{Value, json};
 
@@ -15,9 +15,9 @@ use super::actions::{Action, Commit};
 use super::checkpoint;
 use super::columns::Columns;
 use super::names::{LAST_CHECKPOINT, LOG, LogName, before};
-use super::table::{Next, Table};
+use super::table::{NextVersion, Table};
 use crate::chains::Heads;
-use crate::objects::{BucketError, Created, FailureKind, ObjectEntry, Objects};
+use crate::objects::{BucketError, CreateOutcome, FailureKind, ObjectEntry, Objects};
 use crate::sweep::GRACE;
 
 /// The longest version that is read and written: some kilobytes for each segment that comes, by how many columns
@@ -56,32 +56,32 @@ impl Default for Limits {
 }
 
 /// Gives the columns of a segment of a day.
-pub type ColumnsOf<'a> = dyn FnMut(Day, &Listed) -> Result<Columns, BucketError> + 'a;
+pub type ColumnsOf<'a> = dyn FnMut(Day, &SegmentEntry) -> Result<Columns, BucketError> + 'a;
 
 /// A day that the table does not follow, as it has a segment that cannot be read.
 #[derive(Debug)]
-pub struct Skipped {
+pub struct SkippedDay {
     /// The day.
     pub day: Day,
     /// Why.
     pub source: BucketError,
 }
 
-impl fmt::Display for Skipped {
+impl fmt::Display for SkippedDay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the open table stays behind on {}", self.day)
     }
 }
 
-impl std::error::Error for Skipped {
+impl std::error::Error for SkippedDay {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.source)
     }
 }
 
-/// What was done.
+/// The result of a publication.
 #[derive(Debug, Default)]
-pub struct Published {
+pub struct PublishReport {
     /// The version that was written.
     pub version: Option<u64>,
     /// Segments that came into the table.
@@ -93,13 +93,13 @@ pub struct Published {
     /// Fields that have columns in segments and none in the table; `None` if no version was written.
     pub left_out: Option<usize>,
     /// What could not be done.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedDay>,
     /// Whether nothing is left to do at once, but for these.
     pub is_whole: bool,
 }
 
 /// A version as it was read.
-struct Known {
+struct TableVersion {
     version: u64,
     table: Table,
     /// Of the object that makes it.
@@ -118,7 +118,7 @@ pub struct OpenTable {
     nonce: fn() -> u128,
     limits: Limits,
     /// The last version, if there is any. What was written here is read, too, before it is believed.
-    known: Option<Known>,
+    known: Option<TableVersion>,
     /// The last checkpoint.
     checkpoint: Option<u64>,
 }
@@ -153,15 +153,15 @@ impl OpenTable {
         heads: &Heads,
         columns: &mut ColumnsOf<'_>,
         now: Timestamp,
-    ) -> Result<Published, BucketError> {
-        let mut published = Published::default();
+    ) -> Result<PublishReport, BucketError> {
+        let mut published = PublishReport::default();
         let mut learned = BTreeMap::new();
         let mut unwritten = None;
         for _ in 0..ROUNDS_MAX {
             self.catch_up()?;
             published.checkpoints += u64::from(self.sum_up_if_due(now)?);
             // Whoever loses a race asks for the same again.
-            let mut columns = |day: Day, segment: &Listed| {
+            let mut columns = |day: Day, segment: &SegmentEntry| {
                 if let Some(known) = learned.get(&segment.id) {
                     return Ok(Columns::clone(known));
                 }
@@ -176,7 +176,7 @@ impl OpenTable {
             let plan = table.plan(heads, &mut columns, at, self.limits.actions_max);
             let skipped = plan.skipped.into_iter();
             published.skipped = skipped
-                .map(|(day, source)| Skipped { day, source })
+                .map(|(day, source)| SkippedDay { day, source })
                 .collect();
             published.is_whole = plan.is_whole;
             let Some(next) = plan.next else {
@@ -213,7 +213,7 @@ impl OpenTable {
     }
 
     /// Writes a version, and says whether this was seen to succeed. What the version is then, reading tells.
-    fn write(&self, number: u64, next: &Next) -> Result<bool, BucketError> {
+    fn write(&self, number: u64, next: &NextVersion) -> Result<bool, BucketError> {
         let name = LogName::Commit(number).to_string();
         let body = Bytes::from(next.commit.to_text());
         if body.len() as u64 > COMMIT_BYTES_MAX {
@@ -221,7 +221,7 @@ impl OpenTable {
             return Err(unsupported("create", &name, what));
         }
         let created = self.objects.create(&name, body)?;
-        Ok(created == Created::New)
+        Ok(created == CreateOutcome::New)
     }
 
     /// Reads what is new.
@@ -278,7 +278,7 @@ impl OpenTable {
             Some(_) => table.nonce = commit.nonce,
             None => table.apply(commit),
         }
-        let known = Known {
+        let known = TableVersion {
             version,
             table,
             stamp,
@@ -307,7 +307,11 @@ impl OpenTable {
 
     /// Goes on to the last version that is listed; `None` if the one that is known is none of this log, or some
     /// are missing.
-    fn follow(&self, entries: &Entries, mut known: Known) -> Result<Option<Known>, BucketError> {
+    fn follow(
+        &self,
+        entries: &Entries,
+        mut known: TableVersion,
+    ) -> Result<Option<TableVersion>, BucketError> {
         if stamp(entries, known.version) != Some(known.stamp) {
             return Ok(None);
         }
@@ -349,7 +353,7 @@ impl OpenTable {
     /// Writes a checkpoint, and removes what is behind an older one, if it is time. So the log grows no further
     /// while it cannot be summed up.
     fn sum_up_if_due(&mut self, now: Timestamp) -> Result<bool, BucketError> {
-        let Some(Known { version, table, .. }) = &mut self.known else {
+        let Some(TableVersion { version, table, .. }) = &mut self.known else {
             return Ok(false);
         };
         let (version, since) = (*version, self.checkpoint.map_or(0, |last| last + 1));

@@ -1,6 +1,6 @@
 //! What the table says of the rows of a segment, so that engines need not open it.
 
-use logpond_cluster::chain::Listed;
+use logpond_cluster::chain::SegmentEntry;
 use logpond_record::Timestamp;
 use serde_json::json;
 
@@ -8,7 +8,7 @@ const MILLISECOND_NS: i64 = 1_000_000;
 
 /// The number of rows, and the bounds of their times, outward to milliseconds, which is all that
 /// readers take.
-pub(super) fn stats(segment: &Listed) -> String {
+pub(super) fn stats(segment: &SegmentEntry) -> String {
     let ((first, last), (from, to)) = (segment.time, segment.received);
     json!({
         "numRecords": segment.rows,

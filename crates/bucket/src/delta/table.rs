@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use logpond_cluster::Day;
-use logpond_cluster::chain::{Link, Listed};
+use logpond_cluster::chain::{Link, SegmentEntry};
 use logpond_record::{Id, Timestamp};
 
-use super::actions::{Action, Added, Commit, Metadata, random_id};
+use super::actions::{Action, AddAction, Commit, Metadata, random_id};
 use super::columns::Columns;
 use super::schema::TableSchema;
 use super::stats::stats;
@@ -27,7 +27,7 @@ pub(super) struct Table {
     metadata: Option<Metadata>,
     /// The head of each day that it was made from, and when.
     heads: BTreeMap<Day, (u64, i64)>,
-    live: BTreeMap<Key, Added>,
+    live: BTreeMap<Key, AddAction>,
     removed: BTreeMap<Key, i64>,
     /// Segments have the same columns mostly: these are in memory once.
     columns: BTreeSet<Arc<Columns>>,
@@ -37,7 +37,7 @@ pub(super) struct Table {
 #[derive(Debug)]
 pub(super) struct Plan<E> {
     /// What follows it, if it is not up to date.
-    pub(super) next: Option<Next>,
+    pub(super) next: Option<NextVersion>,
     /// Whether that has all that the heads have.
     pub(super) is_whole: bool,
     /// Days that stay as they are, since the columns of a segment could not be learned.
@@ -46,7 +46,7 @@ pub(super) struct Plan<E> {
 
 /// A version to be written.
 #[derive(Debug)]
-pub(super) struct Next {
+pub(super) struct NextVersion {
     pub(super) commit: Commit,
     /// Fields that have columns in segments and none in the table.
     pub(super) left_out: usize,
@@ -132,7 +132,7 @@ impl Table {
     pub(super) fn plan<E>(
         &self,
         heads: &Heads,
-        columns: &mut dyn FnMut(Day, &Listed) -> Result<Columns, E>,
+        columns: &mut dyn FnMut(Day, &SegmentEntry) -> Result<Columns, E>,
         (now, nonce): (Timestamp, u128),
         actions_max: usize,
     ) -> Plan<E> {
@@ -157,7 +157,7 @@ impl Table {
     }
 
     /// The version with these changes of segments.
-    fn follow(&self, actions: Vec<Action>, at_ms: i64, nonce: u128) -> Next {
+    fn follow(&self, actions: Vec<Action>, at_ms: i64, nonce: u128) -> NextVersion {
         let (mut added, mut removed) = (Vec::new(), BTreeSet::new());
         for action in &actions {
             match action {
@@ -170,7 +170,7 @@ impl Table {
         let stays = stays.map(|(_, segment)| (&*segment.columns, segment.rows));
         let schema = TableSchema::of(stays.chain(added.iter().copied()));
         let counts = (added.len() as u64, removed.len() as u64);
-        Next {
+        NextVersion {
             commit: Commit {
                 nonce,
                 parent: self.nonce,
@@ -188,7 +188,7 @@ impl Table {
         &self,
         day: Day,
         head: &Link,
-        columns: &mut dyn FnMut(Day, &Listed) -> Result<Columns, E>,
+        columns: &mut dyn FnMut(Day, &SegmentEntry) -> Result<Columns, E>,
         at_ms: i64,
     ) -> Result<Vec<Action>, E> {
         let known = self.heads.get(&day).map_or(0, |(number, _)| *number);
@@ -206,7 +206,7 @@ impl Table {
             .collect();
         for segment in &head.segments {
             if !self.live.contains_key(&(day, segment.id)) {
-                let added = Added {
+                let added = AddAction {
                     bytes: segment.bytes,
                     rows: segment.rows,
                     since_ms: at_ms,

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use logpond_cluster::Day;
-use logpond_cluster::chain::Listed;
+use logpond_cluster::chain::SegmentEntry;
 use logpond_record::{Id, Incarnation, SourceId, Timestamp};
 use logpond_segment::rows::{ColumnSpec, ColumnType, Schema};
 use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as Physical};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::Type;
 
-use super::actions::{Action, Added, Commit, Metadata, random_id};
+use super::actions::{Action, AddAction, Commit, Metadata, random_id};
 use super::checkpoint;
 use super::columns::{Columns, Kind};
 use super::names::LogName;
@@ -32,12 +32,12 @@ fn columns(list: &[(&str, ColumnType)]) -> Columns {
     })
 }
 
-fn listed(id: u128, received: Timestamp, sequences: impl IntoIterator<Item = u64>) -> Listed {
+fn listed(id: u128, received: Timestamp, sequences: impl IntoIterator<Item = u64>) -> SegmentEntry {
     let source = |sequence| SourceId {
         incarnation: Incarnation(7),
         sequence,
     };
-    Listed {
+    SegmentEntry {
         id: Id(id),
         bytes: 1000,
         index_from: 900,
@@ -50,8 +50,8 @@ fn listed(id: u128, received: Timestamp, sequences: impl IntoIterator<Item = u64
     }
 }
 
-fn added() -> Added {
-    Added {
+fn added() -> AddAction {
+    AddAction {
         bytes: 1000,
         rows: 10,
         since_ms: 1_763_899_200_123,
@@ -112,7 +112,7 @@ fn a_checkpoint_of_an_earlier_build_is_read() {
 #[test]
 fn checkpoints_come_back() {
     let mut actions = all_actions();
-    let empty = Added {
+    let empty = AddAction {
         columns: Arc::default(),
         ..added()
     };

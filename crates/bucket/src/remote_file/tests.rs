@@ -8,11 +8,11 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use logpond_segment::mem_disk::Seeded;
+use logpond_segment::mem_disk::SeededRandom;
 use proptest::prelude::*;
 
 use super::*;
-use crate::objects::{BucketError, Created, FailureKind, ObjectEntry};
+use crate::objects::{BucketError, CreateOutcome, FailureKind, ObjectEntry};
 
 /// Objects in memory that only are read, and what is asked of them.
 #[derive(Default)]
@@ -59,7 +59,7 @@ impl Objects for Store {
         Ok(self.objects.get(name).cloned())
     }
 
-    fn create(&self, name: &str, _: Bytes) -> Result<Created, BucketError> {
+    fn create(&self, name: &str, _: Bytes) -> Result<CreateOutcome, BucketError> {
         Err(failed(name, FailureKind::Unsupported))
     }
 
@@ -87,7 +87,7 @@ const OBJECTS: [(&str, u64, u64); 4] = [
 ];
 
 fn store() -> Arc<Store> {
-    let mut random = Seeded::new(1);
+    let mut random = SeededRandom::new(1);
     let objects = OBJECTS.map(|(name, bytes, _)| {
         let bytes: Vec<u8> = (0..bytes).map(|_| random.draw() as u8).collect();
         (name.to_owned(), bytes.into())
@@ -265,7 +265,7 @@ fn threads_that_read_the_same_get_the_same() {
         let cache = Cache::open(directory.path(), kib_max * KIB).unwrap();
         let files = open_files(&cache, &store);
         let read_some = |seed: u64| {
-            let mut random = Seeded::new(seed);
+            let mut random = SeededRandom::new(seed);
             for _ in 0..400 {
                 let object = random.below(3) as usize;
                 let expected = &store.objects[OBJECTS[object].0];

@@ -2,7 +2,7 @@
 
 use logpond_record::Timestamp;
 
-use super::link::{Change, Link, Settled, Verdict};
+use super::link::{Change, Link, NoWriteReason, Verdict};
 
 /// How often a change is tried again because another writer was faster, before its writer is told.
 pub const ROUNDS_MAX: u32 = 64;
@@ -23,7 +23,7 @@ pub enum Outcome {
     /// It is in the chain, by this link.
     Written(Link),
     /// Nothing had to be written, or could be; the head that says so.
-    Settled(Settled, Link),
+    Settled(NoWriteReason, Link),
     /// Others were faster [`ROUNDS_MAX`] times in a row; to be tried later.
     Contended,
 }

@@ -5,7 +5,7 @@ use logpond_record::{Id, Timestamp};
 use logpond_segment::sources::SourceSet;
 use serde_json::{Value, json};
 
-use super::link::{Dropped, Link, Listed, SEGMENTS_MAX};
+use super::link::{DroppedObject, Link, SEGMENTS_MAX, SegmentEntry};
 
 /// The version of the format that is written.
 const FORMAT_VERSION: u64 = 1;
@@ -58,7 +58,7 @@ impl Link {
     }
 }
 
-fn segment_to_json(segment: &Listed) -> Value {
+fn segment_to_json(segment: &SegmentEntry) -> Value {
     json!({
         "id": segment.id.to_string(),
         "bytes": segment.bytes,
@@ -74,11 +74,11 @@ fn segment_to_json(segment: &Listed) -> Value {
     })
 }
 
-fn read_segment(value: &Value) -> Option<Listed> {
+fn read_segment(value: &Value) -> Option<SegmentEntry> {
     let object = value.as_object()?;
     let number = |key: &str| object.get(key)?.as_u64();
     let time = |key: &str| object.get(key)?.as_i64().map(Timestamp);
-    let segment = Listed {
+    let segment = SegmentEntry {
         id: object.get("id")?.as_str()?.parse().ok()?,
         bytes: number("bytes")?,
         index_from: number("index_from")?,
@@ -92,13 +92,13 @@ fn read_segment(value: &Value) -> Option<Listed> {
     (segment.index_from <= segment.bytes).then_some(segment)
 }
 
-fn dropped_to_json(dropped: &Dropped) -> Value {
+fn dropped_to_json(dropped: &DroppedObject) -> Value {
     json!({ "id": dropped.id.to_string(), "since_ns": dropped.since.0 })
 }
 
-fn read_dropped(value: &Value) -> Option<Dropped> {
+fn read_dropped(value: &Value) -> Option<DroppedObject> {
     let object = value.as_object()?;
-    Some(Dropped {
+    Some(DroppedObject {
         id: object.get("id")?.as_str()?.parse::<Id>().ok()?,
         since: Timestamp(object.get("since_ns")?.as_i64()?),
     })

@@ -11,7 +11,7 @@ pub const SEGMENTS_MAX: usize = 100_000;
 
 /// A segment as a link lists it: what planners and the first read of it need.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct SegmentEntry {
     /// Its name.
     pub id: Id,
     /// Length of the object in bytes.
@@ -32,10 +32,10 @@ pub struct Listed {
     pub sources: SourceSet,
 }
 
-impl Listed {
+impl SegmentEntry {
     /// A segment of which this is the manifest, so many bytes long.
-    pub fn new(manifest: &Manifest, bytes: u64, index_from: u64) -> Listed {
-        Listed {
+    pub fn new(manifest: &Manifest, bytes: u64, index_from: u64) -> SegmentEntry {
+        SegmentEntry {
             id: manifest.id,
             bytes,
             index_from,
@@ -56,7 +56,7 @@ impl Listed {
 
 /// An object that counts no more and may still be read by those who have not heard of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dropped {
+pub struct DroppedObject {
     /// The segment.
     pub id: Id,
     /// Since when, by the clock of the writer who dropped it.
@@ -73,9 +73,9 @@ pub struct Link {
     /// Random: tells its writer, if the reply was lost, that this one is its own.
     pub nonce: u128,
     /// What counts, in the order of ids.
-    pub segments: Vec<Listed>,
+    pub segments: Vec<SegmentEntry>,
     /// What counts no more and has not been removed.
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<DroppedObject>,
     /// Sources that were listed and have expired: they must not come back.
     pub expired: SourceSet,
 }
@@ -84,7 +84,7 @@ pub struct Link {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// List a segment whose object is there, in place of those whose sources it holds.
-    List(Listed),
+    List(SegmentEntry),
     /// Let segments go that are too old, or too many; those among them that are listed.
     Expire(Vec<Id>),
     /// Drop objects that no link lists: they are to be removed, and nobody may list them from then on.
@@ -93,9 +93,9 @@ pub enum Change {
     Forget(Vec<Id>),
 }
 
-/// Why nothing needs to be written, or may be.
+/// The reason why nothing needs to be written, or must not be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Settled {
+pub enum NoWriteReason {
     /// It is as was wanted.
     Done,
     /// Other segments hold all sources of the one that was to be listed, or did until they expired. Its
@@ -115,7 +115,7 @@ pub enum Verdict {
     /// Write this link; its nonce is still to be chosen.
     Write(Link),
     /// Nothing.
-    Settled(Settled),
+    Settled(NoWriteReason),
 }
 
 impl Link {
@@ -132,7 +132,7 @@ impl Link {
     }
 
     /// The segment of this name, if it counts.
-    pub fn segment(&self, id: Id) -> Option<&Listed> {
+    pub fn segment(&self, id: Id) -> Option<&SegmentEntry> {
         let at = self.segments.binary_search_by_key(&id, |s| s.id).ok()?;
         Some(&self.segments[at])
     }
@@ -157,11 +157,11 @@ impl Link {
         }
     }
 
-    fn list(&self, new: &Listed, now: Timestamp) -> Verdict {
+    fn list(&self, new: &SegmentEntry, now: Timestamp) -> Verdict {
         if self.segment(new.id).is_some() {
-            return Verdict::Settled(Settled::Done);
+            return Verdict::Settled(NoWriteReason::Done);
         }
-        let touched: Vec<&Listed> = self
+        let touched: Vec<&SegmentEntry> = self
             .segments
             .iter()
             .filter(|s| !s.sources.is_disjoint(&new.sources))
@@ -169,7 +169,7 @@ impl Link {
         let mut known = SourceSet::union_of(touched.iter().map(|s| &s.sources));
         known.union_with(&self.expired);
         let ids = || touched.iter().map(|s| s.id);
-        let is_larger = |s: &&Listed| new.sources.contains_all(&s.sources);
+        let is_larger = |s: &&SegmentEntry| new.sources.contains_all(&s.sources);
         let replaces = touched.iter().all(is_larger) && new.sources.is_disjoint(&self.expired);
         let is_better = match touched[..] {
             [] => true,
@@ -179,16 +179,16 @@ impl Link {
             _ => true,
         };
         if known.contains_all(&new.sources) && !(replaces && is_better) {
-            return Verdict::Settled(Settled::Held);
+            return Verdict::Settled(NoWriteReason::Held);
         }
         if !replaces {
-            return Verdict::Settled(Settled::Overlaps(ids().collect()));
+            return Verdict::Settled(NoWriteReason::Overlaps(ids().collect()));
         }
         if self.is_dropped(new.id) {
-            return Verdict::Settled(Settled::Dropped);
+            return Verdict::Settled(NoWriteReason::Dropped);
         }
         if self.segments.len() - touched.len() >= SEGMENTS_MAX {
-            return Verdict::Settled(Settled::Full);
+            return Verdict::Settled(NoWriteReason::Full);
         }
         let mut next = self.next();
         next.drop_all(&ids().collect::<Vec<_>>(), now);
@@ -204,7 +204,7 @@ impl Link {
             .filter(|id| self.segment(*id).is_some())
             .collect();
         if ids.is_empty() {
-            return Verdict::Settled(Settled::Done);
+            return Verdict::Settled(NoWriteReason::Done);
         }
         let mut next = self.next();
         for segment in ids.iter().filter_map(|id| self.segment(*id)) {
@@ -218,7 +218,7 @@ impl Link {
         let is_new = |id: &Id| self.segment(*id).is_none() && !self.is_dropped(*id);
         let ids: Vec<Id> = ids.iter().copied().filter(is_new).collect();
         if ids.is_empty() {
-            return Verdict::Settled(Settled::Done);
+            return Verdict::Settled(NoWriteReason::Done);
         }
         let mut next = self.next();
         next.drop_all(&ids, now);
@@ -229,7 +229,7 @@ impl Link {
         let mut next = self.next();
         next.dropped.retain(|dropped| !ids.contains(&dropped.id));
         if next.dropped.len() == self.dropped.len() {
-            Verdict::Settled(Settled::Done)
+            Verdict::Settled(NoWriteReason::Done)
         } else {
             Verdict::Write(next)
         }
@@ -245,7 +245,7 @@ impl Link {
 
     fn drop_all(&mut self, ids: &[Id], now: Timestamp) {
         self.segments.retain(|segment| !ids.contains(&segment.id));
-        let dropped = ids.iter().map(|id| Dropped {
+        let dropped = ids.iter().map(|id| DroppedObject {
             id: *id,
             since: now,
         });

@@ -30,5 +30,5 @@ mod tests;
 
 pub use commit::{Commit, Outcome, ROUNDS_MAX, Step};
 pub use format::LINK_BYTES_MAX;
-pub use link::{Change, Dropped, Link, Listed, SEGMENTS_MAX, Settled, Verdict};
+pub use link::{Change, DroppedObject, Link, NoWriteReason, SEGMENTS_MAX, SegmentEntry, Verdict};
 pub use names::{LINKS, SEGMENTS, link_name, parse_link_name, parse_segment_name, segment_name};

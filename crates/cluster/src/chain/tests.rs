@@ -19,8 +19,8 @@ fn sources(numbers: impl IntoIterator<Item = u64>) -> SourceSet {
     numbers.into_iter().map(source).collect()
 }
 
-fn listed(id: u128, numbers: impl IntoIterator<Item = u64>) -> Listed {
-    Listed {
+fn listed(id: u128, numbers: impl IntoIterator<Item = u64>) -> SegmentEntry {
+    SegmentEntry {
         id: Id(id),
         bytes: 1000,
         index_from: 900,
@@ -33,15 +33,15 @@ fn listed(id: u128, numbers: impl IntoIterator<Item = u64>) -> Listed {
     }
 }
 
-fn cold(id: u128, numbers: impl IntoIterator<Item = u64>) -> Listed {
-    Listed {
+fn cold(id: u128, numbers: impl IntoIterator<Item = u64>) -> SegmentEntry {
+    SegmentEntry {
         cold: true,
         ..listed(id, numbers)
     }
 }
 
 /// A link that lists these.
-fn link(segments: &[Listed]) -> Link {
+fn link(segments: &[SegmentEntry]) -> Link {
     segments.iter().fold(Link::empty(Day::of(NOON)), |link, s| {
         match link.decide(&Change::List(s.clone()), NOON) {
             Verdict::Write(next) => next,
@@ -61,24 +61,24 @@ fn what_may_be_listed() {
         ("new sources", listed(9, 6..8), Ok(vec![1, 2, 3, 9])),
         ("a merge", listed(9, 0..5), Ok(vec![3, 9])),
         ("a merge with new sources", listed(9, 0..7), Ok(vec![9])),
-        ("listed already", listed(2, 3..5), Err(Settled::Done)),
+        ("listed already", listed(2, 3..5), Err(NoWriteReason::Done)),
         (
             "the same by another writer",
             listed(9, 0..3),
-            Err(Settled::Held),
+            Err(NoWriteReason::Held),
         ),
         ("the same, for rest", cold(9, 0..3), Ok(vec![2, 3, 9])),
         (
             "the same, for rest twice",
             cold(9, 5..6),
-            Err(Settled::Held),
+            Err(NoWriteReason::Held),
         ),
-        ("a part", listed(9, 1..2), Err(Settled::Held)),
-        ("parts of two", listed(9, 1..4), Err(Settled::Held)),
+        ("a part", listed(9, 1..2), Err(NoWriteReason::Held)),
+        ("parts of two", listed(9, 1..4), Err(NoWriteReason::Held)),
         (
             "a part and more",
             listed(9, [2, 9]),
-            Err(Settled::Overlaps(vec![Id(1)])),
+            Err(NoWriteReason::Overlaps(vec![Id(1)])),
         ),
     ];
     for (what, segment, expected) in table {
@@ -102,18 +102,24 @@ fn what_has_expired_does_not_come_back() {
     assert_eq!(ids(&head), [2]);
     assert_eq!(
         head.dropped,
-        [Dropped {
+        [DroppedObject {
             id: Id(1),
             since: NOON
         }]
     );
     let offer = |segment| head.decide(&Change::List(segment), NOON);
-    assert_eq!(offer(listed(1, 0..3)), Verdict::Settled(Settled::Held));
-    assert_eq!(offer(listed(9, 0..5)), Verdict::Settled(Settled::Held));
-    let mixed = Settled::Overlaps(Vec::new());
+    assert_eq!(
+        offer(listed(1, 0..3)),
+        Verdict::Settled(NoWriteReason::Held)
+    );
+    assert_eq!(
+        offer(listed(9, 0..5)),
+        Verdict::Settled(NoWriteReason::Held)
+    );
+    let mixed = NoWriteReason::Overlaps(Vec::new());
     assert_eq!(offer(listed(9, [2, 7])), Verdict::Settled(mixed));
     let nothing = head.decide(&Change::Expire(vec![Id(1)]), NOON);
-    assert_eq!(nothing, Verdict::Settled(Settled::Done));
+    assert_eq!(nothing, Verdict::Settled(NoWriteReason::Done));
     let Verdict::Write(head) = head.decide(&Change::Forget(vec![Id(1)]), NOON) else {
         panic!("there is something to forget");
     };
@@ -146,7 +152,7 @@ fn names_come_back() {
 fn links_come_back() {
     let mut head = link(&[listed(1, [0, 1, 5]), cold(2, 8..9)]);
     head.nonce = u128::MAX;
-    head.dropped.push(Dropped {
+    head.dropped.push(DroppedObject {
         id: Id(9),
         since: NOON,
     });
@@ -170,7 +176,7 @@ fn links_come_back() {
 fn the_format_is_that_of_the_golden_file() {
     let mut head = link(&[listed(1, [0, 1, 5]), cold(2, 8..9)]);
     head.nonce = 0xfeed;
-    head.dropped.push(Dropped {
+    head.dropped.push(DroppedObject {
         id: Id(9),
         since: NOON,
     });
@@ -281,7 +287,10 @@ impl Writer {
         known.union_with(&head.expired);
         match (&self.outcome, &self.wanted) {
             (
-                Some(Outcome::Written(_) | Outcome::Settled(Settled::Done | Settled::Held, _)),
+                Some(
+                    Outcome::Written(_)
+                    | Outcome::Settled(NoWriteReason::Done | NoWriteReason::Held, _),
+                ),
                 Change::List(segment),
             ) => known.contains_all(&segment.sources),
             (Some(Outcome::Written(_)), Change::Expire(ids)) => {
@@ -291,7 +300,10 @@ impl Writer {
                     .filter_map(of)
                     .all(|s| s.is_disjoint(&head.expired))
             }
-            (Some(Outcome::Written(_) | Outcome::Settled(Settled::Done, _)), Change::Drop(ids)) => {
+            (
+                Some(Outcome::Written(_) | Outcome::Settled(NoWriteReason::Done, _)),
+                Change::Drop(ids),
+            ) => {
                 // What was listed before stays so; nothing else of these is listed from then on.
                 ids.iter()
                     .all(|id| head.segment(*id).is_none() || !head.is_dropped(*id))

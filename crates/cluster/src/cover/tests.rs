@@ -49,11 +49,11 @@ fn journal(sequence: u64) -> HeldJournal {
     }
 }
 
-fn node(number: u128, segments: Vec<HeldSegment>, journal: Vec<HeldJournal>) -> Indexed {
+fn node(number: u128, segments: Vec<HeldSegment>, journal: Vec<HeldJournal>) -> IndexedInventory {
     let mut inventory = Inventory::empty(NodeId(number), ProcessId(number));
     inventory.segments = segments.into();
     inventory.journal = journal;
-    Indexed::new(inventory)
+    IndexedInventory::new(inventory)
 }
 
 #[test]
@@ -80,22 +80,22 @@ fn a_disk_comes_before_a_bucket_and_the_same_node_reads_what_is_only_there() {
     assert_eq!(reads(&cover, 1), NodeId(2));
     let reader = reads(&cover, 2);
     // Whoever asks, and whatever else there is to read.
-    let busy: Vec<Indexed> = nodes
+    let busy: Vec<IndexedInventory> = nodes
         .iter()
         .map(|known| {
             let mut inventory = known.inventory().clone();
             if inventory.node == reader {
                 Arc::make_mut(&mut inventory.segments).push(here(3, &[3, 4, 5, 6]));
             }
-            Indexed::new(inventory)
+            IndexedInventory::new(inventory)
         })
         .collect();
     let cover = plan(&busy, &SourceSet::new(), TimeRange::ALL);
     assert_eq!((reads(&cover, 2), reads(&cover, 3)), (reader, reader));
 }
 
-fn plan(nodes: &[Indexed], unwanted: &SourceSet, range: TimeRange) -> Cover {
-    let held: Vec<&Indexed> = nodes.iter().collect();
+fn plan(nodes: &[IndexedInventory], unwanted: &SourceSet, range: TimeRange) -> Cover {
+    let held: Vec<&IndexedInventory> = nodes.iter().collect();
     let mut wanted = SourceSet::new();
     held.iter()
         .for_each(|node| wanted.union_with(&node.inventory().sources()));
@@ -103,7 +103,7 @@ fn plan(nodes: &[Indexed], unwanted: &SourceSet, range: TimeRange) -> Cover {
 }
 
 /// The rows that the nodes would count: the number of their source, if it is in the range.
-fn count(cover: &Cover, nodes: &[Indexed], range: TimeRange) -> Vec<u64> {
+fn count(cover: &Cover, nodes: &[IndexedInventory], range: TimeRange) -> Vec<u64> {
     let mut rows = Vec::new();
     for (name, share) in &cover.shares {
         let node = nodes.iter().find(|n| n.inventory().node == *name);
@@ -168,7 +168,7 @@ fn copies_that_differ_are_two_segments() {
     assert_eq!(cover.shares.keys().collect::<Vec<_>>(), [&NodeId(2)]);
 }
 
-fn clusters() -> impl Strategy<Value = Vec<Indexed>> {
+fn clusters() -> impl Strategy<Value = Vec<IndexedInventory>> {
     let sources = prop::collection::btree_set(0u64..12, 1..6);
     let segments = prop::collection::vec((0u128..4, sources), 0..5);
     let node_parts = (segments, prop::collection::btree_set(0u64..14, 0..5));

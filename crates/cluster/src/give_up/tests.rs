@@ -26,8 +26,8 @@ fn peers(zones: &[Option<u64>]) -> Vec<Peer> {
     .collect()
 }
 
-fn yes(attempt: u128, node: u128, numbers: &[u64]) -> Held {
-    Held {
+fn yes(attempt: u128, node: u128, numbers: &[u64]) -> HoldingsReply {
+    HoldingsReply {
         attempt: Attempt(attempt),
         node: NodeId(node),
         sources: set(numbers),
@@ -84,8 +84,8 @@ fn copies_lie_in_distinct_zones() {
 }
 
 /// The answer of a node with a bucket.
-fn with_bucket(answer: Held, listed: &[u64]) -> Held {
-    Held {
+fn with_bucket(answer: HoldingsReply, listed: &[u64]) -> HoldingsReply {
+    HoldingsReply {
         listed: Some(set(listed)),
         ..answer
     }
@@ -197,7 +197,7 @@ fn the_bytes_are_those_of_the_golden_files() {
     golden("v1.who-holds", &question.to_bytes());
     golden("v2.held", &answer.to_bytes());
     assert_eq!(WhoHolds::from_bytes(&question.to_bytes()), Ok(question));
-    assert_eq!(Held::from_bytes(&answer.to_bytes()), Ok(answer));
+    assert_eq!(HoldingsReply::from_bytes(&answer.to_bytes()), Ok(answer));
 }
 
 fn golden(name: &str, bytes: &[u8]) {
@@ -235,9 +235,9 @@ proptest! {
         let mut answer = yes(attempt, node, &numbers);
         answer.contents = numbers.iter().map(|n| Content { source: source(*n), rows: *n, hash }).collect();
         let bytes = answer.to_bytes();
-        prop_assert_eq!(Held::from_bytes(&bytes), Ok(answer));
+        prop_assert_eq!(HoldingsReply::from_bytes(&bytes), Ok(answer));
         for length in 0..bytes.len() {
-            prop_assert!(Held::from_bytes(&bytes[..length]).is_err());
+            prop_assert!(HoldingsReply::from_bytes(&bytes[..length]).is_err());
         }
     }
 

@@ -14,8 +14,8 @@ fn day() -> Day {
     Day::of(Timestamp(0))
 }
 
-fn file(sequence: u64, bytes: u64) -> Offered {
-    Offered {
+fn file(sequence: u64, bytes: u64) -> OfferedFile {
+    OfferedFile {
         content: Content {
             source: SourceId {
                 incarnation: Incarnation(1),
@@ -56,7 +56,7 @@ fn owner(offers: &Offers) -> (NodeId, NodeId) {
     (owner, other.expect("there are several"))
 }
 
-fn claim(offers: &mut Offers, store: NodeId, id: u128, now_ms: u64) -> Result<SourceSet, Nothing> {
+fn claim(offers: &mut Offers, store: NodeId, id: u128, now_ms: u64) -> Result<SourceSet, NoWork> {
     let claim = offers.claim(store, &STORES, ClaimId(id), now_ms)?;
     Ok(claim.sources())
 }
@@ -65,14 +65,14 @@ fn claim(offers: &mut Offers, store: NodeId, id: u128, now_ms: u64) -> Result<So
 fn a_claim_waits_until_it_is_worth_it() {
     let mut offers = offers(2);
     let (owner, _) = owner(&offers);
-    let later = Nothing {
+    let later = NoWork {
         until_ms: Some(1000),
     };
     assert_eq!(claim(&mut offers, owner, 1, 999), Err(later));
     assert_eq!(claim(&mut offers, owner, 1, 1000), Ok(set(&[0, 1])));
     assert_eq!(
         claim(&mut offers, owner, 2, 1000),
-        Err(Nothing {
+        Err(NoWork {
             until_ms: Some(61_000)
         }),
         "nothing is left until the lease ends"
@@ -144,7 +144,7 @@ fn what_a_bucket_is_to_list_is_asked_for_again_in_a_while() {
 fn others_help_out_with_what_is_old() {
     let mut offers = offers(5);
     let (_, other) = owner(&offers);
-    let later = Nothing {
+    let later = NoWork {
         until_ms: Some(30_001),
     };
     assert_eq!(claim(&mut offers, other, 1, 30_000), Err(later));
@@ -160,7 +160,7 @@ fn what_a_store_fails_to_do_is_offered_again() {
     offers.failed(ClaimId(1), 3000);
     assert_eq!(
         claim(&mut offers, owner, 2, 3500),
-        Err(Nothing {
+        Err(NoWork {
             until_ms: Some(4000)
         })
     );

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-use crate::{BucketView, Fate, HeldJournal, HeldSegment, Living};
+use crate::{BucketView, CurrentIncarnation, Fate, HeldJournal, HeldSegment};
 
 const INGESTER: Incarnation = Incarnation(5);
 
@@ -20,10 +20,10 @@ fn set(numbers: &[u64]) -> SourceSet {
     numbers.iter().map(|n| source(*n)).collect()
 }
 
-fn known(forgotten: bool) -> Known {
-    Known {
+fn known(forgotten: bool) -> RegistryEntry {
+    RegistryEntry {
         forgotten: forgotten.then_some(1),
-        ..Known::there("a:1".into(), String::new(), 1)
+        ..RegistryEntry::there("a:1".into(), String::new(), 1)
     }
 }
 
@@ -38,7 +38,7 @@ fn registry(nodes: &[u128]) -> Registry {
     registry
 }
 
-fn node(number: u128, segments: &[(u128, &[u64])], registry: Registry) -> Arc<Indexed> {
+fn node(number: u128, segments: &[(u128, &[u64])], registry: Registry) -> Arc<IndexedInventory> {
     let mut inventory = Inventory::empty(NodeId(number), ProcessId(number));
     inventory.segments = segments
         .iter()
@@ -57,10 +57,10 @@ fn node(number: u128, segments: &[(u128, &[u64])], registry: Registry) -> Arc<In
         .collect::<Vec<_>>()
         .into();
     inventory.registry = registry.into();
-    Arc::new(Indexed::new(inventory))
+    Arc::new(IndexedInventory::new(inventory))
 }
 
-fn collect(nodes: &[Arc<Indexed>], silent: &[u128]) -> Collected {
+fn collect(nodes: &[Arc<IndexedInventory>], silent: &[u128]) -> CollectionResult {
     let mut collection = Collection::new(Registry::default(), silent.iter().map(|n| NodeId(*n)));
     nodes
         .iter()
@@ -71,7 +71,7 @@ fn collect(nodes: &[Arc<Indexed>], silent: &[u128]) -> Collected {
     collection.finish()
 }
 
-fn ask(nodes: &[Arc<Indexed>], silent: &[u128]) -> (Question, Vec<Task>) {
+fn ask(nodes: &[Arc<IndexedInventory>], silent: &[u128]) -> (Question, Vec<Task>) {
     let collected = collect(nodes, silent);
     Question::new(collected, SourceSet::new(), TimeRange::ALL, None, 1)
 }
@@ -128,7 +128,7 @@ fn a_silent_nodes_bucket_is_missed_unless_another_one_has_read_it() {
             .inventory()
             .clone();
         inventory.bucket = bucket;
-        Arc::new(Indexed::new(inventory))
+        Arc::new(IndexedInventory::new(inventory))
     };
     let unread = |view, last| {
         let mut collection = Collection::new(Registry::default(), []);
@@ -175,11 +175,11 @@ fn a_node_whose_word_is_overtaken_is_asked_again() {
     assert_eq!((collected.answered.len(), collected.silent.len()), (2, 0));
     assert_eq!(collected.target().tails.len(), 1);
     let mut inventory = node(2, &[], born()).inventory().clone();
-    inventory.living = Some(Living {
+    inventory.living = Some(CurrentIncarnation {
         incarnation: Incarnation(6),
         end: 0,
     });
-    collection.answered(Arc::new(Indexed::new(inventory)));
+    collection.answered(Arc::new(IndexedInventory::new(inventory)));
     assert_eq!(collection.to_ask_again(), []);
     assert_eq!(collection.finish().target().tails, []);
 }
@@ -362,11 +362,11 @@ fn a_living_writer_is_exact_and_a_dead_one_is_not() {
             last: Id(9),
             is_open: true,
         });
-        inventory.living = living.then_some(Living {
+        inventory.living = living.then_some(CurrentIncarnation {
             incarnation: INGESTER,
             end: 1,
         });
-        Arc::new(Indexed::new(inventory))
+        Arc::new(IndexedInventory::new(inventory))
     };
     for living in [true, false] {
         let (mut question, tasks) = ask(&[with_journal(living)], &[]);
@@ -387,7 +387,7 @@ proptest! {
         held in prop::collection::vec(prop::collection::vec(prop::collection::btree_set(0u64..6, 1..4), 0..4), 1..4),
         outcomes in prop::collection::vec((0u8..4, 0u64..6), 0..30),
     ) {
-        let nodes: Vec<Arc<Indexed>> = (1u128..).zip(&held).map(|(number, segments)| {
+        let nodes: Vec<Arc<IndexedInventory>> = (1u128..).zip(&held).map(|(number, segments)| {
             let segments: Vec<(u128, Vec<u64>)> = (number * 10..)
                 .zip(segments)
                 .map(|(id, numbers)| (id, numbers.iter().copied().collect()))
@@ -442,7 +442,7 @@ fn a_bucket_that_is_read_while_a_question_runs_has_not_been_read_for_it() {
     let with = |bucket, segments: &[(u128, &[u64])]| {
         let mut inventory = node(1, segments, registry(&[1])).inventory().clone();
         inventory.bucket = bucket;
-        Arc::new(Indexed::new(inventory))
+        Arc::new(IndexedInventory::new(inventory))
     };
     let all: [(u128, &[u64]); 1] = [(7, &[0, 1, 2, 3])];
     let (mut question, tasks) = ask(&[with(BucketView::Unread, &all)], &[]);

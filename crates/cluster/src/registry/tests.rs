@@ -37,10 +37,10 @@ fn registries_until(day_max: i64) -> impl Strategy<Value = Registry> {
             registry.note(Incarnation(incarnation), fate);
         }
         for ((node, address, zone, version), forgotten, past) in nodes {
-            let known = Known {
+            let known = RegistryEntry {
                 forgotten,
                 past,
-                ..Known::there(address, zone, version)
+                ..RegistryEntry::there(address, zone, version)
             };
             registry.note_node(NodeId(node), known);
         }
@@ -118,9 +118,9 @@ fn a_seal_only_grows() {
 
 #[test]
 fn a_forgotten_node_may_come_back() {
-    let known = |version, forgotten| Known {
+    let known = |version, forgotten| RegistryEntry {
         forgotten,
-        ..Known::there("a:1".into(), String::new(), version)
+        ..RegistryEntry::there("a:1".into(), String::new(), version)
     };
     let mut registry = Registry::default();
     registry.note_node(NodeId(1), known(7, None));
@@ -135,7 +135,10 @@ fn a_forgotten_node_may_come_back() {
 fn past() -> Registry {
     let mut registry = Registry::default();
     registry.note(Incarnation(1), Fate::born(NodeId(9), Timestamp(5)));
-    registry.note_node(NodeId(9), Known::there("a:1".into(), String::new(), 1));
+    registry.note_node(
+        NodeId(9),
+        RegistryEntry::there("a:1".into(), String::new(), 1),
+    );
     registry.seal(Incarnation(1), 3);
     registry.expire(Incarnation(1), 3);
     registry
@@ -230,7 +233,10 @@ fn a_forgotten_node_is_dropped_after_what_it_wrote() {
     registry.advance(day(281), &NOTHING);
     assert_eq!(registry.nodes().count(), 0);
     // One that came back, and was given up again, is remembered from then on.
-    back.note_node(NodeId(9), Known::there("a:1".into(), String::new(), 2));
+    back.note_node(
+        NodeId(9),
+        RegistryEntry::there("a:1".into(), String::new(), 2),
+    );
     back.advance(day(281), &NOTHING);
     assert!(
         back.node(NodeId(9))
@@ -294,7 +300,10 @@ fn a_registry_of_the_version_before_is_read() {
         (fate.at_least, fate.sealed, fate.expired_below),
         (2, Some(3), 1)
     );
-    assert!(read.node(NodeId(9)).is_some_and(Known::is_forgotten));
+    assert!(
+        read.node(NodeId(9))
+            .is_some_and(RegistryEntry::is_forgotten)
+    );
     assert_eq!(Registry::from_bytes(&read.to_bytes()), Ok(read));
 }
 
@@ -303,7 +312,10 @@ fn copies_are_in_as_many_zones_as_there_are() {
     let mut registry = Registry::default();
     let zones = ["a", "a", "b", "", "c"];
     for (number, zone) in (1..).zip(zones) {
-        registry.note_node(NodeId(number), Known::there("a:1".into(), zone.into(), 1));
+        registry.note_node(
+            NodeId(number),
+            RegistryEntry::there("a:1".into(), zone.into(), 1),
+        );
     }
     let zones = |registry: &Registry, nodes, leaving: &[u128]| {
         let leaving: Vec<NodeId> = leaving.iter().map(|node| NodeId(*node)).collect();
@@ -321,7 +333,7 @@ fn copies_are_in_as_many_zones_as_there_are() {
     assert_ne!(registry.zone(NodeId(1)), registry.zone(NodeId(5)));
     assert_eq!(registry.zone(NodeId(4)), None);
     // It was moved.
-    registry.note_node(NodeId(2), Known::there("a:1".into(), "d".into(), 2));
+    registry.note_node(NodeId(2), RegistryEntry::there("a:1".into(), "d".into(), 2));
     assert_ne!(registry.zone(NodeId(1)), registry.zone(NodeId(2)));
 }
 
@@ -330,12 +342,18 @@ fn copies_are_in_as_many_zones_as_there_are() {
 fn what_goes_on_behind_a_declared_end_is_not_dropped() {
     let mut registry = Registry::default();
     registry.note(Incarnation(1), Fate::born(NodeId(9), Timestamp(5)));
-    registry.note_node(NodeId(9), Known::there("a:1".into(), String::new(), 1));
+    registry.note_node(
+        NodeId(9),
+        RegistryEntry::there("a:1".into(), String::new(), 1),
+    );
     registry.forget(NodeId(9));
     registry.declare_lost(Incarnation(1), 3);
     registry.advance(day(10), &NOTHING);
     // It is back, and all that it has let go of by now has expired.
-    registry.note_node(NodeId(9), Known::there("a:1".into(), String::new(), 2));
+    registry.note_node(
+        NodeId(9),
+        RegistryEntry::there("a:1".into(), String::new(), 2),
+    );
     registry.note_end(Incarnation(1), 8);
     registry.expire(Incarnation(1), 8);
     registry.advance(day(90), &NOTHING);

@@ -16,7 +16,7 @@ fn set(numbers: &[u64]) -> SourceSet {
     numbers.iter().map(|n| source(*n)).collect()
 }
 
-fn node(number: u128, segments: &[(u128, &[u64])]) -> Indexed {
+fn node(number: u128, segments: &[(u128, &[u64])]) -> IndexedInventory {
     let mut inventory = Inventory::empty(NodeId(number), ProcessId(number));
     let each = segments.iter().map(|(id, numbers)| HeldSegment {
         id: Id(*id),
@@ -31,7 +31,7 @@ fn node(number: u128, segments: &[(u128, &[u64])]) -> Indexed {
         sources: set(numbers),
     });
     inventory.segments = each.collect::<Vec<_>>().into();
-    Indexed::new(inventory)
+    IndexedInventory::new(inventory)
 }
 
 fn stores(count: u128) -> Vec<Store> {
@@ -45,7 +45,7 @@ fn stores(count: u128) -> Vec<Store> {
     each.collect()
 }
 
-fn members<'a>(nodes: &'a [Indexed], presence: &[(u128, Presence)]) -> Vec<Member<'a>> {
+fn members<'a>(nodes: &'a [IndexedInventory], presence: &[(u128, Presence)]) -> Vec<Member<'a>> {
     let each = nodes.iter().map(|held| {
         let node = held.inventory().node;
         let known = presence.iter().find(|(name, _)| NodeId(*name) == node);
@@ -302,7 +302,7 @@ fn only_what_has_its_copies_is_settled() {
 }
 
 /// Nodes of which those with odd numbers are in one zone and the others in a second one.
-fn zoned<'a>(nodes: &'a [Indexed], presence: &[(u128, Presence)]) -> Vec<Member<'a>> {
+fn zoned<'a>(nodes: &'a [IndexedInventory], presence: &[(u128, Presence)]) -> Vec<Member<'a>> {
     let mut members = members(nodes, presence);
     for member in &mut members {
         member.zone = Some(zone_of(member.node));

@@ -4,10 +4,10 @@ use logpond_record::{Incarnation, SourceId, Timestamp};
 use proptest::prelude::*;
 
 use super::*;
-use crate::give_up::{Attempt, GiveUp, Held};
+use crate::give_up::{Attempt, GiveUp, HoldingsReply};
 use crate::placement::Store;
 use crate::repair::{self, Job, Repair};
-use crate::{Holdings, Indexed, Inventory, ProcessId};
+use crate::{Holdings, IndexedInventory, Inventory, ProcessId};
 
 fn set(numbers: &[u64]) -> SourceSet {
     let each = numbers.iter();
@@ -22,7 +22,7 @@ fn rows(sources: &SourceSet) -> u64 {
     sources.iter().map(|source| 10 + source.sequence % 7).sum()
 }
 
-fn indexed(node: u128, segments: impl IntoIterator<Item = (Id, SourceSet)>) -> Indexed {
+fn indexed(node: u128, segments: impl IntoIterator<Item = (Id, SourceSet)>) -> IndexedInventory {
     let mut inventory = Inventory::empty(NodeId(node), ProcessId(node));
     let each = segments.into_iter().map(|(id, sources)| HeldSegment {
         id,
@@ -37,15 +37,15 @@ fn indexed(node: u128, segments: impl IntoIterator<Item = (Id, SourceSet)>) -> I
         sources,
     });
     inventory.segments = each.collect::<Vec<_>>().into();
-    Indexed::new(inventory)
+    IndexedInventory::new(inventory)
 }
 
-fn node(number: u128, segments: &[(u128, &[u64])]) -> Indexed {
+fn node(number: u128, segments: &[(u128, &[u64])]) -> IndexedInventory {
     let each = segments.iter();
     indexed(number, each.map(|(id, numbers)| (Id(*id), set(numbers))))
 }
 
-fn members(nodes: &[Indexed]) -> Vec<Member<'_>> {
+fn members(nodes: &[IndexedInventory]) -> Vec<Member<'_>> {
     let each = nodes.iter().map(|held| Member {
         zone: None,
         node: held.inventory().node,
@@ -69,7 +69,7 @@ fn plan(trim: &mut Trim, members: &[Member<'_>], now_ms: u64) -> Option<Part> {
 }
 
 /// What each node trims first, with two copies.
-fn parts(nodes: &[Indexed]) -> Vec<(u128, u128, SourceSet)> {
+fn parts(nodes: &[IndexedInventory]) -> Vec<(u128, u128, SourceSet)> {
     let members = members(nodes);
     let of = |member: &Member<'_>| {
         let part = plan(&mut Trim::new(member.node, 2, AT_ONCE), &members, 0)?;
@@ -157,7 +157,7 @@ fn who_has_less_leaves_out_what_enough_others_have() {
         ),
     ];
     for (name, nodes, expected) in table {
-        let nodes: Vec<Indexed> = nodes
+        let nodes: Vec<IndexedInventory> = nodes
             .iter()
             .enumerate()
             .map(|(at, segments)| node(at as u128 + 1, segments))
@@ -275,7 +275,7 @@ impl Cluster {
         Id(self.next)
     }
 
-    fn look(&self) -> Vec<Indexed> {
+    fn look(&self) -> Vec<IndexedInventory> {
         let each = self.nodes.iter().zip(1..);
         each.map(|(node, at)| indexed(at, node.live().map(|(id, s)| (id, s.clone()))))
             .collect()
@@ -327,7 +327,7 @@ impl Cluster {
                 let mut asking = GiveUp::new(attempt(*at), part.sources.clone(), &peers, copies);
                 for peer in peers {
                     let question = asking.question();
-                    asking.answered(&Held {
+                    asking.answered(&HoldingsReply {
                         attempt: question.attempt,
                         node: peer.node,
                         sources: self.nodes[peer.node.0 as usize - 1].answer(&question),
@@ -382,7 +382,7 @@ fn stores(count: usize) -> Vec<Store> {
 }
 
 /// The segments of all nodes.
-fn names(held: &[Indexed]) -> Vec<Id> {
+fn names(held: &[IndexedInventory]) -> Vec<Id> {
     let each = held
         .iter()
         .flat_map(|node| node.inventory().segments.iter());

@@ -5,7 +5,9 @@ use logpond_record::{Id, Incarnation, SourceId, TimeRange, Timestamp};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Cover, Fate, HeldJournal, HeldSegment, Inventory, Living, ProcessId, Target};
+use crate::{
+    Cover, CurrentIncarnation, Fate, HeldJournal, HeldSegment, Inventory, ProcessId, Target,
+};
 
 /// What happens to a node between two questions.
 #[derive(Clone, Debug)]
@@ -71,7 +73,7 @@ fn journal(sources: &[(u128, u64)]) -> Vec<HeldJournal> {
 /// The nodes, and who of them answers the next question.
 #[derive(Default)]
 struct World {
-    nodes: BTreeMap<NodeId, Arc<Indexed>>,
+    nodes: BTreeMap<NodeId, Arc<IndexedInventory>>,
     silent: BTreeSet<NodeId>,
 }
 
@@ -87,7 +89,7 @@ impl World {
                 inventory.segments = segments(stored).into();
                 inventory.journal = journal(files);
                 let last = inventory.journal.last().map(|file| file.source);
-                inventory.living = last.map(|last| Living {
+                inventory.living = last.map(|last| CurrentIncarnation {
                     incarnation: last.incarnation,
                     end: last.sequence + 2,
                 });
@@ -113,10 +115,11 @@ impl World {
                 return;
             }
         }
-        self.nodes.insert(node, Arc::new(Indexed::new(inventory)));
+        self.nodes
+            .insert(node, Arc::new(IndexedInventory::new(inventory)));
     }
 
-    fn answered(&self) -> Vec<&Arc<Indexed>> {
+    fn answered(&self) -> Vec<&Arc<IndexedInventory>> {
         let each = self.nodes.iter();
         each.filter(|(node, _)| !self.silent.contains(node))
             .map(|(_, indexed)| indexed)
@@ -137,7 +140,7 @@ fn events() -> impl Strategy<Value = Event> {
 }
 
 /// Without any tree, one source after the other.
-fn union_by_hand(held: &[&Arc<Indexed>]) -> SourceSet {
+fn union_by_hand(held: &[&Arc<IndexedInventory>]) -> SourceSet {
     let segments = held
         .iter()
         .flat_map(|indexed| indexed.inventory().segments.iter());
@@ -163,7 +166,7 @@ proptest! {
             let answered = world.answered();
             let stored = kept.of(answered.iter().copied());
             prop_assert_eq!(&*stored, &union_by_hand(&answered));
-            let held: Vec<&Indexed> = answered.iter().map(|indexed| &***indexed).collect();
+            let held: Vec<&IndexedInventory> = answered.iter().map(|indexed| &***indexed).collect();
             let target = Target::over(&held, &stored);
             prop_assert_eq!(&target, &Target::new(&held));
             let wanted = &target.wanted;
@@ -173,10 +176,10 @@ proptest! {
     }
 }
 
-fn store(node: u128, sources: &[(u128, u64)]) -> Arc<Indexed> {
+fn store(node: u128, sources: &[(u128, u64)]) -> Arc<IndexedInventory> {
     let mut inventory = Inventory::empty(NodeId(node), ProcessId(1));
     inventory.segments = segments(sources).into();
-    Arc::new(Indexed::new(inventory))
+    Arc::new(IndexedInventory::new(inventory))
 }
 
 #[test]

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use logpond_record::Timestamp;
 use logpond_search::alert::{
-    Action, Evaluated, GroupState, Health, Notice, Rule, RuleState, recorded,
+    Action, EvaluationResult, GroupState, Health, Notice, Rule, RuleState, recorded,
 };
 use logpond_search::metric::Plan;
 use logpond_segment::disk::Disk;
 
-use super::notify::Waiting;
+use super::notify::QueuedNotice;
 use super::state_file::StateFile;
-use super::{Alerts, Known, Loaded, LoadedGroup, Peers, Recorder, Source, matched, parted};
+use super::{Alerts, GroupStatus, LoadedGroup, Peers, Recorder, RuleSet, Source, matched, parted};
 use logpond_host::panics::caught;
 use logpond_host::shutdown::Shutdown;
 use logpond_host::telemetry::warn;
@@ -52,8 +52,8 @@ pub struct Parts {
 /// What a node says that was never asked.
 static NOTHING: Result<Vec<GroupState>, String> = Ok(Vec::new());
 
-/// What a node said, and when.
-struct Copied {
+/// A node's answer with its group states, and its time.
+struct StateCopy {
     states: Result<Vec<GroupState>, String>,
     at: Instant,
 }
@@ -72,7 +72,7 @@ struct Evaluator {
     /// Other nodes that may evaluate the same groups, as of the last look.
     others: Vec<String>,
     /// What other nodes said last.
-    copied: BTreeMap<String, Copied>,
+    copied: BTreeMap<String, StateCopy>,
     /// Whether the last write of the file failed.
     is_failing: bool,
     stop: Shutdown,
@@ -93,9 +93,9 @@ pub fn start(parts: Parts, stop: &Shutdown) -> io::Result<JoinHandle<()>> {
     let thread = thread::Builder::new().name("lp-alerts".to_owned());
     // Until a group is evaluated, it is as it was, for whoever asks first.
     for (key, state) in file.read((parts.clock)()) {
-        let known = Known {
+        let known = GroupStatus {
             state,
-            ..Known::default()
+            ..GroupStatus::default()
         };
         parts.alerts.note(&key, known);
     }
@@ -157,7 +157,7 @@ impl Evaluator {
     }
 
     /// Groups that no file has any more leave nothing but what is to be told of their end.
-    fn forget_all_but(&mut self, loaded: &Loaded) {
+    fn forget_all_but(&mut self, loaded: &RuleSet) {
         let is_there = |key: &String| loaded.groups.iter().any(|group| group.key == *key);
         self.due.retain(|key, _| is_there(key));
         let at = (self.parts.clock)();
@@ -174,9 +174,9 @@ impl Evaluator {
             if state.rules.is_empty() {
                 self.parts.alerts.forget(&key)
             } else {
-                let known = Known {
+                let known = GroupStatus {
                     state,
-                    ..Known::default()
+                    ..GroupStatus::default()
                 };
                 self.parts.alerts.note(&key, known);
             }
@@ -254,11 +254,12 @@ impl Evaluator {
 
     /// What another node knows, as of now or of a moment ago.
     fn ask_node(&mut self, name: &str) -> &Result<Vec<GroupState>, String> {
-        let is_old = |copied: &Copied| copied.at.elapsed() >= COPY_EVERY;
+        let is_old = |copied: &StateCopy| copied.at.elapsed() >= COPY_EVERY;
         if self.copied.get(name).is_none_or(is_old) {
             let states = self.parts.peers.states_of(name);
             let at = Instant::now();
-            self.copied.insert(name.to_owned(), Copied { states, at });
+            self.copied
+                .insert(name.to_owned(), StateCopy { states, at });
         }
         match self.copied.get(name) {
             Some(copied) => &copied.states,
@@ -269,9 +270,9 @@ impl Evaluator {
     /// Shows what the node knows that evaluates a group.
     fn copy(&mut self, group: &LoadedGroup, owner: String) {
         let before = self.parts.alerts.known(&group.key);
-        let mut known = Known {
+        let mut known = GroupStatus {
             state: before.state.clone(),
-            ..Known::default()
+            ..GroupStatus::default()
         };
         match self.ask_node(&owner) {
             Ok(states) => {
@@ -308,9 +309,9 @@ impl Evaluator {
         }
         let keys = group.group.rules.iter().map(|rule| rule.key());
         state.rules = keys.zip(rules).chain(gone).collect();
-        let known = Known {
+        let known = GroupStatus {
             state,
-            ..Known::default()
+            ..GroupStatus::default()
         };
         self.parts.alerts.note(&group.key, known);
     }
@@ -347,9 +348,9 @@ impl Evaluator {
         let is_as_before = are_alike(&state.rules, &before.state.rules);
         self.parts.alerts.note(
             &group.key,
-            Known {
+            GroupStatus {
                 state,
-                ..Known::default()
+                ..GroupStatus::default()
             },
         );
         if !is_as_before {
@@ -383,7 +384,12 @@ impl Evaluator {
             .add(u64::from(matches!(state.health, Health::Bad(_))));
     }
 
-    fn ask(&self, group: &LoadedGroup, rule: &Rule, at: Timestamp) -> Result<Evaluated, String> {
+    fn ask(
+        &self,
+        group: &LoadedGroup,
+        rule: &Rule,
+        at: Timestamp,
+    ) -> Result<EvaluationResult, String> {
         let of = group.group.query_time(at);
         let plan = Plan::instant(rule.query.clone(), of, at.0);
         let plan = plan.map_err(|error| error.to_string())?;
@@ -393,7 +399,7 @@ impl Evaluator {
     fn record(
         &self,
         rule: &Rule,
-        found: &Evaluated,
+        found: &EvaluationResult,
         limit: usize,
         at: Timestamp,
     ) -> Result<(), String> {
@@ -413,7 +419,7 @@ impl Evaluator {
     fn tell(&self, notices: Vec<ToTell>, at: Timestamp) {
         for (rule, notice) in notices {
             let generator_url = self.parts.alerts.generator_url(&notice.query);
-            let waiting = Waiting {
+            let waiting = QueuedNotice {
                 notice,
                 rule,
                 generator_url: generator_url.into(),
@@ -454,7 +460,7 @@ impl Evaluator {
             if known.owner.is_some() {
                 continue;
             }
-            let mut known = Known::clone(&known);
+            let mut known = GroupStatus::clone(&known);
             for (_, state) in &mut known.state.rules {
                 self.note_taken(state, at);
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use logpond_search::alert::{FILE_BYTES_MAX, parse};
 
-use super::{AlertRulesError, Loaded, LoadedGroup};
+use super::{AlertRulesError, LoadedGroup, RuleSet};
 
 /// The most files of a directory.
 const FILES_MAX: usize = 1000;
@@ -16,7 +16,7 @@ const FILES_MAX: usize = 1000;
 ///
 /// # Errors
 /// When one of them cannot be used; nothing is left out.
-pub fn read(path: &Path) -> Result<Loaded, AlertRulesError> {
+pub fn read(path: &Path) -> Result<RuleSet, AlertRulesError> {
     let mut groups = Vec::new();
     for file in files(path)? {
         let text = text_of(&file)?;
@@ -30,7 +30,7 @@ pub fn read(path: &Path) -> Result<Loaded, AlertRulesError> {
         let loaded = parsed.into_iter();
         groups.extend(loaded.map(|group| Arc::new(LoadedGroup::new(&namespace, &shown, group))));
     }
-    Ok(Loaded::new(groups))
+    Ok(RuleSet::new(groups))
 }
 
 /// The files that a path means, in the order of their names.

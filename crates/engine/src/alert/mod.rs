@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use logpond_record::Timestamp;
-pub use logpond_search::alert::{Evaluated, owner};
+pub use logpond_search::alert::{EvaluationResult, owner};
 use logpond_search::alert::{Group, GroupState, Rule, RuleState, Schedule};
 use logpond_search::metric::{Plan, SeriesLabels};
 use xxhash_rust::xxh3::Xxh3;
@@ -52,7 +52,7 @@ pub trait Source: Send {
     ///
     /// # Errors
     /// Why there are none, in words.
-    fn numbers(&self, plan: &Plan) -> Result<Evaluated, String>;
+    fn numbers(&self, plan: &Plan) -> Result<EvaluationResult, String>;
 }
 
 /// Writes results of recording rules down. Blocks.
@@ -88,9 +88,9 @@ pub trait Peers: Send {
 }
 
 /// A node without others.
-pub struct Alone;
+pub struct SoleNode;
 
-impl Peers for Alone {
+impl Peers for SoleNode {
     fn owner(&self, _: &str, _: u64) -> Option<String> {
         None
     }
@@ -137,15 +137,15 @@ impl LoadedGroup {
 
 /// All rules that apply.
 #[derive(Debug, Default)]
-pub struct Loaded {
+pub struct RuleSet {
     /// The groups, by file and then in their order there.
     pub groups: Vec<Arc<LoadedGroup>>,
     /// A number that differs where the rules do; 0 is none.
     pub digest: u64,
 }
 
-impl Loaded {
-    fn new(groups: Vec<Arc<LoadedGroup>>) -> Loaded {
+impl RuleSet {
+    fn new(groups: Vec<Arc<LoadedGroup>>) -> RuleSet {
         let mut hash = Xxh3::new();
         for group in &groups {
             hash.update(group.key.as_bytes());
@@ -154,7 +154,7 @@ impl Loaded {
                 hash.update(rule.key().as_bytes());
             }
         }
-        Loaded {
+        RuleSet {
             digest: if groups.is_empty() {
                 0
             } else {
@@ -165,9 +165,9 @@ impl Loaded {
     }
 }
 
-/// What is known of a group, and who evaluates it.
+/// The state of a group and its evaluating node.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub struct GroupStatus {
     /// Its state after the last evaluation.
     pub state: GroupState,
     /// The node that evaluates it, if it is another one.
@@ -178,8 +178,8 @@ pub struct Known {
 
 /// The rules of a server and what became of them. One per process.
 pub struct Alerts {
-    loaded: Mutex<Arc<Loaded>>,
-    known: Mutex<BTreeMap<String, Arc<Known>>>,
+    loaded: Mutex<Arc<RuleSet>>,
+    known: Mutex<BTreeMap<String, Arc<GroupStatus>>>,
     /// Where people reach the server, once it is known.
     external_url: OnceLock<String>,
     targets: Vec<Arc<notify::Target>>,
@@ -192,7 +192,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Alerts {
     /// These rules, nothing known of them yet.
-    pub fn new(loaded: Loaded, receivers: &[Receiver]) -> Alerts {
+    pub fn new(loaded: RuleSet, receivers: &[Receiver]) -> Alerts {
         let targets = receivers.iter().cloned();
         Alerts {
             loaded: Mutex::new(Arc::new(loaded)),
@@ -215,20 +215,20 @@ impl Alerts {
     }
 
     /// The rules that apply now.
-    pub fn loaded(&self) -> Arc<Loaded> {
+    pub fn loaded(&self) -> Arc<RuleSet> {
         locked(&self.loaded).clone()
     }
 
-    fn replace(&self, loaded: Loaded) {
+    fn replace(&self, loaded: RuleSet) {
         *locked(&self.loaded) = Arc::new(loaded);
     }
 
     /// What is known of a group.
-    pub fn known(&self, key: &str) -> Arc<Known> {
+    pub fn known(&self, key: &str) -> Arc<GroupStatus> {
         locked(&self.known).get(key).cloned().unwrap_or_default()
     }
 
-    fn note(&self, key: &str, known: Known) {
+    fn note(&self, key: &str, known: GroupStatus) {
         locked(&self.known).insert(key.to_owned(), Arc::new(known));
     }
 
@@ -239,7 +239,7 @@ impl Alerts {
     }
 
     /// What is known of groups that are not there.
-    fn known_beside(&self, loaded: &Loaded) -> Vec<(String, Arc<Known>)> {
+    fn known_beside(&self, loaded: &RuleSet) -> Vec<(String, Arc<GroupStatus>)> {
         let known = locked(&self.known);
         let is_there = |key: &str| loaded.groups.iter().any(|group| group.key == key);
         let gone = known.iter().filter(|(key, _)| !is_there(key));

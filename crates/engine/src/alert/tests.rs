@@ -7,7 +7,7 @@ use logpond_search::alert::{Group, GroupState, Health, Notice, RuleState, parse}
 use logpond_search::metric::SeriesLabels;
 use serde_json::{Value, json};
 
-use super::notify::{Target, Waiting, fingerprint};
+use super::notify::{QueuedNotice, Target, fingerprint};
 use super::*;
 use logpond_settings::{Receiver, ReceiverForm};
 
@@ -46,7 +46,7 @@ fn rules_find_their_states_again() {
 fn other_rules_have_another_digest() {
     let load = |rules: &[&str]| {
         let groups = groups(rules).into_iter();
-        Loaded::new(
+        RuleSet::new(
             groups
                 .map(|g| Arc::new(LoadedGroup::new("f.yml", "/etc/f.yml", g)))
                 .collect(),
@@ -55,7 +55,7 @@ fn other_rules_have_another_digest() {
     let a = load(&["{ alert: A, expr: vector(1) }"]);
     assert_eq!(a.digest, load(&["{ alert: A, expr: vector(1) }"]).digest);
     assert_ne!(a.digest, load(&["{ alert: A, expr: vector(2) }"]).digest);
-    assert_eq!(Loaded::default().digest, 0);
+    assert_eq!(RuleSet::default().digest, 0);
     assert_eq!(a.groups[0].key, "f.yml;g");
 }
 
@@ -63,7 +63,7 @@ fn labels(app: &str) -> Arc<SeriesLabels> {
     Arc::new(SeriesLabels::new([("alertname", "A"), ("app", app)]))
 }
 
-fn waiting(app: &str, is_resolved: bool) -> Waiting {
+fn waiting(app: &str, is_resolved: bool) -> QueuedNotice {
     let second = |n: i64| Timestamp(n * 1_000_000_000);
     let notice = Notice {
         labels: labels(app),
@@ -77,7 +77,7 @@ fn waiting(app: &str, is_resolved: bool) -> Waiting {
         news_since: second(60),
         is_due: true,
     };
-    Waiting {
+    QueuedNotice {
         notice,
         rule: "f;g;A".into(),
         generator_url: "http://l/?logql=vector%281%29".into(),

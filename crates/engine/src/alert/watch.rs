@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Alerts, files};
-use logpond_host::telemetry::{Metrics, Reloaded, warn};
+use logpond_host::telemetry::{Metrics, ReloadTarget, warn};
 use logpond_host::terminal::with_causes;
-use logpond_host::watch::{Stamp, Watched};
+use logpond_host::watch::{Stamp, WatchTarget};
 
 /// The files of a server's alert rules.
 pub struct WatchedAlertRules {
@@ -45,14 +45,14 @@ impl WatchedAlertRules {
     }
 }
 
-impl Watched for WatchedAlertRules {
+impl WatchTarget for WatchedAlertRules {
     fn look(&mut self, is_asked: bool) {
         let stamps = WatchedAlertRules::stamps(&self.path);
         if stamps == self.stamps && !is_asked {
             return;
         }
         self.stamps = stamps;
-        let reloads = self.metrics.access.reloads(Reloaded::AlertRules);
+        let reloads = self.metrics.access.reloads(ReloadTarget::AlertRules);
         match files::read(&self.path) {
             Ok(loaded) => {
                 self.alerts.replace(loaded);

@@ -15,7 +15,7 @@ const PART_BYTES: usize = 1 << 20;
 
 /// A file that is damaged where it is, and was copied as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Damaged {
+pub struct DamagedFile {
     /// The file, below the data directory.
     pub path: String,
     /// What is wrong.
@@ -30,7 +30,7 @@ pub(super) fn examine(
     kind: Kind,
     path: &str,
     file: &Arc<dyn ReadAt>,
-) -> io::Result<(Entry, Option<Damaged>)> {
+) -> io::Result<(Entry, Option<DamagedFile>)> {
     let (bytes, checksum) = checksum(&**file)?;
     let (rows, what) = match kind {
         Kind::State => (0, None),
@@ -58,7 +58,7 @@ pub(super) fn examine(
         is_damaged: what.is_some(),
     };
     let path = path.to_owned();
-    Ok((entry, what.map(|what| Damaged { path, what })))
+    Ok((entry, what.map(|what| DamagedFile { path, what })))
 }
 
 /// Length and checksum of a file.

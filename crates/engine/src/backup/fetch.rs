@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::snapshot::{Entry, Snapshot};
 use super::transfers::Progress;
-use super::{BackupError, Damaged, FILES};
+use super::{BackupError, DamagedFile, FILES};
 
 /// How much is read at a time.
 const PART_BYTES: u64 = 8 << 20;
@@ -45,7 +45,7 @@ pub fn verify(
     objects: &dyn Objects,
     snapshot: &Snapshot,
     progress: &Progress,
-) -> Result<Vec<Damaged>, BackupError> {
+) -> Result<Vec<DamagedFile>, BackupError> {
     let there = lengths(objects)?;
     progress.expect_bytes(snapshot.bytes());
     let found = progress.transfer(&snapshot.files, |entry| {
@@ -57,7 +57,7 @@ pub fn verify(
             None => compare(objects, entry, progress)?,
         };
         let path = entry.object();
-        Ok(what.map(|what| Damaged { path, what }))
+        Ok(what.map(|what| DamagedFile { path, what }))
     });
     Ok(found?.into_iter().flatten().collect())
 }

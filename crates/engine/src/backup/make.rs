@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use logpond_bucket::{Created, GRACE, ObjectEntry, Objects, store_time};
+use logpond_bucket::{CreateOutcome, GRACE, ObjectEntry, Objects, store_time};
 use logpond_record::{Id, Timestamp};
 use logpond_segment::compact::Live;
 use logpond_segment::disk::{Disk, ReadAt};
@@ -21,12 +21,12 @@ use logpond_segment::journal::JournalFile;
 use logpond_segment::sources::SourceSet;
 use logpond_segment::{build, journal};
 
-use super::check::{Damaged, examine};
+use super::check::{DamagedFile, examine};
 use super::choose::choose;
 use super::fetch::{length_wrong, lengths};
 use super::list::{Listing, list};
 use super::snapshot::{Entry, Kind, LeftOut, Snapshot, SnapshotName};
-use super::transfers::{Counted, Progress};
+use super::transfers::{MeteredFile, Progress};
 use super::{BackupError, FILES, RUNNING, STATE_PATHS, snapshots};
 
 /// So many files are held open at most.
@@ -57,9 +57,9 @@ pub struct Job<'a> {
     pub progress: &'a Progress,
 }
 
-/// What was made.
+/// The result of a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Made {
+pub struct BackupReport {
     /// Its name.
     pub name: SnapshotName,
     /// What is in it.
@@ -69,7 +69,7 @@ pub struct Made {
     /// Bytes of these.
     pub uploaded_bytes: u64,
     /// Files that are damaged in the data directory, and were copied as they are.
-    pub damaged: Vec<Damaged>,
+    pub damaged: Vec<DamagedFile>,
     /// The host of the snapshot before, if it is another one.
     pub other_host: Option<String>,
 }
@@ -79,8 +79,8 @@ pub struct Made {
 /// # Errors
 /// When the disk or the store fails. Then there is no new snapshot, and what was uploaded is used
 /// by the next backup.
-pub fn make(job: &Job<'_>) -> Result<Made, BackupError> {
-    let running = Running::begin(job)?;
+pub fn make(job: &Job<'_>) -> Result<BackupReport, BackupError> {
+    let running = RunMarker::begin(job)?;
     let made = Maker::new(job).and_then(|mut maker| maker.run(&running));
     let ended = job.objects.remove(&running.object);
     let made = made?;
@@ -88,18 +88,18 @@ pub fn make(job: &Job<'_>) -> Result<Made, BackupError> {
     Ok(made)
 }
 
-/// Says in the store that a backup is running, so that nobody removes what it counts on.
-struct Running<'a> {
+/// The mark in the store of a running backup, so that nobody removes the files that it counts on.
+struct RunMarker<'a> {
     objects: &'a dyn Objects,
     object: String,
     said_at: Mutex<Instant>,
 }
 
-impl<'a> Running<'a> {
-    fn begin(job: &Job<'a>) -> Result<Running<'a>, BackupError> {
+impl<'a> RunMarker<'a> {
+    fn begin(job: &Job<'a>) -> Result<RunMarker<'a>, BackupError> {
         let object = format!("{RUNNING}{:032x}", job.nonce);
         job.objects.put(&object, Bytes::from_static(b"running"))?;
-        Ok(Running {
+        Ok(RunMarker {
             objects: job.objects,
             object,
             said_at: Mutex::new(Instant::now()),
@@ -123,15 +123,15 @@ impl<'a> Running<'a> {
 }
 
 /// A file that was listed and is not in the store yet.
-struct Missing {
+struct PendingFile {
     kind: Kind,
     path: String,
 }
 
 /// A file that is in the store.
-struct Kept {
+struct StoredFile {
     entry: Entry,
-    damaged: Option<Damaged>,
+    damaged: Option<DamagedFile>,
     is_new: bool,
 }
 
@@ -156,7 +156,7 @@ struct Maker<'a> {
     done: BTreeMap<String, Entry>,
     uploaded_files: u64,
     uploaded_bytes: u64,
-    damaged: Vec<Damaged>,
+    damaged: Vec<DamagedFile>,
 }
 
 impl<'a> Maker<'a> {
@@ -195,7 +195,7 @@ impl<'a> Maker<'a> {
         })
     }
 
-    fn run(&mut self, running: &Running<'_>) -> Result<Made, BackupError> {
+    fn run(&mut self, running: &RunMarker<'_>) -> Result<BackupReport, BackupError> {
         for _ in 0..ROUNDS_MAX {
             if let Some(complete) = self.round(running)? {
                 return self.finish(complete);
@@ -205,17 +205,17 @@ impl<'a> Maker<'a> {
     }
 
     /// One round; gives the files of the snapshot with their sources once they are all in the store.
-    fn round(&mut self, running: &Running<'_>) -> Result<Option<Complete>, BackupError> {
+    fn round(&mut self, running: &RunMarker<'_>) -> Result<Option<Complete>, BackupError> {
         let listing = list(self.job.disk)?;
         if !self.read_manifests(&listing.segments)? {
             return Ok(None);
         }
         let (paths, sources) = self.chosen(&listing);
         let is_missing = |(_, path): &&(Kind, String)| !self.done.contains_key(path);
-        let missing: Vec<Missing> = paths
+        let missing: Vec<PendingFile> = paths
             .iter()
             .filter(is_missing)
-            .map(|(kind, path)| Missing {
+            .map(|(kind, path)| PendingFile {
                 kind: *kind,
                 path: path.clone(),
             })
@@ -301,10 +301,10 @@ impl<'a> Maker<'a> {
     /// Has a file in the store: it is there, or is checked and uploaded.
     fn keep(
         &self,
-        missing: &Missing,
+        missing: &PendingFile,
         file: &Arc<dyn ReadAt>,
-        running: &Running<'_>,
-    ) -> Result<Kept, BackupError> {
+        running: &RunMarker<'_>,
+    ) -> Result<StoredFile, BackupError> {
         running.go_on()?;
         let known = self.known.get(&missing.path);
         if let Some(known) = known.filter(|known| self.is_there(known)) {
@@ -312,7 +312,7 @@ impl<'a> Maker<'a> {
         }
         let (entry, damaged) = examine(missing.kind, &missing.path, file)?;
         let is_new = self.upload(&entry, &**file)?;
-        Ok(Kept {
+        Ok(StoredFile {
             entry,
             damaged,
             is_new,
@@ -320,8 +320,8 @@ impl<'a> Maker<'a> {
     }
 
     /// Takes note of a file that is in the store now.
-    fn note(&mut self, kept: Kept) {
-        let Kept { entry, damaged, .. } = kept;
+    fn note(&mut self, kept: StoredFile) {
+        let StoredFile { entry, damaged, .. } = kept;
         if kept.is_new {
             self.there.insert(entry.object(), entry.bytes);
             self.uploaded_files += 1;
@@ -332,7 +332,7 @@ impl<'a> Maker<'a> {
     }
 
     /// The small files, as they are now.
-    fn keep_state(&mut self, running: &Running<'_>) -> Result<Vec<Entry>, BackupError> {
+    fn keep_state(&mut self, running: &RunMarker<'_>) -> Result<Vec<Entry>, BackupError> {
         let mut entries = Vec::new();
         for path in STATE_PATHS {
             running.go_on()?;
@@ -341,7 +341,7 @@ impl<'a> Maker<'a> {
                 let (entry, damaged) = examine(Kind::State, path, &file)?;
                 let is_new = self.upload(&entry, &*file)?;
                 entries.push(entry.clone());
-                self.note(Kept {
+                self.note(StoredFile {
                     entry,
                     damaged,
                     is_new,
@@ -361,7 +361,7 @@ impl<'a> Maker<'a> {
             return Ok(false);
         }
         let progress = self.job.progress;
-        let counted = Counted { file, progress };
+        let counted = MeteredFile { file, progress };
         self.job.objects.put_file(&entry.object(), &counted)?;
         Ok(true)
     }
@@ -388,7 +388,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Makes sure that the store has everything, and writes the snapshot.
-    fn finish(&mut self, complete: Complete) -> Result<Made, BackupError> {
+    fn finish(&mut self, complete: Complete) -> Result<BackupReport, BackupError> {
         let there = lengths(self.job.objects)?;
         for entry in &complete.files {
             if let Some(what) = length_wrong(&there, entry) {
@@ -404,7 +404,7 @@ impl<'a> Maker<'a> {
             sources: complete.sources.len(),
             left_out: complete.left_out,
         };
-        Ok(Made {
+        Ok(BackupReport {
             name: self.write(&snapshot)?,
             snapshot,
             uploaded_files: self.uploaded_files,
@@ -421,9 +421,9 @@ impl<'a> Maker<'a> {
         for _ in 0..NAMES_MAX {
             let object = name.object();
             match self.job.objects.create(&object, body.clone())? {
-                Created::New => return Ok(name),
+                CreateOutcome::New => return Ok(name),
                 // The answer to an earlier attempt may have been lost.
-                Created::Exists
+                CreateOutcome::Exists
                     if self
                         .job
                         .objects
@@ -432,7 +432,7 @@ impl<'a> Maker<'a> {
                 {
                     return Ok(name);
                 }
-                Created::Exists => name = SnapshotName::new(self.job.now, Some(&name)),
+                CreateOutcome::Exists => name = SnapshotName::new(self.job.now, Some(&name)),
             }
         }
         Err(BackupError::Restless)
@@ -440,15 +440,15 @@ impl<'a> Maker<'a> {
 }
 
 /// A file that was uploaded by an earlier backup, and has so many bytes now.
-fn recognised(known: &Entry, bytes: u64) -> Kept {
+fn recognised(known: &Entry, bytes: u64) -> StoredFile {
     let what = match (known.is_damaged, bytes == known.bytes) {
         (true, _) => Some("it was when it was uploaded"),
         (false, false) => Some("its length has changed; the backup has it as it was"),
         (false, true) => None,
     };
-    Kept {
+    StoredFile {
         entry: known.clone(),
-        damaged: what.map(|what| Damaged {
+        damaged: what.map(|what| DamagedFile {
             path: known.path.clone(),
             what: what.to_owned(),
         }),

@@ -34,15 +34,15 @@ mod transfers;
 #[cfg(test)]
 mod tests;
 
-pub use check::Damaged;
+pub use check::DamagedFile;
 pub use error::BackupError;
 pub use fetch::verify;
-pub use make::{Job, Made, make};
-pub use prune::{Pruned, prune};
-pub use restore::{Restored, refuse_unfinished, restore};
+pub use make::{BackupReport, Job, make};
+pub use prune::{PruneReport, prune};
+pub use restore::{RestoreReport, refuse_unfinished, restore};
 pub use snapshot::{Entry, LeftOut, Snapshot, SnapshotName};
 pub use snapshots::{find, names, read};
-pub use transfers::{Progress, Reached};
+pub use transfers::{Progress, ProgressSnapshot};
 
 /// Where the snapshots are.
 const SNAPSHOTS: &str = "backup/snapshots/";

@@ -14,9 +14,9 @@ use super::snapshot::Entry;
 use super::transfers::{Progress, transfer};
 use super::{BackupError, FILES, RUNNING, snapshots};
 
-/// What was removed.
+/// The numbers of removed objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pruned {
+pub struct PruneReport {
     /// Snapshots that are left.
     pub kept: u64,
     /// Snapshots that were removed.
@@ -41,7 +41,7 @@ pub fn prune(
     keep: NonZeroUsize,
     grace: Duration,
     progress: &Progress,
-) -> Result<Pruned, BackupError> {
+) -> Result<PruneReport, BackupError> {
     let time = store_time(objects)?;
     let is_old = |object: &ObjectEntry| object.is_older(time, grace);
     // Before snapshots are listed: a backup that ends in between was running, and one that begins
@@ -52,10 +52,10 @@ pub fn prune(
     let read = transfer(&kept, |name| snapshots::read(objects, name))?;
     let files = read.iter().flat_map(|snapshot| &snapshot.files);
     let listed: BTreeSet<String> = files.map(Entry::object).collect();
-    let mut pruned = Pruned {
+    let mut pruned = PruneReport {
         kept: kept.len() as u64,
         is_running,
-        ..Pruned::default()
+        ..PruneReport::default()
     };
     for name in &names {
         objects.remove(&name.object())?;
@@ -88,7 +88,7 @@ fn is_running(
         if is_old(&object) {
             objects.remove(&object.name)?
         } else {
-            running = true
+            running = true;
         }
     }
     Ok(running)

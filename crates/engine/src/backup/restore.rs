@@ -35,9 +35,9 @@ const MARKER_BYTES_MAX: u64 = 64 << 10;
 /// The file of tokens is for its owner only, as the commands write it.
 const PRIVATE: (&str, u32) = ("tokens.toml", 0o600);
 
-/// What was restored.
+/// The result of a restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestoreReport {
     /// The snapshot's name.
     pub name: SnapshotName,
     /// What is in it.
@@ -58,7 +58,7 @@ pub fn restore(
     name: &str,
     data: &Path,
     progress: &Progress,
-) -> Result<Restored, BackupError> {
+) -> Result<RestoreReport, BackupError> {
     let name = snapshots::find(objects, name)?;
     let snapshot = snapshots::read(objects, &name)?;
     let disk = RealDisk::create(data)?;
@@ -83,7 +83,7 @@ pub fn restore(
     }
     disk.remove(MARKER)?;
     disk.sync_directory("")?;
-    Ok(Restored {
+    Ok(RestoreReport {
         name,
         snapshot,
         kept_files,

@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use logpond_bucket::{
-    BucketError, Created, FailureKind, GRACE, Location, ObjectEntry, Objects, Store,
+    BucketError, CreateOutcome, FailureKind, GRACE, Location, ObjectEntry, Objects, Store,
 };
 use logpond_protocol::intake::Parser;
 use logpond_record::{Batch, EntryKind, Id, Incarnation, SourceId, Timestamp};
 use logpond_segment::disk::{AppendFile, DirEntry, Disk, ReadAt, Space};
 use logpond_segment::file::Profile;
 use logpond_segment::journal::{self, ClosedFile, Writer};
-use logpond_segment::mem_disk::{MemDisk, Seeded};
+use logpond_segment::mem_disk::{MemDisk, SeededRandom};
 use logpond_segment::{build, verify};
 use tempfile::TempDir;
 
@@ -28,7 +28,7 @@ use logpond_host::disk::RealDisk;
 const NOW: Timestamp = Timestamp(1_763_921_100_000_000_000);
 
 /// What a server does to its files.
-struct Pond {
+struct TestNode {
     disk: MemDisk,
     writer: Writer,
     parser: Parser,
@@ -42,12 +42,12 @@ struct Pond {
     made: u64,
 }
 
-impl Pond {
-    fn new() -> Pond {
+impl TestNode {
+    fn new() -> TestNode {
         let disk = MemDisk::new();
         disk.create_directory(build::DIRECTORY).unwrap();
         let writer = Writer::new(Arc::new(disk.clone()), journal::Settings::default());
-        Pond {
+        TestNode {
             disk,
             writer,
             parser: Parser::new(),
@@ -142,7 +142,11 @@ impl Place {
     }
 }
 
-fn back_up(disk: &dyn Disk, objects: &dyn Objects, nonce: u128) -> Result<Made, BackupError> {
+fn back_up(
+    disk: &dyn Disk,
+    objects: &dyn Objects,
+    nonce: u128,
+) -> Result<BackupReport, BackupError> {
     make(&Job {
         disk,
         objects,
@@ -153,7 +157,7 @@ fn back_up(disk: &dyn Disk, objects: &dyn Objects, nonce: u128) -> Result<Made, 
     })
 }
 
-fn restore_into(place: &Place, data: &Path, name: &str) -> Result<Restored, BackupError> {
+fn restore_into(place: &Place, data: &Path, name: &str) -> Result<RestoreReport, BackupError> {
     restore(
         &place.store,
         "file:/place",
@@ -188,12 +192,12 @@ fn restored(place: &Place) -> BTreeMap<SourceId, u64> {
 }
 
 /// A disk on which a server does something before a call now and then.
-struct Busy {
+struct BusyDisk {
     disk: MemDisk,
-    server: Mutex<(Pond, Seeded, Vec<Id>)>,
+    server: Mutex<(TestNode, SeededRandom, Vec<Id>)>,
 }
 
-impl Busy {
+impl BusyDisk {
     fn turn(&self) {
         let mut server = self.server.lock().unwrap();
         let (pond, seeded, inputs) = &mut *server;
@@ -211,7 +215,7 @@ impl Busy {
     }
 }
 
-impl Disk for Busy {
+impl Disk for BusyDisk {
     fn list(&self, directory: &str) -> io::Result<Vec<DirEntry>> {
         self.turn();
         self.disk.list(directory)
@@ -249,7 +253,7 @@ impl Disk for Busy {
 #[test]
 fn everything_closed_is_in_a_backup_while_the_server_goes_on() {
     for seed in 0..40 {
-        let mut pond = Pond::new();
+        let mut pond = TestNode::new();
         for rows in 1..4 {
             pond.append(rows);
             pond.close();
@@ -257,9 +261,9 @@ fn everything_closed_is_in_a_backup_while_the_server_goes_on() {
                 pond.make_segment();
             }
         }
-        let busy = Busy {
+        let busy = BusyDisk {
             disk: pond.disk.clone(),
-            server: Mutex::new((pond, Seeded::new(seed), Vec::new())),
+            server: Mutex::new((pond, SeededRandom::new(seed), Vec::new())),
         };
         let place = Place::new();
         for nonce in 0..3 {
@@ -282,7 +286,7 @@ fn everything_closed_is_in_a_backup_while_the_server_goes_on() {
 
 #[test]
 fn a_second_backup_uploads_what_is_new() {
-    let mut pond = Pond::new();
+    let mut pond = TestNode::new();
     pond.append(5);
     pond.close();
     pond.make_segment();
@@ -319,19 +323,19 @@ fn a_second_backup_uploads_what_is_new() {
 }
 
 /// A store that fails from a certain upload on.
-struct Failing<'a> {
+struct FailingStore<'a> {
     store: &'a Store,
     left: AtomicU64,
 }
 
-impl Objects for Failing<'_> {
+impl Objects for FailingStore<'_> {
     fn read(&self, name: &str, offset: u64, bytes: u64) -> Result<Bytes, BucketError> {
         self.store.read(name, offset, bytes)
     }
     fn get(&self, name: &str, bytes_max: u64) -> Result<Option<Bytes>, BucketError> {
         self.store.get(name, bytes_max)
     }
-    fn create(&self, name: &str, body: Bytes) -> Result<Created, BucketError> {
+    fn create(&self, name: &str, body: Bytes) -> Result<CreateOutcome, BucketError> {
         self.store.create(name, body)
     }
     fn put(&self, name: &str, body: Bytes) -> Result<(), BucketError> {
@@ -361,13 +365,13 @@ impl Objects for Failing<'_> {
 
 #[test]
 fn an_interrupted_backup_is_none_and_the_next_one_goes_on() {
-    let mut pond = Pond::new();
+    let mut pond = TestNode::new();
     for rows in 1..6 {
         pond.append(rows);
         pond.close();
     }
     let place = Place::new();
-    let failing = Failing {
+    let failing = FailingStore {
         store: &place.store,
         left: AtomicU64::new(3),
     };
@@ -383,8 +387,8 @@ fn an_interrupted_backup_is_none_and_the_next_one_goes_on() {
 }
 
 /// A place with a segment, a journal file and tokens.
-fn filled() -> (Pond, Place, Made) {
-    let mut pond = Pond::new();
+fn filled() -> (TestNode, Place, BackupReport) {
+    let mut pond = TestNode::new();
     pond.append(5);
     pond.close();
     pond.make_segment();

@@ -20,9 +20,9 @@ pub struct Progress {
     bytes_total: AtomicU64,
 }
 
-/// What a [`Progress`] was at a moment.
+/// The counts of a [`Progress`] at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reached {
+pub struct ProgressSnapshot {
     /// Files that are done with.
     pub files: u64,
     /// All files that are known to be dealt with so far.
@@ -35,9 +35,9 @@ pub struct Reached {
 
 impl Progress {
     /// How far it is.
-    pub fn reached(&self) -> Reached {
+    pub fn reached(&self) -> ProgressSnapshot {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Reached {
+        ProgressSnapshot {
             files: of(&self.files),
             files_total: of(&self.files_total),
             bytes: of(&self.bytes),
@@ -75,12 +75,12 @@ impl Progress {
 }
 
 /// A file whose bytes count as done with as they are read.
-pub(super) struct Counted<'a> {
+pub(super) struct MeteredFile<'a> {
     pub(super) file: &'a dyn ReadAt,
     pub(super) progress: &'a Progress,
 }
 
-impl ReadAt for Counted<'_> {
+impl ReadAt for MeteredFile<'_> {
     fn bytes(&self) -> io::Result<u64> {
         self.file.bytes()
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::Refused;
+use super::IngestError;
 
 /// Why nothing is taken: any of these.
 const NO_INGESTER: u8 = 1;
@@ -42,12 +42,12 @@ impl Gate {
     ///
     /// # Errors
     /// Why they are not.
-    pub fn check(&self) -> Result<(), Refused> {
+    pub fn check(&self) -> Result<(), IngestError> {
         match self.0.load(Ordering::Relaxed) {
             0 => Ok(()),
-            reasons if reasons & NO_INGESTER != 0 => Err(Refused::NoIngester),
-            reasons if reasons & LEAVING != 0 => Err(Refused::Leaving),
-            _ => Err(Refused::ClockBehind),
+            reasons if reasons & NO_INGESTER != 0 => Err(IngestError::NoIngester),
+            reasons if reasons & LEAVING != 0 => Err(IngestError::Leaving),
+            _ => Err(IngestError::ClockBehind),
         }
     }
 }
@@ -61,17 +61,17 @@ mod tests {
         let gate = Gate::default();
         assert!(gate.check().is_ok());
         gate.set_leaving(true);
-        assert!(matches!(gate.check(), Err(Refused::Leaving)));
+        assert!(matches!(gate.check(), Err(IngestError::Leaving)));
         gate.set_leaving(false);
         assert!(gate.check().is_ok());
         gate.set_behind(true);
-        assert!(matches!(gate.check(), Err(Refused::ClockBehind)));
+        assert!(matches!(gate.check(), Err(IngestError::ClockBehind)));
         gate.set_leaving(true);
         gate.set_behind(false);
-        assert!(matches!(gate.check(), Err(Refused::Leaving)));
+        assert!(matches!(gate.check(), Err(IngestError::Leaving)));
         let never = Gate::of_no_ingester();
         never.set_leaving(true);
         never.set_leaving(false);
-        assert!(matches!(never.check(), Err(Refused::NoIngester)));
+        assert!(matches!(never.check(), Err(IngestError::NoIngester)));
     }
 }

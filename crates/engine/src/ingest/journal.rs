@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use logpond_record::{Batch, Incarnation, Timestamp};
 use logpond_segment::batches::BatchId;
 use logpond_segment::disk::{Disk, Space};
-use logpond_segment::journal::{Appended, DIRECTORY, Settings, Visible, WriteError, Writer};
+use logpond_segment::journal::{AppendReceipt, DIRECTORY, Settings, Visible, WriteError, Writer};
 
 use super::Journal;
 use logpond_host::clock;
@@ -16,7 +16,7 @@ use logpond_host::clock;
 const ANNOUNCE_PAUSE: Duration = Duration::from_millis(500);
 
 /// Learns of an incarnation before it acknowledges its first record (CLUSTER R3).
-pub trait Births: Send + Sync {
+pub trait IncarnationListener: Send + Sync {
     /// Returns once so many nodes know of the incarnation that none can overlook it. Blocks for
     /// calls to other nodes, each for a bounded time; may be called again for the same one.
     ///
@@ -29,7 +29,7 @@ pub trait Births: Send + Sync {
 pub struct DiskJournal {
     disk: Arc<dyn Disk>,
     writer: Writer,
-    births: Option<Arc<dyn Births>>,
+    births: Option<Arc<dyn IncarnationListener>>,
     /// What was minted and is not announced yet.
     unborn: Option<Incarnation>,
     /// When the last announcement failed, and why.
@@ -50,7 +50,7 @@ impl DiskJournal {
     }
 
     /// Announces its incarnation before anything is acknowledged.
-    pub fn announce_to(&mut self, births: Arc<dyn Births>) {
+    pub fn announce_to(&mut self, births: Arc<dyn IncarnationListener>) {
         self.births = Some(births);
     }
 
@@ -89,7 +89,7 @@ impl Journal for DiskJournal {
         batch: &Batch,
         id: Option<BatchId>,
         now: Timestamp,
-    ) -> Result<Appended, WriteError> {
+    ) -> Result<AppendReceipt, WriteError> {
         let incarnation = match self.writer.incarnation() {
             Some(incarnation) => incarnation,
             None => self.give_birth(now)?,

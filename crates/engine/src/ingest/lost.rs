@@ -53,7 +53,7 @@ impl Ingest {
     }
 }
 
-fn warn_of(losses: &[Loss], refused: &super::Refused) {
+fn warn_of(losses: &[Loss], refused: &super::IngestError) {
     for loss in losses {
         logpond_host::telemetry::warn(&format!("{}; no record says so: {refused}", loss.text()));
     }

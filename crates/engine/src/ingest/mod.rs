@@ -41,13 +41,13 @@ use logpond_protocol::intake::timezone;
 use logpond_record::{Batch, Id, LABEL_SUFFIX, Labels, RULE_FIELD, SourceId, Timestamp};
 use logpond_segment::batches::BatchId;
 use logpond_segment::disk::Space;
-use logpond_segment::journal::{Appended, Visible, WriteError};
+use logpond_segment::journal::{AppendReceipt, Visible, WriteError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 pub use changes::{Changes, News};
 pub use durability::{Durability, OneCopy, Replication, States};
 pub use gate::Gate;
-pub use journal::{Births, DiskJournal};
+pub use journal::{DiskJournal, IncarnationListener};
 pub use load::{Load, LoadState};
 use logpond_host::panics::StopAtPanic;
 use logpond_host::telemetry::Metrics;
@@ -78,7 +78,7 @@ pub trait Journal: Send {
         batch: &Batch,
         id: Option<BatchId>,
         now: Timestamp,
-    ) -> Result<Appended, WriteError>;
+    ) -> Result<AppendReceipt, WriteError>;
 
     /// Makes everything appended durable and visible. Cheap if nothing is unsynced.
     ///
@@ -122,7 +122,7 @@ pub trait Journal: Send {
 
 /// A batch was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Accepted {
+pub struct Acknowledgement {
     /// Id of the batch's first record; those of the others follow. [`Id::MIN`] if the batch was
     /// there already.
     pub first_id: Id,
@@ -134,7 +134,7 @@ pub struct Accepted {
 
 /// A batch was not taken. Nothing of it will ever be seen.
 #[derive(Clone, Debug)]
-pub enum Refused {
+pub enum IngestError {
     /// The queue stayed full for [`ROOM_WAIT_MAX`]; try again later.
     Busy,
     /// The disk is full; what is missing, in words.
@@ -153,28 +153,28 @@ pub enum Refused {
     NoIngester,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for IngestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refused::Busy => f.write_str(
+            IngestError::Busy => f.write_str(
                 "as many records wait for the disk as there is memory for; send slower or try again",
             ),
-            Refused::Full(what) => write!(
+            IngestError::Full(what) => write!(
                 f,
                 "the disk is full ({what}); free some space or lower --retain-size, \
                  then records are taken again"
             ),
-            Refused::Invalid(what) => f.write_str(what),
-            Refused::Failed(what) => write!(f, "the journal could not be written: {what}"),
-            Refused::Stopping => f.write_str("the server is stopping; try again later"),
-            Refused::Leaving => f.write_str(
+            IngestError::Invalid(what) => f.write_str(what),
+            IngestError::Failed(what) => write!(f, "the journal could not be written: {what}"),
+            IngestError::Stopping => f.write_str("the server is stopping; try again later"),
+            IngestError::Leaving => f.write_str(
                 "this node leaves its cluster and takes nothing more; send to another one",
             ),
-            Refused::ClockBehind => f.write_str(
+            IngestError::ClockBehind => f.write_str(
                 "this node's clock is so far behind the other nodes' that records would be removed \
                  long before their time: set it right, or send to another node",
             ),
-            Refused::NoIngester => f.write_str(
+            IngestError::NoIngester => f.write_str(
                 "this node takes no records in; send to one that was started by `logpond ingest` \
                  or `logpond serve`",
             ),
@@ -182,19 +182,19 @@ impl fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for IngestError {}
 
-impl From<&WriteError> for Refused {
-    fn from(error: &WriteError) -> Refused {
+impl From<&WriteError> for IngestError {
+    fn from(error: &WriteError) -> IngestError {
         let mut text = error.to_string();
         if let Some(source) = std::error::Error::source(error) {
             text.push_str(&format!(" ({source})"));
         }
         match error {
-            WriteError::Full { .. } => Refused::Full(text.into()),
-            WriteError::Unsettled { .. } => Refused::Failed(text.into()),
-            _ if error.is_refusal() => Refused::Invalid(text.into()),
-            _ => Refused::Failed(text.into()),
+            WriteError::Full { .. } => IngestError::Full(text.into()),
+            WriteError::Unsettled { .. } => IngestError::Failed(text.into()),
+            _ if error.is_refusal() => IngestError::Invalid(text.into()),
+            _ => IngestError::Failed(text.into()),
         }
     }
 }
@@ -260,7 +260,7 @@ pub struct Ingest {
     room: Arc<Semaphore>,
     metrics: Arc<Metrics>,
     durability: Durability,
-    busyness: Arc<Busyness>,
+    load_inputs: Arc<LoadInputs>,
     gate: Gate,
     /// Labels for every batch.
     declared: Arc<Labels>,
@@ -269,10 +269,10 @@ pub struct Ingest {
 }
 
 /// Where the outcome of a queued batch arrives.
-type Answer = oneshot::Receiver<Result<Accepted, Refused>>;
+type Answer = oneshot::Receiver<Result<Acknowledgement, IngestError>>;
 
-/// What the load is worked out from.
-struct Busyness {
+/// The inputs of the load.
+struct LoadInputs {
     started: Instant,
     /// How full the disk is, in percent, as the writer saw it last.
     disk_percent: AtomicU8,
@@ -365,12 +365,12 @@ pub fn start(
     let durability = Durability::new(journal.visible(), replication);
     // Bounded by the semaphore: nothing is sent without a permit.
     let (queue, receiver) = mpsc::channel();
-    let busyness = Arc::new(Busyness {
+    let load_inputs = Arc::new(LoadInputs {
         started: Instant::now(),
         disk_percent: AtomicU8::new(0),
         state: Mutex::default(),
     });
-    let sides = (Arc::clone(&busyness), gate.clone());
+    let sides = (Arc::clone(&load_inputs), gate.clone());
     let driver = writer::Driver::new(journal, receiver, news, metrics.clone(), clock, sides);
     let thread = thread::Builder::new()
         .name("lp-journal".to_owned())
@@ -386,7 +386,7 @@ pub fn start(
         room,
         metrics,
         durability,
-        busyness,
+        load_inputs,
         gate,
         declared: Arc::new(declared),
         clock,
@@ -417,10 +417,10 @@ impl Ingest {
         let free = self.room.available_permits() as u64;
         let waiting = u64::from(self.queue_bytes_max).saturating_sub(free);
         let queue = load::percent(waiting, u64::from(self.queue_bytes_max));
-        let disk = self.busyness.disk_percent.load(Ordering::Relaxed);
-        let state = self.busyness.state.lock();
+        let disk = self.load_inputs.disk_percent.load(Ordering::Relaxed);
+        let state = self.load_inputs.state.lock();
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
-        state.update(queue.max(disk), self.busyness.started.elapsed())
+        state.update(queue.max(disk), self.load_inputs.started.elapsed())
     }
 
     /// What says whether records are taken at all.
@@ -438,12 +438,12 @@ impl Ingest {
     /// An empty batch is accepted at once. If the future is dropped, the batch may be kept or not.
     ///
     /// # Errors
-    /// See [`Refused`]; in every case nothing of the batch is kept.
+    /// See [`IngestError`]; in every case nothing of the batch is kept.
     pub async fn submit(
         &self,
         batch: impl Into<Arc<Batch>>,
         durable: bool,
-    ) -> Result<Accepted, Refused> {
+    ) -> Result<Acknowledgement, IngestError> {
         self.submit_named(batch, None, durable).await
     }
 
@@ -457,11 +457,11 @@ impl Ingest {
         batch: impl Into<Arc<Batch>>,
         id: Option<BatchId>,
         durable: bool,
-    ) -> Result<Accepted, Refused> {
+    ) -> Result<Acknowledgement, IngestError> {
         let batch = batch.into();
         if batch.is_empty() {
             let first_id = Id::MIN;
-            return Ok(Accepted {
+            return Ok(Acknowledgement {
                 first_id,
                 count: 0,
                 source: None,
@@ -478,7 +478,7 @@ impl Ingest {
     pub async fn submit_all(
         &self,
         batches: impl IntoIterator<Item = (Batch, Option<BatchId>)>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), IngestError> {
         let mut queued = Vec::new();
         let mut refused = None;
         for (batch, id) in batches {
@@ -502,7 +502,7 @@ impl Ingest {
     ///
     /// # Errors
     /// As for [`Ingest::submit`].
-    pub async fn submit_own(&self, batch: Batch) -> Result<Accepted, Refused> {
+    pub async fn submit_own(&self, batch: Batch) -> Result<Acknowledgement, IngestError> {
         self.gate.check()?;
         let queued = self.queue(Arc::new(batch), None, true, None).await?;
         self.outcome(queued).await
@@ -514,7 +514,7 @@ impl Ingest {
         mut batch: Arc<Batch>,
         id: Option<BatchId>,
         durable: bool,
-    ) -> Result<Answer, Refused> {
+    ) -> Result<Answer, IngestError> {
         self.gate.check()?;
         if batch.labels.iter().any(|(name, _)| **name == *RULE_FIELD) {
             rename_forged(&mut Arc::make_mut(&mut batch).labels);
@@ -539,10 +539,13 @@ impl Ingest {
         }
         let now = (self.clock)();
         let applied = tokio::task::spawn_blocking(move || rules.apply(&batch, id, now)).await;
-        let applied = applied.map_err(|error| match error.is_panic() {
-            true => Refused::Failed("the rules could not be applied; please report it".into()),
-            // Blocking work is only thrown away when the process ends.
-            false => Refused::Stopping,
+        let applied = applied.map_err(|error| {
+            if error.is_panic() {
+                IngestError::Failed("the rules could not be applied; please report it".into())
+            } else {
+                // Blocking work is only thrown away when the process ends.
+                IngestError::Stopping
+            }
         })?;
         if applied.batch.is_empty() {
             let sent = applied.reservation.sent;
@@ -560,7 +563,7 @@ impl Ingest {
         id: Option<BatchId>,
         durable: bool,
         reservation: Option<rules::Reservation>,
-    ) -> Result<Answer, Refused> {
+    ) -> Result<Answer, IngestError> {
         let room = self.room_for(&batch).await?;
         let (reply, answer) = Reply::new(reservation);
         let submission = Submission {
@@ -572,21 +575,21 @@ impl Ingest {
             room,
         };
         let sent = self.queue.send(Message::Batch(submission));
-        sent.map_err(|_| Refused::Stopping)?;
+        sent.map_err(|_| IngestError::Stopping)?;
         Ok(answer)
     }
 
-    async fn outcome(&self, queued: Answer) -> Result<Accepted, Refused> {
-        let result = queued.await.map_err(|_| Refused::Stopping)?;
+    async fn outcome(&self, queued: Answer) -> Result<Acknowledgement, IngestError> {
+        let result = queued.await.map_err(|_| IngestError::Stopping)?;
         match &result {
-            Err(Refused::Full(_)) => self.metrics.refused_full.add(1),
-            Err(Refused::Failed(_)) => self.metrics.refused_failed.add(1),
+            Err(IngestError::Full(_)) => self.metrics.refused_full.add(1),
+            Err(IngestError::Failed(_)) => self.metrics.refused_failed.add(1),
             _ => {}
         }
         result
     }
 
-    async fn room_for(&self, batch: &Batch) -> Result<OwnedSemaphorePermit, Refused> {
+    async fn room_for(&self, batch: &Batch) -> Result<OwnedSemaphorePermit, IngestError> {
         let bytes = batch.payload().len() + 4 * batch.len() + BATCH_OVERHEAD_BYTES;
         let bytes = u32::try_from(bytes)
             .unwrap_or(u32::MAX)
@@ -595,10 +598,10 @@ impl Ingest {
         match tokio::time::timeout(ROOM_WAIT_MAX, waiting).await {
             Ok(Ok(room)) => Ok(room),
             // The semaphore is never closed.
-            Ok(Err(_)) => Err(Refused::Stopping),
+            Ok(Err(_)) => Err(IngestError::Stopping),
             Err(_) => {
                 self.metrics.refused_busy.add(1);
-                Err(Refused::Busy)
+                Err(IngestError::Busy)
             }
         }
     }

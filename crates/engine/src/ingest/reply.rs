@@ -4,14 +4,14 @@ use logpond_record::Id;
 use tokio::sync::oneshot;
 
 use super::rules::Reservation;
-use super::{Accepted, Answer, Refused};
+use super::{Acknowledgement, Answer, IngestError};
 
 /// Where the outcome of a batch is told, and what rules count then.
 ///
 /// Invariant: what rules took is counted if the batch was written, and given back in any other case,
 /// also if nobody waits for the outcome any more.
 pub(super) struct Reply {
-    sender: oneshot::Sender<Result<Accepted, Refused>>,
+    sender: oneshot::Sender<Result<Acknowledgement, IngestError>>,
     reservation: Option<Box<Reservation>>,
 }
 
@@ -27,7 +27,7 @@ impl Reply {
     }
 
     /// Tells the outcome.
-    pub(super) fn send(self, outcome: Result<Accepted, Refused>) {
+    pub(super) fn send(self, outcome: Result<Acknowledgement, IngestError>) {
         let outcome = match (outcome, self.reservation) {
             (Ok(accepted), Some(reservation)) => {
                 let count = reservation.sent;
@@ -35,7 +35,7 @@ impl Reply {
                 if accepted.first_id != Id::MIN {
                     reservation.commit();
                 }
-                Ok(Accepted { count, ..accepted })
+                Ok(Acknowledgement { count, ..accepted })
             }
             (outcome, _) => outcome,
         };
@@ -47,7 +47,7 @@ impl Reply {
 /// The outcome of a batch of so many records of which nothing is kept.
 pub(super) fn answered(count: u64) -> Answer {
     let (reply, answer) = Reply::new(None);
-    reply.send(Ok(Accepted {
+    reply.send(Ok(Acknowledgement {
         first_id: Id::MIN,
         count,
         source: None,

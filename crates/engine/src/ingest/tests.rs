@@ -49,7 +49,7 @@ impl Journal for FakeJournal {
         batch: &Batch,
         _id: Option<BatchId>,
         now: Timestamp,
-    ) -> Result<Appended, WriteError> {
+    ) -> Result<AppendReceipt, WriteError> {
         drop(self.script.gate.lock());
         self.script.log("append");
         assert!(batch.iter().all(|line| line != PANICS), "a defect");
@@ -62,7 +62,7 @@ impl Journal for FakeJournal {
         let first_id = Id::new(now.unix_ms() as u64, Incarnation(7), self.count);
         self.count += batch.len() as u64;
         let count = batch.len() as u64;
-        Ok(Appended {
+        Ok(AppendReceipt {
             first_id,
             count,
             source: None,
@@ -317,7 +317,7 @@ fn a_full_disk_refuses_and_recovers_by_itself() {
     s.script.free_bytes.store(10, SeqCst);
     let refused = block_on(s.ingest.submit(batch(&["a"]), true)).unwrap_err();
     assert!(
-        matches!(&refused, Refused::Full(what) if what.contains("10 bytes")),
+        matches!(&refused, IngestError::Full(what) if what.contains("10 bytes")),
         "{refused}"
     );
     s.script.free_bytes.store(1 << 40, SeqCst);
@@ -350,7 +350,7 @@ fn a_stopped_writer_refuses_after_the_bounded_wait() {
         let mut busy = 0;
         while busy < 5 {
             match tasks.join_next().await.unwrap().unwrap() {
-                Err(Refused::Busy) => busy += 1,
+                Err(IngestError::Busy) => busy += 1,
                 other => panic!("{other:?}"),
             }
         }
@@ -424,7 +424,7 @@ fn nothing_is_appended_behind_a_shut_gate() {
     s.ingest.gate().set_leaving(true);
     s.ingest.closer().close();
     let refused = block_on(s.ingest.submit(batch(&["b"]), true));
-    assert!(matches!(refused, Err(Refused::Leaving)), "{refused:?}");
+    assert!(matches!(refused, Err(IngestError::Leaving)), "{refused:?}");
     s.ingest.gate().set_leaving(false);
     block_on(s.ingest.submit(batch(&["c"]), true)).unwrap();
 }
@@ -470,7 +470,7 @@ fn rules_count_what_was_written() {
         assert_eq!(counted(DROPPED), 3.0);
         ingest.gate().set_leaving(true);
         let refused = ingest.submit(batch(&["noise"]), true).await;
-        assert!(matches!(refused, Err(Refused::Leaving)), "{refused:?}");
+        assert!(matches!(refused, Err(IngestError::Leaving)), "{refused:?}");
         assert_eq!(counted(DROPPED), 3.0);
         ingest.gate().set_leaving(false);
         ingest

@@ -19,7 +19,8 @@ use tokio::sync::oneshot;
 
 use super::load::percent;
 use super::{
-    Accepted, Busyness, Gate, Journal, Message, News, Refused, Reply, Submission, UNSYNCED_TIME_MAX,
+    Acknowledgement, Gate, IngestError, Journal, LoadInputs, Message, News, Reply, Submission,
+    UNSYNCED_TIME_MAX,
 };
 use logpond_host::telemetry::Metrics;
 
@@ -38,9 +39,9 @@ const SPACE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 const RESERVE_BYTES_MAX: u64 = 16 << 20;
 
 /// A durable batch that is written and waits for its sync.
-struct Waiting {
+struct PendingBatch {
     reply: Reply,
-    accepted: Accepted,
+    accepted: Acknowledgement,
     mark: u64,
 }
 
@@ -52,7 +53,7 @@ pub(super) struct Driver<J> {
     files_told: u64,
     metrics: Arc<Metrics>,
     clock: fn() -> Timestamp,
-    waiting: Vec<Waiting>,
+    waiting: Vec<PendingBatch>,
     unsynced_since: Option<Instant>,
     /// Mark and number of records of each batch that was acknowledged after its write.
     unsynced_fast: Vec<(u64, u64)>,
@@ -60,7 +61,7 @@ pub(super) struct Driver<J> {
     space_checked_at: Option<Instant>,
     full: Option<Arc<str>>,
     /// The notes on the room of the disk.
-    busyness: Arc<Busyness>,
+    load_inputs: Arc<LoadInputs>,
     gate: Gate,
 }
 
@@ -81,7 +82,7 @@ impl<J: Journal> Driver<J> {
         news: News,
         metrics: Arc<Metrics>,
         clock: fn() -> Timestamp,
-        (busyness, gate): (Arc<Busyness>, Gate),
+        (load_inputs, gate): (Arc<LoadInputs>, Gate),
     ) -> Driver<J> {
         let files_told = journal.visible().files_version();
         Driver {
@@ -97,7 +98,7 @@ impl<J: Journal> Driver<J> {
             unsynced_batches: 0,
             space_checked_at: None,
             full: None,
-            busyness,
+            load_inputs,
             gate,
         }
     }
@@ -216,7 +217,7 @@ impl<J: Journal> Driver<J> {
         }
         self.check_space();
         if let Some(what) = &self.full {
-            reply.send(Err(Refused::Full(what.clone())));
+            reply.send(Err(IngestError::Full(what.clone())));
             return;
         }
         let started = Instant::now();
@@ -236,7 +237,7 @@ impl<J: Journal> Driver<J> {
                 return;
             }
         };
-        let accepted = Accepted {
+        let accepted = Acknowledgement {
             first_id: appended.first_id,
             count: appended.count,
             source: appended.source,
@@ -254,7 +255,7 @@ impl<J: Journal> Driver<J> {
             self.unsynced_batches += 1;
         }
         if durable {
-            self.waiting.push(Waiting {
+            self.waiting.push(PendingBatch {
                 reply,
                 accepted,
                 mark: appended.mark,
@@ -321,7 +322,7 @@ impl<J: Journal> Driver<J> {
         let durable = self.journal.durable_mark();
         self.metrics.group_batches.observe(self.unsynced_batches);
         self.tell();
-        for Waiting {
+        for PendingBatch {
             reply, accepted, ..
         } in self.waiting.extract_if(.., |w| w.mark <= durable)
         {
@@ -343,7 +344,7 @@ impl<J: Journal> Driver<J> {
         }
         let lost: u64 = self.unsynced_fast.drain(..).map(|(_, count)| count).sum();
         self.metrics.unsynced_lost.add(lost);
-        for Waiting { reply, .. } in self.waiting.drain(..) {
+        for PendingBatch { reply, .. } in self.waiting.drain(..) {
             reply.send(Err(error.into()));
         }
         self.unsynced_since = None;
@@ -362,7 +363,9 @@ impl<J: Journal> Driver<J> {
         self.full = space.and_then(missing);
         if let Some(space) = space {
             let percent = fill_percent(space);
-            self.busyness.disk_percent.store(percent, Ordering::Relaxed);
+            self.load_inputs
+                .disk_percent
+                .store(percent, Ordering::Relaxed);
         }
     }
 }

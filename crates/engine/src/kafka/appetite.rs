@@ -14,9 +14,9 @@ const DECODED_BYTES_MAX: usize = 64 << 20;
 /// Answers in a row that must have stayed small before more is asked for.
 const ANSWERS_MIN: u32 = 8;
 
-/// How much is asked for.
+/// The bytes that a fetch asks for.
 #[derive(Debug, Default)]
-pub(super) struct Appetite {
+pub(super) struct FetchLimits {
     level: usize,
     /// Answers in a row that stayed small.
     small: u32,
@@ -24,7 +24,7 @@ pub(super) struct Appetite {
     before: usize,
 }
 
-impl Appetite {
+impl FetchLimits {
     /// Bytes to ask for.
     pub(super) fn bytes(&self) -> i32 {
         LEVELS[self.level]
@@ -70,7 +70,7 @@ mod tests {
     const MIB: usize = 1 << 20;
 
     fn after(answers: &[(usize, usize)]) -> i32 {
-        let mut appetite = Appetite::default();
+        let mut appetite = FetchLimits::default();
         for &(decoded, times) in answers {
             for _ in 0..times {
                 let before = appetite.bytes();

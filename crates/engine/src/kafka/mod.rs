@@ -38,9 +38,9 @@ use logpond_segment::batches::BatchSet;
 use logpond_segment::disk::Disk;
 
 use counters::Counters;
-pub use others::{Elsewhere, Others, of_all};
+pub use others::{PeerNodes, RemoteBatches, of_all};
 use positions::Positions;
-use reader::{Reader, Shared};
+use reader::{Reader, ReaderContext};
 
 use crate::ingest::Ingest;
 use logpond_host::panics::StopAtPanic;
@@ -62,7 +62,7 @@ pub struct Parts {
     /// What this node holds.
     pub held: Held,
     /// The other nodes; a node alone has none.
-    pub others: Option<Arc<dyn Others>>,
+    pub others: Option<Arc<dyn PeerNodes>>,
     /// The longest line that is taken whole, in bytes.
     pub line_bytes_max: usize,
     /// What the time is.
@@ -114,7 +114,7 @@ pub fn start(
     let security = security.map_err(StartError::Security)?;
     let positions = Positions::open(parts.disk.clone()).map_err(StartError::Io)?;
     let counters = Counters::register(&parts.metrics);
-    let shared = Shared::new(parts, settings.start, positions, counters);
+    let shared = ReaderContext::new(parts, settings.start, positions, counters);
     let readers = Reader::of_each_cluster(&settings.topics, &security, &shared);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()

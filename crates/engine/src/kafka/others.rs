@@ -2,9 +2,9 @@
 
 use logpond_segment::batches::BatchSet;
 
-/// What nodes hold of some named batches.
+/// Named batches that other nodes have.
 #[derive(Debug, Default)]
-pub struct Elsewhere {
+pub struct RemoteBatches {
     /// The batches.
     pub held: BatchSet,
     /// Whether a node was given up that may have had others, which are nowhere now.
@@ -12,12 +12,12 @@ pub struct Elsewhere {
 }
 
 /// The other nodes. Calls block for a bounded time.
-pub trait Others: Send + Sync {
+pub trait PeerNodes: Send + Sync {
     /// Which of some named batches they hold.
     ///
     /// # Errors
     /// Who does not answer.
-    fn held(&self, wanted: &BatchSet) -> Result<Elsewhere, String>;
+    fn held(&self, wanted: &BatchSet) -> Result<RemoteBatches, String>;
 
     /// Which of them those nodes have taken in themselves, lately, that go before this one where two
     /// read the same. Who does not answer is passed over.

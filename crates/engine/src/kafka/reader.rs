@@ -17,14 +17,14 @@ use krafka::error::KrafkaError;
 use logpond_record::{Batch, EntryKind, Labels, Timestamp};
 use logpond_segment::batches::{BatchId, BatchSet};
 use logpond_segment::sources::Interval;
-use remembered::Remembered;
-use trouble::Trouble;
+use remembered::PartitionHistory;
+use trouble::PartitionError;
 
-use super::appetite::Appetite;
+use super::appetite::FetchLimits;
 use super::connect::Security;
 use super::counters::{Counters, Partition as Counted};
 use super::positions::Positions;
-use super::runs::{Cut, cut, first_missing, gaps};
+use super::runs::{BatchSlice, cut, first_missing, gaps};
 use super::storing::{Piece, Work, store, store_all};
 use super::{Parts, entry};
 use logpond_host::hostname;
@@ -79,8 +79,8 @@ const CLOSE_TIME_MAX: Duration = Duration::from_secs(1);
 /// How long what is under way may take at the stop.
 const END_TIME_MAX: Duration = logpond_host::shutdown::DRAIN_TIME_MAX;
 
-/// What all readers share.
-pub(super) struct Shared {
+/// The state that all readers share.
+pub(super) struct ReaderContext {
     pub(super) parts: Parts,
     start: KafkaStart,
     positions: Mutex<Positions>,
@@ -88,14 +88,14 @@ pub(super) struct Shared {
     hostname: String,
 }
 
-impl Shared {
+impl ReaderContext {
     pub(super) fn new(
         parts: Parts,
         start: KafkaStart,
         positions: Positions,
         counters: Arc<Counters>,
-    ) -> Arc<Shared> {
-        Arc::new(Shared {
+    ) -> Arc<ReaderContext> {
+        Arc::new(ReaderContext {
             parts,
             start,
             positions: Mutex::new(positions),
@@ -140,7 +140,7 @@ impl Partition {
 }
 
 /// A partition that is read.
-struct Reading {
+struct PartitionReader {
     partition: Partition,
     /// Where it was begun.
     from: u64,
@@ -149,10 +149,10 @@ struct Reading {
     /// What was held of it from there on, by whatever node, when it was begun.
     held: BatchSet,
     /// Why nothing comes of it, as far as that is known.
-    trouble: Trouble,
+    trouble: PartitionError,
 }
 
-impl Reading {
+impl PartitionReader {
     fn held(&self) -> Vec<Interval> {
         self.held.of_epoch(self.partition.epoch).collect()
     }
@@ -179,9 +179,9 @@ pub(super) struct Reader {
     brokers: Arc<str>,
     topics: Vec<KafkaTopic>,
     security: Security,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<ReaderContext>,
     pub(super) shutdown: Shutdown,
-    remembered: Mutex<Remembered>,
+    remembered: Mutex<PartitionHistory>,
     /// What was said of trouble last, by what it is about.
     said: Mutex<BTreeMap<String, (String, Instant)>>,
 }
@@ -191,7 +191,7 @@ impl Reader {
     pub(super) fn of_each_cluster(
         topics: &[KafkaTopic],
         security: &Security,
-        shared: &Arc<Shared>,
+        shared: &Arc<ReaderContext>,
     ) -> Vec<Reader> {
         let brokers: BTreeSet<&str> = topics.iter().map(|topic| &*topic.brokers).collect();
         let reader = |brokers: &str| Reader {
@@ -245,7 +245,7 @@ impl Reader {
         }
     }
 
-    fn remembered(&self) -> MutexGuard<'_, Remembered> {
+    fn remembered(&self) -> MutexGuard<'_, PartitionHistory> {
         self.remembered
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -260,12 +260,12 @@ impl Reader {
     }
 
     async fn session(&self) -> Result<(), End> {
-        let appetite = Appetite::default();
+        let fetch_limits = FetchLimits::default();
         let connect = async {
             let kafka = self.security.connect(&self.brokers).await?;
             let options = DescribeClusterOptions::default();
             let cluster = kafka.admin().describe_cluster(options).await?.cluster_id;
-            let consumer = consumer_of(&kafka, appetite.bytes()).await?;
+            let consumer = consumer_of(&kafka, fetch_limits.bytes()).await?;
             Ok((kafka, cluster, consumer))
         };
         let (kafka, cluster, consumer) = unless_stopping(&self.shutdown, connect).await?;
@@ -273,7 +273,7 @@ impl Reader {
             reader: self,
             kafka,
             consumer,
-            appetite,
+            fetch_limits,
             cluster,
             ids: BTreeMap::new(),
             read: BTreeMap::new(),
@@ -329,12 +329,12 @@ struct Session<'r> {
     reader: &'r Reader,
     kafka: Kafka,
     consumer: Consumer,
-    appetite: Appetite,
+    fetch_limits: FetchLimits,
     /// The id of the cluster of brokers.
     cluster: String,
     /// Ids of the topics that are read.
     ids: BTreeMap<Arc<str>, [u8; 16]>,
-    read: BTreeMap<Key, Reading>,
+    read: BTreeMap<Key, PartitionReader>,
     looked_at: Option<Instant>,
     watched_at: Instant,
     saved_at: Instant,
@@ -343,7 +343,7 @@ struct Session<'r> {
 }
 
 impl Session<'_> {
-    fn shared(&self) -> &Shared {
+    fn shared(&self) -> &ReaderContext {
         &self.reader.shared
     }
 
@@ -448,7 +448,7 @@ impl Session<'_> {
         }
         self.check_ids().await?;
         let bytes = messages.iter().map(entry::decoded_size_of).sum();
-        let is_other = self.appetite.note(bytes);
+        let is_other = self.fetch_limits.note(bytes);
         let mut by_partition: BTreeMap<Key, Vec<ConsumerRecord>> = BTreeMap::new();
         for message in messages {
             let key = (message.topic.clone(), message.partition);
@@ -466,7 +466,7 @@ impl Session<'_> {
                 // A run that is held is not fetched.
                 let next = first_missing(&held, end);
                 reading.next = next;
-                reading.trouble = Trouble::default();
+                reading.trouble = PartitionError::default();
                 let partition = reading.partition.clone();
                 work.push(self.work_of(partition, &messages, &gaps, next));
                 if next > end {
@@ -482,7 +482,7 @@ impl Session<'_> {
 
     /// Asks for another number of bytes from now on: a client of its own, which goes on where this one is.
     async fn connect_anew(&mut self) -> Result<(), End> {
-        let consumer = consumer_of(&self.kafka, self.appetite.bytes()).await?;
+        let consumer = consumer_of(&self.kafka, self.fetch_limits.bytes()).await?;
         let before = std::mem::replace(&mut self.consumer, consumer);
         let _ = tokio::time::timeout(CLOSE_TIME_MAX, before.close()).await;
         let topics: BTreeSet<&Arc<str>> = self.read.keys().map(|(topic, _)| topic).collect();
@@ -527,24 +527,26 @@ impl Session<'_> {
             .map(|message| (offset(message), entry::size_of(message)))
             .collect();
         let mut truncated = 0;
-        let pieces = cut(&sizes, gaps).into_iter().map(|Cut { messages, run }| {
-            let mut batch = entry::batch_of(&partition.labels);
-            for message in &has_value[messages] {
-                let is_cut = entry::add(&mut batch, message, shared.parts.line_bytes_max);
-                truncated += u64::from(is_cut);
-            }
-            let id = BatchId {
-                epoch: partition.epoch,
-                sequence: run.from,
-                attempt: 0,
-                first_sent: Timestamp(0),
-                more: run.to - run.from,
-            };
-            Piece {
-                id,
-                batch: Arc::new(batch),
-            }
-        });
+        let pieces = cut(&sizes, gaps)
+            .into_iter()
+            .map(|BatchSlice { messages, run }| {
+                let mut batch = entry::batch_of(&partition.labels);
+                for message in &has_value[messages] {
+                    let is_cut = entry::add(&mut batch, message, shared.parts.line_bytes_max);
+                    truncated += u64::from(is_cut);
+                }
+                let id = BatchId {
+                    epoch: partition.epoch,
+                    sequence: run.from,
+                    attempt: 0,
+                    first_sent: Timestamp(0),
+                    more: run.to - run.from,
+                };
+                Piece {
+                    id,
+                    batch: Arc::new(batch),
+                }
+            });
         let pieces: Vec<Piece> = pieces.collect();
         let is_known = |message: &&ConsumerRecord| {
             let at = offset(message);
@@ -587,7 +589,7 @@ impl Session<'_> {
             let next = first_missing(&held, low);
             if let Some(reading) = self.read.get_mut(&key) {
                 reading.next = next;
-                reading.trouble = Trouble::default();
+                reading.trouble = PartitionError::default();
             }
             return self.seek(topic, number, next).await;
         }

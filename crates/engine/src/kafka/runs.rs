@@ -13,16 +13,16 @@ pub(super) const BATCH_MESSAGES: usize = 16_384;
 
 /// A batch to make: these of the messages, which are all that there is of these offsets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cut {
+pub(super) struct BatchSlice {
     /// Indexes of the messages.
     pub(super) messages: Range<usize>,
     /// The offsets.
     pub(super) run: Interval,
 }
 
-/// Where reading of a partition goes on.
+/// The place at which reading of a partition resumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ResumePoint {
     /// The first offset that is not held.
     pub(super) next: u64,
     /// Behind all that was ever read. If this is greater there are holes: what only a node had that is
@@ -32,11 +32,11 @@ pub(super) struct Place {
 
 /// Where reading goes on of a partition of which these runs are held and that was read so far on this
 /// node; nothing if nobody ever read it. What is before the oldest run has expired, or was never read.
-pub(super) fn place(held: &[Interval], noted: Option<u64>) -> Option<Place> {
+pub(super) fn place(held: &[Interval], noted: Option<u64>) -> Option<ResumePoint> {
     let oldest = held.first().map(|run| run.from);
     let newest = held.last().map(|run| run.to.saturating_add(1));
     let next = first_missing(held, oldest.max(noted)?);
-    Some(Place {
+    Some(ResumePoint {
         next,
         behind: newest.max(noted)?,
     })
@@ -72,14 +72,14 @@ pub(super) fn gaps(held: &[Interval], from: u64, end: u64) -> Vec<Interval> {
 /// Cuts messages that were fetched together, which are given by offset (increasing) and size in bytes.
 /// All that there is in some gaps is among them; others are passed over. The runs of a gap follow each
 /// other from its first number to its last.
-pub(super) fn cut(messages: &[(u64, usize)], gaps: &[Interval]) -> Vec<Cut> {
+pub(super) fn cut(messages: &[(u64, usize)], gaps: &[Interval]) -> Vec<BatchSlice> {
     gaps.iter()
         .flat_map(|gap| cut_gap(messages, *gap))
         .collect()
 }
 
-fn cut_gap(messages: &[(u64, usize)], gap: Interval) -> Vec<Cut> {
-    let mut cuts: Vec<Cut> = Vec::new();
+fn cut_gap(messages: &[(u64, usize)], gap: Interval) -> Vec<BatchSlice> {
+    let mut cuts: Vec<BatchSlice> = Vec::new();
     let mut bytes = 0;
     let first = messages.partition_point(|(offset, _)| *offset < gap.from);
     let in_gap = messages[first..].iter();
@@ -98,7 +98,7 @@ fn cut_gap(messages: &[(u64, usize)], gap: Interval) -> Vec<Cut> {
                 }
                 let from = if cuts.is_empty() { gap.from } else { offset };
                 bytes = size;
-                cuts.push(Cut {
+                cuts.push(BatchSlice {
                     messages: index..index + 1,
                     run: Interval { from, to: offset },
                 });
@@ -172,7 +172,7 @@ mod tests {
             (&held, Some(50), Some((50, 50))),
         ];
         for (held, noted, expected) in cases {
-            let expected = expected.map(|(next, behind)| Place { next, behind });
+            let expected = expected.map(|(next, behind)| ResumePoint { next, behind });
             assert_eq!(place(held, noted), expected, "{held:?} {noted:?}");
         }
     }
@@ -228,7 +228,7 @@ mod tests {
             prop_assert_eq!(first_missing(&held, next), (next..).find(|n| !is_held(*n)).unwrap());
             let cuts = cut(&messages, &gaps);
             let mut covered: Vec<u64> = Vec::new();
-            for Cut { messages: range, run } in &cuts {
+            for BatchSlice { messages: range, run } in &cuts {
                 covered.extend(run.from..=run.to);
                 let offsets = messages[range.clone()].iter().map(|(offset, _)| *offset);
                 for offset in offsets {

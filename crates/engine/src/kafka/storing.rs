@@ -7,7 +7,7 @@ use logpond_record::Batch;
 use logpond_segment::batches::{BatchId, BatchSet};
 
 use super::reader::{End, PAUSES, Partition, Reader};
-use crate::ingest::Refused;
+use crate::ingest::IngestError;
 use logpond_host::telemetry::Intake;
 
 /// A batch to store.
@@ -70,11 +70,11 @@ async fn offer(
             .await
         {
             Ok(_) => return Ok(()),
-            Err(Refused::Stopping) => return Err(End::Stop),
+            Err(IngestError::Stopping) => return Err(End::Stop),
             Err(refused) => refused,
         };
         reader.complain(&of.name(), &format!("messages cannot be stored: {refused}"));
-        if let Refused::Invalid(why) = refused {
+        if let IngestError::Invalid(why) = refused {
             // What is held says anew where to go on.
             return Err(End::Failed(why.to_string()));
         }

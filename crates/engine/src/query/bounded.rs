@@ -13,15 +13,15 @@ use super::{
 use logpond_host::memory::Budget;
 
 /// Another engine, each of whose queries takes memory to begin, and says why it ended if there was none.
-pub struct Bounded {
+pub struct BudgetedEngine {
     engine: Arc<dyn Engine>,
     budget: Arc<Budget>,
 }
 
-impl Bounded {
+impl BudgetedEngine {
     /// This engine within this memory.
-    pub fn new(engine: Arc<dyn Engine>, budget: Arc<Budget>) -> Bounded {
-        Bounded { engine, budget }
+    pub fn new(engine: Arc<dyn Engine>, budget: Arc<Budget>) -> BudgetedEngine {
+        BudgetedEngine { engine, budget }
     }
 
     fn run<T>(
@@ -34,7 +34,7 @@ impl Bounded {
     }
 }
 
-impl Engine for Bounded {
+impl Engine for BudgetedEngine {
     fn search(&self, search: &Search, out: &mut Output) -> Result<Trailer, QueryError> {
         self.run(out, |engine, out| engine.search(search, out))
     }

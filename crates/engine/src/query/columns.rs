@@ -6,13 +6,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use logpond_search::columns::{ColumnAsked, Columns, ColumnsBuilder};
+use logpond_search::columns::{ColumnRequest, Columns, ColumnsBuilder};
 use logpond_search::order::Direction;
 use logpond_search::scan::GroupScan;
 
 use super::journal_rows::Pass;
 use super::output::Output;
-use super::pond::Look;
+use super::pond::EngineSnapshot;
 use super::progress::Progress;
 use super::reads::Reads;
 use super::segment_rows::{Group, SegmentPass, each_block};
@@ -27,7 +27,7 @@ pub struct ColumnsQuery {
     /// Which records.
     pub scope: Scope,
     /// What of them; may be nothing, then only their number counts.
-    pub columns: Arc<[ColumnAsked]>,
+    pub columns: Arc<[ColumnRequest]>,
     /// In which order; `None` is any.
     pub order: Option<Direction>,
     /// How many are enough; more may be handed over.
@@ -38,16 +38,16 @@ pub struct ColumnsQuery {
 pub type TakeColumns<'t> = &'t (dyn Fn(Columns) -> bool + Sync);
 
 /// Hands rows over, as long as they are wanted.
-struct Handing<'t> {
+struct ColumnSink<'t> {
     take: TakeColumns<'t>,
     is_done: AtomicBool,
     rows: AtomicU64,
     unfit: AtomicU64,
 }
 
-impl<'t> Handing<'t> {
-    fn new(take: TakeColumns<'t>) -> Handing<'t> {
-        Handing {
+impl<'t> ColumnSink<'t> {
+    fn new(take: TakeColumns<'t>) -> ColumnSink<'t> {
+        ColumnSink {
             take,
             is_done: AtomicBool::new(false),
             rows: AtomicU64::new(0),
@@ -86,14 +86,14 @@ impl<'t> Handing<'t> {
 
 /// Hands over rows in any order.
 pub(super) fn in_any_order(
-    look: &Look<'_>,
+    snapshot: &EngineSnapshot<'_>,
     query: &ColumnsQuery,
     take: TakeColumns<'_>,
     out: &mut Output,
     trailer: &mut Trailer,
 ) -> Result<(), QueryError> {
-    let view = &look.view;
-    let handing = Handing::new(take);
+    let view = &snapshot.view;
+    let handing = ColumnSink::new(take);
     let mut progress = Progress::new(false, view.bytes());
     // Columns are fields.
     let looks_at_fields = true;
@@ -102,7 +102,7 @@ pub(super) fn in_any_order(
         arrived_after: None,
         looks_at_fields,
         view,
-        known: &look.pond.known,
+        known: &snapshot.engine.known,
         out,
         trailer,
         progress: &mut progress,
@@ -115,8 +115,8 @@ pub(super) fn in_any_order(
     })?;
     if handing.hand(builder.take()) {
         let pass = SegmentPass {
-            spare_threads: &look.pond.spare_threads,
-            kept: look.pond.kept.columns(),
+            scan_pool: &snapshot.engine.scan_pool,
+            kept: snapshot.engine.kept.columns(),
             view,
             scope: &query.scope,
             counts_only: false,
@@ -146,7 +146,7 @@ pub(super) fn in_order(
     out: &mut Output,
     trailer: &mut Trailer,
 ) -> Result<(), QueryError> {
-    let handing = Handing::new(take);
+    let handing = ColumnSink::new(take);
     let mut builder = ColumnsBuilder::new(Arc::clone(&query.columns));
     let mut search = Search::new(query.scope.copied());
     search.direction = query.order.unwrap_or(Direction::Forward);
@@ -176,7 +176,7 @@ pub(super) fn bare(
     out: &mut Output,
     trailer: &mut Trailer,
 ) -> Result<(), QueryError> {
-    let handing = Handing::new(take);
+    let handing = ColumnSink::new(take);
     let search = Search::new(query.scope.copied());
     let mut left = reads.count(&search, out, trailer)?;
     while left > 0 {

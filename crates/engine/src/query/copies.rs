@@ -23,7 +23,7 @@ pub(super) type Batch = (u128, u64);
 
 /// A copy whose original was not met as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unmet {
+pub(super) struct UnmatchedCopy {
     /// The copy.
     pub(super) source: SourceId,
     /// Hashes of its shown rows that have not been met in the original, with how often.
@@ -36,7 +36,7 @@ pub(super) struct Unmet {
     number: u64,
 }
 
-impl Unmet {
+impl UnmatchedCopy {
     /// Whether all rows that were shown were met.
     pub(super) fn is_met(&self) -> bool {
         self.rows.is_empty() && !self.is_vague
@@ -52,7 +52,7 @@ impl Unmet {
 pub(super) struct Copies {
     /// Batches of which a copy was shown, at least in part.
     shown: NotedBatches,
-    unmet: BTreeMap<Batch, Unmet>,
+    unmet: BTreeMap<Batch, UnmatchedCopy>,
     /// Hashes in all.
     rows: usize,
     number: u64,
@@ -69,12 +69,12 @@ impl Copies {
         self.shown.note(batch);
     }
 
-    pub(super) fn get(&self, batch: Batch) -> Option<&Unmet> {
+    pub(super) fn get(&self, batch: Batch) -> Option<&UnmatchedCopy> {
         self.unmet.get(&batch)
     }
 
     /// The copies of whose originals something may have to be left out.
-    pub(super) fn unmet(&self) -> impl Iterator<Item = (Batch, &Unmet)> {
+    pub(super) fn unmet(&self) -> impl Iterator<Item = (Batch, &UnmatchedCopy)> {
         let unmet = self.unmet.iter().filter(|(_, copy)| !copy.is_met());
         unmet.map(|(batch, copy)| (*batch, copy))
     }
@@ -95,11 +95,11 @@ impl Copies {
         }
     }
 
-    fn entry(&mut self, batch: Batch, source: SourceId) -> &mut Unmet {
+    fn entry(&mut self, batch: Batch, source: SourceId) -> &mut UnmatchedCopy {
         let number = &mut self.number;
         let copy = self.unmet.entry(batch).or_insert_with(|| {
             *number += 1;
-            Unmet {
+            UnmatchedCopy {
                 source,
                 rows: BTreeMap::new(),
                 is_vague: false,
@@ -185,7 +185,7 @@ impl Copies {
     pub(super) fn encode(&self, runs_max: usize, rows_max: usize, out: &mut Encoder) {
         out.bytes(&self.shown.newest(runs_max).to_bytes());
         let clear = self.unmet.iter().filter(|(_, copy)| !copy.is_vague);
-        let mut clear: Vec<(&Batch, &Unmet)> = clear.collect();
+        let mut clear: Vec<(&Batch, &UnmatchedCopy)> = clear.collect();
         clear.sort_by_key(|(_, copy)| Reverse(copy.number));
         let mut left = rows_max;
         // A copy that was met costs about as much as a row.

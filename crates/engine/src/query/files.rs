@@ -5,12 +5,12 @@ use logpond_segment::journal::Summary;
 use serde_json::{Value, json};
 
 use super::output::Output;
-use super::pond::Pond;
+use super::pond::LocalEngine;
 use super::{QueryError, Trailer};
 use crate::store::LiveSegment;
 
 /// The files of this node, each as an object.
-pub(super) fn all(engine: &Pond) -> Vec<Value> {
+pub(super) fn all(engine: &LocalEngine) -> Vec<Value> {
     let snapshot = engine.visible.snapshot();
     let file = |path: &str, state: &str, source: SourceId, bytes: u64, summary: &Summary| {
         let mut file = json!({
@@ -47,7 +47,7 @@ pub(super) fn all(engine: &Pond) -> Vec<Value> {
     closed.chain(open).chain(segments).collect()
 }
 
-pub(super) fn list(engine: &Pond, out: &mut Output) -> Result<Trailer, QueryError> {
+pub(super) fn list(engine: &LocalEngine, out: &mut Output) -> Result<Trailer, QueryError> {
     let mut trailer = Trailer::default();
     for file in all(engine) {
         trailer.rows += 1;

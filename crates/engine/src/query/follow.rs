@@ -14,9 +14,9 @@ use logpond_segment::disk::{Disk, ReadAt};
 use logpond_segment::journal::{ClosedFile, JournalFile, OpenState, Snapshot, Summary};
 use logpond_segment::sources::SourceSet;
 
-use super::follow_stored::Stored;
+use super::follow_stored::StoredSources;
 use super::output::Output;
-use super::pond::Pond;
+use super::pond::LocalEngine;
 use super::view::View;
 use super::{QueryError, Search, Trailer, retries};
 use crate::store::Segments;
@@ -78,7 +78,7 @@ impl Tail {
 }
 
 pub(super) struct Follower<'a> {
-    engine: &'a Pond,
+    engine: &'a LocalEngine,
     search: &'a Search,
     parser: Parser,
     scratch: Scratch,
@@ -92,7 +92,7 @@ pub(super) struct Follower<'a> {
 
 impl<'a> Follower<'a> {
     pub(super) fn new(
-        engine: &'a Pond,
+        engine: &'a LocalEngine,
         search: &'a Search,
         view: &View,
         seen: u64,
@@ -185,15 +185,15 @@ impl<'a> Follower<'a> {
     }
 
     /// What was put into segments since the last look without having been read.
-    fn find_stored(&mut self, snapshot: &Snapshot) -> Stored {
+    fn find_stored(&mut self, snapshot: &Snapshot) -> StoredSources {
         // Behind the files: one that is gone has a segment by now.
         let segments = self.engine.live.snapshot();
         if Arc::ptr_eq(&segments, &self.segments) {
-            return Stored::default();
+            return StoredSources::default();
         }
         let mut known = self.done.clone();
         self.tails.iter().for_each(|tail| known.insert(tail.source));
-        let stored = Stored::find(snapshot, &segments, &known);
+        let stored = StoredSources::find(snapshot, &segments, &known);
         self.segments = segments;
         stored
     }
@@ -201,7 +201,7 @@ impl<'a> Follower<'a> {
     /// Emits what is stored of sources before another one, or of all.
     fn emit_stored(
         &mut self,
-        stored: &mut Stored,
+        stored: &mut StoredSources,
         before: Option<SourceId>,
         out: &mut Output,
         trailer: &mut Trailer,

@@ -9,7 +9,7 @@ use logpond_segment::sources::SourceSet;
 
 use super::journal_rows::Row;
 use super::output::Output;
-use super::pond::{Look, Pond};
+use super::pond::{EngineSnapshot, LocalEngine};
 use super::reads::Reads;
 use super::view::View;
 use super::{QueryError, Search, Trailer, retries};
@@ -21,19 +21,23 @@ const ROWS_MAX: u64 = 1 << 16;
 
 /// Sources that are in segments, in order, and what is needed to read them.
 #[derive(Default)]
-pub(super) struct Stored {
+pub(super) struct StoredSources {
     snapshot: Snapshot,
     segments: Segments,
     /// The sources that are still to be read, with their rows.
     sources: Vec<(SourceId, u64)>,
 }
 
-impl Stored {
+impl StoredSources {
     /// The sources that are not among the known ones, and count.
     ///
     /// What is in the bucket only may have become known just now, and be old: it is new if it is of what
     /// is written now.
-    pub(super) fn find(snapshot: &Snapshot, segments: &Segments, known: &SourceSet) -> Stored {
+    pub(super) fn find(
+        snapshot: &Snapshot,
+        segments: &Segments,
+        known: &SourceSet,
+    ) -> StoredSources {
         let written = snapshot.latest.map(|source| source.incarnation);
         let is_of_now = |segment: &LiveSegment| {
             let mut incarnations = segment.sources().incarnations();
@@ -53,7 +57,7 @@ impl Stored {
             sources.sort_unstable();
             sources.dedup_by_key(|(source, _)| *source);
         }
-        Stored {
+        StoredSources {
             snapshot: snapshot.clone(),
             segments: Arc::clone(segments),
             sources,
@@ -80,12 +84,12 @@ impl Stored {
     pub(super) fn read(
         &self,
         sources: &SourceSet,
-        (pond, search): (&Pond, &Search),
+        (engine, search): (&LocalEngine, &Search),
         out: &mut Output,
         trailer: &mut Trailer,
     ) -> Result<Vec<Row>, QueryError> {
-        let look = Look {
-            pond,
+        let look = EngineSnapshot {
+            engine,
             view: View::of_sources(self.snapshot.clone(), &self.segments, sources),
             seen: 0,
         };

@@ -16,7 +16,7 @@ use logpond_segment::sources::SourceSet;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::journal_rows::Row;
-use super::output::{Cancelled, Output};
+use super::output::{Cancellation, Output};
 use super::{MISSING_MAX, Trailer};
 
 /// Version of the receipt's encoding.
@@ -66,9 +66,9 @@ pub(super) struct Block {
     pub(super) batch: Option<(u128, u64)>,
 }
 
-/// How far a node has read its journal.
+/// The position of a node in its journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Passed {
+pub(super) struct JournalProgress {
     /// Files that grow: of each the last row.
     pub(super) growing: Vec<(SourceId, Id)>,
     /// Files that were read to their end.
@@ -91,7 +91,7 @@ pub(super) enum Frame {
     /// What the following rows have in common.
     Block(Block),
     /// How far the journal is read; of rows in order, how far it was read when the answer began.
-    Passed(Passed),
+    Passed(JournalProgress),
     /// The end of an answer.
     Receipt(Box<Receipt>),
     /// The node does not have what it was asked to read, or no longer.
@@ -100,7 +100,11 @@ pub(super) enum Frame {
     Failed(String),
 }
 
-fn write(out: &mut Output, tag: u8, payload: impl FnOnce(&mut Vec<u8>)) -> Result<(), Cancelled> {
+fn write(
+    out: &mut Output,
+    tag: u8,
+    payload: impl FnOnce(&mut Vec<u8>),
+) -> Result<(), Cancellation> {
     out.append(|chunk| {
         let start = chunk.len();
         chunk.extend_from_slice(&[tag, 0, 0, 0, 0]);
@@ -111,7 +115,7 @@ fn write(out: &mut Output, tag: u8, payload: impl FnOnce(&mut Vec<u8>)) -> Resul
 }
 
 /// Emits a row.
-pub(super) fn write_row((key, row, is_match): &Row, out: &mut Output) -> Result<(), Cancelled> {
+pub(super) fn write_row((key, row, is_match): &Row, out: &mut Output) -> Result<(), Cancellation> {
     write(out, ROW, |payload| {
         payload.extend_from_slice(&key.time.0.to_le_bytes());
         payload.extend_from_slice(&key.id.0.to_le_bytes());
@@ -121,7 +125,7 @@ pub(super) fn write_row((key, row, is_match): &Row, out: &mut Output) -> Result<
 }
 
 /// Emits what is in a table.
-pub(super) fn write_table(table: Encoder, out: &mut Output) -> Result<(), Cancelled> {
+pub(super) fn write_table(table: Encoder, out: &mut Output) -> Result<(), Cancellation> {
     let table = table.finish();
     write(out, TABLE, |payload| payload.extend_from_slice(&table))
 }
@@ -130,7 +134,7 @@ pub(super) fn write_table(table: Encoder, out: &mut Output) -> Result<(), Cancel
 pub(super) fn write_ranges(
     ranges: Option<&[TimeRange]>,
     out: &mut Output,
-) -> Result<(), Cancelled> {
+) -> Result<(), Cancellation> {
     let mut message = Encoder::default();
     message.flag(ranges.is_some());
     let ranges = ranges.unwrap_or_default();
@@ -156,7 +160,7 @@ fn decode_source(from: &mut Decoder<'_>) -> Result<SourceId, DecodeError> {
 }
 
 /// Says where the following rows are.
-pub(super) fn write_block(block: &Block, out: &mut Output) -> Result<(), Cancelled> {
+pub(super) fn write_block(block: &Block, out: &mut Output) -> Result<(), Cancellation> {
     let mut message = Encoder::default();
     encode_source(block.source, &mut message);
     message.flag(block.batch.is_some());
@@ -168,7 +172,7 @@ pub(super) fn write_block(block: &Block, out: &mut Output) -> Result<(), Cancell
 }
 
 /// Says how far the journal is read.
-pub(super) fn write_passed(passed: &Passed, out: &mut Output) -> Result<(), Cancelled> {
+pub(super) fn write_passed(passed: &JournalProgress, out: &mut Output) -> Result<(), Cancellation> {
     let mut message = Encoder::default();
     message.count(passed.growing.len());
     for (source, last) in &passed.growing {
@@ -200,19 +204,19 @@ fn decode_texts(from: &mut Decoder<'_>) -> Result<Vec<String>, DecodeError> {
 }
 
 /// Says that there is nothing to say.
-pub(super) fn write_alive(out: &mut Output) -> Result<(), Cancelled> {
+pub(super) fn write_alive(out: &mut Output) -> Result<(), Cancellation> {
     write(out, ALIVE_TAG, |_| ())?;
     out.flush()
 }
 
 /// Says that something asked for is not there.
-pub(super) fn write_gone(out: &mut Output) -> Result<(), Cancelled> {
+pub(super) fn write_gone(out: &mut Output) -> Result<(), Cancellation> {
     write(out, GONE, |_| ())?;
     out.flush()
 }
 
 /// Says why there is no answer.
-pub(super) fn write_failed(why: &str, out: &mut Output) -> Result<(), Cancelled> {
+pub(super) fn write_failed(why: &str, out: &mut Output) -> Result<(), Cancellation> {
     write(out, FAILED, |payload| {
         payload.extend_from_slice(why.as_bytes())
     })?;
@@ -220,7 +224,7 @@ pub(super) fn write_failed(why: &str, out: &mut Output) -> Result<(), Cancelled>
 }
 
 /// Ends an answer.
-pub(super) fn write_receipt(receipt: &Receipt, out: &mut Output) -> Result<(), Cancelled> {
+pub(super) fn write_receipt(receipt: &Receipt, out: &mut Output) -> Result<(), Cancellation> {
     let mut message = Encoder::new(VERSION);
     message.sources(&receipt.sources);
     let trailer = &receipt.trailer;
@@ -323,9 +327,9 @@ fn parse_block(payload: &[u8]) -> Result<Block, DecodeError> {
     Ok(Block { source, batch })
 }
 
-fn parse_passed(payload: &[u8]) -> Result<Passed, DecodeError> {
+fn parse_passed(payload: &[u8]) -> Result<JournalProgress, DecodeError> {
     let mut from = Decoder::bare(payload);
-    let mut passed = Passed::default();
+    let mut passed = JournalProgress::default();
     for _ in 0..from.count(33, "the files that grow")? {
         let source = decode_source(&mut from)?;
         passed.growing.push((source, Id(from.wide("a row")?)));
@@ -399,7 +403,7 @@ mod tests {
         let ranges = vec![TimeRange::ALL];
         let batch = Some((9, 4));
         let block = Block { source, batch };
-        let passed = Passed {
+        let passed = JournalProgress {
             growing: vec![(source, Id(77))],
             done: SourceSet::from_iter([source]),
             missing: vec!["a page".to_owned()],

@@ -98,9 +98,9 @@ impl JournalGrams {
     }
 
     /// Begins a reading of a file.
-    pub(super) fn of(&self, source: SourceId) -> Reading<'_> {
+    pub(super) fn of(&self, source: SourceId) -> GramScan<'_> {
         let files = self.lock();
-        Reading {
+        GramScan {
             all: self,
             source,
             known: files.get(&source).map(Arc::clone).unwrap_or_default(),
@@ -152,7 +152,7 @@ fn bytes_of(files: &HashMap<SourceId, Arc<FileGrams>>) -> usize {
 }
 
 /// One reading of a file, front to back.
-pub(super) struct Reading<'a> {
+pub(super) struct GramScan<'a> {
     all: &'a JournalGrams,
     source: SourceId,
     /// What was known when it began.
@@ -162,23 +162,24 @@ pub(super) struct Reading<'a> {
     /// Where the chunk ends that is read although it is known.
     known_to: u64,
     read_to: u64,
-    growing: Option<Growing>,
+    growing: Option<ChunkBuilder>,
     done: Vec<Chunk>,
 }
 
-struct Growing {
+/// The chunk that is being filled.
+struct ChunkBuilder {
     chunk: Chunk,
     bytes: usize,
     /// Of how many bytes the bitmap can tell something.
     bytes_max: usize,
 }
 
-impl Growing {
-    fn of(frame: &Frame<'_>) -> Growing {
+impl ChunkBuilder {
+    fn of(frame: &Frame<'_>) -> ChunkBuilder {
         let bytes_max = CHUNK_BYTES.max(frame.payload().len());
         let mut grams = RawGrams::for_bytes(bytes_max);
         grams.add(frame.payload());
-        Growing {
+        ChunkBuilder {
             chunk: Chunk {
                 span: Span::of(frame),
                 grams,
@@ -200,7 +201,7 @@ impl Growing {
     }
 }
 
-impl Reading<'_> {
+impl GramScan<'_> {
     /// Passes over chunks that come next and cannot match; tells where the last frame in them is.
     pub(super) fn pass_over(&mut self, frames: &mut Frames, wanted: &RawPrefilter) -> Option<u64> {
         let mut last_at = None;
@@ -226,7 +227,7 @@ impl Reading<'_> {
         {
             return;
         }
-        let done = self.growing.replace(Growing::of(frame));
+        let done = self.growing.replace(ChunkBuilder::of(frame));
         self.done.extend(done.map(|growing| growing.chunk));
     }
 

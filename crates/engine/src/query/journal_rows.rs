@@ -23,18 +23,18 @@ use super::window::{WINDOW_BYTES_MAX, WINDOW_SHARE, Window, is_before};
 use super::{QueryError, Scope, Search, Trailer};
 use logpond_host::memory::{Budget, Charge, GivesWay};
 
-/// What readings of the journal leave for later ones.
+/// Results of journal reads that later reads use.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct JournalCache {
     pub(super) newest: Newest,
     pub(super) grams: JournalGrams,
     pub(super) spans: JournalSpans,
 }
 
-impl Known {
+impl JournalCache {
     /// Nothing yet; what is kept is within this memory.
-    pub(super) fn within(budget: &Budget) -> Known {
-        Known {
+    pub(super) fn within(budget: &Budget) -> JournalCache {
+        JournalCache {
             newest: Newest::default(),
             grams: JournalGrams::within(budget),
             spans: JournalSpans::default(),
@@ -42,7 +42,7 @@ impl Known {
     }
 }
 
-impl GivesWay for Known {
+impl GivesWay for JournalCache {
     fn bytes(&self) -> usize {
         self.grams.bytes()
     }
@@ -121,7 +121,7 @@ pub(super) struct Pass<'a> {
     /// True if the answer depends on names of fields.
     pub(super) looks_at_fields: bool,
     pub(super) view: &'a View,
-    pub(super) known: &'a Known,
+    pub(super) known: &'a JournalCache,
     pub(super) out: &'a mut Output,
     pub(super) trailer: &'a mut Trailer,
     pub(super) progress: &'a mut Progress,

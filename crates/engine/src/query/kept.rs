@@ -8,7 +8,7 @@ use std::mem::size_of_val;
 use std::sync::Arc;
 
 use logpond_record::Id;
-use logpond_search::scan::KeptColumns;
+use logpond_search::scan::ColumnCache;
 use logpond_search::{Lru, allocated};
 
 use logpond_host::memory::{Budget, CacheRoom, GivesWay};
@@ -20,32 +20,32 @@ const GROUP_SHARE: usize = 64;
 /// The same of what many row groups add together.
 const TOGETHER_SHARE: usize = 4;
 
-/// What was asked of which row groups.
+/// A question and the row groups that it was put to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Asked {
+pub(super) struct CacheKey {
     /// The row groups, by their segments and their places there.
     pub(super) groups: Box<[(Id, usize)]>,
     /// The filter, and what the table is of.
     pub(super) question: Box<[u8]>,
 }
 
-/// What row groups add to a table.
+/// The rows that row groups add to a table.
 #[derive(Clone)]
-pub(super) struct Added {
+pub(super) struct CacheEntry {
     /// As the table knows it.
     pub(super) part: Arc<dyn Any + Send + Sync>,
     /// How many rows were selected.
     pub(super) rows: u64,
 }
 
-/// All that is kept.
-pub(super) struct Kept {
-    added: Lru<Asked, Added>,
+/// The cache of tables and columns.
+pub(super) struct Cache {
+    added: Lru<CacheKey, CacheEntry>,
     added_bytes_max: usize,
-    columns: KeptColumns,
+    columns: ColumnCache,
 }
 
-impl GivesWay for Kept {
+impl GivesWay for Cache {
     fn bytes(&self) -> usize {
         self.added.bytes() + self.columns.bytes()
     }
@@ -57,15 +57,15 @@ impl GivesWay for Kept {
     }
 }
 
-impl Kept {
+impl Cache {
     /// Keeps as much as is right within this memory, for parts of tables and for columns together.
-    pub(super) fn within(budget: &Arc<Budget>) -> Kept {
+    pub(super) fn within(budget: &Arc<Budget>) -> Cache {
         let half = budget.cache_bytes() / 2;
         let room = CacheRoom::of(budget);
-        Kept {
+        Cache {
             added: Lru::new(half).within(room.clone()),
             added_bytes_max: half,
-            columns: KeptColumns::new(half).within(room),
+            columns: ColumnCache::new(half).within(room),
         }
     }
 
@@ -75,12 +75,12 @@ impl Kept {
     }
 
     /// What is kept for this question.
-    pub(super) fn get(&self, asked: &Asked) -> Option<Added> {
+    pub(super) fn get(&self, asked: &CacheKey) -> Option<CacheEntry> {
         self.added.get(asked)
     }
 
     /// Keeps an answer that takes so many bytes, unless it is too large.
-    pub(super) fn put(&self, asked: Asked, added: Added, bytes: usize) {
+    pub(super) fn put(&self, asked: CacheKey, added: CacheEntry, bytes: usize) {
         let key_bytes = allocated(asked.question.len()) + allocated(size_of_val(&*asked.groups));
         let share = match asked.groups.len() {
             1 => GROUP_SHARE,
@@ -93,7 +93,7 @@ impl Kept {
     }
 
     /// Decoded columns.
-    pub(super) fn columns(&self) -> &KeptColumns {
+    pub(super) fn columns(&self) -> &ColumnCache {
         &self.columns
     }
 }
@@ -102,15 +102,15 @@ impl Kept {
 mod tests {
     use super::*;
 
-    fn asked(groups: impl Iterator<Item = usize>) -> Asked {
-        Asked {
+    fn asked(groups: impl Iterator<Item = usize>) -> CacheKey {
+        CacheKey {
             groups: groups.map(|group| (Id(1), group)).collect(),
             question: Box::from(&b"question"[..]),
         }
     }
 
-    fn added(number: usize) -> Added {
-        Added {
+    fn added(number: usize) -> CacheEntry {
+        CacheEntry {
             part: Arc::new(number),
             rows: number as u64,
         }
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn what_is_small_is_kept_and_a_large_answer_never() {
         let budget = Budget::unmeasured(512 << 20);
-        let kept = Kept::within(&budget);
+        let kept = Cache::within(&budget);
         let group_bytes_max = (64 << 20) / GROUP_SHARE;
         kept.put(asked(1..2), added(1), 1000);
         kept.put(asked(3..4), added(3), group_bytes_max);
@@ -136,7 +136,8 @@ mod tests {
 
     #[test]
     fn memory_is_a_share_with_bounds() {
-        let columns = |bytes: usize| Kept::within(&Budget::unmeasured(bytes)).added_bytes_max >> 20;
+        let columns =
+            |bytes: usize| Cache::within(&Budget::unmeasured(bytes)).added_bytes_max >> 20;
         assert_eq!(columns(64 << 20), 8);
         assert_eq!(columns(512 << 20), 64);
         assert_eq!(columns(12 << 30), 512);
@@ -146,7 +147,7 @@ mod tests {
     #[test]
     fn what_is_kept_gives_way() {
         let budget = Budget::unmeasured(512 << 20);
-        let kept = Kept::within(&budget);
+        let kept = Cache::within(&budget);
         (0..10).for_each(|n| kept.put(asked(n..n + 1), added(n), 10_000));
         let before = kept.bytes();
         assert!(before > 100_000);

@@ -173,18 +173,16 @@ impl Run<'_> {
         work.line = Cow::Borrowed(line);
         let is_wanted = !self.is_too_near(key.time) && self.pipeline.run(&mut work);
         self.cut_lines += u64::from(work.labels.is_cut());
-        let goes_on = match is_wanted {
-            false => true,
-            true if self.answer.lines.len() as u64 == self.query.limit => {
-                trailer.has_more = true;
-                false
-            }
-            true => {
-                self.keep(key, &work)?;
-                trailer.rows += 1;
-                trailer.cursor = Some(key);
-                true
-            }
+        let goes_on = if !is_wanted {
+            true
+        } else if self.answer.lines.len() as u64 == self.query.limit {
+            trailer.has_more = true;
+            false
+        } else {
+            self.keep(key, &work)?;
+            trailer.rows += 1;
+            trailer.cursor = Some(key);
+            true
         };
         (self.labels.labels, self.labels.scratch) = (work.labels, work.scratch);
         Ok(goes_on)

@@ -64,7 +64,7 @@ pub use aggregates::{
     AGGREGATES, Aggregate, AnswerColumn, AnyTable, Arguments, ColumnForm, Parameter, ParameterKind,
     Part, TOP_VALUES_MAX,
 };
-pub use bounded::Bounded;
+pub use bounded::BudgetedEngine;
 pub use columns::{ColumnsQuery, TakeColumns};
 pub use encode::{RowParts, write_row};
 pub use entry::read_entry;
@@ -72,9 +72,9 @@ pub use logpond_search::context::CONTEXT_ROWS_MAX;
 pub use logpond_search::order::{Direction, Key};
 pub use logql::{Line, LineAnswer, LineQuery, NumberAnswer};
 pub use output::{
-    CHUNK_BYTES, CHUNKS_MAX, Cancelled, Farewell, Output, Refuses, Rewrite, Rewritten, Tap,
+    CHUNK_BYTES, CHUNKS_MAX, Cancellation, Farewell, Output, Refuses, Rewrite, RewriteStatus, Tap,
 };
-pub use pond::Pond;
+pub use pond::LocalEngine;
 pub use positions::{PositionError, Positions};
 pub use question::{Question, QuestionError};
 pub use reader::{Chunks, Reader};
@@ -157,8 +157,8 @@ pub enum QueryError {
     Memory(String),
 }
 
-impl From<Cancelled> for QueryError {
-    fn from(_: Cancelled) -> QueryError {
+impl From<Cancellation> for QueryError {
+    fn from(_: Cancellation) -> QueryError {
         QueryError::Cancelled
     }
 }

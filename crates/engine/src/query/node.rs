@@ -8,16 +8,16 @@ use logpond_segment::batches::BatchSet;
 use logpond_segment::wire::Encoder;
 
 use super::aggregates::Table;
-use super::frames::{self, Passed, Receipt};
+use super::frames::{self, JournalProgress, Receipt};
 use super::node_follow::NodeFollower;
-use super::output::{Cancelled, Output};
-use super::pond::{Look, Pond};
+use super::output::{Cancellation, Output};
+use super::pond::{EngineSnapshot, LocalEngine};
 use super::question::{self, Kind, Question, QuestionError};
 use super::reads::Reads;
 use super::view::View;
 use super::{QueryError, Scope, Search, Trailer, files, retries};
 
-impl Pond {
+impl LocalEngine {
     /// Reads a question of another node.
     ///
     /// # Errors
@@ -34,10 +34,10 @@ impl Pond {
         let _ = self.answer_question(question, out);
     }
 
-    fn answer_question(&self, question: &Question, out: &mut Output) -> Result<(), Cancelled> {
+    fn answer_question(&self, question: &Question, out: &mut Output) -> Result<(), Cancellation> {
         match out.begin(&self.budget) {
             Ok(()) => {}
-            Err(QueryError::Cancelled) => return Err(Cancelled),
+            Err(QueryError::Cancelled) => return Err(Cancellation),
             Err(error) => return frames::write_failed(&error.to_string(), out),
         }
         if let Kind::Follow(search, positions) = &question.kind {
@@ -60,8 +60,8 @@ impl Pond {
         if let Kind::Rows(search) = &question.kind {
             frames::write_passed(&growing(&view, question, search.wants_positions), out)?;
         }
-        let look = Look {
-            pond: self,
+        let look = EngineSnapshot {
+            engine: self,
             view,
             seen: 0,
         };
@@ -78,14 +78,14 @@ impl Pond {
                 };
                 frames::write_receipt(&receipt, out)
             }
-            Err(QueryError::Cancelled) => Err(Cancelled),
+            Err(QueryError::Cancelled) => Err(Cancellation),
             Err(error) => frames::write_failed(&error.to_string(), out),
         }
     }
 }
 
 fn answer(
-    look: &Look<'_>,
+    look: &EngineSnapshot<'_>,
     kind: &Kind,
     out: &mut Output,
     trailer: &mut Trailer,
@@ -108,8 +108,12 @@ fn answer(
 }
 
 /// Emits the files, as rows in no order.
-fn files(look: &Look<'_>, out: &mut Output, trailer: &mut Trailer) -> Result<(), QueryError> {
-    for file in files::all(look.pond) {
+fn files(
+    look: &EngineSnapshot<'_>,
+    out: &mut Output,
+    trailer: &mut Trailer,
+) -> Result<(), QueryError> {
+    for file in files::all(look.engine) {
         trailer.rows += 1;
         let key = Key {
             time: Timestamp(0),
@@ -122,7 +126,7 @@ fn files(look: &Look<'_>, out: &mut Output, trailer: &mut Trailer) -> Result<(),
 }
 
 /// How far files that grow are read: whoever follows goes on there.
-fn growing(view: &View, question: &Question, is_followed: bool) -> Passed {
+fn growing(view: &View, question: &Question, is_followed: bool) -> JournalProgress {
     let sources = &question.share.journal;
     let open = view.snapshot.open.iter();
     let read = open.filter(|file| sources.contains(file.source));
@@ -134,20 +138,20 @@ fn growing(view: &View, question: &Question, is_followed: bool) -> Passed {
         .iter()
         .filter(|(source, _)| sources.contains(**source));
     growing.extend(planned.map(|(source, reach)| (*source, reach.last)));
-    Passed {
+    JournalProgress {
         growing: growing.into_iter().collect(),
         batches: if is_followed {
             retries::originals_in(view, sources)
         } else {
             BatchSet::default()
         },
-        ..Passed::default()
+        ..JournalProgress::default()
     }
 }
 
 /// Emits rows up to the match behind the limit, which says that there are more.
 fn rows(
-    look: &Look<'_>,
+    look: &EngineSnapshot<'_>,
     search: &Search,
     out: &mut Output,
     trailer: &mut Trailer,
@@ -162,7 +166,7 @@ fn rows(
 }
 
 fn table<T: Table>(
-    look: &Look<'_>,
+    look: &EngineSnapshot<'_>,
     scope: &Scope,
     empty: &T,
     out: &mut Output,

@@ -13,10 +13,10 @@ use logpond_segment::journal::Snapshot;
 use logpond_segment::sources::SourceSet;
 
 use super::follow::{CHECK_INTERVAL, Tail};
-use super::frames::{self, Block, Passed};
+use super::frames::{self, Block, JournalProgress};
 use super::journal_rows::CHECK_ROWS;
-use super::output::{Cancelled, Output};
-use super::pond::Pond;
+use super::output::{Cancellation, Output};
+use super::pond::LocalEngine;
 use super::positions::{Positions, Region};
 use super::{MISSING_MAX, QueryError, Search, Trailer};
 
@@ -24,7 +24,7 @@ use super::{MISSING_MAX, QueryError, Search, Trailer};
 const PASSED_BATCHES_MAX: usize = 65_536;
 
 pub(super) struct NodeFollower<'a> {
-    pond: &'a Pond,
+    engine: &'a LocalEngine,
     search: &'a Search,
     positions: Positions,
     parser: Parser,
@@ -40,12 +40,12 @@ pub(super) struct NodeFollower<'a> {
 
 impl<'a> NodeFollower<'a> {
     pub(super) fn new(
-        pond: &'a Pond,
+        engine: &'a LocalEngine,
         search: &'a Search,
         positions: Positions,
     ) -> NodeFollower<'a> {
         NodeFollower {
-            pond,
+            engine,
             search,
             positions,
             parser: Parser::new(),
@@ -58,33 +58,33 @@ impl<'a> NodeFollower<'a> {
     }
 
     /// Emits until nobody listens.
-    pub(super) fn run(mut self, out: &mut Output) -> Result<(), Cancelled> {
+    pub(super) fn run(mut self, out: &mut Output) -> Result<(), Cancellation> {
         loop {
             // Before the look, so that no change between the two is missed.
-            let seen = self.pond.changes.count();
+            let seen = self.engine.changes.count();
             let passed = match self.catch_up(out) {
                 Ok(passed) => passed,
-                Err(QueryError::Cancelled) => return Err(Cancelled),
+                Err(QueryError::Cancelled) => return Err(Cancellation),
                 Err(error) => return frames::write_failed(&error.to_string(), out),
             };
             // Also if there is no news: it says that all that is visible was sent.
             frames::write_passed(&passed, out)?;
             out.flush()?;
             out.idle();
-            self.pond.changes.wait(seen, CHECK_INTERVAL);
+            self.engine.changes.wait(seen, CHECK_INTERVAL);
             out.check()?;
         }
     }
 
-    fn catch_up(&mut self, out: &mut Output) -> Result<Passed, QueryError> {
-        let snapshot = self.pond.visible.snapshot();
-        let mut passed = Passed::default();
+    fn catch_up(&mut self, out: &mut Output) -> Result<JournalProgress, QueryError> {
+        let snapshot = self.engine.visible.snapshot();
+        let mut passed = JournalProgress::default();
         self.find_new(&snapshot, &mut passed);
         let mut tails = std::mem::take(&mut self.tails);
         tails.sort_by_key(|tail| tail.source);
         for mut tail in tails {
             let read = tail
-                .find_end(&snapshot, &*self.pond.disk)
+                .find_end(&snapshot, &*self.engine.disk)
                 .and_then(|limit| self.read(&mut tail, limit, &mut passed, out));
             match read {
                 Ok(()) => {}
@@ -108,7 +108,7 @@ impl<'a> NodeFollower<'a> {
     }
 
     /// Opens the files of which nothing was read yet.
-    fn find_new(&mut self, snapshot: &Snapshot, passed: &mut Passed) {
+    fn find_new(&mut self, snapshot: &Snapshot, passed: &mut JournalProgress) {
         let is_wanted = |source: SourceId, batches: &HeldBatches| {
             batches.retry().is_none()
                 && !self.positions.is_done(source)
@@ -120,7 +120,7 @@ impl<'a> NodeFollower<'a> {
             if !is_wanted(closed.source, &closed.batches) {
                 continue;
             }
-            match self.pond.disk.open(&closed.path) {
+            match self.engine.disk.open(&closed.path) {
                 Ok(file) => new.push((closed.source, &closed.path, file)),
                 // A segment has replaced it since; the asker finds that.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -145,7 +145,7 @@ impl<'a> NodeFollower<'a> {
         &mut self,
         tail: &mut Tail,
         limit: u64,
-        passed: &mut Passed,
+        passed: &mut JournalProgress,
         out: &mut Output,
     ) -> Result<(), QueryError> {
         if limit <= tail.offset {
@@ -186,7 +186,7 @@ impl<'a> NodeFollower<'a> {
                     out.check()?;
                 }
                 let record = self.parser.parse(&entry);
-                self.pond.known.newest.note(record.time);
+                self.engine.known.newest.note(record.time);
                 let key = Key {
                     time: record.time,
                     id: record.id,
@@ -216,7 +216,7 @@ impl<'a> NodeFollower<'a> {
     }
 
     /// Says that the following rows are in a block, unless that was said.
-    fn enter(&mut self, block: Block, out: &mut Output) -> Result<(), Cancelled> {
+    fn enter(&mut self, block: Block, out: &mut Output) -> Result<(), Cancellation> {
         if self.block == Some(block) {
             return Ok(());
         }
@@ -226,7 +226,7 @@ impl<'a> NodeFollower<'a> {
     }
 }
 
-fn note(passed: &mut Passed, what: String) {
+fn note(passed: &mut JournalProgress, what: String) {
     if passed.missing.len() < MISSING_MAX {
         passed.missing.push(what);
     }

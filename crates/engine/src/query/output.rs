@@ -30,19 +30,19 @@ pub const CHUNKS_MAX: usize = 8;
 /// Bytes that wait for the reader, but for a single chunk that has more.
 pub(super) const WAITING_BYTES_MAX: usize = CHUNKS_MAX * CHUNK_BYTES;
 
-/// Nobody reads any more.
+/// The reader is gone.
 #[derive(Clone, Copy, Debug)]
-pub struct Cancelled;
+pub struct Cancellation;
 
 /// Writes rows in another form, or not at all.
-pub type Rewrite = Box<dyn FnMut(&[u8], &mut Vec<u8>) -> Rewritten + Send>;
+pub type Rewrite = Box<dyn FnMut(&[u8], &mut Vec<u8>) -> RewriteStatus + Send>;
 
 /// Appends why an answer breaks off, as its form says something that is no row.
 pub type Farewell = fn(&str, &mut Vec<u8>);
 
-/// Whether there may be more lines.
+/// The answer of a rewrite: more lines may follow, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rewritten {
+pub enum RewriteStatus {
     /// There may.
     GoOn,
     /// What was wanted is there: the work ends as if nobody read any more.
@@ -201,10 +201,10 @@ impl Output {
     ///
     /// # Errors
     /// When there are none, or nobody waits any more.
-    pub(super) fn take(&mut self, charge: &mut Charge, bytes: usize) -> Result<(), Cancelled> {
+    pub(super) fn take(&mut self, charge: &mut Charge, bytes: usize) -> Result<(), Cancellation> {
         charge
             .set_while(bytes, &mut || self.check().is_ok())
-            .map_err(|_| Cancelled)
+            .map_err(|_| Cancellation)
     }
 
     /// Gives back what the query took to begin, but for a little: it waits for something to come.
@@ -329,7 +329,7 @@ impl Output {
     ///
     /// # Errors
     /// When the reader is gone.
-    pub fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Cancelled> {
+    pub fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Cancellation> {
         self.lines += 1;
         if let Some(tap) = &mut self.tap {
             write(&mut self.chunk);
@@ -339,14 +339,14 @@ impl Output {
         }
         if let Some(rewrite) = &mut self.rewrite {
             if self.is_done {
-                return Err(Cancelled);
+                return Err(Cancellation);
             }
             self.line.clear();
             self.line.shrink_to(CHUNK_BYTES);
             write(&mut self.line);
-            self.is_done = rewrite(&self.line, &mut self.chunk) == Rewritten::Done;
+            self.is_done = rewrite(&self.line, &mut self.chunk) == RewriteStatus::Done;
             return if self.is_done {
-                self.flush().and(Err(Cancelled))
+                self.flush().and(Err(Cancellation))
             } else {
                 self.append(|_| ())
             };
@@ -361,7 +361,7 @@ impl Output {
     ///
     /// # Errors
     /// As for [`Output::line`].
-    pub fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Cancelled> {
+    pub fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Cancellation> {
         write(&mut self.chunk);
         if self.chunk.len() >= CHUNK_BYTES {
             self.flush()?;
@@ -374,7 +374,7 @@ impl Output {
     ///
     /// # Errors
     /// As for [`Output::line`].
-    pub fn aside(&mut self, value: &serde_json::Value) -> Result<(), Cancelled> {
+    pub fn aside(&mut self, value: &serde_json::Value) -> Result<(), Cancellation> {
         if self.tap.is_some() || self.rewrite.is_some() {
             return Ok(());
         }
@@ -388,7 +388,7 @@ impl Output {
     ///
     /// # Errors
     /// As for [`Output::line`].
-    pub fn json(&mut self, value: &serde_json::Value) -> Result<(), Cancelled> {
+    pub fn json(&mut self, value: &serde_json::Value) -> Result<(), Cancellation> {
         self.line(|out| out.extend_from_slice(value.to_string().as_bytes()))
     }
 
@@ -396,7 +396,7 @@ impl Output {
     ///
     /// # Errors
     /// As for [`Output::line`].
-    pub fn flush(&mut self) -> Result<(), Cancelled> {
+    pub fn flush(&mut self) -> Result<(), Cancellation> {
         if let Some(tap) = &mut self.tap {
             let message = tap.message();
             return message.map_or(Ok(()), |message| self.send(message));
@@ -408,7 +408,7 @@ impl Output {
         if self.refusal.is_none() {
             self.look_for_refusal();
             if self.refusal.is_some() {
-                return Err(Cancelled);
+                return Err(Cancellation);
             }
         }
         if let Some(tell) = self.on_begin.take() {
@@ -422,7 +422,7 @@ impl Output {
     }
 
     /// Sends a chunk. Blocks while the reader is behind.
-    fn send(&mut self, chunk: Vec<u8>) -> Result<(), Cancelled> {
+    fn send(&mut self, chunk: Vec<u8>) -> Result<(), Cancellation> {
         let is_stalled = Cell::new(false);
         let stall = || {
             if let Some(reader) = self.reader.as_ref().filter(|_| !is_stalled.replace(true)) {
@@ -438,9 +438,9 @@ impl Output {
             Some(Ok(())) => Ok(()),
             Some(Err(TrySendError::Full(chunk))) => {
                 stall();
-                self.sender.blocking_send(chunk).map_err(|_| Cancelled)
+                self.sender.blocking_send(chunk).map_err(|_| Cancellation)
             }
-            None | Some(Err(TrySendError::Closed(_))) => Err(Cancelled),
+            None | Some(Err(TrySendError::Closed(_))) => Err(Cancellation),
         };
         if let Some(reader) = self.reader.as_ref().filter(|_| is_stalled.get()) {
             reader.note_stalled(false);
@@ -452,13 +452,13 @@ impl Output {
     ///
     /// # Errors
     /// When the reader is gone, the process stops, or there is no more memory for the query.
-    pub fn check(&mut self) -> Result<(), Cancelled> {
+    pub fn check(&mut self) -> Result<(), Cancellation> {
         let is_wanted = self.is_wanted.as_ref().is_none_or(|is_wanted| is_wanted());
         self.look_for_refusal();
         let has_memory = self.lease.as_ref().is_none_or(|lease| lease.watch());
         let is_over = self.shutdown.is_stopping() || self.refusal.is_some();
         if self.sender.is_closed() || is_over || !is_wanted || !has_memory {
-            return Err(Cancelled);
+            return Err(Cancellation);
         }
         let due = self.heartbeat.as_ref();
         match due.filter(|heartbeat| heartbeat.sent_at.elapsed() >= heartbeat.every) {

@@ -11,15 +11,15 @@ use logpond_segment::journal::Visible;
 
 use super::aggregates::Table;
 use super::follow::Follower;
-use super::journal_rows::{JournalRows, Known, Pass, Start};
-use super::kept::Kept;
+use super::journal_rows::{JournalCache, JournalRows, Pass, Start};
+use super::kept::Cache;
 use super::output::Output;
 use super::progress::Progress;
 use super::reads::{Reads, Visit};
-use super::segment_rows::{Group, Opened, SegmentPass, SegmentRows, each_block, order_key};
+use super::segment_rows::{Group, OpenSegments, SegmentPass, SegmentRows, each_block, order_key};
 use super::segment_tables::SegmentTables;
-use super::spare_threads::SpareThreads;
-use super::surroundings::{Surroundings, Wanted};
+use super::spare_threads::ScanPool;
+use super::surroundings::{ContextRows, ContextWindow};
 use super::view::View;
 use super::window::is_before;
 use super::{
@@ -31,14 +31,14 @@ use crate::store::{LiveSet, Store};
 use logpond_host::memory::{Budget, GivesWay};
 
 /// Answers from the journal and the segments.
-pub struct Pond {
+pub struct LocalEngine {
     pub(super) disk: Arc<dyn Disk>,
     pub(super) visible: Arc<Visible>,
     pub(super) live: LiveSet,
     pub(super) changes: Changes,
-    pub(super) known: Arc<Known>,
-    pub(super) spare_threads: SpareThreads,
-    pub(super) kept: Arc<Kept>,
+    pub(super) known: Arc<JournalCache>,
+    pub(super) scan_pool: ScanPool,
+    pub(super) kept: Arc<Cache>,
     pub(super) budget: Arc<Budget>,
     store: Store,
 }
@@ -56,7 +56,7 @@ impl GivesWay for Directories {
     }
 }
 
-impl Pond {
+impl LocalEngine {
     /// An engine over what `visible` and `live` show, within a budget of memory; `changes` wakes its
     /// followers.
     pub fn new(
@@ -65,20 +65,20 @@ impl Pond {
         changes: Changes,
         store: Store,
         budget: Arc<Budget>,
-    ) -> Pond {
-        let known = Arc::new(Known::within(&budget));
-        let kept = Arc::new(Kept::within(&budget));
+    ) -> LocalEngine {
+        let known = Arc::new(JournalCache::within(&budget));
+        let kept = Arc::new(Cache::within(&budget));
         // In the order in which they give way.
         budget.add_cache(kept.clone());
         budget.add_cache(known.clone());
         budget.add_cache(Arc::new(Directories(live.clone())));
-        Pond {
+        LocalEngine {
             disk,
             visible,
             live,
             changes,
             known,
-            spare_threads: SpareThreads::new(),
+            scan_pool: ScanPool::new(),
             kept,
             budget,
             store,
@@ -91,12 +91,12 @@ impl Pond {
     }
 
     /// All that this node has, at this moment.
-    pub(super) fn look(&self) -> Result<Look<'_>, QueryError> {
+    pub(super) fn look(&self) -> Result<EngineSnapshot<'_>, QueryError> {
         // Before the view, so that no change between the two is missed.
         let seen = self.changes.count();
         let view = View::take(&*self.disk, &self.visible, &self.live)?;
-        Ok(Look {
-            pond: self,
+        Ok(EngineSnapshot {
+            engine: self,
             view,
             seen,
         })
@@ -123,7 +123,7 @@ impl Pond {
 
     fn answer_from(
         &self,
-        look: &Look<'_>,
+        look: &EngineSnapshot<'_>,
         search: &Search,
         out: &mut Output,
         trailer: &mut Trailer,
@@ -142,7 +142,10 @@ impl Pond {
         Ok(())
     }
 
-    fn look_and_note(&self, ranges: &[TimeRange]) -> Result<(Look<'_>, Trailer), QueryError> {
+    fn look_and_note(
+        &self,
+        ranges: &[TimeRange],
+    ) -> Result<(EngineSnapshot<'_>, Trailer), QueryError> {
         let (look, mut trailer) = (self.look()?, Trailer::default());
         look.view.note_missing(ranges, &mut trailer);
         Ok((look, trailer))
@@ -156,7 +159,7 @@ impl Pond {
     }
 
     /// What the trailer says of every answer.
-    fn finish(&self, look: &Look<'_>, mut trailer: Trailer) -> Trailer {
+    fn finish(&self, look: &EngineSnapshot<'_>, mut trailer: Trailer) -> Trailer {
         look.view.note_costs(&mut trailer);
         self.end(trailer)
     }
@@ -174,15 +177,15 @@ impl Pond {
 /// Records that a table takes from the journal between two looks at its memory.
 const CHARGE_ROWS: u64 = 256;
 
-/// What this node has at one moment, or a share of it.
-pub(super) struct Look<'a> {
-    pub(super) pond: &'a Pond,
+/// The records of this node at one moment, or a share of them.
+pub(super) struct EngineSnapshot<'a> {
+    pub(super) engine: &'a LocalEngine,
     pub(super) view: View,
     /// Changes of the journal that the view has.
     pub(super) seen: u64,
 }
 
-impl Reads for Look<'_> {
+impl Reads for EngineSnapshot<'_> {
     fn each_row(
         &self,
         search: &Search,
@@ -190,15 +193,15 @@ impl Reads for Look<'_> {
         trailer: &mut Trailer,
         visit: Visit<'_>,
     ) -> Result<(), QueryError> {
-        let (pond, view) = (self.pond, &self.view);
+        let (engine, view) = (self.engine, &self.view);
         let mut progress = Progress::new(search.wants_progress, view.bytes());
-        let opened = Opened::new(view, search.scope.range, trailer);
+        let opened = OpenSegments::new(view, search.scope.range, trailer);
         if search.scope.looks_at_fields {
             opened.miss_unlisted(trailer);
         }
         let evaluator = SegmentRows::evaluator(search)?;
         let scans = opened.scans(&evaluator);
-        let mut segments = SegmentRows::new(&pond.spare_threads, &opened, &scans, search, out);
+        let mut segments = SegmentRows::new(&engine.scan_pool, &opened, &scans, search, out);
         let mut journal = JournalRows::new(search, view);
         loop {
             let stored = segments.peek(out, trailer, &mut progress)?;
@@ -206,7 +209,7 @@ impl Reads for Look<'_> {
                 arrived_after: search.arrived_after(),
                 looks_at_fields: search.scope.looks_at_fields,
                 view,
-                known: &pond.known,
+                known: &engine.known,
                 out,
                 trailer,
                 progress: &mut progress,
@@ -240,19 +243,19 @@ impl Reads for Look<'_> {
         trailer: &mut Trailer,
     ) -> Result<Option<Vec<TimeRange>>, QueryError> {
         // What cannot be opened is named by the rows.
-        let opened = Opened::new(&self.view, search.scope.range, &mut Trailer::default());
+        let opened = OpenSegments::new(&self.view, search.scope.range, &mut Trailer::default());
         if opened.is_empty() {
             return Ok(None);
         }
         let groups = opened.groups(search.scope.range);
         let bounds = groups.iter().map(|group| (group.min, group.max)).collect();
-        let wanted = Wanted {
+        let wanted = ContextWindow {
             rows: search.rows_before.max(search.rows_after),
             range: search.scope.range,
             direction: search.direction,
         };
         let times = |at: usize| opened.times(&groups[at], trailer);
-        Surroundings::new(wanted, bounds, times)
+        ContextRows::new(wanted, bounds, times)
             .of(matches)
             .map(Some)
     }
@@ -263,7 +266,7 @@ impl Reads for Look<'_> {
         out: &mut Output,
         trailer: &mut Trailer,
     ) -> Result<u64, QueryError> {
-        let (pond, view) = (self.pond, &self.view);
+        let (engine, view) = (self.engine, &self.view);
         let start = Start::of(search);
         let mut progress = Progress::new(search.wants_progress, view.bytes());
         let mut in_journal = 0;
@@ -271,7 +274,7 @@ impl Reads for Look<'_> {
             arrived_after: search.arrived_after(),
             looks_at_fields: search.scope.looks_at_fields,
             view,
-            known: &pond.known,
+            known: &engine.known,
             out,
             trailer,
             progress: &mut progress,
@@ -284,8 +287,8 @@ impl Reads for Look<'_> {
         })?;
         let has_start = search.behind.is_some();
         let pass = SegmentPass {
-            spare_threads: &pond.spare_threads,
-            kept: pond.kept.columns(),
+            scan_pool: &engine.scan_pool,
+            kept: engine.kept.columns(),
             view,
             scope: &search.scope,
             counts_only: !has_start,
@@ -315,7 +318,7 @@ impl Reads for Look<'_> {
         out: &mut Output,
         trailer: &mut Trailer,
     ) -> Result<T, QueryError> {
-        let (pond, view) = (self.pond, &self.view);
+        let (engine, view) = (self.engine, &self.view);
         let mut progress = Progress::new(false, view.bytes());
         let (mut table, mut rows) = (empty.clone(), 0_u64);
         let looks_at_fields = scope.looks_at_fields || empty.looks_at_fields();
@@ -324,7 +327,7 @@ impl Reads for Look<'_> {
             arrived_after: None,
             looks_at_fields,
             view,
-            known: &pond.known,
+            known: &engine.known,
             out,
             trailer,
             progress: &mut progress,
@@ -339,8 +342,8 @@ impl Reads for Look<'_> {
         })?;
         out.take(&mut charge, table.bytes())?;
         let pass = SegmentPass {
-            spare_threads: &pond.spare_threads,
-            kept: pond.kept.columns(),
+            scan_pool: &engine.scan_pool,
+            kept: engine.kept.columns(),
             view,
             scope,
             counts_only: false,
@@ -348,7 +351,7 @@ impl Reads for Look<'_> {
         };
         let stored = SegmentTables {
             pass,
-            kept: &pond.kept,
+            kept: &engine.kept,
             empty,
         };
         let stored = stored.fill(out, trailer, &mut progress)?;
@@ -360,7 +363,7 @@ impl Reads for Look<'_> {
     }
 }
 
-impl Engine for Pond {
+impl Engine for LocalEngine {
     fn search(&self, search: &Search, out: &mut Output) -> Result<Trailer, QueryError> {
         let mut trailer = Trailer::default();
         let outcome = self.answer(search, out, &mut trailer);

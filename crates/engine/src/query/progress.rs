@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::output::{Cancelled, Output};
+use super::output::{Cancellation, Output};
 
 /// How often a query that wants it says how far it is.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -31,7 +31,7 @@ impl Progress {
         bytes: u64,
         rows: u64,
         out: &mut Output,
-    ) -> Result<(), Cancelled> {
+    ) -> Result<(), Cancellation> {
         out.check()?;
         if self.is_wanted && self.said_at.elapsed() >= INTERVAL {
             self.said_at = Instant::now();

@@ -9,7 +9,7 @@ use logpond_cluster::question::Reach;
 use logpond_cluster::{SegmentShare, Share};
 use logpond_record::{Id, Incarnation, SourceId, TimeRange, Timestamp};
 use logpond_search::SyntaxError;
-use logpond_search::columns::ColumnAsked;
+use logpond_search::columns::ColumnRequest;
 use logpond_search::logql::NamedLabels;
 use logpond_search::order::{Direction, Key};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
@@ -80,8 +80,8 @@ impl From<DecodeError> for QuestionError {
 /// How far journal files are read.
 pub(super) type Open = BTreeMap<SourceId, Reach>;
 
-/// What is asked, as the asker has it.
-pub(super) enum Asked<'a> {
+/// The request of a question, in the terms of the caller.
+pub(super) enum Request<'a> {
     Rows(&'a Search),
     Count(&'a Search),
     Surroundings(&'a Search, &'a [Timestamp]),
@@ -91,36 +91,36 @@ pub(super) enum Asked<'a> {
 }
 
 /// The question as a message.
-pub(super) fn encode(share: &Share, open: &Open, asked: &Asked<'_>) -> Vec<u8> {
+pub(super) fn encode(share: &Share, open: &Open, request: &Request<'_>) -> Vec<u8> {
     let mut out = Encoder::new(VERSION);
     encode_share(share, &mut out);
     encode_open(open, &mut out);
-    match asked {
-        Asked::Rows(search) => {
+    match request {
+        Request::Rows(search) => {
             out.number(0);
             encode_search(search, &mut out);
         }
-        Asked::Count(search) => {
+        Request::Count(search) => {
             out.number(1);
             encode_search(search, &mut out);
         }
-        Asked::Surroundings(search, matches) => {
+        Request::Surroundings(search, matches) => {
             out.number(2);
             encode_search(search, &mut out);
             out.count(matches.len());
             matches.iter().for_each(|time| out.time(*time));
         }
-        Asked::Table(scope, table) => {
+        Request::Table(scope, table) => {
             out.number(3);
             encode_scope(scope, &mut out);
             table.write_question(&mut out);
         }
-        Asked::Follow(search, positions) => {
+        Request::Follow(search, positions) => {
             out.number(4);
             encode_search(search, &mut out);
             positions.encode(&mut out);
         }
-        Asked::Files => out.number(5),
+        Request::Files => out.number(5),
     }
     out.finish()
 }
@@ -293,7 +293,7 @@ fn decode_search(from: &mut Decoder<'_>) -> Result<Search, QuestionError> {
     let has_columns = from.flag("whether rows are columns")?;
     let mut columns = Vec::new();
     for _ in 0..from.count(2, "the columns")? {
-        columns.push(ColumnAsked::decode(from)?);
+        columns.push(ColumnRequest::decode(from)?);
     }
     search.columns = has_columns.then(|| columns.into());
     Ok(search)
@@ -317,7 +317,7 @@ mod tests {
     use super::super::positions::Region;
     use super::*;
     use logpond_search::aggregate::{
-        FieldStats, FieldTypes, HistogramSpec, LabelValues, Streams, StreamsAsked, Top,
+        FieldStats, FieldTypes, HistogramSpec, LabelValues, Streams, StreamsRequest, Top,
     };
     use logpond_search::columns::ColumnKind;
     use logpond_search::metric::{Leaf, RangeTable};
@@ -340,7 +340,7 @@ mod tests {
     }
 
     fn search() -> Search {
-        let column = ColumnAsked {
+        let column = ColumnRequest {
             name: "a b".into(),
             kind: ColumnKind::Float,
         };
@@ -376,8 +376,8 @@ mod tests {
         };
         let source = share().journal.iter().next().unwrap();
         let open = Open::from([(source, reach)]);
-        let asked = Asked::Surroundings(&search, &[Timestamp(7)]);
-        let bytes = encode(&share(), &open, &asked);
+        let request = Request::Surroundings(&search, &[Timestamp(7)]);
+        let bytes = encode(&share(), &open, &request);
         let question = decode(&bytes).unwrap();
         assert_eq!((question.share, question.open), (share(), open));
         let Kind::Surroundings(found, matches) = question.kind else {
@@ -397,7 +397,7 @@ mod tests {
             let step_ns = i64::MAX;
             HistogramSpec { range, step_ns, by }.empty().unwrap()
         };
-        let streams = StreamsAsked {
+        let streams = StreamsRequest {
             by: Some(vec!["a".into()]),
             steps: Some((Timestamp(-4), 5)),
         };
@@ -407,14 +407,14 @@ mod tests {
             Box::new(histogram(Some("level".into()))),
             Box::new(FieldStats::new()),
             Box::new(LabelValues::new("a")),
-            Box::new(Streams::new(StreamsAsked::default())),
+            Box::new(Streams::new(StreamsRequest::default())),
             Box::new(Streams::new(streams)),
             Box::new(RangeTable::new(Arc::new(numbers()))),
             Box::new(FieldTypes::new(true)),
         ];
         for table in tables {
             let scope = Scope::all(range);
-            let question = |table| encode(&share(), &Open::new(), &Asked::Table(&scope, table));
+            let question = |table| encode(&share(), &Open::new(), &Request::Table(&scope, table));
             let bytes = question(&*table);
             let Kind::Table(_, found) = decode(&bytes).unwrap().kind else {
                 panic!("another kind");
@@ -442,7 +442,7 @@ mod tests {
         let bytes = encode(
             &Share::default(),
             &Open::new(),
-            &Asked::Follow(&search(), &positions),
+            &Request::Follow(&search(), &positions),
         );
         let Kind::Follow(_, found) = decode(&bytes).unwrap().kind else {
             panic!("another kind");
@@ -457,7 +457,7 @@ mod tests {
         let bytes = encode(
             &share(),
             &Open::new(),
-            &Asked::Table(&scope, &FieldStats::new()),
+            &Request::Table(&scope, &FieldStats::new()),
         );
         assert!(matches!(decode(&bytes), Err(QuestionError::Filter(_))));
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use logpond_record::{Id, Record, TimeRange, Timestamp};
-use logpond_search::columns::{self, ColumnAsked};
+use logpond_search::columns::{self, ColumnRequest};
 use logpond_search::logql::NamedLabels;
 use logpond_search::order::{Direction, Key};
 use logpond_search::query::Filter;
@@ -68,10 +68,11 @@ impl Scope {
     /// The scope of these records, in the same range.
     pub fn around(&self) -> Scope {
         let all = || Scope::all(self.range);
-        match self.hides_results {
+        if self.hides_results {
             // Text without a condition leaves them out.
-            true => Scope::new("", self.range).unwrap_or_else(|_| all()),
-            false => all(),
+            Scope::new("", self.range).unwrap_or_else(|_| all())
+        } else {
+            all()
         }
     }
 
@@ -141,7 +142,7 @@ pub struct Search {
     /// of these names.
     pub labels: Option<Box<NamedLabels>>,
     /// Rows are the values of these columns rather than objects.
-    pub columns: Option<Arc<[ColumnAsked]>>,
+    pub columns: Option<Arc<[ColumnRequest]>>,
     /// Rows that are lines have their places, too, and are text: for those who follow.
     pub has_places: bool,
     /// Where rows are looked for, in the order of time without overlaps; nothing is the whole

@@ -4,7 +4,7 @@
 //! page begins, the range. So it is looked for beyond these, too, and other matches are part of it.
 
 use logpond_record::{Id, Timestamp};
-use logpond_search::context::{CONTEXT_BYTES_MAX, Context, Shown};
+use logpond_search::context::{CONTEXT_BYTES_MAX, Context, ContextItem};
 use logpond_search::order::{Direction, Key};
 
 use super::journal_rows::Row;
@@ -259,8 +259,8 @@ impl Emitter {
         let mut sent = Ok(());
         context.push(row, is_match, |shown| {
             sent = sent.and_then(|()| match &shown {
-                Shown::Separator => out.aside(&serde_json::json!({ "_gap": true })),
-                Shown::Match(row) | Shown::Context(row) => {
+                ContextItem::Separator => out.aside(&serde_json::json!({ "_gap": true })),
+                ContextItem::Match(row) | ContextItem::Context(row) => {
                     out.line(|chunk| chunk.extend_from_slice(row))
                 }
             });

@@ -18,7 +18,7 @@ use logpond_record::limits::UNLISTED_FIELD;
 use logpond_record::{Id, TimeRange, Timestamp};
 use logpond_search::order::{Direction, Key};
 use logpond_search::scan::{
-    self, BlockSpan, Evaluator, GroupScan, KeptColumns, SegmentScan, Selected,
+    self, BlockSpan, ColumnCache, Evaluator, GroupScan, SegmentScan, SelectedRows,
 };
 use logpond_search::{Filter, Scratch};
 use logpond_segment::file::{Directory, Manifest, ReadError, SegmentFile};
@@ -27,8 +27,8 @@ use super::journal_rows::{Row, Start};
 use super::next_keys::NextKeys;
 use super::output::Output;
 use super::progress::Progress;
-use super::spare_threads::SpareThreads;
-use super::view::{View, Viewed};
+use super::spare_threads::ScanPool;
+use super::view::{SegmentView, View};
 use super::window::is_before;
 use super::{QueryError, Scope, Search, Trailer};
 use crate::store::LiveSegment;
@@ -62,13 +62,13 @@ const ID_MS_BITS: u32 = 48;
 const CHECK_ROWS: u32 = 256;
 
 /// A segment of a view as it is read for it, with its directory, which row groups borrow from.
-struct Reading<'v> {
-    viewed: &'v Viewed,
+struct OpenSegment<'v> {
+    viewed: &'v SegmentView,
     file: SegmentFile,
     directory: Arc<Directory>,
 }
 
-impl Reading<'_> {
+impl OpenSegment<'_> {
     fn scan<'s>(&'s self, evaluator: &'s Evaluator) -> SegmentScan<'s> {
         SegmentScan::new(
             &self.file,
@@ -80,13 +80,13 @@ impl Reading<'_> {
 }
 
 /// The segments of a view that are read.
-pub(super) struct Opened<'v> {
-    segments: Vec<Reading<'v>>,
+pub(super) struct OpenSegments<'v> {
+    segments: Vec<OpenSegment<'v>>,
 }
 
-impl<'v> Opened<'v> {
+impl<'v> OpenSegments<'v> {
     /// Reads the directories of the segments that overlap a range; names those that are damaged.
-    pub(super) fn new(view: &'v View, range: TimeRange, trailer: &mut Trailer) -> Opened<'v> {
+    pub(super) fn new(view: &'v View, range: TimeRange, trailer: &mut Trailer) -> OpenSegments<'v> {
         let mut segments = Vec::new();
         for viewed in &view.segments {
             let segment = &viewed.segment;
@@ -97,7 +97,7 @@ impl<'v> Opened<'v> {
                 continue;
             }
             match segment.directory() {
-                Ok(directory) => segments.push(Reading {
+                Ok(directory) => segments.push(OpenSegment {
                     viewed,
                     file: segment.counted(&view.costs),
                     directory,
@@ -108,7 +108,7 @@ impl<'v> Opened<'v> {
                 }
             }
         }
-        Opened { segments }
+        OpenSegments { segments }
     }
 
     /// Names the segments with records of which not all fields are found by their names.
@@ -249,7 +249,7 @@ fn describe(segment: &LiveSegment, error: &ReadError) -> String {
 }
 
 /// Names in the trailer what a scan could not read, and counts what it read.
-fn settle(opened: &Opened<'_>, group: &Group, scan: &GroupScan<'_>, trailer: &mut Trailer) {
+fn settle(opened: &OpenSegments<'_>, group: &Group, scan: &GroupScan<'_>, trailer: &mut Trailer) {
     trailer.bytes_scanned += scan.bytes_read();
     for damage in scan.damages() {
         let viewed = opened.segments[group.segment].viewed;
@@ -402,8 +402,8 @@ fn may_come_first(
 
 /// The segments' rows in order.
 pub(super) struct SegmentRows<'s> {
-    spare_threads: &'s SpareThreads,
-    opened: &'s Opened<'s>,
+    scan_pool: &'s ScanPool,
+    opened: &'s OpenSegments<'s>,
     segments: &'s [SegmentScan<'s>],
     search: &'s Search,
     start: Start,
@@ -423,8 +423,8 @@ pub(super) struct SegmentRows<'s> {
 
 impl<'s> SegmentRows<'s> {
     pub(super) fn new(
-        spare_threads: &'s SpareThreads,
-        opened: &'s Opened<'s>,
+        scan_pool: &'s ScanPool,
+        opened: &'s OpenSegments<'s>,
         segments: &'s [SegmentScan<'s>],
         search: &'s Search,
         out: &Output,
@@ -435,7 +435,7 @@ impl<'s> SegmentRows<'s> {
         let mut waiting: Vec<Turn> = groups.iter().map(|g| Turn::of(*g, direction)).collect();
         waiting.sort_by(|a, b| direction.compare(b.first, a.first));
         SegmentRows {
-            spare_threads,
+            scan_pool,
             opened,
             segments,
             search,
@@ -443,9 +443,10 @@ impl<'s> SegmentRows<'s> {
             waiting,
             active: Vec::new(),
             keys_max: KEYS_MAX,
-            groups_ahead: match search.scope.filter == search.scope.surroundings() {
-                true => 1,
-                false => 2,
+            groups_ahead: if search.scope.filter == search.scope.surroundings() {
+                1
+            } else {
+                2
             },
             scratch: Scratch::new(),
             buffer: Vec::new(),
@@ -457,9 +458,10 @@ impl<'s> SegmentRows<'s> {
 
     /// The evaluator for the rows of a search: with context every row is wanted.
     pub(super) fn evaluator(search: &Search) -> Result<Evaluator, QueryError> {
-        match search.has_context() {
-            true => evaluator(&search.scope.surroundings(), search.scope.range),
-            false => evaluator(&search.scope.filter, search.scope.range),
+        if search.has_context() {
+            evaluator(&search.scope.surroundings(), search.scope.range)
+        } else {
+            evaluator(&search.scope.filter, search.scope.range)
         }
     }
 
@@ -551,9 +553,7 @@ impl<'s> SegmentRows<'s> {
             opened.push((number, self.open(turns[number])));
         };
         let check = || progress.step(bytes, rows, out);
-        let opened = self
-            .spare_threads
-            .share(turns.len(), Vec::new, open, check)?;
+        let opened = self.scan_pool.share(turns.len(), Vec::new, open, check)?;
         let mut opened: Vec<_> = opened.into_iter().flatten().collect();
         opened.sort_unstable_by_key(|(number, _)| *number);
         let mut found = 0;
@@ -567,9 +567,10 @@ impl<'s> SegmentRows<'s> {
             }
         }
         self.bound_memory(out)?;
-        self.groups_ahead = match found > ROWS_FEW {
-            true => 1,
-            false => (self.groups_ahead * 2).min(GROUPS_AHEAD_MAX),
+        self.groups_ahead = if found > ROWS_FEW {
+            1
+        } else {
+            (self.groups_ahead * 2).min(GROUPS_AHEAD_MAX)
         };
         Ok(())
     }
@@ -651,8 +652,8 @@ fn evaluator(filter: &Filter, range: TimeRange) -> Result<Evaluator, QueryError>
     Evaluator::new(filter, range).map_err(|error| QueryError::Impossible(error.message))
 }
 
-/// What one thread gathers from row groups.
-struct Gathered<T> {
+/// The table of one thread.
+struct PartialTable<T> {
     table: T,
     trailer: Trailer,
     failed: Option<io::Error>,
@@ -660,9 +661,9 @@ struct Gathered<T> {
 
 /// A pass over the selected rows of all row groups.
 pub(super) struct SegmentPass<'a> {
-    pub(super) spare_threads: &'a SpareThreads,
+    pub(super) scan_pool: &'a ScanPool,
     /// Columns of earlier passes.
-    pub(super) kept: &'a KeptColumns,
+    pub(super) kept: &'a ColumnCache,
     pub(super) view: &'a View,
     pub(super) scope: &'a Scope,
     /// Whether row groups that the scope wants whole are counted without being read.
@@ -672,27 +673,27 @@ pub(super) struct SegmentPass<'a> {
 }
 
 /// Row groups with the segments that they are of.
-pub(super) struct Chosen<'v> {
-    pub(super) opened: Opened<'v>,
+pub(super) struct GroupSelection<'v> {
+    pub(super) opened: OpenSegments<'v>,
     pub(super) groups: Vec<Group>,
 }
 
 impl<'a> SegmentPass<'a> {
     /// The row groups that overlap the scope's range.
-    pub(super) fn choose(&self, trailer: &mut Trailer) -> Chosen<'a> {
-        let opened = Opened::new(self.view, self.scope.range, trailer);
+    pub(super) fn choose(&self, trailer: &mut Trailer) -> GroupSelection<'a> {
+        let opened = OpenSegments::new(self.view, self.scope.range, trailer);
         if self.looks_at_fields {
             opened.miss_unlisted(trailer);
         }
         let groups = opened.groups(self.scope.range);
-        Chosen { opened, groups }
+        GroupSelection { opened, groups }
     }
 
     /// Hands over every row group with a table of the thread, and counts the rows that `visit` says it
     /// selected. Gives the tables.
     pub(super) fn run<T: Send>(
         &self,
-        Chosen { opened, groups }: &Chosen<'_>,
+        GroupSelection { opened, groups }: &GroupSelection<'_>,
         out: &mut Output,
         trailer: &mut Trailer,
         progress: &mut Progress,
@@ -702,13 +703,13 @@ impl<'a> SegmentPass<'a> {
         let evaluator = evaluator(&self.scope.filter, self.scope.range)?;
         let segments = opened.scans(&evaluator).into_iter();
         let segments: Vec<_> = segments.map(|scan| scan.keeping(self.kept)).collect();
-        let new = || Gathered {
+        let new = || PartialTable {
             table: new_table(),
             trailer: Trailer::default(),
             failed: None,
         };
         let (bytes, rows) = (AtomicU64::new(0), AtomicU64::new(0));
-        let work = |gathered: &mut Gathered<T>, number: usize| {
+        let work = |gathered: &mut PartialTable<T>, number: usize| {
             let (bytes_before, rows_before) =
                 (gathered.trailer.bytes_scanned, gathered.trailer.rows);
             let scan = groups[number].scan(&segments);
@@ -722,7 +723,7 @@ impl<'a> SegmentPass<'a> {
             let bytes = bytes_before + bytes.load(Ordering::Relaxed);
             progress.step(bytes, rows_before + rows.load(Ordering::Relaxed), out)
         };
-        let all = self.spare_threads.share(groups.len(), new, work, check)?;
+        let all = self.scan_pool.share(groups.len(), new, work, check)?;
         // A part may have ended early for want of memory.
         out.check()?;
         let mut tables = Vec::with_capacity(all.len());
@@ -740,10 +741,10 @@ impl<'a> SegmentPass<'a> {
 
     fn fill<T>(
         &self,
-        opened: &Opened<'_>,
+        opened: &OpenSegments<'_>,
         group: &Group,
         mut scan: GroupScan<'_>,
-        gathered: &mut Gathered<T>,
+        gathered: &mut PartialTable<T>,
         visit: impl Fn(&mut GroupScan<'_>, &Group, &mut T) -> io::Result<u64>,
     ) {
         if self.counts_only
@@ -764,7 +765,7 @@ impl<'a> SegmentPass<'a> {
 /// they are.
 pub(super) fn each_block(
     scan: &mut GroupScan<'_>,
-    mut visit: impl FnMut(&mut GroupScan<'_>, Selected) -> Result<bool, ReadError>,
+    mut visit: impl FnMut(&mut GroupScan<'_>, SelectedRows) -> Result<bool, ReadError>,
 ) -> io::Result<u64> {
     let mut rows = 0;
     scan.for_each_block(|scan, selected| {

@@ -10,23 +10,23 @@ use logpond_record::Timestamp;
 use logpond_search::scan::GroupScan;
 
 use super::aggregates::Table;
-use super::kept::{Added, Asked, Kept};
+use super::kept::{Cache, CacheEntry, CacheKey};
 use super::output::Output;
 use super::progress::Progress;
-use super::segment_rows::{Chosen, Group, Opened, SegmentPass, each_block};
+use super::segment_rows::{Group, GroupSelection, OpenSegments, SegmentPass, each_block};
 use super::{QueryError, Trailer};
 use logpond_host::memory::Charge;
 
 /// A table that is to be filled.
 pub(super) struct SegmentTables<'a, T> {
     pub(super) pass: SegmentPass<'a>,
-    pub(super) kept: &'a Kept,
+    pub(super) kept: &'a Cache,
     /// The table as it begins.
     pub(super) empty: &'a T,
 }
 
-/// What a thread has of a table.
-struct Filled<T> {
+/// The tables of one thread.
+struct ThreadTables<T> {
     /// Of row groups that count as a whole.
     whole: T,
     /// Of the others.
@@ -34,14 +34,14 @@ struct Filled<T> {
     charge: Charge,
 }
 
-impl<T: Table> Filled<T> {
+impl<T: Table> ThreadTables<T> {
     fn bytes(&self) -> usize {
         self.whole.bytes() + self.others.bytes()
     }
 }
 
-/// What is seen while a table is filled.
-struct Seen {
+/// Statistics of a table that is being filled.
+struct FillStats {
     /// Whether what row groups add is small enough to be kept, as far as it was seen.
     is_small: AtomicBool,
     /// Rows that were selected in row groups that count as a whole.
@@ -67,22 +67,22 @@ impl<T: Table> SegmentTables<'_, T> {
         let asked = self.together(&chosen);
         let known = asked.as_ref().and_then(|(asked, _)| self.kept.get(asked));
         if let Some(known) = &known {
-            let Chosen { opened, groups } = &mut chosen;
+            let GroupSelection { opened, groups } = &mut chosen;
             groups.retain(|group| !opened.is_whole(group, self.pass.scope.range));
             trailer.rows += known.rows;
         }
         let missing = trailer.missing.len();
-        let seen = Seen {
+        let seen = FillStats {
             is_small: AtomicBool::new(true),
             whole_rows: AtomicU64::new(0),
         };
         let lease = out.lease().map(Arc::clone);
-        let new = || Filled {
+        let new = || ThreadTables {
             whole: self.empty.clone(),
             others: self.empty.clone(),
             charge: Charge::new(lease.as_ref()),
         };
-        let visit = |scan: &mut GroupScan<'_>, group: &Group, filled: &mut Filled<T>| {
+        let visit = |scan: &mut GroupScan<'_>, group: &Group, filled: &mut ThreadTables<T>| {
             self.add_group(&chosen.opened, scan, group, filled, &seen)
         };
         let tables = self.pass.run(&chosen, out, trailer, progress, new, visit)?;
@@ -118,8 +118,8 @@ impl<T: Table> SegmentTables<'_, T> {
 
     /// The table of the segments whose records are all wanted, as far as their overviews tell enough; their
     /// row groups are not read.
-    fn add_overviews(&self, chosen: &mut Chosen<'_>, trailer: &mut Trailer) -> T {
-        let Chosen { opened, groups } = chosen;
+    fn add_overviews(&self, chosen: &mut GroupSelection<'_>, trailer: &mut Trailer) -> T {
+        let GroupSelection { opened, groups } = chosen;
         let mut table = self.empty.clone();
         let mut told = HashSet::new();
         for segment in opened.whole_segments(self.pass.scope) {
@@ -142,13 +142,16 @@ impl<T: Table> SegmentTables<'_, T> {
 
     /// What is asked of all row groups that count as a whole, with the time of their first row, if it can be
     /// kept.
-    fn together(&self, Chosen { opened, groups }: &Chosen<'_>) -> Option<(Asked, Timestamp)> {
+    fn together(
+        &self,
+        GroupSelection { opened, groups }: &GroupSelection<'_>,
+    ) -> Option<(CacheKey, Timestamp)> {
         let is_whole = |group: &&Group| opened.is_whole(group, self.pass.scope.range);
         let whole: Vec<&Group> = groups.iter().filter(is_whole).collect();
         let from = whole.iter().map(|group| group.min).min()?;
         let to = whole.iter().map(|group| group.max).max()?;
         let place = |group: &&Group| (opened.segment_id(group), group.number());
-        let asked = Asked {
+        let asked = CacheKey {
             question: self.question(from, to)?,
             groups: whole.iter().map(place).collect(),
         };
@@ -163,12 +166,12 @@ impl<T: Table> SegmentTables<'_, T> {
     }
 
     /// Keeps what all row groups that count as a whole add to the table.
-    fn keep(&self, (asked, from): (Asked, Timestamp), table: T, rows: u64) -> T {
+    fn keep(&self, (asked, from): (CacheKey, Timestamp), table: T, rows: u64) -> T {
         match table.into_part(from) {
             Ok((part, bytes)) => {
                 let mut table = self.empty.clone();
                 table.add_part(&*part);
-                self.kept.put(asked, Added { part, rows }, bytes);
+                self.kept.put(asked, CacheEntry { part, rows }, bytes);
                 table
             }
             Err(table) => *table,
@@ -179,11 +182,11 @@ impl<T: Table> SegmentTables<'_, T> {
     /// add, or what is read of them. Gives how many they are.
     fn add_group(
         &self,
-        opened: &Opened<'_>,
+        opened: &OpenSegments<'_>,
         scan: &mut GroupScan<'_>,
         group: &Group,
-        filled: &mut Filled<T>,
-        seen: &Seen,
+        filled: &mut ThreadTables<T>,
+        seen: &FillStats,
     ) -> io::Result<u64> {
         if !opened.is_whole(group, self.pass.scope.range) {
             let beside = filled.whole.bytes();
@@ -202,8 +205,8 @@ impl<T: Table> SegmentTables<'_, T> {
         &self,
         scan: &mut GroupScan<'_>,
         group: &Group,
-        filled: &mut Filled<T>,
-        seen: &Seen,
+        filled: &mut ThreadTables<T>,
+        seen: &FillStats,
     ) -> io::Result<u64> {
         let (table, charge) = (&mut filled.whole, &mut filled.charge);
         let beside = filled.others.bytes();
@@ -214,11 +217,11 @@ impl<T: Table> SegmentTables<'_, T> {
             table.end_group();
             return Ok(rows);
         };
-        let asked = Asked {
+        let asked = CacheKey {
             groups: [(scan.segment_id(), group.number())].into(),
             question,
         };
-        if let Some(Added { part, rows }) = self.kept.get(&asked) {
+        if let Some(CacheEntry { part, rows }) = self.kept.get(&asked) {
             table.add_part(&*part);
             return Ok(rows);
         }
@@ -233,7 +236,7 @@ impl<T: Table> SegmentTables<'_, T> {
                 let is_small = self.kept.takes(bytes);
                 seen.is_small.fetch_and(is_small, Ordering::Relaxed);
                 if is_known {
-                    self.kept.put(asked, Added { part, rows }, bytes);
+                    self.kept.put(asked, CacheEntry { part, rows }, bytes);
                 }
             }
             Err(alone) => table.merge(*alone),

@@ -11,32 +11,32 @@ use std::thread;
 const SPARE_THREADS_MAX: usize = 7;
 
 /// The helping threads that do not exist now.
-pub(super) struct SpareThreads {
+pub(super) struct ScanPool {
     free: AtomicUsize,
 }
 
-/// Some of them, given back when they have ended.
-struct Taken<'h> {
-    from: &'h SpareThreads,
+/// Some threads of the pool. They are given back when this is dropped.
+struct ThreadLease<'h> {
+    from: &'h ScanPool,
     count: usize,
 }
 
-impl Drop for Taken<'_> {
+impl Drop for ThreadLease<'_> {
     fn drop(&mut self) {
         self.from.free.fetch_add(self.count, Ordering::Relaxed);
     }
 }
 
-impl SpareThreads {
+impl ScanPool {
     /// As many as the machine has cores beyond the first.
-    pub(super) fn new() -> SpareThreads {
+    pub(super) fn new() -> ScanPool {
         let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
-        SpareThreads {
+        ScanPool {
             free: AtomicUsize::new(cores - 1),
         }
     }
 
-    fn take(&self, wanted: usize) -> Taken<'_> {
+    fn take(&self, wanted: usize) -> ThreadLease<'_> {
         let mut count = 0;
         let take = |free: usize| {
             count = free.min(wanted).min(SPARE_THREADS_MAX);
@@ -46,7 +46,7 @@ impl SpareThreads {
         let _ = self
             .free
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
-        Taken { from: self, count }
+        ThreadLease { from: self, count }
     }
 
     /// Does the parts `0..count`, in any order, on this thread and on helping ones. `new` makes
@@ -109,8 +109,8 @@ impl SpareThreads {
 mod tests {
     use super::*;
 
-    fn spare(free: usize) -> SpareThreads {
-        SpareThreads {
+    fn spare(free: usize) -> ScanPool {
+        ScanPool {
             free: AtomicUsize::new(free),
         }
     }

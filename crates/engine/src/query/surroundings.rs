@@ -19,9 +19,9 @@ pub(super) const MATCHES_MAX: usize = 10_000;
 /// Row groups whose times are kept, 8 bytes a row: neighbouring matches need the same ones.
 const KEPT_GROUPS_MAX: usize = 4;
 
-/// What is looked for around matches.
+/// The size and the direction of the context of a match.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct ContextWindow {
     /// Rows that the context shows, before or after a match.
     pub(super) rows: usize,
     /// The range of the search.
@@ -30,9 +30,9 @@ pub(super) struct Wanted {
     pub(super) direction: Direction,
 }
 
-/// Works out surroundings from row groups; `read` gives the times of one in their order.
-pub(super) struct Surroundings<R> {
-    wanted: Wanted,
+/// Works out the context of matches from row groups; `read` gives the times of one in their order.
+pub(super) struct ContextRows<R> {
+    wanted: ContextWindow,
     /// The earliest and the latest time of each row group.
     groups: Vec<(Timestamp, Timestamp)>,
     read: R,
@@ -40,9 +40,9 @@ pub(super) struct Surroundings<R> {
     kept: Vec<(usize, Vec<Timestamp>)>,
 }
 
-impl<R: FnMut(usize) -> Result<Vec<Timestamp>, QueryError>> Surroundings<R> {
-    pub(super) fn new(wanted: Wanted, groups: Vec<(Timestamp, Timestamp)>, read: R) -> Self {
-        Surroundings {
+impl<R: FnMut(usize) -> Result<Vec<Timestamp>, QueryError>> ContextRows<R> {
+    pub(super) fn new(wanted: ContextWindow, groups: Vec<(Timestamp, Timestamp)>, read: R) -> Self {
+        ContextRows {
             wanted,
             groups,
             read,
@@ -196,9 +196,9 @@ mod tests {
             let matches: Vec<_> = matches.iter().map(|t| Timestamp(*t)).collect();
             let matches: Vec<_> = matches.into_iter().filter(|t| range.contains(*t)).collect();
             let bounds = groups.iter().map(|g| (g[0], g[g.len() - 1])).collect();
-            let wanted = Wanted { rows, range, direction: Direction::Forward };
+            let wanted = ContextWindow { rows, range, direction: Direction::Forward };
             let read = |at: usize| Ok(groups[at].clone());
-            let found = Surroundings::new(wanted, bounds, read).of(&matches).unwrap();
+            let found = ContextRows::new(wanted, bounds, read).of(&matches).unwrap();
             prop_assert!(found.windows(2).all(|pair| pair[0].to < pair[1].from));
             let all = || groups.iter().flatten().filter(|t| range.contains(**t));
             for time in matches {
@@ -226,15 +226,13 @@ mod tests {
             from: Timestamp(0),
             to: Timestamp(100_000),
         };
-        let wanted = Wanted {
+        let wanted = ContextWindow {
             rows: 2,
             range,
             direction: Direction::Forward,
         };
         let matches = [Timestamp(41_500), Timestamp(70_001)];
-        let found = Surroundings::new(wanted, groups, read)
-            .of(&matches)
-            .unwrap();
+        let found = ContextRows::new(wanted, groups, read).of(&matches).unwrap();
         let ranges: Vec<_> = found.iter().map(|r| (r.from.0, r.to.0)).collect();
         assert_eq!(ranges, [(41_497, 41_504), (69_998, 70_005)]);
         assert_eq!(reads, [41, 70, 69]);
@@ -249,16 +247,14 @@ mod tests {
         let matches: Vec<_> = (0..MATCHES_MAX as i64)
             .map(|t| Timestamp(50_000 - t))
             .collect();
-        let wanted = Wanted {
+        let wanted = ContextWindow {
             rows: 1,
             range,
             direction: Direction::Backward,
         };
         let groups = vec![(Timestamp(0), Timestamp(99_999))];
         let read = |_| Ok((0..100_000).map(Timestamp).collect());
-        let found = Surroundings::new(wanted, groups, read)
-            .of(&matches)
-            .unwrap();
+        let found = ContextRows::new(wanted, groups, read).of(&matches).unwrap();
         let ranges: Vec<_> = found.iter().map(|r| (r.from.0, r.to.0)).collect();
         assert_eq!(ranges, [(0, 50_003)]);
     }

@@ -17,14 +17,14 @@ use logpond_segment::sources::SourceSet;
 
 use super::question::Open;
 use super::{QueryError, Trailer, retries};
-use crate::store::{LiveSegment, LiveSet, Missing, Segments, holds};
+use crate::store::{LiveSegment, LiveSet, MissingFile, Segments, holds};
 
 /// How often a view is taken anew because the store moved a file meanwhile. It moves one a second
 /// at most; each try takes well below a millisecond.
 const TRIES_MAX: usize = 100;
 
 /// A segment, and what of it is counted elsewhere.
-pub(super) struct Viewed {
+pub(super) struct SegmentView {
     pub(super) segment: Arc<LiveSegment>,
     /// Sources whose rows are in no answer; whatever set, the segment need not list them.
     pub(super) excluded: Arc<SourceSet>,
@@ -37,9 +37,9 @@ pub(super) struct View {
     /// Journal files that no segment holds, without those that repeat a batch.
     pub(super) journal: Vec<JournalFile>,
     /// The live segments.
-    pub(super) segments: Vec<Viewed>,
+    pub(super) segments: Vec<SegmentView>,
     /// Journal files that cannot be opened and files that were put aside, with the reason.
-    missing: Vec<Missing>,
+    missing: Vec<MissingFile>,
     /// What was asked of the bucket for it.
     pub(super) costs: Arc<Costs>,
 }
@@ -82,7 +82,7 @@ impl View {
             let Some(segment) = found else {
                 return Ok(None);
             };
-            view.segments.push(Viewed {
+            view.segments.push(SegmentView {
                 segment: Arc::clone(segment),
                 excluded: Arc::new(wanted.excluded.clone()),
             });
@@ -117,7 +117,7 @@ impl View {
         let viewed = segments.iter().filter_map(|segment| {
             let held = segment.sources().common(&left);
             left.subtract(&held);
-            (!held.is_empty()).then(|| Viewed {
+            (!held.is_empty()).then(|| SegmentView {
                 segment: Arc::clone(segment),
                 excluded: Arc::new(segment.sources().without(&held)),
             })
@@ -205,14 +205,14 @@ impl View {
 }
 
 /// A file that cannot be opened.
-fn unopened(path: &str, error: &OpenError) -> Missing {
+fn unopened(path: &str, error: &OpenError) -> MissingFile {
     let what = format!("{path}: {error}");
-    Missing { what, times: None }
+    MissingFile { what, times: None }
 }
 
 /// The segments, each without the sources that are in no answer, and those that a sound one or one with more
 /// rows has as well. Of these a node alone has none, unless it was one of several before.
-fn counted_once(segments: &Segments, excluded: &Arc<SourceSet>) -> Vec<Viewed> {
+fn counted_once(segments: &Segments, excluded: &Arc<SourceSet>) -> Vec<SegmentView> {
     let mut all: Vec<&Arc<LiveSegment>> = segments.iter().collect();
     all.sort_by_key(|segment| {
         let rows = segment.file().manifest().rows;
@@ -228,7 +228,7 @@ fn counted_once(segments: &Segments, excluded: &Arc<SourceSet>) -> Vec<Viewed> {
             counted.union_with(excluded);
             Arc::new(counted)
         };
-        Viewed {
+        SegmentView {
             segment: Arc::clone(segment),
             excluded,
         }

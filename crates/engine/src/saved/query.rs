@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::{fmt, io};
 
 use logpond_search::logql::variables::{
-    Unknown, Value, VariableError, Window, expand, is_name as is_variable,
+    UnknownPolicy, Value, VariableError, Window, expand, is_name as is_variable,
 };
 use logpond_search::logql::{self, ParseError, Query};
 
@@ -291,7 +291,8 @@ impl SavedQuery {
                 .value(name)
                 .or_else(|| given.map(|text| Value::One(text.clone())))
         };
-        let text = expand(&self.query, Unknown::Refused, value_of).map_err(SavedError::Variable)?;
+        let text =
+            expand(&self.query, UnknownPolicy::Refused, value_of).map_err(SavedError::Variable)?;
         logql::parse(&text).map_err(|error| SavedError::Query(Box::new(error)))
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::queries::SavedQueries;
 use logpond_host::clock;
-use logpond_host::telemetry::{Metrics, Reloaded, warn};
+use logpond_host::telemetry::{Metrics, ReloadTarget, warn};
 use logpond_host::terminal::with_causes;
-use logpond_host::watch::{Stamp, Watched};
+use logpond_host::watch::{Stamp, WatchTarget};
 
 /// The file of a server's queries.
 pub struct WatchedQueries {
@@ -35,14 +35,14 @@ impl WatchedQueries {
     }
 }
 
-impl Watched for WatchedQueries {
+impl WatchTarget for WatchedQueries {
     fn look(&mut self, is_asked: bool) {
         let stamp = Stamp::of(&self.path);
         if stamp == self.stamp && !is_asked {
             return;
         }
         self.stamp = stamp;
-        let reloads = self.metrics.access.reloads(Reloaded::SavedQueries);
+        let reloads = self.metrics.access.reloads(ReloadTarget::SavedQueries);
         match self.queries.look(clock::now()) {
             // The server's own changes are no news to it.
             Ok(false) => {}

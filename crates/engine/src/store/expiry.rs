@@ -24,7 +24,7 @@ enum Doubt {
 
 /// The clocks at one moment, as the store sees them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen<'a> {
+pub(super) struct ClockSnapshot<'a> {
     /// The wall clock.
     pub(super) now: Timestamp,
     /// A clock that nobody sets, in milliseconds.
@@ -60,7 +60,7 @@ impl Expiry {
     }
 
     /// The time that ages are counted up to now; nothing expires where there is none.
-    pub(super) fn now(&mut self, seen: Seen<'_>) -> Option<Timestamp> {
+    pub(super) fn now(&mut self, seen: ClockSnapshot<'_>) -> Option<Timestamp> {
         let lag_ns = self.deletion.lag_ns(seen.now, seen.now_ms);
         let before = self.deletion.doubt();
         let permit = seen.peers.map(|peers| {
@@ -124,8 +124,8 @@ mod tests {
     const HOUR_MS: u64 = 3_600_000;
     const START: Timestamp = Timestamp(1_000 * HOUR_NS);
 
-    fn seen(now: Timestamp, now_ms: u64, peers: Option<&[Timestamp]>) -> Seen<'_> {
-        Seen {
+    fn seen(now: Timestamp, now_ms: u64, peers: Option<&[Timestamp]>) -> ClockSnapshot<'_> {
+        ClockSnapshot {
             now,
             now_ms,
             peers,
@@ -175,7 +175,7 @@ mod tests {
         let deletion = Deletion::resume(START, None, 0);
         let counters = Arc::new(Counters::default());
         let mut synchronised = Expiry::new(deletion, false, Arc::clone(&counters));
-        let vouched = Seen {
+        let vouched = ClockSnapshot {
             is_vouched_for: true,
             ..seen(ahead, 0, Some(&[]))
         };

@@ -17,7 +17,7 @@ use logpond_record::{Id, SourceId};
 use logpond_segment::build;
 use logpond_segment::disk::Disk;
 use logpond_segment::file::Summary;
-use logpond_segment::inventory::{self, Absent, Inventory, JournalEntry, Read};
+use logpond_segment::inventory::{self, Inventory, InventoryState, JournalEntry, VanishedFile};
 use logpond_segment::journal::{self, Snapshot, Visible};
 use logpond_segment::sources::SourceSet;
 
@@ -33,31 +33,31 @@ const FAILURE_PAUSE: Duration = Duration::from_secs(10);
 
 /// The list as a start reads it.
 #[derive(Default)]
-pub struct Listed {
+pub struct LoadedInventory {
     inventory: Inventory,
     /// True if there was a list, and it was sound.
     is_sound: bool,
 }
 
-impl Listed {
+impl LoadedInventory {
     /// Reads the list. A damaged one is said, and taken for none.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn read(disk: &dyn Disk) -> io::Result<Listed> {
+    pub fn read(disk: &dyn Disk) -> io::Result<LoadedInventory> {
         Ok(match Inventory::read(disk)? {
-            Read::Sound(inventory) => Listed {
+            InventoryState::Sound(inventory) => LoadedInventory {
                 inventory,
                 is_sound: true,
             },
-            Read::None => Listed::default(),
-            Read::Damaged(what) => {
+            InventoryState::None => LoadedInventory::default(),
+            InventoryState::Damaged(what) => {
                 warn(&format!(
                     "{}: {what}; it is made anew of the files that are there, and files that vanished \
                      before this start are not missed",
                     inventory::PATH
                 ));
-                Listed::default()
+                LoadedInventory::default()
             }
         })
     }
@@ -101,8 +101,8 @@ impl Listed {
     }
 }
 
-/// The state that the list was made of.
-struct Seen {
+/// The state of the store that the list describes.
+struct ListState {
     segments: Segments,
     files_version: u64,
     open: Vec<SourceId>,
@@ -118,7 +118,7 @@ pub struct Keeper {
     written: Option<Inventory>,
     /// The files that are gone.
     absent: Inventory,
-    seen: Option<Seen>,
+    seen: Option<ListState>,
     written_at: Option<Instant>,
     failed_at: Option<Instant>,
 }
@@ -127,7 +127,7 @@ impl Keeper {
     /// A keeper of what is live; `listed` is what is gone.
     pub(super) fn new(
         (disk, live, visible): (Arc<dyn Disk>, LiveSet, Arc<Visible>),
-        listed: Listed,
+        listed: LoadedInventory,
         is_cluster: bool,
     ) -> Keeper {
         Keeper {
@@ -168,7 +168,7 @@ impl Keeper {
         let segments = self.live.snapshot();
         self.settle_absent(&segments);
         let current = self.current(&journal, &segments);
-        let seen = Seen {
+        let seen = ListState {
             files_version: journal.files_version,
             open: open(&journal).copied().collect(),
             segments,
@@ -265,8 +265,8 @@ impl Keeper {
     ///
     /// # Errors
     /// When the list cannot be written; the files are missed again after the next start then.
-    pub(super) fn forget(&mut self, name: Option<&str>) -> io::Result<Vec<Absent>> {
-        let is_meant = |absent: &Absent| name.is_none_or(|name| is_named(absent, name));
+    pub(super) fn forget(&mut self, name: Option<&str>) -> io::Result<Vec<VanishedFile>> {
+        let is_meant = |absent: &VanishedFile| name.is_none_or(|name| is_named(absent, name));
         let forgotten = self.live.forget_absent(is_meant);
         let paths: Vec<&str> = forgotten.iter().map(|absent| &*absent.path).collect();
         let stays = |path: &str| !paths.contains(&path);
@@ -306,7 +306,7 @@ fn open(journal: &Snapshot) -> impl Iterator<Item = &SourceId> {
 }
 
 /// True if a name means a file: its path, or the path's last part with or without its ending.
-fn is_named(absent: &Absent, name: &str) -> bool {
+fn is_named(absent: &VanishedFile, name: &str) -> bool {
     let path = &*absent.path;
     let file = path.rsplit('/').next().unwrap_or(path);
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);

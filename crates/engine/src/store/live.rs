@@ -17,8 +17,8 @@ use logpond_segment::batches::RetryCopy;
 use logpond_segment::compact::Live;
 use logpond_segment::disk::Disk;
 use logpond_segment::file::{Directory, ReadError, Retry, SegmentFile};
-use logpond_segment::inventory::Absent;
-use logpond_segment::retain::Held;
+use logpond_segment::inventory::VanishedFile;
+use logpond_segment::retain::RetentionCandidate;
 use logpond_segment::sources::SourceSet;
 
 use super::PutAside;
@@ -28,7 +28,7 @@ use super::PutAside;
 const DIRECTORY_IDLE: Duration = Duration::from_secs(30);
 
 /// A directory that was read.
-struct Known {
+struct CachedDirectory {
     directory: Arc<Directory>,
     bytes: usize,
     used: Instant,
@@ -39,7 +39,7 @@ pub struct LiveSegment {
     file: SegmentFile,
     sources: SourceSet,
     retries: Vec<RetryCopy>,
-    directory: Mutex<Option<Known>>,
+    directory: Mutex<Option<CachedDirectory>>,
     is_damaged: AtomicBool,
     /// Where it is read from, if not from the local disk.
     remote: Option<Arc<RemoteFile>>,
@@ -141,7 +141,7 @@ impl LiveSegment {
             return Ok(Arc::clone(&known.directory));
         }
         let directory = Arc::new(self.file.read_directory()?);
-        *known = Some(Known {
+        *known = Some(CachedDirectory {
             bytes: directory.memory_bytes(),
             directory: Arc::clone(&directory),
             used: Instant::now(),
@@ -191,9 +191,9 @@ impl LiveSegment {
     }
 
     /// What retention must know of it, under this name.
-    pub(super) fn held<K>(&self, key: K) -> Held<K> {
+    pub(super) fn held<K>(&self, key: K) -> RetentionCandidate<K> {
         let manifest = self.file.manifest();
-        Held {
+        RetentionCandidate {
             key,
             received_min: manifest.received_min,
             received_max: manifest.received_max,
@@ -211,7 +211,7 @@ impl LiveSegment {
 }
 
 /// A file that answers lack.
-pub struct Missing {
+pub struct MissingFile {
     /// The file, with the reason.
     pub what: String,
     /// Earliest and latest event time of its records; `None` if they may be of any time.
@@ -227,7 +227,7 @@ pub struct LiveSet {
     segments: Arc<Mutex<Segments>>,
     put_aside: PutAside,
     /// Files that should be there and are not.
-    absent: Arc<Mutex<Vec<Absent>>>,
+    absent: Arc<Mutex<Vec<VanishedFile>>>,
 }
 
 impl LiveSet {
@@ -245,10 +245,10 @@ impl LiveSet {
     }
 
     /// The files that answers lack. Costs one look at each file that was put aside.
-    pub fn missing(&self, disk: &dyn Disk) -> Vec<Missing> {
+    pub fn missing(&self, disk: &dyn Disk) -> Vec<MissingFile> {
         let put_aside = self.put_aside.list(disk).into_iter();
         let mut missing: Vec<_> = put_aside
-            .map(|what| Missing { what, times: None })
+            .map(|what| MissingFile { what, times: None })
             .collect();
         missing.extend(self.absent().into_iter().map(|absent| {
             let name = absent.path.rsplit('/').next().unwrap_or_default();
@@ -256,36 +256,39 @@ impl LiveSet {
                 "{absent}; put it back and restart the server, or accept the loss: logpond forget {name}"
             );
             let times = absent.times;
-            Missing { what, times }
+            MissingFile { what, times }
         }));
         missing
     }
 
     /// The files that should be there and are not, and whose rows no segment holds.
-    pub fn absent(&self) -> Vec<Absent> {
+    pub fn absent(&self) -> Vec<VanishedFile> {
         let absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
         if absent.is_empty() {
             return Vec::new();
         }
         let segments = self.snapshot();
         let held = SourceSet::union_of(segments.iter().map(|segment| segment.sources()));
-        let is_gone = |absent: &&Absent| !held.contains_all(&absent.sources);
+        let is_gone = |absent: &&VanishedFile| !held.contains_all(&absent.sources);
         absent.iter().filter(is_gone).cloned().collect()
     }
 
     /// Says which files should be there and are not.
-    pub(super) fn set_absent(&self, files: Vec<Absent>) {
+    pub(super) fn set_absent(&self, files: Vec<VanishedFile>) {
         *self.absent.lock().unwrap_or_else(PoisonError::into_inner) = files;
     }
 
     /// Says that further files are gone.
-    pub(super) fn add_absent(&self, files: Vec<Absent>) {
+    pub(super) fn add_absent(&self, files: Vec<VanishedFile>) {
         let mut absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
         absent.extend(files);
     }
 
     /// Forgets those of them that are meant; gives these.
-    pub(super) fn forget_absent(&self, is_meant: impl Fn(&Absent) -> bool) -> Vec<Absent> {
+    pub(super) fn forget_absent(
+        &self,
+        is_meant: impl Fn(&VanishedFile) -> bool,
+    ) -> Vec<VanishedFile> {
         let mut absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
         absent.extract_if(.., |file| is_meant(file)).collect()
     }

@@ -37,7 +37,7 @@ use logpond_record::{Id, Timestamp};
 use logpond_search::size::Size;
 use logpond_segment::batches::BatchSet;
 use logpond_segment::disk::Disk;
-use logpond_segment::inventory::Absent;
+use logpond_segment::inventory::VanishedFile;
 use logpond_segment::journal::Visible;
 use logpond_segment::sources::SourceSet;
 use logpond_segment::{compact, retain};
@@ -45,8 +45,8 @@ use logpond_segment::{compact, retain};
 use crate::ingest::{Changes, Closer};
 use crate::resends::Resends;
 pub use counters::Counters;
-pub use inventory::{Keeper, Listed};
-pub use live::{LiveSegment, LiveSet, Missing, Segments, holds, local};
+pub use inventory::{Keeper, LoadedInventory};
+pub use live::{LiveSegment, LiveSet, MissingFile, Segments, holds, local};
 use logpond_host::panics::caught;
 use logpond_host::telemetry::Metrics;
 use logpond_settings::{AtStart, BucketSettings, Local, Settings};
@@ -55,8 +55,8 @@ pub use offload::{Board, BucketStartError};
 pub use put_aside::PutAside;
 use scrub::ScrubThread;
 use steps::Worker;
-pub use trim::Trimmed;
-pub use vacuum::{Vacuum, Vacuumed};
+pub use trim::TrimReport;
+pub use vacuum::{Vacuum, VacuumReport};
 
 /// How often the store looks after things that no event announces: age, free space, cold segments.
 const TICK: Duration = Duration::from_secs(1);
@@ -77,7 +77,7 @@ pub struct Parts {
     /// Retired segments that earlier lives have not removed, with their lengths.
     pub trash: Vec<(Id, u64)>,
     /// The files that should be there and are not.
-    pub listed: Listed,
+    pub listed: LoadedInventory,
     /// The memory of journal files that are gone.
     pub resends: Arc<Resends>,
     /// Live segments that were read from damaged files, to be written anew.
@@ -168,17 +168,17 @@ enum Request {
     Trim {
         id: Id,
         confirmed: SourceSet,
-        done: mpsc::Sender<Result<Option<Trimmed>, String>>,
+        done: mpsc::Sender<Result<Option<TrimReport>, String>>,
     },
     /// Accept the loss of files that are gone.
     Forget {
         name: Option<String>,
-        done: mpsc::Sender<Result<Vec<Absent>, String>>,
+        done: mpsc::Sender<Result<Vec<VanishedFile>, String>>,
     },
     /// Remove the oldest files.
     Vacuum {
         limits: Vacuum,
-        done: mpsc::Sender<Result<Vacuumed, RequestError>>,
+        done: mpsc::Sender<Result<VacuumReport, RequestError>>,
     },
 }
 
@@ -284,7 +284,7 @@ impl Store {
     ///
     /// # Errors
     /// See [`RequestError`]; the segment stays as it was then.
-    pub fn trim(&self, id: Id, confirmed: &SourceSet) -> Result<Option<Trimmed>, RequestError> {
+    pub fn trim(&self, id: Id, confirmed: &SourceSet) -> Result<Option<TrimReport>, RequestError> {
         let confirmed = confirmed.clone();
         self.ask(|done| Request::Trim {
             id,
@@ -297,7 +297,7 @@ impl Store {
     ///
     /// # Errors
     /// See [`RequestError`]; of a failed one some files may have been removed.
-    pub fn vacuum(&self, limits: Vacuum) -> Result<Vacuumed, RequestError> {
+    pub fn vacuum(&self, limits: Vacuum) -> Result<VacuumReport, RequestError> {
         self.ask(|done| Request::Vacuum { limits, done })
     }
 
@@ -305,7 +305,7 @@ impl Store {
     ///
     /// # Errors
     /// See [`RequestError`].
-    pub fn forget(&self, name: Option<String>) -> Result<Vec<Absent>, RequestError> {
+    pub fn forget(&self, name: Option<String>) -> Result<Vec<VanishedFile>, RequestError> {
         self.ask(|done| Request::Forget { name, done })
     }
 

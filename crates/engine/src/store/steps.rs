@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use logpond_cluster::Day;
 use logpond_protocol::intake::Parser;
 use logpond_record::{Id, SourceId};
-use logpond_segment::build::{self, BuildError, Takes, Within};
+use logpond_segment::build::{self, BuildError, BuildLimits, FileSelection};
 use logpond_segment::compact::{self, Job};
 use logpond_segment::disk::Disk;
-use logpond_segment::file::{Directory, Profile, SegmentFile, Written};
+use logpond_segment::file::{Directory, FinishedFile, Profile, SegmentFile};
 use logpond_segment::journal::{self, ClosedFile, Damages, JournalFile};
-use logpond_segment::retain::Held;
+use logpond_segment::retain::RetentionCandidate;
 use logpond_segment::sources::SourceSet;
 
 use super::counters::Counters;
@@ -65,23 +65,23 @@ type Stopped<'a> = &'a dyn Fn() -> bool;
 
 /// A file that retention may take.
 #[derive(Clone)]
-pub(super) enum Kept {
+pub(super) enum RetainedFile {
     Journal(ClosedFile),
     Segment(Arc<LiveSegment>),
 }
 
-impl Kept {
+impl RetainedFile {
     pub(super) fn bytes(&self) -> u64 {
         match self {
-            Kept::Journal(file) => file.bytes,
-            Kept::Segment(segment) => segment.file().bytes(),
+            RetainedFile::Journal(file) => file.bytes,
+            RetainedFile::Segment(segment) => segment.file().bytes(),
         }
     }
 
     pub(super) fn records(&self) -> u64 {
         match self {
-            Kept::Journal(file) => file.summary.tally.rows,
-            Kept::Segment(segment) => segment.file().manifest().rows,
+            RetainedFile::Journal(file) => file.summary.tally.rows,
+            RetainedFile::Segment(segment) => segment.file().manifest().rows,
         }
     }
 }
@@ -284,10 +284,10 @@ impl Worker {
         parser.take_met();
         let disk = &*self.parts.disk;
         let is_stopping = Arc::clone(&self.is_stopping);
-        let within = Within {
+        let within = BuildLimits {
             memory_bytes_max: self.mark.memory_bytes_max(),
             is_stopped: &|| is_stopping.load(Ordering::Relaxed),
-            takes: Takes::Fitting,
+            takes: FileSelection::Fitting,
         };
         let parse = || build::from_journal_within(disk, id, files, within, |e| parser.parse(e));
         let built = self.mark.during(|| caught(parse));
@@ -540,7 +540,7 @@ impl Worker {
     pub(super) fn write_anew(
         &mut self,
         inputs: &[Arc<LiveSegment>],
-        write: impl Fn(&dyn Disk, Id, &[SegmentFile], Stopped<'_>) -> Result<Written, BuildError>,
+        write: impl Fn(&dyn Disk, Id, &[SegmentFile], Stopped<'_>) -> Result<FinishedFile, BuildError>,
     ) -> Result<Option<LiveSegment>, String> {
         let files: Vec<_> = inputs.iter().map(|s| s.file().clone()).collect();
         self.discard_failed()?;
@@ -652,12 +652,12 @@ impl Worker {
     }
 
     /// Removes files; what of them is elsewhere, too, counts nowhere from then on.
-    pub(super) fn remove(&mut self, files: Vec<Kept>) -> Result<(), String> {
+    pub(super) fn remove(&mut self, files: Vec<RetainedFile>) -> Result<(), String> {
         let (mut journals, mut segments) = (Vec::new(), Vec::new());
         for kept in files {
             match kept {
-                Kept::Journal(file) => journals.push(file),
-                Kept::Segment(segment) => segments.push(segment),
+                RetainedFile::Journal(file) => journals.push(file),
+                RetainedFile::Segment(segment) => segments.push(segment),
             }
         }
         if let Some(cluster) = &self.parts.cluster {
@@ -685,18 +685,18 @@ impl Worker {
         Ok(())
     }
 
-    pub(super) fn held(&self) -> Vec<Held<Kept>> {
+    pub(super) fn held(&self) -> Vec<RetentionCandidate<RetainedFile>> {
         let journals = self.parts.visible.snapshot();
-        let journals = journals.closed.iter().map(|file| Held {
+        let journals = journals.closed.iter().map(|file| RetentionCandidate {
             received_min: file.summary.received_min,
             received_max: file.summary.received_max,
             bytes: file.bytes,
-            key: Kept::Journal(file.clone()),
+            key: RetainedFile::Journal(file.clone()),
         });
         let segments = self.parts.live.snapshot();
         let segments = segments
             .iter()
-            .map(|segment| segment.held(Kept::Segment(Arc::clone(segment))));
+            .map(|segment| segment.held(RetainedFile::Segment(Arc::clone(segment))));
         journals.chain(segments).collect()
     }
 

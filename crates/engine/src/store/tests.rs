@@ -5,7 +5,7 @@ use std::sync::Arc;
 use logpond_protocol::intake::Parser;
 use logpond_protocol::intake::push::loki;
 use logpond_record::{Batch, EntryKind, Id, Incarnation, Record, TimeRange, Timestamp};
-use logpond_search::aggregate::{StreamRow, Streams, StreamsAsked};
+use logpond_search::aggregate::{StreamRow, Streams, StreamsRequest};
 use logpond_search::logql::{self, LogQuery, NamedLabels};
 use logpond_search::pipeline::{Pipeline, Work, add_base_labels};
 use logpond_search::scan::{Evaluator, GroupScan, SegmentScan};
@@ -134,7 +134,7 @@ fn of_segment(segment: &SegmentFile, log: &LogQuery) -> (Vec<i64>, Vec<StreamRow
     let evaluator = Evaluator::new(&filter, TimeRange::ALL).unwrap();
     let shared = SegmentScan::new(segment, &directory, &evaluator, &SourceSet::new());
     let pipeline = Pipeline::new(&log.stages, 0).unwrap();
-    let (mut found, mut streams) = (Vec::new(), Streams::new(StreamsAsked::default()));
+    let (mut found, mut streams) = (Vec::new(), Streams::new(StreamsRequest::default()));
     for group in 0..directory.row_groups.len() {
         let mut scan = GroupScan::new(&shared, group);
         scan.for_each_block(|scan, selected| {
@@ -154,7 +154,7 @@ fn of_segment(segment: &SegmentFile, log: &LogQuery) -> (Vec<i64>, Vec<StreamRow
 fn of_records(records: &[Record<'_>], log: &LogQuery) -> (Vec<i64>, Vec<StreamRow>) {
     let matcher = Matcher::new(&logql::filter_of(log)).unwrap();
     let pipeline = Pipeline::new(&log.stages, 0).unwrap();
-    let (mut scratch, mut streams) = (Scratch::new(), Streams::new(StreamsAsked::default()));
+    let (mut scratch, mut streams) = (Scratch::new(), Streams::new(StreamsRequest::default()));
     let mut found = Vec::new();
     for record in records.iter().filter(|r| matcher.matches(r, &mut scratch)) {
         found.extend(number(record, log, &pipeline));

@@ -14,9 +14,9 @@ use logpond_segment::sources::SourceSet;
 use super::live::{LiveSegment, local};
 use super::steps::Worker;
 
-/// What trimming a segment came to.
+/// The result of a trim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Trimmed {
+pub struct TrimReport {
     /// Sources that are held here no more.
     pub sources: u64,
     /// Bytes by which the new file is shorter.
@@ -31,7 +31,7 @@ impl Worker {
         &mut self,
         id: Id,
         confirmed: &SourceSet,
-    ) -> Result<Option<Trimmed>, String> {
+    ) -> Result<Option<TrimReport>, String> {
         let segments = self.parts.live.snapshot();
         let found = local(&segments).find(|s| s.file().manifest().id == id);
         let Some(segment) = found.filter(|s| !s.is_damaged()).cloned() else {
@@ -65,7 +65,7 @@ impl Worker {
         segment: &Arc<LiveSegment>,
         written: LiveSegment,
         left_out: &SourceSet,
-    ) -> Result<Option<Trimmed>, String> {
+    ) -> Result<Option<TrimReport>, String> {
         let mut elsewhere = written.sources().clone();
         elsewhere.union_with(left_out);
         if !elsewhere.contains_all(segment.sources()) {
@@ -74,7 +74,7 @@ impl Worker {
             let id = written.file().manifest().id;
             return Err(self.failed(id, "a segment could not be trimmed", &error));
         }
-        let trimmed = Trimmed {
+        let trimmed = TrimReport {
             sources: left_out.len(),
             bytes: segment
                 .file()

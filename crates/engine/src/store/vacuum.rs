@@ -20,9 +20,9 @@ pub struct Vacuum {
     pub rotate: bool,
 }
 
-/// What was removed.
+/// The numbers of removed files and records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Vacuumed {
+pub struct VacuumReport {
     /// Segments and journal files.
     pub files: u64,
     /// Records in them.
@@ -33,7 +33,7 @@ pub struct Vacuumed {
 
 impl Worker {
     /// Removes what is beyond the limits. What was retired before goes from the disk, too.
-    pub(super) fn vacuum(&mut self, limits: &Vacuum) -> Result<Vacuumed, RequestError> {
+    pub(super) fn vacuum(&mut self, limits: &Vacuum) -> Result<VacuumReport, RequestError> {
         if limits.rotate {
             self.parts.closer.close();
         }
@@ -70,7 +70,7 @@ impl Worker {
             ));
         }
         let files: Vec<_> = plan.into_iter().map(|(kept, _)| kept).collect();
-        let removed = Vacuumed {
+        let removed = VacuumReport {
             files: files.len() as u64,
             records: files.iter().map(|file| file.records()).sum(),
             bytes: files.iter().map(|file| file.bytes()).sum(),

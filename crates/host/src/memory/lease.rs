@@ -15,9 +15,9 @@ const IDLE_BYTES: usize = 64 << 10;
 /// How often one who waits looks whether anybody waits for its answer.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
-/// There is no more memory for a query, which is to end; its lease knows why.
+/// A query must end for lack of memory; its lease has the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stopped;
+pub struct LeaseStopped;
 
 /// The memory of a query. All is given back when it is dropped.
 #[derive(Debug)]
@@ -33,14 +33,14 @@ impl Drop for Lease {
 }
 
 /// A place in the queue, which is given up with it.
-struct Waiting<'l> {
+struct QueuePlace<'l> {
     lease: &'l Lease,
     turn: Turn,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
-        let Waiting { lease, turn } = self;
+        let QueuePlace { lease, turn } = self;
         lease.budget.end_to_wait(&lease.account, *turn);
     }
 }
@@ -62,7 +62,7 @@ impl Lease {
         let taken = lease.take(budget.query_bytes(), goes_on);
         match taken {
             Ok(()) => Ok(Arc::new(lease)),
-            Err(Stopped) => Err(lease.refusal()),
+            Err(LeaseStopped) => Err(lease.refusal()),
         }
     }
 
@@ -99,13 +99,13 @@ impl Lease {
     }
 
     /// Waits for so many bytes more while `goes_on`.
-    fn take(&self, bytes: usize, goes_on: &mut dyn FnMut() -> bool) -> Result<(), Stopped> {
+    fn take(&self, bytes: usize, goes_on: &mut dyn FnMut() -> bool) -> Result<(), LeaseStopped> {
         match self.budget.ask(&self.account, bytes, None) {
             Answer::Granted => return Ok(()),
-            Answer::Refused => return Err(Stopped),
+            Answer::Refused => return Err(LeaseStopped),
             Answer::Later => {}
         }
-        let waiting = Waiting {
+        let waiting = QueuePlace {
             turn: self.budget.begin_to_wait(&self.account),
             lease: self,
         };
@@ -113,15 +113,15 @@ impl Lease {
         loop {
             match self.budget.ask(&self.account, bytes, Some(waiting.turn)) {
                 Answer::Granted => return Ok(()),
-                Answer::Refused => return Err(Stopped),
+                Answer::Refused => return Err(LeaseStopped),
                 Answer::Later if Instant::now() >= until => {
                     self.budget.give_up(&self.account, bytes);
-                    return Err(Stopped);
+                    return Err(LeaseStopped);
                 }
                 Answer::Later => self.budget.wait(CHECK_EVERY),
             }
             if !goes_on() {
-                return Err(Stopped);
+                return Err(LeaseStopped);
             }
         }
     }
@@ -168,7 +168,7 @@ impl Charge {
         &mut self,
         bytes: usize,
         goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), LeaseStopped> {
         let Some(lease) = &self.lease else {
             return Ok(());
         };

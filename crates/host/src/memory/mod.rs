@@ -18,5 +18,5 @@ pub use allocator::{Usage, begin};
 pub use budget::CacheRoom;
 pub use budget::GivesWay;
 pub use budget::{BUDGET_BYTES_MIN, Budget, Refusal};
-pub use lease::{Charge, Lease, Stopped};
+pub use lease::{Charge, Lease, LeaseStopped};
 pub use machine::{begin_within_limits, bytes};

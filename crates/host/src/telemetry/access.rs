@@ -3,9 +3,9 @@
 use super::exposition::Exposition;
 use super::instrument::{Counter, Gauge};
 
-/// What is taken in again when its files change.
+/// A part of the configuration that is reloaded when its files change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reloaded {
+pub enum ReloadTarget {
     /// The file of tokens.
     Tokens,
     /// The certificate of the HTTP listener.
@@ -25,29 +25,29 @@ pub enum Reloaded {
 }
 
 /// Everything that is taken in again, in the order of its numbers.
-const RELOADED: [Reloaded; 8] = [
-    Reloaded::Tokens,
-    Reloaded::HttpCertificate,
-    Reloaded::ClusterCertificate,
-    Reloaded::SyslogCertificate,
-    Reloaded::Rules,
-    Reloaded::FluentSecurity,
-    Reloaded::SavedQueries,
-    Reloaded::AlertRules,
+const RELOADED: [ReloadTarget; 8] = [
+    ReloadTarget::Tokens,
+    ReloadTarget::HttpCertificate,
+    ReloadTarget::ClusterCertificate,
+    ReloadTarget::SyslogCertificate,
+    ReloadTarget::Rules,
+    ReloadTarget::FluentSecurity,
+    ReloadTarget::SavedQueries,
+    ReloadTarget::AlertRules,
 ];
 
-impl Reloaded {
+impl ReloadTarget {
     /// The name in labels.
     pub fn as_str(self) -> &'static str {
         match self {
-            Reloaded::Tokens => "tokens",
-            Reloaded::HttpCertificate => "http_certificate",
-            Reloaded::ClusterCertificate => "cluster_certificate",
-            Reloaded::SyslogCertificate => "syslog_certificate",
-            Reloaded::Rules => "rules",
-            Reloaded::FluentSecurity => "fluent_security",
-            Reloaded::SavedQueries => "saved_queries",
-            Reloaded::AlertRules => "alert_rules",
+            ReloadTarget::Tokens => "tokens",
+            ReloadTarget::HttpCertificate => "http_certificate",
+            ReloadTarget::ClusterCertificate => "cluster_certificate",
+            ReloadTarget::SyslogCertificate => "syslog_certificate",
+            ReloadTarget::Rules => "rules",
+            ReloadTarget::FluentSecurity => "fluent_security",
+            ReloadTarget::SavedQueries => "saved_queries",
+            ReloadTarget::AlertRules => "alert_rules",
         }
     }
 }
@@ -124,7 +124,7 @@ pub struct AccessMetrics {
 
 impl AccessMetrics {
     /// The counters of what is taken in again.
-    pub fn reloads(&self, what: Reloaded) -> &ReloadMetrics {
+    pub fn reloads(&self, what: ReloadTarget) -> &ReloadMetrics {
         &self.reloads[what as usize]
     }
 

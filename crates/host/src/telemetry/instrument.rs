@@ -25,9 +25,9 @@ pub struct Gauge(AtomicI64);
 
 impl Gauge {
     /// Adds one until the guard is dropped.
-    pub fn hold(&self) -> Held<'_> {
+    pub fn hold(&self) -> GaugeGuard<'_> {
         self.0.fetch_add(1, Relaxed);
-        Held(self)
+        GaugeGuard(self)
     }
 
     /// Replaces the number.
@@ -41,11 +41,11 @@ impl Gauge {
     }
 }
 
-/// Keeps a gauge one higher.
+/// Keeps a gauge one higher until it is dropped.
 #[derive(Debug)]
-pub struct Held<'a>(&'a Gauge);
+pub struct GaugeGuard<'a>(&'a Gauge);
 
-impl Drop for Held<'_> {
+impl Drop for GaugeGuard<'_> {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Relaxed);
     }

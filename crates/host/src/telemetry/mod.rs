@@ -16,7 +16,7 @@ mod tests;
 
 use std::sync::Mutex;
 
-pub use access::{AccessMetrics, Reloaded, TlsListener};
+pub use access::{AccessMetrics, ReloadTarget, TlsListener};
 pub use exposition::Exposition;
 pub use instrument::{Counter, Gauge, Histogram};
 pub use intake::{INTAKES, Intake};

@@ -17,9 +17,9 @@ use super::App;
 use super::body::Body;
 use super::coding::Coding;
 use super::error::{ApiError, Kind};
-use super::logql::found::Found;
+use super::logql::found::QueryResult;
 use super::logql::resolve::Resolver;
-use super::logql::run::{self, POINTS_DEFAULT, Wanted};
+use super::logql::run::{self, POINTS_DEFAULT, QueryParameters};
 use super::params::Params;
 use super::rows;
 use logpond_engine::query::{Direction, Output, Trailer, cursor_text, parse_cursor};
@@ -71,11 +71,11 @@ pub(super) async fn answer(
         are_defused: params.flag("defuse", false)?,
     };
     // What of the head of the answer is known once all was gathered.
-    let said: Arc<Mutex<Said>> = Arc::default();
+    let said: Arc<Mutex<HeadFields>> = Arc::default();
     let (app_there, said_there) = (app.clone(), said.clone());
     let work = move |out: &mut Output| {
         let page = gather(&app_there, &params, out)?;
-        *said_there.lock().unwrap_or_else(PoisonError::into_inner) = Said::of(&page);
+        *said_there.lock().unwrap_or_else(PoisonError::into_inner) = HeadFields::of(&page);
         Ok(page)
     };
     let send = move |page: Page, out: &mut Output| {
@@ -94,22 +94,22 @@ pub(super) async fn answer(
     Ok(response)
 }
 
-/// What the head of an answer says of it.
+/// The cursor and the warning of an answer's head.
 #[derive(Default)]
-struct Said {
+struct HeadFields {
     cursor: Option<String>,
     warning: Option<String>,
 }
 
-impl Said {
-    fn of(page: &Page) -> Said {
+impl HeadFields {
+    fn of(page: &Page) -> HeadFields {
         let warning = page.warnings.join("; ");
         let plain = warning.chars().map(|sign| match sign {
             ' '..='~' => sign,
             _ => '?',
         });
         let warning: String = plain.take(WARNING_BYTES_MAX).collect();
-        Said {
+        HeadFields {
             cursor: page.cursor.clone(),
             warning: (!warning.is_empty()).then_some(warning),
         }
@@ -207,7 +207,7 @@ fn gather(app: &App, params: &Params, out: &mut Output) -> Result<Page, ApiError
     let cursor = params.one("cursor")?.filter(|text| !text.is_empty());
     let behind = cursor.map(parse_cursor).transpose();
     let limit = params.number("limit", LIMIT_DEFAULT, u64::MAX)?;
-    let wanted = Wanted {
+    let wanted = QueryParameters {
         range,
         step_ns,
         format: resolved.format,
@@ -226,10 +226,10 @@ fn gather(app: &App, params: &Params, out: &mut Output) -> Result<Page, ApiError
     Ok(page(found, &trailer))
 }
 
-fn page(found: Found, trailer: &Trailer) -> Page {
+fn page(found: QueryResult, trailer: &Trailer) -> Page {
     let cursor = match &found {
-        Found::Lines { cursor, .. } => cursor.map(cursor_text),
-        Found::Numbers { .. } => None,
+        QueryResult::Lines { cursor, .. } => cursor.map(cursor_text),
+        QueryResult::Numbers { .. } => None,
     };
     let mut warnings = run::missing(trailer);
     warnings.extend_from_slice(found.warnings());

@@ -4,10 +4,10 @@ use std::io;
 
 use logpond_record::write_json_string;
 
-use crate::coding::{Sending, gone};
-use crate::logql::found::Found;
+use crate::coding::{AnswerEncoder, gone};
+use crate::logql::found::QueryResult;
 use crate::logql::table::{Cell, Column, columns, each_row};
-use logpond_engine::query::Cancelled;
+use logpond_engine::query::Cancellation;
 use logpond_render::Cells;
 
 /// In which form a page is sent.
@@ -45,7 +45,7 @@ impl Form {
 
 /// What is sent.
 pub(super) struct Page {
-    pub(super) found: Found,
+    pub(super) found: QueryResult,
     /// Where the next one begins, if there is one.
     pub(super) cursor: Option<String>,
     /// Whether all that was asked for could be read.
@@ -57,7 +57,12 @@ pub(super) struct Page {
 }
 
 /// Writes a page.
-pub(super) fn page(page: &Page, form: Form, cells: Cells, out: &mut Sending<'_>) -> io::Result<()> {
+pub(super) fn page(
+    page: &Page,
+    form: Form,
+    cells: Cells,
+    out: &mut AnswerEncoder<'_>,
+) -> io::Result<()> {
     let columns = columns(&page.found, true);
     let written = match form {
         Form::Csv => csv(page, &columns, cells, out),
@@ -70,8 +75,8 @@ fn json(
     page: &Page,
     columns: &[Column],
     form: Form,
-    out: &mut Sending<'_>,
-) -> Result<(), Cancelled> {
+    out: &mut AnswerEncoder<'_>,
+) -> Result<(), Cancellation> {
     let names: Vec<Vec<u8>> = columns
         .iter()
         .map(|column| {
@@ -136,8 +141,8 @@ fn csv(
     page: &Page,
     columns: &[Column],
     csv: Cells,
-    out: &mut Sending<'_>,
-) -> Result<(), Cancelled> {
+    out: &mut AnswerEncoder<'_>,
+) -> Result<(), Cancellation> {
     out.append(|chunk| {
         for (at, column) in columns.iter().enumerate() {
             if at > 0 {

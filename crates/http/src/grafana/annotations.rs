@@ -2,12 +2,12 @@
 
 use serde_json::{Value as Json, json};
 
-use super::asked::Asked;
+use super::asked::QueryRequest;
 use crate::App;
 use crate::error::ApiError;
-use crate::logql::found::Found;
+use crate::logql::found::QueryResult;
 use crate::logql::resolve::Resolver;
-use crate::logql::run::{self, Wanted};
+use crate::logql::run::{self, QueryParameters};
 use logpond_engine::query::{Direction, Line, Output};
 use logpond_engine::saved::Format;
 
@@ -18,8 +18,12 @@ const MARKS_MAX: u64 = 1_000;
 const TAGS: [&str; 2] = ["service_name", "detected_level"];
 
 /// Marks the newest lines of a query.
-pub(super) fn answer(app: &App, asked: &Asked, out: &mut Output) -> Result<Json, ApiError> {
-    let annotation = &asked.body["annotation"];
+pub(super) fn answer(
+    app: &App,
+    request: &QueryRequest,
+    out: &mut Output,
+) -> Result<Json, ApiError> {
+    let annotation = &request.body["annotation"];
     let text = annotation["query"].as_str().unwrap_or_default().trim();
     if text.is_empty() {
         return Err(ApiError::bad_request(
@@ -28,22 +32,22 @@ pub(super) fn answer(app: &App, asked: &Asked, out: &mut Output) -> Result<Json,
     }
     let resolver = Resolver {
         saved: &app.saved,
-        window: asked.window(),
-        filters: &asked.filters,
+        window: request.window(),
+        filters: &request.filters,
         format: Some(Format::Table),
     };
-    let resolved = resolver.resolve(text, |name| asked.variable(name))?;
-    let wanted = Wanted {
-        range: asked.range,
-        step_ns: asked.step_ns,
+    let resolved = resolver.resolve(text, |name| request.variable(name))?;
+    let wanted = QueryParameters {
+        range: request.range,
+        step_ns: request.step_ns,
         format: Format::Table,
         limit: MARKS_MAX,
         direction: Direction::Backward,
         behind: None,
-        now: asked.now,
+        now: request.now,
     };
     let (found, _) = run::run(&*app.engine, resolved.query, &wanted, out)?;
-    let Found::Lines { lines, .. } = found else {
+    let QueryResult::Lines { lines, .. } = found else {
         return Err(ApiError::bad_request(
             "marks are lines: leave the functions of the query out",
         ));

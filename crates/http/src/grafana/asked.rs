@@ -18,7 +18,7 @@ const LOOK_BACK_NS: i64 = 24 * 3_600_000_000_000;
 const ALL: &str = "$__all";
 
 /// A question.
-pub(super) struct Asked {
+pub(super) struct QueryRequest {
     /// All that was sent.
     pub(super) body: Json,
     /// The times.
@@ -31,12 +31,12 @@ pub(super) struct Asked {
     pub(super) now: Timestamp,
 }
 
-impl Asked {
+impl QueryRequest {
     /// Reads a question; nothing is one without anything in it.
     ///
     /// # Errors
     /// When it is no JSON object, or times or filters cannot be read.
-    pub(super) fn read(bytes: &[u8], now: Timestamp) -> Result<Asked, ApiError> {
+    pub(super) fn read(bytes: &[u8], now: Timestamp) -> Result<QueryRequest, ApiError> {
         let body: Json = match bytes.trim_ascii() {
             b"" => Json::Object(serde_json::Map::new()),
             bytes => serde_json::from_slice(bytes)
@@ -62,7 +62,7 @@ impl Asked {
         if filters.is_empty() {
             filters = filters::read(&body["filters"])?;
         }
-        Ok(Asked {
+        Ok(QueryRequest {
             range,
             step_ns: run::step_ns(range, wish_ns, points),
             filters,
@@ -159,8 +159,8 @@ mod tests {
 
     const NOW: Timestamp = Timestamp(1_700_000_000_000_000_000);
 
-    fn read(body: &Json) -> Result<Asked, ApiError> {
-        Asked::read(body.to_string().as_bytes(), NOW)
+    fn read(body: &Json) -> Result<QueryRequest, ApiError> {
+        QueryRequest::read(body.to_string().as_bytes(), NOW)
     }
 
     #[test]
@@ -191,11 +191,11 @@ mod tests {
             (json!({}), (NOW.0 - LOOK_BACK_NS, NOW.0, 345_600_000_000)),
         ];
         for (body, expected) in table {
-            let asked = read(&body).unwrap();
-            let found = (asked.range.from.0, asked.range.to.0, asked.step_ns);
+            let request = read(&body).unwrap();
+            let found = (request.range.from.0, request.range.to.0, request.step_ns);
             assert_eq!(found, expected, "{body}");
         }
-        assert!(Asked::read(b"", NOW).is_ok());
+        assert!(QueryRequest::read(b"", NOW).is_ok());
     }
 
     #[test]
@@ -212,12 +212,12 @@ mod tests {
             };
             assert!(error.message.contains(part), "{}", error.message);
         }
-        assert!(Asked::read(b"{", NOW).is_err());
+        assert!(QueryRequest::read(b"{", NOW).is_err());
     }
 
     #[test]
     fn variables_are_what_was_chosen() {
-        let asked = read(&json!({ "scopedVars": {
+        let request = read(&json!({ "scopedVars": {
             "host": { "text": "a", "value": "a", "selected": true },
             "several": { "value": ["a", 5] },
             "all": { "value": ["$__all"] },
@@ -237,7 +237,7 @@ mod tests {
             ("nobody", None),
         ];
         for (name, expected) in table {
-            assert_eq!(asked.variable(name), expected, "{name}");
+            assert_eq!(request.variable(name), expected, "{name}");
         }
     }
 }

@@ -7,14 +7,14 @@ use logpond_search::label;
 use logpond_search::logql::{self, LabelMatcher};
 use serde_json::Value as Json;
 
-use super::asked::Asked;
+use super::asked::QueryRequest;
 use super::escapes;
 use crate::App;
 use crate::error::{ApiError, Kind};
 use crate::logql::resolve::Resolver;
-use crate::logql::run::{self, Wanted, failed};
+use crate::logql::run::{self, QueryParameters, failed};
 use crate::logql::table::{Cell, Kind as ColumnKind, columns, each_row};
-use logpond_engine::query::{Direction, Output, Rewritten, Scope};
+use logpond_engine::query::{Direction, Output, RewriteStatus, Scope};
 use logpond_engine::saved::Format;
 
 /// The most values: a menu of more is of no use.
@@ -65,37 +65,37 @@ pub(super) fn is_of_labels(text: &str) -> bool {
 /// The values that a text asks for.
 pub(super) fn values(
     app: &App,
-    asked: &Asked,
+    request: &QueryRequest,
     text: &str,
     out: &mut Output,
 ) -> Result<Vec<String>, ApiError> {
     match Lookup::read(&escapes::known(text)) {
-        Lookup::Names => label_names(app, asked, out),
-        Lookup::Values { selector, label } => label_values(app, asked, selector, label, out),
-        Lookup::Query(text) => found(app, asked, text, out),
+        Lookup::Names => label_names(app, request, out),
+        Lookup::Values { selector, label } => label_values(app, request, selector, label, out),
+        Lookup::Query(text) => found(app, request, text, out),
     }
 }
 
 /// The records in which names and values are looked for: those that filters let through.
-fn scope(asked: &Asked, selector: &str) -> Result<Scope, ApiError> {
+fn scope(request: &QueryRequest, selector: &str) -> Result<Scope, ApiError> {
     let refused = |what: String| ApiError::new(Kind::BadQuery, what);
     let mut matchers: Vec<LabelMatcher> = match selector {
         "" => Vec::new(),
         text => logql::parse_matchers(text).map_err(|error| refused(error.to_string()))?,
     };
-    let of_filters = asked.filters.iter().flat_map(|filter| &filter.matchers);
+    let of_filters = request.filters.iter().flat_map(|filter| &filter.matchers);
     matchers.extend(of_filters.cloned());
     let filter = logql::filter_of_matchers(&matchers);
-    Scope::of_filter(&filter, asked.range).map_err(|error| refused(error.message))
+    Scope::of_filter(&filter, request.range).map_err(|error| refused(error.message))
 }
 
 /// Names of labels: what was declared beside lines, and the fields of the lines.
 pub(super) fn label_names(
     app: &App,
-    asked: &Asked,
+    request: &QueryRequest,
     out: &mut Output,
 ) -> Result<Vec<String>, ApiError> {
-    let scope = scope(asked, "")?;
+    let scope = scope(request, "")?;
     let (labels, _) = app.engine.labels(&scope, out).map_err(failed)?;
     let fields = labels.fields.into_iter();
     let mut names: Vec<String> = fields.map(|field| field.name.into()).collect();
@@ -108,7 +108,7 @@ pub(super) fn label_names(
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             found.push(label::of_field(name).into_owned());
         }
-        Rewritten::GoOn
+        RewriteStatus::GoOn
     }));
     app.engine.fields(&scope, out).map_err(failed)?;
     names.append(&mut fields.lock().unwrap_or_else(PoisonError::into_inner));
@@ -120,12 +120,12 @@ pub(super) fn label_names(
 /// The values of a label; any field may be one.
 pub(super) fn label_values(
     app: &App,
-    asked: &Asked,
+    request: &QueryRequest,
     selector: &str,
     label: &str,
     out: &mut Output,
 ) -> Result<Vec<String>, ApiError> {
-    let scope = scope(asked, selector)?;
+    let scope = scope(request, selector)?;
     let (mut values, _) = app
         .engine
         .label_values(&scope, label, out)
@@ -135,22 +135,27 @@ pub(super) fn label_values(
 }
 
 /// What stands in the first column of text that a query finds at the end of the range.
-fn found(app: &App, asked: &Asked, text: &str, out: &mut Output) -> Result<Vec<String>, ApiError> {
+fn found(
+    app: &App,
+    request: &QueryRequest,
+    text: &str,
+    out: &mut Output,
+) -> Result<Vec<String>, ApiError> {
     let resolver = Resolver {
         saved: &app.saved,
-        window: asked.window(),
-        filters: &asked.filters,
+        window: request.window(),
+        filters: &request.filters,
         format: Some(Format::Table),
     };
-    let resolved = resolver.resolve(text, |name| asked.variable(name))?;
-    let wanted = Wanted {
-        range: asked.range,
-        step_ns: asked.step_ns,
+    let resolved = resolver.resolve(text, |name| request.variable(name))?;
+    let wanted = QueryParameters {
+        range: request.range,
+        step_ns: request.step_ns,
         format: Format::Table,
         limit: VALUES_MAX as u64,
         direction: Direction::Backward,
         behind: None,
-        now: asked.now,
+        now: request.now,
     };
     let (found, _) = run::run(&*app.engine, resolved.query, &wanted, out)?;
     let columns = columns(&found, false);

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::asked::Asked;
+use super::asked::QueryRequest;
 use super::lookup;
 use super::metrics::choice;
 use crate::App;
@@ -10,15 +10,19 @@ use crate::error::ApiError;
 use logpond_engine::query::Output;
 
 /// Lists the values of the label that is called like the field.
-pub(super) fn answer(app: &App, asked: &Asked, out: &mut Output) -> Result<Json, ApiError> {
-    let values = match asked.text("name") {
+pub(super) fn answer(
+    app: &App,
+    request: &QueryRequest,
+    out: &mut Output,
+) -> Result<Json, ApiError> {
+    let values = match request.text("name") {
         "" => {
             return Err(ApiError::bad_request(
                 "'name' is missing: the field of the form",
             ));
         }
         "format" => vec!["time_series".to_owned(), "table".to_owned()],
-        label => lookup::label_values(app, asked, "", label, out)?,
+        label => lookup::label_values(app, request, "", label, out)?,
     };
     Ok(values.iter().map(|value| choice(value)).collect())
 }

@@ -29,10 +29,10 @@ use serde_json::Value;
 
 use super::App;
 use super::body::{self, Body};
-use super::coding::{Coding, Sending, gone};
+use super::coding::{AnswerEncoder, Coding, gone};
 use super::error::ApiError;
 use super::inflow::Inflow;
-use asked::Asked;
+use asked::QueryRequest;
 use logpond_engine::query::Output;
 use logpond_host::clock;
 
@@ -58,7 +58,7 @@ enum Answer {
     /// A small value.
     Value(Value),
     /// What targets have found.
-    Results(Vec<query::Answered>),
+    Results(Vec<query::TargetResult>),
 }
 
 /// Answers a question.
@@ -75,10 +75,10 @@ pub(super) async fn answer(
     let body = body::receive(request.into_body(), BODY_BYTES_MAX, &app.bodies).await?;
     let app_there = app.clone();
     let work = move |out: &mut Output| {
-        let asked = Asked::read(&body.bytes, clock::now())?;
+        let request = QueryRequest::read(&body.bytes, clock::now())?;
         drop(body);
         let started = Instant::now();
-        let answer = ask(&app_there, question, &asked, out);
+        let answer = ask(&app_there, question, &request, out);
         let metrics = &app_there.metrics;
         metrics.query_ns.observe_duration(started.elapsed());
         answer
@@ -91,21 +91,26 @@ pub(super) async fn answer(
     Ok(response)
 }
 
-fn ask(app: &App, question: Question, asked: &Asked, out: &mut Output) -> Result<Answer, ApiError> {
+fn ask(
+    app: &App,
+    question: Question,
+    request: &QueryRequest,
+    out: &mut Output,
+) -> Result<Answer, ApiError> {
     Ok(Answer::Value(match question {
-        Question::Query => return query::answer(app, asked, out).map(Answer::Results),
+        Question::Query => return query::answer(app, request, out).map(Answer::Results),
         Question::Health => Value::Null,
-        Question::Search => search::answer(app, asked, out)?,
+        Question::Search => search::answer(app, request, out)?,
         Question::Metrics => metrics::answer(app),
-        Question::PayloadOptions => metric_payload_options::answer(app, asked, out)?,
-        Question::Variable => variable::answer(app, asked, out)?,
-        Question::Annotations => annotations::answer(app, asked, out)?,
-        Question::TagKeys => tag_keys::answer(app, asked, out)?,
-        Question::TagValues => tag_values::answer(app, asked, out)?,
+        Question::PayloadOptions => metric_payload_options::answer(app, request, out)?,
+        Question::Variable => variable::answer(app, request, out)?,
+        Question::Annotations => annotations::answer(app, request, out)?,
+        Question::TagKeys => tag_keys::answer(app, request, out)?,
+        Question::TagValues => tag_values::answer(app, request, out)?,
     }))
 }
 
-fn write(answer: &Answer, out: &mut Sending<'_>) -> io::Result<()> {
+fn write(answer: &Answer, out: &mut AnswerEncoder<'_>) -> io::Result<()> {
     let written = match answer {
         // As bytes: while names were looked up, lines went elsewhere.
         Answer::Value(value) => out.append(|chunk| {

@@ -2,15 +2,15 @@
 
 use serde_json::{Value as Json, json};
 
-use super::asked::Asked;
+use super::asked::QueryRequest;
 use super::target::Target;
 use crate::App;
-use crate::coding::Sending;
+use crate::coding::AnswerEncoder;
 use crate::error::{ApiError, Kind};
-use crate::logql::found::{Found, Numbers, each_point, name_of};
-use crate::logql::run::{self, Wanted};
+use crate::logql::found::{Numbers, QueryResult, each_point, name_of};
+use crate::logql::run::{self, QueryParameters};
 use crate::logql::table::{Cell, Column, Kind as ColumnKind, columns, each_row};
-use logpond_engine::query::{Cancelled, Output};
+use logpond_engine::query::{Cancellation, Output};
 use logpond_record::write_json_string;
 
 /// The most targets of a panel; its editor has a letter for each of the first 26.
@@ -20,9 +20,9 @@ const TARGETS_MAX: usize = 64;
 /// browser can show.
 const SIZE_MAX: usize = 5_000_000;
 
-/// What a target has found.
-pub(super) struct Answered {
-    found: Found,
+/// The result of a target.
+pub(super) struct TargetResult {
+    found: QueryResult,
     id: String,
     /// How a series without labels is called.
     name: String,
@@ -33,10 +33,10 @@ pub(super) struct Answered {
 /// Answers all targets.
 pub(super) fn answer(
     app: &App,
-    asked: &Asked,
+    request: &QueryRequest,
     out: &mut Output,
-) -> Result<Vec<Answered>, ApiError> {
-    let targets = asked.body["targets"]
+) -> Result<Vec<TargetResult>, ApiError> {
+    let targets = request.body["targets"]
         .as_array()
         .map_or(&[][..], Vec::as_slice);
     if targets.len() > TARGETS_MAX {
@@ -55,7 +55,7 @@ pub(super) fn answer(
             }
             error
         };
-        let answered = one(app, asked, &target, out).map_err(of_target)?;
+        let answered = one(app, request, &target, out).map_err(of_target)?;
         size = size.saturating_add(answered.found.size());
         if size > SIZE_MAX {
             let message = format!(
@@ -71,25 +71,25 @@ pub(super) fn answer(
 
 fn one(
     app: &App,
-    asked: &Asked,
+    request: &QueryRequest,
     target: &Target<'_>,
     out: &mut Output,
-) -> Result<Answered, ApiError> {
-    let resolved = target.resolve(app, asked)?;
-    let wanted = Wanted {
-        range: asked.range,
-        step_ns: asked.step_ns,
+) -> Result<TargetResult, ApiError> {
+    let resolved = target.resolve(app, request)?;
+    let wanted = QueryParameters {
+        range: request.range,
+        step_ns: request.step_ns,
         format: resolved.format,
         limit: target.limit(),
         direction: target.direction(),
         behind: None,
-        now: asked.now,
+        now: request.now,
     };
     let (found, trailer) = run::run(&*app.engine, resolved.query, &wanted, out)?;
     app.metrics.query_bytes.add(trailer.bytes_scanned);
     let mut warnings = run::absent(&trailer);
     warnings.extend_from_slice(found.warnings());
-    Ok(Answered {
+    Ok(TargetResult {
         found,
         id: target.id.to_owned(),
         name: target.text.to_owned(),
@@ -99,11 +99,14 @@ fn one(
 }
 
 /// Writes the answers of all targets as one list.
-pub(super) fn write(answers: &[Answered], out: &mut Sending<'_>) -> Result<(), Cancelled> {
+pub(super) fn write(
+    answers: &[TargetResult],
+    out: &mut AnswerEncoder<'_>,
+) -> Result<(), Cancellation> {
     let mut is_first = true;
     out.append(|chunk| chunk.push(b'['))?;
     for answered in answers {
-        let mut begin = |out: &mut Sending<'_>| {
+        let mut begin = |out: &mut AnswerEncoder<'_>| {
             let comma = !std::mem::replace(&mut is_first, false);
             out.append(|chunk| {
                 if comma {
@@ -114,7 +117,7 @@ pub(super) fn write(answers: &[Answered], out: &mut Sending<'_>) -> Result<(), C
             })
         };
         match &answered.found {
-            Found::Numbers {
+            QueryResult::Numbers {
                 numbers:
                     Numbers::Series {
                         series,
@@ -156,7 +159,7 @@ pub(super) fn write(answers: &[Answered], out: &mut Sending<'_>) -> Result<(), C
 }
 
 /// Which target it is of, and what users should know.
-fn write_head(answered: &Answered, out: &mut Vec<u8>) {
+fn write_head(answered: &TargetResult, out: &mut Vec<u8>) {
     if !answered.id.is_empty() {
         out.extend_from_slice(b"\"refId\":");
         write_json_string(&answered.id, out);
@@ -170,7 +173,7 @@ fn write_head(answered: &Answered, out: &mut Vec<u8>) {
     }
 }
 
-fn write_table(found: &Found, out: &mut Sending<'_>) -> Result<(), Cancelled> {
+fn write_table(found: &QueryResult, out: &mut AnswerEncoder<'_>) -> Result<(), Cancellation> {
     let columns = columns(found, false);
     let described: Vec<Json> = columns.iter().map(described).collect();
     let described = Json::from(described);

@@ -2,17 +2,21 @@
 
 use serde_json::Value as Json;
 
-use super::asked::Asked;
+use super::asked::QueryRequest;
 use super::lookup;
 use crate::App;
 use crate::error::ApiError;
 use logpond_engine::query::Output;
 
 /// Lists saved queries whose names have a text in them; or labels and their values.
-pub(super) fn answer(app: &App, asked: &Asked, out: &mut Output) -> Result<Json, ApiError> {
-    let text = asked.text("target");
+pub(super) fn answer(
+    app: &App,
+    request: &QueryRequest,
+    out: &mut Output,
+) -> Result<Json, ApiError> {
+    let text = request.text("target");
     if lookup::is_of_labels(text) {
-        return Ok(lookup::values(app, asked, text, out)?.into());
+        return Ok(lookup::values(app, request, text, out)?.into());
     }
     let names = app.saved.all().into_iter().map(|(name, ..)| name);
     Ok(names.filter(|name| name.contains(text)).collect())

@@ -2,12 +2,12 @@
 
 use serde_json::Value as Json;
 
-use super::asked::{Asked, value};
+use super::asked::{QueryRequest, value};
 use super::escapes;
 use super::metrics::LOGQL;
 use crate::App;
 use crate::error::ApiError;
-use crate::logql::resolve::{Resolved, Resolver};
+use crate::logql::resolve::{ResolvedQuery, Resolver};
 use logpond_engine::query::Direction;
 use logpond_engine::saved::{Format, Value};
 
@@ -73,14 +73,18 @@ impl<'t> Target<'t> {
     ///
     /// # Errors
     /// When it is neither a name nor LogQL.
-    pub(super) fn resolve(&self, app: &App, asked: &Asked) -> Result<Resolved, ApiError> {
+    pub(super) fn resolve(
+        &self,
+        app: &App,
+        request: &QueryRequest,
+    ) -> Result<ResolvedQuery, ApiError> {
         let resolver = Resolver {
             saved: &app.saved,
-            window: asked.window(),
-            filters: &asked.filters,
+            window: request.window(),
+            filters: &request.filters,
             format: self.format,
         };
-        let value_of = |name: &str| self.value(name).or_else(|| asked.variable(name));
+        let value_of = |name: &str| self.value(name).or_else(|| request.variable(name));
         let text = escapes::known(self.text);
         let mut resolved = resolver.resolve(&text, value_of)?;
         if let Some(legend) = self.payload["legend"].as_str().filter(|l| !l.is_empty()) {

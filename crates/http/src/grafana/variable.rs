@@ -2,15 +2,19 @@
 
 use serde_json::{Value as Json, json};
 
-use super::asked::Asked;
+use super::asked::QueryRequest;
 use super::lookup;
 use crate::App;
 use crate::error::ApiError;
 use logpond_engine::query::Output;
 
 /// Lists names of labels, values of one, or what a query finds.
-pub(super) fn answer(app: &App, asked: &Asked, out: &mut Output) -> Result<Json, ApiError> {
-    let payload = &asked.body["payload"];
+pub(super) fn answer(
+    app: &App,
+    request: &QueryRequest,
+    out: &mut Output,
+) -> Result<Json, ApiError> {
+    let payload = &request.body["payload"];
     let members = ["target", "query"].map(|name| &payload[name]);
     let mut texts = members
         .into_iter()
@@ -22,7 +26,7 @@ pub(super) fn answer(app: &App, asked: &Asked, out: &mut Output) -> Result<Json,
              saved query",
         )
     })?;
-    let values = lookup::values(app, asked, text, out)?;
+    let values = lookup::values(app, request, text, out)?;
     let values = values.into_iter();
     Ok(values
         .map(|value| json!({ "__text": value, "__value": value }))

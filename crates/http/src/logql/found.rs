@@ -8,7 +8,7 @@ use logpond_search::metric::{Sample, Series, SeriesLabels, Times};
 use logpond_engine::query::{Key, Line};
 
 /// An answer.
-pub(crate) enum Found {
+pub(crate) enum QueryResult {
     /// Lines, in the order that was asked for.
     Lines {
         /// The lines.
@@ -42,19 +42,19 @@ pub(crate) enum Numbers {
     Samples(Vec<Sample>, Timestamp),
 }
 
-impl Found {
+impl QueryResult {
     /// What users should know.
     pub(crate) fn warnings(&self) -> &[String] {
         match self {
-            Found::Lines { warnings, .. } | Found::Numbers { warnings, .. } => warnings,
+            QueryResult::Lines { warnings, .. } | QueryResult::Numbers { warnings, .. } => warnings,
         }
     }
 
     /// How many numbers or lines it has: about what it takes in memory and on the wire.
     pub(crate) fn size(&self) -> usize {
         match self {
-            Found::Lines { lines, .. } => lines.len(),
-            Found::Numbers { numbers, .. } => match numbers {
+            QueryResult::Lines { lines, .. } => lines.len(),
+            QueryResult::Numbers { numbers, .. } => match numbers {
                 Numbers::Samples(samples, _) => samples.len(),
                 Numbers::Series { series, times, .. } => {
                     series.len().saturating_mul(times.count as usize)

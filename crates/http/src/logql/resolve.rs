@@ -4,11 +4,13 @@ use logpond_search::logql::{self, LogQuery, Query};
 
 use super::filters;
 use crate::error::{ApiError, Kind};
-use logpond_engine::saved::{Format, SavedQueries, SavedQuery, Unknown, Value, Window, expand};
+use logpond_engine::saved::{
+    Format, SavedQueries, SavedQuery, UnknownPolicy, Value, Window, expand,
+};
 
 /// A query, ready to be asked.
 #[derive(Debug)]
-pub(crate) struct Resolved {
+pub(crate) struct ResolvedQuery {
     /// The query.
     pub(crate) query: Query,
     /// How its numbers are shown.
@@ -48,7 +50,7 @@ impl Resolver<'_> {
         &self,
         text: &str,
         value_of: impl Fn(&str) -> Option<Value>,
-    ) -> Result<Resolved, ApiError> {
+    ) -> Result<ResolvedQuery, ApiError> {
         let text = text.trim();
         match self.saved.get(text) {
             Some(saved) => self.of_saved(text, saved, value_of),
@@ -61,7 +63,7 @@ impl Resolver<'_> {
         name: &str,
         saved: SavedQuery,
         value_of: impl Fn(&str) -> Option<Value>,
-    ) -> Result<Resolved, ApiError> {
+    ) -> Result<ResolvedQuery, ApiError> {
         let format = self.format.unwrap_or(saved.format);
         let window = self.window(format);
         let value = |variable: &str| {
@@ -75,11 +77,11 @@ impl Resolver<'_> {
         };
         let refused =
             |what: String| ApiError::new(Kind::BadQuery, format!("saved query '{name}': {what}"));
-        let text = expand(&saved.query, Unknown::Refused, value);
+        let text = expand(&saved.query, UnknownPolicy::Refused, value);
         let text = text.map_err(|error| refused(error.to_string()))?;
         let mut query = logql::parse(&text).map_err(|error| refused(error.to_string()))?;
         filters::apply(&mut query, self.filters);
-        Ok(Resolved {
+        Ok(ResolvedQuery {
             query,
             format,
             legend: saved.legend,
@@ -90,12 +92,12 @@ impl Resolver<'_> {
         &self,
         text: &str,
         value_of: impl Fn(&str) -> Option<Value>,
-    ) -> Result<Resolved, ApiError> {
+    ) -> Result<ResolvedQuery, ApiError> {
         let refused = |what: String| ApiError::new(Kind::BadQuery, what);
         let format = self.format.unwrap_or_default();
         let window = self.window(format);
         let value = |variable: &str| window.value(variable).or_else(|| value_of(variable));
-        let expanded = expand(text, Unknown::Kept, value);
+        let expanded = expand(text, UnknownPolicy::Kept, value);
         let expanded = expanded.map_err(|error| refused(error.to_string()))?;
         let mut query = logql::parse(&expanded).map_err(|error| {
             let mut refused = refused(error.to_string());
@@ -108,7 +110,7 @@ impl Resolver<'_> {
             refused
         })?;
         filters::apply(&mut query, self.filters);
-        Ok(Resolved {
+        Ok(ResolvedQuery {
             query,
             format,
             legend: String::new(),

@@ -4,7 +4,7 @@ use logpond_record::{TimeRange, Timestamp};
 use logpond_search::logql::{Metric, Query};
 use logpond_search::metric::{Answer, Plan, STEPS_MAX, Sample, SeriesLabels, Times};
 
-use super::found::{Found, Numbers};
+use super::found::{Numbers, QueryResult};
 use super::zeros;
 use crate::error::{ApiError, Kind};
 use logpond_engine::query::{Direction, Engine, Key, LineQuery, Output, QueryError, Trailer};
@@ -19,9 +19,9 @@ const STEP_DEFAULT_MIN_NS: i64 = 1_000_000_000;
 /// The shortest one that is taken: points have milliseconds.
 const STEP_MIN_NS: i64 = 1_000_000;
 
-/// What is asked of a query.
+/// The parameters of an evaluation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct QueryParameters {
     /// The times.
     pub(crate) range: TimeRange,
     /// The time between two points, in nanoseconds; see [`step_ns`].
@@ -72,9 +72,9 @@ fn instants(range: TimeRange, step_ns: i64) -> Result<Times, ApiError> {
 pub(crate) fn run(
     engine: &dyn Engine,
     query: Query,
-    wanted: &Wanted,
+    wanted: &QueryParameters,
     out: &mut Output,
-) -> Result<(Found, Trailer), ApiError> {
+) -> Result<(QueryResult, Trailer), ApiError> {
     match query {
         Query::Log(log) => {
             let query = LineQuery {
@@ -88,7 +88,7 @@ pub(crate) fn run(
             };
             let mut answer = engine.lines(&query, out).map_err(failed)?;
             let trailer = std::mem::take(&mut answer.trailer);
-            let found = Found::Lines {
+            let found = QueryResult::Lines {
                 lines: answer.lines,
                 cursor: trailer.cursor.filter(|_| trailer.has_more),
                 warnings: answer.warnings,
@@ -102,9 +102,9 @@ pub(crate) fn run(
 fn numbers(
     engine: &dyn Engine,
     metric: Metric,
-    wanted: &Wanted,
+    wanted: &QueryParameters,
     out: &mut Output,
-) -> Result<(Found, Trailer), ApiError> {
+) -> Result<(QueryResult, Trailer), ApiError> {
     let now_ns = wanted.now.0;
     let is_additive = zeros::is_additive(&metric);
     let is_one = zeros::is_one_series(&metric);
@@ -135,7 +135,7 @@ fn numbers(
     if is_additive && is_one {
         numbers.at_least_one();
     }
-    let found = Found::Numbers {
+    let found = QueryResult::Numbers {
         numbers,
         warnings: answer.warnings,
     };

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use logpond_record::Timestamp;
 use logpond_search::metric::SeriesLabels;
 
-use super::found::{Found, Numbers, each_point};
+use super::found::{Numbers, QueryResult, each_point};
 use logpond_engine::query::Line;
 
 /// What stands in a column.
@@ -83,11 +83,11 @@ fn of_labels(labels: &BTreeSet<&str>) -> impl Iterator<Item = Column> {
 
 /// The columns of what was found: time, line, labels by name, value. Numbers of one instant have a time
 /// only if that is wanted.
-pub(crate) fn columns(found: &Found, has_time: bool) -> Vec<Column> {
+pub(crate) fn columns(found: &QueryResult, has_time: bool) -> Vec<Column> {
     let mut labels: BTreeSet<&str> = BTreeSet::new();
     let mut columns = Vec::new();
     let numbers = match found {
-        Found::Lines { lines, .. } => {
+        QueryResult::Lines { lines, .. } => {
             columns.push(own(TIME, Kind::Time));
             columns.push(own(LINE, Kind::Text));
             for line in lines {
@@ -97,7 +97,7 @@ pub(crate) fn columns(found: &Found, has_time: bool) -> Vec<Column> {
             columns.extend(of_labels(&labels));
             return columns;
         }
-        Found::Numbers { numbers, .. } => numbers,
+        QueryResult::Numbers { numbers, .. } => numbers,
     };
     let is_over_time = match numbers {
         Numbers::Series { series, .. } => {
@@ -125,16 +125,16 @@ pub(crate) fn columns(found: &Found, has_time: bool) -> Vec<Column> {
 /// # Errors
 /// The first error of `take`, which ends it.
 pub(crate) fn each_row<E>(
-    found: &Found,
+    found: &QueryResult,
     columns: &[Column],
     mut take: impl FnMut(&[Cell<'_>]) -> Result<(), E>,
 ) -> Result<(), E> {
     match found {
-        Found::Lines { lines, .. } => lines.iter().try_for_each(|line| {
+        QueryResult::Lines { lines, .. } => lines.iter().try_for_each(|line| {
             let cells: Vec<Cell<'_>> = columns.iter().map(|c| of_line(line, c)).collect();
             take(&cells)
         }),
-        Found::Numbers { numbers, .. } => match numbers {
+        QueryResult::Numbers { numbers, .. } => match numbers {
             Numbers::Samples(samples, at) => samples.iter().try_for_each(|sample| {
                 let cell = |column: &Column| of_series(&sample.labels, column, *at, sample.value);
                 let cells: Vec<Cell<'_>> = columns.iter().map(cell).collect();
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
     use logpond_engine::query::Key;
 
-    fn rows(found: &Found, has_time: bool) -> (Vec<String>, Vec<String>) {
+    fn rows(found: &QueryResult, has_time: bool) -> (Vec<String>, Vec<String>) {
         let columns = columns(found, has_time);
         let mut rows = Vec::new();
         let Ok(()) = each_row(found, &columns, |cells| {
@@ -219,7 +219,7 @@ mod tests {
                 .map(|(name, value)| ((*name).into(), (*value).into(), Origin::Stream))
                 .collect(),
         };
-        let found = Found::Lines {
+        let found = QueryResult::Lines {
             lines: vec![
                 line(1, &[("app", "a"), ("label_time", "u"), ("time", "t")]),
                 line(2, &[("b", "")]),
@@ -248,7 +248,7 @@ mod tests {
             labels: labels.clone(),
             value,
         });
-        let found = |numbers| Found::Numbers {
+        let found = |numbers| QueryResult::Numbers {
             numbers,
             warnings: Vec::new(),
         };

@@ -11,7 +11,7 @@ use logpond_search::pipeline::{Labels, Origin, Pipeline, Work};
 use serde_json::{Value, json};
 
 use super::reply::{failed, gathered, write_warnings};
-use super::{Asked, selector, times};
+use super::{LokiRequest, selector, times};
 use crate::App;
 use crate::body::Body;
 use crate::error::ApiError;
@@ -144,42 +144,50 @@ struct Field {
 type Fields = BTreeMap<Box<str>, Field>;
 
 /// Lists the fields.
-pub(super) async fn answer(app: &Arc<App>, asked: Asked) -> Result<Response<Body>, ApiError> {
-    let (limit, query) = (limit(&asked)?, query(&asked)?);
+pub(super) async fn answer(
+    app: &Arc<App>,
+    request: LokiRequest,
+) -> Result<Response<Body>, ApiError> {
+    let (limit, query) = (limit(&request)?, query(&request)?);
     let gather = move |app: &App, out: &mut Output| {
         let found = app.engine.lines(&query, out).map_err(failed)?;
         Ok((fields(found.lines)?, found.trailer))
     };
-    gathered(app, &asked.headers, gather, move |fields, warnings, to| {
-        let shown = fields.iter().take(limit as usize).map(|(name, field)| {
-            let parsers: Vec<_> = field.found_by.iter().map(|p| p.as_str()).collect();
-            let mut row = json!({
-                "label": name,
-                "type": field.kinds.most().as_str(),
-                "cardinality": field.values.len(),
-                "parsers": if parsers.is_empty() { Value::Null } else { json!(parsers) },
+    gathered(
+        app,
+        &request.headers,
+        gather,
+        move |fields, warnings, to| {
+            let shown = fields.iter().take(limit as usize).map(|(name, field)| {
+                let parsers: Vec<_> = field.found_by.iter().map(|p| p.as_str()).collect();
+                let mut row = json!({
+                    "label": name,
+                    "type": field.kinds.most().as_str(),
+                    "cardinality": field.values.len(),
+                    "parsers": if parsers.is_empty() { Value::Null } else { json!(parsers) },
+                });
+                if !field.path.is_empty() {
+                    row["jsonPath"] = json!(field.path);
+                }
+                row
             });
-            if !field.path.is_empty() {
-                row["jsonPath"] = json!(field.path);
-            }
-            row
-        });
-        let shown: Vec<Value> = shown.collect();
-        write!(to, "{{\"fields\":{},\"limit\":{limit}", Value::from(shown))?;
-        write_warnings(warnings, to)?;
-        to.write_all(b"}\n")
-    })
+            let shown: Vec<Value> = shown.collect();
+            write!(to, "{{\"fields\":{},\"limit\":{limit}", Value::from(shown))?;
+            write_warnings(warnings, to)?;
+            to.write_all(b"}\n")
+        },
+    )
     .await
 }
 
 /// Lists the values of a field.
 pub(super) async fn values(
     app: &Arc<App>,
-    asked: Asked,
+    request: LokiRequest,
     names: &[&str],
 ) -> Result<Response<Body>, ApiError> {
     let name = params::of_path(names.first().copied().unwrap_or_default())?;
-    let (limit, query) = (limit(&asked)?, query(&asked)?);
+    let (limit, query) = (limit(&request)?, query(&request)?);
     let gather = move |app: &App, out: &mut Output| {
         let found = app.engine.lines(&query, out).map_err(failed)?;
         let field = fields(found.lines)?.remove(&*name);
@@ -187,7 +195,7 @@ pub(super) async fn values(
     };
     gathered(
         app,
-        &asked.headers,
+        &request.headers,
         gather,
         move |field: Option<Field>, warnings, to| {
             let values = field.map(|field| field.values).unwrap_or_default();
@@ -200,8 +208,8 @@ pub(super) async fn values(
     .await
 }
 
-fn count(asked: &Asked, name: &str) -> Result<Option<u64>, ApiError> {
-    match asked.text(name).map(str::parse::<u64>) {
+fn count(request: &LokiRequest, name: &str) -> Result<Option<u64>, ApiError> {
+    match request.text(name).map(str::parse::<u64>) {
         None => Ok(None),
         Some(Ok(count)) if count > 0 => Ok(Some(count)),
         Some(_) => Err(ApiError::bad_request(format!(
@@ -210,16 +218,16 @@ fn count(asked: &Asked, name: &str) -> Result<Option<u64>, ApiError> {
     }
 }
 
-fn limit(asked: &Asked) -> Result<u64, ApiError> {
-    let limit = match count(asked, "field_limit")? {
-        None => count(asked, "limit")?,
+fn limit(request: &LokiRequest) -> Result<u64, ApiError> {
+    let limit = match count(request, "field_limit")? {
+        None => count(request, "limit")?,
         limit => limit,
     };
     Ok(limit.unwrap_or(LIMIT_DEFAULT))
 }
 
-fn query(asked: &Asked) -> Result<LineQuery, ApiError> {
-    let text = asked.text("query").unwrap_or("{}");
+fn query(request: &LokiRequest) -> Result<LineQuery, ApiError> {
+    let text = request.text("query").unwrap_or("{}");
     let Query::Log(log) = logql::parse(text).map_err(selector::refused)? else {
         return Err(ApiError::bad_request(
             "fields are those of lines: leave the functions out",
@@ -227,14 +235,14 @@ fn query(asked: &Asked) -> Result<LineQuery, ApiError> {
     };
     Ok(LineQuery {
         log,
-        range: times::range(asked)?,
-        limit: count(asked, "line_limit")?
+        range: times::range(request)?,
+        limit: count(request, "line_limit")?
             .unwrap_or(LINES_DEFAULT)
             .min(LINES_MAX),
         direction: Direction::Backward,
         behind: None,
         interval_ns: 0,
-        now: asked.now,
+        now: request.now,
     })
 }
 

@@ -7,7 +7,7 @@ use logpond_record::write_json_string;
 use logpond_search::aggregate::{FieldRow, FieldsAnswer};
 
 use super::reply::{failed, gathered, write_warnings};
-use super::{Asked, selector, times};
+use super::{LokiRequest, selector, times};
 use crate::App;
 use crate::body::Body;
 use crate::error::ApiError;
@@ -26,16 +26,19 @@ fn is_identifier(label: &FieldRow) -> bool {
 }
 
 /// Lists labels by their names, without identifiers.
-pub(super) async fn answer(app: &Arc<App>, asked: Asked) -> Result<Response<Body>, ApiError> {
-    let range = times::range(&asked)?;
-    let query = asked.text("query").map(str::to_owned);
+pub(super) async fn answer(
+    app: &Arc<App>,
+    request: LokiRequest,
+) -> Result<Response<Body>, ApiError> {
+    let range = times::range(&request)?;
+    let query = request.text("query").map(str::to_owned);
     let gather = move |app: &App, out: &mut _| {
         let scope = selector::scope(query.as_deref(), range)?;
         app.engine.labels(&scope, out).map_err(failed)
     };
     gathered(
         app,
-        &asked.headers,
+        &request.headers,
         gather,
         |mut labels: FieldsAnswer, warnings, to| {
             labels.fields.retain(|label| !is_identifier(label));

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use hyper::Response;
-use logpond_search::aggregate::{StreamRow, StreamsAsked};
+use logpond_search::aggregate::{StreamRow, StreamsRequest};
 
 use super::reply::{failed, gathered, write_warnings};
-use super::{Asked, selector, times};
+use super::{LokiRequest, selector, times};
 use crate::App;
 use crate::body::Body;
 use crate::error::ApiError;
@@ -21,14 +21,17 @@ struct Stats {
 
 /// Counts streams, records and bytes of lines. What Loki calls chunks are here as many as streams:
 /// there are none.
-pub(super) async fn answer(app: &Arc<App>, asked: Asked) -> Result<Response<Body>, ApiError> {
-    let range = times::range(&asked)?;
-    let query = asked.text("query").map(str::to_owned);
+pub(super) async fn answer(
+    app: &Arc<App>,
+    request: LokiRequest,
+) -> Result<Response<Body>, ApiError> {
+    let range = times::range(&request)?;
+    let query = request.text("query").map(str::to_owned);
     let gather = move |app: &App, out: &mut Output| {
         let scope = selector::scope(query.as_deref(), range)?;
         stats(app, &scope, out).map_err(failed)
     };
-    gathered(app, &asked.headers, gather, |stats, warnings, to| {
+    gathered(app, &request.headers, gather, |stats, warnings, to| {
         let Stats {
             streams,
             rows,
@@ -50,14 +53,14 @@ fn stats(app: &App, scope: &Scope, out: &mut Output) -> Result<(Stats, Trailer),
         rows: streams.iter().map(|row| row.tally.rows).sum(),
         bytes: streams.iter().map(|row| row.tally.bytes).sum(),
     };
-    match app.engine.streams(scope, &StreamsAsked::default(), out) {
+    match app.engine.streams(scope, &StreamsRequest::default(), out) {
         Ok((streams, trailer)) => Ok((sum(&streams, streams.len() as u64), trailer)),
         // More streams than there is room for, as where each line has an id among its labels: there are at
         // least as many as a label has values.
         Err(QueryError::Impossible(_)) => {
             let (labels, _) = app.engine.labels(scope, out)?;
             let most = labels.fields.iter().map(|label| label.distinct).max();
-            let by_nothing = StreamsAsked {
+            let by_nothing = StreamsRequest {
                 by: Some(Vec::new()),
                 steps: None,
             };

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use hyper::Response;
 use logpond_record::{TimeRange, Timestamp};
-use logpond_search::aggregate::{LabelSet, StreamRow, StreamsAsked};
+use logpond_search::aggregate::{LabelSet, StreamRow, StreamsRequest};
 use logpond_search::logql::LabelMatcher;
 
 use super::reply::{Writer, failed, gathered, seconds, write_labels, write_warnings};
-use super::{Asked, selector, times};
+use super::{LokiRequest, selector, times};
 use crate::App;
 use crate::body::Body;
 use crate::error::ApiError;
@@ -18,9 +18,9 @@ use crate::error::ApiError;
 /// Series of bytes: of each the steps that have some.
 type Volumes = Vec<(LabelSet, BTreeMap<i64, u64>)>;
 
-/// What volumes are told apart by.
+/// The key by which volumes are told apart.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum By {
+enum VolumeGrouping {
     /// Values of labels.
     Series,
     /// Names of labels.
@@ -66,24 +66,24 @@ impl Steps {
     }
 }
 
-/// What is asked.
-struct Wanted {
+/// The parameters of a request.
+struct VolumeRequest {
     range: TimeRange,
     /// Nothing for one number over the whole range.
     steps: Option<Steps>,
     limit: usize,
-    by: By,
+    by: VolumeGrouping,
     targets: Vec<Box<str>>,
 }
 
 /// Sums bytes up: by the labels of `targetLabels`, or of the selector's matchers, or by all labels.
 pub(super) async fn answer(
     app: &Arc<App>,
-    asked: Asked,
+    request: LokiRequest,
     has_steps: bool,
 ) -> Result<Response<Body>, ApiError> {
-    let wanted = wanted(&asked, has_steps)?;
-    let query = asked.text("query").map(str::to_owned);
+    let wanted = wanted(&request, has_steps)?;
+    let query = request.text("query").map(str::to_owned);
     let gather = move |app: &App, out: &mut _| {
         let matchers = selector::matchers(query.as_deref())?;
         let scope = selector::scope_of(&matchers, wanted.range)?;
@@ -94,7 +94,7 @@ pub(super) async fn answer(
     };
     gathered(
         app,
-        &asked.headers,
+        &request.headers,
         gather,
         |(volumes, wanted), warnings, to| write(&volumes, &wanted, warnings, to),
     )
@@ -102,34 +102,34 @@ pub(super) async fn answer(
 }
 
 /// How many series are wanted; 0 stands for as many as without the parameter, unlike elsewhere.
-fn limit(asked: &Asked) -> Result<u64, ApiError> {
-    match asked.text("limit") {
+fn limit(request: &LokiRequest) -> Result<u64, ApiError> {
+    match request.text("limit") {
         Some("0") => Ok(times::LIMIT_DEFAULT),
-        _ => times::limit(asked),
+        _ => times::limit(request),
     }
 }
 
-fn wanted(asked: &Asked, has_steps: bool) -> Result<Wanted, ApiError> {
-    let range = times::range(asked)?;
-    let by = match asked.text("aggregateBy") {
-        None | Some("series") => By::Series,
-        Some("labels") => By::Labels,
+fn wanted(request: &LokiRequest, has_steps: bool) -> Result<VolumeRequest, ApiError> {
+    let range = times::range(request)?;
+    let by = match request.text("aggregateBy") {
+        None | Some("series") => VolumeGrouping::Series,
+        Some("labels") => VolumeGrouping::Labels,
         Some(other) => {
             return Err(ApiError::bad_request(format!(
                 "invalid aggregateBy '{other}': it is series or labels"
             )));
         }
     };
-    let targets = asked.text("targetLabels").unwrap_or_default();
+    let targets = request.text("targetLabels").unwrap_or_default();
     let targets = targets.split(',').map(str::trim);
-    Ok(Wanted {
+    Ok(VolumeRequest {
         range,
         steps: if has_steps {
-            Steps::of(range, times::step_ns(asked, range)?)
+            Steps::of(range, times::step_ns(request, range)?)
         } else {
             None
         },
-        limit: usize::try_from(limit(asked)?).unwrap_or(usize::MAX),
+        limit: usize::try_from(limit(request)?).unwrap_or(usize::MAX),
         by,
         targets: targets
             .filter(|name| !name.is_empty())
@@ -138,10 +138,10 @@ fn wanted(asked: &Asked, has_steps: bool) -> Result<Wanted, ApiError> {
     })
 }
 
-fn streams_asked(wanted: &Wanted, matchers: &[LabelMatcher]) -> StreamsAsked {
+fn streams_asked(wanted: &VolumeRequest, matchers: &[LabelMatcher]) -> StreamsRequest {
     let mut names = wanted.targets.clone();
     // By the names of labels all of them count, unless some are named.
-    if names.is_empty() && wanted.by == By::Series {
+    if names.is_empty() && wanted.by == VolumeGrouping::Series {
         for matcher in matchers {
             let name: Box<str> = (*matcher.name).into();
             if !names.contains(&name) {
@@ -149,14 +149,14 @@ fn streams_asked(wanted: &Wanted, matchers: &[LabelMatcher]) -> StreamsAsked {
             }
         }
     }
-    StreamsAsked {
+    StreamsRequest {
         by: (!names.is_empty()).then_some(names),
         steps: wanted.steps.map(|steps| (steps.first, steps.length_ns)),
     }
 }
 
 /// The volumes, largest first, equal ones by their labels.
-fn volumes(streams: Vec<StreamRow>, wanted: &Wanted) -> Volumes {
+fn volumes(streams: Vec<StreamRow>, wanted: &VolumeRequest) -> Volumes {
     let mut volumes: BTreeMap<LabelSet, BTreeMap<i64, u64>> = BTreeMap::new();
     let mut add = |labels: LabelSet, row: &StreamRow| {
         *volumes
@@ -167,9 +167,9 @@ fn volumes(streams: Vec<StreamRow>, wanted: &Wanted) -> Volumes {
     };
     for row in &streams {
         match wanted.by {
-            By::Series if row.labels.is_empty() => {}
-            By::Series => add(row.labels.clone(), row),
-            By::Labels => {
+            VolumeGrouping::Series if row.labels.is_empty() => {}
+            VolumeGrouping::Series => add(row.labels.clone(), row),
+            VolumeGrouping::Labels => {
                 for (name, _) in row.labels.iter() {
                     add(LabelSet::of_name(name), row);
                 }
@@ -185,7 +185,7 @@ fn volumes(streams: Vec<StreamRow>, wanted: &Wanted) -> Volumes {
 
 fn write(
     volumes: &Volumes,
-    wanted: &Wanted,
+    wanted: &VolumeRequest,
     warnings: &[String],
     to: Writer<'_>,
 ) -> io::Result<()> {
@@ -202,8 +202,8 @@ fn write(
         }
         to.write_all(b"{\"metric\":")?;
         match wanted.by {
-            By::Series => write_labels(labels.iter(), to)?,
-            By::Labels => write_labels(labels.iter().map(|(name, _)| (name, "")), to)?,
+            VolumeGrouping::Series => write_labels(labels.iter(), to)?,
+            VolumeGrouping::Labels => write_labels(labels.iter().map(|(name, _)| (name, "")), to)?,
         }
         let points = steps.iter().map(|(step, bytes)| {
             let time = match wanted.steps {
@@ -265,11 +265,11 @@ mod tests {
     /// What is answered for series of these steps with their bytes.
     fn written(steps: Option<i64>, series: &[&[(i64, u64)]]) -> String {
         let range = range(1_500, 60_000);
-        let wanted = Wanted {
+        let wanted = VolumeRequest {
             range,
             steps: steps.and_then(|length_ns| Steps::of(range, length_ns)),
             limit: 10,
-            by: By::Labels,
+            by: VolumeGrouping::Labels,
             targets: Vec::new(),
         };
         let names = ["a", "b"];

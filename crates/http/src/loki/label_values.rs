@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper::Response;
 
 use super::reply::{failed, gathered};
-use super::{Asked, labels, selector, times};
+use super::{LokiRequest, labels, selector, times};
 use crate::App;
 use crate::body::Body;
 use crate::error::ApiError;
@@ -14,19 +14,19 @@ use crate::params;
 /// Lists the values; any field may be a label.
 pub(super) async fn answer(
     app: &Arc<App>,
-    asked: Asked,
+    request: LokiRequest,
     names: &[&str],
 ) -> Result<Response<Body>, ApiError> {
     let label = params::of_path(names.first().copied().unwrap_or_default())?;
-    let range = times::range(&asked)?;
-    let query = asked.text("query").map(str::to_owned);
+    let range = times::range(&request)?;
+    let query = request.text("query").map(str::to_owned);
     let gather = move |app: &App, out: &mut _| {
         let scope = selector::scope(query.as_deref(), range)?;
         app.engine.label_values(&scope, &label, out).map_err(failed)
     };
     gathered(
         app,
-        &asked.headers,
+        &request.headers,
         gather,
         |values: Vec<String>, warnings, to| labels::write(&values, warnings, to),
     )

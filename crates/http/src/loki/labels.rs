@@ -5,15 +5,18 @@ use std::sync::Arc;
 use hyper::Response;
 
 use super::reply::{self, Writer, failed, gathered, write_warnings};
-use super::{Asked, selector, times};
+use super::{LokiRequest, selector, times};
 use crate::App;
 use crate::body::Body;
 use crate::error::ApiError;
 
 /// Lists what was declared beside lines, and the service.
-pub(super) async fn answer(app: &Arc<App>, asked: Asked) -> Result<Response<Body>, ApiError> {
-    let range = times::range(&asked)?;
-    let query = asked.text("query").map(str::to_owned);
+pub(super) async fn answer(
+    app: &Arc<App>,
+    request: LokiRequest,
+) -> Result<Response<Body>, ApiError> {
+    let range = times::range(&request)?;
+    let query = request.text("query").map(str::to_owned);
     let gather = move |app: &App, out: &mut _| {
         let scope = selector::scope(query.as_deref(), range)?;
         let (labels, trailer) = app.engine.labels(&scope, out).map_err(failed)?;
@@ -21,7 +24,7 @@ pub(super) async fn answer(app: &Arc<App>, asked: Asked) -> Result<Response<Body
         names.sort_unstable();
         Ok((names, trailer))
     };
-    gathered(app, &asked.headers, gather, |names, warnings, to| {
+    gathered(app, &request.headers, gather, |names, warnings, to| {
         write(&names, warnings, to)
     })
     .await

@@ -80,13 +80,13 @@ pub(crate) enum Question {
 }
 
 /// A request, as far as endpoints look at it.
-struct Asked {
+struct LokiRequest {
     params: Params,
     headers: HeaderMap,
     now: Timestamp,
 }
 
-impl Asked {
+impl LokiRequest {
     /// The first value of a parameter; an empty one is none.
     fn text(&self, name: &str) -> Option<&str> {
         self.params.all(name).next().filter(|text| !text.is_empty())
@@ -118,30 +118,30 @@ async fn ask(
         _ => router::params_of(app, request).await?.1,
     };
     let now = clock::now();
-    let asked = Asked {
+    let request = LokiRequest {
         params,
         headers,
         now,
     };
     match question {
-        Question::Query => query::answer(app, asked).await,
-        Question::QueryRange => query_range::answer(app, asked).await,
-        Question::Tail => tail::answer(app, &asked, upgrade).await,
-        Question::DetectedFields => detected_fields::answer(app, asked).await,
-        Question::DetectedFieldValues => detected_fields::values(app, asked, names).await,
-        Question::Labels => labels::answer(app, asked).await,
-        Question::LabelValues => label_values::answer(app, asked, names).await,
-        Question::Series => series::answer(app, asked).await,
-        Question::IndexStats => index_stats::answer(app, asked).await,
-        Question::IndexVolume => index_volume::answer(app, asked, false).await,
-        Question::IndexVolumeRange => index_volume::answer(app, asked, true).await,
-        Question::DetectedLabels => detected_labels::answer(app, asked).await,
+        Question::Query => query::answer(app, request).await,
+        Question::QueryRange => query_range::answer(app, request).await,
+        Question::Tail => tail::answer(app, &request, upgrade).await,
+        Question::DetectedFields => detected_fields::answer(app, request).await,
+        Question::DetectedFieldValues => detected_fields::values(app, request, names).await,
+        Question::Labels => labels::answer(app, request).await,
+        Question::LabelValues => label_values::answer(app, request, names).await,
+        Question::Series => series::answer(app, request).await,
+        Question::IndexStats => index_stats::answer(app, request).await,
+        Question::IndexVolume => index_volume::answer(app, request, false).await,
+        Question::IndexVolumeRange => index_volume::answer(app, request, true).await,
+        Question::DetectedLabels => detected_labels::answer(app, request).await,
         Question::DrilldownLimits => Ok(drilldown_limits::answer()),
-        Question::FormatQuery => Ok(format_query::answer(&asked)),
-        Question::Patterns => patterns::answer(app, asked).await,
+        Question::FormatQuery => Ok(format_query::answer(&request)),
+        Question::Patterns => patterns::answer(app, request).await,
         Question::BuildInfo => Ok(build_info::answer()),
         Question::RuleGroups => rule_groups::answer(app, &method, names),
-        Question::Rules => rules::rules(app, asked).await,
+        Question::Rules => rules::rules(app, request).await,
         Question::Alerts => rules::alerts(app).await,
         Question::Delete => Err(delete::refusal()),
     }

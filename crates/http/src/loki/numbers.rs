@@ -9,7 +9,7 @@ use logpond_record::Timestamp;
 use logpond_search::metric::{Answer, Plan, SeriesLabels};
 use serde_json::{Value, json};
 
-use super::Asked;
+use super::LokiRequest;
 use super::reply::{Writer, failed, gathered, seconds, write_labels, write_warnings};
 use crate::App;
 use crate::body::Body;
@@ -58,7 +58,7 @@ impl Stats {
 /// Answers a query for numbers; those of an instant are of `at`.
 pub(super) async fn answer(
     app: &Arc<App>,
-    asked: &Asked,
+    request: &LokiRequest,
     plan: Plan,
     at: Timestamp,
 ) -> Result<Response<Body>, ApiError> {
@@ -73,7 +73,7 @@ pub(super) async fn answer(
         };
         Ok(((found.answer, found.warnings, stats), found.trailer))
     };
-    gathered(app, &asked.headers, gather, move |found, missing, to| {
+    gathered(app, &request.headers, gather, move |found, missing, to| {
         let (answer, warnings, stats) = found;
         to.write_all(b"{\"status\":\"success\",\"data\":{\"resultType\":")?;
         write(&answer, at, to)?;

@@ -9,7 +9,7 @@ use logpond_search::aggregate::{Pattern, PatternsAnswer};
 use logpond_search::logql;
 
 use super::reply::{Writer, failed, gathered, write_warnings};
-use super::{Asked, selector, times};
+use super::{LokiRequest, selector, times};
 use crate::App;
 use crate::body::Body;
 use crate::error::ApiError;
@@ -22,10 +22,13 @@ const NO_LEVEL: &str = "unknown";
 
 /// Counts messages by pattern, in steps of time. Of a query's stages those count that records are
 /// selected by: filters of lines and of labels that are not extracted.
-pub(super) async fn answer(app: &Arc<App>, asked: Asked) -> Result<Response<Body>, ApiError> {
-    let range = times::range(&asked)?;
-    let step_ns = times::step_ns(&asked, range)?;
-    let text = asked.text("query").unwrap_or_default();
+pub(super) async fn answer(
+    app: &Arc<App>,
+    request: LokiRequest,
+) -> Result<Response<Body>, ApiError> {
+    let range = times::range(&request)?;
+    let step_ns = times::step_ns(&request, range)?;
+    let text = request.text("query").unwrap_or_default();
     let log = logql::parse_log(text).map_err(selector::refused)?;
     let gather = move |app: &App, out: &mut _| {
         let scope = selector::scope_of_filter(logql::filter_of(&log), range)?;
@@ -34,7 +37,7 @@ pub(super) async fn answer(app: &Arc<App>, asked: Asked) -> Result<Response<Body
             .patterns(&scope, (range, step_ns), PATTERNS_MAX, out);
         found.map_err(failed)
     };
-    gathered(app, &asked.headers, gather, |answer, warnings, to| {
+    gathered(app, &request.headers, gather, |answer, warnings, to| {
         write(&answer, warnings, to)
     })
     .await

@@ -33,10 +33,11 @@ async fn take(app: &Arc<App>, request: Request<Inflow>) -> Result<Response<Body>
     let content_type = intake::text_of(headers, CONTENT_TYPE)?;
     let media_type = content_type.split(';').next().unwrap_or("").trim();
     let is_json = media_type.eq_ignore_ascii_case("application/json");
-    let encoding = match is_json {
-        true => intake::encoding(headers)?,
+    let encoding = if is_json {
+        intake::encoding(headers)?
+    } else {
         // Whatever the header says of it.
-        false => Encoding::SnappyBlock,
+        Encoding::SnappyBlock
     };
     let line_bytes_max = app.line_bytes_max;
     let decode = move |body: &[u8]| {

@@ -6,14 +6,17 @@ use hyper::Response;
 use logpond_search::logql::{self, Query};
 use logpond_search::metric::Plan;
 
-use super::{Asked, numbers, selector, times};
+use super::{LokiRequest, numbers, selector, times};
 use crate::App;
 use crate::body::Body;
 use crate::error::ApiError;
 
 /// Answers a query at an instant; lines need a range.
-pub(super) async fn answer(app: &Arc<App>, asked: Asked) -> Result<Response<Body>, ApiError> {
-    let text = asked.text("query").unwrap_or_default();
+pub(super) async fn answer(
+    app: &Arc<App>,
+    request: LokiRequest,
+) -> Result<Response<Body>, ApiError> {
+    let text = request.text("query").unwrap_or_default();
     let Query::Metric(query) = logql::parse(text).map_err(selector::refused)? else {
         return Err(ApiError::bad_request(
             "log queries are not supported as an instant query type, please change your query to a \
@@ -21,10 +24,10 @@ pub(super) async fn answer(app: &Arc<App>, asked: Asked) -> Result<Response<Body
         ));
     };
     // Said before the work, as every parameter that is wrong.
-    times::limit(&asked)?;
-    times::direction(&asked)?;
-    let at = times::instant(&asked, "time")?.unwrap_or(asked.now);
-    let plan = Plan::instant(query, at, asked.now.0);
+    times::limit(&request)?;
+    times::direction(&request)?;
+    let at = times::instant(&request, "time")?.unwrap_or(request.now);
+    let plan = Plan::instant(query, at, request.now.0);
     let plan = plan.map_err(|e| ApiError::bad_request(e.to_string()))?;
-    numbers::answer(app, &asked, plan, at).await
+    numbers::answer(app, &request, plan, at).await
 }

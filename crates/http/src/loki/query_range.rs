@@ -11,14 +11,14 @@ use logpond_search::metric::{Plan, Times};
 use super::numbers::{self, Stats};
 use super::reply::{Writer, failed, gathered, write_warnings};
 use super::streams::{Streams, wants_categories};
-use super::{Asked, selector, times};
+use super::{LokiRequest, selector, times};
 use crate::App;
 use crate::body::Body;
 use crate::error::ApiError;
 use logpond_engine::query::{Key, LineQuery, Output, cursor_text, parse_cursor};
 
-/// What was found.
-struct Found {
+/// The streams of an answer, and its statistics.
+struct LogAnswer {
     streams: Streams,
     stats: Stats,
     /// The last line, if there are more behind it.
@@ -27,34 +27,41 @@ struct Found {
 }
 
 /// Answers a query over a range.
-pub(super) async fn answer(app: &Arc<App>, asked: Asked) -> Result<Response<Body>, ApiError> {
-    let text = asked.text("query").unwrap_or_default();
+pub(super) async fn answer(
+    app: &Arc<App>,
+    request: LokiRequest,
+) -> Result<Response<Body>, ApiError> {
+    let text = request.text("query").unwrap_or_default();
     match logql::parse(text).map_err(selector::refused)? {
-        Query::Log(query) => lines(app, asked, query).await,
-        Query::Metric(query) => of_numbers(app, asked, query).await,
+        Query::Log(query) => lines(app, request, query).await,
+        Query::Metric(query) => of_numbers(app, request, query).await,
     }
 }
 
-async fn lines(app: &Arc<App>, asked: Asked, log: LogQuery) -> Result<Response<Body>, ApiError> {
-    let cursor = asked.text("cursor").map(parse_cursor).transpose();
+async fn lines(
+    app: &Arc<App>,
+    request: LokiRequest,
+    log: LogQuery,
+) -> Result<Response<Body>, ApiError> {
+    let cursor = request.text("cursor").map(parse_cursor).transpose();
     let behind = cursor.map_err(|e| ApiError::bad_request(format!("parameter 'cursor': {e}")))?;
     let query = LineQuery {
         log,
-        range: times::range(&asked)?,
-        limit: times::limit(&asked)?,
-        direction: times::direction(&asked)?,
+        range: times::range(&request)?,
+        limit: times::limit(&request)?,
+        direction: times::direction(&request)?,
         behind,
-        interval_ns: times::interval_ns(&asked)?.unsigned_abs(),
-        now: asked.now,
+        interval_ns: times::interval_ns(&request)?.unsigned_abs(),
+        now: request.now,
     };
-    let is_categorized = wants_categories(&asked.headers);
+    let is_categorized = wants_categories(&request.headers);
     let gather = move |app: &App, out: &mut Output| {
         let started = Instant::now();
         let answer = app.engine.lines(&query, out).map_err(failed)?;
         let mut streams = Streams::new(is_categorized);
         streams.add_all(answer.lines);
         let trailer = answer.trailer;
-        let found = Found {
+        let found = LogAnswer {
             stats: Stats {
                 bytes: trailer.bytes_scanned,
                 rows: trailer.rows,
@@ -67,13 +74,13 @@ async fn lines(app: &Arc<App>, asked: Asked, log: LogQuery) -> Result<Response<B
         };
         Ok((found, trailer))
     };
-    gathered(app, &asked.headers, gather, |found, missing, to| {
+    gathered(app, &request.headers, gather, |found, missing, to| {
         write(&found, missing, to)
     })
     .await
 }
 
-fn write(found: &Found, missing: &[String], to: Writer<'_>) -> io::Result<()> {
+fn write(found: &LogAnswer, missing: &[String], to: Writer<'_>) -> io::Result<()> {
     to.write_all(b"{\"status\":\"success\",\"data\":{\"resultType\":\"streams\",")?;
     found.streams.write_flags(to)?;
     to.write_all(b"\"result\":")?;
@@ -89,14 +96,14 @@ fn write(found: &Found, missing: &[String], to: Writer<'_>) -> io::Result<()> {
 
 async fn of_numbers(
     app: &Arc<App>,
-    asked: Asked,
+    request: LokiRequest,
     query: Metric,
 ) -> Result<Response<Body>, ApiError> {
-    let range = times::range(&asked)?;
-    let step_ns = times::step_ns(&asked, range)?;
+    let range = times::range(&request)?;
+    let step_ns = times::step_ns(&request, range)?;
     let instants = Times::range(range.from, range.to, step_ns);
     let instants = instants.map_err(|e| ApiError::bad_request(e.to_string()))?;
-    let plan = Plan::range(query, instants, asked.now.0);
+    let plan = Plan::range(query, instants, request.now.0);
     let plan = plan.map_err(|e| ApiError::bad_request(e.to_string()))?;
-    numbers::answer(app, &asked, plan, range.to).await
+    numbers::answer(app, &request, plan, range.to).await
 }

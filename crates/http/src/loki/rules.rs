@@ -9,11 +9,11 @@ use logpond_search::metric::SeriesLabels;
 use serde_json::{Map, Value, json};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{Asked, reply};
+use super::{LokiRequest, reply};
 use crate::App;
 use crate::body::Body;
 use crate::error::{ApiError, Kind};
-use logpond_engine::alert::{Alerts, Known, LoadedGroup, matched};
+use logpond_engine::alert::{Alerts, GroupStatus, LoadedGroup, matched};
 
 /// A time that never was, as Go writes it.
 const NEVER: &str = "0001-01-01T00:00:00Z";
@@ -33,9 +33,9 @@ struct Filters {
 }
 
 impl Filters {
-    fn of(asked: &Asked) -> Result<Filters, ApiError> {
-        let all = |name: &str| asked.params.all(name).map(str::to_owned).collect();
-        let kind = match asked.text("type") {
+    fn of(request: &LokiRequest) -> Result<Filters, ApiError> {
+        let all = |name: &str| request.params.all(name).map(str::to_owned).collect();
+        let kind = match request.text("type") {
             None => None,
             Some("alert") => Some(true),
             Some("record") => Some(false),
@@ -44,12 +44,12 @@ impl Filters {
                 return Err(ApiError::bad_request(message));
             }
         };
-        if asked.text("match[]").is_some() {
+        if request.text("match[]").is_some() {
             let message = "'match[]' is not supported here; there are rule_name[], rule_group[], \
                            file[] and type";
             return Err(ApiError::bad_request(message));
         }
-        let limit = match asked.text("group_limit").map(str::parse) {
+        let limit = match request.text("group_limit").map(str::parse) {
             None => usize::MAX,
             Some(Ok(limit)) if limit > 0 => limit,
             Some(_) => return Err(ApiError::bad_request("'group_limit' is a number from 1 on")),
@@ -59,9 +59,9 @@ impl Filters {
             names: all("rule_name[]"),
             groups: all("rule_group[]"),
             files: all("file[]"),
-            has_alerts: !matches!(asked.text("exclude_alerts"), Some("true" | "1")),
+            has_alerts: !matches!(request.text("exclude_alerts"), Some("true" | "1")),
             limit,
-            behind: asked.text("group_next_token").map(str::to_owned),
+            behind: request.text("group_next_token").map(str::to_owned),
         })
     }
 
@@ -96,9 +96,12 @@ async fn apart(
 }
 
 /// Shows the rules by groups.
-pub(super) async fn rules(app: &Arc<App>, asked: Asked) -> Result<Response<Body>, ApiError> {
+pub(super) async fn rules(
+    app: &Arc<App>,
+    request: LokiRequest,
+) -> Result<Response<Body>, ApiError> {
     let app = app.clone();
-    apart(move || by_groups(&app, &asked)).await
+    apart(move || by_groups(&app, &request)).await
 }
 
 /// Shows what is pending and what fires.
@@ -107,8 +110,8 @@ pub(super) async fn alerts(app: &Arc<App>) -> Result<Response<Body>, ApiError> {
     apart(move || Ok(all_alerts(&app))).await
 }
 
-fn by_groups(app: &App, asked: &Asked) -> Result<Response<Body>, ApiError> {
-    let filters = Filters::of(asked)?;
+fn by_groups(app: &App, request: &LokiRequest) -> Result<Response<Body>, ApiError> {
+    let filters = Filters::of(request)?;
     let Some(alerts) = &app.alerts else {
         return Ok(success(json!({ "groups": [] })));
     };
@@ -186,7 +189,7 @@ fn rule_json(
     alerts: &Alerts,
     rule: &Rule,
     state: &RuleState,
-    known: &Known,
+    known: &GroupStatus,
     filters: &Filters,
 ) -> Value {
     let (mut health, mut error) = match &state.health {

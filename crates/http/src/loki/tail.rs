@@ -33,7 +33,7 @@ use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
 use super::reply::failed;
 use super::streams::{Streams, wants_categories};
-use super::{Asked, selector, times};
+use super::{LokiRequest, selector, times};
 use crate::App;
 use crate::body::Body;
 use crate::error::{ApiError, Kind};
@@ -66,8 +66,8 @@ const LATE_NS: i64 = 600_000_000_000;
 /// What is hashed with a client's key (RFC 6455, section 1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// What is asked.
-struct Wanted {
+/// The parameters of a request.
+struct TailRequest {
     log: LogQuery,
     now: Timestamp,
     from: Timestamp,
@@ -79,12 +79,12 @@ struct Wanted {
 /// Begins to follow.
 pub(super) async fn answer(
     app: &Arc<App>,
-    asked: &Asked,
+    request: &LokiRequest,
     upgrade: OnUpgrade,
 ) -> Result<Response<Body>, ApiError> {
-    let wanted = wanted(asked)?;
-    let delay = delay(asked)?;
-    let accept = accept(&asked.headers)?;
+    let wanted = wanted(request)?;
+    let delay = delay(request)?;
+    let accept = accept(&request.headers)?;
     let (ended, end) = oneshot::channel();
     let app_there = app.clone();
     let work = move |mut out: Output| {
@@ -112,24 +112,24 @@ pub(super) async fn answer(
     Ok(response)
 }
 
-fn wanted(asked: &Asked) -> Result<Wanted, ApiError> {
-    let text = asked.text("query").unwrap_or_default();
+fn wanted(request: &LokiRequest) -> Result<TailRequest, ApiError> {
+    let text = request.text("query").unwrap_or_default();
     let Query::Log(log) = logql::parse(text).map_err(selector::refused)? else {
         return Err(ApiError::bad_request(
             "only queries for logs can be followed: leave the functions out",
         ));
     };
-    Ok(Wanted {
+    Ok(TailRequest {
         log,
-        now: asked.now,
-        from: times::range(asked)?.from,
-        limit: times::limit(asked)?,
-        is_categorized: wants_categories(&asked.headers),
+        now: request.now,
+        from: times::range(request)?.from,
+        limit: times::limit(request)?,
+        is_categorized: wants_categories(&request.headers),
     })
 }
 
-fn delay(asked: &Asked) -> Result<Duration, ApiError> {
-    match asked.text("delay_for").map(str::parse::<u64>) {
+fn delay(request: &LokiRequest) -> Result<Duration, ApiError> {
+    match request.text("delay_for").map(str::parse::<u64>) {
         None => Ok(Duration::ZERO),
         Some(Ok(seconds)) if seconds <= DELAY_SECONDS_MAX => Ok(Duration::from_secs(seconds)),
         Some(_) => Err(ApiError::bad_request(format!(
@@ -166,7 +166,7 @@ fn accept(headers: &HeaderMap) -> Result<HeaderValue, ApiError> {
 }
 
 /// Lines on their way into messages.
-struct Following {
+struct MessageBuilder {
     pipeline: Pipeline,
     work: Work<'static>,
     streams: Streams,
@@ -177,7 +177,7 @@ struct Following {
     bytes: usize,
 }
 
-impl Tap for Following {
+impl Tap for MessageBuilder {
     fn line(&mut self, text: &[u8]) -> bool {
         self.work.labels.clear();
         let Some((key, line)) = read_entry(text, &mut self.work.labels) else {
@@ -222,7 +222,7 @@ fn write(streams: &Streams, to: &mut Vec<u8>) -> std::io::Result<()> {
 }
 
 /// Finds lines until nobody listens.
-fn follow(app: &App, wanted: Wanted, out: &mut Output) -> Result<(), ApiError> {
+fn follow(app: &App, wanted: TailRequest, out: &mut Output) -> Result<(), ApiError> {
     let first = first_shown(app, &wanted, out)?;
     let late = |first: Key| first.time.saturating_add(-LATE_NS);
     let range = TimeRange {
@@ -235,7 +235,7 @@ fn follow(app: &App, wanted: Wanted, out: &mut Output) -> Result<(), ApiError> {
     search.labels = Some(Box::new(logql::NamedLabels::of(&wanted.log)));
     search.has_places = true;
     let pipeline = Pipeline::new(&wanted.log.stages, wanted.now.0);
-    out.tap(Box::new(Following {
+    out.tap(Box::new(MessageBuilder {
         pipeline: pipeline.map_err(ApiError::bad_request)?,
         work: Work::new(),
         streams: Streams::new(wanted.is_categorized),
@@ -248,7 +248,7 @@ fn follow(app: &App, wanted: Wanted, out: &mut Output) -> Result<(), ApiError> {
 }
 
 /// Where the newest lines begin that are shown first; `None` if all there are may be shown.
-fn first_shown(app: &App, wanted: &Wanted, out: &mut Output) -> Result<Option<Key>, ApiError> {
+fn first_shown(app: &App, wanted: &TailRequest, out: &mut Output) -> Result<Option<Key>, ApiError> {
     let query = LineQuery {
         log: wanted.log.clone(),
         range: TimeRange {
@@ -285,11 +285,11 @@ async fn serve(
     let (code, reason) = match ended {
         // Grafana and `logcli` come back to a connection that breaks, and take a close for the end of the
         // query, whatever its code.
-        Ended::Gone | Ended::Stopping => return,
+        EndReason::Gone | EndReason::Stopping => return,
         // The query may notice the stop first.
-        Ended::Finished if shutdown.is_stopping() => return,
-        Ended::ByClient => (CloseCode::Normal, String::new()),
-        Ended::Finished => {
+        EndReason::Finished if shutdown.is_stopping() => return,
+        EndReason::ByClient => (CloseCode::Normal, String::new()),
+        EndReason::Finished => {
             let (code, reason) = end.await.unwrap_or((CloseCode::Error, None));
             let reason = reason.unwrap_or_else(|| "the query has ended".to_owned());
             (code, reason)
@@ -304,8 +304,8 @@ async fn serve(
     let _ = socket.close(Some(frame)).await;
 }
 
-/// Why nothing is sent any more.
-enum Ended {
+/// The reason for the end of a tail.
+enum EndReason {
     /// The client is gone, or silent for too long.
     Gone,
     /// The client closes.
@@ -321,7 +321,7 @@ async fn pass_on(
     mut messages: Chunks,
     delay: Duration,
     mut shutdown: Shutdown,
-) -> Ended {
+) -> EndReason {
     let mut delayed: VecDeque<(Instant, Bytes)> = VecDeque::new();
     let mut ping_at = Instant::now() + PING_EVERY;
     let mut heard_at = Instant::now();
@@ -337,27 +337,27 @@ async fn pass_on(
                 None => is_finished = true,
             },
             received = socket.next() => match received {
-                Some(Ok(Message::Close(_))) => return Ended::ByClient,
+                Some(Ok(Message::Close(_))) => return EndReason::ByClient,
                 Some(Ok(_)) => heard_at = Instant::now(),
-                Some(Err(_)) | None => return Ended::Gone,
+                Some(Err(_)) | None => return EndReason::Gone,
             },
-            () = shutdown.stopping() => return Ended::Stopping,
+            () = shutdown.stopping() => return EndReason::Stopping,
             () = sleep_until(due) => {}
         }
         let now = Instant::now();
         while let Some((_, bytes)) = delayed.pop_front_if(|(due, _)| *due <= now) {
             if !send(socket, bytes).await {
-                return Ended::Gone;
+                return EndReason::Gone;
             }
         }
         if is_finished && delayed.is_empty() {
-            return Ended::Finished;
+            return EndReason::Finished;
         }
         if now >= ping_at {
             ping_at = now + PING_EVERY;
             let pinged = socket.send(Message::Ping(Bytes::new())).await;
             if pinged.is_err() || heard_at.elapsed() > SILENCE_MAX {
-                return Ended::Gone;
+                return EndReason::Gone;
             }
         }
     }

@@ -3,7 +3,7 @@
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::logql::duration_ns;
 
-use super::Asked;
+use super::LokiRequest;
 use crate::error::ApiError;
 use logpond_engine::query::Direction;
 
@@ -25,8 +25,8 @@ const POINTS_DEFAULT: i64 = 250;
 const SECOND_NS: i64 = 1_000_000_000;
 
 /// The instant that a parameter gives.
-pub(super) fn instant(asked: &Asked, name: &str) -> Result<Option<Timestamp>, ApiError> {
-    let Some(text) = asked.text(name) else {
+pub(super) fn instant(request: &LokiRequest, name: &str) -> Result<Option<Timestamp>, ApiError> {
+    let Some(text) = request.text(name) else {
         return Ok(None);
     };
     match time(text) {
@@ -62,13 +62,13 @@ fn time(text: &str) -> Option<Timestamp> {
 }
 
 /// The range of a question: from `start`, or `since` before the end, to `end`, or now.
-pub(super) fn range(asked: &Asked) -> Result<TimeRange, ApiError> {
-    let end = instant(asked, "end")?;
-    let to = end.unwrap_or(asked.now);
-    let from = match instant(asked, "start")? {
+pub(super) fn range(request: &LokiRequest) -> Result<TimeRange, ApiError> {
+    let end = instant(request, "end")?;
+    let to = end.unwrap_or(request.now);
+    let from = match instant(request, "start")? {
         Some(start) => start,
         None => {
-            let since = asked.text("since").map(|text| {
+            let since = request.text("since").map(|text| {
                 duration_ns(text).ok_or_else(|| {
                     let message = format!(
                         "could not parse 'since' parameter: '{text}' is no duration such as 1h30m"
@@ -77,7 +77,7 @@ pub(super) fn range(asked: &Asked) -> Result<TimeRange, ApiError> {
                 })
             });
             let since = since.transpose()?.unwrap_or(SINCE_DEFAULT_NS);
-            to.min(asked.now).saturating_add(-since)
+            to.min(request.now).saturating_add(-since)
         }
     };
     if to < from {
@@ -89,8 +89,8 @@ pub(super) fn range(asked: &Asked) -> Result<TimeRange, ApiError> {
 }
 
 /// A span of time: a number of seconds or a duration.
-fn span(asked: &Asked, name: &str) -> Result<Option<i64>, ApiError> {
-    let Some(text) = asked.text(name) else {
+fn span(request: &LokiRequest, name: &str) -> Result<Option<i64>, ApiError> {
+    let Some(text) = request.text(name) else {
         return Ok(None);
     };
     let seconds = text.parse::<f64>().ok().filter(|s| s.is_finite());
@@ -110,7 +110,7 @@ fn span(asked: &Asked, name: &str) -> Result<Option<i64>, ApiError> {
 }
 
 /// The time between two points of a series, in nanoseconds.
-pub(super) fn step_ns(asked: &Asked, range: TimeRange) -> Result<i64, ApiError> {
+pub(super) fn step_ns(request: &LokiRequest, range: TimeRange) -> Result<i64, ApiError> {
     let length = i128::from(range.to.0) - i128::from(range.from.0);
     let default = || {
         let seconds = length / i128::from(SECOND_NS) / i128::from(POINTS_DEFAULT);
@@ -119,7 +119,7 @@ pub(super) fn step_ns(asked: &Asked, range: TimeRange) -> Result<i64, ApiError> 
             .max(1)
             .saturating_mul(SECOND_NS)
     };
-    let step = span(asked, "step")?.unwrap_or_else(default);
+    let step = span(request, "step")?.unwrap_or_else(default);
     if step <= 0 {
         return Err(ApiError::bad_request(
             "zero or negative query resolution step widths are not accepted. Try a positive \
@@ -136,16 +136,16 @@ pub(super) fn step_ns(asked: &Asked, range: TimeRange) -> Result<i64, ApiError> 
 }
 
 /// The least time between two rows of a stream, in nanoseconds; 0 is none.
-pub(super) fn interval_ns(asked: &Asked) -> Result<i64, ApiError> {
-    match span(asked, "interval")?.unwrap_or(0) {
+pub(super) fn interval_ns(request: &LokiRequest) -> Result<i64, ApiError> {
+    match span(request, "interval")?.unwrap_or(0) {
         interval if interval >= 0 => Ok(interval),
         _ => Err(ApiError::bad_request("interval must be >= 0")),
     }
 }
 
 /// How many rows are wanted at most.
-pub(super) fn limit(asked: &Asked) -> Result<u64, ApiError> {
-    let Some(text) = asked.text("limit") else {
+pub(super) fn limit(request: &LokiRequest) -> Result<u64, ApiError> {
+    let Some(text) = request.text("limit") else {
         return Ok(LIMIT_DEFAULT);
     };
     match text.parse::<i64>() {
@@ -158,8 +158,8 @@ pub(super) fn limit(asked: &Asked) -> Result<u64, ApiError> {
 }
 
 /// In which order rows are wanted.
-pub(super) fn direction(asked: &Asked) -> Result<Direction, ApiError> {
-    match asked.text("direction") {
+pub(super) fn direction(request: &LokiRequest) -> Result<Direction, ApiError> {
+    match request.text("direction") {
         None => Ok(Direction::Backward),
         Some(text) if text.eq_ignore_ascii_case("backward") => Ok(Direction::Backward),
         Some(text) if text.eq_ignore_ascii_case("forward") => Ok(Direction::Forward),
@@ -178,10 +178,10 @@ mod tests {
 
     const NOW: Timestamp = Timestamp(1_700_000_000 * SECOND_NS);
 
-    fn asked(text: &str) -> Asked {
+    fn asked(text: &str) -> LokiRequest {
         let mut params = Params::default();
         params.read(text.as_bytes()).unwrap();
-        Asked {
+        LokiRequest {
             params,
             headers: HeaderMap::new(),
             now: NOW,

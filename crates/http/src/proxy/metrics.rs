@@ -6,11 +6,11 @@ use hyper::{Response, StatusCode};
 use logpond_proxy::{FrontendStatus, Status, TimesStatus, UpstreamStatus};
 
 use super::super::metrics::CONTENT_TYPE;
-use super::{ApiError, Body, Operated, blocking};
+use super::{ApiError, Body, Operations, blocking};
 use logpond_host::telemetry::{Exposition, expose_process};
 
 /// The exposition, made where reading `/proc` holds nobody up.
-pub(super) async fn answer(operated: Arc<Operated>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn answer(operated: Arc<Operations>) -> Result<Response<Body>, ApiError> {
     let text = blocking(move || {
         let mut out = Exposition::default();
         expose(&mut out, &operated.control.status());

@@ -32,8 +32,8 @@ const CONNECTIONS_MAX: usize = 32;
 /// How long nobody is accepted after somebody could not be.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
-/// What operators may ask for.
-pub struct Operated {
+/// The operations of the administration interface.
+pub struct Operations {
     /// The proxy.
     pub control: Control,
     /// The names under which it may be asked.
@@ -65,7 +65,7 @@ const ROUTES: [(&str, &[Method], Endpoint); 6] = [
 ];
 
 /// Serves until the stop.
-pub async fn serve(listener: TcpListener, operated: Arc<Operated>, shutdown: Shutdown) {
+pub async fn serve(listener: TcpListener, operated: Arc<Operations>, shutdown: Shutdown) {
     let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut stop = shutdown.clone();
     loop {
@@ -92,7 +92,7 @@ pub async fn serve(listener: TcpListener, operated: Arc<Operated>, shutdown: Shu
 }
 
 async fn answer(
-    operated: Arc<Operated>,
+    operated: Arc<Operations>,
     shutdown: Shutdown,
     request: Request<Inflow>,
 ) -> Response<Body> {
@@ -115,7 +115,7 @@ async fn answer(
 
 async fn act(
     endpoint: Endpoint,
-    operated: Arc<Operated>,
+    operated: Arc<Operations>,
     shutdown: &Shutdown,
     request: &Request<Inflow>,
 ) -> Result<Response<Body>, ApiError> {
@@ -134,7 +134,7 @@ async fn act(
             Ok(Body::json(StatusCode::OK, &json!({ "status": "reloaded" })))
         }
         Endpoint::Healthy => Ok(health::healthy()),
-        Endpoint::Ready => Ok(health::ready(shutdown, &net::Listening::default())),
+        Endpoint::Ready => Ok(health::ready(shutdown, &net::ListenerStatus::default())),
     }
 }
 

@@ -34,7 +34,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::opening::{self, UNDECIDED_BYTES_MAX};
 use super::{Context, RETRY_PAUSE};
-use logpond_engine::ingest::Refused;
+use logpond_engine::ingest::IngestError;
 
 /// Connections of uploads at a time; further ones wait in the kernel's queue. Who hands whole
 /// segments over is a batch job, not every program of a fleet.
@@ -82,9 +82,9 @@ impl Default for Room {
     }
 }
 
-/// Why an upload is not answered by success.
+/// The reason why an upload is not answered by success.
 #[derive(Debug)]
-enum Trouble {
+enum UploadFailure {
     /// It is none.
     Upload(UploadError),
     /// The connection speaks another protocol.
@@ -94,17 +94,19 @@ enum Trouble {
     /// A body came too slowly.
     Slow,
     /// The journal did not take it.
-    Refused(Refused),
+    Refused(IngestError),
     /// It is durable here, and too few nodes have copies of it.
     NotReplicated,
 }
 
-impl Trouble {
+impl UploadFailure {
     /// Whether the same upload may be taken later, or by another server.
     fn may_pass(&self) -> bool {
         !matches!(
             self,
-            Trouble::Upload(_) | Trouble::Foreign(_) | Trouble::Refused(Refused::Invalid(_))
+            UploadFailure::Upload(_)
+                | UploadFailure::Foreign(_)
+                | UploadFailure::Refused(IngestError::Invalid(_))
         )
     }
 
@@ -113,20 +115,20 @@ impl Trouble {
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for UploadFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Trouble::Upload(error) => write!(f, "{error}"),
-            Trouble::Foreign(_) => f.write_str("the connection is none of uploads"),
-            Trouble::Torn => f.write_str("the connection ended within an upload"),
-            Trouble::Slow => write!(
+            UploadFailure::Upload(error) => write!(f, "{error}"),
+            UploadFailure::Foreign(_) => f.write_str("the connection is none of uploads"),
+            UploadFailure::Torn => f.write_str("the connection ended within an upload"),
+            UploadFailure::Slow => write!(
                 f,
                 "a frame came too slowly: nothing of it for {} s, or not all of it in {} s",
                 BODY_IDLE_MAX.as_secs(),
                 BODY_TIME_MAX.as_secs()
             ),
-            Trouble::Refused(refused) => write!(f, "{refused}"),
-            Trouble::NotReplicated => write!(
+            UploadFailure::Refused(refused) => write!(f, "{refused}"),
+            UploadFailure::NotReplicated => write!(
                 f,
                 "the records are durable here, but after {} s too few nodes have copies of them",
                 REPLICATION_TIME_MAX.as_secs()
@@ -201,7 +203,7 @@ struct Inflow {
     reader: UploadReader,
     /// Nothing of it was understood so far.
     is_new: bool,
-    durable: mpsc::Sender<Result<Upload, Trouble>>,
+    durable: mpsc::Sender<Result<Upload, UploadFailure>>,
 }
 
 impl Inflow {
@@ -213,7 +215,7 @@ impl Inflow {
             let nobody_waits = self.durable.clone();
             let next = tokio::select! {
                 biased;
-                () = shutdown.stopping() => Err(Trouble::Refused(Refused::Stopping)),
+                () = shutdown.stopping() => Err(UploadFailure::Refused(IngestError::Stopping)),
                 () = nobody_waits.closed() => break,
                 upload = self.next() => upload,
             };
@@ -231,7 +233,7 @@ impl Inflow {
     }
 
     /// The next upload, once all of it is durable; `None` at the end.
-    async fn next(&mut self) -> Result<Option<Upload>, Trouble> {
+    async fn next(&mut self) -> Result<Option<Upload>, UploadFailure> {
         let mut upload = Upload::default();
         loop {
             let Some((part, _room)) = self.part().await? else {
@@ -246,26 +248,28 @@ impl Inflow {
     }
 
     /// The next part, with the room that it takes; `None` where the connection ends in order.
-    async fn part(&mut self) -> Result<Option<(Part, Option<OwnedSemaphorePermit>)>, Trouble> {
+    async fn part(
+        &mut self,
+    ) -> Result<Option<(Part, Option<OwnedSemaphorePermit>)>, UploadFailure> {
         if !self.reader.is_before_body() {
             let part = self.header().await?;
             return Ok(part.map(|part| (part, None)));
         }
         let memory = u32::try_from(self.reader.memory_bytes()).unwrap_or(u32::MAX);
         let room = self.room.0.clone().acquire_many_owned(memory).await;
-        let room = room.map_err(|_| Trouble::Refused(Refused::Stopping))?;
+        let room = room.map_err(|_| UploadFailure::Refused(IngestError::Stopping))?;
         let mut body = vec![0; self.reader.wanted_bytes()];
         let received = receive(&mut self.stream, &mut body);
         match tokio::time::timeout(BODY_TIME_MAX, received).await {
             Ok(received) => received?,
-            Err(_) => return Err(Trouble::Slow),
+            Err(_) => return Err(UploadFailure::Slow),
         }
         let part = self.decode(body).await?;
         Ok(Some((part, Some(room))))
     }
 
     /// A part that is no body; `None` where the connection ends in order.
-    async fn header(&mut self) -> Result<Option<Part>, Trouble> {
+    async fn header(&mut self) -> Result<Option<Part>, UploadFailure> {
         let mut bytes = [0; HEADER_BYTES_MAX];
         let bytes = &mut bytes[..self.reader.wanted_bytes()];
         let is_first = self.reader.is_between_uploads();
@@ -273,7 +277,7 @@ impl Inflow {
         while filled < bytes.len() {
             match self.stream.read(&mut bytes[filled..]).await {
                 Ok(0) if is_first && filled == 0 => return Ok(None),
-                Ok(0) | Err(_) => return Err(Trouble::Torn),
+                Ok(0) | Err(_) => return Err(UploadFailure::Torn),
                 Ok(read) => filled += read,
             }
             // Who sends something else, and waits, is told before there is enough of it.
@@ -285,11 +289,11 @@ impl Inflow {
                     None
                 };
                 let damaged = UploadError::Header(FileHeaderError::Damaged);
-                return Err(foreign.map_or(Trouble::Upload(damaged), Trouble::Foreign));
+                return Err(foreign.map_or(UploadFailure::Upload(damaged), UploadFailure::Foreign));
             }
         }
         self.is_new = false;
-        let part = self.reader.take(bytes).map_err(Trouble::Upload)?;
+        let part = self.reader.take(bytes).map_err(UploadFailure::Upload)?;
         Ok(Some(Part::of(part, self.context.line_bytes_max)))
     }
 
@@ -322,7 +326,7 @@ impl Inflow {
         }
     }
 
-    async fn decode(&mut self, body: Vec<u8>) -> Result<Part, Trouble> {
+    async fn decode(&mut self, body: Vec<u8>) -> Result<Part, UploadFailure> {
         let mut reader = std::mem::take(&mut self.reader);
         let line_bytes_max = self.context.line_bytes_max;
         let work = move || {
@@ -331,9 +335,9 @@ impl Inflow {
         };
         let decoded = tokio::task::spawn_blocking(work).await;
         // Blocking work is only thrown away when the process ends.
-        let (reader, part) = decoded.map_err(|_| Trouble::Refused(Refused::Stopping))?;
+        let (reader, part) = decoded.map_err(|_| UploadFailure::Refused(IngestError::Stopping))?;
         self.reader = reader;
-        part.map_err(Trouble::Upload)
+        part.map_err(UploadFailure::Upload)
     }
 
     /// Has a batch made durable.
@@ -342,7 +346,7 @@ impl Inflow {
         upload: &mut Upload,
         pushed: Pushed,
         id: BatchId,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), UploadFailure> {
         upload.add_rejected(&pushed);
         let metrics = self.context.metrics.intake(self.context.intake);
         metrics.rejected.add(pushed.rejected_total as u64);
@@ -359,22 +363,22 @@ impl Inflow {
                         .for_each(|source| upload.sources.insert(source));
                     return Ok(());
                 }
-                Err(Refused::Busy) => tokio::time::sleep(RETRY_PAUSE).await,
-                Err(refused) => return Err(Trouble::Refused(refused)),
+                Err(IngestError::Busy) => tokio::time::sleep(RETRY_PAUSE).await,
+                Err(refused) => return Err(UploadFailure::Refused(refused)),
             }
         }
     }
 }
 
 /// Fills a body with what comes.
-async fn receive(stream: &mut OwnedReadHalf, body: &mut [u8]) -> Result<(), Trouble> {
+async fn receive(stream: &mut OwnedReadHalf, body: &mut [u8]) -> Result<(), UploadFailure> {
     let mut filled = 0;
     while filled < body.len() {
         let next = stream.read(&mut body[filled..]);
         match tokio::time::timeout(BODY_IDLE_MAX, next).await {
-            Ok(Ok(0) | Err(_)) => return Err(Trouble::Torn),
+            Ok(Ok(0) | Err(_)) => return Err(UploadFailure::Torn),
             Ok(Ok(read)) => filled += read,
-            Err(_) => return Err(Trouble::Slow),
+            Err(_) => return Err(UploadFailure::Slow),
         }
     }
     Ok(())
@@ -404,7 +408,7 @@ const SPEAKS: &str = "journal files";
 async fn answer_all(
     mut stream: OwnedWriteHalf,
     context: &Context,
-    mut waiting: mpsc::Receiver<Result<Upload, Trouble>>,
+    mut waiting: mpsc::Receiver<Result<Upload, UploadFailure>>,
 ) {
     while let Some(next) = waiting.recv().await {
         let outcome = match next {
@@ -413,7 +417,7 @@ async fn answer_all(
         };
         let answer = match &outcome {
             Ok(upload) => line_of(&upload.to_json(context.ingest.load().as_str())),
-            Err(Trouble::Foreign(foreign)) => opening::answer(*foreign, SPEAKS),
+            Err(UploadFailure::Foreign(foreign)) => opening::answer(*foreign, SPEAKS),
             Err(trouble) => line_of(&trouble.to_json()),
         };
         let written = stream.write_all(&answer).await;
@@ -428,7 +432,7 @@ fn line_of(answer: &Value) -> Vec<u8> {
     format!("{answer}\n").into_bytes()
 }
 
-async fn wait_for_copies(upload: Upload, context: &Context) -> Result<Upload, Trouble> {
+async fn wait_for_copies(upload: Upload, context: &Context) -> Result<Upload, UploadFailure> {
     let durability = context.ingest.durability();
     let is_replicated = |source| durability.is_replicated(source);
     if upload.sources.iter().all(is_replicated) {
@@ -442,8 +446,8 @@ async fn wait_for_copies(upload: Upload, context: &Context) -> Result<Upload, Tr
     };
     tokio::select! {
         () = copies => {}
-        () = tokio::time::sleep(REPLICATION_TIME_MAX) => return Err(Trouble::NotReplicated),
-        () = shutdown.stopping() => return Err(Trouble::Refused(Refused::Stopping)),
+        () = tokio::time::sleep(REPLICATION_TIME_MAX) => return Err(UploadFailure::NotReplicated),
+        () = shutdown.stopping() => return Err(UploadFailure::Refused(IngestError::Stopping)),
     }
     Ok(upload)
 }

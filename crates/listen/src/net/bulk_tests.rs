@@ -16,9 +16,9 @@ use logpond_host::shutdown;
 use logpond_host::telemetry::{Intake, Metrics};
 
 /// No node has copies.
-struct Nowhere(watch::Sender<u64>);
+struct NoReplicas(watch::Sender<u64>);
 
-impl Replication for Nowhere {
+impl Replication for NoReplicas {
     fn is_replicated(&self, _source: SourceId) -> bool {
         false
     }
@@ -40,7 +40,7 @@ fn without_copies_there_is_no_success() {
             news: News::default(),
             metrics: metrics.clone(),
             clock: clock::now,
-            replication: Arc::new(Nowhere(watch::Sender::new(0))),
+            replication: Arc::new(NoReplicas(watch::Sender::new(0))),
             gate: Gate::default(),
             declared: Labels::new(),
             rules: None,
@@ -57,7 +57,7 @@ fn without_copies_there_is_no_success() {
         line_bytes_max: 1024,
         hostname: "ash".into(),
         zones: Arc::default(),
-        unfinished: Arc::new(crate::net::Unfinished::new(1 << 20)),
+        unfinished: Arc::new(crate::net::UnfinishedParts::new(1 << 20)),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -76,7 +76,7 @@ fn without_copies_there_is_no_success() {
         wait_for_copies(upload, &context).await
     });
     let trouble = outcome.unwrap_err();
-    assert!(matches!(trouble, Trouble::NotReplicated));
+    assert!(matches!(trouble, UploadFailure::NotReplicated));
     assert_eq!(trouble.to_json()["retry"], true);
     drop(context);
     writer.join().unwrap();

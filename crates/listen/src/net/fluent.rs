@@ -11,7 +11,7 @@
 //!   sent again counts once: also after a restart, and over another connection.
 //! - While the journal has no room, a connection is not read. Idle connections have no buffer, and at
 //!   most [`SLOTS_MAX`] of them are in messages longer than [`INLINE_BYTES_MAX`]. Parts of shorter ones
-//!   are bounded with those of other listeners ([`Unfinished`](super::Unfinished)).
+//!   are bounded with those of other listeners ([`UnfinishedParts`](super::UnfinishedParts)).
 
 mod handshake;
 mod names;

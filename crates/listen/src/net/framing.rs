@@ -7,11 +7,11 @@ use logpond_protocol::intake::push::gelf;
 use super::Context;
 use super::gather::Gather;
 use super::relp::RelpSession;
-use logpond_engine::ingest::Refused;
+use logpond_engine::ingest::IngestError;
 use logpond_settings::{self as settings, Form, StreamProtocol};
 
 /// A splitter and where its records go.
-pub(super) enum Framing {
+pub(super) enum Framer {
     /// A record a line.
     Lines(LineSplitter),
     /// Octet counting or lines, frame by frame.
@@ -20,53 +20,53 @@ pub(super) enum Framing {
     Relp(RelpSession),
 }
 
-impl Framing {
+impl Framer {
     /// The framing of a protocol whose records are not acknowledged one by one.
-    pub(super) fn of(protocol: StreamProtocol, line_bytes_max: usize) -> Framing {
+    pub(super) fn of(protocol: StreamProtocol, line_bytes_max: usize) -> Framer {
         let record_bytes_max = match protocol.form {
             Form::Line | Form::Syslog => line_bytes_max,
             Form::Gelf => gelf::message_bytes_max(line_bytes_max),
         };
         match protocol.framing {
-            settings::Framing::Lines => Framing::Lines(LineSplitter::new(record_bytes_max)),
-            settings::Framing::Frames => Framing::frames(record_bytes_max),
+            settings::Framing::Lines => Framer::Lines(LineSplitter::new(record_bytes_max)),
+            settings::Framing::Frames => Framer::frames(record_bytes_max),
         }
     }
 
     /// Octet counting or lines, with frames of at most so many bytes.
-    pub(super) fn frames(bytes_max: usize) -> Framing {
-        Framing::Frames(FrameSplitter::new(bytes_max))
+    pub(super) fn frames(bytes_max: usize) -> Framer {
+        Framer::Frames(FrameSplitter::new(bytes_max))
     }
 
     /// Whether something is to be answered that has no records.
     pub(super) fn has_waiting(&self) -> bool {
-        matches!(self, Framing::Relp(session) if session.has_waiting())
+        matches!(self, Framer::Relp(session) if session.has_waiting())
     }
 
     /// True if enough is to be answered to do so now.
     pub(super) fn is_full(&self) -> bool {
-        matches!(self, Framing::Relp(session) if session.is_full())
+        matches!(self, Framer::Relp(session) if session.is_full())
     }
 
     /// Bytes of a record that is not whole yet.
     pub(super) fn held_bytes(&self) -> usize {
         match self {
-            Framing::Lines(lines) => lines.held_bytes(),
-            Framing::Frames(frames) => frames.held_bytes(),
-            Framing::Relp(session) => session.held_bytes(),
+            Framer::Lines(lines) => lines.held_bytes(),
+            Framer::Frames(frames) => frames.held_bytes(),
+            Framer::Relp(session) => session.held_bytes(),
         }
     }
 
     /// Whether the connection ends once everything is answered.
     pub(super) fn is_over(&self) -> bool {
-        matches!(self, Framing::Relp(session) if session.is_over())
+        matches!(self, Framer::Relp(session) if session.is_over())
     }
 
     /// What a sender is told that waits for its records: so many are durable, and perhaps the next
     /// ones never will be.
-    pub(super) fn answer(&mut self, durable: u64, failed: Option<&Refused>) -> Vec<u8> {
-        if let Framing::Relp(session) = self {
-            let reason = failed.map_or(String::new(), Refused::to_string);
+    pub(super) fn answer(&mut self, durable: u64, failed: Option<&IngestError>) -> Vec<u8> {
+        if let Framer::Relp(session) = self {
+            let reason = failed.map_or(String::new(), IngestError::to_string);
             return session.answers(durable, &reason);
         }
         let mut answer = String::new();
@@ -81,14 +81,14 @@ impl Framing {
 
     pub(super) fn feed(&mut self, bytes: &[u8], gather: &mut Gather, context: &Context) {
         match self {
-            Framing::Lines(lines) => lines.feed(bytes, |line| {
+            Framer::Lines(lines) => lines.feed(bytes, |line| {
                 gather.add(line.bytes, line.truncated_bytes, context);
             }),
-            Framing::Frames(frames) => frames.feed(bytes, |frame| {
+            Framer::Frames(frames) => frames.feed(bytes, |frame| {
                 gather.add(frame.bytes, frame.truncated_bytes, context);
             }),
             // What is no RELP ends the session, which `is_over` says.
-            Framing::Relp(session) => {
+            Framer::Relp(session) => {
                 let taken = session.feed(bytes, gather).unwrap_or_default();
                 let metrics = context.metrics.intake(context.intake);
                 metrics.truncated.add(taken.cut);
@@ -99,7 +99,7 @@ impl Framing {
 
     /// The connection has ended.
     pub(super) fn end(&mut self) {
-        if let Framing::Relp(session) = self {
+        if let Framer::Relp(session) = self {
             session.end();
         }
     }
@@ -107,14 +107,14 @@ impl Framing {
     /// Takes what the stream ended with as the last record.
     pub(super) fn finish(&mut self, gather: &mut Gather, context: &Context) {
         match self {
-            Framing::Lines(lines) => lines.finish(|line| {
+            Framer::Lines(lines) => lines.finish(|line| {
                 gather.add(line.bytes, line.truncated_bytes, context);
             }),
-            Framing::Frames(frames) => frames.finish(|frame| {
+            Framer::Frames(frames) => frames.finish(|frame| {
                 gather.add(frame.bytes, frame.truncated_bytes, context);
             }),
             // Its sender was told nothing of it, and sends it again.
-            Framing::Relp(_) => {}
+            Framer::Relp(_) => {}
         }
     }
 }

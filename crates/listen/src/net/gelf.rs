@@ -60,7 +60,7 @@ impl Assembly {
 
 /// Batches of an intake on their way to the journal: those of GELF are decoded, on a thread for that,
 /// a bounded part at a time; others are what they are.
-pub(super) struct Decoding {
+pub(super) struct BatchDecoder {
     batches: std::vec::IntoIter<Arc<Batch>>,
     form: Form,
     current: Option<Arc<Batch>>,
@@ -68,9 +68,9 @@ pub(super) struct Decoding {
     taken: usize,
 }
 
-impl Decoding {
-    pub(super) fn of(batches: Vec<Arc<Batch>>, form: Form) -> Decoding {
-        Decoding {
+impl BatchDecoder {
+    pub(super) fn of(batches: Vec<Arc<Batch>>, form: Form) -> BatchDecoder {
+        BatchDecoder {
             batches: batches.into_iter(),
             form,
             current: None,
@@ -105,7 +105,7 @@ impl Decoding {
             metrics.lost.add(decoded.lost as u64);
             self.taken += decoded.taken;
             if self.taken < messages.len() {
-                self.current = Some(messages)
+                self.current = Some(messages);
             } else {
                 self.taken = 0
             }

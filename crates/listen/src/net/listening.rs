@@ -9,7 +9,7 @@ use logpond_host::telemetry::Metrics;
 
 /// A listener that is on by default, and could not be had so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Off {
+pub struct PendingListener {
     /// Its setting.
     pub name: &'static str,
     /// Where it was to listen.
@@ -18,10 +18,10 @@ pub struct Off {
     pub reason: String,
 }
 
-impl Off {
+impl PendingListener {
     /// What is said of a listener after such an error.
-    pub fn new(name: &'static str, error: &BindError) -> Off {
-        Off {
+    pub fn new(name: &'static str, error: &BindError) -> PendingListener {
+        PendingListener {
             name,
             address: error.address,
             reason: error.reason(),
@@ -31,20 +31,20 @@ impl Off {
 
 /// The listeners that are on. Shared between who binds them and who says so.
 #[derive(Debug, Default)]
-pub struct Listening {
+pub struct ListenerStatus {
     names: Vec<&'static str>,
-    off: Mutex<Vec<Off>>,
+    off: Mutex<Vec<PendingListener>>,
 }
 
-impl Listening {
+impl ListenerStatus {
     /// Listeners of these settings, of which some could not be had.
-    pub fn new(names: Vec<&'static str>, off: Vec<Off>) -> Listening {
+    pub fn new(names: Vec<&'static str>, off: Vec<PendingListener>) -> ListenerStatus {
         let off = Mutex::new(off);
-        Listening { names, off }
+        ListenerStatus { names, off }
     }
 
     /// The listeners that could not be had so far.
-    pub fn off(&self) -> Vec<Off> {
+    pub fn off(&self) -> Vec<PendingListener> {
         self.locked().clone()
     }
 
@@ -56,7 +56,7 @@ impl Listening {
     /// A line for each that could not be had.
     pub fn lines(&self) -> String {
         let mut text = String::new();
-        for Off {
+        for PendingListener {
             name,
             address,
             reason,
@@ -72,7 +72,7 @@ impl Listening {
     }
 
     /// Shows all of them in the metrics.
-    pub fn expose_in(self: &Arc<Listening>, metrics: &Metrics) {
+    pub fn expose_in(self: &Arc<ListenerStatus>, metrics: &Metrics) {
         let listening = self.clone();
         metrics.register(Box::new(move |out| {
             let name = "logpond_listener_up";
@@ -86,7 +86,7 @@ impl Listening {
         }));
     }
 
-    fn locked(&self) -> std::sync::MutexGuard<'_, Vec<Off>> {
+    fn locked(&self) -> std::sync::MutexGuard<'_, Vec<PendingListener>> {
         self.off.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

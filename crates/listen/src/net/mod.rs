@@ -32,7 +32,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use logpond_proxy::{Admission, Admitted, Limits};
+use logpond_proxy::{Admission, AdmissionGuard, Limits};
 use logpond_record::{Batch, Labels};
 use logpond_segment::batches::BatchId;
 use tokio::net::{TcpListener, TcpStream};
@@ -42,14 +42,14 @@ use tokio::task::JoinSet;
 pub use bind::{BindError, bind_tcp, bind_udp};
 pub use bulk::{CONNECTIONS_MAX as BULK_CONNECTIONS_MAX, Room, serve_bulk};
 pub use fluent::{Fluent, SharedSecurity, WatchedSecurity, answer_heartbeats, serve_fluent};
-pub use listening::{Listening, Off};
+pub use listening::{ListenerStatus, PendingListener};
 pub use relp::Peers as RelpPeers;
 pub use stream::{serve_relp, serve_stream};
 pub use udp::serve_udp;
-pub use unfinished::Unfinished;
+pub use unfinished::UnfinishedParts;
 pub use zones::Zones;
 
-use logpond_engine::ingest::{Ingest, Refused};
+use logpond_engine::ingest::{Ingest, IngestError};
 use logpond_host::hostname;
 use logpond_host::shutdown::{DRAIN_TIME_MAX, Shutdown};
 use logpond_host::telemetry::{Intake, Metrics, warn};
@@ -115,7 +115,7 @@ pub struct Context {
     /// The zones that peers write times in.
     pub zones: Arc<Zones>,
     /// The memory of records that are not whole yet.
-    pub unfinished: Arc<Unfinished>,
+    pub unfinished: Arc<UnfinishedParts>,
 }
 
 impl Context {
@@ -133,7 +133,7 @@ impl Context {
         batch: &Arc<Batch>,
         id: Option<BatchId>,
         durable: bool,
-    ) -> Result<u64, Refused> {
+    ) -> Result<u64, IngestError> {
         loop {
             let submitted = self.ingest.submit_named(batch.clone(), id, durable);
             match submitted.await {
@@ -141,7 +141,7 @@ impl Context {
                     self.count_accepted(batch);
                     return Ok(accepted.count);
                 }
-                Err(Refused::Busy | Refused::Full(_)) if !self.shutdown.is_stopping() => {
+                Err(IngestError::Busy | IngestError::Full(_)) if !self.shutdown.is_stopping() => {
                     tokio::time::sleep(RETRY_PAUSE).await;
                 }
                 Err(refused) => return Err(refused),
@@ -176,7 +176,7 @@ pub async fn accept<F>(
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
-    let door = Arc::new(Door::new(&context, connections_max));
+    let door = Arc::new(ConnectionSlots::new(&context, connections_max));
     let mut open = JoinSet::new();
     let mut shutdown = context.shutdown.clone();
     loop {
@@ -215,7 +215,7 @@ pub async fn accept<F>(
 }
 
 /// The places of a listener's connections.
-struct Door {
+struct ConnectionSlots {
     slots: Arc<Semaphore>,
     shares: Arc<Admission>,
     waiting: Arc<Semaphore>,
@@ -226,7 +226,7 @@ struct Door {
 }
 
 /// The places that a served connection holds: one of the listener's, and one of its address.
-type Places = (OwnedSemaphorePermit, Admitted);
+type Places = (OwnedSemaphorePermit, AdmissionGuard);
 
 /// How a connection comes in: at once, or when its address has a place.
 enum Entry {
@@ -234,9 +234,9 @@ enum Entry {
     Waits(OwnedSemaphorePermit),
 }
 
-impl Door {
-    fn new(context: &Context, connections_max: usize) -> Door {
-        Door {
+impl ConnectionSlots {
+    fn new(context: &Context, connections_max: usize) -> ConnectionSlots {
+        ConnectionSlots {
             slots: Arc::new(Semaphore::new(connections_max)),
             shares: Arc::new(Admission::default()),
             waiting: Arc::new(Semaphore::new(SHARE_WAITING_MAX)),
@@ -252,7 +252,7 @@ impl Door {
     }
 
     /// A place for one more connection of this address, if it has one.
-    fn share(&self, peer: IpAddr) -> Option<Admitted> {
+    fn share(&self, peer: IpAddr) -> Option<AdmissionGuard> {
         let mut share = self.shares.admit(&self.limits)?;
         share.admit_address(peer, &self.limits).then_some(share)
     }

@@ -19,8 +19,8 @@ pub(super) const UNDECIDED_BYTES_MAX: usize = 8 << 10;
 const LINGER_TIME_MAX: Duration = Duration::from_secs(1);
 const LINGER_BYTES_MAX: usize = 64 << 10;
 
-/// What a connection began with.
-pub(super) struct Opening {
+/// The first bytes of a connection, and their meaning.
+pub(super) struct ConnectionPrefix {
     look: OpeningLook,
     is_own: bool,
     foreign: Option<Foreign>,
@@ -28,10 +28,10 @@ pub(super) struct Opening {
     held: Option<Vec<u8>>,
 }
 
-impl Opening {
+impl ConnectionPrefix {
     /// Of a protocol that makes nothing of bytes before their line ends.
-    pub(super) fn of_lines() -> Opening {
-        Opening {
+    pub(super) fn of_lines() -> ConnectionPrefix {
+        ConnectionPrefix {
             look: OpeningLook::default(),
             is_own: false,
             foreign: None,
@@ -40,10 +40,10 @@ impl Opening {
     }
 
     /// Of one that does: bytes are held back until it is known that they are its own.
-    pub(super) fn of_frames() -> Opening {
+    pub(super) fn of_frames() -> ConnectionPrefix {
         let held = Some(Vec::new());
-        let lines = Opening::of_lines();
-        Opening { held, ..lines }
+        let lines = ConnectionPrefix::of_lines();
+        ConnectionPrefix { held, ..lines }
     }
 
     /// The other protocol, once it is known.
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     /// What is taken of these chunks, with the end.
-    fn taken_of(mut opening: Opening, chunks: &[&[u8]]) -> (Vec<u8>, Option<Foreign>) {
+    fn taken_of(mut opening: ConnectionPrefix, chunks: &[&[u8]]) -> (Vec<u8>, Option<Foreign>) {
         let mut taken = Vec::new();
         for chunk in chunks {
             opening.pass(chunk, |bytes| taken.extend_from_slice(bytes));
@@ -158,26 +158,26 @@ mod tests {
         let request: [&[u8]; 3] = [b"GET /<13>a HT", b"TP/1.1\r\n", b"<13>b\n"];
         let foreign = Some(Foreign::Http);
         assert_eq!(
-            taken_of(Opening::of_frames(), &request),
+            taken_of(ConnectionPrefix::of_frames(), &request),
             (Vec::new(), foreign)
         );
         // A splitter of lines has made nothing of what it was given.
-        let (taken, found) = taken_of(Opening::of_lines(), &request);
+        let (taken, found) = taken_of(ConnectionPrefix::of_lines(), &request);
         assert_eq!((&taken[..], found), (request[0], foreign));
         let own: [&[u8]; 3] = [b"1 op", b"en 85 relp", b"_version"];
-        for opening in [Opening::of_frames(), Opening::of_lines()] {
+        for opening in [ConnectionPrefix::of_frames(), ConnectionPrefix::of_lines()] {
             assert_eq!(taken_of(opening, &own), (own.concat(), None));
         }
         // What ends before it is known is the protocol's own.
         assert_eq!(
-            taken_of(Opening::of_frames(), &own[..1]),
+            taken_of(ConnectionPrefix::of_frames(), &own[..1]),
             (own[0].to_vec(), None)
         );
     }
 
     #[test]
     fn what_is_held_back_is_bounded() {
-        let mut opening = Opening::of_frames();
+        let mut opening = ConnectionPrefix::of_frames();
         let mut taken = 0;
         for _ in 0..3 {
             opening.pass(&[b'x'; UNDECIDED_BYTES_MAX / 2], |bytes| {

@@ -29,9 +29,9 @@ enum Transaction {
 /// Transactions that wait before all of them are answered: those that are no messages make no batch.
 const WAITING_MAX: usize = 16_384;
 
-/// What became of the messages in some bytes.
+/// Numbers of messages by their outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct MessageCounts {
     /// Messages that were cut.
     pub(super) cut: u64,
     /// Messages that were stored before.
@@ -63,7 +63,11 @@ impl RelpSession {
     ///
     /// # Errors
     /// When they are no frames: the session is over then.
-    pub(super) fn feed(&mut self, bytes: &[u8], gather: &mut Gather) -> Result<Taken, RelpError> {
+    pub(super) fn feed(
+        &mut self,
+        bytes: &[u8],
+        gather: &mut Gather,
+    ) -> Result<MessageCounts, RelpError> {
         let RelpSession {
             splitter,
             peer,
@@ -71,7 +75,7 @@ impl RelpSession {
             is_open,
             is_over,
         } = self;
-        let mut taken = Taken::default();
+        let mut taken = MessageCounts::default();
         let fed = splitter.feed(bytes, |sent| {
             waiting.push(match sent {
                 Sent::Open {
@@ -196,7 +200,7 @@ mod tests {
         let mut session = session(10, &Arc::default());
         let mut gather = Gather::new(EntryKind::Syslog, Labels::new());
         let sent = b"1 syslog 1 x\n2 open 15 commands=syslog\n3 syslog 1 a\n4 syslog 12 0123456789ab\n5 syslog 1 c\n6 close 0\n";
-        let taken = Taken { cut: 1, resent: 0 };
+        let taken = MessageCounts { cut: 1, resent: 0 };
         assert_eq!(session.feed(sent, &mut gather), Ok(taken));
         assert!(session.has_waiting() && session.is_over());
         let stored: usize = gather.take().iter().map(|batch| batch.len()).sum();

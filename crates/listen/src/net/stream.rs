@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use tokio::net::TcpStream;
 
-use super::framing::Framing;
+use super::framing::Framer;
 use super::gather::{Gather, kind_of};
-use super::gelf::Decoding;
-use super::opening::{self, Opening};
+use super::gelf::BatchDecoder;
+use super::opening::{self, ConnectionPrefix};
 use super::relp::{Peer, Peers, RelpSession};
-use super::tls::{Acceptor, Incoming};
+use super::tls::{Acceptor, IncomingStream};
 use super::unfinished::Holder;
 use super::wire::Wire;
 use super::{BATCH_BYTES, Context, LINGER, look_once_more};
-use logpond_engine::ingest::Refused;
+use logpond_engine::ingest::IngestError;
 use logpond_host::hostname;
 use logpond_settings::{self as settings, Form, StreamProtocol};
 
@@ -63,7 +63,7 @@ pub async fn serve_stream(
 ) {
     // A failure is counted, and the peer was told.
     if let Some(stream) = wire(stream, acceptor).await {
-        let framing = Framing::of(protocol, context.line_bytes_max);
+        let framing = Framer::of(protocol, context.line_bytes_max);
         serve(stream, peer, context, (protocol, framing)).await;
     }
 }
@@ -87,7 +87,7 @@ async fn wire(stream: TcpStream, acceptor: Option<Arc<Acceptor>>) -> Option<Wire
         return Some(Wire::Plain(stream));
     };
     match acceptor.accept(stream).await {
-        Ok(Incoming::Tls(stream)) => {
+        Ok(IncomingStream::Tls(stream)) => {
             let client = acceptor.client_of(&stream);
             Some(Wire::Tls(stream, client.map(String::into_boxed_str)))
         }
@@ -95,24 +95,24 @@ async fn wire(stream: TcpStream, acceptor: Option<Arc<Acceptor>>) -> Option<Wire
     }
 }
 
-fn relp_session(peer: IpAddr, context: &Context, peers: Arc<Peers>) -> Framing {
+fn relp_session(peer: IpAddr, context: &Context, peers: Arc<Peers>) -> Framer {
     let name = hostname::of_peer(peer, &context.hostname);
     let peer = Peer::new(name, peers);
-    Framing::Relp(RelpSession::new(context.line_bytes_max, peer))
+    Framer::Relp(RelpSession::new(context.line_bytes_max, peer))
 }
 
 async fn serve(
     stream: Wire,
     peer: IpAddr,
     context: Context,
-    (protocol, framing): (StreamProtocol, Framing),
+    (protocol, framing): (StreamProtocol, Framer),
 ) {
     let mut labels = context.labels_of(peer);
     let client = stream.client();
     labels.extend(client.map(|name| (CLIENT_FIELD.into(), name.into())));
     let opening = match framing {
-        Framing::Relp(_) => Opening::of_frames(),
-        Framing::Lines(_) | Framing::Frames(_) => Opening::of_lines(),
+        Framer::Relp(_) => ConnectionPrefix::of_frames(),
+        Framer::Lines(_) | Framer::Frames(_) => ConnectionPrefix::of_lines(),
     };
     let connection = Connection {
         stream,
@@ -130,11 +130,11 @@ async fn serve(
 
 struct Connection {
     stream: Wire,
-    opening: Opening,
+    opening: ConnectionPrefix,
     context: Context,
     protocol: StreamProtocol,
     is_durable: bool,
-    framing: Framing,
+    framing: Framer,
     gather: Gather,
     buffer: Vec<u8>,
     unfinished: Holder,
@@ -286,7 +286,7 @@ impl Connection {
     async fn hand_over(&mut self) -> Result<(), ()> {
         let mut acknowledged = 0;
         let mut failed = None;
-        let mut batches = Decoding::of(self.gather.take(), self.protocol.form);
+        let mut batches = BatchDecoder::of(self.gather.take(), self.protocol.form);
         while let Some(batch) = batches.next(&self.context).await {
             let durable = self.is_durable;
             match self.context.submit_patiently(&batch, None, durable).await {
@@ -304,13 +304,15 @@ impl Connection {
             self.answer(acknowledged, failed.as_ref()).await?;
         }
         match failed {
-            Some(Refused::Stopping | Refused::Leaving | Refused::ClockBehind) => Err(()),
+            Some(IngestError::Stopping | IngestError::Leaving | IngestError::ClockBehind) => {
+                Err(())
+            }
             Some(_) if self.is_durable => Err(()),
             _ => Ok(()),
         }
     }
 
-    async fn answer(&mut self, acknowledged: u64, failed: Option<&Refused>) -> Result<(), ()> {
+    async fn answer(&mut self, acknowledged: u64, failed: Option<&IngestError>) -> Result<(), ()> {
         let answer = self.framing.answer(acknowledged, failed);
         self.stream.write_all(&answer).await.map_err(|_| ())
     }

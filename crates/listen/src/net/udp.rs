@@ -10,7 +10,7 @@ use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
 use super::gather::{Gather, kind_of};
-use super::gelf::{Assembly, Decoding};
+use super::gelf::{Assembly, BatchDecoder};
 use super::{BATCH_BYTES, Context, LINGER, look_once_more};
 use logpond_settings::Form;
 
@@ -144,7 +144,7 @@ impl Datagrams {
     async fn hand_over(&mut self) {
         self.expire(false);
         for (_, mut gather) in self.peers.drain(..) {
-            let mut batches = Decoding::of(gather.take(), self.form);
+            let mut batches = BatchDecoder::of(gather.take(), self.form);
             while let Some(batch) = batches.next(&self.context).await {
                 let records = batch.len();
                 // One bounded wait for room, in which the kernel's buffer takes the load.

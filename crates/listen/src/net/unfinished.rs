@@ -16,7 +16,7 @@ const SMALL_BYTES: usize = 4 << 10;
 
 /// The parts of all connections.
 #[derive(Debug)]
-pub struct Unfinished {
+pub struct UnfinishedParts {
     bytes_max: usize,
     state: Mutex<State>,
 }
@@ -40,22 +40,22 @@ struct Part {
 #[derive(Debug)]
 pub(super) struct Holder {
     number: u64,
-    unfinished: Arc<Unfinished>,
+    unfinished: Arc<UnfinishedParts>,
     given_up: Arc<Notify>,
     bytes: usize,
 }
 
-impl Unfinished {
+impl UnfinishedParts {
     /// Parts of so many bytes together.
-    pub fn new(bytes_max: usize) -> Unfinished {
-        Unfinished {
+    pub fn new(bytes_max: usize) -> UnfinishedParts {
+        UnfinishedParts {
             bytes_max,
             state: Mutex::default(),
         }
     }
 
     /// A connection that holds nothing.
-    pub(super) fn begin(self: &Arc<Unfinished>) -> Holder {
+    pub(super) fn begin(self: &Arc<UnfinishedParts>) -> Holder {
         let mut state = self.locked();
         state.next += 1;
         Holder {
@@ -137,7 +137,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_stands_still_for_longest_is_given_up() {
-        let unfinished = Arc::new(Unfinished::new(BYTES_MAX));
+        let unfinished = Arc::new(UnfinishedParts::new(BYTES_MAX));
         let mut holders: Vec<Holder> = (0..3).map(|_| unfinished.begin()).collect();
         let most = BYTES_MAX / 2;
         for holder in &mut holders {
@@ -156,7 +156,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_goes_on_is_not_given_up() {
-        let unfinished = Arc::new(Unfinished::new(BYTES_MAX));
+        let unfinished = Arc::new(UnfinishedParts::new(BYTES_MAX));
         let (mut slow, mut busy) = (unfinished.begin(), unfinished.begin());
         slow.hold(BYTES_MAX / 2);
         for part in 1..=20 {

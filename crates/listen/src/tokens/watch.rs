@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Guard, read};
-use logpond_host::telemetry::{Metrics, Reloaded, warn};
+use logpond_host::telemetry::{Metrics, ReloadTarget, warn};
 use logpond_host::terminal::with_causes;
-use logpond_host::watch::{Stamp, Watched};
+use logpond_host::watch::{Stamp, WatchTarget};
 
 /// The file of a guard's tokens.
 pub struct WatchedTokens {
@@ -34,7 +34,7 @@ impl WatchedTokens {
     }
 }
 
-impl Watched for WatchedTokens {
+impl WatchTarget for WatchedTokens {
     fn look(&mut self, is_asked: bool) {
         let stamp = Stamp::of(&self.path);
         if stamp == self.stamp && !is_asked {
@@ -50,10 +50,18 @@ impl Watched for WatchedTokens {
                     ));
                 }
                 self.guard.replace(tokens);
-                self.metrics.access.reloads(Reloaded::Tokens).done.add(1);
+                self.metrics
+                    .access
+                    .reloads(ReloadTarget::Tokens)
+                    .done
+                    .add(1);
             }
             Err(error) => {
-                self.metrics.access.reloads(Reloaded::Tokens).failed.add(1);
+                self.metrics
+                    .access
+                    .reloads(ReloadTarget::Tokens)
+                    .failed
+                    .add(1);
                 let error = with_causes(&error);
                 warn(&format!("{error}; the tokens stay as they were"));
             }

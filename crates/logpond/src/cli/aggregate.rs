@@ -4,7 +4,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 use logpond_engine::query::{self, AGGREGATES, Parameter, ParameterKind};
 
-use super::tables::{Matching, Printing};
+use super::tables::{OutputOptions, RecordFilter};
 
 /// The flag that limits the rows.
 const LIMIT: &str = "limit";
@@ -27,17 +27,17 @@ pub struct Aggregate {
     /// The most rows; 0 is no limit.
     pub limit: u64,
     /// The records.
-    pub matching: Matching,
+    pub matching: RecordFilter,
     /// The form of the answer.
-    pub printing: Printing,
+    pub printing: OutputOptions,
 }
 
 fn command(row: &'static query::Aggregate) -> Command {
     let arguments = |kind: fn(&Parameter) -> Option<Arg>| row.parameters.iter().filter_map(kind);
     let command = Command::new(row.name).args(arguments(field));
-    let command = Matching::augment_args(command).args(arguments(flag));
+    let command = RecordFilter::augment_args(command).args(arguments(flag));
     // The groups of flags have descriptions of their own.
-    let about = Printing::augment_args(command).about(row.help);
+    let about = OutputOptions::augment_args(command).about(row.help);
     about.long_about(None)
 }
 
@@ -105,8 +105,8 @@ impl FromArgMatches for Aggregate {
             field,
             by,
             limit,
-            matching: Matching::from_arg_matches(matches)?,
-            printing: Printing::from_arg_matches(matches)?,
+            matching: RecordFilter::from_arg_matches(matches)?,
+            printing: OutputOptions::from_arg_matches(matches)?,
         })
     }
 

@@ -6,7 +6,7 @@ use super::{Server, TableOutput};
 
 /// What is done with saved queries.
 #[derive(Debug, Subcommand)]
-pub enum Saved {
+pub enum SavedCommand {
     /// List the queries.
     List(SavedList),
     /// Print a query.

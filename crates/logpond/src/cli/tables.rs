@@ -32,7 +32,7 @@ pub struct TableOutput {
 
 /// The records of a table.
 #[derive(Debug, Args)]
-pub struct Matching {
+pub struct RecordFilter {
     /// Text to search for, as it is.
     #[arg(value_name = "TEXT")]
     pub text: Option<OsString>,
@@ -43,7 +43,7 @@ pub struct Matching {
 
 /// The form of the answer.
 #[derive(Debug, Args)]
-pub struct Printing {
+pub struct OutputOptions {
     /// How to print.
     #[command(flatten)]
     pub table: TableOutput,
@@ -60,7 +60,7 @@ pub struct Printing {
 pub struct Histogram {
     /// The records.
     #[command(flatten)]
-    pub matching: Matching,
+    pub matching: RecordFilter,
     /// Width of a bucket [default: one that gives about 60].
     #[arg(long, value_name = "DURATION")]
     pub step: Option<String>,
@@ -69,7 +69,7 @@ pub struct Histogram {
     pub by: Option<String>,
     /// The form of the answer.
     #[command(flatten)]
-    pub printing: Printing,
+    pub printing: OutputOptions,
 }
 
 /// Flags of `logpond patterns`.
@@ -77,7 +77,7 @@ pub struct Histogram {
 pub struct Patterns {
     /// The records.
     #[command(flatten)]
-    pub matching: Matching,
+    pub matching: RecordFilter,
     /// How many patterns; 0 is no limit.
     #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = 20)]
     pub limit: u64,
@@ -86,5 +86,5 @@ pub struct Patterns {
     pub samples: bool,
     /// The form of the answer.
     #[command(flatten)]
-    pub printing: Printing,
+    pub printing: OutputOptions,
 }

@@ -3,7 +3,7 @@
 use logpond_search::hints::shell_word;
 use serde_json::Value;
 
-use super::ending::Ending;
+use super::ending::AnswerFooter;
 use super::listing::{count, print, print_lines, rows, text};
 use super::selection::{meaning, range_of};
 use super::{Exit, Failure, client};
@@ -29,7 +29,7 @@ pub(super) fn run(args: Aggregate) -> Result<Exit, Failure> {
             ParameterKind::Limit { .. } => parameters.push((name, args.limit.to_string())),
         }
     }
-    let ending = Ending {
+    let ending = AnswerFooter {
         command,
         selection,
         stats: args.printing.stats,

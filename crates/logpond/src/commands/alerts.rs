@@ -95,15 +95,17 @@ fn list(args: &AlertsList) -> Result<Exit, Failure> {
     print(&out)?;
     let is_bad = |(_, rule): &(&Group, &Map<String, Value>)| rule["health"] == "err";
     if rules.is_empty() {
-        note(match args.active {
-            true => "no rule has alerts",
-            false => "the server has no alert rules",
+        note(if args.active {
+            "no rule has alerts"
+        } else {
+            "the server has no alert rules"
         });
         return Ok(Exit::None);
     }
-    match rules.iter().any(is_bad) {
-        true => Ok(Exit::Incomplete),
-        false => Ok(Exit::Found),
+    if rules.iter().any(is_bad) {
+        Ok(Exit::Incomplete)
+    } else {
+        Ok(Exit::Found)
     }
 }
 
@@ -131,9 +133,10 @@ fn write(rules: &[(&Group, &Map<String, Value>)], out: &mut Vec<u8>) {
     let mut table = Table::new(&columns[..shown]);
     for (group, rule) in rules {
         let text = |name: &str| rule.get(name).and_then(Value::as_str).unwrap_or_default();
-        let state = match rule.contains_key("state") {
-            true => text("state"),
-            false => "record",
+        let state = if rule.contains_key("state") {
+            text("state")
+        } else {
+            "record"
         };
         let row = [
             group.name.clone(),
@@ -193,8 +196,9 @@ fn labels(labels: &Value) -> String {
     let labels: Vec<_> = labels
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
-    match labels.is_empty() {
-        true => "{}".to_owned(),
-        false => labels.join(" "),
+    if labels.is_empty() {
+        "{}".to_owned()
+    } else {
+        labels.join(" ")
     }
 }

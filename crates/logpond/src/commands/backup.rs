@@ -12,7 +12,7 @@ use logpond_segment::{build, journal};
 use super::progress::{amount, watched};
 use super::{Exit, Failure, serve};
 use crate::cli::{Backup, BackupCommand};
-use logpond_engine::backup::{BackupError, Job, Made, Progress, make};
+use logpond_engine::backup::{BackupError, BackupReport, Job, Progress, make};
 use logpond_host::disk::RealDisk;
 use logpond_host::terminal::note;
 use logpond_host::{clock, hostname};
@@ -87,17 +87,18 @@ fn back_up(args: &Backup) -> Result<Exit, Failure> {
     }
     note(&format!("  took {}", quantity::span(started.elapsed())));
     println_name(&made)?;
-    Ok(match made.damaged.is_empty() {
-        true => Exit::Found,
-        false => Exit::None,
+    Ok(if made.damaged.is_empty() {
+        Exit::Found
+    } else {
+        Exit::None
     })
 }
 
-fn println_name(made: &Made) -> Result<(), Failure> {
+fn println_name(made: &BackupReport) -> Result<(), Failure> {
     super::listing::print(format!("{}\n", made.name).as_bytes())
 }
 
-fn say(made: &Made, to: &Location) {
+fn say(made: &BackupReport, to: &Location) {
     if let Some(host) = &made.other_host {
         note(&format!(
             "logpond: the snapshot before this one is of another host, {host:?}: give each data \

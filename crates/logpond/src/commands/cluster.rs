@@ -55,13 +55,13 @@ fn parse<T: DeserializeOwned>(answer: Answer) -> Result<T, ClientError> {
 
 /// The node that was meant.
 #[derive(Deserialize)]
-struct Told {
+struct NodeReply {
     /// Its name for ever.
     node: String,
 }
 
 /// Tells a node something of another one, or of itself.
-fn tell(client: &Client, path: &str, parameters: &Parameters) -> Result<Told, ClientError> {
+fn tell(client: &Client, path: &str, parameters: &Parameters) -> Result<NodeReply, ClientError> {
     parse(client.post(path, parameters)?)
 }
 

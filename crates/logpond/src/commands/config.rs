@@ -10,7 +10,8 @@ use crate::cli::{Config, ConfigCheck, ConfigShow, TableFormat};
 use logpond_host::terminal::note;
 use logpond_render::Table;
 use logpond_settings::{
-    Given, Origin, Settings, Surroundings, default_file, effective, gather, read_file, read_proxies,
+    Environment, Origin, SettingValue, Settings, default_file, effective, gather, read_file,
+    read_proxies,
 };
 
 /// Settings whose addresses may hold secrets, which nothing prints.
@@ -42,8 +43,8 @@ fn check(args: &ConfigCheck) -> Result<Exit, Failure> {
             let files = files.iter().filter(|path| path.exists());
             let said: Result<Vec<String>, Failure> = files
                 .map(|path| {
-                    let of_file = |given: &&Given| matches!(&given.origin, Origin::File { path: of, .. } if of == path);
-                    let given: Vec<Given> = given.iter().filter(of_file).cloned().collect();
+                    let of_file = |given: &&SettingValue| matches!(&given.origin, Origin::File { path: of, .. } if of == path);
+                    let given: Vec<SettingValue> = given.iter().filter(of_file).cloned().collect();
                     describe(path, &given)
                 })
                 .collect();
@@ -58,7 +59,7 @@ fn check(args: &ConfigCheck) -> Result<Exit, Failure> {
 }
 
 /// A line about a file that is valid. Sections of proxies are read, too.
-fn describe(path: &Path, given: &[Given]) -> Result<String, Failure> {
+fn describe(path: &Path, given: &[SettingValue]) -> Result<String, Failure> {
     let proxies = read_proxies(path)?;
     let counted = |count: usize, what: &str| match count {
         1 => format!("1 {what}"),
@@ -113,15 +114,16 @@ fn show(args: &ConfigShow) -> Result<Exit, Failure> {
 }
 
 /// A value as it may be printed.
-fn shown(given: &Given) -> String {
-    match WITH_SECRETS.contains(&given.name) && given.origin != Origin::Default {
-        true => "…".to_owned(),
-        false => given.text.clone(),
+fn shown(given: &SettingValue) -> String {
+    if WITH_SECRETS.contains(&given.name) && given.origin != Origin::Default {
+        "…".to_owned()
+    } else {
+        given.text.clone()
     }
 }
 
-fn surroundings() -> Surroundings<'static> {
-    Surroundings {
+fn surroundings() -> Environment<'static> {
+    Environment {
         variable: &variable,
         is_root: rustix::process::geteuid().is_root(),
     }

@@ -19,10 +19,10 @@ use logpond_host::clock;
 use logpond_host::terminal::note;
 use logpond_render::quantity;
 use logpond_search::hints::shell_word;
-use logpond_settings::{Given, Origin, Settings, Surroundings, listeners};
+use logpond_settings::{Environment, Origin, SettingValue, Settings, listeners};
 
 use self::directory::{Directory, State};
-use self::filling::Filling;
+use self::filling::DaySender;
 use super::listing::print;
 use super::signals::set_by_signals;
 use super::{Exit, Failure, access};
@@ -60,7 +60,7 @@ fn fill_server(args: &Demo, address: &str, stop: &AtomicBool) -> Result<Exit, Fa
     let access = access(&args.access, std::slice::from_ref(&address))?;
     let client = Client::new(address, &access);
     let day = Day::new(args.seed, seconds_now());
-    let mut filling = Filling::new(&client, &day, args.seed);
+    let mut filling = DaySender::new(&client, &day, args.seed);
     let records = filling.day(stop)?;
     show(&client, Some(records), args.once)?;
     go_on(args, filling, stop)
@@ -97,10 +97,11 @@ fn in_pond(
     let client = Client::new(address, &logpond_client::Access::default());
     let state = directory.state();
     let day = Day::new(state.seed, state.now);
-    let mut filling = Filling::new(&client, &day, state.seed);
-    let records = match state.is_filled {
-        true => None,
-        false => Some(filling.day(stop)?),
+    let mut filling = DaySender::new(&client, &day, state.seed);
+    let records = if state.is_filled {
+        None
+    } else {
+        Some(filling.day(stop)?)
     };
     if !stop.load(Ordering::Relaxed) {
         directory.note_filled()?;
@@ -113,7 +114,7 @@ fn in_pond(
 }
 
 /// Sends live records until a signal.
-fn go_on(args: &Demo, mut filling: Filling<'_>, stop: &AtomicBool) -> Result<Exit, Failure> {
+fn go_on(args: &Demo, mut filling: DaySender<'_>, stop: &AtomicBool) -> Result<Exit, Failure> {
     filling.skip_to(seconds_now());
     while !args.once && !stop.load(Ordering::Relaxed) {
         thread::park_timeout(LIVE_INTERVAL);
@@ -125,9 +126,10 @@ fn go_on(args: &Demo, mut filling: Filling<'_>, stop: &AtomicBool) -> Result<Exi
 /// Prints the address of the page and the questions.
 fn show(client: &Client, records: Option<u64>, ends: bool) -> Result<(), Failure> {
     let address = client.address().to_string();
-    let named = match address == ADDRESS_DEFAULT {
-        true => String::new(),
-        false => format!(" --addr {}", shell_word(&address)),
+    let named = if address == ADDRESS_DEFAULT {
+        String::new()
+    } else {
+        format!(" --addr {}", shell_word(&address))
     };
     let mut text = format!("page     {address}/\n");
     if let Some(records) = records {
@@ -159,15 +161,15 @@ fn settings(data: &Path, http: Option<&str>) -> Result<Settings, Failure> {
     ];
     let others = listeners().filter(|listener| listener.name != "http");
     flags.extend(others.map(|listener| (listener.name, "off".to_owned())));
-    let given: Vec<Given> = flags
+    let given: Vec<SettingValue> = flags
         .into_iter()
-        .map(|(name, text)| Given {
+        .map(|(name, text)| SettingValue {
             name,
             text,
             origin: Origin::Flag(name),
         })
         .collect();
-    let surroundings = Surroundings {
+    let surroundings = Environment {
         variable: &|_| None,
         is_root: false,
     };

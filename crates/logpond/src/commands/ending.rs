@@ -13,7 +13,7 @@ use logpond_host::terminal::note;
 use logpond_render::quantity;
 
 /// The end of an answer.
-pub(super) struct Ending<'a> {
+pub(super) struct AnswerFooter<'a> {
     /// The command with what stands before its conditions: `top status`.
     pub(super) command: String,
     /// Which records were meant.
@@ -22,7 +22,7 @@ pub(super) struct Ending<'a> {
     pub(super) stats: bool,
 }
 
-impl Ending<'_> {
+impl AnswerFooter<'_> {
     /// The exit code of a table, once all is said; `none` says that it is empty.
     pub(super) fn of_table(&self, is_empty: bool, trailer: &Trailer, none: &str) -> Exit {
         self.note_stats(trailer);
@@ -133,7 +133,7 @@ mod tests {
             since: Some("2 days ago".into()),
             ..Selection::default()
         };
-        let ending = Ending {
+        let ending = AnswerFooter {
             command: "top status".into(),
             selection: &selection,
             stats: false,

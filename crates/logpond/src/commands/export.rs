@@ -9,9 +9,9 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use serde_json::value::RawValue;
 
-use super::ending::{Ending, note_stats};
+use super::ending::{AnswerFooter, note_stats};
 use super::listing::exit;
-use super::selection::{Meaning, meaning};
+use super::selection::{ResolvedSelection, meaning};
 use super::{Exit, Failure, client};
 use crate::cli::{Export, ExportFormat};
 use logpond_client::{Answer, Client, ClientError, Item, Parameters, Trailer};
@@ -54,7 +54,7 @@ pub(super) fn run(args: Export) -> Result<Exit, Failure> {
     let mut out = BufWriter::new(&file);
     let done = write(answer, args.output, &args.only_fields, &mut out);
     let done = match done {
-        Err(error) if is_broken(&error) => Done::Broken,
+        Err(error) if is_broken(&error) => ExportOutcome::Broken,
         done => done?,
     };
     out.flush().map_err(told)?;
@@ -108,7 +108,7 @@ fn put(partial: &Path, path: &Path, replaces: bool) -> Result<(), Failure> {
 }
 
 /// Which times are written, in words: other commands have another default.
-fn range_text(meaning: &Meaning) -> String {
+fn range_text(meaning: &ResolvedSelection) -> String {
     match (meaning.since, meaning.until) {
         (None, None) => "of all times".to_owned(),
         (Some(since), None) => format!("from {since} on"),
@@ -118,21 +118,21 @@ fn range_text(meaning: &Meaning) -> String {
 }
 
 /// Says what was written.
-fn say(args: &Export, done: &Done, range: &str) {
-    if let (true, Done::Told(trailer)) = (args.stats, done) {
+fn say(args: &Export, done: &ExportOutcome, range: &str) {
+    if let (true, ExportOutcome::Told(trailer)) = (args.stats, done) {
         note_stats(trailer.rows, trailer.bytes_scanned, trailer.elapsed_ms);
     }
     if args.quiet {
         return;
     }
     let records = match done {
-        Done::Told(trailer) => quantity::counted(trailer.rows, "record"),
-        Done::Whole => "all records".to_owned(),
-        Done::Broken => return,
+        ExportOutcome::Told(trailer) => quantity::counted(trailer.rows, "record"),
+        ExportOutcome::Whole => "all records".to_owned(),
+        ExportOutcome::Broken => return,
     };
     note(&format!("-- {records} {range} --"));
-    if let Done::Told(trailer) = done {
-        let ending = Ending {
+    if let ExportOutcome::Told(trailer) = done {
+        let ending = AnswerFooter {
             command: "export".to_owned(),
             selection: &args.selection,
             stats: false,
@@ -188,8 +188,8 @@ fn columns(fields: &[String]) -> String {
     }
 }
 
-/// How an export ended.
-enum Done {
+/// The end of an export.
+enum ExportOutcome {
     /// All that the server had to say was written.
     Told(Box<Trailer>),
     /// A file, which is complete if its end is there.
@@ -203,7 +203,7 @@ fn write(
     format: ExportFormat,
     fields: &[String],
     out: &mut impl Write,
-) -> Result<Done, Failure> {
+) -> Result<ExportOutcome, Failure> {
     match format {
         ExportFormat::Ndjson => write_lines(answer, fields, out),
         ExportFormat::Parquet => write_bytes(answer, out),
@@ -214,7 +214,7 @@ fn write_lines(
     mut answer: Answer,
     fields: &[String],
     out: &mut impl Write,
-) -> Result<Done, Failure> {
+) -> Result<ExportOutcome, Failure> {
     loop {
         match answer.next_item()? {
             Item::Row(line) => {
@@ -226,7 +226,7 @@ fn write_lines(
             }
             Item::Notice(notice) => note(&notice),
             Item::Gap | Item::Progress(_) | Item::Position(_) => {}
-            Item::Trailer(trailer) => return Ok(Done::Told(Box::new(trailer))),
+            Item::Trailer(trailer) => return Ok(ExportOutcome::Told(Box::new(trailer))),
         }
     }
 }
@@ -243,12 +243,12 @@ fn only(line: &[u8], fields: &[String]) -> Result<String, Failure> {
     Ok(format!("{{{}}}", members.join(",")))
 }
 
-fn write_bytes(answer: Answer, out: &mut impl Write) -> Result<Done, Failure> {
+fn write_bytes(answer: Answer, out: &mut impl Write) -> Result<ExportOutcome, Failure> {
     let mut reader = answer.into_reader();
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {
         match reader.read(&mut buffer) {
-            Ok(0) => return Ok(Done::Whole),
+            Ok(0) => return Ok(ExportOutcome::Whole),
             Ok(read) => out.write_all(&buffer[..read])?,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             // The server breaks off what is not complete.
@@ -258,11 +258,11 @@ fn write_bytes(answer: Answer, out: &mut impl Write) -> Result<Done, Failure> {
 }
 
 /// The exit code, after saying what is missing. That there is nothing is no failure of an export.
-fn ended(done: &Done) -> Exit {
+fn ended(done: &ExportOutcome) -> Exit {
     match done {
-        Done::Told(trailer) => exit(false, trailer, ""),
-        Done::Whole => Exit::Found,
-        Done::Broken => {
+        ExportOutcome::Told(trailer) => exit(false, trailer, ""),
+        ExportOutcome::Whole => Exit::Found,
+        ExportOutcome::Broken => {
             note("logpond: the export is not complete: the answer broke off");
             Exit::Incomplete
         }

@@ -14,12 +14,11 @@ const ANSWER_BYTES_MAX: u64 = 64 << 20;
 pub(super) fn run(args: &Forget) -> Result<Exit, Failure> {
     let client = client(&args.server)?;
     let mut forgotten = Vec::new();
-    let each: Vec<Parameters> = match args.all {
-        true => vec![vec![("all", "true".into())]],
-        false => {
-            let files = args.files.iter();
-            files.map(|file| vec![("file", file.clone())]).collect()
-        }
+    let each: Vec<Parameters> = if args.all {
+        vec![vec![("all", "true".into())]]
+    } else {
+        let files = args.files.iter();
+        files.map(|file| vec![("file", file.clone())]).collect()
     };
     for parameters in each {
         let answer = client.post("/api/v1/forget", &parameters)?;

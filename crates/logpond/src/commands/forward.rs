@@ -17,9 +17,9 @@ use super::{Exit, Failure, access, variable};
 use crate::cli::{Forward, LineFormat, Multiline, Wait};
 use logpond_client::{ADDRESS_DEFAULT, Address, ClientError, HostPort};
 use logpond_host::{clock, service_manager};
-use logpond_settings::{BULK_PORT, Surroundings, access_logs, flagged_fields};
+use logpond_settings::{BULK_PORT, Environment, access_logs, flagged_fields};
 use logpond_ship::forward::{
-    self, Backoff, FileZones, ForwardError, Reading, Settings, SpoolSettings,
+    self, Backoff, FileZones, ForwardError, ReadOptions, Settings, SpoolSettings,
 };
 
 /// The first wait after no server took a batch.
@@ -47,17 +47,19 @@ pub(super) fn run(args: Forward) -> Result<Exit, Failure> {
     if totals.rejected > 0 {
         return Ok(Exit::Error);
     }
-    match interrupted.load(std::sync::atomic::Ordering::Relaxed) {
-        true => Ok(Exit::Interrupted),
-        false => Ok(Exit::Found),
+    if interrupted.load(std::sync::atomic::Ordering::Relaxed) {
+        Ok(Exit::Interrupted)
+    } else {
+        Ok(Exit::Found)
     }
 }
 
 fn settings(args: Forward) -> Result<Settings, Failure> {
     let given = &args.servers.addr;
-    let bulk = match args.bulk {
-        true => Some(listeners(given).map_err(ForwardError::Address)?),
-        false => None,
+    let bulk = if args.bulk {
+        Some(listeners(given).map_err(ForwardError::Address)?)
+    } else {
+        None
     };
     let http = if args.bulk { &[][..] } else { given };
     let addresses = http
@@ -89,7 +91,7 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
     labels.extend(declared.map(|(name, text)| (name.into(), text.into())));
     let zones = FileZones::new(&args.timezone.join("\n"), clock::now());
     let zones = zones.map_err(|error| format!("--timezone: {error}"))?;
-    let reading = reading(&args)?;
+    let read_options = read_options(&args)?;
     let tail = match (args.tail, args.state) {
         (false, Some(_)) => return Err("--state goes with --tail or --journal".into()),
         (false, None) => None,
@@ -100,7 +102,7 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
         access: access(&args.servers.access, &addresses)?,
         addresses,
         bulk,
-        reading,
+        read_options,
         inputs: args.files,
         tail,
         labels,
@@ -132,7 +134,7 @@ fn declared_formats(formats: &[String]) -> Result<Vec<(String, String)>, Failure
         .collect())
 }
 
-fn reading(args: &Forward) -> Result<Reading, Failure> {
+fn read_options(args: &Forward) -> Result<ReadOptions, Failure> {
     let named = args.multiline.map(|name| match name {
         Multiline::Auto => Rule::auto(),
         Multiline::Stacktrace => Rule::stacktrace(),
@@ -143,7 +145,7 @@ fn reading(args: &Forward) -> Result<Reading, Failure> {
     let starting = args.multiline_start.as_deref().map(starting).transpose()?;
     let wait = parse_duration(&args.multiline_wait);
     let wait = wait.map_err(|error| format!("--multiline-wait: {error}"))?;
-    Ok(Reading {
+    Ok(ReadOptions {
         format: format(args.format),
         rule: named.or(starting),
         record_wait: Duration::from_nanos(wait.unsigned_abs()),
@@ -205,7 +207,7 @@ pub(super) fn spool(
 }
 
 fn state_default() -> Result<PathBuf, Failure> {
-    let surroundings = Surroundings {
+    let surroundings = Environment {
         variable: &variable,
         is_root: false,
     };

@@ -1,6 +1,6 @@
 //! `logpond histogram`: how many records match, over time.
 
-use super::ending::Ending;
+use super::ending::AnswerFooter;
 use super::listing::{count, print, print_lines, rows, text};
 use super::selection::{meaning, range_of};
 use super::{Exit, Failure, client};
@@ -11,7 +11,7 @@ use logpond_render::{Bar, Bars};
 pub(super) fn run(args: Histogram) -> Result<Exit, Failure> {
     let meaning = meaning(args.matching.text.as_deref(), &args.matching.selection)?;
     let none = format!("no records match{}", range_of(&args.matching.selection));
-    let ending = Ending {
+    let ending = AnswerFooter {
         command: "histogram".to_owned(),
         selection: &args.matching.selection,
         stats: args.printing.stats,

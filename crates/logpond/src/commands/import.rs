@@ -14,8 +14,8 @@ use super::{Exit, Failure, access, variable};
 use crate::cli::{Forward, Import, Servers};
 use logpond_client::Address;
 use logpond_host::{clock, service_manager, timezone};
-use logpond_settings::Surroundings;
-use logpond_ship::import::{self, Following, Settings, Target, Totals};
+use logpond_settings::Environment;
+use logpond_ship::import::{self, FollowOptions, Settings, Target, Totals};
 
 pub(super) fn run(args: Import) -> Result<Exit, Failure> {
     let settings = Settings {
@@ -33,7 +33,7 @@ pub(super) fn run(args: Import) -> Result<Exit, Failure> {
 
 /// Follows the journal of this machine.
 pub(super) fn follow(args: Forward) -> Result<Exit, Failure> {
-    let following = Following {
+    let following = FollowOptions {
         target: with_zone(
             target(&args.servers, &args.label, args.give_up_after.as_deref())?,
             zone_for_all(&args.timezone)?,
@@ -49,9 +49,10 @@ pub(super) fn follow(args: Forward) -> Result<Exit, Failure> {
 }
 
 fn exit(totals: &Totals) -> Exit {
-    match totals.is_complete() {
-        true => Exit::Found,
-        false => Exit::Error,
+    if totals.is_complete() {
+        Exit::Found
+    } else {
+        Exit::Error
     }
 }
 
@@ -107,7 +108,7 @@ fn arguments(text: &str) -> Vec<String> {
 }
 
 fn state_default() -> Result<PathBuf, Failure> {
-    let surroundings = Surroundings {
+    let surroundings = Environment {
         variable: &variable,
         is_root: false,
     };

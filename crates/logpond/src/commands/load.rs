@@ -34,9 +34,10 @@ pub(super) fn run(args: &Load) -> Result<Exit, Failure> {
     out.push(b'\n');
     print(&out)?;
     let tally = &report.tally;
-    match tally.acknowledged == tally.sent && tally.sent > 0 {
-        true => Ok(Exit::Found),
-        false => Ok(Exit::Error),
+    if tally.acknowledged == tally.sent && tally.sent > 0 {
+        Ok(Exit::Found)
+    } else {
+        Ok(Exit::Error)
     }
 }
 

@@ -53,9 +53,10 @@ fn page(command: clap::Command) -> Result<Vec<u8>, Failure> {
 
 pub(super) fn version(args: &Version) -> Result<Exit, Failure> {
     let version = env!("CARGO_PKG_VERSION");
-    let text = match args.json {
-        true => format!("{{\"name\":\"logpond\",\"version\":\"{version}\"}}\n"),
-        false => format!("logpond {version}\n"),
+    let text = if args.json {
+        format!("{{\"name\":\"logpond\",\"version\":\"{version}\"}}\n")
+    } else {
+        format!("logpond {version}\n")
     };
     print(text.as_bytes())?;
     Ok(Exit::Found)

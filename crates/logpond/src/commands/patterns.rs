@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::ending::Ending;
+use super::ending::AnswerFooter;
 use super::listing::{count, print, print_lines, rows, text};
 use super::selection::{meaning, range_of};
 use super::{Exit, Failure, client};
@@ -16,7 +16,7 @@ const CURVE_CHARS_MAX: usize = 20;
 pub(super) fn run(args: Patterns) -> Result<Exit, Failure> {
     let meaning = meaning(args.matching.text.as_deref(), &args.matching.selection)?;
     let none = format!("no records match{}", range_of(&args.matching.selection));
-    let ending = Ending {
+    let ending = AnswerFooter {
         command: "patterns".to_owned(),
         selection: &args.matching.selection,
         stats: args.printing.stats,

@@ -19,13 +19,13 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread;
 
-use logpond_proxy::{Running, Settings, Stopper, bind, start};
+use logpond_proxy::{RunningProxy, Settings, Stopper, bind, start};
 
 use self::acme::Acme;
 use self::admin::Admin;
-use self::configured::Configured;
+use self::configured::ProxyConfig;
 use self::privileges::become_user;
-use self::records::{Records, Sending};
+use self::records::{Records, SenderThread};
 use self::sandbox::Sandbox;
 use self::signals::{Actions, Signals};
 use self::source::{Source, duration};
@@ -49,7 +49,7 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failure> {
     let drain_time = duration("--drain-timeout", &args.drain_timeout)?;
     let (workers, waiting_bytes_max) = (workers(args)?, waiting_bytes_max(args)?);
     let (inherited, before) = upgrade::take_over()?;
-    let mut configured = Configured::new(Source::of(args)?)?;
+    let mut configured = ProxyConfig::new(Source::of(args)?)?;
     // Before anything listens: a signal from now on ends it in order.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -99,7 +99,7 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failure> {
     };
     let join = move || {
         let ended = running.join();
-        sending.into_iter().for_each(Sending::finish);
+        sending.into_iter().for_each(SenderThread::finish);
         ended
     };
     let (cut, lost) = runtime.block_on(signals.until_ended(actions, join))?;
@@ -139,14 +139,15 @@ fn waiting_bytes_max(args: &Proxy) -> Result<usize, Failure> {
 fn workers(args: &Proxy) -> Result<usize, Failure> {
     let of_machine = || thread::available_parallelism().map_or(1, usize::from);
     let workers = args.workers.unwrap_or_else(of_machine);
-    match (1..=WORKERS_MAX).contains(&workers) {
-        true => Ok(workers),
-        false => Err(format!("--workers: expected a number from 1 to {WORKERS_MAX}").into()),
+    if (1..=WORKERS_MAX).contains(&workers) {
+        Ok(workers)
+    } else {
+        Err(format!("--workers: expected a number from 1 to {WORKERS_MAX}").into())
     }
 }
 
 /// Where it listens, in words.
-fn addresses(running: &Running) -> String {
+fn addresses(running: &RunningProxy) -> String {
     let all = running.addresses().into_iter().flatten();
     let texts: Vec<String> = all.map(|address| address.to_string()).collect();
     texts.join(", ")

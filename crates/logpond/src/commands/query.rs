@@ -13,9 +13,9 @@ use logpond_search::Matcher;
 use logpond_search::hints::shell_word;
 
 use self::sink::Sink;
-use super::ending::Ending;
+use super::ending::AnswerFooter;
 use super::listing::{lacks, note_nothing};
-use super::selection::{Meaning, meaning, range_of};
+use super::selection::{ResolvedSelection, meaning, range_of};
 use super::{Exit, Failure, variable};
 use crate::cli::Query;
 use logpond_client::Trailer;
@@ -34,7 +34,7 @@ pub(super) const HELD_BYTES_MAX: usize = 256 << 20;
 
 /// What was asked for, apart from where.
 struct Question {
-    meaning: Meaning,
+    meaning: ResolvedSelection,
     matcher: Matcher,
     /// Newest records only; 0 is all.
     limit: u64,
@@ -159,37 +159,39 @@ fn split_words(
             .iter()
             .rev()
             .find(|text| PathBuf::from(text).is_file());
-        return Err(match files.is_empty() {
+        let error = if !files.is_empty() {
+            format!("no such files, or several texts: {}", joined.join(", "))
+        } else if named.is_some() {
             // As with grep.
-            true if named.is_some() => format!(
+            format!(
                 "several texts: {}; to search a file instead of a server, name it by --file",
                 joined.join(", ")
-            ),
-            true => format!(
-                "several texts: quote them to search for one: '{}'",
-                joined.join(" ")
-            ),
-            false => format!("no such files, or several texts: {}", joined.join(", ")),
-        }
-        .into());
+            )
+        } else {
+            let text = joined.join(" ");
+            format!("several texts: quote them to search for one: '{text}'")
+        };
+        return Err(error.into());
     }
     let files: Vec<PathBuf> = files
         .iter()
         .cloned()
         .chain(more.into_iter().map(PathBuf::from))
         .collect();
-    let origin = match files.is_empty() {
-        true => Origin::Server,
-        false => Origin::Files(files),
+    let origin = if files.is_empty() {
+        Origin::Server
+    } else {
+        Origin::Files(files)
     };
     Ok((texts.first().map(|text| (*text).clone()), origin))
 }
 
 fn open_sink(args: &Query, question: &Question, is_terminal: bool) -> Sink {
     let colour = terminal::colours(args.color, is_terminal, &variable);
-    let zone = match args.utc {
-        true => jiff::tz::TimeZone::UTC,
-        false => question.meaning.zone.clone(),
+    let zone = if args.utc {
+        jiff::tz::TimeZone::UTC
+    } else {
+        question.meaning.zone.clone()
     };
     let spans = question.matcher.clone();
     let style = Style {
@@ -199,9 +201,10 @@ fn open_sink(args: &Query, question: &Question, is_terminal: bool) -> Sink {
         defuses_formulas: args.defuse,
     };
     let is_whole = question.format == Format::Html;
-    let paging = match args.follow || args.count || args.quiet || is_whole {
-        true => logpond_host::terminal::When::Never,
-        false => args.paging,
+    let paging = if args.follow || args.count || args.quiet || is_whole {
+        logpond_host::terminal::When::Never
+    } else {
+        args.paging
     };
     let has_colours = style.colour && question.format == Format::Pretty;
     let hands = terminal::hands(args.control_characters, has_colours);
@@ -214,7 +217,7 @@ fn report(args: &Query, question: &Question, trailer: &Trailer) -> Exit {
         let file = file.to_string_lossy();
         format!(" --file {}", shell_word(&file))
     });
-    let ending = Ending {
+    let ending = AnswerFooter {
         command: format!("query{}", named.collect::<String>()),
         selection: &args.selection,
         stats: args.stats,
@@ -236,9 +239,10 @@ fn report(args: &Query, question: &Question, trailer: &Trailer) -> Exit {
     if !args.quiet {
         // Files are searched from their beginning.
         let is_server = args.files.is_empty() && !args.words.iter().any(|word| word == "-");
-        let range = match is_server {
-            true => range_of(&args.selection),
-            false => "",
+        let range = if is_server {
+            range_of(&args.selection)
+        } else {
+            ""
         };
         let none = format!("no records match{range}");
         note_nothing(&none, trailer.newest.as_deref());

@@ -9,19 +9,19 @@ mod show;
 use serde_json::Value;
 
 use super::{Exit, Failure};
-use crate::cli::Saved;
+use crate::cli::SavedCommand;
 use logpond_client::{Answer, ClientError, encode};
 
 /// The longest answer that is read: that of a query has a limit of lines.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
-pub(super) fn run(saved: &Saved) -> Result<Exit, Failure> {
+pub(super) fn run(saved: &SavedCommand) -> Result<Exit, Failure> {
     match saved {
-        Saved::List(args) => list::run(args),
-        Saved::Show(args) => show::run(args),
-        Saved::Set(args) => set::run(args),
-        Saved::Remove(args) => remove::run(args),
-        Saved::Run(args) => run::run(args),
+        SavedCommand::List(args) => list::run(args),
+        SavedCommand::Show(args) => show::run(args),
+        SavedCommand::Set(args) => set::run(args),
+        SavedCommand::Remove(args) => remove::run(args),
+        SavedCommand::Run(args) => run::run(args),
     }
 }
 

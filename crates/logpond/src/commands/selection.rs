@@ -16,7 +16,7 @@ use logpond_client::Parameters;
 use logpond_host::terminal::note;
 
 /// A filter and a range, ready to be sent or applied.
-pub(super) struct Meaning {
+pub(super) struct ResolvedSelection {
     /// The filter.
     pub(super) filter: Filter,
     /// Earliest time, if one was given.
@@ -50,7 +50,10 @@ impl fmt::Display for SelectionError {
 impl std::error::Error for SelectionError {}
 
 /// Gives the flags their meaning; `text` is searched for as it is.
-pub(super) fn meaning(text: Option<&OsStr>, selection: &Selection) -> Result<Meaning, Failure> {
+pub(super) fn meaning(
+    text: Option<&OsStr>,
+    selection: &Selection,
+) -> Result<ResolvedSelection, Failure> {
     let zone = TimeZone::system();
     let now = now();
     let since = instant("--since", selection.since.as_deref(), now, &zone)?;
@@ -60,7 +63,7 @@ pub(super) fn meaning(text: Option<&OsStr>, selection: &Selection) -> Result<Mea
     {
         return Err(format!("--since {since} is after --until {until}").into());
     }
-    Ok(Meaning {
+    Ok(ResolvedSelection {
         filter: filter(text, selection)?,
         since,
         until,
@@ -72,13 +75,14 @@ pub(super) fn meaning(text: Option<&OsStr>, selection: &Selection) -> Result<Mea
 /// The range that a server takes if none is named, for a sentence about an empty answer: it is what
 /// people forget who have brought old logs in.
 pub(super) fn range_of(selection: &Selection) -> &'static str {
-    match selection.since.is_none() && selection.until.is_none() {
-        true => " in the last hour (--since reaches further back)",
-        false => "",
+    if selection.since.is_none() && selection.until.is_none() {
+        " in the last hour (--since reaches further back)"
+    } else {
+        ""
     }
 }
 
-impl Meaning {
+impl ResolvedSelection {
     /// What a server is asked.
     pub(super) fn parameters(&self) -> Parameters {
         let mut parameters = Parameters::new();

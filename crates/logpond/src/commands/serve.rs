@@ -6,7 +6,7 @@ use logpond_cluster::Roles;
 
 use super::{Exit, Failure, variable};
 use crate::cli::{Node, Serve};
-use logpond_settings::{Settings, Surroundings, gather};
+use logpond_settings::{Environment, Settings, gather};
 
 /// Runs a node that takes records in.
 pub(super) fn run(args: &Serve, roles: Roles) -> Result<Exit, Failure> {
@@ -31,7 +31,7 @@ pub(super) fn settings(
     config: Option<&Path>,
     flags: Vec<(&'static str, String)>,
 ) -> Result<Settings, Failure> {
-    let surroundings = Surroundings {
+    let surroundings = Environment {
         variable: &variable,
         is_root: rustix::process::geteuid().is_root(),
     };

@@ -13,7 +13,7 @@ use logpond_segment::journal;
 use super::{Exit, Failure, variable};
 use crate::cli::{Token, TokenFile};
 use logpond_host::terminal::note;
-use logpond_settings::{Paths, Surroundings, TOKENS_NAME, gather};
+use logpond_settings::{Environment, Paths, TOKENS_NAME, gather};
 
 pub(super) fn run(token: &Token) -> Result<Exit, Failure> {
     match token {
@@ -33,7 +33,7 @@ const OF_SYSTEM: &str = "/var/lib/logpond";
 /// became root.
 fn paths(file: &TokenFile) -> Result<Paths, Failure> {
     let is_root = rustix::process::geteuid().is_root();
-    let surroundings = Surroundings {
+    let surroundings = Environment {
         variable: &variable,
         is_root,
     };
@@ -49,9 +49,10 @@ fn paths(file: &TokenFile) -> Result<Paths, Failure> {
     if is_told {
         return Ok(paths);
     }
-    let of_other = match is_root {
-        true => home_before_sudo().map(|home| home.join(".local/share/logpond")),
-        false => Some(PathBuf::from(OF_SYSTEM)),
+    let of_other = if is_root {
+        home_before_sudo().map(|home| home.join(".local/share/logpond"))
+    } else {
+        Some(PathBuf::from(OF_SYSTEM))
     };
     let Some(other) = of_other.filter(|other| is_meant(&paths.data, other)) else {
         return Ok(paths);

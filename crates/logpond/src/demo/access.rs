@@ -79,16 +79,18 @@ pub(super) fn ordinary(moment: &mut Moment<'_>, out: &mut Vec<u8>) {
 }
 
 fn order(moment: &mut Moment<'_>, out: &mut Vec<u8>) {
-    let is_failing = moment.story.is_failing(moment.second());
+    let is_failing = moment.incident.is_failing(moment.second());
     let share = if is_failing {
         ERRORS_FAILING
     } else {
         ERRORS_ORDINARY
     };
-    let status = match moment.draw.is_one_of_thousand(share) {
-        true if is_failing => *moment.draw.pick(&[502, 504, 504]),
-        true => 500,
-        false => 201,
+    let status = if !moment.draw.is_one_of_thousand(share) {
+        201
+    } else if is_failing {
+        *moment.draw.pick(&[502, 504, 504])
+    } else {
+        500
     };
     let bytes = moment.draw.between(150, 600);
     line(moment, ("POST", CHECKOUT, status, bytes), out);
@@ -97,7 +99,7 @@ fn order(moment: &mut Moment<'_>, out: &mut Vec<u8>) {
 /// People whose order fails try again: some orders more in each second of the incident.
 pub(super) fn planted(moment: &mut Moment<'_>, out: &mut Vec<u8>) -> u64 {
     let second = moment.second();
-    if !moment.story.is_failing(second) || second % 3 != 0 {
+    if !moment.incident.is_failing(second) || second % 3 != 0 {
         return 0;
     }
     order(moment, out);

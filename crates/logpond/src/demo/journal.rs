@@ -46,7 +46,7 @@ pub(super) fn ordinary(moment: &mut Moment<'_>, out: &mut Vec<u8>) {
 /// The release, its removal, and how the database sees the time between them.
 pub(super) fn planted(moment: &mut Moment<'_>, out: &mut Vec<u8>) -> u64 {
     let second = moment.second();
-    let (deployed, rolled_back) = (moment.story.deployed, moment.story.rolled_back);
+    let (deployed, rolled_back) = (moment.incident.deployed, moment.incident.rolled_back);
     if second == deployed {
         let message = format!(
             "checkout {BAD_RELEASE} rolled out to app-1, app-2 and app-3 by pipeline 8841 \
@@ -63,7 +63,7 @@ pub(super) fn planted(moment: &mut Moment<'_>, out: &mut Vec<u8>) -> u64 {
         entry(moment, DEPLOYER, NOTICE, &message, out);
         return 1;
     }
-    if moment.story.is_failing(second) && second % 20 == 0 {
+    if moment.incident.is_failing(second) && second % 20 == 0 {
         let idle = moment.draw.between(84, 91);
         let message = format!(
             "connection refused: {CONNECTIONS_MAX} of {CONNECTIONS_MAX} are in use, \

@@ -5,7 +5,7 @@
 //! file or a socket; a second has at most [`SECOND_RECORDS_MAX`] records of each source.
 //!
 //! One file makes the logs of one kind: [`access`], [`services`], [`journal`], [`syslog`],
-//! [`proxy`]. Each writes ordinary records, and its part of the [`Story`].
+//! [`proxy`]. Each writes ordinary records, and its part of the [`IncidentTimes`].
 
 mod access;
 mod draw;
@@ -19,7 +19,7 @@ mod syslog;
 pub use questions::{QUESTIONS, Question};
 
 use draw::Draw;
-use story::Story;
+use story::IncidentTimes;
 
 /// Seconds of a day.
 pub const DAY_SECONDS: i64 = 86_400;
@@ -116,7 +116,7 @@ struct Moment<'a> {
     /// Nanoseconds since 1970.
     nanos: i128,
     draw: Draw,
-    story: &'a Story,
+    incident: &'a IncidentTimes,
 }
 
 impl Moment<'_> {
@@ -140,7 +140,7 @@ const RFC3339_US: &str = "%Y-%m-%dT%H:%M:%S.%6fZ";
 pub struct Day {
     seed: u64,
     now: i64,
-    story: Story,
+    incident: IncidentTimes,
 }
 
 impl Day {
@@ -149,7 +149,7 @@ impl Day {
         Day {
             seed,
             now,
-            story: Story::before(now),
+            incident: IncidentTimes::before(now),
         }
     }
 
@@ -169,7 +169,7 @@ impl Day {
         let mut moment = Moment {
             nanos: 0,
             draw,
-            story: &self.story,
+            incident: &self.incident,
         };
         for number in 0..count {
             let step = 1_000_000_000 / count;

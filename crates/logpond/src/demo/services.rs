@@ -43,10 +43,10 @@ pub(super) fn ordinary(moment: &mut Moment<'_>, out: &mut Vec<u8>) {
 fn checkout(moment: &mut Moment<'_>, out: &mut Vec<u8>) {
     let second = moment.second();
     let order = moment.draw.between(100_000, 180_000);
-    if moment.story.is_failing(second) && moment.draw.is_one_of_thousand(850) {
+    if moment.incident.is_failing(second) && moment.draw.is_one_of_thousand(850) {
         return failure(moment, order, out);
     }
-    if let Some(used) = moment.story.connections_in_use(second) {
+    if let Some(used) = moment.incident.connections_in_use(second) {
         let message = format!("{used} of {POOL} database connections are in use");
         let level = if used * 4 >= POOL * 3 { "warn" } else { "info" };
         let fields = json!({ "pool_used": used, "pool_size": POOL });
@@ -79,7 +79,7 @@ fn failure(moment: &mut Moment<'_>, order: u64, out: &mut Vec<u8>) {
 /// The retries of the people whose orders fail.
 pub(super) fn planted(moment: &mut Moment<'_>, out: &mut Vec<u8>) -> u64 {
     let second = moment.second();
-    if !moment.story.is_failing(second) || second % 2 != 0 {
+    if !moment.incident.is_failing(second) || second % 2 != 0 {
         return 0;
     }
     let order = moment.draw.between(100_000, 180_000);
@@ -103,7 +103,7 @@ fn line(
     object.insert("service".to_owned(), service.into());
     object.insert("message".to_owned(), message.into());
     if service == CHECKOUT {
-        let release = moment.story.release(moment.second());
+        let release = moment.incident.release(moment.second());
         object.insert("release".to_owned(), release.into());
     }
     let trace = format!("{:016x}", moment.draw.below(u64::MAX));

@@ -21,7 +21,7 @@ pub(super) const GOOD_RELEASE: &str = "4.17.3";
 pub(super) const POOL: u64 = 20;
 
 /// The times of the incident, in seconds since 1970.
-pub(super) struct Story {
+pub(super) struct IncidentTimes {
     /// The release is deployed.
     pub(super) deployed: i64,
     /// The pool is dry.
@@ -30,12 +30,12 @@ pub(super) struct Story {
     pub(super) rolled_back: i64,
 }
 
-impl Story {
+impl IncidentTimes {
     /// The incident of the day before this time. It begins at a full minute.
-    pub(super) fn before(now: i64) -> Story {
+    pub(super) fn before(now: i64) -> IncidentTimes {
         let deployed = (now - BEFORE_START).div_euclid(60) * 60;
         let failing = deployed + UNTIL_FAILURE;
-        Story {
+        IncidentTimes {
             deployed,
             failing,
             rolled_back: failing + FAILURE,
@@ -54,9 +54,10 @@ impl Story {
 
     /// The release of the checkout.
     pub(super) fn release(&self, second: i64) -> &'static str {
-        match self.is_deployed(second) {
-            true => BAD_RELEASE,
-            false => GOOD_RELEASE,
+        if self.is_deployed(second) {
+            BAD_RELEASE
+        } else {
+            GOOD_RELEASE
         }
     }
 

@@ -32,7 +32,7 @@ pub(super) fn ordinary(moment: &mut Moment<'_>, out: &mut Vec<u8>) {
 
 /// Someone tries names at the gateway.
 pub(super) fn planted(moment: &mut Moment<'_>, out: &mut Vec<u8>) -> u64 {
-    let since = moment.second() - (moment.story.deployed - BURST_BEFORE_SECONDS);
+    let since = moment.second() - (moment.incident.deployed - BURST_BEFORE_SECONDS);
     if !(0..BURST_SECONDS).contains(&since) {
         return 0;
     }

@@ -41,8 +41,8 @@ fn every_source_writes_as_many_records_as_it_says() {
 #[test]
 fn the_incident_is_within_the_day_and_only_there() {
     let day = Day::new(1, NOW);
-    let story = &day.story;
-    let (begin, end) = (story.deployed, story.rolled_back);
+    let incident = &day.incident;
+    let (begin, end) = (incident.deployed, incident.rolled_back);
     assert!(day.seconds().contains(&begin) && day.seconds().contains(&end));
     let services = SOURCES.iter().find(|s| s.name == "services").unwrap();
     let failures = |seconds| {
@@ -51,8 +51,8 @@ fn the_incident_is_within_the_day_and_only_there() {
             .matches("is exhausted")
             .count()
     };
-    assert_eq!(failures(begin - 7200..story.failing), 0);
-    assert!(failures(story.failing..end) > 500);
+    assert_eq!(failures(begin - 7200..incident.failing), 0);
+    assert!(failures(incident.failing..end) > 500);
     assert_eq!(failures(end..NOW + 600), 0);
     let journal = SOURCES.iter().find(|s| s.name == "journal").unwrap();
     let (_, entries) = text(&day, journal, day.seconds());
@@ -69,7 +69,7 @@ fn live_lines_go_on_where_the_day_ends() {
     let (earlier, later) = (Day::new(1, NOW), Day::new(1, NOW + 30));
     let access = &SOURCES[0];
     // Both stories begin at the same minute, so the seconds that both have are the same.
-    assert_eq!(earlier.story.deployed, later.story.deployed);
+    assert_eq!(earlier.incident.deployed, later.incident.deployed);
     let shared = later.seconds().start..NOW + 60;
     assert_eq!(
         text(&earlier, access, shared.clone()),

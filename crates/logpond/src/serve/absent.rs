@@ -9,31 +9,33 @@ use std::time::Duration;
 
 use tokio::task::{JoinError, JoinSet};
 
-use super::runtime::{Shared, accept_stream, answer_heartbeats, expose_drops, take_datagrams};
+use super::runtime::{
+    ConnectionContext, accept_stream, answer_heartbeats, expose_drops, take_datagrams,
+};
 use logpond_host::telemetry::say;
-use logpond_listen::net::{self, BindError, Listening};
-use logpond_settings::{Listener, Protocol, Transport, Wanted};
+use logpond_listen::net::{self, BindError, ListenerStatus};
+use logpond_settings::{EnabledListener, Listener, Protocol, Transport};
 
 /// How often: a port that was freed is taken within this time, and each attempt is three system calls.
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
 /// A socket that listens.
-pub(super) enum Bound {
+pub(super) enum BoundSocket {
     Stream(TcpListener),
     Datagrams(UdpSocket),
 }
 
 /// Binds a listener; gives the address that was bound, too.
-pub(super) fn bind(wanted: &Wanted) -> Result<(Bound, SocketAddr), BindError> {
+pub(super) fn bind(wanted: &EnabledListener) -> Result<(BoundSocket, SocketAddr), BindError> {
     let (flag, address) = (wanted.listener.name, wanted.address);
     match wanted.listener.transport() {
         Transport::Tcp => {
             let (listener, bound) = net::bind_tcp(flag, address)?;
-            Ok((Bound::Stream(listener), bound))
+            Ok((BoundSocket::Stream(listener), bound))
         }
         Transport::Udp => {
             let (socket, bound) = net::bind_udp(flag, address)?;
-            Ok((Bound::Datagrams(socket), bound))
+            Ok((BoundSocket::Datagrams(socket), bound))
         }
     }
 }
@@ -41,9 +43,9 @@ pub(super) fn bind(wanted: &Wanted) -> Result<(Bound, SocketAddr), BindError> {
 /// Begins to try for those that are absent, and shows which listeners there are.
 pub(super) fn begin(
     tasks: &mut JoinSet<()>,
-    (absent, listening): (Vec<Wanted>, Arc<Listening>),
+    (absent, listening): (Vec<EnabledListener>, Arc<ListenerStatus>),
     context: &net::Context,
-    shared: Shared,
+    shared: ConnectionContext,
 ) {
     listening.expose_in(&context.metrics);
     if !absent.is_empty() {
@@ -53,10 +55,10 @@ pub(super) fn begin(
 
 /// Tries to have listeners until all can be had, and serves them until the stop.
 async fn try_again(
-    mut absent: Vec<Wanted>,
-    listening: Arc<Listening>,
+    mut absent: Vec<EnabledListener>,
+    listening: Arc<ListenerStatus>,
     context: net::Context,
-    shared: Shared,
+    shared: ConnectionContext,
 ) {
     let mut shutdown = context.shutdown.clone();
     // These listeners end before this task does.
@@ -93,16 +95,16 @@ async fn try_again(
 fn serve(
     tasks: &mut JoinSet<()>,
     kind: &Listener,
-    (bound, address): (Bound, SocketAddr),
+    (bound, address): (BoundSocket, SocketAddr),
     context: net::Context,
-    shared: &Shared,
+    shared: &ConnectionContext,
 ) -> io::Result<()> {
     match bound {
-        Bound::Datagrams(socket) => {
+        BoundSocket::Datagrams(socket) => {
             expose_drops(&context.metrics, context.intake, address);
             take_datagrams(tasks, kind, socket, context)
         }
-        Bound::Stream(listener) => {
+        BoundSocket::Stream(listener) => {
             let listener = tokio::net::TcpListener::from_std(listener)?;
             if kind.protocol == Protocol::Forward {
                 // Only old versions of Fluentd want heartbeats.

@@ -12,7 +12,7 @@ use logpond_engine::ingest::rules::{Rules, WatchedRules};
 use logpond_engine::saved::{self, SavedQueries, WatchedQueries};
 use logpond_host::clock;
 use logpond_host::telemetry::{Metrics, warn};
-use logpond_host::watch::{self, Stamp, WatchThread, Watched, Watcher};
+use logpond_host::watch::{self, Stamp, WatchTarget, WatchThread, Watcher};
 use logpond_listen::net::tls::{self, Acceptor, ClusterTls};
 use logpond_listen::net::{SharedSecurity, WatchedSecurity};
 use logpond_listen::tokens::{self, Guard, Tokens, WatchedTokens};
@@ -42,7 +42,7 @@ impl Access {
         disk: &Arc<dyn Disk>,
         metrics: &Arc<Metrics>,
     ) -> Result<Access, ServeError> {
-        let mut watched: Vec<Box<dyn Watched>> = Vec::new();
+        let mut watched: Vec<Box<dyn WatchTarget>> = Vec::new();
         let saved = saved_queries(settings, disk, metrics, &mut watched)?;
         let rules = match &settings.rules {
             Some(path) => {
@@ -165,7 +165,7 @@ fn saved_queries(
     settings: &Settings,
     disk: &Arc<dyn Disk>,
     metrics: &Arc<Metrics>,
-    watched: &mut Vec<Box<dyn Watched>>,
+    watched: &mut Vec<Box<dyn WatchTarget>>,
 ) -> Result<Arc<SavedQueries>, ServeError> {
     let path = settings.data.join(saved::PATH);
     let stamp = Stamp::of(&path);
@@ -179,7 +179,7 @@ fn saved_queries(
 fn alerts(
     settings: &Settings,
     metrics: &Arc<Metrics>,
-    watched: &mut Vec<Box<dyn Watched>>,
+    watched: &mut Vec<Box<dyn WatchTarget>>,
 ) -> Result<Option<Arc<Alerts>>, ServeError> {
     let Some(path) = &settings.alerts.rules else {
         return Ok(None);
@@ -197,7 +197,7 @@ fn alerts(
 fn guard(
     settings: &Settings,
     metrics: &Arc<Metrics>,
-    watched: &mut Vec<Box<dyn Watched>>,
+    watched: &mut Vec<Box<dyn WatchTarget>>,
 ) -> Result<Arc<Guard>, ServeError> {
     let path = &settings.tokens;
     let stamp = Stamp::of(path);

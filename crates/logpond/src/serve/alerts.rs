@@ -12,8 +12,8 @@ use logpond_segment::disk::Disk;
 use serde_json::{Map, Value};
 
 use super::ServeError;
-use super::node::Started;
-use logpond_engine::alert::{self, Alerts, Alone, Evaluated, Peers, Recorder, Source};
+use super::node::NodeServices;
+use logpond_engine::alert::{self, Alerts, EvaluationResult, Peers, Recorder, SoleNode, Source};
 use logpond_engine::ingest::Ingest;
 use logpond_engine::query::{Engine, Output};
 use logpond_host::clock;
@@ -29,8 +29,8 @@ const RECORD_LABEL: &str = RECORD_FIELD;
 /// What is missing in an answer is named so often; the rest is counted.
 const MISSING_NAMED_MAX: usize = 3;
 
-/// What evaluations need of the server.
-pub(super) struct Needs {
+/// The parts of the server that evaluations need.
+pub(super) struct EvaluationContext {
     /// What takes results of recording rules.
     pub(super) ingest: Ingest,
     /// Where the state is kept.
@@ -41,12 +41,12 @@ pub(super) struct Needs {
     pub(super) external_url: String,
 }
 
-impl Needs {
+impl EvaluationContext {
     /// Starts the threads of alert rules, if there are any; the node answers their queries.
     pub(super) fn start(
         self,
         alerts: Option<Arc<Alerts>>,
-        node: &mut Started,
+        node: &mut NodeServices,
         shutdown: &Shutdown,
     ) -> Result<(), ServeError> {
         let Some(alerts) = alerts else {
@@ -69,7 +69,7 @@ impl Needs {
             }),
             peers: match self.member {
                 Some(member) => Box::new(Nodes(member)),
-                None => Box::new(Alone),
+                None => Box::new(SoleNode),
             },
             disk: self.disk,
             clock: clock::now,
@@ -157,7 +157,7 @@ struct Answers {
 }
 
 impl Source for Answers {
-    fn numbers(&self, plan: &Plan) -> Result<Evaluated, String> {
+    fn numbers(&self, plan: &Plan) -> Result<EvaluationResult, String> {
         // Numbers are returned; nothing goes this way.
         let (mut out, _reader) = Output::new(self.shutdown.clone());
         let found = self.engine.numbers(plan, &mut out);
@@ -172,7 +172,7 @@ impl Source for Answers {
                 others => format!("{}; and {others} more", named.join("; ")),
             }
         });
-        Ok(Evaluated {
+        Ok(EvaluationResult {
             answer: found.answer,
             missing: missing.map(String::into_boxed_str),
         })

@@ -8,7 +8,7 @@ use logpond_segment::batches::BatchSet;
 
 use super::{Roles, ServeError};
 #[cfg(feature = "kafka")]
-use logpond_engine::kafka::Elsewhere;
+use logpond_engine::kafka::RemoteBatches;
 #[cfg(feature = "kafka")]
 use logpond_engine::query::Nodes;
 use logpond_host::shutdown::{Shutdown, Stopper};
@@ -27,7 +27,7 @@ pub(super) fn start(
 ) -> Result<Option<JoinHandle<()>>, ServeError> {
     use logpond_segment::sources::Interval;
 
-    use logpond_engine::kafka::{self, Held, Others};
+    use logpond_engine::kafka::{self, Held, PeerNodes};
     use logpond_host::panics::StopAtPanic;
 
     if settings.kafka.topics.is_empty() {
@@ -47,7 +47,7 @@ pub(super) fn start(
         held
     });
     let others = roles.node.as_ref().map(|(member, _)| {
-        let others: Arc<dyn Others> = Arc::new(OtherNodes(member.clone()));
+        let others: Arc<dyn PeerNodes> = Arc::new(OtherNodes(member.clone()));
         others
     });
     let parts = kafka::Parts {
@@ -72,8 +72,8 @@ pub(super) fn start(
 struct OtherNodes(Arc<Member>);
 
 #[cfg(feature = "kafka")]
-impl logpond_engine::kafka::Others for OtherNodes {
-    fn held(&self, wanted: &BatchSet) -> Result<Elsewhere, String> {
+impl logpond_engine::kafka::PeerNodes for OtherNodes {
+    fn held(&self, wanted: &BatchSet) -> Result<RemoteBatches, String> {
         let OtherNodes(member) = self;
         let unmet = member.unmet();
         if !unmet.is_empty() {
@@ -94,7 +94,7 @@ impl logpond_engine::kafka::Others for OtherNodes {
         }
         let registry = Member::registry(member);
         let mut nodes = registry.nodes();
-        Ok(Elsewhere {
+        Ok(RemoteBatches {
             held,
             is_one_lost: !has_bucket && nodes.any(|(_, node)| node.is_forgotten()),
         })

@@ -11,21 +11,21 @@ use super::access::Access;
 use super::runtime::ClusterParts;
 use super::{Addresses, ServeError};
 use logpond_engine::ingest::Ingest;
-use logpond_engine::query::{Bounded, Cluster, Engine, Pond};
+use logpond_engine::query::{BudgetedEngine, Cluster, Engine, LocalEngine};
 use logpond_engine::store::LiveSet;
 use logpond_host::clock;
 use logpond_host::shutdown::Shutdown;
 use logpond_host::telemetry::Metrics;
 use logpond_http::Administration;
 use logpond_listen::net::tls::ClusterTls;
-use logpond_node::cluster::{self, Held, Identity, Member, RegistryFile};
+use logpond_node::cluster::{self, Identity, Member, NodeFiles, RegistryFile};
 use logpond_node::handoff::{Handoff, Tools};
 use logpond_node::operate::{Operator, canary};
 use logpond_node::server::{AlertStates, Service};
 use logpond_settings::Settings;
 
-/// What answers, alone or with others.
-pub(super) struct Started {
+/// The engine of this node, alone or in a cluster, and its threads.
+pub(super) struct NodeServices {
     /// What answers queries.
     pub(super) engine: Arc<dyn Engine>,
     /// What the runtime runs for other nodes.
@@ -53,7 +53,7 @@ pub(super) fn member(
         identity,
         roles: settings.roles,
         registry,
-        held: Held::new(identity, live, visible, has_bucket),
+        held: NodeFiles::new(identity, live, visible, has_bucket),
         advertise: settings.advertise.unwrap_or(gossip),
         zone: settings.zone.clone(),
         http: addresses.http,
@@ -76,14 +76,14 @@ pub(super) fn start(
     node: Option<(Arc<Member>, Arc<Handoff>)>,
     tools: Tools,
     canary: Option<(Ingest, Duration)>,
-    pond: Arc<Pond>,
+    pond: Arc<LocalEngine>,
     (tls, alerts): (Option<Arc<ClusterTls>>, Option<AlertStates>),
     metrics: &Arc<Metrics>,
     shutdown: &Shutdown,
-) -> Result<Started, ServeError> {
+) -> Result<NodeServices, ServeError> {
     let Some((member, handoff)) = node else {
-        return Ok(Started {
-            engine: Arc::new(Bounded::new(pond.clone(), pond.budget())),
+        return Ok(NodeServices {
+            engine: Arc::new(BudgetedEngine::new(pond.clone(), pond.budget())),
             parts: None,
             operator: None,
             threads: Vec::new(),
@@ -95,7 +95,7 @@ pub(super) fn start(
         .map_err(ServeError::Thread)?;
     threads.extend(handoff.start(tools, shutdown).map_err(ServeError::Thread)?);
     let engine = Cluster::new(pond.clone(), member.clone(), metrics, shutdown.clone());
-    let engine: Arc<dyn Engine> = Arc::new(Bounded::new(Arc::new(engine), pond.budget()));
+    let engine: Arc<dyn Engine> = Arc::new(BudgetedEngine::new(Arc::new(engine), pond.budget()));
     if let Some((ingest, every)) = canary {
         let parts = canary::Parts {
             ingest,
@@ -114,7 +114,7 @@ pub(super) fn start(
         metrics.clone(),
         shutdown.clone(),
     );
-    Ok(Started {
+    Ok(NodeServices {
         engine,
         operator: Some(Arc::new(operator)),
         parts: Some(ClusterParts {

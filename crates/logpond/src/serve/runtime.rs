@@ -13,7 +13,7 @@ use logpond_segment::sources::Interval;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinError, JoinSet};
 
-use super::absent::{self, Bound};
+use super::absent::{self, BoundSocket};
 use super::{Addresses, ServeError};
 use logpond_engine::ingest::Ingest;
 use logpond_host::shutdown::{Shutdown, Stopper};
@@ -27,7 +27,9 @@ use logpond_listen::net::local::LocalSockets;
 use logpond_listen::net::tls::ClusterTls;
 use logpond_node::cluster::{HttpTransport, Member};
 use logpond_node::server::{self, Service};
-use logpond_settings::{IntakeAddresses, Listener, Protection, Protocol, Settings, Wanted};
+use logpond_settings::{
+    EnabledListener, IntakeAddresses, Listener, Protection, Protocol, Settings,
+};
 
 /// Threads that decode bodies: with two, one large body does not hold up the others, and their
 /// memory stays twice that of a body.
@@ -59,8 +61,8 @@ pub(super) struct Listeners {
     /// Where clients of the Forward protocol look whether it is there.
     heartbeats: Option<UdpSocket>,
     /// What is on only by default, and could not be had.
-    absent: Vec<Wanted>,
-    listening: Arc<net::Listening>,
+    absent: Vec<EnabledListener>,
+    listening: Arc<net::ListenerStatus>,
     /// The name of this machine in records.
     hostname: Arc<str>,
 }
@@ -112,18 +114,20 @@ impl Listeners {
             let (kind, name) = (wanted.listener, wanted.listener.name);
             names.push(name);
             match absent::bind(&wanted) {
-                Ok((Bound::Stream(listener), bound)) => streams.push((kind, listener, bound)),
-                Ok((Bound::Datagrams(socket), bound)) => datagrams.push((kind, socket, bound)),
+                Ok((BoundSocket::Stream(listener), bound)) => streams.push((kind, listener, bound)),
+                Ok((BoundSocket::Datagrams(socket), bound)) => {
+                    datagrams.push((kind, socket, bound))
+                }
                 Err(error) if wanted.is_asked_for => return Err(ServeError::Bind(error)),
                 Err(error) => {
-                    off.push(net::Off::new(name, &error));
+                    off.push(net::PendingListener::new(name, &error));
                     absent.push(wanted);
                 }
             }
         }
         names.extend(settings.gossip.map(|_| "gossip"));
         let gossip = settings.gossip.map(|address| tcp("gossip", address));
-        let local = net::local::Wanted {
+        let local = net::local::SocketOptions {
             dev_log: settings.dev_log.as_deref(),
             dev_log_stream: settings.dev_log_stream.as_deref(),
             journald: settings.journald.as_deref(),
@@ -143,7 +147,7 @@ impl Listeners {
             gossip: gossip.transpose()?,
             heartbeats,
             absent,
-            listening: Arc::new(net::Listening::new(names, off)),
+            listening: Arc::new(net::ListenerStatus::new(names, off)),
             hostname: match &*settings.hostname {
                 "" => hostname::own().into(),
                 hostname => hostname.into(),
@@ -152,7 +156,7 @@ impl Listeners {
     }
 
     /// Which of them could be had.
-    pub(super) fn listening(&self) -> Arc<net::Listening> {
+    pub(super) fn listening(&self) -> Arc<net::ListenerStatus> {
         self.listening.clone()
     }
 
@@ -205,7 +209,7 @@ pub(super) fn run(parts: Parts, is_up: &mpsc::Sender<io::Result<()>>) {
         Err(e) => return drop(is_up.send(Err(e))),
     };
     runtime.block_on(async {
-        match Running::start(parts) {
+        match RuntimeState::start(parts) {
             Ok(running) => {
                 let _ = is_up.send(Ok(()));
                 running.serve().await;
@@ -216,7 +220,7 @@ pub(super) fn run(parts: Parts, is_up: &mpsc::Sender<io::Result<()>>) {
     runtime.shutdown_timeout(BLOCKING_END_MAX);
 }
 
-struct Running {
+struct RuntimeState {
     tasks: JoinSet<()>,
     /// What tells losses at the end, and the name of this machine.
     last: (Ingest, Arc<str>),
@@ -241,7 +245,7 @@ fn serve_bound(
     tasks: &mut JoinSet<()>,
     (streams, datagrams): (Vec<BoundTo<TcpListener>>, Vec<BoundTo<UdpSocket>>),
     context_of: &impl Fn(Intake) -> net::Context,
-    shared: &Shared,
+    shared: &ConnectionContext,
 ) -> io::Result<()> {
     for (kind, listener, _) in streams {
         let listener = tokio::net::TcpListener::from_std(listener)?;
@@ -277,8 +281,8 @@ pub(super) fn take_datagrams(
     Ok(())
 }
 
-impl Running {
-    fn start(parts: Parts) -> io::Result<Running> {
+impl RuntimeState {
+    fn start(parts: Parts) -> io::Result<RuntimeState> {
         let Parts {
             listeners,
             app,
@@ -305,7 +309,7 @@ impl Running {
             line_bytes_max,
             hostname: listeners.hostname,
             zones,
-            unfinished: Arc::new(net::Unfinished::new(unfinished_bytes)),
+            unfinished: Arc::new(net::UnfinishedParts::new(unfinished_bytes)),
         };
         let context_of = |intake| net::Context {
             intake,
@@ -313,7 +317,7 @@ impl Running {
         };
         let mut tasks = JoinSet::new();
         let fluent = net::Fluent::new(security);
-        let shared = Shared::of(fluent, &app, &tls, syslog_tls, relp_peers);
+        let shared = ConnectionContext::of(fluent, &app, &tls, syslog_tls, relp_peers);
         let bound = (listeners.streams, listeners.datagrams);
         serve_bound(&mut tasks, bound, &context_of, &shared)?;
         answer_heartbeats(&mut tasks, listeners.heartbeats, &shutdown)?;
@@ -337,7 +341,7 @@ impl Running {
             let hangup = signal(SignalKind::hangup())?;
             tasks.spawn(pass_hangups_on(hangup, watcher, shutdown.clone()));
         }
-        Ok(Running {
+        Ok(RuntimeState {
             tasks,
             last,
             signals: Signals::new(ends_by_signal)?,
@@ -433,9 +437,9 @@ pub(super) fn answer_heartbeats(
     Ok(())
 }
 
-/// What connections of a listener may need.
+/// The state that connections of all listeners share.
 #[derive(Clone)]
-pub(super) struct Shared {
+pub(super) struct ConnectionContext {
     fluent: net::Fluent,
     app: Arc<App>,
     tls: Option<Arc<net::tls::Acceptor>>,
@@ -443,17 +447,17 @@ pub(super) struct Shared {
     relp_peers: Arc<net::RelpPeers>,
 }
 
-impl Shared {
+impl ConnectionContext {
     fn of(
         fluent: net::Fluent,
         app: &Arc<App>,
         tls: &Option<Arc<net::tls::Acceptor>>,
         syslog_tls: Option<Arc<net::tls::Acceptor>>,
         relp_peers: Arc<net::RelpPeers>,
-    ) -> Shared {
+    ) -> ConnectionContext {
         // Chunks are recognised that segments hold.
         let store = app.store.clone();
-        Shared {
+        ConnectionContext {
             fluent: fluent.recognising(Arc::new(move |epoch| store.batches_of(epoch))),
             app: app.clone(),
             tls: tls.clone(),
@@ -469,9 +473,9 @@ pub(super) fn accept_stream(
     kind: &Listener,
     listener: tokio::net::TcpListener,
     context: net::Context,
-    shared: Shared,
+    shared: ConnectionContext,
 ) {
-    let Shared {
+    let ConnectionContext {
         fluent,
         app,
         tls,

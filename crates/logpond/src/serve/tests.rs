@@ -29,10 +29,10 @@ use tempfile::TempDir;
 
 use super::Server;
 use logpond_host::telemetry::Intake;
-use logpond_settings::{Given, IntakeAddresses, Origin, Protection, Settings, Surroundings};
+use logpond_settings::{Environment, IntakeAddresses, Origin, Protection, SettingValue, Settings};
 
 /// A server with a data directory of its own.
-struct Pond {
+struct TestServer {
     server: Option<Server>,
     directory: TempDir,
 }
@@ -48,12 +48,12 @@ fn settings(data: &Path) -> Settings {
         ("scrub-every", "off"),
         ("timezone", "UTC"),
     ];
-    let given = text.map(|(name, text)| Given {
+    let given = text.map(|(name, text)| SettingValue {
         name,
         text: text.to_owned(),
         origin: Origin::Flag(name),
     });
-    let environment = Surroundings {
+    let environment = Environment {
         variable: &|_| None,
         is_root: false,
     };
@@ -73,11 +73,11 @@ fn settings(data: &Path) -> Settings {
     }
 }
 
-impl Pond {
-    fn new() -> Pond {
+impl TestServer {
+    fn new() -> TestServer {
         let directory = tempfile::tempdir().unwrap();
         let server = Server::start(&settings(directory.path())).unwrap();
-        Pond {
+        TestServer {
             server: Some(server),
             directory,
         }
@@ -110,7 +110,7 @@ impl Pond {
     }
 }
 
-impl Drop for Pond {
+impl Drop for TestServer {
     fn drop(&mut self) {
         if std::thread::panicking() {
             return;

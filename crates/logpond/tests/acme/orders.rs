@@ -120,7 +120,7 @@ fn comes_through(address: SocketAddr, trusted: &str, name: &str) -> bool {
 }
 
 /// A proxy that has got a certificate after it had one of a file only.
-struct Supplied {
+struct OrderedProxy {
     proxy: Proxy,
     pebble: Pebble,
     /// What the proxy said from then on.
@@ -135,9 +135,9 @@ struct Supplied {
     _scratch: Scratch,
 }
 
-impl Supplied {
+impl OrderedProxy {
     /// With a certificate that holds so long; none where there is no authority.
-    fn new(what: &str, validity_s: u64) -> Option<Supplied> {
+    fn new(what: &str, validity_s: u64) -> Option<OrderedProxy> {
         let scratch = Scratch::new(what).unwrap();
         let [own, key] = certificate(scratch.path(), "own.test");
         let (target, connected) = upstream();
@@ -160,7 +160,7 @@ impl Supplied {
         );
         fs::write(&settings, section + &acme).unwrap();
         let said = proxy.until("holds until");
-        Some(Supplied {
+        Some(OrderedProxy {
             proxy,
             pebble,
             said,
@@ -184,7 +184,7 @@ const DAY_S: u64 = 86_400;
 
 #[test]
 fn certificates_come_while_it_runs() {
-    let Some(supplied) = Supplied::new("acme-order", DAY_S) else {
+    let Some(supplied) = OrderedProxy::new("acme-order", DAY_S) else {
         return;
     };
     let said = &supplied.said;
@@ -223,10 +223,10 @@ fn certificates_come_while_it_runs() {
 
 #[test]
 fn what_was_kept_is_shown_again_and_nobody_is_asked() {
-    let Some(supplied) = Supplied::new("acme-again", DAY_S) else {
+    let Some(supplied) = OrderedProxy::new("acme-again", DAY_S) else {
         return;
     };
-    let Supplied {
+    let OrderedProxy {
         mut proxy, pebble, ..
     } = supplied;
     let (root, directory) = (pebble.root.clone(), pebble.directory.clone());
@@ -269,7 +269,7 @@ fn what_was_kept_is_shown_again_and_nobody_is_asked() {
 #[test]
 fn certificates_are_renewed_before_they_end() {
     // Two thirds of this are waited for.
-    let Some(mut supplied) = Supplied::new("acme-renewal", 9) else {
+    let Some(mut supplied) = OrderedProxy::new("acme-renewal", 9) else {
         return;
     };
     let said = supplied.proxy.until("holds until");

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocket};
 
-use crate::pond::{Pond, Scratch, signal, wait_until};
+use crate::pond::{Scratch, TestServer, signal, wait_until};
 use crate::surroundings::program;
 
 fn run(arguments: &[&str], token: Option<&str>, input: &str) -> Output {
@@ -47,8 +47,8 @@ fn tokens_open_what_they_are_for() {
     let writer = scratch.path().join("writer.token");
     std::fs::write(&writer, create(&data, "write")).unwrap();
     let reader = create(&data, "read");
-    let pond = Pond::start(program(), &data, &["--require-token"]).unwrap();
-    let url = pond.url();
+    let server = TestServer::start(program(), &data, &["--require-token"]).unwrap();
+    let url = server.url();
     let query = |token| run(&["query", "-c", "--addr", &url], token, "");
     let refused = query(None);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
@@ -74,17 +74,17 @@ fn tokens_open_what_they_are_for() {
     let arguments = ["token", "revoke", id, "--data", data.to_str().unwrap()];
     assert!(run(&arguments, None, "").status.success());
     // SIGHUP has it read at once, and ends nothing.
-    signal("HUP", pond.pid()).unwrap();
+    signal("HUP", server.pid()).unwrap();
     wait_until("the token is revoked", || {
         !forward(&writer).status.success()
     })
     .unwrap();
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 /// Begins a request; gives the connection once the head of the answer with this status has come.
-fn begin(pond: &Pond, target: &str, token: &str, status: &str, headers: &str) -> TcpStream {
-    let address = pond.address("http");
+fn begin(server: &TestServer, target: &str, token: &str, status: &str, headers: &str) -> TcpStream {
+    let address = server.address("http");
     let mut stream = TcpStream::connect(&address).unwrap();
     stream
         .set_read_timeout(Some(Duration::from_secs(60)))
@@ -159,20 +159,20 @@ const ENTRY_FORMS: [&str; 4] = [
 const ENDED_WITHIN: Duration = Duration::from_secs(10);
 
 /// A server that asks for tokens, and who has which.
-struct Guarded {
+struct TokenServer {
     scratch: Scratch,
-    pond: Pond,
+    server: TestServer,
 }
 
 const FOLLOW: &str = "/api/v1/query?from=@0&follow=true&q=";
 const TAIL: &str = "/loki/api/v1/tail?query=%7Bapp%3D~%22.%2B%22%7D";
 
-impl Guarded {
-    fn start(name: &str) -> Guarded {
+impl TokenServer {
+    fn start(name: &str) -> TokenServer {
         let scratch = Scratch::new(name).unwrap();
         let data = scratch.path().join("data");
-        let pond = Pond::start(program(), &data, &["--require-token"]).unwrap();
-        Guarded { scratch, pond }
+        let server = TestServer::start(program(), &data, &["--require-token"]).unwrap();
+        TokenServer { scratch, server }
     }
 
     fn token(&self, arguments: &[&str]) -> String {
@@ -189,7 +189,7 @@ impl Guarded {
         let token = self.token(&arguments);
         let head = [("authorization", &*format!("Bearer {token}"))];
         wait_until("the token is known", || {
-            let mut client = self.pond.client().unwrap();
+            let mut client = self.server.client().unwrap();
             let answer = client.send("GET", "/metrics", &head, b"");
             answer.unwrap().status == 200
         })
@@ -200,16 +200,16 @@ impl Guarded {
 
 #[test]
 fn what_goes_on_ends_with_its_token() {
-    let guarded = Guarded::start("tokens-follow");
-    let pond = &guarded.pond;
+    let guarded = TokenServer::start("tokens-follow");
+    let server = &guarded.server;
     let (ann, bob) = (guarded.reader("ann", &[]), guarded.reader("bob", &[]));
-    let following = begin(pond, FOLLOW, &ann, "200", "");
+    let following = begin(server, FOLLOW, &ann, "200", "");
     let entries = ENTRY_FORMS.map(|form| {
         let accept = format!("accept: {form}\r\n");
-        (form, begin(pond, "/entries?follow", &ann, "200", &accept))
+        (form, begin(server, "/entries?follow", &ann, "200", &accept))
     });
-    let tailing = begin(pond, TAIL, &ann, "101", WEBSOCKET);
-    let kept = begin(pond, FOLLOW, &bob, "200", "");
+    let tailing = begin(server, TAIL, &ann, "101", WEBSOCKET);
+    let kept = begin(server, FOLLOW, &bob, "200", "");
     let began = Instant::now();
     guarded.token(&["revoke", "ann"]);
     let said = rest_of(following);
@@ -222,11 +222,11 @@ fn what_goes_on_ends_with_its_token() {
         let is_said = rest.contains(": the token 'ann' was revoked\n\n");
         assert_eq!(is_said, form == "text/event-stream", "{form}: {rest}");
     }
-    pond.said("an answer was ended: the token 'ann' was revoked");
+    server.said("an answer was ended: the token 'ann' was revoked");
     assert!(began.elapsed() < ENDED_WITHIN, "{:?}", began.elapsed());
     // An answer with another token goes on.
     let head = [("authorization", &*format!("Bearer {bob}"))];
-    let mut client = pond.client().unwrap();
+    let mut client = server.client().unwrap();
     let metrics = client.send("GET", "/metrics", &head, b"").unwrap();
     let metrics = metrics.text().unwrap();
     assert!(
@@ -239,8 +239,8 @@ fn what_goes_on_ends_with_its_token() {
 /// A table of rows has no place for a reason: its reader sees that the transfer is broken.
 #[test]
 fn rows_without_a_trailer_break_off_with_their_token() {
-    let guarded = Guarded::start("tokens-csv");
-    let pond = &guarded.pond;
+    let guarded = TokenServer::start("tokens-csv");
+    let server = &guarded.server;
     let ann = guarded.reader("ann", &[]);
     let writer = guarded.token(&["create", "--role", "write"]);
     let head = [
@@ -251,16 +251,16 @@ fn rows_without_a_trailer_break_off_with_their_token() {
     let line = [&[b'x'; 100_000][..], b"\n"].concat().repeat(100);
     for _ in 0..4 {
         wait_until("the lines are there", || {
-            let mut client = pond.client().unwrap();
+            let mut client = server.client().unwrap();
             let pushed = client.send("POST", "/api/v1/push", &head, &line);
             pushed.unwrap().status == 200
         })
         .unwrap();
     }
     let target = "/api/v1/query?from=@0&q=&format=csv";
-    let (rest, is_whole) = all_of(begin(pond, target, &ann, "200", ""));
+    let (rest, is_whole) = all_of(begin(server, target, &ann, "200", ""));
     assert!(is_whole && rest.len() > 40_000_000, "{}", rest.len());
-    let mut slow = begin(pond, target, &ann, "200", "");
+    let mut slow = begin(server, target, &ann, "200", "");
     guarded.token(&["revoke", "ann"]);
     // At full speed it could have all before the server looks at the token again.
     let mut piece = [0; 16 << 10];
@@ -268,7 +268,7 @@ fn rows_without_a_trailer_break_off_with_their_token() {
         // What comes behind the end is of no interest.
         let _ = slow.read(&mut piece);
         let ended = "an answer was ended: the token 'ann' was revoked";
-        pond.stderr().contains(ended)
+        server.stderr().contains(ended)
     })
     .unwrap();
     let (rest, is_whole) = all_of(slow);
@@ -278,10 +278,10 @@ fn rows_without_a_trailer_break_off_with_their_token() {
 
 #[test]
 fn a_follower_of_our_own_says_why_it_ends() {
-    let guarded = Guarded::start("tokens-tail");
-    let pond = &guarded.pond;
+    let guarded = TokenServer::start("tokens-tail");
+    let server = &guarded.server;
     let ann = guarded.reader("ann", &[]);
-    let url = pond.url();
+    let url = server.url();
     let follow = |command: &[&str]| {
         let mut follower = Command::new(program());
         let follower = follower
@@ -299,7 +299,7 @@ fn a_follower_of_our_own_says_why_it_ends() {
     ];
     let following = |count: usize| {
         let head = [("authorization", &*format!("Bearer {ann}"))];
-        let mut client = pond.client().unwrap();
+        let mut client = server.client().unwrap();
         let metrics = client.send("GET", "/metrics", &head, b"").unwrap();
         let active = format!("\nlogpond_queries_active {count}\n");
         metrics.text().unwrap().contains(&active)
@@ -316,11 +316,11 @@ fn a_follower_of_our_own_says_why_it_ends() {
 
 #[test]
 fn what_goes_on_ends_when_its_token_expires() {
-    let guarded = Guarded::start("tokens-expire");
-    let pond = &guarded.pond;
+    let guarded = TokenServer::start("tokens-expire");
+    let server = &guarded.server;
     let token = guarded.reader("brief", &["--expires", "5s"]);
-    let following = begin(pond, FOLLOW, &token, "200", "");
-    let tailing = begin(pond, TAIL, &token, "101", WEBSOCKET);
+    let following = begin(server, FOLLOW, &token, "200", "");
+    let tailing = begin(server, TAIL, &token, "101", WEBSOCKET);
     let expired = "the token 'brief' expired at ";
     let said = rest_of(following);
     assert!(said.contains(expired), "{said}");
@@ -368,8 +368,8 @@ fn certificates_of_our_own_encrypt_http_and_follow_their_files() {
         "--cluster-tls",
         &text(path("node")),
     ];
-    let pond = Pond::start(program(), &path("data"), &flags).unwrap();
-    let url = format!("https://{}", pond.address("http"));
+    let server = TestServer::start(program(), &path("data"), &flags).unwrap();
+    let url = format!("https://{}", server.address("http"));
     let forward = |ca: &Path| {
         let ca = text(ca.join("ca.pem"));
         let arguments = [
@@ -394,7 +394,7 @@ fn certificates_of_our_own_encrypt_http_and_follow_their_files() {
     for name in ["node.pem", "node.key", "ca.pem"] {
         std::fs::copy(path("new-node").join(name), path("node").join(name)).unwrap();
     }
-    signal("HUP", pond.pid()).unwrap();
+    signal("HUP", server.pid()).unwrap();
     wait_until("the new certificate is shown", || {
         forward(&new).status.success()
     })
@@ -404,19 +404,19 @@ fn certificates_of_our_own_encrypt_http_and_follow_their_files() {
     assert_eq!(run(&arguments, None, "").stdout, b"2\n");
     // A key that cannot be used leaves what is there, and says so.
     std::fs::write(&key, "x").unwrap();
-    signal("HUP", pond.pid()).unwrap();
-    pond.said("node.key holds no private key");
+    signal("HUP", server.pid()).unwrap();
+    server.said("node.key holds no private key");
     assert_eq!(run(&arguments, None, "").stdout, b"2\n");
     let without = run(
         &[
             "query",
             "--addr",
-            &format!("http://{}", pond.address("http")),
+            &format!("http://{}", server.address("http")),
         ],
         None,
         "",
     );
     let said = String::from_utf8_lossy(&without.stderr).into_owned();
     assert!(said.contains("ask at https://"), "{said}");
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Scratch, TestServer, wait_until};
 use crate::surroundings::{program, say, shared};
 
 /// nginx's `combined` and the host, as it stands in a server's configuration.
@@ -18,8 +18,8 @@ const NGINX: &str = r#"shop='$remote_addr - $remote_user [$time_local] "$request
 const APACHE: &str =
     r#"www="%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\"" combined"#;
 
-fn rows(pond: &Pond, filter: &str) -> Vec<Value> {
-    let (rows, trailer) = pond.query(filter).unwrap();
+fn rows(server: &TestServer, filter: &str) -> Vec<Value> {
+    let (rows, trailer) = server.query(filter).unwrap();
     assert_eq!(trailer["complete"], true, "{trailer}");
     rows
 }
@@ -35,16 +35,16 @@ fn alike(mut row: Value) -> Value {
 
 /// `logpond forward` sends the same of a file with a definition as without, but for lines that the definition
 /// does not fit: a line that was cut off is an access line all the same.
-fn check_definition(pond: &Pond, file: &Path, definition: &str, records: usize) {
+fn check_definition(server: &TestServer, file: &Path, definition: &str, records: usize) {
     let name = definition.split('=').next().unwrap();
     for (run, format) in [("declared", Some(definition)), ("known", None)] {
         let mut forward = Command::new(program());
-        forward.args(["forward", "--addr", &pond.url(), "--label"]);
+        forward.args(["forward", "--addr", &server.url(), "--label"]);
         forward.arg(format!("run={name}-{run}"));
         forward.args(format.iter().flat_map(|format| ["--access-log", format]));
         assert!(forward.arg(file).status().unwrap().success());
     }
-    let of = |run: &str| rows(pond, &format!("run={name}-{run}"));
+    let of = |run: &str| rows(server, &format!("run={name}-{run}"));
     let (declared, known) = (of("declared"), of("known"));
     assert_eq!((declared.len(), known.len()), (records, records));
     let is_fit = |row: &Value| row["access_log"] == name;
@@ -69,7 +69,7 @@ fn lines_of(file: &Path) -> usize {
 #[test]
 fn definitions_give_what_is_known_without_them() {
     let scratch = Scratch::new("access-log-definitions").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let Some(shared) = shared("access logs of real servers") else {
         return;
     };
@@ -80,16 +80,16 @@ fn definitions_give_what_is_known_without_them() {
     ];
     for (file, definition) in &files {
         let records = lines_of(file);
-        check_definition(&pond, file, definition, records);
+        check_definition(&server, file, definition, records);
         say(&format!(
             "access logs: {records} lines of {}",
             file.display()
         ));
     }
-    pond.compact().unwrap();
+    server.compact().unwrap();
     for (file, definition) in &files {
         let name = definition.split('=').next().unwrap();
-        let stored = rows(&pond, &format!("access_log={name}"));
+        let stored = rows(&server, &format!("access_log={name}"));
         assert!(stored.len() * 100 >= lines_of(file) * 99);
     }
 }
@@ -104,14 +104,14 @@ fn a_server_reads_all_intakes_by_its_formats() {
         "--access-log",
         "b=%t %s",
     ];
-    let pond = Pond::start(program(), &scratch.path().join("data"), &formats).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &formats).unwrap();
     let text = "1772409606.250 404 0.125\n[02/Mar/2026:00:00:07 +0000] 204\nno line of those\n";
-    pond.push("text/plain", text.as_bytes()).unwrap();
+    server.push("text/plain", text.as_bytes()).unwrap();
     let syslog = "<190>Mar  2 00:00:08 web-1 nginx: 1772409608.500 503 0.000\n";
-    pond.send_tcp("syslog_tcp", syslog.as_bytes()).unwrap();
-    wait_until("all are there", || rows(&pond, "").len() == 4).unwrap();
+    server.send_tcp("syslog_tcp", syslog.as_bytes()).unwrap();
+    wait_until("all are there", || rows(&server, "").len() == 4).unwrap();
     for _ in 0..2 {
-        let found = rows(&pond, "status>0");
+        let found = rows(&server, "status>0");
         let told: Vec<Value> = found
             .iter()
             .map(|row| {
@@ -125,9 +125,9 @@ fn a_server_reads_all_intakes_by_its_formats() {
             ["2026-03-02T00:00:08.500000000Z", "a", 503, 0.0, "web-1"],
         ]);
         assert_eq!(Value::from(told), expected);
-        pond.compact().unwrap();
+        server.compact().unwrap();
     }
-    assert_eq!(pond.metric("logpond_store_unfit_lines_total"), Ok(1.0));
+    assert_eq!(server.metric("logpond_store_unfit_lines_total"), Ok(1.0));
 }
 
 #[test]

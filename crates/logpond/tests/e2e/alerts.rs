@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::http::{Client, encode};
 use crate::nodes::start_node;
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Scratch, TestServer, wait_until};
 use crate::surroundings::{program, say};
 
 /// How long a message may take; only a broken server reaches it.
@@ -31,16 +31,16 @@ struct Message {
     body: Value,
 }
 
-/// Somebody who is told of alerts.
-struct Told {
+/// A receiver of alerts.
+struct AlertReceiver {
     address: String,
     messages: Receiver<Message>,
     /// Statuses of the next answers; then all are well.
     statuses: Arc<Mutex<VecDeque<u16>>>,
 }
 
-impl Told {
-    fn listen() -> Told {
+impl AlertReceiver {
+    fn listen() -> AlertReceiver {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (sender, messages) = mpsc::channel();
@@ -60,7 +60,7 @@ impl Told {
                 });
             }
         });
-        Told {
+        AlertReceiver {
             address,
             messages,
             statuses,
@@ -141,41 +141,43 @@ fn rules(scratch: &Scratch, text: &str) -> PathBuf {
     path
 }
 
-fn start(scratch: &Scratch, rules: &Path, more: &[&str]) -> Pond {
+fn start(scratch: &Scratch, rules: &Path, more: &[&str]) -> TestServer {
     let data = scratch.path().join("data");
     let rules = rules.display().to_string();
     let mut flags = vec!["--alert-rules", &rules];
     flags.extend(more);
-    Pond::start(program(), &data, &flags).unwrap()
+    TestServer::start(program(), &data, &flags).unwrap()
 }
 
-fn push(pond: &Pond, text: &str) {
+fn push(server: &TestServer, text: &str) {
     let line = format!("{{\"app\":\"shop\",\"_msg\":\"{text}\"}}\n");
-    let pushed = pond.push("application/x-ndjson", line.as_bytes()).unwrap();
+    let pushed = server
+        .push("application/x-ndjson", line.as_bytes())
+        .unwrap();
     assert_eq!(pushed.status, 200, "{}", pushed.body);
 }
 
-fn json_of(pond: &Pond, target: &str) -> Value {
-    serde_json::from_str(&pond.get(target).unwrap()).unwrap()
+fn json_of(server: &TestServer, target: &str) -> Value {
+    serde_json::from_str(&server.get(target).unwrap()).unwrap()
 }
 
 /// The first rule that there is.
-fn first_rule(pond: &Pond) -> Value {
-    json_of(pond, "/prometheus/api/v1/rules")["data"]["groups"][0]["rules"][0].take()
+fn first_rule(server: &TestServer) -> Value {
+    json_of(server, "/prometheus/api/v1/rules")["data"]["groups"][0]["rules"][0].take()
 }
 
-fn wait_for_state(pond: &Pond, state: &str) {
+fn wait_for_state(server: &TestServer, state: &str) {
     let mut rule = Value::Null;
     wait_until("the rule gets there", || {
-        rule = first_rule(pond);
+        rule = first_rule(server);
         rule["state"] == state
     })
     .unwrap_or_else(|e| panic!("{e}: {state}: {rule}"));
 }
 
 /// What a server shows while an alert fires that a receiver took at the third attempt.
-fn shows_what_fires(pond: &Pond, starts_at: &Value) {
-    let rule = first_rule(pond);
+fn shows_what_fires(server: &TestServer, starts_at: &Value) {
+    let rule = first_rule(server);
     assert_eq!(
         (&rule["state"], &rule["type"]),
         (&"firing".into(), &"alerting".into())
@@ -184,10 +186,10 @@ fn shows_what_fires(pond: &Pond, starts_at: &Value) {
         (&rule["duration"], &rule["alerts"][0]["value"]),
         (&0.3.into(), &"2e+00".into())
     );
-    let alerts = json_of(pond, "/prometheus/api/v1/alerts");
+    let alerts = json_of(server, "/prometheus/api/v1/alerts");
     assert_eq!(alerts["data"]["alerts"][0]["state"], "firing");
     assert!(alerts["data"]["alerts"][0]["activeAt"].as_str() <= starts_at.as_str());
-    let metrics = pond.get("/metrics").unwrap();
+    let metrics = server.get("/metrics").unwrap();
     assert!(
         metrics.contains("logpond_alerts{state=\"firing\"} 1"),
         "{metrics}"
@@ -199,12 +201,12 @@ fn shows_what_fires(pond: &Pond, starts_at: &Value) {
 #[test]
 fn an_alert_fires_and_resolves_and_receivers_are_told() {
     let scratch = Scratch::new("alerts").unwrap();
-    let (manager, hook) = (Told::listen(), Told::listen());
+    let (manager, hook) = (AlertReceiver::listen(), AlertReceiver::listen());
     // The first attempts fail, and are repeated.
     hook.statuses.lock().unwrap().extend([500, 503]);
     let manager_url = format!("http://{}/prefix", manager.address);
     let hook_url = format!("http://user:pass@{}/hooks/SECRET?key=SECRET", hook.address);
-    let pond = start(
+    let server = start(
         &scratch,
         &rules(&scratch, ERRORS),
         &[
@@ -216,10 +218,10 @@ fn an_alert_fires_and_resolves_and_receivers_are_told() {
             "http://logs.example.org/",
         ],
     );
-    wait_until("it was evaluated", || first_rule(&pond)["health"] == "ok").unwrap();
-    assert_eq!(first_rule(&pond)["state"], "inactive");
-    push(&pond, "error 1");
-    push(&pond, "error 2");
+    wait_until("it was evaluated", || first_rule(&server)["health"] == "ok").unwrap();
+    assert_eq!(first_rule(&server)["state"], "inactive");
+    push(&server, "error 1");
+    push(&server, "error 2");
 
     let fired = hook.next();
     assert_eq!(fired.target, "POST /hooks/SECRET?key=SECRET HTTP/1.1");
@@ -252,8 +254,8 @@ fn an_alert_fires_and_resolves_and_receivers_are_told() {
     assert_eq!(sent.body[0]["startsAt"], starts_at);
     assert!(sent.body[0]["endsAt"].as_str() > starts_at.as_str());
 
-    shows_what_fires(&pond, &starts_at);
-    push(&pond, "fixed");
+    shows_what_fires(&server, &starts_at);
+    push(&server, "fixed");
     let ended = hook.next();
     assert_eq!(ended.body["status"], "resolved");
     assert_eq!(ended.body["alerts"][0]["startsAt"], starts_at);
@@ -261,38 +263,38 @@ fn an_alert_fires_and_resolves_and_receivers_are_told() {
     let sent =
         manager.next_with(|message| message.body[0]["endsAt"] == ended.body["alerts"][0]["endsAt"]);
     assert_eq!(sent.body[0]["startsAt"], starts_at);
-    wait_for_state(&pond, "inactive");
-    pond.said("webhook http://127.0.0.1");
-    let said = pond.said("status 500");
+    wait_for_state(&server, "inactive");
+    server.said("webhook http://127.0.0.1");
+    let said = server.said("status 500");
     assert!(!said.contains("SECRET") && !said.contains("pass"), "{said}");
-    assert!(pond.terminate().unwrap().success());
+    assert!(server.terminate().unwrap().success());
 }
 
 #[test]
 fn a_restart_neither_resolves_nor_repeats() {
     let scratch = Scratch::new("alerts-restart").unwrap();
-    let hook = Told::listen();
+    let hook = AlertReceiver::listen();
     let url = format!("http://{}/", hook.address);
     let rules = rules(&scratch, ERRORS);
-    let pond = start(&scratch, &rules, &["--alert-webhook", &url]);
-    push(&pond, "error 1");
-    push(&pond, "error 2");
+    let server = start(&scratch, &rules, &["--alert-webhook", &url]);
+    push(&server, "error 1");
+    push(&server, "error 2");
     let fired = hook.next();
-    let active_at = first_rule(&pond)["alerts"][0]["activeAt"].clone();
+    let active_at = first_rule(&server)["alerts"][0]["activeAt"].clone();
     assert!(active_at.is_string());
     // A crash: what was known is on the disk.
-    pond.kill();
-    let pond = start(&scratch, &rules, &["--alert-webhook", &url]);
-    let rule = first_rule(&pond);
+    server.kill();
+    let server = start(&scratch, &rules, &["--alert-webhook", &url]);
+    let rule = first_rule(&server);
     assert_eq!(rule["state"], "firing", "before any evaluation: {rule}");
     assert_eq!(rule["alerts"][0]["activeAt"], active_at);
     wait_until("it was evaluated", || {
-        first_rule(&pond)["lastEvaluation"] != rule["lastEvaluation"]
+        first_rule(&server)["lastEvaluation"] != rule["lastEvaluation"]
     })
     .unwrap();
-    assert!(pond.terminate().unwrap().success());
-    let pond = start(&scratch, &rules, &["--alert-webhook", &url]);
-    push(&pond, "fixed");
+    assert!(server.terminate().unwrap().success());
+    let server = start(&scratch, &rules, &["--alert-webhook", &url]);
+    push(&server, "fixed");
     // After the crash it may have been told once more, never with another beginning.
     let ended = hook.next_with(|message| {
         let starts_at = &message.body["alerts"][0]["startsAt"];
@@ -321,10 +323,10 @@ fn always(groups: [&[&str]; 2]) -> String {
 #[test]
 fn an_alert_ends_with_its_rule() {
     let scratch = Scratch::new("alerts-gone").unwrap();
-    let hook = Told::listen();
+    let hook = AlertReceiver::listen();
     let url = format!("http://{}/", hook.address);
     let path = rules(&scratch, &always([&["A", "B"], &["C"]]));
-    let pond = start(&scratch, &path, &["--alert-webhook", &url]);
+    let server = start(&scratch, &path, &["--alert-webhook", &url]);
     let names_of = |status: &str, count: usize| {
         let mut names = Vec::new();
         while names.len() < count {
@@ -343,10 +345,10 @@ fn an_alert_ends_with_its_rule() {
     // One rule less, and a group.
     rules(&scratch, &always([&["A"], &[]]));
     assert_eq!(names_of("resolved", 2), ["B", "C"]);
-    assert!(pond.terminate().unwrap().success());
+    assert!(server.terminate().unwrap().success());
     // The same while there is no server.
     rules(&scratch, &always([&[], &["D"]]));
-    let pond = start(&scratch, &path, &["--alert-webhook", &url]);
+    let server = start(&scratch, &path, &["--alert-webhook", &url]);
     let mut told = Vec::new();
     while told.len() < 2 {
         let body = hook.next().body;
@@ -356,7 +358,7 @@ fn an_alert_ends_with_its_rule() {
     told.sort_by_key(|(name, _)| name.to_string());
     let expected = [("A", "resolved"), ("D", "firing")];
     assert_eq!(told, expected.map(|(a, b)| (a.into(), b.into())));
-    assert!(pond.terminate().unwrap().success());
+    assert!(server.terminate().unwrap().success());
 }
 
 #[test]
@@ -372,7 +374,7 @@ fn bad_files_are_refused_at_the_start_and_passed_over_later() {
         "{said}"
     );
     let data = scratch.path().join("data");
-    let refused = Pond::start(program(), &data, &["--alert-rules", path.to_str().unwrap()]);
+    let refused = TestServer::start(program(), &data, &["--alert-rules", path.to_str().unwrap()]);
     let refused = refused.err().unwrap();
     assert!(refused.contains("rules.yml:10:14"), "{refused}");
 
@@ -381,11 +383,11 @@ fn bad_files_are_refused_at_the_start_and_passed_over_later() {
     fs::write(directory.join("a.yml"), ERRORS).unwrap();
     let output = logpond(&["alerts", "check", directory.to_str().unwrap()]);
     assert!(String::from_utf8_lossy(&output.stdout).ends_with(": 1 rule in 1 group\n"));
-    let pond = start(&scratch, &directory, &[]);
+    let server = start(&scratch, &directory, &[]);
     fs::write(directory.join("b.yaml"), bad).unwrap();
     // The bad file is reported.
-    pond.said("b.yaml:10:14");
-    assert_eq!(first_rule(&pond)["name"], "Errors");
+    server.said("b.yaml:10:14");
+    assert_eq!(first_rule(&server)["name"], "Errors");
     fs::write(
         directory.join("b.yaml"),
         ERRORS.replace("name: shop", "name: other"),
@@ -393,17 +395,17 @@ fn bad_files_are_refused_at_the_start_and_passed_over_later() {
     .unwrap();
     wait_until("the good file is taken in", || {
         let answer = json_of(
-            &pond,
+            &server,
             "/prometheus/api/v1/rules?rule_group[]=other&type=alert",
         );
         answer["data"]["groups"][0]["rules"][0]["health"] == "ok"
     })
     .unwrap();
-    let page = json_of(&pond, "/prometheus/api/v1/rules?group_limit=1");
+    let page = json_of(&server, "/prometheus/api/v1/rules?group_limit=1");
     assert_eq!(page["data"]["groups"][0]["name"], "shop");
     let token = page["data"]["groupNextToken"].as_str().unwrap();
     let page = json_of(
-        &pond,
+        &server,
         &format!("/prometheus/api/v1/rules?group_limit=1&group_next_token={token}"),
     );
     assert_eq!(page["data"]["groups"][0]["name"], "other");
@@ -416,8 +418,8 @@ fn logpond(arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-fn status(pond: &Pond, method: &str, target: &str) -> (u16, String) {
-    let mut client = pond.client().unwrap();
+fn status(server: &TestServer, method: &str, target: &str) -> (u16, String) {
+    let mut client = server.client().unwrap();
     let response = client.send(method, target, &[], b"").unwrap();
     (response.status, response.text().unwrap())
 }
@@ -425,16 +427,16 @@ fn status(pond: &Pond, method: &str, target: &str) -> (u16, String) {
 #[test]
 fn rules_are_shown_as_files_and_as_a_table() {
     let scratch = Scratch::new("alerts-shown").unwrap();
-    let pond = start(&scratch, &rules(&scratch, ERRORS), &[]);
+    let server = start(&scratch, &rules(&scratch, ERRORS), &[]);
     for prefix in ["/loki/api/v1/rules", "/api/prom/rules"] {
-        let (found, all) = status(&pond, "GET", prefix);
+        let (found, all) = status(&server, "GET", prefix);
         assert_eq!(found, 200);
         assert!(
             all.starts_with("\"rules.yml\":\n    - name: \"shop\"\n      interval: 200ms\n"),
             "{all}"
         );
         assert!(all.contains("          for: 300ms\n"), "{all}");
-        let (found, group) = status(&pond, "GET", &format!("{prefix}/rules.yml/shop"));
+        let (found, group) = status(&server, "GET", &format!("{prefix}/rules.yml/shop"));
         assert_eq!(found, 200);
         // What is shown is a file of rules again.
         let indented: String = group.lines().map(|line| format!("    {line}\n")).collect();
@@ -443,28 +445,28 @@ fn rules_are_shown_as_files_and_as_a_table() {
         let output = logpond(&["alerts", "check", again.to_str().unwrap()]);
         assert!(output.status.success(), "{group}: {output:?}");
         assert_eq!(
-            status(&pond, "GET", &format!("{prefix}/test/test")),
+            status(&server, "GET", &format!("{prefix}/test/test")),
             (404, "group does not exist\n".into())
         );
         assert_eq!(
-            status(&pond, "GET", &format!("{prefix}/test")),
+            status(&server, "GET", &format!("{prefix}/test")),
             (404, "no rule groups found\n".into())
         );
         for method in ["POST", "DELETE"] {
-            let (refused, text) = status(&pond, method, &format!("{prefix}/rules.yml"));
+            let (refused, text) = status(&server, method, &format!("{prefix}/rules.yml"));
             assert!(refused == 405 && text.contains("--alert-rules"), "{text}");
         }
     }
-    let (refused, text) = status(&pond, "POST", "/loki/api/v1/delete?query={}&start=1");
+    let (refused, text) = status(&server, "POST", "/loki/api/v1/delete?query={}&start=1");
     assert!(
         refused == 404 && text.contains("deletion is not available"),
         "{text}"
     );
 
-    push(&pond, "error 1");
-    push(&pond, "error 2");
-    wait_for_state(&pond, "firing");
-    let output = logpond(&["alerts", "list", "--addr", &pond.url()]);
+    push(&server, "error 1");
+    push(&server, "error 2");
+    wait_for_state(&server, "firing");
+    let output = logpond(&["alerts", "list", "--addr", &server.url()]);
     let table = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{output:?}");
     for part in [
@@ -483,7 +485,7 @@ fn rules_are_shown_as_files_and_as_a_table() {
         "json",
         "--active",
         "--addr",
-        &pond.url(),
+        &server.url(),
     ]);
     let rule: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(rule["alerts"][0]["labels"]["app"], "shop");
@@ -502,12 +504,12 @@ groups:
         labels:
           team: web
 "#;
-    let pond = start(&scratch, &rules(&scratch, text), &[]);
-    push(&pond, "error 1");
-    push(&pond, "error 2");
+    let server = start(&scratch, &rules(&scratch, text), &[]);
+    push(&server, "error 1");
+    push(&server, "error 2");
     let mut last = Value::Null;
     wait_until("a number is written down", || {
-        let (rows, _) = pond.query("record=shop:errors:count").unwrap();
+        let (rows, _) = server.query("record=shop:errors:count").unwrap();
         last = rows.into_iter().next_back().unwrap_or_default();
         last["value"].as_f64() == Some(2.0)
     })
@@ -518,19 +520,19 @@ groups:
     );
     // As the documentation has it: one series for each set of labels, however many points there are.
     wait_until("there are several points", || {
-        pond.query("record=shop:errors:count").unwrap().0.len() > 2
+        server.query("record=shop:errors:count").unwrap().0.len() > 2
     })
     .unwrap();
     let query = r#"max_over_time({record="shop:errors:count"} | json app, value | unwrap value [1h]) by (app)"#;
     let answer = json_of(
-        &pond,
+        &server,
         &format!("/loki/api/v1/query?query={}", encode(query)),
     );
     let result = answer["data"]["result"].as_array().unwrap();
     assert_eq!(result.len(), 1, "{answer}");
     assert_eq!(result[0]["metric"], serde_json::json!({ "app": "shop" }));
     assert_eq!(result[0]["value"][1], "2");
-    let rule = first_rule(&pond);
+    let rule = first_rule(&server);
     assert_eq!(
         (&rule["type"], &rule["health"]),
         (&"recording".into(), &"ok".into())
@@ -549,29 +551,29 @@ groups:
       - record: all:lines:count
         expr: sum by (app) (count_over_time({app=~".+"} [1h]))
 "#;
-    let pond = start(&scratch, &rules(&scratch, text), &[]);
-    push(&pond, "error 1");
-    push(&pond, "error 2");
+    let server = start(&scratch, &rules(&scratch, text), &[]);
+    push(&server, "error 1");
+    push(&server, "error 2");
     for is_compacted in [false, true] {
-        let before = pond.query("_rule:*").unwrap().0.len();
+        let before = server.query("_rule:*").unwrap().0.len();
         wait_until("numbers are written down", || {
-            pond.query("record=all:lines:count").unwrap().0.len() > before + 3
+            server.query("record=all:lines:count").unwrap().0.len() > before + 3
         })
         .unwrap();
-        let (numbers, _) = pond.query("record:*").unwrap();
+        let (numbers, _) = server.query("record:*").unwrap();
         for number in &numbers {
             assert_eq!(number["_rule"], "all:lines:count", "{number}");
             assert_eq!(number["app"], "shop", "{number}");
             assert!(number["value"].as_f64().unwrap() <= 2.0, "{number}");
         }
         for q in ["", "*", "app=shop", "NOT record=other", "value:*"] {
-            let (rows, trailer) = pond.query(q).unwrap();
+            let (rows, trailer) = server.query(q).unwrap();
             let hidden = rows.iter().all(|row| row.get("_rule").is_none());
             assert!(hidden, "{q}: {rows:?}");
             let expected = if q == "value:*" { 0 } else { 2 };
             assert_eq!(rows.len(), expected, "{q}: {trailer}");
         }
-        let get = |target: &str| pond.get(target).unwrap();
+        let get = |target: &str| server.get(target).unwrap();
         let counted = get("/api/v1/query?from=@0&count=true&q=");
         assert!(counted.contains("\"rows\":2,"), "{counted}");
         let around = get("/api/v1/query?from=@0&q=error&before=9&after=9");
@@ -585,14 +587,14 @@ groups:
         let named = encode(r#"{record="all:lines:count"}"#);
         assert!(get(&format!("/loki/api/v1/query_range?query={named}")).contains("all:lines"));
         if !is_compacted {
-            pond.compact().unwrap();
+            server.compact().unwrap();
         }
     }
 }
 
 /// Who evaluates the first group, as a node shows it: nothing if it does so itself.
-fn evaluated_by(pond: &Pond) -> Option<String> {
-    let groups = json_of(pond, "/prometheus/api/v1/rules");
+fn evaluated_by(server: &TestServer) -> Option<String> {
+    let groups = json_of(server, "/prometheus/api/v1/rules");
     let owner = groups["data"]["groups"][0]["evaluatedBy"].as_str();
     owner.map(str::to_owned)
 }
@@ -600,7 +602,7 @@ fn evaluated_by(pond: &Pond) -> Option<String> {
 #[test]
 fn another_node_goes_on_when_the_one_that_evaluates_is_gone() {
     let scratch = Scratch::new("alerts-cluster").unwrap();
-    let hook = Told::listen();
+    let hook = AlertReceiver::listen();
     let url = format!("http://{}/", hook.address);
     let rules = rules(
         &scratch,
@@ -612,7 +614,7 @@ fn another_node_goes_on_when_the_one_that_evaluates_is_gone() {
         "--alert-webhook",
         &url,
     ];
-    let node = |number: usize, join: Option<&Pond>| {
+    let node = |number: usize, join: Option<&TestServer>| {
         let data = scratch.path().join(format!("node-{number}"));
         start_node(&data, "serve", join, &flags).unwrap()
     };
@@ -679,7 +681,7 @@ struct Alertmanager {
 
 impl Alertmanager {
     /// Starts one that tells `hook` of what it is told.
-    fn start(program: &OsStr, scratch: &Scratch, hook: &Told) -> Alertmanager {
+    fn start(program: &OsStr, scratch: &Scratch, hook: &AlertReceiver) -> Alertmanager {
         let config = scratch.path().join("alertmanager.yml");
         let text = format!(
             "route: {{ receiver: hook, group_by: [alertname], group_wait: 1s, group_interval: 1s }}\n\
@@ -741,14 +743,14 @@ fn an_alertmanager_takes_what_it_is_sent() {
         return say("skipped: Alertmanager because LOGPOND_TEST_ALERTMANAGER names none");
     };
     let scratch = Scratch::new("alerts-alertmanager").unwrap();
-    let (behind, hook) = (Told::listen(), Told::listen());
+    let (behind, hook) = (AlertReceiver::listen(), AlertReceiver::listen());
     let alertmanager = Alertmanager::start(&alertmanager, &scratch, &behind);
     let url = format!("http://{}", alertmanager.address);
     let hook_url = format!("http://{}/", hook.address);
     let flags = ["--alertmanager", &url, "--alert-webhook", &hook_url];
-    let pond = start(&scratch, &rules(&scratch, ERRORS), &flags);
-    push(&pond, "error 1");
-    push(&pond, "error 2");
+    let server = start(&scratch, &rules(&scratch, ERRORS), &flags);
+    push(&server, "error 1");
+    push(&server, "error 2");
     wait_until("the Alertmanager has it", || {
         !alertmanager.alerts().is_empty()
     })
@@ -770,7 +772,7 @@ fn an_alertmanager_takes_what_it_is_sent() {
     }
     let members = |of: &Value| of.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(members(&fired["alerts"][0]), members(own));
-    push(&pond, "fixed");
+    push(&server, "fixed");
     let ended = behind
         .next_with(|message| message.body["status"] == "resolved")
         .body;

@@ -10,7 +10,7 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket,
 };
 
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Scratch, TestServer, wait_until};
 use crate::surroundings::{program, say};
 
 /// An event as auditd writes it, and one of another number.
@@ -24,21 +24,21 @@ const EVENT: [&str; 4] = [
 #[test]
 fn all_records_of_an_event_are_found_by_its_number() {
     let scratch = Scratch::new("audit").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     // The first of a file, the second as a line, the third by syslog.
     let file = scratch.path().join("audit.log");
     fs::write(&file, format!("{}\n{}\n", EVENT[0], EVENT[3])).unwrap();
     let forwarded = Command::new(program())
-        .args(["forward", "--quiet", "--addr", &pond.url()])
+        .args(["forward", "--quiet", "--addr", &server.url()])
         .arg(&file)
         .status();
     assert!(forwarded.unwrap().success());
     let line = format!("{}\n", EVENT[1]);
     assert_eq!(
-        pond.send_tcp("durable", line.as_bytes()),
+        server.send_tcp("durable", line.as_bytes()),
         Ok("OK 1\n".to_owned())
     );
-    let mut syslog = TcpStream::connect(pond.address("syslog_tcp")).unwrap();
+    let mut syslog = TcpStream::connect(server.address("syslog_tcp")).unwrap();
     writeln!(
         syslog,
         "<14>Mar  2 00:00:09 ash audisp-syslog: {}",
@@ -47,7 +47,7 @@ fn all_records_of_an_event_are_found_by_its_number() {
     .unwrap();
     let mut rows = Vec::new();
     wait_until("all three are there", || {
-        rows = pond.query("_AUDIT_ID=456").unwrap().0;
+        rows = server.query("_AUDIT_ID=456").unwrap().0;
         rows.len() == 3
     })
     .unwrap();
@@ -55,7 +55,7 @@ fn all_records_of_an_event_are_found_by_its_number() {
         assert_eq!(row["_time"], "2026-03-02T00:00:00.123000000Z", "{row}");
     }
     let row = |q: &str| {
-        let (mut rows, _) = pond.query(q).unwrap();
+        let (mut rows, _) = server.query(q).unwrap();
         assert_eq!(rows.len(), 1, "{q}: {rows:?}");
         rows.remove(0)
     };
@@ -72,10 +72,10 @@ fn all_records_of_an_event_are_found_by_its_number() {
     );
     assert_eq!(row("AUDIT_FIELD_RES=failed")["AUDIT_FIELD_ACCT"], "root");
     // Columns give the lines back.
-    pond.compact().unwrap();
+    server.compact().unwrap();
     let raw = Command::new(program())
         .args(["query", "", "--output", "raw", "--since", "2000-01-01"])
-        .args(["--addr", &pond.url()])
+        .args(["--addr", &server.url()])
         .output()
         .unwrap();
     let text = String::from_utf8(raw.stdout).unwrap();
@@ -85,7 +85,7 @@ fn all_records_of_an_event_are_found_by_its_number() {
     let mut expected = [EVENT[0], EVENT[1], &syslog, EVENT[3]];
     expected.sort_unstable();
     assert_eq!(lines, expected);
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 /// The type of records of programs that the kernel passes on although auditing is off (`AUDIT_USER_AVC`).
@@ -120,8 +120,8 @@ fn log_to_kernel(text: &str) -> bool {
 fn the_kernel_sends_its_records() {
     let scratch = Scratch::new("audit-kernel").unwrap();
     let data = scratch.path().join("data");
-    let pond = match Pond::start(program(), &data, &["--audit"]) {
-        Ok(pond) => pond,
+    let server = match TestServer::start(program(), &data, &["--audit"]) {
+        Ok(server) => server,
         Err(error) => {
             assert!(error.contains("(--audit)"), "{error}");
             return say(&format!("skipped: audit records of the kernel: {error}"));
@@ -133,7 +133,7 @@ fn the_kernel_sends_its_records() {
     }
     let mut rows = Vec::new();
     wait_until("it is there", || {
-        rows = pond
+        rows = server
             .query(&format!("AUDIT_FIELD_OP=logpond-{run}"))
             .unwrap()
             .0;
@@ -151,6 +151,6 @@ fn the_kernel_sends_its_records() {
     assert_eq!(row["_PID"], run);
     assert!(row["_AUDIT_ID"].as_u64().is_some(), "{row}");
     assert_eq!((&row["facility"], &row["severity"]), (&4.into(), &5.into()));
-    assert_eq!(pond.metric("logpond_ingest_lost_total"), Ok(0.0));
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.metric("logpond_ingest_lost_total"), Ok(0.0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::http::Client;
-use crate::pond::{self, Pond, Scratch, wait_until};
+use crate::pond::{self, Scratch, TestServer, wait_until};
 use crate::s3::{Gate, Moment, S3Server, Trap};
 use crate::surroundings::{program, python, say};
 
@@ -21,7 +21,7 @@ const BATCH: u64 = 40;
 const PREFIX: &str = "pond";
 
 /// Starts a server whose store is at this endpoint.
-fn try_start(endpoint: &str, data: &Path, bucket: &str) -> Result<Pond, String> {
+fn try_start(endpoint: &str, data: &Path, bucket: &str) -> Result<TestServer, String> {
     let mut command = Command::new(program());
     for (name, value) in [
         ("AWS_ENDPOINT_URL", endpoint.to_string()),
@@ -31,10 +31,10 @@ fn try_start(endpoint: &str, data: &Path, bucket: &str) -> Result<Pond, String> 
     ] {
         command.env(name, value);
     }
-    Pond::start_under(command, data, &["--bucket", bucket])
+    TestServer::start_under(command, data, &["--bucket", bucket])
 }
 
-fn start(store: SocketAddr, data: &Path) -> Pond {
+fn start(store: SocketAddr, data: &Path) -> TestServer {
     let bucket = format!("s3://logs/{PREFIX}");
     try_start(&format!("http://{store}"), data, &bucket).unwrap()
 }
@@ -46,16 +46,16 @@ fn body(numbers: std::ops::Range<u64>) -> String {
         .collect()
 }
 
-fn push(pond: &Pond, numbers: std::ops::Range<u64>) {
-    let pushed = pond
+fn push(server: &TestServer, numbers: std::ops::Range<u64>) {
+    let pushed = server
         .push("application/x-ndjson", body(numbers).as_bytes())
         .unwrap();
     assert_eq!(pushed.status, 200, "{}", pushed.body);
 }
 
 /// The numbers of all records, each of which must be there once, and whether these are all.
-fn numbers(pond: &Pond) -> (BTreeSet<u64>, bool) {
-    let (rows, trailer) = pond.query("ledger").unwrap();
+fn numbers(server: &TestServer) -> (BTreeSet<u64>, bool) {
+    let (rows, trailer) = server.query("ledger").unwrap();
     let numbers: BTreeSet<u64> = rows.iter().map(|row| row["n"].as_u64().unwrap()).collect();
     assert_eq!(numbers.len(), rows.len(), "records are there twice");
     (numbers, trailer["complete"] == true)
@@ -116,17 +116,17 @@ fn compact_until_gone(address: &str) {
 }
 
 /// Loads a server until a write of its to the store is stuck, and kills it.
-fn kill_at(trap: Trap, gate: &Gate, pond: Pond, ledger: &mut Ledger) {
-    let address = pond.address("http");
+fn kill_at(trap: Trap, gate: &Gate, server: TestServer, ledger: &mut Ledger) {
+    let address = server.address("http");
     let acknowledged = thread::scope(|scope| {
         let pushing = scope.spawn(|| ledger.push_until_gone(&address));
         scope.spawn(|| compact_until_gone(&address));
         // In the middle of work: something has been uploaded before.
-        let writes = || pond.metric("logpond_bucket_commits_total").unwrap();
+        let writes = || server.metric("logpond_bucket_commits_total").unwrap();
         wait_until("something is uploaded", || writes() >= 1.0).unwrap();
         gate.set(trap);
         wait_until("a write is stuck", || gate.has_caught()).unwrap();
-        pond.kill();
+        server.kill();
         pushing.join().unwrap()
     });
     ledger.acknowledged.extend(acknowledged);
@@ -134,8 +134,8 @@ fn kill_at(trap: Trap, gate: &Gate, pond: Pond, ledger: &mut Ledger) {
 
 /// An empty directory has with the bucket what the bucket lists, each record once.
 fn check_with_empty_disk(s3: &S3Server, ledger: &Ledger, data: &Path) -> BTreeSet<u64> {
-    let pond = start(s3.address(), data);
-    let (found, is_complete) = numbers(&pond);
+    let server = start(s3.address(), data);
+    let (found, is_complete) = numbers(&server);
     assert!(is_complete);
     assert_eq!(found.len() as u64, s3.listed_rows(PREFIX));
     let sent = ledger.sent.load(Ordering::SeqCst);
@@ -158,11 +158,11 @@ fn kills_while_uploading_neither_lose_nor_repeat() {
     let traps = traps.concat();
     let mut listed = 0;
     for (round, trap) in traps.iter().chain(&traps).enumerate() {
-        let pond = start(gate.address(), &data);
-        let (found, is_complete) = numbers(&pond);
+        let server = start(gate.address(), &data);
+        let (found, is_complete) = numbers(&server);
         assert!(is_complete, "{trap:?}");
         ledger.check(&found);
-        kill_at(*trap, &gate, pond, &mut ledger);
+        kill_at(*trap, &gate, server, &mut ledger);
         let empty = scratch.path().join(format!("empty-{round}"));
         let found = check_with_empty_disk(&s3, &ledger, &empty);
         assert!(
@@ -171,11 +171,11 @@ fn kills_while_uploading_neither_lose_nor_repeat() {
         );
         listed = found.len();
     }
-    let pond = start(gate.address(), &data);
-    let (found, is_complete) = numbers(&pond);
+    let server = start(gate.address(), &data);
+    let (found, is_complete) = numbers(&server);
     assert!(is_complete);
     ledger.check(&found);
-    pond.compact().unwrap();
+    server.compact().unwrap();
     until_listed(&s3, found.len() as u64);
     let elsewhere = check_with_empty_disk(&s3, &ledger, &scratch.path().join("last"));
     assert_eq!(elsewhere, found);
@@ -197,13 +197,13 @@ fn servers_beside_each_other_have_all_of_it() {
     let ponds = ["one", "two"].map(|name| start(s3.address(), &scratch.path().join(name)));
     let (rounds, records) = (4, 150);
     thread::scope(|scope| {
-        for (number, pond) in (0_u64..).zip(&ponds) {
+        for (number, server) in (0_u64..).zip(&ponds) {
             scope.spawn(move || {
                 for round in 0..rounds {
                     let first = (round * 2 + number) * records;
-                    push(pond, first..first + records);
-                    pond.compact().unwrap();
-                    numbers(pond);
+                    push(server, first..first + records);
+                    server.compact().unwrap();
+                    numbers(server);
                 }
             });
         }
@@ -211,9 +211,9 @@ fn servers_beside_each_other_have_all_of_it() {
     let all = rounds * 2 * records;
     until_listed(&s3, all);
     let since = Instant::now();
-    for pond in &ponds {
+    for server in &ponds {
         wait_until("it has the other's records", || {
-            let (found, is_complete) = numbers(pond);
+            let (found, is_complete) = numbers(server);
             is_complete && found == (0..all).collect()
         })
         .unwrap();
@@ -253,9 +253,9 @@ fn live_without_a_store(s3: &S3Server, store: SocketAddr, leave: impl Fn(), come
     assert_eq!(numbers(&new), ((200..250).collect(), false));
     come_back();
     until_listed(s3, 250);
-    for pond in [&old, &new] {
+    for server in [&old, &new] {
         wait_until("it has everything", || {
-            numbers(pond) == ((0..250).collect(), true)
+            numbers(server) == ((0..250).collect(), true)
         })
         .unwrap();
     }
@@ -289,7 +289,7 @@ fn a_store_that_is_gone_stops_nothing() {
 fn refusal(endpoint: &str, bucket: &str) -> String {
     let scratch = Scratch::new("bucket-refused").unwrap();
     match try_start(endpoint, &scratch.path().join("data"), bucket) {
-        Ok(pond) => panic!("it started with {bucket}: {}", pond.stderr()),
+        Ok(server) => panic!("it started with {bucket}: {}", server.stderr()),
         Err(said) => said,
     }
 }
@@ -322,19 +322,24 @@ fn a_store_that_does_not_answer_is_named_soon() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", silent.local_addr().unwrap());
     let scratch = Scratch::new("bucket-silent").unwrap();
-    let pond = try_start(&endpoint, &scratch.path().join("data"), "s3://logs/pond").unwrap();
+    let server = try_start(&endpoint, &scratch.path().join("data"), "s3://logs/pond").unwrap();
     let is_named = || {
-        pond.stderr()
+        server
+            .stderr()
             .contains("s3://logs/pond has not answered for 5s")
     };
     wait_until("the store is named", is_named).unwrap();
-    push(&pond, 0..BATCH);
-    let (found, is_complete) = numbers(&pond);
+    push(&server, 0..BATCH);
+    let (found, is_complete) = numbers(&server);
     assert_eq!((found.len() as u64, is_complete), (BATCH, false));
     // Nor is it a failure of the store that the server ends.
-    pond::signal("TERM", pond.pid()).unwrap();
-    wait_until("the server has drained", || pond.client().is_err()).unwrap();
-    assert!(!pond.stderr().contains("trying again"), "{}", pond.stderr());
+    pond::signal("TERM", server.pid()).unwrap();
+    wait_until("the server has drained", || server.client().is_err()).unwrap();
+    assert!(
+        !server.stderr().contains("trying again"),
+        "{}",
+        server.stderr()
+    );
 }
 
 /// Of a bucket in a directory: a damaged head and one that is gone cost nothing, and are made anew.
@@ -346,14 +351,14 @@ fn a_lost_list_is_made_anew_of_what_lies_there() {
     let bucket = format!("file:{}", there.display());
     let begin = |name: &str| {
         let data = scratch.path().join(name);
-        Pond::start(program(), &data, &["--bucket", &bucket]).unwrap()
+        TestServer::start(program(), &data, &["--bucket", &bucket]).unwrap()
     };
-    let pond = begin("first");
-    push(&pond, 0..BATCH);
-    pond.compact().unwrap();
+    let server = begin("first");
+    push(&server, 0..BATCH);
+    server.compact().unwrap();
     let links = || pond::files_below(&there.join("m"), ".json");
     wait_until("it is listed", || !links().is_empty()).unwrap();
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
     for (life, damage) in ["damaged", "gone"].into_iter().enumerate() {
         let head = links().into_iter().max().unwrap();
         match damage {
@@ -363,16 +368,16 @@ fn a_lost_list_is_made_anew_of_what_lies_there() {
                 .for_each(|link| std::fs::remove_file(link).unwrap()),
         }
         // A server with nothing of its own.
-        let pond = begin(&format!("empty-{life}"));
+        let server = begin(&format!("empty-{life}"));
         let expected: BTreeSet<u64> = (0..BATCH).collect();
         wait_until("all of it is there", || {
-            let (found, is_complete) = numbers(&pond);
+            let (found, is_complete) = numbers(&server);
             assert!(!is_complete || found == expected, "{damage}");
             is_complete
         })
         .unwrap();
-        pond.said("was made anew");
-        assert_eq!(pond.terminate().unwrap().code(), Some(0));
+        server.said("was made anew");
+        assert_eq!(server.terminate().unwrap().code(), Some(0));
         assert!(!links().is_empty());
     }
 }

@@ -11,22 +11,22 @@ use serde_json::Value;
 
 use crate::members::{cluster, counts};
 use crate::nodes::{RECORDS, hand_over, push, records, start_node};
-use crate::pond::{Pond, Scratch, files_below, wait_until};
+use crate::pond::{Scratch, TestServer, files_below, wait_until};
 use crate::s3::{Gate, S3Server};
 use crate::surroundings::{program, python};
 
 /// A bucket in a directory, and nodes that have it.
-struct Shared {
+struct BucketCluster {
     scratch: Scratch,
-    nodes: Vec<Pond>,
+    nodes: Vec<TestServer>,
     /// Their data directories.
     disks: Vec<PathBuf>,
     started: usize,
 }
 
-impl Shared {
-    fn new(name: &str) -> Shared {
-        Shared {
+impl BucketCluster {
+    fn new(name: &str) -> BucketCluster {
+        BucketCluster {
             scratch: Scratch::new(name).unwrap(),
             nodes: Vec::new(),
             disks: Vec::new(),
@@ -78,7 +78,7 @@ impl Shared {
     }
 
     fn said(&self) -> String {
-        self.nodes.iter().map(Pond::stderr).collect()
+        self.nodes.iter().map(TestServer::stderr).collect()
     }
 
     /// A node loses its disk and never comes back.
@@ -106,7 +106,7 @@ fn on_disk(data: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn what_the_bucket_lists_outlives_all_disks_but_one() {
-    let mut shared = Shared::new("bucket-cluster");
+    let mut shared = BucketCluster::new("bucket-cluster");
     (0..3).for_each(|_| shared.add("serve"));
     for (number, node) in shared.nodes.iter().enumerate() {
         push(node, &records((number..3 * RECORDS).step_by(3)));
@@ -138,7 +138,7 @@ fn what_the_bucket_lists_outlives_all_disks_but_one() {
 
 #[test]
 fn nodes_with_one_role_each_share_a_bucket() {
-    let mut shared = Shared::new("bucket-roles");
+    let mut shared = BucketCluster::new("bucket-roles");
     for role in ["ingest", "store", "store", "query-node"] {
         shared.add(role);
     }
@@ -169,7 +169,7 @@ fn nodes_with_one_role_each_share_a_bucket() {
 /// It has the same bucket and other settings: nobody told it that the bucket is behind a cluster.
 #[test]
 fn what_a_server_beside_the_cluster_lets_go_is_missed_nowhere() {
-    let mut shared = Shared::new("bucket-beside");
+    let mut shared = BucketCluster::new("bucket-beside");
     (0..2).for_each(|_| shared.add("serve"));
     push(&shared.nodes[0], &records(0..RECORDS));
     shared.nodes.iter().for_each(hand_over);
@@ -178,7 +178,7 @@ fn what_a_server_beside_the_cluster_lets_go_is_missed_nowhere() {
     let data = shared.scratch.path().join("beside");
     let flags = ["--bucket", &url, "--retain-age", "1ms"];
     let flags = [&flags[..], &["--confirm-retention"]].concat();
-    let beside = Pond::start(program(), &data, &flags).unwrap();
+    let beside = TestServer::start(program(), &data, &flags).unwrap();
     shared.until_listed(0);
     for node in &shared.nodes {
         wait_until("it has expired here, too", || {
@@ -195,7 +195,7 @@ fn what_a_server_beside_the_cluster_lets_go_is_missed_nowhere() {
 }
 
 /// A node of a cluster that keeps one copy, in a store at this endpoint.
-fn with_one_copy(store: SocketAddr, data: &Path) -> Pond {
+fn with_one_copy(store: SocketAddr, data: &Path) -> TestServer {
     let mut command = Command::new(program());
     for (name, value) in [
         ("AWS_ENDPOINT_URL", format!("http://{store}")),
@@ -207,7 +207,7 @@ fn with_one_copy(store: SocketAddr, data: &Path) -> Pond {
     }
     let mut flags = vec!["--gossip", "127.0.0.1:0", "--replication", "1"];
     flags.extend(["--bucket", "s3://logs/pond"]);
-    Pond::start_under(command, data, &flags).unwrap()
+    TestServer::start_under(command, data, &flags).unwrap()
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 use crate::nodes::node;
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Scratch, TestServer, wait_until};
 use crate::proxy::Proxy;
 use crate::resends::{assert_each_once, line};
 use crate::surroundings::{program, say};
@@ -48,8 +48,8 @@ fn assert_success(output: &Output) -> String {
 #[test]
 fn uploads_over_cut_connections_count_once() {
     let scratch = Scratch::new("bulk-cuts").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    let proxy = Proxy::start(&pond.address("bulk"));
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let proxy = Proxy::start(&server.address("bulk"));
     let address = proxy.url().replace("http://", "");
     let output = command(&address).args(inputs(&scratch)).output().unwrap();
     let said = assert_success(&output);
@@ -57,8 +57,8 @@ fn uploads_over_cut_connections_count_once() {
     let megabytes = format!("({:.1} MB) replicated by", bytes as f64 / 1e6);
     let records = format!("{},000 records {megabytes}", FILES * LINES / 1000);
     assert!(said.contains(&records), "{said} is not {records}");
-    assert_each_once(&pond, FILES * LINES);
-    let resends = pond.metric("logpond_ingest_resends_total").unwrap();
+    assert_each_once(&server, FILES * LINES);
+    let resends = server.metric("logpond_ingest_resends_total").unwrap();
     let cuts = proxy.cuts();
     say(&format!(
         "bulk: {FILES} uploads, {cuts} connections cut, {resends} batches sent again"
@@ -67,8 +67,8 @@ fn uploads_over_cut_connections_count_once() {
 }
 
 /// The numbers of all lines that a node finds, sorted.
-fn numbers(pond: &Pond) -> (Vec<u64>, Value) {
-    let (rows, trailer) = pond.query("resend").unwrap();
+fn numbers(server: &TestServer) -> (Vec<u64>, Value) {
+    let (rows, trailer) = server.query("resend").unwrap();
     let numbers = rows.iter().map(|row| row["n"].as_u64().unwrap());
     let mut numbers: Vec<u64> = numbers.collect();
     numbers.sort_unstable();

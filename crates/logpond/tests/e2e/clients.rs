@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Scratch, TestServer, wait_until};
 use crate::surroundings::{node_packages, program, python};
 
 /// Records of a burst.
@@ -230,10 +230,10 @@ fn programs() -> PathBuf {
 /// Has all of them send at once, as the programs of a machine do, and checks what is stored.
 fn send(name: &str, senders: &[Sender], command: impl Fn() -> Command) {
     let scratch = Scratch::new(name).unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let running = senders.iter().map(|sender| {
         let child = command()
-            .args([sender.kind, &pond.address(sender.listener)])
+            .args([sender.kind, &server.address(sender.listener)])
             .arg(sender.burst.to_string())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -248,17 +248,20 @@ fn send(name: &str, senders: &[Sender], command: impl Fn() -> Command) {
         assert!(output.status.success(), "{}: {said}", sender.kind);
     }
     for sender in senders {
-        check(&pond, sender);
+        check(&server, sender);
     }
-    assert_eq!(pond.metric("logpond_ingest_malformed_total").unwrap(), 0.0);
-    assert_eq!(pond.metric("logpond_ingest_lost_total").unwrap(), 0.0);
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(
+        server.metric("logpond_ingest_malformed_total").unwrap(),
+        0.0
+    );
+    assert_eq!(server.metric("logpond_ingest_lost_total").unwrap(), 0.0);
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 /// Has each write a file, and checks what is stored once `forward` has sent the files.
 fn write_and_forward(name: &str, senders: &[Sender], command: impl Fn() -> Command) {
     let scratch = Scratch::new(name).unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let running = senders.iter().map(|sender| {
         let path = scratch.path().join(sender.kind);
         let child = command()
@@ -275,7 +278,7 @@ fn write_and_forward(name: &str, senders: &[Sender], command: impl Fn() -> Comma
     });
     let running: Vec<_> = running.collect();
     let mut forward = Command::new(program());
-    forward.args(["forward", "--multiline", "auto", "--addr", &pond.url()]);
+    forward.args(["forward", "--multiline", "auto", "--addr", &server.url()]);
     for (path, child) in running {
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
@@ -290,19 +293,19 @@ fn write_and_forward(name: &str, senders: &[Sender], command: impl Fn() -> Comma
             said.contains(&format!("/{}: --multiline auto chose ", sender.kind)),
             "{said}"
         );
-        check(&pond, sender);
+        check(&server, sender);
     }
     // No line is a record of its own that belongs to another one.
     let records = |sender: &Sender| sender.burst + 6 + usize::from(sender.has_past);
-    let (rows, _) = pond.query("").unwrap();
+    let (rows, _) = server.query("").unwrap();
     assert_eq!(rows.len(), senders.iter().map(records).sum::<usize>());
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
-fn check(pond: &Pond, sender: &Sender) {
+fn check(server: &TestServer, sender: &Sender) {
     let kind = sender.kind;
     let count = |q: &str| {
-        let (rows, trailer) = pond.query(q).unwrap();
+        let (rows, trailer) = server.query(q).unwrap();
         assert_eq!(trailer["complete"], true, "{trailer}");
         rows.len()
     };
@@ -332,7 +335,7 @@ fn check(pond: &Pond, sender: &Sender) {
         assert_eq!(count(&q), count_expected, "{q}");
     }
     if sender.has_past {
-        let (rows, _) = pond.query(&format!("\"{kind} long ago\"")).unwrap();
+        let (rows, _) = server.query(&format!("\"{kind} long ago\"")).unwrap();
         let times: Vec<_> = rows.iter().map(|row| row["_time"].as_str()).collect();
         assert_eq!(times, [Some(LONG_AGO)], "{kind}");
     }

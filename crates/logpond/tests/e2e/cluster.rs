@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::http::encode;
 use crate::nodes::{RECORDS, complete, hand_over, lines, node, push, push_named, records, three};
-use crate::pond::{ALL_TIME, Pond, Scratch, signal, wait_until};
+use crate::pond::{ALL_TIME, Scratch, TestServer, signal, wait_until};
 use crate::surroundings::program;
 
 fn targets() -> Vec<String> {
@@ -39,7 +39,7 @@ fn targets() -> Vec<String> {
 fn every_node_answers_for_all() {
     let scratch = Scratch::new("cluster").unwrap();
     let nodes = three(&scratch);
-    let alone = Pond::start(program(), &scratch.path().join("alone"), &[]).unwrap();
+    let alone = TestServer::start(program(), &scratch.path().join("alone"), &[]).unwrap();
     push(&alone, &records(0..3 * RECORDS));
     for compacted in [false, true] {
         if compacted {
@@ -143,12 +143,12 @@ fn a_stopped_node_holds_up_an_answer_for_a_bounded_time() {
 }
 
 /// Rows in the segments of a node.
-fn stored(pond: &Pond) -> u64 {
-    let text = pond.get("/api/v1/segments").unwrap();
+fn stored(server: &TestServer) -> u64 {
+    let text = server.get("/api/v1/segments").unwrap();
     let lines = text
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let own = format!("node {}", pond.address("gossip"));
+    let own = format!("node {}", server.address("gossip"));
     let own = lines.filter(|line| line["node"] == own);
     let segments = own.filter(|line| matches!(line["state"].as_str(), Some("hot" | "cold")));
     segments
@@ -317,7 +317,7 @@ fn nodes_know_each_other_by_their_certificates() {
             "--cluster-tls",
             &tls,
         ];
-        Pond::start(program(), &data, &[&gossip[..], &["--join", join]].concat()).unwrap()
+        TestServer::start(program(), &data, &[&gossip[..], &["--join", join]].concat()).unwrap()
     };
     let first = start("first", "ours", "off");
     let join = first.address("gossip");
@@ -380,9 +380,9 @@ fn a_node_that_has_not_met_all_does_not_claim_to_know_all() {
     let address = silent.local_addr().unwrap().to_string();
     let data = scratch.path().join("node-0");
     let extra = ["--gossip", "127.0.0.1:0", "--join", &address];
-    let pond = Pond::start(program(), &data, &extra).unwrap();
+    let server = TestServer::start(program(), &data, &extra).unwrap();
     let all = format!("/api/v1/query?{ALL_TIME}&limit=0&q=");
-    let (rows, trailer) = lines(&pond, &all);
+    let (rows, trailer) = lines(&server, &all);
     assert!(rows.is_empty());
     assert_eq!(trailer["complete"], false, "{trailer}");
     let missing = trailer["missing"][0].as_str().unwrap();
@@ -393,10 +393,10 @@ fn a_node_that_has_not_met_all_does_not_claim_to_know_all() {
     // Nor does it know all once it has met some: each could know what no other does.
     let join = format!("{},{address}", first.address("gossip"));
     let extra = ["--gossip", "127.0.0.1:0", "--join", &join];
-    let pond = Pond::start(program(), &scratch.path().join("node-2"), &extra).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("node-2"), &extra).unwrap();
     push(&first, &records(0..5));
-    wait_until("it has met the other", || lines(&pond, &all).0.len() == 5).unwrap();
-    let (_, trailer) = lines(&pond, &all);
+    wait_until("it has met the other", || lines(&server, &all).0.len() == 5).unwrap();
+    let (_, trailer) = lines(&server, &all);
     assert_eq!(trailer["complete"], false, "{trailer}");
     assert!(
         trailer["missing"][0].as_str().unwrap().contains(&address),
@@ -415,7 +415,7 @@ fn a_node_takes_nothing_that_nobody_else_could_know_of() {
     drop(second);
     let data = scratch.path().join("node-2");
     let extra = ["--gossip", "127.0.0.1:0", "--join", &gossip];
-    let third = Pond::start(program(), &data, &extra).unwrap();
+    let third = TestServer::start(program(), &data, &extra).unwrap();
     let answer = third
         .push("application/x-ndjson", records(0..5).as_bytes())
         .unwrap();

@@ -4,33 +4,33 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use crate::pond::{Pond, Scratch};
+use crate::pond::{Scratch, TestServer};
 use crate::surroundings::program;
 
 /// A server with a few records, and what is needed to ask it.
-struct Asked {
-    pond: Pond,
+struct CommandServer {
+    server: TestServer,
     data: PathBuf,
     _scratch: Scratch,
 }
 
-fn start(lines: &str) -> Asked {
+fn start(lines: &str) -> CommandServer {
     let scratch = Scratch::new("cli").unwrap();
     let data = scratch.path().join("data");
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    let pushed = pond.push("text/plain", lines.as_bytes()).unwrap();
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    let pushed = server.push("text/plain", lines.as_bytes()).unwrap();
     assert_eq!(pushed.status, 200, "{}", pushed.body);
-    Asked {
-        pond,
+    CommandServer {
+        server,
         data,
         _scratch: scratch,
     }
 }
 
-impl Asked {
+impl CommandServer {
     fn run(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(program());
-        command.args(arguments).args(["--addr", &self.pond.url()]);
+        command.args(arguments).args(["--addr", &self.server.url()]);
         command.stdin(Stdio::null()).output().unwrap()
     }
 
@@ -127,7 +127,7 @@ fn a_reader_that_leaves_is_no_error() {
     let line = "pipe ".repeat(200);
     let asked = start(&vec![line.as_str(); 3_000].join("\n"));
     let mut child = Command::new(program())
-        .args(["query", "pipe", "-n", "0", "--addr", &asked.pond.url()])
+        .args(["query", "pipe", "-n", "0", "--addr", &asked.server.url()])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -143,7 +143,7 @@ fn a_reader_that_leaves_is_no_error() {
 fn forward_sends_stdin_and_ends_when_it_is_durable() {
     let asked = start("something before\n");
     let mut child = Command::new(program())
-        .args(["forward", "-", "--addr", &asked.pond.url()])
+        .args(["forward", "-", "--addr", &asked.server.url()])
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -158,9 +158,9 @@ fn forward_sends_stdin_and_ends_when_it_is_durable() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let data = asked.data.clone();
-    asked.pond.kill();
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    let (rows, _) = pond.query("forwarded").unwrap();
+    asked.server.kill();
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    let (rows, _) = server.query("forwarded").unwrap();
     assert_eq!(rows.len(), 2);
     assert!(
         rows.iter().all(|row| row["hostname"].is_string()),
@@ -211,13 +211,13 @@ fn the_newest_matches_have_their_context() {
         .collect();
     let scratch = Scratch::new("cli-context").unwrap();
     let data = scratch.path().join("data");
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    let asked = Asked {
-        pond,
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    let asked = CommandServer {
+        server,
         data,
         _scratch: scratch,
     };
-    let pushed = asked.pond.push("application/x-ndjson", lines.as_bytes());
+    let pushed = asked.server.push("application/x-ndjson", lines.as_bytes());
     assert_eq!(pushed.unwrap().status, 200);
     let file = asked.data.with_extension("jsonl");
     std::fs::write(&file, &lines).unwrap();

@@ -6,7 +6,7 @@ use flate2::read::GzDecoder;
 use serde_json::Value;
 
 use crate::http::Client;
-use crate::pond::{ALL_TIME, Pond, Scratch};
+use crate::pond::{ALL_TIME, Scratch, TestServer};
 use crate::surroundings::program;
 
 const TAKES_GZIP: [(&str, &str); 1] = [("accept-encoding", "gzip, br")];
@@ -19,11 +19,13 @@ fn coding(headers: &[(String, String)]) -> Option<&str> {
 #[test]
 fn answers_are_smaller_and_say_the_same() {
     let scratch = Scratch::new("compressed").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let lines: String = (0..3_000)
         .map(|n| format!("{{\"message\":\"a request was served\",\"n\":{n}}}\n"))
         .collect();
-    pond.push("application/x-ndjson", lines.as_bytes()).unwrap();
+    server
+        .push("application/x-ndjson", lines.as_bytes())
+        .unwrap();
     let targets = [
         "/api/v1/query?limit=3000",
         "/api/v1/top?field=n&n=500",
@@ -35,7 +37,7 @@ fn answers_are_smaller_and_say_the_same() {
         } else {
             target.to_owned()
         };
-        let mut client = pond.client().unwrap();
+        let mut client = server.client().unwrap();
         let response = client.send("GET", &target, &TAKES_GZIP, b"").unwrap();
         assert_eq!(response.status, 200, "{target}");
         assert_eq!(coding(&response.headers), Some("gzip"), "{target}");
@@ -58,7 +60,7 @@ fn answers_are_smaller_and_say_the_same() {
         }
     }
     // What is short stays as it is.
-    let mut client = pond.client().unwrap();
+    let mut client = server.client().unwrap();
     let response = client
         .send("GET", "/api/v1/nothing", &TAKES_GZIP, b"")
         .unwrap();
@@ -69,15 +71,15 @@ fn answers_are_smaller_and_say_the_same() {
 #[test]
 fn followers_read_compressed_records_at_once() {
     let scratch = Scratch::new("compressed-follow").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    let mut client = Client::connect(&pond.address("http")).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let mut client = Client::connect(&server.address("http")).unwrap();
     let target = "/api/v1/query?follow=true&q=word";
     let response = client.send("GET", target, &TAKES_GZIP, b"").unwrap();
     assert_eq!(coding(&response.headers), Some("gzip"));
     let mut rows = BufReader::new(GzDecoder::new(response)).lines();
     for n in 0..3 {
         let line = format!("word {n}\n");
-        pond.push("text/plain", line.as_bytes()).unwrap();
+        server.push("text/plain", line.as_bytes()).unwrap();
         let message = rows.by_ref().find_map(|row| {
             let row: Value = serde_json::from_str(&row.unwrap()).unwrap();
             row["_msg"].as_str().map(str::to_owned)

@@ -9,15 +9,15 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::pond::{ALL_TIME, Pond, Scratch, signal, wait_until};
+use crate::pond::{ALL_TIME, Scratch, TestServer, signal, wait_until};
 use crate::resends::{assert_each_once, line};
 use crate::surroundings::{program, say, shared};
 
 /// Follows the files of a pattern.
-fn follow(pond: &Pond, scratch: &Path, pattern: &Path, extra: &[&str]) -> Child {
+fn follow(server: &TestServer, scratch: &Path, pattern: &Path, extra: &[&str]) -> Child {
     let path = |name: &str| scratch.join(name).display().to_string();
     Command::new(program())
-        .args(["forward", "--tail", "--addr", &pond.url()])
+        .args(["forward", "--tail", "--addr", &server.url()])
         .args(["--spool", &path("spool"), "--state", &path("state.json")])
         .args(extra)
         .arg(pattern)
@@ -33,16 +33,16 @@ fn end(mut forwarder: Child) {
     assert!(forwarder.wait().unwrap().success());
 }
 
-fn count(pond: &Pond) -> usize {
+fn count(server: &TestServer) -> usize {
     let target = format!("/api/v1/query?{ALL_TIME}&count=true");
-    let trailer: Value = serde_json::from_str(pond.get(&target).unwrap().trim()).unwrap();
+    let trailer: Value = serde_json::from_str(server.get(&target).unwrap().trim()).unwrap();
     trailer["_trailer"]["rows"].as_u64().unwrap() as usize
 }
 
 /// All records with their lines, in the order of their times.
-fn rows(pond: &Pond) -> Vec<Value> {
+fn rows(server: &TestServer) -> Vec<Value> {
     let target = format!("/api/v1/query?{ALL_TIME}&limit=0&fields=raw");
-    let text = pond.get(&target).unwrap();
+    let text = server.get(&target).unwrap();
     let mut rows: Vec<Value> = text
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -77,7 +77,7 @@ fn pods_are_there_line_by_line_with_their_labels() {
         return;
     };
     let scratch = Scratch::new("pods").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let logs = scratch.path().join("pods");
     let mut expected = Vec::new();
     let pods = fs::read_dir(shared.join("fixtures/nezha/pods_2022-08-23")).unwrap();
@@ -92,12 +92,12 @@ fn pods_are_there_line_by_line_with_their_labels() {
         expected.extend(records_of(&own.join("0.log"), labels));
     }
     expected.sort();
-    let forwarder = follow(&pond, scratch.path(), &logs.join("*/*/*.log"), &[]);
-    wait_until("all lines are there", || count(&pond) >= expected.len()).unwrap();
+    let forwarder = follow(&server, scratch.path(), &logs.join("*/*/*.log"), &[]);
+    wait_until("all lines are there", || count(&server) >= expected.len()).unwrap();
     end(forwarder);
     for is_stored in [false, true] {
         if is_stored {
-            pond.compact().unwrap();
+            server.compact().unwrap();
         }
         let names = [
             "namespace",
@@ -109,7 +109,7 @@ fn pods_are_there_line_by_line_with_their_labels() {
             "_line",
         ];
         let known = |row: &Value| names.map(|name| row[name].as_str().unwrap_or("").to_owned());
-        let mut found: Vec<Known> = rows(&pond).iter().map(known).collect();
+        let mut found: Vec<Known> = rows(&server).iter().map(known).collect();
         found.sort();
         assert_eq!(found.len(), expected.len());
         let differs = found.iter().zip(&expected).find(|(a, b)| a != b);
@@ -130,7 +130,7 @@ fn compress(file: &Path, to: &Path) {
 #[test]
 fn compressed_files_give_their_rest_once() {
     let scratch = Scratch::new("compressed").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let path = |name: &str| scratch.path().join(name);
     let write = |name: &str, numbers: std::ops::Range<usize>| {
         let text: String = numbers.map(line).collect();
@@ -142,22 +142,22 @@ fn compressed_files_give_their_rest_once() {
     write("app.log.2", 0..1000);
     compress(&path("app.log.2"), &path("app.log.2.gz"));
     write("app.log", 1000..9000);
-    let start = || follow(&pond, scratch.path(), &path("app.log*"), &[]);
+    let start = || follow(&server, scratch.path(), &path("app.log*"), &[]);
     let mut forwarder = start();
-    wait_until("some lines are there", || count(&pond) > 0).unwrap();
+    wait_until("some lines are there", || count(&server) > 0).unwrap();
     forwarder.kill().unwrap();
     forwarder.wait().unwrap();
     write("app.log", 9000..10_000);
     compress(&path("app.log"), &path("app.log.1.gz"));
     write("app.log", 10_000..11_000);
     let forwarder = start();
-    wait_until("all lines are there", || count(&pond) >= 11_000).unwrap();
+    wait_until("all lines are there", || count(&server) >= 11_000).unwrap();
     end(forwarder);
     write("app.log", 11_000..11_010);
     let forwarder = start();
-    wait_until("the last lines are there", || count(&pond) >= 11_010).unwrap();
+    wait_until("the last lines are there", || count(&server) >= 11_010).unwrap();
     end(forwarder);
-    assert_each_once(&pond, 11_010);
+    assert_each_once(&server, 11_010);
 }
 
 /// A program that writes records with numbers in parts, into a file that it begins anew now and then.
@@ -284,7 +284,7 @@ impl Runtime {
 /// Forwarders that are killed at any time, and files that are rotated, mostly in the middle of a line.
 fn kill_and_rotate(format: &'static str) {
     let scratch = Scratch::new("kills").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let mut runtime = Runtime {
         directory: scratch.path().join("logs"),
         format,
@@ -301,24 +301,24 @@ fn kill_and_rotate(format: &'static str) {
         ),
         _ => (&[][..], 0),
     };
-    let start = |runtime: &Runtime| follow(&pond, scratch.path(), &runtime.path(), extra);
+    let start = |runtime: &Runtime| follow(&server, scratch.path(), &runtime.path(), extra);
     const ROUNDS: usize = 8;
     for round in 0..ROUNDS {
         runtime.write_lines(50);
         runtime.begin_long_line();
         let mut forwarder = start(&runtime);
         let whole = runtime.lines - 1;
-        wait_until("the whole lines are there", || count(&pond) >= whole).unwrap();
+        wait_until("the whole lines are there", || count(&server) >= whole).unwrap();
         if round % 2 == 0 {
             runtime.rotate();
         }
         runtime.write_lines(3);
         let whole = runtime.lines - held;
-        wait_until("the joined line is there", || count(&pond) >= whole).unwrap();
+        wait_until("the joined line is there", || count(&server) >= whole).unwrap();
         runtime.write_lines(700);
         runtime.begin_long_line();
         if round % 3 == 0 {
-            wait_until("some lines are there", || count(&pond) > whole).unwrap();
+            wait_until("some lines are there", || count(&server) > whole).unwrap();
         }
         forwarder.kill().unwrap();
         forwarder.wait().unwrap();
@@ -329,10 +329,10 @@ fn kill_and_rotate(format: &'static str) {
     runtime.write_lines(1);
     let forwarder = start(&runtime);
     let whole = runtime.lines - held;
-    wait_until("all lines are there", || count(&pond) >= whole).unwrap();
+    wait_until("all lines are there", || count(&server) >= whole).unwrap();
     end(forwarder);
-    pond.compact().unwrap();
-    let mut found: Vec<(usize, String, String)> = rows(&pond)
+    server.compact().unwrap();
+    let mut found: Vec<(usize, String, String)> = rows(&server)
         .iter()
         .map(|row| {
             let line = row["_line"].as_str().unwrap().to_owned();

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use crate::pond::{self, Pond, Scratch, wait_until};
+use crate::pond::{self, Scratch, TestServer, wait_until};
 use crate::surroundings::{program, say};
 
 /// How often the server is killed.
@@ -40,13 +40,13 @@ fn acknowledged_records_survive_kill_9() {
     let mut ledger = Ledger::default();
     let mut checks = 0;
     for round in 0..ROUNDS {
-        let pond = Pond::start(program(), &data, &[]).unwrap();
-        checks += check(&pond, &ledger);
+        let server = TestServer::start(program(), &data, &[]).unwrap();
+        checks += check(&server, &ledger);
         // Every round dies at another point: after some acknowledgements, in the middle of load.
-        load_until(pond, round, 500 + 900 * round, &mut ledger);
+        load_until(server, round, 500 + 900 * round, &mut ledger);
     }
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    checks += check(&pond, &ledger);
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    checks += check(&server, &ledger);
     let acknowledged: u64 = ledger.acked.values().sum();
     say(&format!(
         "crash: {acknowledged} records acknowledged, {ROUNDS} kills, {checks} records checked"
@@ -56,13 +56,13 @@ fn acknowledged_records_survive_kill_9() {
 }
 
 /// Sends from several clients until so many records are acknowledged, and kills the server.
-fn load_until(pond: Pond, round: u64, acks: u64, ledger: &mut Ledger) {
+fn load_until(server: TestServer, round: u64, acks: u64, ledger: &mut Ledger) {
     let clients: BTreeMap<String, Client> = (0..CLIENTS)
         .flat_map(|n| [format!("http-{round}-{n}"), format!("tcp-{round}-{n}")])
         .map(|name| (name, Client::default()))
         .collect();
     let stop = AtomicBool::new(false);
-    let (http, durable) = (pond.address("http"), pond.address("durable"));
+    let (http, durable) = (server.address("http"), server.address("durable"));
     thread::scope(|scope| {
         for (name, client) in &clients {
             let (http, durable, stop) = (&http, &durable, &stop);
@@ -81,7 +81,7 @@ fn load_until(pond: Pond, round: u64, acks: u64, ledger: &mut Ledger) {
                 .sum::<u64>()
         };
         wait_until("enough is acknowledged", || total() >= acks).unwrap();
-        pond.kill();
+        server.kill();
         stop.store(true, Ordering::SeqCst);
     });
     for (name, client) in clients {
@@ -149,8 +149,8 @@ fn send_lines(address: &str, name: &str, client: &Client, stop: &AtomicBool) {
 }
 
 /// Compares what is stored with the ledger; gives how many records it looked at.
-fn check(pond: &Pond, ledger: &Ledger) -> u64 {
-    let (rows, trailer) = pond.query("ledger").unwrap();
+fn check(server: &TestServer, ledger: &Ledger) -> u64 {
+    let (rows, trailer) = server.query("ledger").unwrap();
     assert_eq!(trailer["complete"], true, "{trailer}");
     let mut stored: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for row in &rows {

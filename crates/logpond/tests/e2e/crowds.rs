@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::pond::{ALL_TIME, Pond, Scratch};
+use crate::pond::{ALL_TIME, Scratch, TestServer};
 use crate::surroundings::program;
 
 /// Of the places for queries, those that followers may have.
@@ -35,7 +35,7 @@ fn flood(address: &str, bytes: &[u8], is_over: &AtomicBool) {
 #[test]
 fn a_flood_without_records_holds_nobody_up() {
     let scratch = Scratch::new("flood").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let table: [(&str, &[u8]); 5] = [
         ("syslog_tcp", b"\n"),
         ("gelf_tcp", b"\0"),
@@ -44,11 +44,11 @@ fn a_flood_without_records_holds_nobody_up() {
         ("fluent", b"\x93"),
     ];
     for (listener, bytes) in table {
-        let (address, is_over) = (pond.address(listener), AtomicBool::new(false));
+        let (address, is_over) = (server.address(listener), AtomicBool::new(false));
         thread::scope(|scope| {
             scope.spawn(|| flood(&address, bytes, &is_over));
             for _ in 0..3 {
-                let healthy = pond.get("/-/healthy");
+                let healthy = server.get("/-/healthy");
                 if healthy.is_err() {
                     is_over.store(true, Ordering::Relaxed);
                 }
@@ -57,7 +57,7 @@ fn a_flood_without_records_holds_nobody_up() {
             is_over.store(true, Ordering::Relaxed);
         });
     }
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 /// The server may hold so many bytes of records that are not whole, of all connections together.
@@ -92,7 +92,7 @@ fn one_ends(connections: &[TcpStream]) -> bool {
 fn parts_of_records_share_their_memory() {
     let scratch = Scratch::new("parts-of-records").unwrap();
     let options = ["--line-bytes-max", "4MiB"];
-    let pond = Pond::start(program(), &scratch.path().join("data"), &options).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &options).unwrap();
     // A message of the Forward protocol begins with an array, and a tag of 16 MiB.
     let table: [(&str, &[u8], usize); 3] = [
         ("syslog_tcp", b"<13>1 - - a - - - ", 1 << 20),
@@ -100,7 +100,7 @@ fn parts_of_records_share_their_memory() {
         ("fluent", b"\x93\xdb\x01\0\0\0", 192 << 10),
     ];
     for (listener, begin, bytes) in table {
-        let address = pond.address(listener);
+        let address = server.address(listener);
         let part = [begin, &vec![b'x'; bytes]].concat();
         let count = UNFINISHED_BYTES_MAX / bytes + 8;
         let connections = (0..count).map(|_| {
@@ -110,14 +110,14 @@ fn parts_of_records_share_their_memory() {
         });
         let connections: Vec<TcpStream> = connections.collect();
         assert!(one_ends(&connections), "{listener}");
-        pond.get("/-/healthy").unwrap();
+        server.get("/-/healthy").unwrap();
     }
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 /// Begins to follow; gives the connection and the status of the answer.
-fn follow(pond: &Pond) -> (TcpStream, String) {
-    let mut stream = TcpStream::connect(pond.address("http")).unwrap();
+fn follow(server: &TestServer) -> (TcpStream, String) {
+    let mut stream = TcpStream::connect(server.address("http")).unwrap();
     let request = format!(
         "GET /api/v1/query?{ALL_TIME}&follow=true&q=nothing HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     );
@@ -131,14 +131,14 @@ fn follow(pond: &Pond) -> (TcpStream, String) {
 #[test]
 fn queries_are_answered_beside_idle_followers() {
     let scratch = Scratch::new("followers").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    pond.push("text/plain", b"something\n").unwrap();
-    let followers: Vec<_> = (0..FOLLOWERS_MAX).map(|_| follow(&pond)).collect();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    server.push("text/plain", b"something\n").unwrap();
+    let followers: Vec<_> = (0..FOLLOWERS_MAX).map(|_| follow(&server)).collect();
     assert!(followers.iter().all(|(_, status)| status.contains("200")));
-    let (_, status) = follow(&pond);
+    let (_, status) = follow(&server);
     assert!(status.contains("429"), "{status}");
-    let (rows, _) = pond.query("something").unwrap();
+    let (rows, _) = server.query("something").unwrap();
     assert_eq!(rows.len(), 1);
     drop(followers);
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::pond::{Pond, Scratch, files_below};
+use crate::pond::{Scratch, TestServer, files_below};
 use crate::surroundings::{program, say};
 
 /// Damaged copies that are tried.
@@ -62,7 +62,7 @@ fn damaged_files_cost_only_what_was_in_them() {
 /// A data directory with segments and a closed journal file, and all messages in it. The number
 /// in a message says which part it belongs to.
 fn fill(data: &Path) -> BTreeSet<String> {
-    let pond = Pond::start(program(), data, &[]).unwrap();
+    let server = TestServer::start(program(), data, &[]).unwrap();
     let mut originals = BTreeSet::new();
     for part in 0..3 {
         let body: String = (0..PART)
@@ -73,12 +73,14 @@ fn fill(data: &Path) -> BTreeSet<String> {
                 )
             })
             .collect();
-        let pushed = pond.push("application/x-ndjson", body.as_bytes()).unwrap();
+        let pushed = server
+            .push("application/x-ndjson", body.as_bytes())
+            .unwrap();
         assert_eq!(pushed.accepted(), PART as u64, "{}", pushed.body);
         originals.extend((0..PART).map(|n| format!("part {part} record {n} of many")));
         if part == 0 {
             let output = Command::new(program())
-                .args(["compact", "--wait", "--addr", &pond.url()])
+                .args(["compact", "--wait", "--addr", &server.url()])
                 .stdin(Stdio::null())
                 .output()
                 .unwrap();
@@ -86,7 +88,7 @@ fn fill(data: &Path) -> BTreeSet<String> {
         }
         if part == 1 {
             // Another incarnation, so that there are two journal files.
-            assert_eq!(pond.terminate().unwrap().code(), Some(0));
+            assert_eq!(server.terminate().unwrap().code(), Some(0));
             return fill_last(data, originals);
         }
     }
@@ -96,7 +98,7 @@ fn fill(data: &Path) -> BTreeSet<String> {
 /// The last part, in many frames of a journal file that nobody has consumed yet.
 fn fill_last(data: &Path, mut originals: BTreeSet<String>) -> BTreeSet<String> {
     const BATCH: usize = 100;
-    let pond = Pond::start(program(), data, &[]).unwrap();
+    let server = TestServer::start(program(), data, &[]).unwrap();
     crate::pond::wait_until("the second part is in a segment", || {
         files_below(data, ".journal").is_empty()
     })
@@ -104,11 +106,11 @@ fn fill_last(data: &Path, mut originals: BTreeSet<String>) -> BTreeSet<String> {
     for first in (0..PART).step_by(BATCH) {
         let messages = (first..first + BATCH).map(|n| format!("part 2 record {n} of many"));
         let messages: Vec<String> = messages.collect();
-        let pushed = pond.push("text/plain", messages.join("\n").as_bytes());
+        let pushed = server.push("text/plain", messages.join("\n").as_bytes());
         assert_eq!(pushed.unwrap().accepted(), BATCH as u64);
         originals.extend(messages);
     }
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
     originals
 }
 
@@ -178,7 +180,7 @@ fn journals_hold(whole: &Path, part: usize) -> bool {
     })
 }
 
-struct Looked {
+struct DamageReport {
     lost: usize,
     is_reported: bool,
 }
@@ -189,7 +191,7 @@ fn look(
     originals: &BTreeSet<String>,
     untouched: &BTreeSet<String>,
     context: &str,
-) -> Looked {
+) -> DamageReport {
     let verify = Command::new(program())
         .args(["verify", "--data"])
         .arg(data)
@@ -202,8 +204,11 @@ fn look(
         matches!(code, Some(0 | 1)),
         "{context}: verify gave {code:?}: {said}"
     );
-    let pond = Pond::start(program(), data, &[]).unwrap_or_else(|e| panic!("{context}: {e}"));
-    let (rows, trailer) = pond.query("").unwrap_or_else(|e| panic!("{context}: {e}"));
+    let server =
+        TestServer::start(program(), data, &[]).unwrap_or_else(|e| panic!("{context}: {e}"));
+    let (rows, trailer) = server
+        .query("")
+        .unwrap_or_else(|e| panic!("{context}: {e}"));
     let mut found = BTreeSet::new();
     for row in &rows {
         let message = row["_msg"].as_str().unwrap_or_default().to_string();
@@ -220,12 +225,12 @@ fn look(
         "{context}: {lost} records lost in silence: {said}"
     );
     assert!(
-        !pond.stderr().contains("panicked"),
+        !server.stderr().contains("panicked"),
         "{context}: {}",
-        pond.stderr()
+        server.stderr()
     );
-    assert_eq!(pond.terminate().unwrap().code(), Some(0), "{context}");
-    Looked { lost, is_reported }
+    assert_eq!(server.terminate().unwrap().code(), Some(0), "{context}");
+    DamageReport { lost, is_reported }
 }
 
 fn copy(from: &Path, to: &Path) {

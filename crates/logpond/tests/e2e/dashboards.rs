@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::http::encode;
 use crate::nodes::{node, push};
-use crate::pond::{Pond, Scratch};
+use crate::pond::{Scratch, TestServer};
 use crate::surroundings::{program, shared};
 
 /// When the first record was, in seconds.
@@ -85,7 +85,7 @@ fn check_shape(dashboard: &Value) -> &[Value] {
 }
 
 /// Asks all queries of LogQL of a dashboard; each finds something.
-fn ask_all(pond: &Pond, dashboard: &Value, more: &[(&str, &str)]) {
+fn ask_all(server: &TestServer, dashboard: &Value, more: &[(&str, &str)]) {
     for variable in check_shape(dashboard) {
         let (query, kind) = (&variable["query"], text(variable, "type"));
         if kind != "query" {
@@ -99,7 +99,7 @@ fn ask_all(pond: &Pond, dashboard: &Value, more: &[(&str, &str)]) {
         };
         let label = text(query, "label");
         let values = get(
-            pond,
+            server,
             &format!("/loki/api/v1/label/{label}/values?{RANGE}{matching}"),
         );
         assert!(!list(&values, "data").is_empty(), "{variable}: {values}");
@@ -109,11 +109,11 @@ fn ask_all(pond: &Pond, dashboard: &Value, more: &[(&str, &str)]) {
             let query = encode(&filled(text(target, "expr"), more));
             let answer = match text(target, "queryType") {
                 "instant" => get(
-                    pond,
+                    server,
                     &format!("/loki/api/v1/query?time=1772413200&query={query}"),
                 ),
                 _ => get(
-                    pond,
+                    server,
                     &format!("/loki/api/v1/query_range?{RANGE}&step=60&query={query}"),
                 ),
             };
@@ -129,8 +129,8 @@ fn ask_all(pond: &Pond, dashboard: &Value, more: &[(&str, &str)]) {
     }
 }
 
-fn get(pond: &Pond, target: &str) -> Value {
-    let answer = pond.get(target).unwrap();
+fn get(server: &TestServer, target: &str) -> Value {
+    let answer = server.get(target).unwrap();
     serde_json::from_str(&answer).unwrap_or_else(|e| panic!("{target}: {e}: {answer}"))
 }
 
@@ -150,7 +150,7 @@ fn access_logs_are_shown() {
     let rules = scratch.path().join("rules.toml");
     fs::write(&rules, format!("geoip = [\"{}\"]\n", city.display())).unwrap();
     let flags = ["--rules", rules.to_str().unwrap()];
-    let pond = Pond::start(program(), &scratch.path().join("data"), &flags).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &flags).unwrap();
     let addresses = ["192.0.2.1", "89.160.20.112", "216.160.83.56", "10.0.0.1"];
     let mut lines = String::new();
     for n in 0..120 {
@@ -165,17 +165,17 @@ fn access_logs_are_shown() {
             n % 2
         ));
     }
-    let pushed = pond.push("text/plain", lines.as_bytes()).unwrap();
+    let pushed = server.push("text/plain", lines.as_bytes()).unwrap();
     assert_eq!(pushed.accepted(), 120);
     let dashboard = dashboard("access-logs.json");
-    ask_all(&pond, &dashboard, &[]);
-    pond.compact().unwrap();
-    ask_all(&pond, &dashboard, &[]);
+    ask_all(&server, &dashboard, &[]);
+    server.compact().unwrap();
+    ask_all(&server, &dashboard, &[]);
     // The first panel is about others than oneself, and not about scripts.
     let expr = text(&dashboard["panels"][0]["targets"][0], "expr");
     let query = encode(&filled(expr, &[]));
     let answer = get(
-        &pond,
+        &server,
         &format!("/loki/api/v1/query?time=1772413200&query={query}"),
     );
     let counts = list(&answer["data"], "result").iter();
@@ -189,7 +189,7 @@ fn access_logs_are_shown() {
 #[test]
 fn services_are_shown() {
     let scratch = Scratch::new("dashboard-services").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let mut lines = String::new();
     for n in 0..60 {
         let level = ["info", "error", "warn"][n as usize % 3];
@@ -198,17 +198,19 @@ fn services_are_shown() {
             "msg": format!("request {n}") });
         lines.push_str(&line(n, &fields));
     }
-    pond.push("application/x-ndjson", lines.as_bytes()).unwrap();
+    server
+        .push("application/x-ndjson", lines.as_bytes())
+        .unwrap();
     let dashboard = dashboard("service-logs.json");
     for search in ["", "request 1"] {
-        ask_all(&pond, &dashboard, &[("$search", search)]);
+        ask_all(&server, &dashboard, &[("$search", search)]);
     }
 }
 
 #[test]
 fn connections_of_a_proxy_are_shown() {
     let scratch = Scratch::new("dashboard-proxy").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let mut lines = String::new();
     for n in 0..30 {
         lines.push_str(&line(
@@ -226,9 +228,11 @@ fn connections_of_a_proxy_are_shown() {
         31,
         &json!({ "client": "192.0.2.9", "close_reason": "no cipher" }),
     ));
-    pond.push("application/x-ndjson", lines.as_bytes()).unwrap();
+    server
+        .push("application/x-ndjson", lines.as_bytes())
+        .unwrap();
     let dashboard = dashboard("proxy.json");
-    ask_all(&pond, &dashboard, &[("$upstream", ".+")]);
+    ask_all(&server, &dashboard, &[("$upstream", ".+")]);
     let described = text(&dashboard, "description");
     for field in [
         "client",

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use logpond::demo::QUESTIONS;
 
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Scratch, TestServer, wait_until};
 use crate::surroundings::program;
 
 /// The incident is within these times before the start of the demo, in seconds.
@@ -92,9 +92,10 @@ fn the_printed_questions_find_the_incident() {
         let answer = demo.answer(command);
         // Tables have a header.
         let first: String = answer.lines().take(2).collect();
-        let leads = match command.contains(" query ") {
-            true => answer.contains(question.clue),
-            false => first.contains(question.clue) || command.contains(" histogram "),
+        let leads = if command.contains(" query ") {
+            answer.contains(question.clue)
+        } else {
+            first.contains(question.clue) || command.contains(" histogram ")
         };
         assert!(leads, "{}: {answer}", question.text);
     }
@@ -134,8 +135,8 @@ fn a_demo_goes_on_and_is_removed() {
 #[test]
 fn a_server_is_filled() {
     let scratch = Scratch::new("demo-server").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    let address = format!("http://{}", pond.address("http"));
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let address = format!("http://{}", server.address("http"));
     let output = Command::new(program())
         .args(["demo", "--once", "--seed", "9", "--addr", &address])
         .output()

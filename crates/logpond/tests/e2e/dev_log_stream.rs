@@ -8,21 +8,21 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::local::{log_from_a_shell, log_on_while_the_disk_is_full, record};
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Scratch, TestServer, wait_until};
 use crate::surroundings::{program, say};
 
-fn start(scratch: &Scratch, socket: &Path) -> Pond {
+fn start(scratch: &Scratch, socket: &Path) -> TestServer {
     let socket = socket.display().to_string();
     let data = scratch.path().join("data");
     let flags = ["--dev-log-stream", &socket, "--keep-sockets", "off"];
-    Pond::start(program(), &data, &flags).unwrap()
+    TestServer::start(program(), &data, &flags).unwrap()
 }
 
 #[test]
 fn messages_are_told_apart_however_they_end() {
     let scratch = Scratch::new("dev-log-stream").unwrap();
     let path = scratch.path().join("log");
-    let pond = start(&scratch, &path);
+    let server = start(&scratch, &path);
     let counted = "<13>Nov 22 13:00:00 app[7]: counted one\nin two lines";
     let structured = "<165>1 2026-03-02T00:00:00Z ash app 7 ID [ex@1 n=\"5\"] structured";
     let stream: Vec<u8> = [
@@ -41,8 +41,8 @@ fn messages_are_told_apart_however_they_end() {
         socket.write_all(part).unwrap();
     }
     drop(socket);
-    let last = record(&pond, "\"ended by nothing\"");
-    let (rows, _) = pond.query("").unwrap();
+    let last = record(&server, "\"ended by nothing\"");
+    let (rows, _) = server.query("").unwrap();
     assert_eq!(rows.len(), 7, "{rows:?}");
     let expected = [
         ("NUL", "ended by NUL", 4),
@@ -52,23 +52,23 @@ fn messages_are_told_apart_however_they_end() {
         ("structured", "structured", 5),
     ];
     for (words, message, severity) in expected {
-        let row = record(&pond, words);
+        let row = record(&server, words);
         assert_eq!(
             (&row["_msg"], &row["severity"]),
             (&message.into(), &severity.into())
         );
         assert_eq!(row["app"], "app");
     }
-    assert_eq!(record(&pond, "structured")["ex@1.n"], "5");
+    assert_eq!(record(&server, "structured")["ex@1.n"], "5");
     assert_eq!(
-        record(&pond, "header")["_msg"],
+        record(&server, "header")["_msg"],
         "a message without a header"
     );
     let mine = std::process::id().to_string();
     assert!(rows.iter().all(|row| row["_PID"].as_str() == Some(&mine)));
     assert!(rows.iter().all(|row| row["_TRANSPORT"] == "syslog"));
     assert_eq!(last["procid"], "4");
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
     assert!(!path.exists(), "the socket is taken away");
 }
 
@@ -91,7 +91,7 @@ const BY_HANDLER: &str = "import logging, logging.handlers, socket, sys\n\
 
 /// Runs a program until these words of its are there, which must be of its process. Gives false where
 /// it does not run.
-fn logs(pond: &Pond, arguments: &[&str], words: &str) -> bool {
+fn logs(server: &TestServer, arguments: &[&str], words: &str) -> bool {
     let mut command = Command::new(arguments[0]);
     command.args(&arguments[1..]).stdin(Stdio::piped());
     let Ok(mut child) = command.spawn() else {
@@ -103,7 +103,7 @@ fn logs(pond: &Pond, arguments: &[&str], words: &str) -> bool {
     };
     let mut found: Vec<Value> = Vec::new();
     wait_until("it has logged, or cannot", || {
-        found = pond.query(words).unwrap().0;
+        found = server.query(words).unwrap().0;
         !found.is_empty() || child.try_wait().unwrap().is_some()
     })
     .unwrap();
@@ -128,24 +128,24 @@ fn logs(pond: &Pond, arguments: &[&str], words: &str) -> bool {
 fn each_record_says_which_process_connected() {
     let scratch = Scratch::new("dev-log-stream-programs").unwrap();
     let path = scratch.path().join("log");
-    let pond = start(&scratch, &path);
+    let server = start(&scratch, &path);
     let named = path.display().to_string();
     let place = "mount -t tmpfs none /dev; ln -s \"$0\" /dev/log; exec \"$1\" -c \"$2\"";
     let by_library = [
         "unshare", "--mount", "sh", "-ec", place, &named, PYTHON, BY_LIBRARY,
     ];
-    if logs(&pond, &by_library, "\"first by the library\"") {
-        let row = record(&pond, "\"second by the library\"");
+    if logs(&server, &by_library, "\"first by the library\"") {
+        let row = record(&server, "\"second by the library\"");
         let found = (&row["app"], &row["severity"], &row["procid"]);
         assert_eq!(found, (&"library".into(), &3.into(), &row["_PID"]), "{row}");
     }
     logs(
-        &pond,
+        &server,
         &[PYTHON, "-c", BY_HANDLER, &named],
         "\"by the handler\"",
     );
-    log_from_a_shell(&pond, &path);
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    log_from_a_shell(&server, &path);
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn no_program_waits_for_a_full_disk() {
 fn what_was_sent_before_the_end_is_there() {
     let scratch = Scratch::new("dev-log-stream-end").unwrap();
     let path = scratch.path().join("log");
-    let pond = start(&scratch, &path);
+    let server = start(&scratch, &path);
     let senders = 200;
     let mut open = Vec::new();
     for number in 0..senders {
@@ -176,9 +176,9 @@ fn what_was_sent_before_the_end_is_there() {
             open.push(stream);
         }
     }
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
-    let pond = start(&scratch, &path);
-    let (rows, _) = pond.query("\"last words\"").unwrap();
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
+    let server = start(&scratch, &path);
+    let (rows, _) = server.query("\"last words\"").unwrap();
     assert_eq!(rows.len(), senders);
 }
 
@@ -187,17 +187,17 @@ fn what_was_sent_before_the_end_is_there() {
 fn who_sends_without_end_holds_up_nobody() {
     let scratch = Scratch::new("dev-log-stream-endless").unwrap();
     let path = scratch.path().join("log");
-    let pond = start(&scratch, &path);
+    let server = start(&scratch, &path);
     let mut stream = UnixStream::connect(&path).unwrap();
     let messages = b"<13>y\0".repeat(16 << 10);
     std::thread::scope(|scope| {
         let sending = scope.spawn(|| while stream.write_all(&messages).is_ok() {});
-        assert!((0..20).all(|_| pond.get("/-/healthy").is_ok()));
+        assert!((0..20).all(|_| server.get("/-/healthy").is_ok()));
         let mut other = UnixStream::connect(&path).unwrap();
         other.write_all(b"<13>the other\0").unwrap();
-        record(&pond, "other");
+        record(&server, "other");
         // The sender hears of the end by its stream.
-        assert_eq!(pond.terminate().unwrap().code(), Some(0));
+        assert_eq!(server.terminate().unwrap().code(), Some(0));
         sending.join().unwrap();
     });
 }

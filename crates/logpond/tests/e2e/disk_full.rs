@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Scratch, TestServer, wait_until};
 use crate::surroundings::{program, say};
 
 /// Size of the file system under test.
@@ -45,12 +45,14 @@ fn a_full_disk_refuses_and_recovers() {
     let ballast = disk.path.join("ballast");
     fs::write(&ballast, vec![0; DISK_BYTES / 2]).unwrap();
     let data = disk.path.join("data");
-    let pond = Pond::start(program(), &data, &[]).unwrap();
+    let server = TestServer::start(program(), &data, &[]).unwrap();
     let mut accepted = 0;
     let mut refusal = None;
     for number in 0..400 {
         // Text that does not compress, so that segments do not make room faster than it fills.
-        let pushed = pond.push("text/plain", &noise(number, 256 << 10)).unwrap();
+        let pushed = server
+            .push("text/plain", &noise(number, 256 << 10))
+            .unwrap();
         if pushed.status != 200 {
             refusal = Some(pushed);
             break;
@@ -72,7 +74,7 @@ fn a_full_disk_refuses_and_recovers() {
         "{}",
         refusal.body
     );
-    let (rows, trailer) = pond.query("noise").unwrap();
+    let (rows, trailer) = server.query("noise").unwrap();
     assert_eq!(trailer["complete"], true, "{trailer}");
     assert_eq!(
         rows.len() as u64,
@@ -81,15 +83,16 @@ fn a_full_disk_refuses_and_recovers() {
     );
     fs::remove_file(&ballast).unwrap();
     wait_until("it takes records again", || {
-        pond.push("text/plain", b"noise after\n")
+        server
+            .push("text/plain", b"noise after\n")
             .is_ok_and(|pushed| pushed.status == 200)
     })
     .unwrap();
-    let (rows, _) = pond.query("\"noise after\"").unwrap();
+    let (rows, _) = server.query("\"noise after\"").unwrap();
     assert_eq!(rows.len(), 1, "exactly the accepted one");
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    let (rows, trailer) = pond.query("noise").unwrap();
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    let (rows, trailer) = server.query("noise").unwrap();
     let files = crate::pond::files_below(&data, "");
     let found = rows.len() as u64;
     assert_eq!(found, accepted + 1, "after a restart: {trailer} {files:?}");

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::http::encode;
-use crate::pond::{ALL_TIME, Pond, Scratch, push};
+use crate::pond::{ALL_TIME, Scratch, TestServer, push};
 use crate::surroundings::{Corpus, corpus, program, say};
 
 /// How much of each corpus is generated.
@@ -16,8 +16,8 @@ const CORPUS_BYTES: &str = "10M";
 const PUSH_BYTES: usize = 4 << 20;
 
 /// A server that holds a corpus, and a count of what was checked.
-struct Checked {
-    pond: Pond,
+struct FactServer {
+    server: TestServer,
     corpus: Corpus,
     /// What distinguishes this state in messages: `journal` or `segments`.
     place: &'static str,
@@ -25,22 +25,28 @@ struct Checked {
 }
 
 /// Loads a corpus and runs the checks twice: over the journal and over compacted segments.
-fn with_corpus(kind: &str, content_type: &str, checks: fn(&mut Checked)) {
+fn with_corpus(kind: &str, content_type: &str, checks: fn(&mut FactServer)) {
     let Some(corpus) = corpus(kind, CORPUS_BYTES) else {
         return;
     };
     let scratch = Scratch::new(kind).unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    load(&pond, &corpus, content_type);
-    let mut checked = Checked {
-        pond,
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    load(&server, &corpus, content_type);
+    let mut checked = FactServer {
+        server,
         corpus,
         place: "journal",
         checks: 0,
     };
     checks(&mut checked);
     let output = Command::new(program())
-        .args(["compact", "--wait", "--cold", "--addr", &checked.pond.url()])
+        .args([
+            "compact",
+            "--wait",
+            "--cold",
+            "--addr",
+            &checked.server.url(),
+        ])
         .stdin(Stdio::null())
         .output()
         .unwrap();
@@ -55,18 +61,18 @@ fn with_corpus(kind: &str, content_type: &str, checks: fn(&mut Checked)) {
 }
 
 /// Brings the file in, by HTTP or by syslog.
-fn load(pond: &Pond, corpus: &Corpus, content_type: &str) {
+fn load(server: &TestServer, corpus: &Corpus, content_type: &str) {
     let bytes = fs::read(&corpus.file).unwrap();
     let lines = corpus.facts["lines"].as_u64().unwrap();
     if content_type == "syslog" {
-        pond.send_tcp("syslog_tcp", &bytes).unwrap();
+        server.send_tcp("syslog_tcp", &bytes).unwrap();
         crate::pond::wait_until("all syslog records are visible", || {
-            count(pond, "").is_ok_and(|found| found == lines)
+            count(server, "").is_ok_and(|found| found == lines)
         })
-        .unwrap_or_else(|e| panic!("{e}: {:?} of {lines}", count(pond, "")));
+        .unwrap_or_else(|e| panic!("{e}: {:?} of {lines}", count(server, "")));
         return;
     }
-    let mut client = pond.client().unwrap();
+    let mut client = server.client().unwrap();
     let mut accepted = 0;
     let mut rest = &bytes[..];
     while !rest.is_empty() {
@@ -81,9 +87,9 @@ fn load(pond: &Pond, corpus: &Corpus, content_type: &str) {
 }
 
 /// The number of matches.
-fn count(pond: &Pond, q: &str) -> Result<u64, String> {
+fn count(server: &TestServer, q: &str) -> Result<u64, String> {
     let target = format!("/api/v1/histogram?{ALL_TIME}&step=100y&q={}", encode(q));
-    let text = pond.get(&target)?;
+    let text = server.get(&target)?;
     let counts = text.lines().filter_map(|line| {
         let row: Value = serde_json::from_str(line).ok()?;
         row["count"].as_u64()
@@ -91,7 +97,7 @@ fn count(pond: &Pond, q: &str) -> Result<u64, String> {
     Ok(counts.sum())
 }
 
-impl Checked {
+impl FactServer {
     fn fact(&self, name: &str) -> Value {
         let fact = &self.corpus.facts[name];
         assert!(!fact.is_null(), "no fact {name}");
@@ -106,7 +112,7 @@ impl Checked {
             &["--since", "@0", "--until", "2100-01-01"]
         };
         let output = Command::new(program())
-            .args(["query", "-c", "--addr", &self.pond.url()])
+            .args(["query", "-c", "--addr", &self.server.url()])
             .args(all_time)
             .args(arguments)
             .stdin(Stdio::null())
@@ -131,7 +137,7 @@ impl Checked {
     /// All values of a field with their counts, in the order of the answer.
     fn top(&self, field: &str, n: usize) -> Vec<(String, u64)> {
         let target = format!("/api/v1/top?{ALL_TIME}&n={n}&field={field}");
-        let text = self.pond.get(&target).unwrap();
+        let text = self.server.get(&target).unwrap();
         let rows = text.lines().filter_map(|line| {
             let row: Value = serde_json::from_str(line).unwrap();
             let value = match &row["value"] {
@@ -230,7 +236,7 @@ impl Checked {
             .map(|n| n.as_u64().unwrap())
             .collect();
         let target = format!("/api/v1/histogram?from={start}&to=2026-03-09T00:00:00Z&step=60s");
-        let text = self.pond.get(&target).unwrap();
+        let text = self.server.get(&target).unwrap();
         let mut found = vec![0; wanted.len()];
         for line in text.lines() {
             let row: Value = serde_json::from_str(line).unwrap();

@@ -42,22 +42,22 @@ use serde_json::Value;
 
 use crate::http::encode;
 use crate::nodes::{RECORDS, complete, hand_over, lines, node, three};
-use crate::pond::{ALL_TIME, Pond, Scratch, files_below, signal, wait_until};
+use crate::pond::{ALL_TIME, Scratch, TestServer, files_below, signal, wait_until};
 use crate::surroundings::program;
 
 /// A server alone.
-fn start(data: &Path) -> Pond {
-    Pond::start(program(), data, &[]).unwrap()
+fn start(data: &Path) -> TestServer {
+    TestServer::start(program(), data, &[]).unwrap()
 }
 
-fn push(pond: &Pond, body: &str) {
-    let pushed = pond.push("text/plain", body.as_bytes()).unwrap();
+fn push(server: &TestServer, body: &str) {
+    let pushed = server.push("text/plain", body.as_bytes()).unwrap();
     assert_eq!(pushed.status, 200, "{}", pushed.body);
 }
 
 /// The messages that a complete answer has, sorted.
-fn messages(pond: &Pond, q: &str) -> Vec<String> {
-    let (rows, trailer) = pond.query(q).unwrap();
+fn messages(server: &TestServer, q: &str) -> Vec<String> {
+    let (rows, trailer) = server.query(q).unwrap();
     assert_eq!(trailer["complete"], true, "{trailer}");
     let texts = rows
         .iter()
@@ -71,11 +71,11 @@ fn messages(pond: &Pond, q: &str) -> Vec<String> {
 fn a_torn_end_of_a_journal_costs_what_was_torn() {
     let scratch = Scratch::new("torn").unwrap();
     let whole = scratch.path().join("whole");
-    let pond = start(&whole);
-    push(&pond, "torn first");
+    let server = start(&whole);
+    push(&server, "torn first");
     let file = files_below(&whole, ".open").remove(0);
-    push(&pond, &format!("torn second {}", "x".repeat(100)));
-    pond.kill();
+    push(&server, &format!("torn second {}", "x".repeat(100)));
+    server.kill();
     let bytes = fs::read(&file).unwrap();
     let end = bytes.iter().rposition(|byte| *byte != 0).unwrap() as u64 + 1;
     // Less than a header and more; the second record is longer than any of these.
@@ -85,19 +85,19 @@ fn a_torn_end_of_a_journal_costs_what_was_torn() {
         fs::create_dir_all(copy.parent().unwrap()).unwrap();
         fs::write(&copy, &bytes[..(end - cut) as usize]).unwrap();
         for life in 0..3 {
-            let pond = start(&data);
-            push(&pond, &format!("torn later {life}"));
+            let server = start(&data);
+            push(&server, &format!("torn later {life}"));
             let mut expected: Vec<String> = (0..=life)
                 .map(|life| format!("torn later {life}"))
                 .collect();
             expected.insert(0, "torn first".to_owned());
             expected.sort_unstable();
             assert_eq!(
-                messages(&pond, "torn"),
+                messages(&server, "torn"),
                 expected,
                 "{cut} bytes cut, life {life}"
             );
-            pond.kill();
+            server.kill();
         }
     }
 }
@@ -107,19 +107,19 @@ fn what_a_merge_left_behind_is_not_counted() {
     const PARTS: usize = 3;
     let scratch = Scratch::new("merge").unwrap();
     let data = scratch.path().join("data");
-    let pond = start(&data);
+    let server = start(&data);
     let mut inputs = Vec::new();
     for part in 0..PARTS {
-        push(&pond, &format!("merge {part} one\nmerge {part} two"));
-        pond.compact().unwrap();
+        push(&server, &format!("merge {part} one\nmerge {part} two"));
+        server.compact().unwrap();
         for file in files_below(&data.join("segments"), ".parquet") {
             let bytes = fs::read(&file).unwrap();
             inputs.push((file, bytes));
         }
     }
-    let expected = messages(&pond, "merge");
+    let expected = messages(&server, "merge");
     assert_eq!(expected.len(), 2 * PARTS);
-    let mut client = pond.client().unwrap();
+    let mut client = server.client().unwrap();
     let target = "/api/v1/compact?wait=true&cold=true";
     client
         .send("POST", target, &[], b"")
@@ -127,7 +127,7 @@ fn what_a_merge_left_behind_is_not_counted() {
         .text()
         .unwrap();
     drop(client);
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
     // As if it had been killed before any, some or all of what was merged was purged, and while the
     // next file was written.
     for kept in 0..1_usize << inputs.len().min(4) {
@@ -140,11 +140,11 @@ fn what_a_merge_left_behind_is_not_counted() {
         let torn = &inputs[0].1;
         let name = data.join("segments/01M80EWMRQ2465WKH10T6KCK33.parquet.tmp");
         fs::write(name, &torn[..torn.len() / 2]).unwrap();
-        let pond = start(&data);
-        assert_eq!(messages(&pond, "merge"), expected, "{kept:b}");
-        pond.compact().unwrap();
-        assert_eq!(messages(&pond, "merge"), expected, "{kept:b}, compacted");
-        pond.kill();
+        let server = start(&data);
+        assert_eq!(messages(&server, "merge"), expected, "{kept:b}");
+        server.compact().unwrap();
+        assert_eq!(messages(&server, "merge"), expected, "{kept:b}, compacted");
+        server.kill();
     }
 }
 
@@ -152,10 +152,10 @@ fn what_a_merge_left_behind_is_not_counted() {
 fn unknown_files_are_kept() {
     let scratch = Scratch::new("unknown").unwrap();
     let data = scratch.path().join("data");
-    let pond = start(&data);
-    push(&pond, "unknown");
-    pond.compact().unwrap();
-    pond.kill();
+    let server = start(&data);
+    push(&server, "unknown");
+    server.compact().unwrap();
+    server.kill();
     let names = [
         "segments/my-backup.flushed",
         "segments/my-backup.parquet",
@@ -168,12 +168,12 @@ fn unknown_files_are_kept() {
         fs::write(data.join(name), format!("mine: {name}")).unwrap();
     }
     for life in 2..=4 {
-        let pond = start(&data);
-        push(&pond, "unknown");
-        pond.compact().unwrap();
+        let server = start(&data);
+        push(&server, "unknown");
+        server.compact().unwrap();
         // What is called like a segment and is none is named in every answer.
-        assert_eq!(pond.query("unknown").unwrap().0.len(), life);
-        assert_eq!(pond.terminate().unwrap().code(), Some(0));
+        assert_eq!(server.query("unknown").unwrap().0.len(), life);
+        assert_eq!(server.terminate().unwrap().code(), Some(0));
     }
     let contents = files_below(&data, "")
         .into_iter()
@@ -235,14 +235,14 @@ fn bytes_of_strangers_are_refused() {
     assert!(segments.is_empty(), "{segments:?}");
 }
 
-/// Has a process run for a tenth of the time.
-struct Slowed {
+/// Lets a process run for a tenth of the time.
+struct Throttle {
     stop: std::sync::Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
-impl Slowed {
-    fn new(pid: u32) -> Slowed {
+impl Throttle {
+    fn new(pid: u32) -> Throttle {
         let stop = std::sync::Arc::new(AtomicBool::new(false));
         let is_over = stop.clone();
         let thread = thread::spawn(move || {
@@ -253,14 +253,14 @@ impl Slowed {
                 }
             }
         });
-        Slowed {
+        Throttle {
             stop,
             thread: Some(thread),
         }
     }
 }
 
-impl Drop for Slowed {
+impl Drop for Throttle {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
         let _ = self.thread.take().map(thread::JoinHandle::join);
@@ -295,7 +295,7 @@ fn a_slow_node_is_waited_for() {
         elapsed > Duration::from_secs(1)
     })
     .unwrap();
-    let slowed = Slowed::new(second.pid());
+    let slowed = Throttle::new(second.pid());
     let start = Instant::now();
     let (_, trailer) = lines(&first, &target);
     let elapsed = start.elapsed();
@@ -305,7 +305,7 @@ fn a_slow_node_is_waited_for() {
     assert!(elapsed > Duration::from_secs(5), "it took {elapsed:?} only");
 }
 
-fn query(pond: &Pond, arguments: &[&str]) -> (Option<i32>, String, String) {
+fn query(server: &TestServer, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::new(program());
     command.args([
         "query",
@@ -315,7 +315,7 @@ fn query(pond: &Pond, arguments: &[&str]) -> (Option<i32>, String, String) {
         "--since",
         "2026-03-01",
         "--addr",
-        &pond.url(),
+        &server.url(),
     ]);
     let output = command.args(arguments).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -412,32 +412,32 @@ fn a_node_that_dies_in_the_middle_of_an_answer_costs_nothing() {
 #[test]
 fn what_is_not_read_to_its_end_leaves_nothing_behind() {
     let scratch = Scratch::new("leak").unwrap();
-    let pond = start(&scratch.path().join("data"));
+    let server = start(&scratch.path().join("data"));
     let pad = "leak ".repeat(400);
     for _ in 0..4 {
-        push(&pond, &vec![pad.as_str(); 2_000].join("\n"));
-        pond.compact().unwrap();
+        push(&server, &vec![pad.as_str(); 2_000].join("\n"));
+        server.compact().unwrap();
     }
     let all = format!("/api/v1/query?{ALL_TIME}&limit=0&q=leak");
     let count = |what: &str| {
-        let path = format!("/proc/{}/{what}", pond.pid());
+        let path = format!("/proc/{}/{what}", server.pid());
         fs::read_dir(path).unwrap().count()
     };
     let abandon = || {
         for turn in 0..40 {
-            let mut client = pond.client().unwrap();
+            let mut client = server.client().unwrap();
             let method = if turn % 2 == 0 { "HEAD" } else { "GET" };
             let response = client.send(method, &all, &[], b"").unwrap();
             assert_eq!(response.status, 200);
             // It is dropped with all of its rows.
         }
         wait_until("no question is left", || {
-            pond.metric("logpond_queries_active") == Ok(0.0)
+            server.metric("logpond_queries_active") == Ok(0.0)
         })
         .unwrap();
     };
     abandon();
-    assert_eq!(messages(&pond, "leak").len(), 8_000);
+    assert_eq!(messages(&server, "leak").len(), 8_000);
     // Threads that wait for the next question may stay.
     let before = (count("task"), count("fd"));
     abandon();
@@ -454,9 +454,9 @@ fn many_slow_connections_hold_nothing_up() {
     const ROUNDS: usize = 5;
     let scratch = Scratch::new("many").unwrap();
     let data = scratch.path().join("data");
-    let pond = start(&data);
+    let server = start(&data);
     let mut streams: Vec<TcpStream> = (0..CONNECTIONS)
-        .map(|_| TcpStream::connect(pond.address("durable")).unwrap())
+        .map(|_| TcpStream::connect(server.address("durable")).unwrap())
         .collect();
     for round in 0..ROUNDS {
         for (number, stream) in streams.iter_mut().enumerate() {
@@ -466,7 +466,7 @@ fn many_slow_connections_hold_nothing_up() {
             assert_eq!(&answer, b"OK 1\n");
         }
         // What is acknowledged is found at once.
-        let found = messages(&pond, &format!("\"many round {round} \""));
+        let found = messages(&server, &format!("\"many round {round} \""));
         assert_eq!(found.len(), CONNECTIONS);
     }
     let journals = files_below(&data.join("journal"), "");
@@ -476,8 +476,8 @@ fn many_slow_connections_hold_nothing_up() {
 #[test]
 fn a_bad_expression_is_an_error_that_says_so() {
     let scratch = Scratch::new("bad").unwrap();
-    let pond = start(&scratch.path().join("data"));
-    let error = pond
+    let server = start(&scratch.path().join("data"));
+    let error = server
         .get(&format!("/api/v1/query?q={}", encode("/open(/")))
         .unwrap_err();
     assert!(
@@ -485,7 +485,7 @@ fn a_bad_expression_is_an_error_that_says_so() {
         "{error}"
     );
     let output = Command::new(program())
-        .args(["query", "-e", "open(", "--addr", &pond.url()])
+        .args(["query", "-e", "open(", "--addr", &server.url()])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::http::encode;
-use crate::pond::{ALL_TIME, Pond, Scratch};
+use crate::pond::{ALL_TIME, Scratch, TestServer};
 use crate::surroundings::program;
 
 const JSON: &str = "application/x-ndjson";
@@ -92,37 +92,40 @@ const CONDITIONS: [(&str, usize); 32] = [
 #[test]
 fn fields_are_found_whatever_their_lines() {
     let scratch = Scratch::new("fields").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let lines = lines();
     let json: String = lines
         .iter()
         .filter(|line| line.starts_with('{'))
         .map(|line| format!("{line}\n"))
         .collect();
-    assert_eq!(pond.push(JSON, json.as_bytes()).unwrap().status, 200);
+    assert_eq!(server.push(JSON, json.as_bytes()).unwrap().status, 200);
     let others: String = lines
         .iter()
         .filter(|line| !line.starts_with('{'))
         .map(|line| format!("{line}\n"))
         .collect();
     assert_eq!(
-        pond.send_tcp("durable", others.as_bytes()).unwrap().trim(),
+        server
+            .send_tcp("durable", others.as_bytes())
+            .unwrap()
+            .trim(),
         "OK 4"
     );
-    check(&pond, "journal", &lines);
-    pond.compact().unwrap();
-    check(&pond, "segments", &lines);
+    check(&server, "journal", &lines);
+    server.compact().unwrap();
+    check(&server, "segments", &lines);
 }
 
-fn check(pond: &Pond, place: &str, lines: &[String]) {
+fn check(server: &TestServer, place: &str, lines: &[String]) {
     for (condition, expected) in CONDITIONS {
-        let (rows, trailer) = pond.query(condition).unwrap();
+        let (rows, trailer) = server.query(condition).unwrap();
         assert_eq!(rows.len(), expected, "{place}: {condition}");
         assert_eq!(trailer["complete"], true, "{place}: {condition}");
     }
     // Lines are what they were, and numbers have their digits.
     let target = format!("/api/v1/query?{ALL_TIME}&limit=0&fields=raw,origin");
-    let text = pond.get(&target).unwrap();
+    let text = server.get(&target).unwrap();
     let rows: Vec<Value> = text
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -138,7 +141,7 @@ fn check(pond: &Pond, place: &str, lines: &[String]) {
         "1700000000.123456789",
     ] {
         let condition = encode(&format!("trace={digits}"));
-        let text = pond
+        let text = server
             .get(&format!("/api/v1/query?{ALL_TIME}&q={condition}"))
             .unwrap();
         assert!(
@@ -146,7 +149,7 @@ fn check(pond: &Pond, place: &str, lines: &[String]) {
             "{place}: {text}"
         );
     }
-    let top = pond
+    let top = server
         .get(&format!("/api/v1/top?{ALL_TIME}&field=trace&n=0"))
         .unwrap();
     for digits in [
@@ -157,20 +160,20 @@ fn check(pond: &Pond, place: &str, lines: &[String]) {
         let row = format!("{{\"value\":{digits},\"count\":1}}");
         assert!(top.lines().any(|line| line == row), "{place}: {top}");
     }
-    let top = pond
+    let top = server
         .get(&format!("/api/v1/top?{ALL_TIME}&field=user&n=0"))
         .unwrap();
     assert_eq!(top.lines().count(), 6, "{place}: {top}");
-    check_logql(pond, place);
+    check_logql(server, place);
 }
 
-fn check_logql(pond: &Pond, place: &str) {
+fn check_logql(server: &TestServer, place: &str) {
     let logql = |query: &str| {
         let target = format!(
             "/loki/api/v1/query_range?start=1&end=4000000000&limit=100&query={}",
             encode(query)
         );
-        let answer: Value = serde_json::from_str(&pond.get(&target).unwrap()).unwrap();
+        let answer: Value = serde_json::from_str(&server.get(&target).unwrap()).unwrap();
         let streams = answer["data"]["result"].as_array().unwrap().clone();
         let entries = streams
             .iter()
@@ -208,8 +211,11 @@ fn unlisted() -> String {
 #[test]
 fn answers_about_text_are_complete_beside_fields_that_are_not_listed() {
     let scratch = Scratch::new("unlisted").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    assert_eq!(pond.push(JSON, unlisted().as_bytes()).unwrap().status, 200);
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    assert_eq!(
+        server.push(JSON, unlisted().as_bytes()).unwrap().status,
+        200
+    );
     let table = [
         ("query?q=hello", true),
         ("query?q=", true),
@@ -222,7 +228,7 @@ fn answers_about_text_are_complete_beside_fields_that_are_not_listed() {
     ];
     for place in ["journal", "segment"] {
         for (asked, is_complete) in table {
-            let answer = pond.get(&format!("/api/v1/{asked}&{ALL_TIME}")).unwrap();
+            let answer = server.get(&format!("/api/v1/{asked}&{ALL_TIME}")).unwrap();
             let trailer: Value = serde_json::from_str(answer.lines().last().unwrap()).unwrap();
             let trailer = &trailer["_trailer"];
             assert_eq!(
@@ -230,6 +236,6 @@ fn answers_about_text_are_complete_beside_fields_that_are_not_listed() {
                 "{place}: {asked}: {trailer}"
             );
         }
-        pond.compact().unwrap();
+        server.compact().unwrap();
     }
 }

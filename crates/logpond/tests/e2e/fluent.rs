@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use crate::pond::{Pond, Scratch};
+use crate::pond::{Scratch, TestServer};
 use crate::resends::{assert_each_once, line};
 use crate::surroundings::{program, say};
 
@@ -62,11 +62,11 @@ fn chunks_to_a_killed_server_are_there_once() {
     let scratch = Scratch::new("fluent").unwrap();
     let data = scratch.path().join("data");
     let start = || {
-        let pond = Pond::start(program(), &data, &[]).unwrap();
-        let stream = TcpStream::connect(pond.address("fluent")).unwrap();
-        (pond, stream)
+        let server = TestServer::start(program(), &data, &[]).unwrap();
+        let stream = TcpStream::connect(server.address("fluent")).unwrap();
+        (server, stream)
     };
-    let (mut pond, mut stream) = start();
+    let (mut server, mut stream) = start();
     let (mut next, mut acknowledged, mut kills, mut resent) = (0, 0, 0, 0);
     let mut waiting = VecDeque::new();
     let mut known = 0.0;
@@ -79,14 +79,14 @@ fn chunks_to_a_killed_server_are_there_once() {
         }
         if kills < KILLS && acknowledged >= (kills + 1) * CHUNKS / (KILLS + 1) {
             kills += 1;
-            known += pond.metric("logpond_ingest_resends_known_total").unwrap();
+            known += server.metric("logpond_ingest_resends_known_total").unwrap();
             // What was taken so far goes into segments; all of it is acknowledged then, and the client
             // does not hear of it.
             let is_heard = kills % 2 == 1;
             if !is_heard {
-                pond.compact().unwrap();
+                server.compact().unwrap();
             }
-            pond.kill();
+            server.kill();
             // Acknowledgements that were on their way count.
             while is_heard
                 && waiting
@@ -96,7 +96,7 @@ fn chunks_to_a_killed_server_are_there_once() {
                 waiting.pop_front();
                 acknowledged += 1;
             }
-            (pond, stream) = start();
+            (server, stream) = start();
             resent += waiting.len();
             for number in &waiting {
                 stream.write_all(&chunk(*number)).unwrap();
@@ -108,14 +108,14 @@ fn chunks_to_a_killed_server_are_there_once() {
         assert!(is_acknowledged(&mut stream, number), "chunk {number}");
         acknowledged += 1;
     }
-    known += pond.metric("logpond_ingest_resends_known_total").unwrap();
+    known += server.metric("logpond_ingest_resends_known_total").unwrap();
     assert_eq!(acknowledged, CHUNKS);
-    assert_each_once(&pond, CHUNKS * CHUNK_LINES);
+    assert_each_once(&server, CHUNKS * CHUNK_LINES);
     say(&format!(
         "fluent: {CHUNKS} chunks, {kills} kills, {resent} chunks sent again, {known} of them known"
     ));
     assert!(kills == KILLS && resent > 0);
-    pond.compact().unwrap();
-    assert_each_once(&pond, CHUNKS * CHUNK_LINES);
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    server.compact().unwrap();
+    assert_each_once(&server, CHUNKS * CHUNK_LINES);
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }

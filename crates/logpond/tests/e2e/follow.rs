@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::http::{Client, encode};
 use crate::nodes::{hand_over, node, push_named};
-use crate::pond::{ALL_TIME, Pond, Scratch, signal, wait_until};
+use crate::pond::{ALL_TIME, Scratch, TestServer, signal, wait_until};
 use crate::surroundings::program;
 
 /// Somebody who follows, over HTTP.
@@ -24,7 +24,7 @@ struct Follower {
 
 impl Follower {
     /// Follows records whose text has this word, through a node.
-    fn start(through: &Pond, word: &str, position: &str) -> Follower {
+    fn start(through: &TestServer, word: &str, position: &str) -> Follower {
         let target = format!(
             "/api/v1/query?{ALL_TIME}&follow=true&positions=true&q={word}&position={}",
             encode(position)
@@ -110,12 +110,12 @@ impl Follower {
 }
 
 /// Takes numbered lines in at a node; gives their texts.
-fn send(pond: &Pond, name: &str, count: usize) -> Vec<String> {
+fn send(server: &TestServer, name: &str, count: usize) -> Vec<String> {
     let texts: Vec<String> = (0..count).map(|n| format!("live {name} {n}")).collect();
     let body: String = texts.iter().map(|text| format!("{text}\n")).collect();
     let mut last = String::new();
     wait_until("the node takes records", || {
-        let answer = pond.push("text/plain", body.as_bytes());
+        let answer = server.push("text/plain", body.as_bytes());
         last = format!("{:?}", answer.as_ref().map(|a| (a.status, a.body.clone())));
         answer.is_ok_and(|answer| answer.status == 200)
     })
@@ -124,7 +124,7 @@ fn send(pond: &Pond, name: &str, count: usize) -> Vec<String> {
 }
 
 /// Three nodes that know each other.
-fn three(scratch: &Scratch) -> Vec<Pond> {
+fn three(scratch: &Scratch) -> Vec<TestServer> {
     let first = node(scratch, 0, None).unwrap();
     let second = node(scratch, 1, Some(&first)).unwrap();
     let third = node(scratch, 2, Some(&second)).unwrap();
@@ -136,13 +136,13 @@ fn a_follower_sees_each_record_of_all_nodes_once() {
     let scratch = Scratch::new("follow").unwrap();
     let mut nodes = three(&scratch);
     let mut expected = Vec::new();
-    for (at, pond) in nodes.iter().enumerate() {
-        expected.extend(send(pond, &format!("before {at}"), 20));
+    for (at, server) in nodes.iter().enumerate() {
+        expected.extend(send(server, &format!("before {at}"), 20));
     }
     let follower = Follower::start(&nodes[0], "live", "");
     follower.expect("what was there is sent", &expected);
-    for (at, pond) in nodes.iter().enumerate() {
-        expected.extend(send(pond, &format!("after {at}"), 20));
+    for (at, server) in nodes.iter().enumerate() {
+        expected.extend(send(server, &format!("after {at}"), 20));
     }
     follower.expect("what comes is sent", &expected);
     // One is killed while it takes records in, and comes back.
@@ -161,8 +161,8 @@ fn a_follower_sees_each_record_of_all_nodes_once() {
     wait_until("the follower is told", || follower.notices(true).len() == 1).unwrap();
     // What moves into segments, and to other nodes, is not sent again.
     nodes.iter().for_each(hand_over);
-    for (at, pond) in nodes.iter().enumerate() {
-        expected.extend(send(pond, &format!("handed {at}"), 20));
+    for (at, server) in nodes.iter().enumerate() {
+        expected.extend(send(server, &format!("handed {at}"), 20));
     }
     follower.expect("after the hand-over", &expected);
     // A node that nobody knew of joins.
@@ -223,8 +223,8 @@ fn a_batch_that_is_sent_again_to_another_node_is_followed_once() {
     let texts = |batch: usize| body(batch).lines().map(String::from).collect::<Vec<_>>();
     let mut expected = Vec::new();
     // Before: the follower's first part has the original, and the copy comes later.
-    for pond in &nodes {
-        expected.extend(send(pond, &format!("warm {}", pond.pid()), 1));
+    for server in &nodes {
+        expected.extend(send(server, &format!("warm {}", server.pid()), 1));
     }
     push_named(&nodes[1], &name(0, 0), &body(0));
     expected.extend(texts(0));
@@ -282,8 +282,8 @@ fn a_batch_that_is_sent_again_to_another_node_is_followed_once() {
 fn the_command_joins_the_newest_with_what_comes() {
     let scratch = Scratch::new("follow-command").unwrap();
     let mut nodes = three(&scratch);
-    for (at, pond) in nodes.iter().enumerate() {
-        send(pond, &format!("old {at}"), 30);
+    for (at, server) in nodes.iter().enumerate() {
+        send(server, &format!("old {at}"), 30);
     }
     let mut child = Command::new(program())
         .args(["query", "live", "--follow", "-n", "7", "-o", "json"])
@@ -311,8 +311,8 @@ fn the_command_joins_the_newest_with_what_comes() {
     let printed = || out.lock().unwrap().iter().map(text).collect::<Vec<_>>();
     wait_until("the newest are printed", || printed().len() == 7).unwrap();
     let mut expected = Vec::new();
-    for (at, pond) in nodes.iter().enumerate() {
-        expected.extend(send(pond, &format!("new {at}"), 10));
+    for (at, server) in nodes.iter().enumerate() {
+        expected.extend(send(server, &format!("new {at}"), 10));
     }
     wait_until("what comes is printed", || printed().len() >= 37).unwrap();
     nodes.pop().unwrap().kill();

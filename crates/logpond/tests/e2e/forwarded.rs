@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use crate::pond::{Pond, Scratch};
+use crate::pond::{Scratch, TestServer};
 use crate::surroundings::program;
 
 /// How lines go.
@@ -19,16 +19,16 @@ enum Way {
 /// Forwards an input and gives the lines that are stored, in their order in time.
 fn forwarded(name: &str, input: &[u8], way: Way, extra: &[&str]) -> Vec<String> {
     let scratch = Scratch::new(name).unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let mut command = Command::new(program());
     command.args(["forward", "--quiet"]).args(extra);
     match way {
-        Way::Batches => command.args(["--addr", &pond.url()]),
+        Way::Batches => command.args(["--addr", &server.url()]),
         Way::Spool => {
-            command.args(["--addr", &pond.url(), "--spool"]);
+            command.args(["--addr", &server.url(), "--spool"]);
             command.arg(scratch.path().join("spool"))
         }
-        Way::Bulk => command.args(["--bulk", "--addr", &pond.address("bulk")]),
+        Way::Bulk => command.args(["--bulk", "--addr", &server.address("bulk")]),
     };
     command.stdin(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -38,9 +38,9 @@ fn forwarded(name: &str, input: &[u8], way: Way, extra: &[&str]) -> Vec<String> 
     let mut lines = Vec::new();
     for is_stored in [false, true] {
         if is_stored {
-            pond.compact().unwrap();
+            server.compact().unwrap();
         }
-        let found = pond.get("/api/v1/query?from=@0&fields=raw").unwrap();
+        let found = server.get("/api/v1/query?from=@0&fields=raw").unwrap();
         let rows = found
             .lines()
             .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
@@ -103,15 +103,15 @@ fn records_of_several_lines_are_one() {
 #[test]
 fn a_long_line_on_a_raw_port_holds_nothing_up() {
     let scratch = Scratch::new("raw").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let long = "x".repeat(200_000);
-    let answers = pond.send_tcp("durable", format!("wide {long}\nwide behind\n").as_bytes());
+    let answers = server.send_tcp("durable", format!("wide {long}\nwide behind\n").as_bytes());
     let counts = answers.unwrap();
     let counts = counts
         .lines()
         .map(|l| l.trim_start_matches("OK ").parse::<u64>().unwrap());
     assert_eq!(counts.sum::<u64>(), 2);
-    pond.compact().unwrap();
-    assert_eq!(pond.query("wide").unwrap().0.len(), 2);
-    assert_eq!(pond.query("\"wide behind\"").unwrap().0.len(), 1);
+    server.compact().unwrap();
+    assert_eq!(server.query("wide").unwrap().0.len(), 2);
+    assert_eq!(server.query("\"wide behind\"").unwrap().0.len(), 1);
 }

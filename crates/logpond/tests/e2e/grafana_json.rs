@@ -9,7 +9,7 @@ use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 
 use crate::http::encode;
-use crate::pond::{Pond, Scratch};
+use crate::pond::{Scratch, TestServer};
 use crate::surroundings::{program, shared};
 
 /// The address that the article's author left out of his counts, here.
@@ -52,7 +52,7 @@ fn request(line: &str) -> Request {
 
 /// A server with the requests of the fixture.
 struct Blog {
-    pond: Pond,
+    server: TestServer,
     requests: Vec<Request>,
     _scratch: Scratch,
 }
@@ -71,12 +71,12 @@ impl Blog {
         let shared = shared("the article's panels")?;
         let text = fs::read_to_string(shared.join("fixtures/rrinlog/test-access.log")).unwrap();
         let scratch = Scratch::new(name).unwrap();
-        let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-        let pushed = pond.push("text/plain", text.as_bytes()).unwrap();
+        let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+        let pushed = server.push("text/plain", text.as_bytes()).unwrap();
         let requests: Vec<Request> = text.lines().map(request).collect();
         assert_eq!(pushed.accepted(), requests.len() as u64);
         Some(Blog {
-            pond,
+            server,
             requests,
             _scratch: scratch,
         })
@@ -120,7 +120,7 @@ impl Blog {
     }
 
     fn post(&self, path: &str, body: &Value) -> (u16, Value) {
-        let mut client = self.pond.client().unwrap();
+        let mut client = self.server.client().unwrap();
         let headers = [("content-type", "application/json")];
         let body = body.to_string();
         let response = client
@@ -240,7 +240,7 @@ fn the_three_panels_of_the_article_have_its_answers() {
             let served = windows(blog.requests.iter(), |_| 1);
             check_series(hosts, served);
         }
-        blog.pond.compact().unwrap();
+        blog.server.compact().unwrap();
     }
     // Without an address of one's own nobody is left out.
     let mut question = blog.question(&json!([target("outbound-bytes", "A")]));
@@ -261,7 +261,7 @@ fn menus_have_what_there_is() {
     let Some(blog) = Blog::start("grafana-forms") else {
         return;
     };
-    assert_eq!(blog.pond.get("/grafana/json/").unwrap(), "ok\n");
+    assert_eq!(blog.server.get("/grafana/json/").unwrap(), "ok\n");
     let names = json!(["outbound-bytes", "requests-by-host", "top-articles"]);
     assert_eq!(blog.ask("/search", &json!({ "target": "" })), names);
     assert_eq!(
@@ -290,7 +290,7 @@ fn menus_have_what_there_is() {
         ["host", "own_address", "scripts", "legend", "format"]
     );
     assert!(
-        blog.pond
+        blog.server
             .get("/metrics")
             .unwrap()
             .contains("logpond_build_info")
@@ -481,7 +481,7 @@ fn flat_objects_are_for_whatever_fetches_addresses() {
     let Some(blog) = Blog::start("flat") else {
         return;
     };
-    let get = |query: &str, rest: &str| blog.pond.get(&blog.flat(query, rest)).unwrap();
+    let get = |query: &str, rest: &str| blog.server.get(&blog.flat(query, rest)).unwrap();
     let own = format!(
         "&var-own_address={OWN_ADDRESS}&var-scripts={}",
         encode(SCRIPT)
@@ -502,7 +502,7 @@ fn flat_objects_are_for_whatever_fetches_addresses() {
 
     // A name that was mistyped is no other question.
     let refused = blog
-        .pond
+        .server
         .get(&blog.flat("top-articles", "&var-own_adress=x"));
     let refused = refused.unwrap_err().to_string();
     for part in ["status 400", "no variable 'own_adress'", "own_address"] {
@@ -515,7 +515,7 @@ fn flat_objects_come_page_by_page_and_in_all_forms() {
     let Some(blog) = Blog::start("flat-pages") else {
         return;
     };
-    let get = |query: &str, rest: &str| blog.pond.get(&blog.flat(query, rest)).unwrap();
+    let get = |query: &str, rest: &str| blog.server.get(&blog.flat(query, rest)).unwrap();
     let mut seen = Vec::new();
     let mut cursor = String::new();
     while cursor != "end" {
@@ -529,7 +529,7 @@ fn flat_objects_come_page_by_page_and_in_all_forms() {
         cursor = page["cursor"].as_str().unwrap_or("end").to_owned();
     }
     assert_eq!(seen.len(), blog.requests.len());
-    let mut client = blog.pond.client().unwrap();
+    let mut client = blog.server.client().unwrap();
     let target = blog.flat("{}", "&format=ndjson&limit=40");
     let response = client.send("GET", &target, &[], b"").unwrap();
     let header = |name: &str| {
@@ -563,7 +563,7 @@ fn flat_objects_come_page_by_page_and_in_all_forms() {
         ("", "'query' is missing"),
     ] {
         let target = format!("/api/query?from=1d{rest}");
-        let error = blog.pond.get(&target).unwrap_err();
+        let error = blog.server.get(&target).unwrap_err();
         assert!(
             error.contains("status 400") && error.contains(part),
             "{error}"
@@ -595,7 +595,7 @@ fn answers_are_compressed_for_those_that_take_it() {
                 ("content-type", "application/json"),
                 ("accept-encoding", accepted),
             ];
-            let mut client = blog.pond.client().unwrap();
+            let mut client = blog.server.client().unwrap();
             let response = client
                 .send(method, &target, &headers, body.as_bytes())
                 .unwrap();

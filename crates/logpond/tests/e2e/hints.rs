@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::pond::{Pond, Scratch};
+use crate::pond::{Scratch, TestServer};
 use crate::surroundings::program;
 
 const RECORDS: &str = r#"{"time":"2015-05-20T10:00:00Z","message":"timeout of the database","level":"error","status":500,"app":"shop"}
@@ -16,19 +16,19 @@ const RECORDS: &str = r#"{"time":"2015-05-20T10:00:00Z","message":"timeout of th
 /// The day of the records.
 const DAY: [&str; 4] = ["--since", "2015-05-20", "--until", "2015-05-21"];
 
-fn filled(name: &str) -> (Scratch, Pond) {
+fn filled(name: &str) -> (Scratch, TestServer) {
     let scratch = Scratch::new(name).unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    let pushed = pond
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let pushed = server
         .push("application/x-ndjson", RECORDS.as_bytes())
         .unwrap();
     assert_eq!(pushed.accepted(), 3);
-    (scratch, pond)
+    (scratch, server)
 }
 
-fn run(pond: &Pond, arguments: &[&str]) -> Output {
+fn run(server: &TestServer, arguments: &[&str]) -> Output {
     let mut command = Command::new(program());
-    command.args(arguments).env("LOGPOND_ADDR", pond.url());
+    command.args(arguments).env("LOGPOND_ADDR", server.url());
     command.stdin(Stdio::null()).output().unwrap()
 }
 
@@ -37,12 +37,12 @@ fn said(output: &Output) -> String {
 }
 
 /// Runs a suggestion as it was printed; gives what it prints.
-fn tried(pond: &Pond, suggestion: &str) -> String {
+fn tried(server: &TestServer, suggestion: &str) -> String {
     let script = format!("logpond() {{ \"$PROGRAM\" \"$@\"; }}; {suggestion} -o json");
     let output = Command::new("sh")
         .args(["-c", &script])
         .env("PROGRAM", program())
-        .env("LOGPOND_ADDR", pond.url())
+        .env("LOGPOND_ADDR", server.url())
         .stdin(Stdio::null())
         .output()
         .unwrap();
@@ -104,12 +104,12 @@ const TYPED: [(&[&str], &str, &str); 12] = [
 
 #[test]
 fn what_looks_like_a_query_is_told_with_the_command_that_means_it() {
-    let (_scratch, pond) = filled("hints");
+    let (_scratch, server) = filled("hints");
     for (typed, suggested, found) in TYPED {
         let mut arguments = vec!["query"];
         arguments.extend(DAY);
         arguments.extend(typed);
-        let output = run(&pond, &arguments);
+        let output = run(&server, &arguments);
         assert_eq!(output.status.code(), Some(1), "{typed:?}");
         let said = said(&output);
         assert!(said.contains(suggested), "{typed:?}: {said}");
@@ -122,18 +122,18 @@ fn what_looks_like_a_query_is_told_with_the_command_that_means_it() {
             tries[0].ends_with("--since 2015-05-20 --until 2015-05-21"),
             "{said}"
         );
-        assert!(tried(&pond, tries[0]).contains(found), "{said}");
+        assert!(tried(&server, tries[0]).contains(found), "{said}");
     }
     // With a record there is nothing to say, and with -q nothing is said.
-    let found = run(&pond, &[&["query", "timeout"][..], &DAY].concat());
+    let found = run(&server, &[&["query", "timeout"][..], &DAY].concat());
     assert_eq!((found.status.code(), said(&found).as_str()), (Some(0), ""));
-    let quiet = run(&pond, &["query", "-q", "level=error"]);
+    let quiet = run(&server, &["query", "-q", "level=error"]);
     assert_eq!((quiet.status.code(), said(&quiet).as_str()), (Some(1), ""));
 }
 
 #[test]
 fn tables_and_counts_say_it_too() {
-    let (_scratch, pond) = filled("hints-tables");
+    let (_scratch, server) = filled("hints-tables");
     for (arguments, suggested) in [
         (
             &["query", "-c", "level=error"][..],
@@ -154,18 +154,18 @@ fn tables_and_counts_say_it_too() {
         ),
         (&["top", "statsu"], "did you mean 'status'?"),
     ] {
-        let output = run(&pond, &[arguments, &DAY].concat());
+        let output = run(&server, &[arguments, &DAY].concat());
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
         assert!(said(&output).contains(suggested), "{}", said(&output));
-        let cost = run(&pond, &[arguments, &DAY, &["--stats"]].concat());
+        let cost = run(&server, &[arguments, &DAY, &["--stats"]].concat());
         assert!(said(&cost).contains(" scanned · "), "{}", said(&cost));
     }
 }
 
 #[test]
 fn the_range_is_said_and_what_lies_outside_of_it() {
-    let (_scratch, pond) = filled("hints-range");
-    let before = run(&pond, &["query", "timeout"]);
+    let (_scratch, server) = filled("hints-range");
+    let before = run(&server, &["query", "timeout"]);
     assert_eq!(before.status.code(), Some(1));
     let text = said(&before);
     assert!(text.contains("1 record matches before the range"), "{text}");
@@ -174,7 +174,7 @@ fn the_range_is_said_and_what_lies_outside_of_it() {
         "{text}"
     );
     let behind = run(
-        &pond,
+        &server,
         &[
             "query",
             "-f",
@@ -186,19 +186,19 @@ fn the_range_is_said_and_what_lies_outside_of_it() {
         ],
     );
     assert!(said(&behind).contains("2 records match after the range"));
-    let now = pond.push("text/plain", b"a line of now\n").unwrap();
+    let now = server.push("text/plain", b"a line of now\n").unwrap();
     assert_eq!(now.accepted(), 1);
-    let default = run(&pond, &["query", "line of now"]);
+    let default = run(&server, &["query", "line of now"]);
     assert_eq!(default.status.code(), Some(0));
     assert!(
         said(&default).contains("the last hour was searched"),
         "{}",
         said(&default)
     );
-    let asked = run(&pond, &["query", "line of now", "--since", "2h"]);
+    let asked = run(&server, &["query", "line of now", "--since", "2h"]);
     assert_eq!(said(&asked), "");
     let target = "/api/v1/query?q=%22level%3Derror%22&from=2015-05-20&to=2015-05-21";
-    let answer = pond.get(target).unwrap();
+    let answer = server.get(target).unwrap();
     let trailer: Value = serde_json::from_str(answer.lines().last().unwrap()).unwrap();
     let trailer = &trailer["_trailer"];
     assert_eq!(trailer["from"], "2015-05-20T00:00:00.000000000Z");
@@ -208,16 +208,18 @@ fn the_range_is_said_and_what_lies_outside_of_it() {
         trailer["hints"][0]["command"],
         "logpond query -f level=error"
     );
-    let found = pond.get("/api/v1/query?q=timeout&from=2015-05-20").unwrap();
+    let found = server
+        .get("/api/v1/query?q=timeout&from=2015-05-20")
+        .unwrap();
     assert!(!found.contains("\"hints\""), "{found}");
 }
 
 #[test]
 fn exports_say_what_they_write_and_replace_nothing_unasked() {
-    let (scratch, pond) = filled("hints-export");
+    let (scratch, server) = filled("hints-export");
     let path = scratch.path().join("logs.ndjson");
     let file = path.to_str().unwrap();
-    let export = |more: &[&str]| run(&pond, &[&["export", "-O", file], more].concat());
+    let export = |more: &[&str]| run(&server, &[&["export", "-O", file], more].concat());
     let first = export(&["-f", "app=shop", "-e", "timeout|pay"]);
     assert_eq!(first.status.code(), Some(0), "{first:?}");
     assert!(
@@ -236,7 +238,7 @@ fn exports_say_what_they_write_and_replace_nothing_unasked() {
         (Some(0), "")
     );
     assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 3);
-    let none = run(&pond, &["export", "level=error"]);
+    let none = run(&server, &["export", "level=error"]);
     assert_eq!(none.status.code(), Some(0));
     assert!(
         said(&none).contains("logpond export -f level=error"),
@@ -247,10 +249,10 @@ fn exports_say_what_they_write_and_replace_nothing_unasked() {
 
 #[test]
 fn a_histogram_of_a_long_range_is_of_where_records_are() {
-    let (_scratch, pond) = filled("hints-histogram");
+    let (_scratch, server) = filled("hints-histogram");
     let bars = |step: &str| {
         let target = format!("/api/v1/histogram?from=2001-01-01&to=2030-01-01{step}");
-        let answer = pond.get(&target).unwrap();
+        let answer = server.get(&target).unwrap();
         let rows: Vec<Value> = answer
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
@@ -271,15 +273,15 @@ fn a_histogram_of_a_long_range_is_of_where_records_are() {
 
 #[test]
 fn arrays_are_pushed() {
-    let (_scratch, pond) = filled("hints-array");
+    let (_scratch, server) = filled("hints-array");
     let body = b"[{\"time\":\"2015-06-01T00:00:00Z\",\"n\":1},\n {\"time\":\"2015-06-01T00:00:01Z\",\"n\":2}]";
-    let pushed = pond.push("application/json", body).unwrap();
+    let pushed = server.push("application/json", body).unwrap();
     assert_eq!(
         (pushed.status, pushed.accepted()),
         (200, 2),
         "{}",
         pushed.body
     );
-    let (rows, _) = pond.query("n=2").unwrap();
+    let (rows, _) = server.query("n=2").unwrap();
     assert_eq!(rows.len(), 1);
 }

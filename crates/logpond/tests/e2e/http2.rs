@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::access::certificate;
-use crate::pond::{ALL_TIME, Pond, Scratch};
+use crate::pond::{ALL_TIME, Scratch, TestServer};
 use crate::surroundings::{has_program, program, skip};
 
 /// The version and the status of an answer, and its body.
@@ -31,8 +31,8 @@ fn ask(ca: &Path, version: &str, arguments: &[&str]) -> (String, String) {
 }
 
 /// A refusal that comes before the body has been sent is an answer all the same.
-fn refusals_arrive(pond: &Pond, ca: &Path, scratch: &Path) {
-    let (http, grpc) = (pond.address("http"), pond.address("otlp_grpc"));
+fn refusals_arrive(server: &TestServer, ca: &Path, scratch: &Path) {
+    let (http, grpc) = (server.address("http"), server.address("otlp_grpc"));
     let big = scratch.join("big");
     fs::write(&big, vec![b'x'; 40 << 20]).unwrap();
     let body = format!("@{}", big.display());
@@ -85,9 +85,9 @@ fn clients_that_offer_it_are_answered_over_http2() {
         "--tls-key",
         key.to_str().unwrap(),
     ];
-    let pond = Pond::start(program(), &path("data"), &flags).unwrap();
+    let server = TestServer::start(program(), &path("data"), &flags).unwrap();
     let (url, ca) = (
-        format!("https://{}", pond.address("http")),
+        format!("https://{}", server.address("http")),
         path("ca/ca.pem"),
     );
     // More than the windows of a stream and of a connection.
@@ -118,7 +118,7 @@ fn clients_that_offer_it_are_answered_over_http2() {
         let (how, said) = ask(&ca, version, &[&format!("{url}/nothing")]);
         assert_eq!(how, format!("{expected} 404"), "{said}");
     }
-    refusals_arrive(&pond, &ca, scratch.path());
+    refusals_arrive(&server, &ca, scratch.path());
     // Many at a time over one connection.
     let mut command = Command::new("curl");
     command.args([
@@ -143,5 +143,5 @@ fn clients_that_offer_it_are_answered_over_http2() {
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(text.matches("2 200\n").count(), 200, "{output:?}");
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use crate::journal_upload::{
     assert_same, entries_of, export, export_with, make_journal, stored, tool,
 };
-use crate::pond::{Pond, Scratch, signal, wait_until};
+use crate::pond::{Scratch, TestServer, signal, wait_until};
 use crate::surroundings::{has_program, program, say, shared, skip};
 
 /// How journald writes files: what compresses data, and whether files are compact. Versions of systemd
@@ -62,9 +62,11 @@ open(sys.argv[1], "wb").write(file)
 print(packed)
 "#;
 
-fn import(pond: &Pond, inputs: &[&Path]) -> Output {
+fn import(server: &TestServer, inputs: &[&Path]) -> Output {
     let mut command = Command::new(program());
-    command.args(["import", "--addr", &pond.url()]).args(inputs);
+    command
+        .args(["import", "--addr", &server.url()])
+        .args(inputs);
     command.stdin(Stdio::null()).output().unwrap()
 }
 
@@ -72,8 +74,8 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-fn start(scratch: &Scratch) -> Pond {
-    Pond::start(program(), &scratch.path().join("data"), &[]).unwrap()
+fn start(scratch: &Scratch) -> TestServer {
+    TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap()
 }
 
 /// A journal file from an export.
@@ -102,7 +104,7 @@ fn journal_files_of_every_form_are_imported_field_by_field() {
         let names = ["OpenSUSE15", "Ubuntu16", "Ubuntu22user"];
         exports.extend(names.map(|name| shared.join(format!("fixtures/journald/{name}.export"))));
     }
-    let pond = start(&scratch);
+    let server = start(&scratch);
     let (mut wanted, mut number, mut flags) = (Vec::new(), 0, BTreeSet::new());
     for form in FORMS {
         for export in &exports {
@@ -111,7 +113,7 @@ fn journal_files_of_every_form_are_imported_field_by_field() {
             flags.insert(fs::read(&path).unwrap()[12]);
             let entries = entries_of(&path);
             assert!(!entries.is_empty(), "{}", export.display());
-            let output = import(&pond, &[&path]);
+            let output = import(&server, &[&path]);
             let said = said(&output);
             assert!(
                 output.status.success(),
@@ -125,12 +127,12 @@ fn journal_files_of_every_form_are_imported_field_by_field() {
     // compact 16.
     say(&format!("imported journal files with the flags {flags:?}"));
     assert!(flags.iter().any(|f| f & 16 != 0) && flags.iter().any(|f| f & 16 == 0));
-    assert_same(&stored(&pond), &wanted);
+    assert_same(&stored(&server), &wanted);
     // A directory, all of whose files are there already.
-    let output = import(&pond, &[scratch.path()]);
+    let output = import(&server, &[scratch.path()]);
     assert!(output.status.success() && said(&output).contains("more were there already"));
-    assert_same(&stored(&pond), &wanted);
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_same(&stored(&server), &wanted);
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 #[test]
@@ -156,11 +158,11 @@ fn journal_files_of_old_versions_are_imported_field_by_field() {
     let output = output.unwrap();
     assert_eq!(output.stdout, b"100\n", "{output:?}");
     assert_eq!(entries_of(&file), wanted, "systemd reads it, too");
-    let pond = start(&scratch);
-    let output = import(&pond, &[&file]);
+    let server = start(&scratch);
+    let output = import(&server, &[&file]);
     assert!(output.status.success(), "{}", said(&output));
-    assert_same(&stored(&pond), &wanted);
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_same(&stored(&server), &wanted);
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 #[test]
@@ -183,19 +185,19 @@ fn exports_and_json_are_imported_like_the_file_that_they_are_of() {
         let path = scratch.path().join(form);
         fs::write(&path, printed.stdout).unwrap();
         let own = Scratch::new("import-text").unwrap();
-        let pond = start(&own);
-        let output = import(&pond, &[&path]);
+        let server = start(&own);
+        let output = import(&server, &[&path]);
         assert!(output.status.success(), "{form}: {}", said(&output));
-        assert_same(&stored(&pond), &wanted);
+        assert_same(&stored(&server), &wanted);
         // The file has the same entries.
-        let output = import(&pond, &[&file]);
+        let output = import(&server, &[&file]);
         assert!(
             said(&output).contains("0 entries"),
             "{form}: {}",
             said(&output)
         );
-        assert_same(&stored(&pond), &wanted);
-        assert_eq!(pond.terminate().unwrap().code(), Some(0));
+        assert_same(&stored(&server), &wanted);
+        assert_eq!(server.terminate().unwrap().code(), Some(0));
     }
 }
 
@@ -208,7 +210,7 @@ fn what_is_damaged_or_no_journal_is_said() {
     let source = scratch.path().join("export");
     fs::write(&source, export(300)).unwrap();
     let file = journal(&remote, &scratch, &source, 0, &FORMS[0]);
-    let pond = start(&scratch);
+    let server = start(&scratch);
     let path = scratch.path().join("input");
     let table: [(Vec<u8>, &str); 4] = [
         (
@@ -230,12 +232,12 @@ fn what_is_damaged_or_no_journal_is_said() {
     ];
     for (bytes, reason) in table {
         fs::write(&path, bytes).unwrap();
-        let output = import(&pond, &[&path]);
+        let output = import(&server, &[&path]);
         assert_eq!(output.status.code(), Some(2), "{reason}");
         assert!(said(&output).contains(reason), "{}", said(&output));
     }
     assert_eq!(
-        stored(&pond).len(),
+        stored(&server).len(),
         2,
         "the entries before and beside what is bad"
     );
@@ -245,19 +247,19 @@ fn what_is_damaged_or_no_journal_is_said() {
     // The header says where the first list of entries is, and the last object.
     let (first, last) = (number(176), number(136));
     fs::write(&path, &bytes[..first + (last - first) * 3 / 4]).unwrap();
-    let output = import(&pond, &[&path]);
+    let output = import(&server, &[&path]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
         said(&output).contains("entries could not be read"),
         "{}",
         said(&output)
     );
-    let found = stored(&pond).len() - 2;
+    let found = stored(&server).len() - 2;
     assert!((100..300).contains(&found), "{found}: {}", said(&output));
-    let output = import(&pond, &[&file]);
+    let output = import(&server, &[&file]);
     assert!(output.status.success(), "{}", said(&output));
-    assert_eq!(stored(&pond).len(), 302);
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(stored(&server).len(), 302);
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 /// A journal that grows: journalctl follows it, and the forwarder remembers how far it is.
@@ -280,10 +282,10 @@ fn a_journal_is_followed_through_restarts_of_both() {
     };
     grow(0, ends[0]);
     let data = scratch.path().join("data");
-    let mut pond = Pond::start(program(), &data, &[]).unwrap();
-    let forward = |pond: &Pond| {
+    let mut server = TestServer::start(program(), &data, &[]).unwrap();
+    let forward = |server: &TestServer| {
         Command::new(program())
-            .args(["forward", "--journal", "--quiet", "--addr", &pond.url()])
+            .args(["forward", "--journal", "--quiet", "--addr", &server.url()])
             .arg(format!(
                 "--journal-args=--directory={}",
                 directory.display()
@@ -295,29 +297,29 @@ fn a_journal_is_followed_through_restarts_of_both() {
             .spawn()
             .unwrap()
     };
-    let wait = |pond: &Pond, entries: usize| {
-        wait_until("the entries are here", || stored(pond).len() >= entries).unwrap();
+    let wait = |server: &TestServer, entries: usize| {
+        wait_until("the entries are here", || stored(server).len() >= entries).unwrap();
     };
-    let mut forwarder = forward(&pond);
-    wait(&pond, 300);
+    let mut forwarder = forward(&server);
+    wait(&server, 300);
     // New entries arrive while it runs.
     grow(ends[0], ends[1]);
-    wait(&pond, 600);
+    wait(&server, 600);
     forwarder.kill().unwrap();
     forwarder.wait().unwrap();
     grow(ends[1], ends[2]);
-    pond.kill();
-    pond = Pond::start(program(), &data, &[]).unwrap();
-    let mut forwarder = forward(&pond);
-    wait(&pond, 900);
+    server.kill();
+    server = TestServer::start(program(), &data, &[]).unwrap();
+    let mut forwarder = forward(&server);
+    wait(&server, 900);
     signal("TERM", forwarder.id()).unwrap();
     assert!(forwarder.wait().unwrap().success());
-    assert_same(&stored(&pond), &entries_of(&directory.join("a.journal")));
-    let sent = pond.metric("logpond_ingest_records_total").unwrap();
-    let known = pond.metric("logpond_ingest_resends_known_total").unwrap();
+    assert_same(&stored(&server), &entries_of(&directory.join("a.journal")));
+    let sent = server.metric("logpond_ingest_records_total").unwrap();
+    let known = server.metric("logpond_ingest_resends_known_total").unwrap();
     assert!(
         sent + known < 900.0,
         "it goes on where it was: {sent} sent, {known} known"
     );
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::journal_upload::{Entry, make_journal, read_export, tool, write_entry};
 use crate::nodes::node;
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Scratch, TestServer, wait_until};
 use crate::surroundings::{program, shared};
 
 /// Formats whose lines are compared byte by byte.
@@ -111,10 +111,10 @@ pub(crate) fn journalctl(file: &Path, arguments: &str) -> Output {
         .unwrap()
 }
 
-fn journal(pond: &Pond, arguments: &str) -> Output {
+fn journal(server: &TestServer, arguments: &str) -> Output {
     let mut command = program_of(&program().display().to_string());
     command
-        .args(["journal", "--no-pager", "--quiet", "--addr", &pond.url()])
+        .args(["journal", "--no-pager", "--quiet", "--addr", &server.url()])
         .args(arguments.split_whitespace())
         .output()
         .unwrap()
@@ -282,9 +282,9 @@ pub(crate) fn ordered_journal(remote: &Path, scratch: &Scratch) -> PathBuf {
     file
 }
 
-pub(crate) fn import(pond: &Pond, file: &Path) {
+pub(crate) fn import(server: &TestServer, file: &Path) {
     let mut command = Command::new(program());
-    command.args(["import", "--quiet", "--addr", &pond.url()]);
+    command.args(["import", "--quiet", "--addr", &server.url()]);
     let output = command.arg(file).stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
 }
@@ -389,8 +389,8 @@ fn compare(wanted: &Output, found: &Output, format: &str, what: &str) {
     );
 }
 
-pub(crate) fn start(scratch: &Scratch) -> Pond {
-    Pond::start(program(), &scratch.path().join("data"), &[]).unwrap()
+pub(crate) fn start(scratch: &Scratch) -> TestServer {
+    TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap()
 }
 
 #[test]
@@ -400,8 +400,8 @@ fn every_format_is_journalctls() {
     };
     let scratch = Scratch::new("journal-formats").unwrap();
     let file = ordered_journal(&remote, &scratch);
-    let pond = start(&scratch);
-    import(&pond, &file);
+    let server = start(&scratch);
+    import(&server, &file);
     for format in LINES.into_iter().chain(OBJECTS) {
         for more in ["", "-a", "--output-fields=MESSAGE,PRIORITY,A,_PID"] {
             let arguments = format!("-o {format} {more}");
@@ -411,19 +411,19 @@ fn every_format_is_journalctls() {
             }
             let wanted = journalctl(&file, &arguments);
             assert!(!wanted.stdout.is_empty());
-            compare(&wanted, &journal(&pond, &arguments), format, &arguments);
+            compare(&wanted, &journal(&server, &arguments), format, &arguments);
             let what = format!("--file {arguments}");
             compare(&wanted, &journal_of_file(&file, &arguments), format, &what);
         }
     }
     // The same from segments.
-    pond.compact().unwrap();
+    server.compact().unwrap();
     for format in ["short", "verbose", "export", "json"] {
         let arguments = format!("-o {format}");
         let wanted = journalctl(&file, &arguments);
-        compare(&wanted, &journal(&pond, &arguments), format, &arguments);
+        compare(&wanted, &journal(&server, &arguments), format, &arguments);
     }
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 #[test]
@@ -433,18 +433,18 @@ fn every_choice_is_journalctls() {
     };
     let scratch = Scratch::new("journal-choices").unwrap();
     let file = ordered_journal(&remote, &scratch);
-    let pond = start(&scratch);
-    import(&pond, &file);
+    let server = start(&scratch);
+    import(&server, &file);
     let check = |place: &str| {
         for choice in CHOICES {
             let arguments = format!("-o export {choice}");
             let wanted = journalctl(&file, &arguments);
             let what = format!("{place}: {choice}");
-            compare(&wanted, &journal(&pond, &arguments), "export", &what);
+            compare(&wanted, &journal(&server, &arguments), "export", &what);
         }
     };
     check("journal");
-    pond.compact().unwrap();
+    server.compact().unwrap();
     check("segments");
     for choice in CHOICES {
         let arguments = format!("-o export {choice}");
@@ -476,7 +476,7 @@ fn every_choice_is_journalctls() {
     ] {
         let arguments = format!("-F {field}");
         let wanted = lines(&journalctl(&file, &arguments));
-        assert_eq!(lines(&journal(&pond, &arguments)), wanted, "{arguments}");
+        assert_eq!(lines(&journal(&server, &arguments)), wanted, "{arguments}");
         assert_eq!(
             lines(&journal_of_file(&file, &arguments)),
             wanted,
@@ -484,14 +484,14 @@ fn every_choice_is_journalctls() {
         );
     }
     let wanted = lines(&journalctl(&file, "-N"));
-    assert_eq!(lines(&journal(&pond, "-N")), wanted);
+    assert_eq!(lines(&journal(&server, "-N")), wanted);
     assert_eq!(lines(&journal_of_file(&file, "-N")), wanted);
-    check_boots(&pond, &file);
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    check_boots(&server, &file);
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 /// Lists of boots, in all forms.
-fn check_boots(pond: &Pond, file: &Path) {
+fn check_boots(server: &TestServer, file: &Path) {
     for form in [
         "",
         "-o json",
@@ -502,7 +502,7 @@ fn check_boots(pond: &Pond, file: &Path) {
     ] {
         let arguments = format!("--list-boots {form}");
         let wanted = text(&journalctl(file, &arguments));
-        assert_eq!(text(&journal(pond, &arguments)), wanted, "{form}");
+        assert_eq!(text(&journal(server, &arguments)), wanted, "{form}");
         assert_eq!(text(&journal_of_file(file, &arguments)), wanted, "{form}");
     }
 }
@@ -525,9 +525,9 @@ fn some_entries(count: usize) -> Vec<u8> {
     export
 }
 
-fn upload(pond: &Pond, export: &[u8]) {
+fn upload(server: &TestServer, export: &[u8]) {
     let headers = [("content-type", "application/vnd.fdo.journal")];
-    let mut client = pond.client().unwrap();
+    let mut client = server.client().unwrap();
     let answer = client.send("POST", "/upload", &headers, export).unwrap();
     assert_eq!(answer.status, 202);
 }
@@ -535,15 +535,15 @@ fn upload(pond: &Pond, export: &[u8]) {
 #[test]
 fn the_lines_that_people_know_work() {
     let scratch = Scratch::new("journal-lines").unwrap();
-    let pond = start(&scratch);
-    upload(&pond, &some_entries(3));
+    let server = start(&scratch);
+    upload(&server, &some_entries(3));
     let run = |line: &str| {
         let mut command = program_of(&program().display().to_string());
         let words = line.split_whitespace();
         command
             .arg("journal")
             .args(words)
-            .env("LOGPOND_ADDR", pond.url());
+            .env("LOGPOND_ADDR", server.url());
         let output = command.output().unwrap();
         (output.status.code(), text(&output), said(&output))
     };
@@ -583,8 +583,8 @@ fn the_lines_that_people_know_work() {
         out.starts_with("Archived and active journals take up "),
         "{out}"
     );
-    let addr = pond.url();
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    let addr = server.url();
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
     let mut command = program_of(&program().display().to_string());
     let output = command.args(["journal", "--addr", &addr]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
@@ -593,49 +593,49 @@ fn the_lines_that_people_know_work() {
 #[test]
 fn cursors_outlive_compaction_and_restarts() {
     let scratch = Scratch::new("journal-cursors").unwrap();
-    let mut pond = start(&scratch);
-    upload(&pond, &some_entries(10));
+    let mut server = start(&scratch);
+    upload(&server, &some_entries(10));
     let file = scratch.path().join("cursor");
-    let next = |pond: &Pond, count: usize| {
+    let next = |server: &TestServer, count: usize| {
         let arguments = format!("-o cat -n {count} --cursor-file {}", file.display());
-        text(&journal(pond, &arguments))
+        text(&journal(server, &arguments))
     };
-    assert_eq!(next(&pond, 0), "");
+    assert_eq!(next(&server, 0), "");
     // The first time, the newest.
-    let output = journal(&pond, "-o cat -n +3 --show-cursor");
+    let output = journal(&server, "-o cat -n +3 --show-cursor");
     let out = text(&output);
     let (lines, cursor) = out.split_once("-- cursor: ").unwrap();
     assert_eq!(lines, "entry 0\nentry 1\nentry 2\n");
     let cursor = cursor.trim();
     assert!(cursor.starts_with("t=60a24181e"), "{cursor}");
     fs::write(&file, cursor).unwrap();
-    assert_eq!(next(&pond, 2), "entry 3\nentry 4\n");
-    pond.compact().unwrap();
-    assert_eq!(next(&pond, 2), "entry 5\nentry 6\n");
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
-    pond = start(&scratch);
+    assert_eq!(next(&server, 2), "entry 3\nentry 4\n");
+    server.compact().unwrap();
+    assert_eq!(next(&server, 2), "entry 5\nentry 6\n");
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
+    server = start(&scratch);
     let from = format!("-o cat -n 2 --cursor {cursor}");
-    assert_eq!(text(&journal(&pond, &from)), "entry 2\nentry 3\n");
+    assert_eq!(text(&journal(&server, &from)), "entry 2\nentry 3\n");
     let back = format!("-o cat -n 2 -r --cursor {cursor}");
-    assert_eq!(text(&journal(&pond, &back)), "entry 2\nentry 1\n");
-    assert_eq!(next(&pond, 9), "entry 7\nentry 8\nentry 9\n");
-    assert_eq!(next(&pond, 9), "");
-    let bad = journal(&pond, "--cursor x");
+    assert_eq!(text(&journal(&server, &back)), "entry 2\nentry 1\n");
+    assert_eq!(next(&server, 9), "entry 7\nentry 8\nentry 9\n");
+    assert_eq!(next(&server, 9), "");
+    let bad = journal(&server, "--cursor x");
     assert_eq!(bad.status.code(), Some(2));
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 /// A command that prints what comes.
-struct Printing {
+struct PrintingCommand {
     child: Child,
     lines: BufReader<std::process::ChildStdout>,
 }
 
-impl Printing {
-    fn start(mut command: Command) -> Printing {
+impl PrintingCommand {
+    fn start(mut command: Command) -> PrintingCommand {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
-        Printing { child, lines }
+        PrintingCommand { child, lines }
     }
 
     fn line(&mut self) -> String {
@@ -645,7 +645,7 @@ impl Printing {
     }
 }
 
-impl Drop for Printing {
+impl Drop for PrintingCommand {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -655,13 +655,13 @@ impl Drop for Printing {
 #[test]
 fn what_comes_is_printed_behind_the_newest() {
     let scratch = Scratch::new("journal-follow").unwrap();
-    let pond = start(&scratch);
-    upload(&pond, &some_entries(20));
+    let server = start(&scratch);
+    upload(&server, &some_entries(20));
     let follow = |arguments: &[&str]| {
         let mut command = program_of(&program().display().to_string());
-        command.args(["journal", "-f", "-o", "cat", "--addr", &pond.url()]);
+        command.args(["journal", "-f", "-o", "cat", "--addr", &server.url()]);
         command.args(arguments);
-        Printing::start(command)
+        PrintingCommand::start(command)
     };
     let mut newest = follow(&["-n", "2"]);
     assert_eq!(newest.line() + &newest.line(), "entry 18\nentry 19\n");
@@ -673,12 +673,12 @@ fn what_comes_is_printed_behind_the_newest() {
     for at in 10..20 {
         assert_eq!(ten.line(), format!("entry {at}\n"));
     }
-    let pushed = pond.push(
+    let pushed = server.push(
         "text/plain",
         b"<11>1 2024-01-01T10:00:00Z web1 sshd 77 - - from syslog\n",
     );
     assert_eq!(pushed.unwrap().status, 200);
-    upload(&pond, &some_entries(21)[some_entries(20).len()..]);
+    upload(&server, &some_entries(21)[some_entries(20).len()..]);
     for printing in [&mut newest, &mut all] {
         let mut lines = [printing.line(), printing.line()];
         lines.sort();
@@ -686,7 +686,7 @@ fn what_comes_is_printed_behind_the_newest() {
     }
     assert_eq!(ten.line(), "entry 20\n");
     drop((newest, all, ten));
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 #[test]
@@ -695,14 +695,14 @@ fn records_of_other_origin_are_entries_that_systemd_reads() {
         return;
     };
     let scratch = Scratch::new("journal-others").unwrap();
-    let pond = start(&scratch);
+    let server = start(&scratch);
     let lines = "<11>1 2024-01-01T10:00:00Z web1 sshd 77 - - from syslog\n\
                  {\"time\":\"2024-01-01T10:00:01Z\",\"level\":\"warn\",\"msg\":\"hot\",\"http.status\":500}\n";
     assert_eq!(
-        pond.push("text/plain", lines.as_bytes()).unwrap().status,
+        server.push("text/plain", lines.as_bytes()).unwrap().status,
         200
     );
-    let found = |arguments: &str| text(&journal(&pond, &format!("-o cat {arguments}")));
+    let found = |arguments: &str| text(&journal(&server, &format!("-o cat {arguments}")));
     assert_eq!(found(""), "from syslog\nhot\n");
     for choice in [
         "-t sshd",
@@ -734,21 +734,21 @@ fn records_of_other_origin_are_entries_that_systemd_reads() {
         ("MESSAGE", "from syslog\nhot\n"),
     ] {
         assert_eq!(found(&format!("-F {field}")), values, "{field}");
-        let body = pond.get(&format!("/fields/{field}")).unwrap();
+        let body = server.get(&format!("/fields/{field}")).unwrap();
         let mut lines: Vec<&str> = body.split_inclusive('\n').collect();
         lines.sort_unstable();
         assert_eq!(lines.concat(), values, "{field}");
     }
-    let body = pond.get("/entries?HTTP_STATUS=500").unwrap();
+    let body = server.get("/entries?HTTP_STATUS=500").unwrap();
     assert_eq!(body.lines().count(), 1, "{body}");
     assert_eq!(found("SYSLOG_IDENTIFIER=~^ss"), "from syslog\n");
-    let short = text(&journal(&pond, "-t sshd"));
+    let short = text(&journal(&server, "-t sshd"));
     assert!(
         short.ends_with(" 10:00:00 web1 sshd[77]: from syslog\n"),
         "{short}"
     );
     let export = scratch.path().join("export");
-    fs::write(&export, journal(&pond, "-o export").stdout).unwrap();
+    fs::write(&export, journal(&server, "-o export").stdout).unwrap();
     let file = scratch.path().join("made.journal");
     make_journal(&remote, &export, &file, &[]);
     let read = journalctl(&file, "-o json");
@@ -758,7 +758,7 @@ fn records_of_other_origin_are_entries_that_systemd_reads() {
     assert_eq!(objects[1]["MESSAGE"], "hot");
     assert_eq!(objects[1]["HTTP_STATUS"], "500");
     assert_eq!(objects[1]["PRIORITY"], "4");
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 #[test]

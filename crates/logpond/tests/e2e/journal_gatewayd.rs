@@ -11,13 +11,13 @@ use crate::journal_command::{
     OBJECTS, assert_text, import, in_order, journalctl, objects, ordered_journal, start, text,
 };
 use crate::journal_upload::tool;
-use crate::pond::{Pond, Scratch};
+use crate::pond::{Scratch, TestServer};
 
 /// A server that has the entries of a journal file.
 struct Gateway {
     remote: PathBuf,
     file: PathBuf,
-    pond: Pond,
+    server: TestServer,
     scratch: Scratch,
 }
 
@@ -26,18 +26,18 @@ impl Gateway {
         let remote = tool("systemd-journal-remote")?;
         let scratch = Scratch::new(name).unwrap();
         let file = ordered_journal(&remote, &scratch);
-        let pond = start(&scratch);
-        import(&pond, &file);
+        let server = start(&scratch);
+        import(&server, &file);
         Some(Gateway {
             remote,
             file,
-            pond,
+            server,
             scratch,
         })
     }
 
     fn get(&self, target: &str, headers: &[(&str, &str)]) -> (u16, Vec<u8>) {
-        let mut client = self.pond.client().unwrap();
+        let mut client = self.server.client().unwrap();
         let answer = client.send("GET", target, headers, b"").unwrap();
         let status = answer.status;
         (status, answer.bytes().unwrap())
@@ -85,7 +85,7 @@ fn entries_are_given_in_every_form() {
             }
         }
     }
-    assert_eq!(gateway.pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(gateway.server.terminate().unwrap().code(), Some(0));
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn ranges_begin_where_they_say() {
     ] {
         assert_eq!(ranged(range, query).0, 400, "{range} {query}");
     }
-    assert_eq!(gateway.pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(gateway.server.terminate().unwrap().code(), Some(0));
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn fields_and_the_machine_are_told() {
         assert!(machine[name].is_string(), "{name}");
     }
     assert_eq!(gateway.get("/browse", &[]).0, 307);
-    assert_eq!(gateway.pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(gateway.server.terminate().unwrap().code(), Some(0));
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn what_comes_is_given_to_who_follows() {
     let Some(gateway) = Gateway::start("gatewayd-follow") else {
         return;
     };
-    let mut client = gateway.pond.client().unwrap();
+    let mut client = gateway.server.client().unwrap();
     let headers = [("range", "entries=:-1:")];
     let answer = client.send("GET", "/entries?follow", &headers, b"");
     let mut lines = BufReader::new(answer.unwrap()).lines();
@@ -198,7 +198,7 @@ fn what_comes_is_given_to_who_follows() {
     let newest: Vec<&str> = all.lines().rev().take(2).collect();
     assert_eq!([line(), line()], [newest[1], newest[0]]);
     let body = b"<11>1 2024-01-01T10:00:00Z web1 sshd 77 - - new\n";
-    assert_eq!(gateway.pond.push("text/plain", body).unwrap().status, 200);
+    assert_eq!(gateway.server.push("text/plain", body).unwrap().status, 200);
     assert!(line().ends_with(" web1 sshd[77]: new"));
 }
 
@@ -208,7 +208,7 @@ fn systemds_own_client_pulls_journals() {
         return;
     };
     let made = gateway.scratch.path().join("pulled.journal");
-    let url = format!("{}/entries?_TRANSPORT=kernel", gateway.pond.url());
+    let url = format!("{}/entries?_TRANSPORT=kernel", gateway.server.url());
     let mut command = Command::new(&gateway.remote);
     let output = command
         .args(["--split-mode=none", "--url", &url, "-o"])
@@ -218,5 +218,5 @@ fn systemds_own_client_pulls_journals() {
     assert!(output.status.success(), "{output:?}");
     let wanted = text(&journalctl(&gateway.file, "-o cat _TRANSPORT=kernel"));
     assert_eq!(text(&journalctl(&made, "-o cat")), wanted);
-    assert_eq!(gateway.pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(gateway.server.terminate().unwrap().code(), Some(0));
 }

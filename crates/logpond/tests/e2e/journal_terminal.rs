@@ -1,16 +1,16 @@
 //! `logpond journal` on a terminal: one of script(1).
 
 use crate::journal_command::{program_of, text};
-use crate::pond::{Pond, Scratch};
+use crate::pond::{Scratch, TestServer};
 use crate::surroundings::{has_program, program, skip};
 
 /// Variables with their values.
 type Set<'s> = &'s [(&'s str, &'s str)];
 
 /// What is printed by a pager that says how it was begun, or without it.
-fn on_terminal(pond: &Pond, variables: Set<'_>, arguments: &str) -> String {
+fn on_terminal(server: &TestServer, variables: Set<'_>, arguments: &str) -> String {
     let ours = program().display();
-    let asked = format!("{ours} journal --quiet --addr {} {arguments}", pond.url());
+    let asked = format!("{ours} journal --quiet --addr {} {arguments}", server.url());
     let mut command = program_of("script");
     for name in [
         "LOGPOND_PAGER",
@@ -34,9 +34,11 @@ fn a_terminal_has_a_pager_and_colours() {
         return skip("the journal on a terminal", "there is no script");
     }
     let scratch = Scratch::new("journal-terminal").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let entry = "{\"MESSAGE\":\"broken\",\"PRIORITY\":\"3\",\"SYSLOG_IDENTIFIER\":\"disk\"}\n";
-    pond.push("application/x-ndjson", entry.as_bytes()).unwrap();
+    server
+        .push("application/x-ndjson", entry.as_bytes())
+        .unwrap();
     let ours = ("SYSTEMD_PAGER", "echo paged by less $LESS; cat");
     let table: [(Set<'_>, &str, &str, bool); 6] = [
         (
@@ -67,7 +69,7 @@ fn a_terminal_has_a_pager_and_colours() {
         ),
     ];
     for (variables, arguments, head, has_colours) in table {
-        let printed = on_terminal(&pond, variables, arguments);
+        let printed = on_terminal(&server, variables, arguments);
         let rest = printed.strip_prefix(head);
         let rest = rest.unwrap_or_else(|| panic!("{variables:?} {arguments}: {printed:?}"));
         assert!(

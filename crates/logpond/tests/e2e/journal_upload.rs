@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Scratch, TestServer, wait_until};
 use crate::proxy::Proxy;
 use crate::surroundings::{has_program, program, say, skip};
 
@@ -179,9 +179,9 @@ fn bytes_of(value: &serde_json::Value) -> Vec<u8> {
 }
 
 /// All entries of a server, in the order of their cursors or, without them, of themselves.
-pub(crate) fn stored(pond: &Pond) -> Vec<Entry> {
+pub(crate) fn stored(server: &TestServer) -> Vec<Entry> {
     let target = "/api/v1/query?from=1970-01-01&limit=0&fields=raw";
-    let text = pond.get(target).unwrap();
+    let text = server.get(target).unwrap();
     let mut entries = Vec::new();
     for line in text.lines() {
         let row: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -315,30 +315,30 @@ fn an_uploaded_journal_is_here_field_by_field_and_once() {
         return;
     };
     let data = scratch.path().join("data");
-    let mut pond = Pond::start(program(), &data, &[]).unwrap();
-    assert!(journal.upload(&pond.url()));
-    assert_same(&stored(&pond), &journal.entries);
+    let mut server = TestServer::start(program(), &data, &[]).unwrap();
+    assert!(journal.upload(&server.url()));
+    assert_same(&stored(&server), &journal.entries);
     let state = fs::read_to_string(&journal.state).unwrap();
     assert!(state.contains("LAST_CURSOR=s="), "{state}");
     // Without its state it sends everything again: to the journal, to a segment, after a restart.
     for round in 0..3 {
         fs::remove_file(&journal.state).unwrap();
-        assert!(journal.upload(&pond.url()));
-        assert_same(&stored(&pond), &journal.entries);
+        assert!(journal.upload(&server.url()));
+        assert_same(&stored(&server), &journal.entries);
         match round {
             0 => {
-                let mut client = pond.client().unwrap();
+                let mut client = server.client().unwrap();
                 client
                     .send("POST", "/api/v1/compact?wait", &[], b"")
                     .unwrap();
             }
             _ => {
-                pond.kill();
-                pond = Pond::start(program(), &data, &[]).unwrap();
+                server.kill();
+                server = TestServer::start(program(), &data, &[]).unwrap();
             }
         }
     }
-    let found = |q: &str| pond.query(q).unwrap().0.len();
+    let found = |q: &str| server.query(q).unwrap().0.len();
     assert_eq!(
         found("hostname=ash app=upload severity=6 unit=upload.service procid=731"),
         500
@@ -349,7 +349,7 @@ fn an_uploaded_journal_is_here_field_by_field_and_once() {
         "no message pretends to be of another process"
     );
     assert_eq!(found("level=info status=ok"), 500 / 7);
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 #[test]
@@ -359,17 +359,17 @@ fn killed_servers_and_cut_connections_lose_and_repeat_nothing() {
         return;
     };
     let data = scratch.path().join("data");
-    let mut pond = Pond::start(program(), &data, &[]).unwrap();
-    let proxy = Proxy::start(&pond.address("http"));
+    let mut server = TestServer::start(program(), &data, &[]).unwrap();
+    let proxy = Proxy::start(&server.address("http"));
     let (mut known, mut kills, mut uploads) = (0.0, 0, 0);
     loop {
         uploads += 1;
         let mut upload = journal.start(&proxy.url());
         let mut is_done = None;
-        let before = pond.metric("logpond_ingest_records_total").unwrap();
+        let before = server.metric("logpond_ingest_records_total").unwrap();
         wait_until("some entries are here, or the upload is over", || {
             is_done = upload.try_wait().unwrap();
-            let records = pond.metric("logpond_ingest_records_total").unwrap();
+            let records = server.metric("logpond_ingest_records_total").unwrap();
             is_done.is_some() || (kills < KILLS && records > before + 3000.0)
         })
         .unwrap();
@@ -379,33 +379,33 @@ fn killed_servers_and_cut_connections_lose_and_repeat_nothing() {
             Some(_) => break,
             None => {
                 kills += 1;
-                known += pond.metric("logpond_ingest_resends_known_total").unwrap();
-                pond.kill();
+                known += server.metric("logpond_ingest_resends_known_total").unwrap();
+                server.kill();
                 assert!(!upload.wait().unwrap().success());
                 assert!(!journal.state.exists(), "nothing was acknowledged");
-                pond = Pond::start(program(), &data, &[]).unwrap();
-                proxy.set_target(&pond.address("http"));
+                server = TestServer::start(program(), &data, &[]).unwrap();
+                proxy.set_target(&server.address("http"));
             }
         }
         // Every other connection of the proxy lets more through; the last one goes without it.
         if uploads == 3 * KILLS {
-            assert!(journal.upload(&pond.url()));
+            assert!(journal.upload(&server.url()));
             break;
         }
     }
-    known += pond.metric("logpond_ingest_resends_known_total").unwrap();
+    known += server.metric("logpond_ingest_resends_known_total").unwrap();
     say(&format!(
         "journal upload: {ENTRIES} entries, {uploads} uploads, {kills} kills, {known} entries sent \
          again and known"
     ));
     assert!(kills == KILLS && known >= 3000.0);
-    assert_same(&stored(&pond), &journal.entries);
-    let mut client = pond.client().unwrap();
+    assert_same(&stored(&server), &journal.entries);
+    let mut client = server.client().unwrap();
     client
         .send("POST", "/api/v1/compact?wait", &[], b"")
         .unwrap();
-    assert_same(&stored(&pond), &journal.entries);
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_same(&stored(&server), &journal.entries);
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 /// Bodies as a sender's libraries make them, in the order in which it looks for an encoding.
@@ -418,8 +418,8 @@ fn bodies_that_systemd_compresses_are_taken() {
     let scratch = Scratch::new("journal-packed").unwrap();
     let source = scratch.path().join("export");
     fs::write(&source, export(2000)).unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    let mut client = pond.client().unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let mut client = server.client().unwrap();
     let mut send = |encoding: &str, body: &[u8]| {
         let headers = [
             ("content-type", "application/vnd.fdo.journal"),
@@ -430,7 +430,7 @@ fn bodies_that_systemd_compresses_are_taken() {
         assert_eq!(answer.text().unwrap(), "OK.\n");
     };
     send("identity", &export(2000));
-    let once = stored(&pond);
+    let once = stored(&server);
     assert_eq!(once.len(), 2000);
     let mut wanted = once.clone();
     for (form, level) in [("xz", "1"), ("xz", "9"), ("lz4", "0")] {
@@ -449,7 +449,7 @@ fn bodies_that_systemd_compresses_are_taken() {
         send(form, &output.stdout);
         // Entries of an export that was never in a journal are records each time.
         wanted.extend(once.iter().cloned());
-        assert_same(&stored(&pond), &wanted);
+        assert_same(&stored(&server), &wanted);
     }
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }

@@ -8,13 +8,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::OFlags;
 
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Scratch, TestServer, wait_until};
 use crate::surroundings::{program, skip};
 
 const DEVICE: &str = "/dev/kmsg";
 
-fn start(data: &Path) -> Pond {
-    Pond::start(program(), data, &["--kmsg", DEVICE]).unwrap()
+fn start(data: &Path) -> TestServer {
+    TestServer::start(program(), data, &["--kmsg", DEVICE]).unwrap()
 }
 
 /// Writes to the kernel's log as a program, if this machine lets us read and write there. A message
@@ -60,19 +60,19 @@ fn messages_of_the_kernel_are_there_once() {
     }
     let scratch = Scratch::new("kmsg").unwrap();
     let data = scratch.path().join("data");
-    let pond = start(&data);
-    let rows = |pond: &Pond, q: &str| pond.query(q).unwrap().0;
+    let server = start(&data);
+    let rows = |server: &TestServer, q: &str| server.query(q).unwrap().0;
     let of_kernel = "_TRANSPORT=kernel";
     wait_until("those before it are read", || {
-        rows(&pond, of_kernel).len() >= messages().unwrap()
+        rows(&server, of_kernel).len() >= messages().unwrap()
     })
     .unwrap();
     write(&format!("<29>logpond-test: second-{run}")).unwrap();
     wait_until("a new one is there", || {
-        !rows(&pond, &format!("app=logpond-test AND \"second-{run}\"")).is_empty()
+        !rows(&server, &format!("app=logpond-test AND \"second-{run}\"")).is_empty()
     })
     .unwrap();
-    let found = rows(&pond, &format!("app=logpond-test AND \"first-{run}\""));
+    let found = rows(&server, &format!("app=logpond-test AND \"first-{run}\""));
     assert_eq!(found.len(), 1);
     let row = &found[0];
     assert_eq!(row["_msg"], format!("first-{run} \u{e9} \\ end"));
@@ -85,21 +85,21 @@ fn messages_of_the_kernel_are_there_once() {
     assert_eq!(row["_BOOT_ID"], boot.trim().replace('-', ""));
     assert!(row["_SOURCE_BOOTTIME_TIMESTAMP"].as_i64().unwrap() > 0);
     // Others may write meanwhile; what was there is there once afterwards.
-    let before: Vec<_> = rows(&pond, of_kernel)
+    let before: Vec<_> = rows(&server, of_kernel)
         .iter()
         .map(|row| row["_id"].clone())
         .collect();
     // What is in a segment is known, too.
-    pond.compact().unwrap();
-    pond.kill();
-    let pond = start(&data);
+    server.compact().unwrap();
+    server.kill();
+    let server = start(&data);
     write(&format!("<29>logpond-test: third-{run}")).unwrap();
     wait_until("it goes on", || {
-        !rows(&pond, &format!("app=logpond-test AND \"third-{run}\"")).is_empty()
+        !rows(&server, &format!("app=logpond-test AND \"third-{run}\"")).is_empty()
     })
     .unwrap();
     let times = |q: &str| {
-        let mut times: Vec<_> = rows(&pond, q)
+        let mut times: Vec<_> = rows(&server, q)
             .iter()
             .map(|row| row["_SOURCE_BOOTTIME_TIMESTAMP"].as_i64().unwrap())
             .collect();
@@ -110,14 +110,14 @@ fn messages_of_the_kernel_are_there_once() {
     };
     let (all, distinct) = times("app=logpond-test");
     assert_eq!(all, distinct, "a message is there twice");
-    assert!(rows(&pond, of_kernel).len() > before.len());
-    let taken = pond.metric("logpond_ingest_records_total").unwrap();
+    assert!(rows(&server, of_kernel).len() > before.len());
+    let taken = server.metric("logpond_ingest_records_total").unwrap();
     assert!(
         taken < before.len() as f64 / 2.0,
         "{taken} were taken in again"
     );
-    assert_eq!(pond.metric("logpond_ingest_lost_total"), Ok(0.0));
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.metric("logpond_ingest_lost_total"), Ok(0.0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn what_is_no_device_is_refused() {
     let file = scratch.path().join("file");
     fs::write(&file, "6,1,2,-;x\n").unwrap();
     let data = scratch.path().join("data");
-    let error = Pond::start(program(), &data, &["--kmsg", file.to_str().unwrap()]);
+    let error = TestServer::start(program(), &data, &["--kmsg", file.to_str().unwrap()]);
     let error = error.err().unwrap();
     assert!(
         error.contains("it is no device that the kernel writes to"),

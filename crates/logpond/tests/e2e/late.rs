@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::members::{RECORDS, counts, push};
 use crate::nodes::hand_over;
-use crate::pond::{ALL_TIME, Pond, Scratch, signal};
+use crate::pond::{ALL_TIME, Scratch, TestServer, signal};
 use crate::surroundings::program;
 
 /// How long a node may take to say what it holds before it counts as silent, and how long it may be
@@ -19,7 +19,13 @@ use crate::surroundings::program;
 const INVENTORY_TIMEOUT: Duration = Duration::from_secs(2);
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(5);
 
-fn start(scratch: &Scratch, role: &str, name: &str, join: &str, advertise: Option<&str>) -> Pond {
+fn start(
+    scratch: &Scratch,
+    role: &str,
+    name: &str,
+    join: &str,
+    advertise: Option<&str>,
+) -> TestServer {
     let data = scratch.path().join(name);
     let mut flags = vec![
         "--gossip",
@@ -32,11 +38,11 @@ fn start(scratch: &Scratch, role: &str, name: &str, join: &str, advertise: Optio
     if let Some(address) = advertise {
         flags.extend(["--advertise", address]);
     }
-    Pond::start_as(program(), role, &data, &flags).unwrap()
+    TestServer::start_as(program(), role, &data, &flags).unwrap()
 }
 
 /// What a query gives, and how long it took.
-fn ask(pond: &Pond, target: &str) -> (Vec<Value>, Value, Duration) {
+fn ask(pond: &TestServer, target: &str) -> (Vec<Value>, Value, Duration) {
     let since = Instant::now();
     let (rows, trailer) = crate::nodes::lines(pond, target);
     (rows, trailer, since.elapsed())

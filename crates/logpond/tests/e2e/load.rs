@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use crate::pond::{Pond, Scratch};
+use crate::pond::{Scratch, TestServer};
 use crate::surroundings::program;
 
 fn load(addresses: &str, arguments: &[&str]) -> (Output, serde_json::Value) {
@@ -21,7 +21,7 @@ fn a_load_has_the_rate_and_the_size_that_it_says() {
     let scratch = Scratch::new("load").unwrap();
     let ponds = [0, 1].map(|number| {
         let data = scratch.path().join(format!("data-{number}"));
-        Pond::start(program(), &data, &[]).unwrap()
+        TestServer::start(program(), &data, &[]).unwrap()
     });
     let addresses = format!("{},{}", ponds[0].url(), ponds[1].url());
     let flags = [
@@ -43,7 +43,7 @@ fn a_load_has_the_rate_and_the_size_that_it_says() {
     assert_eq!(count("acknowledged"), sent);
     assert_eq!(count("bytes"), 201 * sent);
     assert!(said["latency_ms_p99"].as_f64() >= said["latency_ms_p50"].as_f64());
-    let rows = |pond: &Pond| pond.query("load").unwrap().0;
+    let rows = |server: &TestServer| server.query("load").unwrap().0;
     let (first, second) = (rows(&ponds[0]), rows(&ponds[1]));
     assert_eq!((first.len() + second.len()) as u64, sent);
     // Two connections to the one, one to the other.
@@ -54,9 +54,9 @@ fn a_load_has_the_rate_and_the_size_that_it_says() {
 #[test]
 fn what_is_not_taken_is_counted() {
     let scratch = Scratch::new("load-refused").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    let address = pond.url();
-    pond.kill();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let address = server.url();
+    server.kill();
     let (output, said) = load(&address, &["--rate", "100", "--for", "300ms"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert_eq!(said["acknowledged"], 0);

@@ -15,7 +15,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 use serde_json::Value;
 
 use crate::disk_full::{SmallDisk, noise};
-use crate::pond::{ALL_TIME, Pond, Scratch, signal, wait_until};
+use crate::pond::{ALL_TIME, Scratch, TestServer, signal, wait_until};
 use crate::surroundings::{program, say};
 
 /// Size of a disk that is full at first: what waits finds room afterwards.
@@ -24,17 +24,17 @@ const DISK_BYTES: usize = 256 << 20;
 /// What is free on it.
 const FREE_BYTES: usize = 12 << 20;
 
-fn start(data: &Path, socket: &Path) -> Pond {
+fn start(data: &Path, socket: &Path) -> TestServer {
     let socket = socket.display().to_string();
     let flags = ["--dev-log", &socket, "--keep-sockets", "off"];
-    Pond::start(program(), data, &flags).unwrap()
+    TestServer::start(program(), data, &flags).unwrap()
 }
 
 /// The only record that has these words.
-pub(crate) fn record(pond: &Pond, q: &str) -> Value {
+pub(crate) fn record(server: &TestServer, q: &str) -> Value {
     let mut found = Vec::new();
     wait_until("the record is there", || {
-        found = pond.query(q).unwrap().0;
+        found = server.query(q).unwrap().0;
         !found.is_empty()
     })
     .unwrap();
@@ -43,7 +43,7 @@ pub(crate) fn record(pond: &Pond, q: &str) -> Value {
 }
 
 /// Has `logger` write to a socket, whatever kind it is.
-pub(crate) fn log_from_a_shell(pond: &Pond, socket: &Path) {
+pub(crate) fn log_from_a_shell(server: &TestServer, socket: &Path) {
     let logged = Command::new("logger")
         .args(["-t", "tester", "-p", "local3.err", "-u"])
         .arg(socket)
@@ -52,7 +52,7 @@ pub(crate) fn log_from_a_shell(pond: &Pond, socket: &Path) {
     match logged {
         Ok(status) => {
             assert!(status.success());
-            let row = record(pond, "shell");
+            let row = record(server, "shell");
             assert_eq!(
                 (&row["app"], &row["severity"]),
                 (&"tester".into(), &3.into())
@@ -66,14 +66,14 @@ pub(crate) fn log_from_a_shell(pond: &Pond, socket: &Path) {
 fn each_record_says_which_process_sent_it() {
     let scratch = Scratch::new("dev-log").unwrap();
     let path = scratch.path().join("log");
-    let pond = start(&scratch.path().join("data"), &path);
+    let server = start(&scratch.path().join("data"), &path);
     let socket = UnixDatagram::unbound().unwrap();
     socket.connect(&path).unwrap();
     let mine = std::process::id();
     socket
         .send(b"<28>Nov 22 13:00:00 app[1]: first _PID=1\n")
         .unwrap();
-    let row = record(&pond, "first");
+    let row = record(&server, "first");
     let value = |name: &str| {
         row[name]
             .as_str()
@@ -99,10 +99,10 @@ fn each_record_says_which_process_sent_it() {
     // Whole, whatever is in it, up to what the system lets through.
     let long = [b"<13>long ".as_slice(), &[b'x'; 150_000], b"\nsecond line"].concat();
     socket.send(&long).unwrap();
-    let row = record(&pond, "long");
+    let row = record(&server, "long");
     assert_eq!(row["_msg"].as_str().map(str::len), Some(long.len() - 4));
-    log_from_a_shell(&pond, &path);
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    log_from_a_shell(&server, &path);
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
     assert!(!path.exists(), "the socket is taken away");
 }
 
@@ -112,11 +112,11 @@ fn a_killed_server_leaves_its_place_to_the_next() {
     let (path, data) = (scratch.path().join("log"), scratch.path().join("data"));
     start(&data, &path).kill();
     assert!(path.exists());
-    let pond = start(&data, &path);
+    let server = start(&data, &path);
     let socket = UnixDatagram::unbound().unwrap();
     socket.send_to(b"<13>after", &path).unwrap();
-    record(&pond, "after");
-    let second = Pond::start(
+    record(&server, "after");
+    let second = TestServer::start(
         program(),
         &scratch.path().join("other"),
         &["--dev-log", &path.display().to_string()],
@@ -138,21 +138,22 @@ const AT_ONCE: usize = 100;
 fn many_messages_wait_for_a_server_that_is_held_up() {
     let scratch = Scratch::new("local-backlog").unwrap();
     let socket = scratch.path().join("log");
-    let pond = start(&scratch.path().join("data"), &socket);
+    let server = start(&scratch.path().join("data"), &socket);
     let limit = fs::read_to_string("/proc/sys/net/unix/max_dgram_qlen").unwrap();
     // It may be that it cannot be raised here.
     let messages = AT_ONCE.min(limit.trim().parse().unwrap());
     let sender = UnixDatagram::unbound().unwrap();
     sender.connect(&socket).unwrap();
     sender.set_nonblocking(true).unwrap();
-    signal("STOP", pond.pid()).unwrap();
+    signal("STOP", server.pid()).unwrap();
     for number in 0..messages {
         let message = format!("<13>Mar  2 00:00:00 app: waited {number}");
         sender.send(message.as_bytes()).unwrap();
     }
-    signal("CONT", pond.pid()).unwrap();
+    signal("CONT", server.pid()).unwrap();
     wait_until("all messages are here", || {
-        pond.query("waited")
+        server
+            .query("waited")
             .is_ok_and(|(rows, _)| rows.len() == messages)
     })
     .unwrap();
@@ -176,7 +177,7 @@ pub(crate) fn log_on_while_the_disk_is_full(
     let flag = format!("--{setting}");
     let start = |data: &Path, socket: &Path| {
         let socket = socket.display().to_string();
-        Pond::start(program(), data, &[&flag, &socket]).unwrap()
+        TestServer::start(program(), data, &[&flag, &socket]).unwrap()
     };
     let Some(disk) = SmallDisk::mount(&scratch.path().join("disk"), DISK_BYTES) else {
         say("skipped: a full disk because mounting a small file system is not permitted here");
@@ -185,7 +186,7 @@ pub(crate) fn log_on_while_the_disk_is_full(
     let ballast = disk.path.join("ballast");
     fs::write(&ballast, vec![0; DISK_BYTES - FREE_BYTES]).unwrap();
     let path = scratch.path().join("log");
-    let pond = start(&disk.path.join("data"), &path);
+    let server = start(&disk.path.join("data"), &path);
     let mut send = connect(&path);
     let text = noise(7, 100_000);
     // More than the disk and the memory for waiting records take.
@@ -198,17 +199,17 @@ pub(crate) fn log_on_while_the_disk_is_full(
     let target = format!("/api/v1/query?{ALL_TIME}&count=true&q=many");
     let (mut rows, mut lost) = (0.0, 0.0);
     wait_until("all is there or lost", || {
-        lost = pond.metric("logpond_ingest_lost_total").unwrap();
-        let answer: Value = serde_json::from_str(pond.get(&target).unwrap().trim()).unwrap();
+        lost = server.metric("logpond_ingest_lost_total").unwrap();
+        let answer: Value = serde_json::from_str(server.get(&target).unwrap().trim()).unwrap();
         rows = answer["_trailer"]["rows"].as_f64().unwrap();
         rows + lost >= f64::from(count)
     })
     .unwrap_or_else(|e| panic!("{e}: {rows} rows, {lost} lost"));
     assert_eq!(rows + lost, f64::from(count));
     // The end says what nobody was told yet.
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
-    let pond = start(&disk.path.join("data"), &path);
-    let (told, _) = pond.query("\"were lost\"").unwrap();
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
+    let server = start(&disk.path.join("data"), &path);
+    let (told, _) = server.query("\"were lost\"").unwrap();
     let told: f64 = told.iter().map(|row| row["lost"].as_f64().unwrap()).sum();
     assert_eq!(told, lost);
     say(&format!(
@@ -217,12 +218,12 @@ pub(crate) fn log_on_while_the_disk_is_full(
 }
 
 /// A server with journald's sockets in a directory.
-fn start_journald(scratch: &Scratch, extra: &[&str]) -> (Pond, PathBuf) {
+fn start_journald(scratch: &Scratch, extra: &[&str]) -> (TestServer, PathBuf) {
     let directory = scratch.path().join("journald");
     let named = directory.display().to_string();
     let arguments = [&["--journald", &named], extra].concat();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &arguments).unwrap();
-    (pond, directory)
+    let server = TestServer::start(program(), &scratch.path().join("data"), &arguments).unwrap();
+    (server, directory)
 }
 
 fn text(row: &Value, name: &str) -> String {
@@ -234,7 +235,7 @@ fn text(row: &Value, name: &str) -> String {
 #[test]
 fn entries_with_fields_come_as_datagrams_and_as_files() {
     let scratch = Scratch::new("journald").unwrap();
-    let (pond, directory) = start_journald(&scratch, &["--line-bytes-max", "32MiB"]);
+    let (server, directory) = start_journald(&scratch, &["--line-bytes-max", "32MiB"]);
     let path = directory.join("socket");
     let socket = UnixDatagram::unbound().unwrap();
     socket.connect(&path).unwrap();
@@ -246,7 +247,7 @@ fn entries_with_fields_come_as_datagrams_and_as_files() {
     let before = jiff::Timestamp::now().as_microsecond();
     socket.send(datagram).unwrap();
     let after = jiff::Timestamp::now().as_microsecond();
-    let row = record(&pond, "\"one of two\"");
+    let row = record(&server, "\"one of two\"");
     let at_us = row["_SOURCE_REALTIME_TIMESTAMP"].as_i64().unwrap();
     assert!(
         (before..=after).contains(&at_us),
@@ -264,7 +265,7 @@ fn entries_with_fields_come_as_datagrams_and_as_files() {
     );
     assert_eq!(row["X"], serde_json::json!(["1", "2"]), "{row}");
     assert_eq!(text(&row, "_TRANSPORT"), "journal");
-    let row = record(&pond, "\"of the two\"");
+    let row = record(&server, "\"of the two\"");
     assert_eq!(
         (text(&row, "_msg"), text(&row, "Y")),
         ("two\nof the two!".into(), "z".into())
@@ -278,18 +279,18 @@ fn entries_with_fields_come_as_datagrams_and_as_files() {
     let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
     rustix::fs::fcntl_add_seals(&file, seals).unwrap();
     send_file(&socket, &file);
-    let row = record(&pond, "large");
+    let row = record(&server, "large");
     assert!(row["_msg"].as_str() == Some(&message), "it is not whole");
     // A file that the sender could not read is not read for it.
     let secret = scratch.path().join("secret");
     fs::write(&secret, "MESSAGE=secret\n").unwrap();
     send_file(&socket, &fs::File::open(&secret).unwrap());
     wait_until("it is counted", || {
-        pond.metric("logpond_ingest_lost_total") == Ok(1.0)
+        server.metric("logpond_ingest_lost_total") == Ok(1.0)
     })
     .unwrap();
-    assert_eq!(pond.query("secret").unwrap().0.len(), 0);
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.query("secret").unwrap().0.len(), 0);
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 fn send_file(socket: &UnixDatagram, file: &fs::File) {
@@ -303,12 +304,12 @@ fn send_file(socket: &UnixDatagram, file: &fs::File) {
 #[test]
 fn what_services_print_comes_line_by_line() {
     let scratch = Scratch::new("journald-stdout").unwrap();
-    let (pond, directory) = start_journald(&scratch, &[]);
+    let (server, directory) = start_journald(&scratch, &[]);
     let mut stream = UnixStream::connect(directory.join("stdout")).unwrap();
     stream
         .write_all(b"printer\n\n30\n1\n0\n0\n0\nplain\n<3>bad thing\n\nno end")
         .unwrap();
-    let row = record(&pond, "plain");
+    let row = record(&server, "plain");
     let found = (
         text(&row, "app"),
         text(&row, "severity"),
@@ -316,13 +317,13 @@ fn what_services_print_comes_line_by_line() {
     );
     assert_eq!(found, ("printer".into(), "6".into(), "3".into()));
     assert_eq!(text(&row, "_PID"), std::process::id().to_string());
-    let row = record(&pond, "thing");
+    let row = record(&server, "thing");
     assert_eq!(
         (text(&row, "_msg"), text(&row, "severity")),
         ("bad thing".into(), "3".into())
     );
     drop(stream);
-    let row = record(&pond, "\"no end\"");
+    let row = record(&server, "\"no end\"");
     assert_eq!(text(&row, "_LINE_BREAK"), "eof");
     // The real client, which knows one place only.
     let mounted = Command::new("unshare")
@@ -336,7 +337,7 @@ fn what_services_print_comes_line_by_line() {
         .output();
     match mounted {
         Ok(done) if done.status.success() => {
-            let row = record(&pond, "\"printed by a program\"");
+            let row = record(&server, "\"printed by a program\"");
             let found = (
                 text(&row, "app"),
                 text(&row, "severity"),
@@ -348,14 +349,14 @@ fn what_services_print_comes_line_by_line() {
             "skipped: systemd-cat, which does not run here: {done:?}"
         )),
     }
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 /// A service that prints faster than it is read does not keep the server from others.
 #[test]
 fn who_prints_without_end_holds_up_nobody() {
     let scratch = Scratch::new("journald-endless").unwrap();
-    let (pond, directory) = start_journald(&scratch, &[]);
+    let (server, directory) = start_journald(&scratch, &[]);
     let mut stream = UnixStream::connect(directory.join("stdout")).unwrap();
     stream.write_all(b"printer\n\n30\n0\n0\n0\n0\n").unwrap();
     let lines = b"y\n".repeat(32 << 10);
@@ -366,7 +367,7 @@ fn who_prints_without_end_holds_up_nobody() {
                 stream.write_all(&lines).unwrap();
             }
         });
-        let is_answered = (0..20).all(|_| pond.get("/-/healthy").is_ok());
+        let is_answered = (0..20).all(|_| server.get("/-/healthy").is_ok());
         is_over.store(true, Ordering::Relaxed);
         assert!(is_answered);
     });
@@ -380,12 +381,12 @@ fn what_was_sent_before_the_stop_is_taken() {
     let socket = scratch.path().join("log");
     let socket_flag = socket.display().to_string();
     let extra = ["--dev-log-stream", &socket_flag, "--keep-sockets", "off"];
-    let (pond, directory) = start_journald(&scratch, &extra);
-    let mut line = TcpStream::connect(pond.address("fast")).unwrap();
+    let (server, directory) = start_journald(&scratch, &extra);
+    let mut line = TcpStream::connect(server.address("fast")).unwrap();
     line.write_all(b"first\n").unwrap();
-    record(&pond, "first");
+    record(&server, "first");
     // Nothing is seen one after the other.
-    signal("STOP", pond.pid()).unwrap();
+    signal("STOP", server.pid()).unwrap();
     line.write_all(b"lasttcp\n").unwrap();
     let mut programs = Vec::new();
     for _ in 0..PROGRAMS {
@@ -397,12 +398,12 @@ fn what_was_sent_before_the_stop_is_taken() {
         logging.write_all(b"<13>app: lastlogger\0").unwrap();
         programs.extend([printing, logging]);
     }
-    signal("TERM", pond.pid()).unwrap();
-    signal("CONT", pond.pid()).unwrap();
-    assert_eq!(pond.ended().unwrap().code(), Some(0));
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    signal("TERM", server.pid()).unwrap();
+    signal("CONT", server.pid()).unwrap();
+    assert_eq!(server.ended().unwrap().code(), Some(0));
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     for (of, expected) in [("tcp", 1), ("printer", PROGRAMS), ("logger", PROGRAMS)] {
-        let (rows, _) = pond.query(&format!("last{of}")).unwrap();
+        let (rows, _) = server.query(&format!("last{of}")).unwrap();
         assert_eq!(rows.len(), expected, "{of}");
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::http::encode;
 use crate::nodes::{hand_over, node};
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Scratch, TestServer, wait_until};
 use crate::surroundings::program;
 
 /// When the first record of a test was, in seconds.
@@ -17,7 +17,7 @@ pub(crate) const START: i64 = 1_700_000_000;
 const RANGE: &str = "start=1699999999&end=1700010000";
 
 /// Takes streams in as shippers for Loki send them: of each its labels and lines, a second apart.
-pub(crate) fn ship(pond: &Pond, streams: &[(Value, &[&str])]) {
+pub(crate) fn ship(server: &TestServer, streams: &[(Value, &[&str])]) {
     let streams: Vec<Value> = streams
         .iter()
         .map(|(labels, lines)| {
@@ -27,18 +27,18 @@ pub(crate) fn ship(pond: &Pond, streams: &[(Value, &[&str])]) {
             json!({ "stream": labels, "values": values })
         })
         .collect();
-    ship_all(pond, &json!({ "streams": streams }));
+    ship_all(server, &json!({ "streams": streams }));
 }
 
 /// Takes in what a shipper sends.
-pub(crate) fn ship_all(pond: &Pond, body: &Value) {
+pub(crate) fn ship_all(server: &TestServer, body: &Value) {
     let body = body.to_string();
     let headers = [("content-type", "application/json")];
     let mut answer = (0, String::new());
     // A node of a cluster takes nothing before others know of it.
     let taken = || {
         let path = "/loki/api/v1/push";
-        answer = ask(pond, "POST", path, &headers, body.as_bytes());
+        answer = ask(server, "POST", path, &headers, body.as_bytes());
         answer.0 != 503
     };
     wait_until("records are taken", taken).unwrap();
@@ -46,26 +46,26 @@ pub(crate) fn ship_all(pond: &Pond, body: &Value) {
 }
 
 pub(crate) fn ask(
-    pond: &Pond,
+    server: &TestServer,
     method: &str,
     target: &str,
     headers: &[(&str, &str)],
     body: &[u8],
 ) -> (u16, String) {
-    let mut client = pond.client().unwrap();
+    let mut client = server.client().unwrap();
     let response = client.send(method, target, headers, body).unwrap();
     (response.status, response.text().unwrap())
 }
 
 /// An answer of JSON to a question with these parameters.
-fn json_of(pond: &Pond, path: &str, parameters: &str) -> Value {
-    let text = pond.get(&format!("/loki/api/v1/{path}?{RANGE}&{parameters}"));
+fn json_of(server: &TestServer, path: &str, parameters: &str) -> Value {
+    let text = server.get(&format!("/loki/api/v1/{path}?{RANGE}&{parameters}"));
     serde_json::from_str(&text.unwrap()).unwrap()
 }
 
-pub(crate) fn shop(pond: &Pond) {
+pub(crate) fn shop(server: &TestServer) {
     ship(
-        pond,
+        server,
         &[
             (
                 json!({ "app": "shop", "env": "prod" }),
@@ -85,8 +85,8 @@ pub(crate) fn shop(pond: &Pond) {
 }
 
 /// What labels, series and volumes say, whatever the records are stored in.
-fn check_labels(pond: &Pond) {
-    let labels = |parameters: &str| json_of(pond, "labels", parameters);
+fn check_labels(server: &TestServer) {
+    let labels = |parameters: &str| json_of(server, "labels", parameters);
     assert_eq!(
         labels(""),
         json!({ "status": "success", "data": ["app", "env", "host", "k8s_pod", "service_name"] })
@@ -102,7 +102,7 @@ fn check_labels(pond: &Pond) {
         "there is no data"
     );
     let values = |name: &str, parameters: &str| {
-        json_of(pond, &format!("label/{name}/values"), parameters)["data"].clone()
+        json_of(server, &format!("label/{name}/values"), parameters)["data"].clone()
     };
     let services = json!(["cart", "shop", "unknown_service"]);
     assert_eq!(values("service_name", ""), services);
@@ -118,7 +118,7 @@ fn check_labels(pond: &Pond) {
     let shop = json!({ "app": "shop", "env": "prod", "service_name": "shop" });
     let cart = json!({ "app": "cart", "k8s_pod": "cart-1", "service_name": "cart" });
     let web = json!({ "host": "web-1", "service_name": "unknown_service" });
-    let series = |parameters: &str| json_of(pond, "series", parameters)["data"].clone();
+    let series = |parameters: &str| json_of(server, "series", parameters)["data"].clone();
     assert_eq!(series(""), json!([cart, shop, web]));
     let of = |name: &str, text: &str| format!("{name}={}", encode(text));
     let two = format!(
@@ -135,14 +135,14 @@ fn check_labels(pond: &Pond) {
 }
 
 /// What statistics and volumes say, whatever the records are stored in.
-fn check_volumes(pond: &Pond) {
+fn check_volumes(server: &TestServer) {
     let query = |text: &str| format!("query={}", encode(text));
-    let stats = json_of(pond, "index/stats", &query(r#"{app="cart"}"#));
+    let stats = json_of(server, "index/stats", &query(r#"{app="cart"}"#));
     assert_eq!(
         (&stats["streams"], &stats["entries"]),
         (&json!(1), &json!(2))
     );
-    let stats = json_of(pond, "index/stats", "");
+    let stats = json_of(server, "index/stats", "");
     assert_eq!(
         (&stats["streams"], &stats["entries"]),
         (&json!(3), &json!(6))
@@ -151,7 +151,7 @@ fn check_volumes(pond: &Pond) {
     let length = stats["bytes"].as_u64().unwrap();
     assert!(length.abs_diff(176) < 6, "{length}");
 
-    let volume = |parameters: &str| json_of(pond, "index/volume", parameters)["data"].clone();
+    let volume = |parameters: &str| json_of(server, "index/volume", parameters)["data"].clone();
     let by_service = volume("targetLabels=service_name&limit=5000");
     assert_eq!(by_service["resultType"], "vector");
     let found = by_service["result"].as_array().unwrap();
@@ -170,9 +170,9 @@ fn check_volumes(pond: &Pond) {
     assert_eq!(of_matchers["result"].as_array().unwrap().len(), 2);
     let labels = volume("aggregateBy=labels&limit=1");
     assert_eq!(labels["result"][0]["metric"], json!({ "service_name": "" }));
-    check_steps(pond);
+    check_steps(server);
 
-    let detected = json_of(pond, "detected_labels", "");
+    let detected = json_of(server, "detected_labels", "");
     let detected = detected["detectedLabels"].as_array().unwrap();
     let row = |label: &str, cardinality: u64| json!({ "label": label, "cardinality": cardinality });
     assert_eq!(detected.len(), 5);
@@ -182,10 +182,10 @@ fn check_volumes(pond: &Pond) {
 
 /// What volumes over time say: steps begin at multiples of their length, and bytes stand before the end of
 /// theirs.
-fn check_steps(pond: &Pond) {
+fn check_steps(server: &TestServer) {
     let of_steps = |parameters: &str| {
         let parameters = format!("targetLabels=app&{parameters}");
-        json_of(pond, "index/volume_range", &parameters)["data"].clone()
+        json_of(server, "index/volume_range", &parameters)["data"].clone()
     };
     let times = |series: &Value| -> Vec<Value> {
         let values = series["values"].as_array().unwrap().iter();
@@ -215,16 +215,18 @@ fn check_steps(pond: &Pond) {
 #[test]
 fn labels_and_streams_are_listed() {
     let scratch = Scratch::new("loki-labels").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    shop(&pond);
-    check_labels(&pond);
-    check_volumes(&pond);
-    pond.compact().unwrap();
-    check_labels(&pond);
-    check_volumes(&pond);
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    shop(&server);
+    check_labels(&server);
+    check_volumes(&server);
+    server.compact().unwrap();
+    check_labels(&server);
+    check_volumes(&server);
     // Before and after the records there is nothing.
     let before = "start=1699990000&end=1700000000";
-    let text = pond.get(&format!("/loki/api/v1/labels?{before}")).unwrap();
+    let text = server
+        .get(&format!("/loki/api/v1/labels?{before}"))
+        .unwrap();
     assert_eq!(text, "{\"status\":\"success\"}\n");
 }
 
@@ -238,10 +240,10 @@ fn every_node_lists_the_labels_of_all() {
     ship(&second, &[(web.clone(), &["plain text"])]);
     let complete = || json_of(&first, "series", "").get("warnings").is_none();
     wait_until("the nodes know each other", complete).unwrap();
-    for pond in [&first, &second] {
-        let services = json_of(pond, "label/service_name/values", "");
+    for server in [&first, &second] {
+        let services = json_of(server, "label/service_name/values", "");
         assert_eq!(services["data"], json!(["cart", "shop", "unknown_service"]));
-        let stats = json_of(pond, "index/stats", "");
+        let stats = json_of(server, "index/stats", "");
         assert_eq!(
             (&stats["streams"], &stats["entries"]),
             (&json!(3), &json!(7))
@@ -259,8 +261,8 @@ fn every_node_lists_the_labels_of_all() {
 #[test]
 fn errors_are_text_and_forms_are_read() {
     let scratch = Scratch::new("loki-errors").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    shop(&pond);
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    shop(&server);
     let wrong = [
         ("labels?start=x", "could not parse 'start' parameter"),
         ("labels?start=2&end=1", "end timestamp must not be before"),
@@ -277,7 +279,7 @@ fn errors_are_text_and_forms_are_read() {
         ),
     ];
     for (target, part) in wrong {
-        let mut client = pond.client().unwrap();
+        let mut client = server.client().unwrap();
         let target = format!("/loki/api/v1/{target}");
         let response = client.send("GET", &target, &[], b"").unwrap();
         assert_eq!(response.status, 400, "{target}");
@@ -290,7 +292,7 @@ fn errors_are_text_and_forms_are_read() {
         assert!(text.contains(part), "{target}: {text}");
     }
     // Other than all else, and volumes take the default for 0.
-    let get = |target: &str| ask(&pond, "GET", target, &[], b"");
+    let get = |target: &str| ask(&server, "GET", target, &[], b"");
     let (status, text) = get("/loki/api/v1/format_query?query=sum(");
     let told: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((status, &told["status"]), (400, &json!("invalid-query")));
@@ -311,7 +313,7 @@ fn errors_are_text_and_forms_are_read() {
     let form = format!("{RANGE}&query={}", encode("{app=\"cart\"}"));
     let headers = [("content-type", "application/x-www-form-urlencoded")];
     let (status, text) = ask(
-        &pond,
+        &server,
         "POST",
         "/loki/api/v1/labels",
         &headers,
@@ -324,9 +326,9 @@ fn errors_are_text_and_forms_are_read() {
 #[test]
 fn answers_are_compressed_for_those_that_take_it() {
     let scratch = Scratch::new("loki-gzip").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    shop(&pond);
-    let mut client = pond.client().unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    shop(&server);
+    let mut client = server.client().unwrap();
     let target = format!("/loki/api/v1/series?{RANGE}");
     let headers = [("accept-encoding", "gzip"), ("x-scope-orgid", "a|b")];
     let response = client.send("GET", &target, &headers, b"").unwrap();
@@ -337,14 +339,15 @@ fn answers_are_compressed_for_those_that_take_it() {
     GzDecoder::new(&bytes[..])
         .read_to_string(&mut text)
         .unwrap();
-    assert_eq!(text, pond.get(&target).unwrap());
+    assert_eq!(text, server.get(&target).unwrap());
 }
 
 #[test]
 fn what_clients_ask_about_the_server_is_answered() {
     let scratch = Scratch::new("loki-server").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    let get = |target: &str| -> Value { serde_json::from_str(&pond.get(target).unwrap()).unwrap() };
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let get =
+        |target: &str| -> Value { serde_json::from_str(&server.get(target).unwrap()).unwrap() };
     assert!(get("/loki/api/v1/status/buildinfo")["version"].is_string());
     let limits = get("/loki/api/v1/drilldown-limits");
     assert_eq!(limits["limits"]["volume_enabled"], true);
@@ -358,7 +361,7 @@ fn what_clients_ask_about_the_server_is_answered() {
         json!([])
     );
     for path in ["/loki/api/v1/rules", "/api/prom/rules"] {
-        let answer = ask(&pond, "GET", path, &[], b"");
+        let answer = ask(&server, "GET", path, &[], b"");
         assert_eq!(answer, (404, "no rule groups found\n".to_owned()));
     }
     let query = encode("sum by(app)(rate({app=\"shop\"}|=\"x\"[5m]))");
@@ -371,9 +374,9 @@ fn what_clients_ask_about_the_server_is_answered() {
 }
 
 /// What a query over all of the range gives.
-pub(crate) fn range_of(pond: &Pond, query: &str, parameters: &str) -> Value {
+pub(crate) fn range_of(server: &TestServer, query: &str, parameters: &str) -> Value {
     json_of(
-        pond,
+        server,
         "query_range",
         &format!("query={}&{parameters}", encode(query)),
     )
@@ -393,8 +396,8 @@ pub(crate) fn lines_of(answer: &Value) -> Vec<(i64, String)> {
     values.map(line).collect()
 }
 
-fn check_lines(pond: &Pond) {
-    let answer = range_of(pond, r#"{app="cart"}"#, "");
+fn check_lines(server: &TestServer) {
+    let answer = range_of(server, r#"{app="cart"}"#, "");
     assert_eq!(answer["data"]["resultType"], "streams");
     let streams = answer["data"]["result"].as_array().unwrap();
     assert_eq!(streams.len(), 2, "the level tells lines apart: {streams:?}");
@@ -404,7 +407,7 @@ fn check_lines(pond: &Pond) {
         assert_eq!(&streams[0]["stream"][name], value);
     }
     let parsed = range_of(
-        pond,
+        server,
         r#"{app="shop"} | json | status >= 500 | line_format "{{.msg}}""#,
         "",
     );
@@ -412,12 +415,12 @@ fn check_lines(pond: &Pond) {
     assert_eq!(parsed["data"]["result"][0]["stream"]["status"], "500");
     let one = |direction: &str| {
         let parameters = format!("limit=1&direction={direction}");
-        lines_of(&range_of(pond, r#"{app="shop"}"#, &parameters))[0].0
+        lines_of(&range_of(server, r#"{app="shop"}"#, &parameters))[0].0
     };
     assert_eq!((one("BACKWARD"), one("forward")), (2, 0));
     // Of all streams together lines are so far apart, and the limit counts those that are left.
     let apart = |parameters: &str| {
-        let lines = lines_of(&range_of(pond, "{}", parameters));
+        let lines = lines_of(&range_of(server, "{}", parameters));
         let mut seconds: Vec<i64> = lines.into_iter().map(|(second, _)| second).collect();
         seconds.sort_unstable();
         seconds
@@ -426,25 +429,25 @@ fn check_lines(pond: &Pond) {
     assert_eq!(apart("interval=1.5&limit=3&direction=forward"), [0, 2]);
     assert_eq!(apart("interval=2s&limit=1"), [2]);
     // A label that a stage made is shown, without text too.
-    let labelled = range_of(pond, r#"{host="web-1"} | label_format note="""#, "");
+    let labelled = range_of(server, r#"{host="web-1"} | label_format note="""#, "");
     assert_eq!(labelled["data"]["result"][0]["stream"]["note"], "");
-    let none = range_of(pond, r#"{app="nobody"}"#, "");
+    let none = range_of(server, r#"{app="nobody"}"#, "");
     assert_eq!(none["data"]["result"], json!([]));
 }
 
 #[test]
 fn lines_come_in_streams() {
     let scratch = Scratch::new("loki-lines").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    shop(&pond);
-    check_lines(&pond);
-    pond.compact().unwrap();
-    check_lines(&pond);
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    shop(&server);
+    check_lines(&server);
+    server.compact().unwrap();
+    check_lines(&server);
 
     // Ranges begin at their start and end before their end.
     let query = encode(r#"{app="shop"}"#);
     let range = format!("start={}&end={}&query={query}", START + 1, START + 2);
-    let answer = pond
+    let answer = server
         .get(&format!("/loki/api/v1/query_range?{range}"))
         .unwrap();
     let answer: Value = serde_json::from_str(&answer).unwrap();
@@ -453,7 +456,7 @@ fn lines_come_in_streams() {
     // Clients that ask for it get labels by where they come from, and the flag before the lines.
     let target = format!("/loki/api/v1/query_range?{RANGE}&query={query}");
     let headers = [("x-loki-response-encoding-flags", "categorize-labels")];
-    let (status, text) = ask(&pond, "GET", &target, &headers, b"");
+    let (status, text) = ask(&server, "GET", &target, &headers, b"");
     assert_eq!(status, 200);
     let place = |part: &str| {
         text.find(part)
@@ -475,7 +478,11 @@ fn lines_come_in_streams() {
     let mut seen = Vec::new();
     let mut cursor = String::new();
     loop {
-        let page = range_of(&pond, "{}", &format!("limit=2&cursor={}", encode(&cursor)));
+        let page = range_of(
+            &server,
+            "{}",
+            &format!("limit=2&cursor={}", encode(&cursor)),
+        );
         seen.extend(lines_of(&page).into_iter().map(|(_, line)| line));
         match page["data"]["cursor"].as_str() {
             Some(next) => cursor = next.to_owned(),
@@ -491,14 +498,14 @@ fn lines_come_in_streams() {
 #[test]
 fn numbers_come_as_prometheus_has_them() {
     let scratch = Scratch::new("loki-numbers").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    shop(&pond);
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    shop(&server);
     // How Grafana sees whether a data source works.
     let health = format!(
         "/loki/api/v1/query?direction=backward&query={}&time=4000000000",
         encode("vector(1)+vector(1)")
     );
-    let answer: Value = serde_json::from_str(&pond.get(&health).unwrap()).unwrap();
+    let answer: Value = serde_json::from_str(&server.get(&health).unwrap()).unwrap();
     assert_eq!(answer["data"]["resultType"], "vector");
     assert_eq!(
         answer["data"]["result"],
@@ -507,7 +514,7 @@ fn numbers_come_as_prometheus_has_them() {
     // How it shows how many lines there are.
     let volume =
         r#"sum by (level, detected_level) (count_over_time({app=~".+"} | drop __error__ [1h]))"#;
-    let answer = range_of(&pond, volume, "step=3600000ms");
+    let answer = range_of(&server, volume, "step=3600000ms");
     assert_eq!(answer["data"]["resultType"], "matrix");
     let series = answer["data"]["result"].as_array().unwrap();
     let count = |series: &Value| -> f64 {
@@ -524,7 +531,7 @@ fn numbers_come_as_prometheus_has_them() {
         ["debug", "error", "info", "warn"]
     );
 
-    let get = |target: &str| ask(&pond, "GET", &format!("/loki/api/v1/{target}"), &[], b"");
+    let get = |target: &str| ask(&server, "GET", &format!("/loki/api/v1/{target}"), &[], b"");
     let (status, text) = get(&format!("query?query={}", encode("{app=\"shop\"}")));
     assert_eq!(status, 400);
     assert!(
@@ -541,9 +548,9 @@ fn numbers_come_as_prometheus_has_them() {
 #[test]
 fn fields_of_lines_are_detected() {
     let scratch = Scratch::new("loki-fields").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    shop(&pond);
-    let fields = json_of(&pond, "detected_fields", "query=%7B%7D");
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    shop(&server);
+    let fields = json_of(&server, "detected_fields", "query=%7B%7D");
     let rows = fields["fields"].as_array().unwrap();
     let row = |name: &str| {
         rows.iter()
@@ -564,12 +571,12 @@ fn fields_of_lines_are_detected() {
     });
     assert_eq!(row("detected_level"), level);
     let values = json_of(
-        &pond,
+        &server,
         "detected_field/detected_level/values",
         "query=%7B%7D",
     );
     let levels = json!(["debug", "error", "info", "unknown", "warn"]);
     assert_eq!(values["values"], levels);
-    let values = json_of(&pond, "detected_field/status/values", "query=%7B%7D");
+    let values = json_of(&server, "detected_field/status/values", "query=%7B%7D");
     assert_eq!(values, json!({ "values": ["200", "500"], "limit": 1000 }));
 }

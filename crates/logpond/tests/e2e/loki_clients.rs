@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::http::encode;
 use crate::loki_api::shop;
-use crate::pond::{Pond, Scratch, signal, wait_until};
-use crate::proxy::{Cut, Proxy};
+use crate::pond::{Scratch, TestServer, signal, wait_until};
+use crate::proxy::{CutPoint, Proxy};
 use crate::surroundings::{program, say};
 
 /// A real client of Loki, if there is one.
@@ -23,8 +23,8 @@ fn logcli_asks_what_it_asks_of_loki() {
         return say("skipped: logcli because LOGPOND_LOGCLI names none");
     };
     let scratch = Scratch::new("loki-logcli").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    shop(&pond);
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    shop(&server);
     let range = ["--from=2023-11-14T22:00:00Z", "--to=2023-11-15T00:00:00Z"];
     let run = |arguments: &[&str]| {
         let (command, rest) = arguments.split_first().unwrap();
@@ -34,7 +34,7 @@ fn logcli_asks_what_it_asks_of_loki() {
             &range
         };
         let output = Command::new(&logcli)
-            .args(["--quiet", "--addr", &pond.url(), command])
+            .args(["--quiet", "--addr", &server.url(), command])
             .args(times)
             .args(rest)
             .output()
@@ -188,7 +188,7 @@ impl Drop for Promtail<'_> {
 }
 
 /// All that was shipped, as [`Promtail::write`] gives it.
-fn shipped(pond: &Pond) -> Vec<String> {
+fn shipped(server: &TestServer) -> Vec<String> {
     let mut all = Vec::new();
     for query in [
         "{job=\"orders\"}",
@@ -199,7 +199,7 @@ fn shipped(pond: &Pond) -> Vec<String> {
             "/loki/api/v1/query_range?start=0&end=2100-01-01T00:00:00Z&limit=100000&query={}",
             encode(query)
         );
-        let answer: Value = serde_json::from_str(&pond.get(&target).unwrap()).unwrap();
+        let answer: Value = serde_json::from_str(&server.get(&target).unwrap()).unwrap();
         for stream in answer["data"]["result"].as_array().unwrap() {
             let labels = &stream["stream"];
             let label = |name: &str| labels[name].as_str().unwrap_or("none");
@@ -228,14 +228,14 @@ fn shipped(pond: &Pond) -> Vec<String> {
 /// stored and not answered.
 fn all_are_here(
     promtail: &mut Promtail<'_>,
-    pond: &Pond,
+    server: &TestServer,
     expected: &BTreeSet<String>,
 ) -> Vec<String> {
     // The last of several lines is held until the next one begins.
     promtail.files[1].write_all(b"begin\n").unwrap();
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     let waited = wait_until("all records are here", || {
-        found = shipped(pond);
+        found = shipped(server);
         let once: BTreeSet<String> = found.iter().cloned().collect();
         missing = expected.difference(&once).take(3).cloned().collect();
         missing.is_empty()
@@ -255,32 +255,32 @@ fn promtail_ships_each_record_whatever_breaks() {
     };
     let scratch = Scratch::new("loki-promtail").unwrap();
     let data = scratch.path().join("data");
-    let start = || Pond::start(program(), &data, &[]).unwrap();
-    let mut pond = start();
+    let start = || TestServer::start(program(), &data, &[]).unwrap();
+    let mut server = start();
     let cut = |number| match number % 3 {
-        0 => (number % 7, Cut::Request(1 + number * 7919 % 9_000)),
-        _ => (number % 7, Cut::Answer),
+        0 => (number % 7, CutPoint::Request(1 + number * 7919 % 9_000)),
+        _ => (number % 7, CutPoint::Answer),
     };
-    let proxy = Proxy::start_cutting(&pond.address("http"), cut);
+    let proxy = Proxy::start_cutting(&server.address("http"), cut);
     let mut promtail = Promtail::start(&promtail, scratch.path(), proxy.port());
     let mut expected = BTreeSet::new();
     for kill in 0..KILLS {
         let first = kill * LINES_A_KILL;
         expected.append(&mut promtail.write(first..first + LINES_A_KILL));
         wait_until("some are taken", || {
-            pond.metric("logpond_ingest_records_total").unwrap() >= TAKEN
+            server.metric("logpond_ingest_records_total").unwrap() >= TAKEN
         })
         .unwrap();
-        pond.kill();
-        pond = start();
-        proxy.set_target(&pond.address("http"));
+        server.kill();
+        server = start();
+        proxy.set_target(&server.address("http"));
     }
-    all_are_here(&mut promtail, &pond, &expected);
+    all_are_here(&mut promtail, &server, &expected);
     // What it holds of several lines when it ends would be its own to lose, so that it ends at rest.
     promtail.restart();
     let first = KILLS * LINES_A_KILL;
     expected.append(&mut promtail.write(first..first + LINES_A_KILL));
-    let found = all_are_here(&mut promtail, &pond, &expected);
+    let found = all_are_here(&mut promtail, &server, &expected);
     let once: BTreeSet<String> = found.iter().cloned().collect();
     let (records, twice) = (once.len(), found.len() - once.len());
     say(&format!(

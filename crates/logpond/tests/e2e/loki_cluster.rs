@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::http::encode;
 use crate::loki_api::ship_all;
 use crate::nodes::{hand_over, node};
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Scratch, TestServer, wait_until};
 use crate::surroundings::{program, shared};
 
 /// When the first line was, in seconds: a whole number of steps.
@@ -37,7 +37,7 @@ impl Lines {
     }
 
     /// Sends every so many-th line, from one on, as shippers do: some at a time.
-    fn ship(&self, pond: &Pond, first: usize, every: usize) {
+    fn ship(&self, server: &TestServer, first: usize, every: usize) {
         let lines = self.0.iter().enumerate().skip(first).step_by(every);
         let values: Vec<Value> = lines
             .map(|(number, line)| json!([time_ns(number).to_string(), line]))
@@ -45,7 +45,7 @@ impl Lines {
         for (number, values) in values.chunks(500).enumerate() {
             let labels = json!({ "app": "sshd", "part": number.to_string() });
             ship_all(
-                pond,
+                server,
                 &json!({ "streams": [{ "stream": labels, "values": values }] }),
             );
         }
@@ -76,11 +76,11 @@ fn time_ns(number: usize) -> i64 {
 }
 
 /// What is answered over all of the lines, without what differs from server to server.
-fn asked(pond: &Pond, path: &str, parameters: &str) -> Value {
+fn asked(server: &TestServer, path: &str, parameters: &str) -> Value {
     let end = START + LINES as i64 / 4;
     let range = format!("start={START}&end={end}");
     let target = format!("/loki/api/v1/{path}?{range}&{parameters}");
-    let text = pond
+    let text = server
         .get(&target)
         .unwrap_or_else(|e| panic!("{target}: {e}"));
     let mut answer: Value = serde_json::from_str(&text).unwrap();
@@ -103,11 +103,11 @@ fn totals(answer: &Value) -> BTreeMap<i64, u64> {
     totals
 }
 
-fn check_patterns(pond: &Pond, lines: &Lines) {
+fn check_patterns(server: &TestServer, lines: &Lines) {
     for word in ["", "Invalid user", "nothing says this"] {
         let query = format!(r#"{{app="sshd"}} |= "{word}""#);
         let parameters = format!("query={}&step={STEP}", encode(&query));
-        let answer = asked(pond, "patterns", &parameters);
+        let answer = asked(server, "patterns", &parameters);
         assert_eq!(answer["status"], "success");
         assert_eq!(totals(&answer), lines.counts(word), "{word}");
         let patterns = answer["data"].as_array().unwrap();
@@ -126,11 +126,11 @@ fn patterns_of_real_lines_count_each() {
         return;
     };
     let scratch = Scratch::new("loki-patterns").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    lines.ship(&pond, 0, 1);
-    check_patterns(&pond, &lines);
-    pond.compact().unwrap();
-    check_patterns(&pond, &lines);
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    lines.ship(&server, 0, 1);
+    check_patterns(&server, &lines);
+    server.compact().unwrap();
+    check_patterns(&server, &lines);
 }
 
 /// Questions whose answers are the same on all servers with the same lines.
@@ -171,7 +171,7 @@ fn a_node_answers_as_one_that_has_all() {
         return;
     };
     let scratch = Scratch::new("loki-nodes").unwrap();
-    let single = Pond::start(program(), &scratch.path().join("single"), &[]).unwrap();
+    let single = TestServer::start(program(), &scratch.path().join("single"), &[]).unwrap();
     let first = node(&scratch, 0, None).unwrap();
     let second = node(&scratch, 1, Some(&first)).unwrap();
     let third = node(&scratch, 2, Some(&second)).unwrap();

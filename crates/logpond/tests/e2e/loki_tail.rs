@@ -8,7 +8,7 @@ use tokio_tungstenite::tungstenite::{Message, WebSocket, protocol};
 
 use crate::http::encode;
 use crate::loki_api::{START, ask, ship, ship_all, shop};
-use crate::pond::{Pond, Scratch};
+use crate::pond::{Scratch, TestServer};
 use crate::surroundings::program;
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -17,8 +17,8 @@ const SECOND_NS: i64 = 1_000_000_000;
 struct Tail(WebSocket<TcpStream>);
 
 impl Tail {
-    fn open(pond: &Pond, parameters: &str) -> Tail {
-        let address = pond.address("http");
+    fn open(server: &TestServer, parameters: &str) -> Tail {
+        let address = server.address("http");
         let mut stream = TcpStream::connect(&address).unwrap();
         write!(
             stream,
@@ -85,12 +85,12 @@ impl Tail {
 #[test]
 fn lines_are_followed_over_a_websocket() {
     let scratch = Scratch::new("loki-tail").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    shop(&pond);
-    let sell = |text: &str| ship(&pond, &[(json!({ "app": "shop" }), &[text])]);
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    shop(&server);
+    let sell = |text: &str| ship(&server, &[(json!({ "app": "shop" }), &[text])]);
     let query = encode(r#"{app="shop"} |~ "l[ao]t?" | json | line_format "{{.msg}}""#);
     let start = START - 10;
-    let mut tail = Tail::open(&pond, &format!("query={query}&start={start}"));
+    let mut tail = Tail::open(&server, &format!("query={query}&start={start}"));
     // Lines of one message are in order within their streams only, and here each is one of its own.
     let sorted = |mut lines: Vec<String>| {
         lines.sort();
@@ -103,26 +103,26 @@ fn lines_are_followed_over_a_websocket() {
     assert_eq!(sorted(tail.lines(2)), ["last", "lately"]);
     // Of what is there the newest are shown, and then everything.
     let all = format!("query={}&start={start}&limit=2", encode("{app=\"cart\"}"));
-    let mut newest = Tail::open(&pond, &all);
+    let mut newest = Tail::open(&server, &all);
     let shown = sorted(newest.lines(2));
     assert_eq!(shown, ["level=debug took=7ms", "level=info took=5ms"]);
-    ship(&pond, &[(json!({ "app": "cart" }), &["level=info new"])]);
+    ship(&server, &[(json!({ "app": "cart" }), &["level=info new"])]);
     assert_eq!(newest.lines(1), ["level=info new"]);
     newest.0.close(None).unwrap();
     // Those whose lines wait are let go, too.
-    let held = Tail::open(&pond, &format!("{all}&delay_for=5"));
+    let held = Tail::open(&server, &format!("{all}&delay_for=5"));
     let ended = [tail, held].map(|tail| std::thread::spawn(move || tail.until_broken()));
-    pond.terminate().unwrap();
+    server.terminate().unwrap();
     for ended in ended {
         ended.join().unwrap();
     }
 }
 
 /// Takes a line in, so long after the first record.
-fn ship_at(pond: &Pond, labels: &Value, after_ns: i64, line: &str) {
+fn ship_at(server: &TestServer, labels: &Value, after_ns: i64, line: &str) {
     let time = (START * SECOND_NS + after_ns).to_string();
     ship_all(
-        pond,
+        server,
         &json!({ "streams": [{ "stream": labels, "values": [[time, line]] }] }),
     );
 }
@@ -131,7 +131,7 @@ fn ship_at(pond: &Pond, labels: &Value, after_ns: i64, line: &str) {
 fn a_client_that_comes_back_misses_nothing() {
     const LINES: usize = 300;
     let scratch = Scratch::new("loki-tail-again").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let query = encode(r#"{app="shop"}"#);
     let mut seen: Vec<(i64, String)> = Vec::new();
     let mut clients = 0;
@@ -140,20 +140,20 @@ fn a_client_that_comes_back_misses_nothing() {
             let labels = json!({ "app": "shop" });
             for number in 0..LINES {
                 ship_at(
-                    &pond,
+                    &server,
                     &labels,
                     number as i64 * 1_000,
                     &format!("line {number}"),
                 );
                 if number % 100 == 50 {
-                    pond.compact().unwrap();
+                    server.compact().unwrap();
                 }
             }
         });
         while seen.len() < LINES {
             let start_ns = seen.last().map_or(START * SECOND_NS, |(time, _)| time + 1);
             let parameters = format!("query={query}&start={start_ns}&limit=5000");
-            let mut tail = Tail::open(&pond, &parameters);
+            let mut tail = Tail::open(&server, &parameters);
             clients += 1;
             // It goes away in the middle, without a word.
             for _ in 0..3 {
@@ -171,12 +171,12 @@ fn a_client_that_comes_back_misses_nothing() {
 #[test]
 fn lines_that_come_late_are_followed() {
     let scratch = Scratch::new("loki-tail-late").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let labels = json!({ "app": "shop" });
     let hour_ns = 3_600 * SECOND_NS;
     for number in 0..20 {
         ship_at(
-            &pond,
+            &server,
             &labels,
             hour_ns + number * SECOND_NS,
             &format!("line {number}"),
@@ -185,7 +185,7 @@ fn lines_that_come_late_are_followed() {
     let query = encode(r#"{app="shop"}"#);
     let open = |limit: u64| {
         let parameters = format!("query={query}&start={START}&limit={limit}");
-        Tail::open(&pond, &parameters)
+        Tail::open(&server, &parameters)
     };
     // The one shows the newest ones first, the other all that there are.
     let mut tails = [(5, open(5)), (20, open(1_000))];
@@ -196,14 +196,14 @@ fn lines_that_come_late_are_followed() {
         assert_eq!(lines.len(), *count);
     }
     let mut come = |after_ns: i64, line: &str| {
-        ship_at(&pond, &labels, after_ns, line);
+        ship_at(&server, &labels, after_ns, line);
         for (_, tail) in &mut tails {
             assert_eq!(tail.lines(1), [line]);
         }
     };
     come(hour_ns + 7, "late");
     come(hour_ns - 300 * SECOND_NS, "five minutes late");
-    pond.compact().unwrap();
+    server.compact().unwrap();
     come(hour_ns - 299 * SECOND_NS, "behind a segment");
     come(hour_ns + 60 * SECOND_NS, "in time");
 }
@@ -211,7 +211,7 @@ fn lines_that_come_late_are_followed() {
 #[test]
 fn what_cannot_be_followed_is_said_before() {
     let scratch = Scratch::new("loki-tail-errors").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let upgrade = [
         ("upgrade", "websocket"),
         ("connection", "Upgrade"),
@@ -228,12 +228,12 @@ fn what_cannot_be_followed_is_said_before() {
     ];
     for (query, part) in wrong {
         let target = format!("/loki/api/v1/tail?query={query}");
-        let (status, text) = ask(&pond, "GET", &target, &upgrade, b"");
+        let (status, text) = ask(&server, "GET", &target, &upgrade, b"");
         assert_eq!(status, 400, "{text}");
         assert!(text.contains(part), "{text}");
     }
     let target = format!("/loki/api/v1/tail?query={}", encode("{}"));
-    let (status, text) = ask(&pond, "GET", &target, &[], b"");
+    let (status, text) = ask(&server, "GET", &target, &[], b"");
     assert_eq!(status, 400);
     assert!(text.contains("WebSocket"), "{text}");
 }

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use crate::nodes::{hand_over, start_node};
-use crate::pond::{ALL_TIME, Pond, Scratch, wait_until};
+use crate::pond::{ALL_TIME, Scratch, TestServer, wait_until};
 use crate::surroundings::program;
 
 /// Records of each node that takes some in.
@@ -17,7 +17,7 @@ pub(crate) const RECORDS: usize = 200;
 /// A cluster in a directory.
 struct Cluster {
     scratch: Scratch,
-    nodes: Vec<Pond>,
+    nodes: Vec<TestServer>,
     flags: [&'static str; 2],
 }
 
@@ -45,11 +45,11 @@ impl Cluster {
         cluster
     }
 
-    fn start(&self, number: usize) -> Pond {
+    fn start(&self, number: usize) -> TestServer {
         self.start_with(number, &[])
     }
 
-    fn start_with(&self, number: usize, settings: &[&str]) -> Pond {
+    fn start_with(&self, number: usize, settings: &[&str]) -> TestServer {
         let data = self.scratch.path().join(format!("node-{number}"));
         let settings = [&self.flags[..], settings].concat();
         start_node(&data, "serve", self.nodes.first(), &settings).unwrap()
@@ -100,11 +100,11 @@ impl Cluster {
 }
 
 /// Has a node take [`RECORDS`] records that begin so.
-pub(crate) fn push(pond: &Pond, name: &str) {
+pub(crate) fn push(server: &TestServer, name: &str) {
     let lines: String = (0..RECORDS).map(|n| format!("{name} {n}\n")).collect();
     let mut last = String::new();
     wait_until("the node takes records", || {
-        let answer = pond.push("text/plain", lines.as_bytes());
+        let answer = server.push("text/plain", lines.as_bytes());
         last = format!("{:?}", answer.as_ref().map(|a| (a.status, a.body.clone())));
         answer.is_ok_and(|answer| answer.status == 200)
     })
@@ -112,11 +112,11 @@ pub(crate) fn push(pond: &Pond, name: &str) {
 }
 
 /// Waits until a node counts so many records, in a complete answer.
-pub(crate) fn counts(pond: &Pond, expected: usize) {
+pub(crate) fn counts(server: &TestServer, expected: usize) {
     let target = format!("/api/v1/query?{ALL_TIME}&count=true&q=");
     let mut last = String::new();
     wait_until("all is counted", || {
-        last = pond.get(&target).unwrap();
+        last = server.get(&target).unwrap();
         let trailer: Value = serde_json::from_str(last.trim()).unwrap();
         let trailer = &trailer["_trailer"];
         trailer["complete"] == true && trailer["rows"] == expected
@@ -125,29 +125,29 @@ pub(crate) fn counts(pond: &Pond, expected: usize) {
 }
 
 /// Rows in the segments of some nodes.
-fn stored(nodes: &[Pond]) -> usize {
+fn stored(nodes: &[TestServer]) -> usize {
     let rows = nodes.iter().map(|node| node.metric("logpond_segment_rows"));
     rows.map(|rows| rows.unwrap() as usize).sum()
 }
 
-fn waits_for(what: &str, nodes: &[Pond], mut is_so: impl FnMut() -> bool) {
+fn waits_for(what: &str, nodes: &[TestServer], mut is_so: impl FnMut() -> bool) {
     wait_until(what, &mut is_so).unwrap_or_else(|e| {
-        let said: Vec<String> = nodes.iter().map(Pond::stderr).collect();
+        let said: Vec<String> = nodes.iter().map(TestServer::stderr).collect();
         panic!("{e}: {} rows: {said:#?}", stored(nodes));
     });
 }
 
-pub(crate) fn cluster(pond: &Pond, arguments: &[&str]) -> Output {
+pub(crate) fn cluster(server: &TestServer, arguments: &[&str]) -> Output {
     Command::new(program())
         .arg("cluster")
         .args(arguments)
-        .args(["--addr", &pond.url()])
+        .args(["--addr", &server.url()])
         .output()
         .unwrap()
 }
 
-fn status(pond: &Pond) -> Value {
-    serde_json::from_str(&pond.get("/api/v1/cluster").unwrap()).unwrap()
+fn status(server: &TestServer) -> Value {
+    serde_json::from_str(&server.get("/api/v1/cluster").unwrap()).unwrap()
 }
 
 #[test]
@@ -291,17 +291,17 @@ fn a_node_that_is_gone_is_forgotten_and_waited_for_no_more() {
 }
 
 /// Starts a node with an empty disk at an address where another one was.
-fn start_at(cluster: &Cluster, name: &str, address: &str) -> Pond {
+fn start_at(cluster: &Cluster, name: &str, address: &str) -> TestServer {
     let data = cluster.scratch.path().join(name);
     let join = cluster.nodes[0].address("gossip");
     let mut flags = vec!["--gossip", address, "--replication", "2", "--join", &join];
     flags.extend(cluster.flags);
-    Pond::start_as(program(), "serve", &data, &flags).unwrap()
+    TestServer::start_as(program(), "serve", &data, &flags).unwrap()
 }
 
 /// The nodes as one of them sees them: ids, addresses and states.
-fn states(pond: &Pond) -> Vec<[String; 3]> {
-    let status = status(pond);
+fn states(server: &TestServer) -> Vec<[String; 3]> {
+    let status = status(server);
     let nodes = status["nodes"].as_array().unwrap().iter();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     nodes
@@ -384,7 +384,7 @@ fn a_damaged_copy_is_made_anew() {
     let damaged = nodes[0].get(&all).unwrap();
     let trailer = damaged.lines().last().unwrap();
     assert!(trailer.contains("wrong checksum"), "{trailer}");
-    let rows = |node: &Pond| node.query("").unwrap().0.len();
+    let rows = |node: &TestServer| node.query("").unwrap().0.len();
     waits_for("all rows are read again", nodes, || {
         nodes.iter().all(|node| rows(node) == expected)
     });
@@ -433,15 +433,15 @@ fn a_scrub_has_a_damaged_copy_made_anew_before_anybody_asks() {
     // Of what was in a segment with it there may be a third copy then.
     waits_for("there are two copies again", nodes, || {
         nodes.iter().for_each(|node| is_whole(node, expected));
-        let lacks = |node: &Pond| status(node)["copies_lacking"] != 0;
+        let lacks = |node: &TestServer| status(node)["copies_lacking"] != 0;
         stored(nodes) >= 2 * expected && !nodes.iter().any(lacks)
     });
-    let rows = |node: &Pond| node.query("").unwrap().0.len();
+    let rows = |node: &TestServer| node.query("").unwrap().0.len();
     assert!(nodes.iter().all(|node| rows(node) == expected));
 }
 
 /// Counts all that is there, in one answer; no page is read for that.
-fn is_whole(node: &Pond, expected: usize) {
+fn is_whole(node: &TestServer, expected: usize) {
     let target = format!("/api/v1/query?{ALL_TIME}&count=true&q=");
     let answer = node.get(&target).unwrap();
     let trailer: Value = serde_json::from_str(answer.trim()).unwrap();
@@ -499,7 +499,7 @@ fn a_canary_shows_how_soon_records_are_found() {
             "--join",
             join,
         ];
-        Pond::start(program(), &data, &gossip).unwrap()
+        TestServer::start(program(), &data, &gossip).unwrap()
     };
     let first = start(0, "off");
     let nodes = [start(1, &first.address("gossip")), first];
@@ -535,7 +535,7 @@ fn copies_are_in_different_zones() {
         cluster.nodes.push(node);
     }
     cluster.fill();
-    let has_all = |node: &Pond, count: usize| {
+    let has_all = |node: &TestServer, count: usize| {
         node.metric("logpond_segment_rows") == Ok((count * RECORDS) as f64)
     };
     waits_for("the other zone has a copy of all", &cluster.nodes, || {

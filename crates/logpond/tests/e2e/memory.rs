@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::pond::{Pond, Scratch, memory_bytes};
+use crate::pond::{Scratch, TestServer, memory_bytes};
 use crate::surroundings::program;
 
 /// Of the server: the pages of a program that was not optimised take half as much.
@@ -16,7 +16,7 @@ const LINE_BYTES: usize = 16 << 10;
 
 const QUERIES: usize = 24;
 
-fn fill(pond: &Pond) {
+fn fill(server: &TestServer) {
     let mut number = 0_u64;
     let mut body = Vec::new();
     for line in 0..LINES {
@@ -29,20 +29,20 @@ fn fill(pond: &Pond) {
         }
         body.push(b'\n');
         if body.len() >= 8 << 20 {
-            assert_eq!(pond.push("text/plain", &body).unwrap().status, 200);
+            assert_eq!(server.push("text/plain", &body).unwrap().status, 200);
             body.clear();
         }
     }
-    assert_eq!(pond.push("text/plain", &body).unwrap().status, 200);
-    pond.compact().unwrap();
+    assert_eq!(server.push("text/plain", &body).unwrap().status, 200);
+    server.compact().unwrap();
 }
 
 /// The status of a query for so many lines, how many came, and what was said if there are none.
-fn lines(pond: &Pond, limit: usize) -> (u16, usize, String) {
+fn lines(server: &TestServer, limit: usize) -> (u16, usize, String) {
     let target = format!(
         "/loki/api/v1/query_range?query=%7Bservice_name%3D~%22.%2B%22%7D&start=0&end=4000000000&limit={limit}"
     );
-    let mut client = pond.client().unwrap();
+    let mut client = server.client().unwrap();
     let response = client.send("GET", &target, &[], b"").unwrap();
     let (status, text) = (response.status, response.text().unwrap());
     match status {
@@ -52,13 +52,13 @@ fn lines(pond: &Pond, limit: usize) -> (u16, usize, String) {
 }
 
 /// The most memory that the process has while something is done.
-fn peak_during(pond: &Pond, work: impl FnOnce()) -> u64 {
+fn peak_during(server: &TestServer, work: impl FnOnce()) -> u64 {
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
         let watching = scope.spawn(|| {
             let mut peak = 0;
             while !is_done.load(Ordering::Relaxed) {
-                peak = peak.max(memory_bytes(pond.pid(), "VmRSS").unwrap());
+                peak = peak.max(memory_bytes(server.pid(), "VmRSS").unwrap());
                 thread::yield_now();
             }
             peak
@@ -73,22 +73,22 @@ fn peak_during(pond: &Pond, work: impl FnOnce()) -> u64 {
 fn queries_share_the_memory_and_are_refused_with_the_numbers() {
     let scratch = Scratch::new("memory").unwrap();
     let data = scratch.path().join("data");
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    fill(&pond);
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
-    let pond = Pond::start(program(), &data, &["--memory", BUDGET]).unwrap();
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    fill(&server);
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
+    let server = TestServer::start(program(), &data, &["--memory", BUDGET]).unwrap();
     // More than half of the budget: refused, however little is in use.
-    let (status, _, said) = lines(&pond, LINES);
+    let (status, _, said) = lines(&server, LINES);
     assert_eq!(status, 429, "{said}");
     for part in ["MiB of memory and needs", "half of 160.0 MiB", "--memory"] {
         assert!(said.contains(part), "{said}");
     }
     // All at once want three times the budget: they wait for each other.
     const LIMIT: usize = 1200;
-    let peak = peak_during(&pond, || {
+    let peak = peak_during(&server, || {
         thread::scope(|scope| {
             let asked: Vec<_> = (0..QUERIES)
-                .map(|_| scope.spawn(|| lines(&pond, LIMIT)))
+                .map(|_| scope.spawn(|| lines(&server, LIMIT)))
                 .collect();
             let mut answered = 0;
             for query in asked {
@@ -114,28 +114,28 @@ fn queries_share_the_memory_and_are_refused_with_the_numbers() {
         "{} MiB of {BUDGET}",
         peak >> 20
     );
-    assert_eq!(pond.metric("logpond_memory_granted_bytes").unwrap(), 0.0);
-    assert!(pond.metric("logpond_memory_refused_total").unwrap() >= 1.0);
-    assert!(pond.metric("logpond_memory_waits_total").unwrap() >= 1.0);
-    assert_eq!(lines(&pond, LIMIT).1, LIMIT, "there is room again");
+    assert_eq!(server.metric("logpond_memory_granted_bytes").unwrap(), 0.0);
+    assert!(server.metric("logpond_memory_refused_total").unwrap() >= 1.0);
+    assert!(server.metric("logpond_memory_waits_total").unwrap() >= 1.0);
+    assert_eq!(lines(&server, LIMIT).1, LIMIT, "there is room again");
 }
 
 #[test]
 fn the_least_memory_is_enough_for_a_small_query() {
     let scratch = Scratch::new("memory-small").unwrap();
-    let pond = Pond::start(
+    let server = TestServer::start(
         program(),
         &scratch.path().join("data"),
         &["--memory", "32MiB"],
     )
     .unwrap();
-    pond.push("text/plain", b"one\ntwo\nthree\n").unwrap();
+    server.push("text/plain", b"one\ntwo\nthree\n").unwrap();
     for q in ["", "two"] {
-        let (rows, trailer) = pond.query(q).unwrap();
+        let (rows, trailer) = server.query(q).unwrap();
         assert_eq!(trailer["complete"], true, "{trailer}");
         assert_eq!(rows.len(), if q.is_empty() { 3 } else { 1 });
     }
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 #[test]

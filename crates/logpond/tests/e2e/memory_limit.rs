@@ -9,7 +9,7 @@ use std::time::Duration;
 use flate2::write::GzEncoder;
 
 use crate::nodes::lines;
-use crate::pond::{ALL_TIME, Pond, Scratch, memory_bytes, wait_until, wait_within};
+use crate::pond::{ALL_TIME, Scratch, TestServer, memory_bytes, wait_until, wait_within};
 use crate::surroundings::{program, say};
 
 /// The memory of a server.
@@ -76,21 +76,21 @@ impl Drop for Limit {
 }
 
 /// How many records a node finds.
-fn count(pond: &Pond, q: &str) -> u64 {
+fn count(server: &TestServer, q: &str) -> u64 {
     let target = format!("/api/v1/query?{ALL_TIME}&count=true&q={q}");
     let mut trailer = serde_json::Value::Null;
     wait_until("the answer is complete", || {
-        trailer = lines(pond, &target).1;
+        trailer = lines(server, &target).1;
         trailer["complete"] == true
     })
     .unwrap_or_else(|e| panic!("{e}: {trailer}"));
     trailer["rows"].as_u64().unwrap()
 }
 
-fn push_line(pond: &Pond, line: &str) {
+fn push_line(server: &TestServer, line: &str) {
     let mut answer = None;
     wait_until("the node takes records", || {
-        answer = pond.push("text/plain", line.as_bytes()).ok();
+        answer = server.push("text/plain", line.as_bytes()).ok();
         answer.as_ref().is_some_and(|answer| answer.status == 200)
     })
     .unwrap();
@@ -105,9 +105,9 @@ fn bomb() -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn push_bomb(pond: &Pond) {
+fn push_bomb(server: &TestServer) {
     let headers = [("content-type", "text/plain"), ("content-encoding", "gzip")];
-    let mut client = pond.client().unwrap();
+    let mut client = server.client().unwrap();
     let answer = client.send("POST", "/api/v1/push", &headers, &bomb());
     let answer = answer.unwrap();
     let (status, text) = (answer.status, answer.text().unwrap());
@@ -116,21 +116,22 @@ fn push_bomb(pond: &Pond) {
 }
 
 /// Has everything put into segments, and waits until so many records are: every line end is one.
-fn put_into_segments(pond: &Pond, records: usize) {
-    let mut client = pond.client().unwrap();
+fn put_into_segments(server: &TestServer, records: usize) {
+    let mut client = server.client().unwrap();
     let answer = client.send("POST", "/api/v1/compact", &[], b"").unwrap();
     assert_eq!(answer.status, 202);
     let rows = || {
-        pond.metric("logpond_segment_rows")
+        server
+            .metric("logpond_segment_rows")
             .map(|rows| rows as usize)
     };
     let is_done = || rows().is_ok_and(|rows| rows == records);
     wait_within(SLOW, "all records are in segments", is_done)
-        .unwrap_or_else(|e| panic!("{e}: {:?} {}", rows(), pond.stderr()));
+        .unwrap_or_else(|e| panic!("{e}: {:?} {}", rows(), server.stderr()));
 }
 
-fn peak(pond: &Pond) -> u64 {
-    memory_bytes(pond.pid(), "VmHWM").unwrap()
+fn peak(server: &TestServer) -> u64 {
+    memory_bytes(server.pid(), "VmHWM").unwrap()
 }
 
 #[test]
@@ -138,26 +139,27 @@ fn line_ends_without_end_do_not_end_the_server() {
     let scratch = Scratch::new("line-ends").unwrap();
     let limit = Limit::new("line-ends");
     let data = scratch.path().join("data");
-    let pond = Pond::start_under(limit.command(), &data, &[]).unwrap();
-    push_line(&pond, "honest before");
-    push_bomb(&pond);
-    pond.send_tcp("fast", &vec![b'\n'; LINE_ENDS]).unwrap();
-    push_line(&pond, "honest behind");
-    put_into_segments(&pond, LINE_ENDS + 2);
-    let (rows, trailer) = pond.query("honest").unwrap();
+    let server = TestServer::start_under(limit.command(), &data, &[]).unwrap();
+    push_line(&server, "honest before");
+    push_bomb(&server);
+    server.send_tcp("fast", &vec![b'\n'; LINE_ENDS]).unwrap();
+    push_line(&server, "honest behind");
+    put_into_segments(&server, LINE_ENDS + 2);
+    let (rows, trailer) = server.query("honest").unwrap();
     assert_eq!((rows.len(), &trailer["complete"]), (2, &true.into()));
-    let newest = pond.get(&format!("/api/v1/query?{ALL_TIME}&limit=500"));
+    let newest = server.get(&format!("/api/v1/query?{ALL_TIME}&limit=500"));
     assert_eq!(newest.unwrap().lines().count(), 501);
-    let machine: serde_json::Value = serde_json::from_str(&pond.get("/machine").unwrap()).unwrap();
+    let machine: serde_json::Value =
+        serde_json::from_str(&server.get("/machine").unwrap()).unwrap();
     let [from, to] = ["cutoff_from_realtime", "cutoff_to_realtime"].map(|name| {
         let text = machine[name].as_str();
         text.and_then(|us| us.parse::<u64>().ok()).unwrap_or(0)
     });
     assert!(0 < from && from < to, "{machine}");
-    let peak = peak(&pond);
+    let peak = peak(&server);
     assert!(peak <= PEAK_BYTES_MAX, "{} MiB", peak >> 20);
     say(&format!("{LINE_ENDS} line ends took {} MiB", peak >> 20));
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 /// A process that ends in a step leaves a mark, and the next one makes smaller steps.
@@ -165,24 +167,24 @@ fn line_ends_without_end_do_not_end_the_server() {
 fn a_server_that_ended_in_a_step_goes_on_in_smaller_ones() {
     let scratch = Scratch::new("step").unwrap();
     let data = scratch.path().join("data");
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    push_line(&pond, "honest line");
-    pond.kill();
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    push_line(&server, "honest line");
+    server.kill();
     let mark = data.join("steps").join("store");
     fs::create_dir_all(mark.parent().unwrap()).unwrap();
     fs::write(&mark, "1").unwrap();
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    pond.said("with about 48 MiB of memory");
-    pond.compact().unwrap();
-    assert_eq!(pond.query("honest").unwrap().0.len(), 1);
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    server.said("with about 48 MiB of memory");
+    server.compact().unwrap();
+    assert_eq!(server.query("honest").unwrap().0.len(), 1);
     assert!(!mark.exists(), "the step has ended");
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 #[test]
 fn a_cluster_spreads_no_more_rows_than_a_node_can_hold() {
     let scratch = Scratch::new("line-ends-cluster").unwrap();
-    let (mut limits, mut nodes): (Vec<Limit>, Vec<Pond>) = (Vec::new(), Vec::new());
+    let (mut limits, mut nodes): (Vec<Limit>, Vec<TestServer>) = (Vec::new(), Vec::new());
     for number in 0..2 {
         let limit = Limit::new(&format!("line-ends-{number}"));
         let data = scratch.path().join(format!("node-{number}"));
@@ -197,7 +199,7 @@ fn a_cluster_spreads_no_more_rows_than_a_node_can_hold() {
             "--join",
             &join,
         ];
-        nodes.push(Pond::start_under(limit.command(), &data, &flags).unwrap());
+        nodes.push(TestServer::start_under(limit.command(), &data, &flags).unwrap());
         limits.push(limit);
     }
     push_line(&nodes[1], "honest line");
@@ -228,9 +230,9 @@ fn a_server_with_little_address_space_starts() {
     let scratch = Scratch::new("address-space").unwrap();
     let data = scratch.path().join("data");
     for life in 0..4 {
-        let pond = Pond::start_under(Limit::Process.command(), &data, &[]).unwrap();
-        pond.push("text/plain", b"one more\n").unwrap();
-        assert_eq!(count(&pond, "one"), life + 1);
-        assert_eq!(pond.terminate().unwrap().code(), Some(0));
+        let server = TestServer::start_under(Limit::Process.command(), &data, &[]).unwrap();
+        server.push("text/plain", b"one more\n").unwrap();
+        assert_eq!(count(&server, "one"), life + 1);
+        assert_eq!(server.terminate().unwrap().code(), Some(0));
     }
 }

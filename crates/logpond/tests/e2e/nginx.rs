@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 
 use crate::http::encode;
-use crate::pond::{ALL_TIME, Pond, Scratch, wait_until};
+use crate::pond::{ALL_TIME, Scratch, TestServer, wait_until};
 use crate::surroundings::{program, skip};
 use crate::unpacked::unpacked;
 
@@ -37,9 +37,9 @@ const FORMATS: [(&str, &str); 3] = [
 ];
 
 /// A process that ends with its owner.
-struct Running(Child);
+struct ChildGuard(Child);
 
-impl Drop for Running {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -48,7 +48,7 @@ impl Drop for Running {
 
 /// nginx, and the socket at which it serves.
 struct Nginx {
-    _process: Running,
+    _process: ChildGuard,
     socket: PathBuf,
 }
 
@@ -92,7 +92,7 @@ impl Nginx {
             .spawn()
             .unwrap();
         let nginx = Nginx {
-            _process: Running(child),
+            _process: ChildGuard(child),
             socket,
         };
         wait_until("nginx serves", || nginx.connect().is_ok()).unwrap();
@@ -115,10 +115,11 @@ impl Nginx {
 }
 
 /// Each line of a log is a record, byte for byte, and has its fields.
-fn assert_log_is_here(pond: &Pond, path: &Path, is_text: bool) {
+fn assert_log_is_here(server: &TestServer, path: &Path, is_text: bool) {
     let question = format!("file=\"{}\"", path.display());
     wait_until("all lines are here", || {
-        pond.query(&question)
+        server
+            .query(&question)
             .is_ok_and(|(rows, _)| rows.len() > REQUESTS)
     })
     .unwrap();
@@ -126,7 +127,7 @@ fn assert_log_is_here(pond: &Pond, path: &Path, is_text: bool) {
         "/api/v1/query?{ALL_TIME}&limit=0&fields=raw&q={}",
         encode(&question)
     );
-    let text = pond.get(&target).unwrap();
+    let text = server.get(&target).unwrap();
     let lines = text.lines().filter_map(|line| {
         let row: Value = serde_json::from_str(line).unwrap();
         row["_line"].as_str().map(str::to_owned)
@@ -142,7 +143,7 @@ fn assert_log_is_here(pond: &Pond, path: &Path, is_text: bool) {
         stored.len(),
         written.len()
     );
-    let count = |rest: &str| pond.query(&format!("{question} {rest}")).unwrap().0.len();
+    let count = |rest: &str| server.query(&format!("{question} {rest}")).unwrap().0.len();
     assert_eq!(count("method=GET status=204"), REQUESTS, "{question}");
     assert_eq!(count("status=400"), 1, "{question}");
     if is_text {
@@ -154,13 +155,13 @@ fn assert_log_is_here(pond: &Pond, path: &Path, is_text: bool) {
 #[test]
 fn what_nginx_logs_of_requests_is_here_with_its_fields() {
     let scratch = Scratch::new("nginx").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    let Some(nginx) = Nginx::start(&scratch, &pond.address("syslog_udp")) else {
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let Some(nginx) = Nginx::start(&scratch, &server.address("syslog_udp")) else {
         return skip("nginx", "it is not installed (./test unpacks it)");
     };
     let logs = scratch.path().join("logs");
     let forwarder = Command::new(program())
-        .args(["forward", "--tail", "--addr", &pond.url(), "--state"])
+        .args(["forward", "--tail", "--addr", &server.url(), "--state"])
         .arg(scratch.path().join("state.json"))
         .arg(logs.join("*.log"))
         .stdin(Stdio::null())
@@ -168,7 +169,7 @@ fn what_nginx_logs_of_requests_is_here_with_its_fields() {
         .stderr(Stdio::inherit())
         .spawn()
         .unwrap();
-    let _forwarder = Running(forwarder);
+    let _forwarder = ChildGuard(forwarder);
     for number in 0..REQUESTS {
         let agent = ["curl/8", "a \"quoted\" \\ one", "\u{e4}\u{20ac}"][number % 3];
         let request = format!(
@@ -182,18 +183,19 @@ fn what_nginx_logs_of_requests_is_here_with_its_fields() {
     nginx.ask(b"\x16\x03\x01\x02\0\x01\xff\xfe\"\r\n\r\n");
     for name in ["combined", "vhost", "timed", "json"] {
         assert_log_is_here(
-            &pond,
+            &server,
             &logs.join(name).with_extension("log"),
             name != "json",
         );
     }
-    let vhosts = pond.query("host=ash.example.org").unwrap().0.len();
+    let vhosts = server.query("host=ash.example.org").unwrap().0.len();
     assert_eq!(vhosts, REQUESTS);
     // Datagrams over loopback: as many as there is room for, which is enough here.
     wait_until("syslog is here", || {
-        pond.query("app=nginx severity=6 method=GET status=204")
+        server
+            .query("app=nginx severity=6 method=GET status=204")
             .is_ok_and(|(rows, _)| rows.len() == REQUESTS)
     })
     .unwrap();
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }

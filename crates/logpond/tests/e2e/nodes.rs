@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::pond::{Outcome, Pond, Scratch, wait_until};
+use crate::pond::{Outcome, Scratch, TestServer, wait_until};
 use crate::surroundings::program;
 
 /// Records of each node.
@@ -28,8 +28,8 @@ pub(crate) fn records(numbers: impl Iterator<Item = usize>) -> String {
 }
 
 /// Pushes records, once the node takes them.
-pub(crate) fn push(pond: &Pond, body: &str) {
-    let pushed = || pond.push("application/x-ndjson", body.as_bytes());
+pub(crate) fn push(server: &TestServer, body: &str) {
+    let pushed = || server.push("application/x-ndjson", body.as_bytes());
     let mut last = String::new();
     // Until another node knows of it, a node takes nothing.
     wait_until("the node takes records", || {
@@ -41,7 +41,11 @@ pub(crate) fn push(pond: &Pond, body: &str) {
 }
 
 /// Starts a node that knows `join`.
-pub(crate) fn node(scratch: &Scratch, number: usize, join: Option<&Pond>) -> Outcome<Pond> {
+pub(crate) fn node(
+    scratch: &Scratch,
+    number: usize,
+    join: Option<&TestServer>,
+) -> Outcome<TestServer> {
     let data = scratch.path().join(format!("node-{number}"));
     start_node(&data, "serve", join, &[])
 }
@@ -50,18 +54,18 @@ pub(crate) fn node(scratch: &Scratch, number: usize, join: Option<&Pond>) -> Out
 pub(crate) fn start_node(
     data: &Path,
     role: &str,
-    join: Option<&Pond>,
+    join: Option<&TestServer>,
     more: &[&str],
-) -> Outcome<Pond> {
-    let join = join.map_or("off".to_string(), |pond| pond.address("gossip"));
+) -> Outcome<TestServer> {
+    let join = join.map_or("off".to_string(), |server| server.address("gossip"));
     let mut flags = vec!["--gossip", "127.0.0.1:0", "--replication", "2"];
     flags.extend(["--join", &join]);
     flags.extend(more);
-    Pond::start_as(program(), role, data, &flags)
+    TestServer::start_as(program(), role, data, &flags)
 }
 
 /// Three nodes, each with every third record.
-pub(crate) fn three(scratch: &Scratch) -> Vec<Pond> {
+pub(crate) fn three(scratch: &Scratch) -> Vec<TestServer> {
     let first = node(scratch, 0, None).unwrap();
     let second = node(scratch, 1, Some(&first)).unwrap();
     let third = node(scratch, 2, Some(&second)).unwrap();
@@ -73,8 +77,8 @@ pub(crate) fn three(scratch: &Scratch) -> Vec<Pond> {
 }
 
 /// The lines of an answer without what differs from pond to pond, and its trailer.
-pub(crate) fn lines(pond: &Pond, target: &str) -> (Vec<Value>, Value) {
-    let text = pond.get(target).unwrap();
+pub(crate) fn lines(server: &TestServer, target: &str) -> (Vec<Value>, Value) {
+    let text = server.get(target).unwrap();
     let mut lines: Vec<Value> = text
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -89,10 +93,10 @@ pub(crate) fn lines(pond: &Pond, target: &str) -> (Vec<Value>, Value) {
 }
 
 /// Asks until the answer is complete: nodes that were started a moment ago find each other.
-pub(crate) fn complete(pond: &Pond, target: &str) -> Vec<Value> {
+pub(crate) fn complete(server: &TestServer, target: &str) -> Vec<Value> {
     let mut answer = (Vec::new(), Value::Null);
     wait_until("the answer is complete", || {
-        answer = lines(pond, target);
+        answer = lines(server, target);
         answer.1["complete"] == true
     })
     .unwrap_or_else(|e| panic!("{e}: {target}: {}", answer.1));
@@ -100,19 +104,19 @@ pub(crate) fn complete(pond: &Pond, target: &str) -> Vec<Value> {
 }
 
 /// Has a node close its journal, and waits until copies of everything are where they should be.
-pub(crate) fn hand_over(pond: &Pond) {
-    pond.compact().unwrap();
+pub(crate) fn hand_over(server: &TestServer) {
+    server.compact().unwrap();
     wait_until("everything has its copies", || {
-        pond.metric("logpond_unreplicated_bytes") == Ok(0.0)
+        server.metric("logpond_unreplicated_bytes") == Ok(0.0)
     })
-    .unwrap_or_else(|e| panic!("{e}: {}", pond.stderr()));
+    .unwrap_or_else(|e| panic!("{e}: {}", server.stderr()));
 }
 
 /// Sends a batch by its name.
-pub(crate) fn push_named(pond: &Pond, name: &str, body: &str) {
+pub(crate) fn push_named(server: &TestServer, name: &str, body: &str) {
     let headers = [("content-type", "text/plain"), ("logpond-batch", name)];
     let target = "/api/v1/push?durable=true";
-    let mut client = pond.client().unwrap();
+    let mut client = server.client().unwrap();
     let response = client
         .send("POST", target, &headers, body.as_bytes())
         .unwrap();

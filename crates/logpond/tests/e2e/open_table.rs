@@ -9,7 +9,7 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::pond::{Pond, Scratch, files_below, wait_until};
+use crate::pond::{Scratch, TestServer, files_below, wait_until};
 use crate::surroundings::{program, python, say};
 
 /// Records in a batch.
@@ -76,13 +76,13 @@ impl Drop for Readers {
 }
 
 /// Pushes records and has segments merged until it is told to stop; `sent` counts before they are.
-fn push_and_merge(pond: &Pond, sent: &AtomicU64, is_done: &AtomicBool) {
+fn push_and_merge(server: &TestServer, sent: &AtomicU64, is_done: &AtomicBool) {
     while !is_done.load(Ordering::SeqCst) {
         let first = sent.fetch_add(BATCH, Ordering::SeqCst);
         let lines = (first..first + BATCH).map(|n| format!("{{\"_msg\":\"ledger\",\"n\":{n}}}\n"));
-        let pushed = pond.push("application/x-ndjson", lines.collect::<String>().as_bytes());
+        let pushed = server.push("application/x-ndjson", lines.collect::<String>().as_bytes());
         assert_eq!(pushed.unwrap().accepted(), BATCH);
-        pond.compact().unwrap();
+        server.compact().unwrap();
     }
 }
 
@@ -101,13 +101,13 @@ fn other_engines_count_once_while_segments_are_merged() {
     let arguments = ["--bucket", &url, "--open-table", "0s"];
     // Two servers, so that they race for versions.
     let ponds = ["one", "two"]
-        .map(|name| Pond::start(program(), &scratch.path().join(name), &arguments).unwrap());
+        .map(|name| TestServer::start(program(), &scratch.path().join(name), &arguments).unwrap());
     let mut readers = Readers::start(&python, &bucket);
     let (sent, is_done) = (AtomicU64::new(0), AtomicBool::new(false));
     let mut reads = 0;
     thread::scope(|scope| {
-        for pond in &ponds {
-            scope.spawn(|| push_and_merge(pond, &sent, &is_done));
+        for server in &ponds {
+            scope.spawn(|| push_and_merge(server, &sent, &is_done));
         }
         let mut before = [0, 0];
         while versions(&bucket) < VERSIONS {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::pond::{Pond, Scratch, files_below, wait_until};
+use crate::pond::{Scratch, TestServer, files_below, wait_until};
 use crate::surroundings::{program, say, shared};
 
 /// The longest line that the server takes; fixtures with longer ones are cut there by design.
@@ -107,16 +107,16 @@ fn fixtures_come_back_byte_for_byte() {
 fn round_trip(data: &Path, name: &str, bytes: &[u8]) {
     let wanted = expected(bytes);
     let lines = sorted_lines(&wanted);
-    let pond = Pond::start(program(), data, &[]).unwrap();
-    let answer = pond.send_tcp("durable", bytes).unwrap();
+    let server = TestServer::start(program(), data, &[]).unwrap();
+    let answer = server.send_tcp("durable", bytes).unwrap();
     let acknowledged: usize = answer
         .lines()
         .map(|line| line.trim_start_matches("OK ").parse::<usize>().unwrap())
         .sum();
     assert_eq!(acknowledged, lines.len(), "{name}: acknowledged");
-    compare(&pond, name, "journal", &lines);
+    compare(&server, name, "journal", &lines);
     let compacted = Command::new(program())
-        .args(["compact", "--wait", "--addr", &pond.url()])
+        .args(["compact", "--wait", "--addr", &server.url()])
         .stdin(Stdio::null())
         .output()
         .unwrap();
@@ -125,13 +125,13 @@ fn round_trip(data: &Path, name: &str, bytes: &[u8]) {
         !files_below(&data.join("segments"), ".parquet").is_empty()
     })
     .unwrap();
-    compare(&pond, name, "segments", &lines);
+    compare(&server, name, "segments", &lines);
 }
 
-fn compare(pond: &Pond, name: &str, place: &str, lines: &[&[u8]]) {
+fn compare(server: &TestServer, name: &str, place: &str, lines: &[&[u8]]) {
     let output = Command::new(program())
         .args(["query", "", "-n", "0", "-o", "raw", "--since", "@0"])
-        .args(["--until", "2100-01-01", "--addr", &pond.url()])
+        .args(["--until", "2100-01-01", "--addr", &server.url()])
         .stdin(Stdio::null())
         .output()
         .unwrap();

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Scratch, TestServer, wait_until};
 use crate::surroundings::{has_program, program, skip};
 
 /// The browser's name on Debian.
@@ -12,13 +12,13 @@ const BROWSER: &str = "chromium";
 const PAGE_TIME_MS: u32 = 10_000;
 
 /// A server with records, unless there is no browser.
-fn filled(scratch: &Scratch, what: &str) -> Option<Pond> {
+fn filled(scratch: &Scratch, what: &str) -> Option<TestServer> {
     if !has_program(BROWSER) {
         skip(what, "there is no chromium (./test installs it)");
         return None;
     }
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    if !has_interface(&pond) {
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    if !has_interface(&server) {
         skip(what, "the interface is not embedded (web/build builds it)");
         return None;
     }
@@ -28,14 +28,16 @@ fn filled(scratch: &Scratch, what: &str) -> Option<Pond> {
         r#"{"time":"2015-05-20T12:00:00Z","id":9007199254740993,"list":[9007199254740995]}"#,
     ];
     let body = lines.join("\n");
-    let pushed = pond.push("application/x-ndjson", body.as_bytes()).unwrap();
+    let pushed = server
+        .push("application/x-ndjson", body.as_bytes())
+        .unwrap();
     assert_eq!(pushed.accepted(), 3);
-    Some(pond)
+    Some(server)
 }
 
 /// True if the application is embedded, and not the small page of a build without Node.
-fn has_interface(pond: &Pond) -> bool {
-    pond.get("/web/app.js").is_err()
+fn has_interface(server: &TestServer) -> bool {
+    server.get("/web/app.js").is_err()
 }
 
 /// The text of a page without its tags.
@@ -48,7 +50,7 @@ fn text_of(html: &str) -> String {
 }
 
 /// The page at this address and its text, once they have all of `expected`.
-fn shown(pond: &Pond, scratch: &Scratch, target: &str, expected: &[&str]) -> String {
+fn shown(server: &TestServer, scratch: &Scratch, target: &str, expected: &[&str]) -> String {
     let profile = scratch.path().join("browser");
     let mut page = String::new();
     let is_shown = || {
@@ -61,7 +63,7 @@ fn shown(pond: &Pond, scratch: &Scratch, target: &str, expected: &[&str]) -> Str
             ])
             .arg(format!("--user-data-dir={}", profile.display()))
             .arg(format!("--virtual-time-budget={PAGE_TIME_MS}"))
-            .arg(format!("{}{target}", pond.url()))
+            .arg(format!("{}{target}", server.url()))
             .output()
             .unwrap();
         let html = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -75,11 +77,11 @@ fn shown(pond: &Pond, scratch: &Scratch, target: &str, expected: &[&str]) -> Str
 #[test]
 fn the_page_keeps_to_its_address_and_to_all_digits() {
     let scratch = Scratch::new("page").unwrap();
-    let Some(pond) = filled(&scratch, "the page in a browser") else {
+    let Some(server) = filled(&scratch, "the page in a browser") else {
         return;
     };
     let target = "/?q=one&from=2015-05-20T10:30:00Z&to=2015-05-20T11:30:00Z";
-    let page = shown(&pond, &scratch, target, &["the middle one", "1 record"]);
+    let page = shown(&server, &scratch, target, &["the middle one", "1 record"]);
     assert!(!page.contains("the old one"));
     assert!(
         page.contains("2015-05-20 10:30 – 2015-05-20 11:30"),
@@ -87,20 +89,20 @@ fn the_page_keeps_to_its_address_and_to_all_digits() {
     );
     let target = "/?q=id:*&from=@0";
     let digits = &["9007199254740993", "[9007199254740995]"];
-    shown(&pond, &scratch, target, digits);
+    shown(&server, &scratch, target, digits);
 }
 
 #[test]
 fn the_page_shows_what_was_probably_meant() {
     let scratch = Scratch::new("page-hints").unwrap();
-    let Some(pond) = filled(&scratch, "hints of the page in a browser") else {
+    let Some(server) = filled(&scratch, "hints of the page in a browser") else {
         return;
     };
     let target = "/?q=ap%3Dshop&from=2015-05-20&to=2015-05-21";
     let link = "<a href=\"?q=app%3Dshop&amp;from=2015-05-20&amp;to=2015-05-21\">app=shop</a>";
-    shown(&pond, &scratch, target, &["the nearest is 'app'", link]);
+    shown(&server, &scratch, target, &["the nearest is 'app'", link]);
     shown(
-        &pond,
+        &server,
         &scratch,
         "/?q=app%3Dshop",
         &["2 records match before the range", ">search there</a>"],
@@ -110,16 +112,16 @@ fn the_page_shows_what_was_probably_meant() {
 #[test]
 fn links_of_alerts_show_what_they_ask() {
     let scratch = Scratch::new("page-logql").unwrap();
-    let Some(pond) = filled(&scratch, "LogQL in the page") else {
+    let Some(server) = filled(&scratch, "LogQL in the page") else {
         return;
     };
     let numbers = "/?logql=sum(count_over_time(%7Bapp%3D%22shop%22%7D%5B1d%5D))%20%3E%201\
                    &from=2015-05-20T12:00:00Z&to=2015-05-20T13:00:00Z";
-    shown(&pond, &scratch, numbers, &["1 series", "highest"]);
+    shown(&server, &scratch, numbers, &["1 series", "highest"]);
     let lines = "/?logql=%7Bapp%3D%22shop%22%7D&from=@0";
-    shown(&pond, &scratch, lines, &["2 records", "the old one"]);
+    shown(&server, &scratch, lines, &["2 records", "the old one"]);
     shown(
-        &pond,
+        &server,
         &scratch,
         "/?logql=%7Bapp",
         &["parse error at line 1"],

@@ -59,7 +59,7 @@ impl Drop for Scratch {
 }
 
 /// A running server. Dropping it kills the process.
-pub(crate) struct Pond {
+pub(crate) struct TestServer {
     child: Child,
     addresses: serde_json::Value,
     stderr: Arc<Mutex<String>>,
@@ -68,14 +68,14 @@ pub(crate) struct Pond {
 }
 
 /// The answer of a push.
-pub(crate) struct Pushed {
+pub(crate) struct PushAnswer {
     /// HTTP status.
     pub(crate) status: u16,
     /// The body, as JSON where it is.
     pub(crate) body: serde_json::Value,
 }
 
-impl Pushed {
+impl PushAnswer {
     /// How many records were accepted.
     pub(crate) fn accepted(&self) -> u64 {
         self.body["accepted"].as_u64().unwrap_or(0)
@@ -112,10 +112,10 @@ fn serve_arguments(role: &str, data: &Path, ready: &Path) -> Vec<String> {
     arguments
 }
 
-impl Pond {
+impl TestServer {
     /// Starts `program serve` on this data directory and waits until it is ready.
-    pub(crate) fn start(program: &Path, data: &Path, extra: &[&str]) -> Outcome<Pond> {
-        Pond::start_under(Command::new(program), data, extra)
+    pub(crate) fn start(program: &Path, data: &Path, extra: &[&str]) -> Outcome<TestServer> {
+        TestServer::start_under(Command::new(program), data, extra)
     }
 
     /// Starts `program ROLE`: `serve`, `ingest`, `store` or `query-node`.
@@ -124,13 +124,17 @@ impl Pond {
         role: &str,
         data: &Path,
         extra: &[&str],
-    ) -> Outcome<Pond> {
-        Pond::start_command(Command::new(program), role, data, extra)
+    ) -> Outcome<TestServer> {
+        TestServer::start_command(Command::new(program), role, data, extra)
     }
 
     /// `serve` by a command that runs the program, such as a tracer.
-    pub(crate) fn start_under(command: Command, data: &Path, extra: &[&str]) -> Outcome<Pond> {
-        Pond::start_command(command, "serve", data, extra)
+    pub(crate) fn start_under(
+        command: Command,
+        data: &Path,
+        extra: &[&str],
+    ) -> Outcome<TestServer> {
+        TestServer::start_command(command, "serve", data, extra)
     }
 
     fn start_command(
@@ -138,7 +142,7 @@ impl Pond {
         role: &str,
         data: &Path,
         extra: &[&str],
-    ) -> Outcome<Pond> {
+    ) -> Outcome<TestServer> {
         let ready = data.with_extension("ready.json");
         let _ = fs::remove_file(&ready);
         command
@@ -164,7 +168,7 @@ impl Pond {
             let said = stderr.lock().map(|s| s.clone()).unwrap_or_default();
             return Err(format!("the server ended before it was ready: {said}"));
         };
-        Ok(Pond {
+        Ok(TestServer {
             child,
             addresses,
             stderr,
@@ -205,7 +209,7 @@ impl Pond {
     }
 
     /// Pushes a body durably.
-    pub(crate) fn push(&self, content_type: &str, body: &[u8]) -> Outcome<Pushed> {
+    pub(crate) fn push(&self, content_type: &str, body: &[u8]) -> Outcome<PushAnswer> {
         push(&mut self.client()?, content_type, "", body)
     }
 
@@ -304,7 +308,7 @@ impl Pond {
     }
 }
 
-impl Drop for Pond {
+impl Drop for TestServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -327,7 +331,7 @@ pub(crate) fn push(
     content_type: &str,
     parameters: &str,
     body: &[u8],
-) -> Outcome<Pushed> {
+) -> Outcome<PushAnswer> {
     let target = format!("/api/v1/push?{parameters}");
     let response = client
         .send("POST", &target, &[("content-type", content_type)], body)
@@ -335,7 +339,7 @@ pub(crate) fn push(
     let status = response.status;
     let text = response.text().map_err(|e| format!("push: {e}"))?;
     let body = serde_json::from_str(&text).unwrap_or(serde_json::Value::String(text));
-    Ok(Pushed { status, body })
+    Ok(PushAnswer { status, body })
 }
 
 /// The value of a metric in what `/metrics` says, or the sum over its labels.

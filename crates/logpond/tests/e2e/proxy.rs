@@ -9,9 +9,9 @@ use std::thread;
 /// Bytes copied at once.
 const CHUNK_BYTES: usize = 16 << 10;
 
-/// Where a connection ends, after so many answers.
+/// The place at which a connection is cut, after so many answers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Cut {
+pub(crate) enum CutPoint {
     /// So many bytes into the next request.
     Request(u64),
     /// When the next answer comes, which the client does not see.
@@ -30,15 +30,15 @@ impl Proxy {
     pub(crate) fn start(target: &str) -> Proxy {
         Proxy::start_cutting(target, |number| {
             let cut = match number % 2 {
-                0 => Cut::Answer,
-                _ => Cut::Request(1 + number * 7919 % 300_000),
+                0 => CutPoint::Answer,
+                _ => CutPoint::Request(1 + number * 7919 % 300_000),
             };
             (number % 4, cut)
         })
     }
 
     /// A proxy that cuts the connection of each number after so many answers.
-    pub(crate) fn start_cutting(target: &str, cut: fn(u64) -> (u64, Cut)) -> Proxy {
+    pub(crate) fn start_cutting(target: &str, cut: fn(u64) -> (u64, CutPoint)) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let proxy = Proxy {
             address: listener.local_addr().unwrap(),
@@ -81,7 +81,7 @@ impl Proxy {
 }
 
 /// Passes a connection on until it is cut, after so many answers.
-fn pass(client: TcpStream, server: TcpStream, answers: u64, cut: Cut, cuts: &Arc<AtomicU64>) {
+fn pass(client: TcpStream, server: TcpStream, answers: u64, cut: CutPoint, cuts: &Arc<AtomicU64>) {
     let passed = Arc::new(AtomicU64::new(0));
     let streams = |a: &TcpStream, b: &TcpStream| (a.try_clone().unwrap(), b.try_clone().unwrap());
     let (mut from, mut to) = streams(&client, &server);
@@ -90,7 +90,7 @@ fn pass(client: TcpStream, server: TcpStream, answers: u64, cut: Cut, cuts: &Arc
         let (mut buffer, mut last) = (vec![0; CHUNK_BYTES], 0);
         while let Ok(count @ 1..) = from.read(&mut buffer) {
             let mut count = count;
-            if let Cut::Request(bytes) = cut
+            if let CutPoint::Request(bytes) = cut
                 && seen.load(Ordering::SeqCst) >= answers
             {
                 count = count.min((bytes - last) as usize);
@@ -99,7 +99,7 @@ fn pass(client: TcpStream, server: TcpStream, answers: u64, cut: Cut, cuts: &Arc
             if to.write_all(&buffer[..count]).is_err() {
                 break;
             }
-            if matches!(cut, Cut::Request(bytes) if bytes == last) {
+            if matches!(cut, CutPoint::Request(bytes) if bytes == last) {
                 cuts_up.fetch_add(1, Ordering::SeqCst);
                 break;
             }
@@ -113,7 +113,7 @@ fn pass(client: TcpStream, server: TcpStream, answers: u64, cut: Cut, cuts: &Arc
         // An answer to a push is small: one read has it.
         while let Ok(count @ 1..) = from.read(&mut buffer) {
             let is_over = passed.load(Ordering::SeqCst) >= answers;
-            if matches!(cut, Cut::Answer) && is_over {
+            if matches!(cut, CutPoint::Answer) && is_over {
                 cuts.fetch_add(1, Ordering::SeqCst);
                 break;
             }

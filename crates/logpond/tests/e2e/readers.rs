@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::pond::{Pond, Scratch, files_below};
+use crate::pond::{Scratch, TestServer, files_below};
 use crate::surroundings::{corpus, program, python};
 
 /// The rows that a statement gives, as DuckDB sees the files.
@@ -71,15 +71,17 @@ fn the_command_of_the_readme_reads_segments_of_different_fields() {
     };
     let scratch = Scratch::new("readme-duckdb").unwrap();
     let data = scratch.path().join("data");
-    let pond = Pond::start(program(), &data, &[]).unwrap();
+    let server = TestServer::start(program(), &data, &[]).unwrap();
     for body in [
         r#"{"message":"one","a":1}"#,
         r#"{"message":"two","b":"x"}"#,
         r#"{"message":"two","a":"y"}"#,
     ] {
-        let pushed = pond.push("application/x-ndjson", body.as_bytes()).unwrap();
+        let pushed = server
+            .push("application/x-ndjson", body.as_bytes())
+            .unwrap();
         assert_eq!(pushed.accepted(), 1);
-        pond.compact().unwrap();
+        server.compact().unwrap();
     }
     let directory = data.join("segments");
     let sql = statement_of_the_readme().replace("DATA/segments", directory.to_str().unwrap());
@@ -98,7 +100,7 @@ fn duckdb_agrees_on_counts_and_sums() {
     };
     let scratch = Scratch::new("duckdb").unwrap();
     let data = scratch.path().join("data");
-    let pond = Pond::start(program(), &data, &[]).unwrap();
+    let server = TestServer::start(program(), &data, &[]).unwrap();
     let bytes = fs::read(&corpus.file).unwrap();
     // Two halves, so that there are several segments before the compaction.
     let middle = bytes.len() / 2
@@ -111,10 +113,10 @@ fn duckdb_agrees_on_counts_and_sums() {
         (&bytes[..middle], &["compact", "--wait"][..]),
         (&bytes[middle..], &["compact", "--wait", "--cold"][..]),
     ] {
-        assert_eq!(pond.push("text/plain", half).unwrap().status, 200);
+        assert_eq!(server.push("text/plain", half).unwrap().status, 200);
         let output = Command::new(program())
             .args(arguments)
-            .args(["--addr", &pond.url()])
+            .args(["--addr", &server.url()])
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -122,7 +124,7 @@ fn duckdb_agrees_on_counts_and_sums() {
         let files = files_below(&data.join("segments"), ".parquet");
         assert!(!files.is_empty(), "no segments");
         let count = ask(&python, &files, "SELECT count(*) FROM logs");
-        let (rows, _) = pond.query("").unwrap();
+        let (rows, _) = server.query("").unwrap();
         assert_eq!(count[0][0].as_u64(), Some(rows.len() as u64));
     }
     let files = files_below(&data.join("segments"), ".parquet");

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rcgen::{CertificateParams, KeyPair, PKCS_RSA_SHA256, RsaKeySize};
 
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Scratch, TestServer, wait_until};
 use crate::surroundings::{program, say, skip};
 
 /// Alerts by the names that RFC 8446 gives them.
@@ -19,8 +19,8 @@ const ACCESS_DENIED: u8 = 49;
 const DECODE_ERROR: u8 = 50;
 const NO_APPLICATION_PROTOCOL: u8 = 120;
 
-/// What must come of an offer.
-enum Must {
+/// The required outcome of an offer.
+enum ExpectedOutcome {
     /// The server refuses with this alert.
     Alert(u8),
     /// The same, where this openssl can offer it at all: most cannot.
@@ -29,10 +29,10 @@ enum Must {
     Say(&'static str),
 }
 
-use Must::{Alert, AlertIfOffered, Say};
+use ExpectedOutcome::{Alert, AlertIfOffered, Say};
 
 /// What is offered, how it is told to s_client, what must happen.
-type Row = (&'static str, &'static str, Must);
+type Row = (&'static str, &'static str, ExpectedOutcome);
 
 /// Level 0 has openssl offer what it has long stopped to offer by itself. Versions before 1.2 are refused
 /// as their hellos say no signature algorithms, which comes before the version is looked at.
@@ -310,7 +310,7 @@ fn files(directory: &Path, name: &str, key: &KeyPair) -> [PathBuf; 2] {
 struct Servers {
     scratch: Scratch,
     all: Vec<Server>,
-    _ponds: Vec<Pond>,
+    _ponds: Vec<TestServer>,
     _proxies: Vec<Proxy>,
 }
 
@@ -331,7 +331,7 @@ impl Servers {
             let files = files(scratch.path(), name, key);
             let [pem, key] = files.each_ref().map(|path| path.to_str().unwrap());
             let flags = ["--tls-certificate", pem, "--tls-key", key];
-            let pond = Pond::start(program(), &scratch.path().join(name), &flags).unwrap();
+            let pond = TestServer::start(program(), &scratch.path().join(name), &flags).unwrap();
             let address = pond.address("http");
             // The server's own listener is as good an upstream as any: it waits for a hello.
             let (proxy, listens) = Proxy::start(&files, &format!("tcp:{address}"), &[]);

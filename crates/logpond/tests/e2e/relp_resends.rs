@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use crate::pond::{ALL_TIME, Pond, Scratch, wait_until};
+use crate::pond::{ALL_TIME, Scratch, TestServer, wait_until};
 use crate::surroundings::program;
 
 /// An open, and messages of these numbers.
@@ -18,8 +18,8 @@ fn frames(numbers: std::ops::Range<usize>) -> String {
 }
 
 /// Sends messages, and is cut off before it reads what became of them. They are stored then.
-fn send(pond: &Pond, numbers: std::ops::Range<usize>) {
-    let mut stream = TcpStream::connect(pond.address("relp")).unwrap();
+fn send(server: &TestServer, numbers: std::ops::Range<usize>) {
+    let mut stream = TcpStream::connect(server.address("relp")).unwrap();
     let last = numbers.end + 1;
     stream.write_all(frames(numbers).as_bytes()).unwrap();
     let mut said = String::new();
@@ -31,9 +31,9 @@ fn send(pond: &Pond, numbers: std::ops::Range<usize>) {
     }
 }
 
-fn count(pond: &Pond) -> usize {
+fn count(server: &TestServer) -> usize {
     let target = format!("/api/v1/query?{ALL_TIME}&count=true&q=relp");
-    let answer = pond.get(&target).unwrap();
+    let answer = server.get(&target).unwrap();
     let trailer: serde_json::Value = serde_json::from_str(answer.lines().last().unwrap()).unwrap();
     trailer["_trailer"]["rows"].as_u64().unwrap() as usize
 }
@@ -43,28 +43,28 @@ fn what_is_sent_again_after_restarts_and_compactions_is_there_once() {
     let scratch = Scratch::new("relp-resends").unwrap();
     let data = scratch.path().join("data");
     let mut stored = 20;
-    let mut pond = Pond::start(program(), &data, &[]).unwrap();
-    send(&pond, 0..stored);
-    assert_eq!(count(&pond), stored);
+    let mut server = TestServer::start(program(), &data, &[]).unwrap();
+    send(&server, 0..stored);
+    assert_eq!(count(&server), stored);
     // Restarts in order, a compaction, and kills.
     for steps in ["rr", "c", "cr", "rcr", "k", "kk", "ckk"] {
         for step in steps.chars() {
             match step {
-                'c' => pond.compact().unwrap(),
+                'c' => server.compact().unwrap(),
                 'k' => {
-                    pond.kill();
-                    pond = Pond::start(program(), &data, &[]).unwrap();
+                    server.kill();
+                    server = TestServer::start(program(), &data, &[]).unwrap();
                 }
                 _ => {
-                    pond.terminate().unwrap();
-                    pond = Pond::start(program(), &data, &[]).unwrap();
+                    server.terminate().unwrap();
+                    server = TestServer::start(program(), &data, &[]).unwrap();
                 }
             }
         }
         // The last ten again, and five new ones behind them.
-        send(&pond, stored - 10..stored + 5);
+        send(&server, stored - 10..stored + 5);
         stored += 5;
-        wait_until("they are there", || count(&pond) >= stored).unwrap();
-        assert_eq!(count(&pond), stored, "after {steps}");
+        wait_until("they are there", || count(&server) >= stored).unwrap();
+        assert_eq!(count(&server), stored, "after {steps}");
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Output};
 
-use crate::pond::{Pond, Scratch};
+use crate::pond::{Scratch, TestServer};
 use crate::surroundings::program;
 
 fn run(arguments: &[&str]) -> Output {
@@ -23,7 +23,7 @@ fn text(output: &Output) -> String {
 #[test]
 fn a_report_has_the_rows_the_histogram_and_no_markup_of_records() {
     let scratch = Scratch::new("report").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let lines: String = (0..1500)
         .map(|number| {
             let level = if number % 3 == 0 { "error" } else { "info" };
@@ -34,8 +34,10 @@ fn a_report_has_the_rows_the_histogram_and_no_markup_of_records() {
             )
         })
         .collect();
-    pond.push("application/x-ndjson", lines.as_bytes()).unwrap();
-    let url = pond.url();
+    server
+        .push("application/x-ndjson", lines.as_bytes())
+        .unwrap();
+    let url = server.url();
     let range = ["--since", "2026-03-02", "--until", "2026-03-03", "--utc"];
     let asked = ["query", "script", "-o", "html", "--addr", &url];
     let page = text(&run(&[&asked[..], &range[..]].concat()));
@@ -62,12 +64,12 @@ fn a_report_has_the_rows_the_histogram_and_no_markup_of_records() {
 #[test]
 fn health_says_if_a_server_lives() {
     let scratch = Scratch::new("health").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    let url = pond.url();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let url = server.url();
     assert_eq!(text(&run(&["health", "--addr", &url])), "healthy\n");
     assert!(text(&run(&["health", "--ready", "--addr", &url])).starts_with("ready\n"));
     assert_eq!(text(&run(&["health", "-q", "--addr", &url])), "");
-    pond.kill();
+    server.kill();
     assert_eq!(run(&["health", "--addr", &url]).status.code(), Some(2));
 }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::pond::{Pond, Scratch};
+use crate::pond::{Scratch, TestServer};
 use crate::proxy::Proxy;
 use crate::surroundings::{program, say};
 
@@ -33,12 +33,12 @@ fn forward(url: &str) -> Child {
 }
 
 /// Asserts that each of so many lines is there once.
-pub(crate) fn assert_each_once(pond: &Pond, lines: usize) {
+pub(crate) fn assert_each_once(server: &TestServer, lines: usize) {
     let output = Command::new(program())
         .args([
             "query",
             "--addr",
-            &pond.url(),
+            &server.url(),
             "--since",
             "@0",
             "-c",
@@ -47,7 +47,7 @@ pub(crate) fn assert_each_once(pond: &Pond, lines: usize) {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
-    let (rows, trailer) = pond.query("resend").unwrap();
+    let (rows, trailer) = server.query("resend").unwrap();
     assert_eq!(trailer["complete"], true, "{trailer}");
     let mut numbers: Vec<usize> = rows
         .iter()
@@ -60,43 +60,43 @@ pub(crate) fn assert_each_once(pond: &Pond, lines: usize) {
     assert_eq!(said.trim(), lines.to_string(), "{output:?}");
 }
 
-fn start(data: &Path) -> Pond {
-    Pond::start(program(), data, &[]).unwrap()
+fn start(data: &Path) -> TestServer {
+    TestServer::start(program(), data, &[]).unwrap()
 }
 
 #[test]
 fn cut_connections_and_killed_servers_repeat_nothing() {
     let scratch = Scratch::new("resends").unwrap();
     let data = scratch.path().join("data");
-    let mut pond = start(&data);
-    let proxy = Proxy::start(&pond.address("http"));
+    let mut server = start(&data);
+    let proxy = Proxy::start(&server.address("http"));
     let mut forwarder = forward(&proxy.url());
     let mut input = forwarder.stdin.take().unwrap();
     let (mut resends, mut known) = (0.0, 0.0);
-    let mut note = |pond: &Pond| {
-        resends += pond.metric("logpond_ingest_resends_total").unwrap();
-        known += pond.metric("logpond_ingest_resends_known_total").unwrap();
+    let mut note = |server: &TestServer| {
+        resends += server.metric("logpond_ingest_resends_total").unwrap();
+        known += server.metric("logpond_ingest_resends_known_total").unwrap();
     };
     for n in 0..LINES {
         // The forwarder reads no faster than it sends, so it is in the middle of it.
         input.write_all(line(n).as_bytes()).unwrap();
         if n % (LINES / KILLS) == LINES / KILLS / 2 {
-            note(&pond);
+            note(&server);
             if n > LINES / 2 {
                 // What was taken so far goes into segments.
-                pond.compact().unwrap();
+                server.compact().unwrap();
             }
-            pond.kill();
-            pond = start(&data);
-            proxy.set_target(&pond.address("http"));
+            server.kill();
+            server = start(&data);
+            proxy.set_target(&server.address("http"));
         }
     }
     drop(input);
     let output = forwarder.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    note(&pond);
-    assert_each_once(&pond, LINES);
+    note(&server);
+    assert_each_once(&server, LINES);
     let cuts = proxy.cuts();
     say(&format!(
         "resends: {LINES} lines, {cuts} connections cut, {KILLS} kills, {resends} batches sent \
@@ -104,10 +104,11 @@ fn cut_connections_and_killed_servers_repeat_nothing() {
     ));
     assert!(cuts >= 5 && resends >= 5.0 && known >= 1.0);
     // In segments it is the same.
-    pond.client()
+    server
+        .client()
         .unwrap()
         .send("POST", "/api/v1/compact?wait", &[], b"")
         .unwrap();
-    assert_each_once(&pond, LINES);
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_each_once(&server, LINES);
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::http::encode;
-use crate::pond::{ALL_TIME, Pond, Scratch, wait_until};
+use crate::pond::{ALL_TIME, Scratch, TestServer, wait_until};
 use crate::surroundings::program;
 
 /// Names that mean something else in answers.
@@ -40,8 +40,8 @@ const BESIDE_ROWS: [&str; 6] = [
 ];
 
 /// Lines of an answer: all but the last are rows, and the last is the trailer.
-fn rows(pond: &Pond, target: &str) -> Vec<Value> {
-    let text = pond.get(target).unwrap();
+fn rows(server: &TestServer, target: &str) -> Vec<Value> {
+    let text = server.get(target).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
     let mut lines: Vec<Value> = lines.collect();
     let trailer = lines.pop().unwrap();
@@ -54,16 +54,16 @@ fn rows(pond: &Pond, target: &str) -> Vec<Value> {
     lines
 }
 
-fn query(pond: &Pond, q: &str) -> Vec<Value> {
+fn query(server: &TestServer, q: &str) -> Vec<Value> {
     let q = encode(q);
     rows(
-        pond,
+        server,
         &format!("/api/v1/query?{ALL_TIME}&limit=0&fields=raw,origin&q={q}"),
     )
 }
 
 /// One record of each way in: by a field of the line, by a label of the push, of a stream, of a header's body.
-fn fill(pond: &Pond) {
+fn fill(server: &TestServer) {
     for name in RESERVED {
         let line = json!({ name: format!("field of {name}"), "msg": "by field", "n": 1 });
         // The time and the message are what they are.
@@ -71,11 +71,11 @@ fn fill(pond: &Pond) {
             "_msg" => json!({ name: 7, "msg": "by field", "n": 1 }),
             _ => line,
         };
-        let pushed = pond
+        let pushed = server
             .push("application/x-ndjson", format!("{line}\n").as_bytes())
             .unwrap();
         assert_eq!((pushed.status, pushed.accepted()), (200, 1), "{name}");
-        let mut client = pond.client().unwrap();
+        let mut client = server.client().unwrap();
         let label = format!("label={}", encode(&format!("{name}=label of {name}")));
         let body = b"{\"msg\":\"by label\"}\nplain by label\n";
         let pushed = crate::pond::push(&mut client, "application/x-ndjson", &label, &body[..19]);
@@ -94,14 +94,14 @@ fn fill(pond: &Pond) {
         assert_eq!(answer.unwrap().status, 204, "{name}");
     }
     let both = b"_trailer=forged complete=true rows=99\n{\"_trailer\":{},\"_gap\":true}\n";
-    pond.send_tcp("durable", both).unwrap();
+    server.send_tcp("durable", both).unwrap();
     wait_until("all is visible", || {
-        query(pond, "").len() == 3 * RESERVED.len() + 2
+        query(server, "").len() == 3 * RESERVED.len() + 2
     })
-    .unwrap_or_else(|e| panic!("{e}: {}", query(pond, "").len()));
+    .unwrap_or_else(|e| panic!("{e}: {}", query(server, "").len()));
 }
 
-fn check(pond: &Pond) {
+fn check(server: &TestServer) {
     for name in RESERVED {
         let shown = format!("{name}@label");
         for (way, text) in [
@@ -114,7 +114,7 @@ fn check(pond: &Pond) {
                 ("_msg", "field") => format!("\"{shown}\"=7"),
                 _ => format!("\"{shown}\"=\"{value}\""),
             };
-            let found = query(pond, &q);
+            let found = query(server, &q);
             assert_eq!(found.len(), 1, "{q}: {found:?}");
             assert_eq!(found[0]["_msg"], text, "{q}");
             let is_number = (name, way) == ("_msg", "field");
@@ -122,23 +122,23 @@ fn check(pond: &Pond) {
             assert_eq!(found[0][&shown], expected, "{}", found[0]);
         }
         let field = encode(&shown);
-        let values = rows(pond, &format!("/api/v1/top?{ALL_TIME}&n=0&field={field}"));
+        let values = rows(server, &format!("/api/v1/top?{ALL_TIME}&n=0&field={field}"));
         assert!(values.len() >= 3, "{name}: {values:?}");
     }
-    let fields = rows(pond, &format!("/api/v1/fields?{ALL_TIME}"));
+    let fields = rows(server, &format!("/api/v1/fields?{ALL_TIME}"));
     for name in RESERVED {
         let is_there = |name: &str| fields.iter().any(|field| field["field"] == name);
         assert!(is_there(&format!("{name}@label")), "{name}: {fields:?}");
     }
-    let forged = query(pond, "\"_trailer@label\"=forged");
+    let forged = query(server, "\"_trailer@label\"=forged");
     assert_eq!((forged.len(), &forged[0]["rows"]), (1, &json!(99)));
     // Beside rows of context, and in other forms.
     let around = rows(
-        pond,
+        server,
         &format!("/api/v1/query?{ALL_TIME}&q=&before=1&limit=3"),
     );
     assert!(around.len() >= 3);
-    let csv = pond
+    let csv = server
         .get(&format!("/api/v1/query?{ALL_TIME}&q=&format=csv"))
         .unwrap();
     let head = csv.lines().next().unwrap();
@@ -153,10 +153,10 @@ fn check(pond: &Pond) {
         "/loki/api/v1/query_range?start=1772409500&end=1772409700&query={}",
         encode("{_trailer=\"stream of _trailer\"}")
     );
-    let answer: Value = serde_json::from_str(&pond.get(&streams).unwrap()).unwrap();
+    let answer: Value = serde_json::from_str(&server.get(&streams).unwrap()).unwrap();
     let found = answer["data"]["result"].as_array().unwrap();
     assert_eq!(found.len(), 1, "{answer}");
-    let entries = pond.get("/entries").unwrap();
+    let entries = server.get("/entries").unwrap();
     assert_eq!(
         entries.matches("by stream").count(),
         RESERVED.len(),
@@ -167,24 +167,24 @@ fn check(pond: &Pond) {
 #[test]
 fn no_record_forges_a_part_of_an_answer() {
     let scratch = Scratch::new("reserved").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    fill(&pond);
-    check(&pond);
-    pond.compact().unwrap();
-    check(&pond);
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    fill(&server);
+    check(&server);
+    server.compact().unwrap();
+    check(&server);
     // Exported lines can be taken in again: no label passes for a part of a record there either.
     let run = |arguments: &[&str]| {
         let mut command = Command::new(program());
         let output = command
             .args(arguments)
-            .args(["--addr", &pond.url()])
+            .args(["--addr", &server.url()])
             .output()
             .unwrap();
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
     let exported = run(&["export"]);
-    assert_eq!(exported.lines().count(), query(&pond, "").len());
+    assert_eq!(exported.lines().count(), query(&server, "").len());
     let printed = run(&[
         "query",
         "",
@@ -202,7 +202,7 @@ fn no_record_forges_a_part_of_an_answer() {
     });
     let printed = std::mem::take(&mut lines[1]);
     assert_eq!(lines[0], printed);
-    let other = Pond::start(program(), &scratch.path().join("other"), &[]).unwrap();
+    let other = TestServer::start(program(), &scratch.path().join("other"), &[]).unwrap();
     let pushed = other
         .push("application/x-ndjson", exported.as_bytes())
         .unwrap();

@@ -17,7 +17,7 @@ use command_fds::{CommandFdExt, FdMapping};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use serde_json::Value;
 
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Scratch, TestServer, wait_until};
 use crate::surroundings::{program, say};
 
 /// How long a program waits between two lines.
@@ -78,18 +78,18 @@ impl Machine {
         self.path("journald")
     }
 
-    fn start(&self) -> Pond {
+    fn start(&self) -> TestServer {
         self.try_start().unwrap()
     }
 
-    fn try_start(&self) -> Result<Pond, String> {
+    fn try_start(&self) -> Result<TestServer, String> {
         let directory = self.directory().display().to_string();
         let flags = self.flags.iter().map(String::as_str);
         let flags: Vec<&str> = ["--journald", &directory]
             .into_iter()
             .chain(flags)
             .collect();
-        Pond::start(program(), &self.path("data"), &flags)
+        TestServer::start(program(), &self.path("data"), &flags)
     }
 
     /// Has a thread write with what `open` gives.
@@ -214,8 +214,8 @@ impl Drop for Machine {
 }
 
 /// What is there of a writer, by the number; each only once.
-pub(crate) fn there(pond: &Pond, word: &str) -> BTreeMap<u64, Value> {
-    let (rows, _) = pond.query(word).unwrap();
+pub(crate) fn there(server: &TestServer, word: &str) -> BTreeMap<u64, Value> {
+    let (rows, _) = server.query(word).unwrap();
     let mut found = BTreeMap::new();
     for row in rows {
         let message = row["_msg"].as_str().unwrap_or_default();
@@ -240,7 +240,7 @@ pub(crate) fn there(pond: &Pond, word: &str) -> BTreeMap<u64, Value> {
 #[test]
 fn a_restart_loses_and_doubles_nothing() {
     let mut machine = Machine::new("restarts", &LONG);
-    let mut pond = machine.start();
+    let mut server = machine.start();
     machine.write_all();
     let cat = systemd_cat(&machine);
     let mut torn = UnixStream::connect(machine.directory().join("stdout")).unwrap();
@@ -254,21 +254,23 @@ fn a_restart_loses_and_doubles_nothing() {
         write!(torn, "marker{round} is there\n<4>the beginning{round} of").unwrap();
         let marker = format!("marker{round}");
         wait_until("the marker is there", || {
-            pond.query(&marker).is_ok_and(|(rows, _)| !rows.is_empty())
+            server
+                .query(&marker)
+                .is_ok_and(|(rows, _)| !rows.is_empty())
         })
         .unwrap();
         let before = machine.written();
-        assert_eq!(pond.terminate().unwrap().code(), Some(0));
+        assert_eq!(server.terminate().unwrap().code(), Some(0));
         writeln!(torn, " a line").unwrap();
         machine.goes_on(before);
-        pond = machine.start();
+        server = machine.start();
     }
     quiet.write_all(after.as_bytes()).unwrap();
     let written = machine.stop();
     for (word, count) in &written {
         let mut found = BTreeMap::new();
         wait_until("all is there", || {
-            found = there(&pond, word);
+            found = there(&server, word);
             found.len() as u64 >= *count
         })
         .unwrap_or_else(|e| panic!("{e}: {word}: {} of {count}", found.len()));
@@ -278,13 +280,13 @@ fn a_restart_loses_and_doubles_nothing() {
         assert_eq!(pids.len(), 1, "{word}: {pids:?}");
     }
     for round in 0..4 {
-        let (rows, _) = pond.query(&format!("beginning{round}")).unwrap();
+        let (rows, _) = server.query(&format!("beginning{round}")).unwrap();
         assert_eq!(rows.len(), 1, "{rows:?}");
         assert_eq!(rows[0]["_msg"], format!("the beginning{round} of a line"));
         assert_eq!(rows[0]["severity"], 4);
     }
     wait_until("what had no header is there", || {
-        pond.query("late").is_ok_and(|(rows, _)| rows.len() == 1)
+        server.query("late").is_ok_and(|(rows, _)| rows.len() == 1)
     })
     .unwrap();
     if let Some((mut cat, count_file)) = cat {
@@ -297,13 +299,13 @@ fn a_restart_loses_and_doubles_nothing() {
             .unwrap();
         let mut found = BTreeMap::new();
         wait_until("all is there", || {
-            found = there(&pond, "shell");
+            found = there(&server, "shell");
             found.len() as u64 >= count
         })
         .unwrap_or_else(|e| panic!("{e}: systemd-cat: {} of {count}", found.len()));
         assert!(found.keys().copied().eq(0..count), "{found:?}");
     }
-    assert_eq!(pond.metric("logpond_ingest_lost_total"), Ok(0.0));
+    assert_eq!(server.metric("logpond_ingest_lost_total"), Ok(0.0));
     say(&format!("restarts: {written:?} over 4 restarts, each once"));
 }
 
@@ -337,19 +339,19 @@ fn systemd_cat(machine: &Machine) -> Option<(Child, PathBuf)> {
 fn a_kill_breaks_no_stream() {
     const KILLS: usize = 4;
     let mut machine = Machine::new("restarts-killed", &LONG);
-    let mut pond = machine.start();
+    let mut server = machine.start();
     machine.write_all();
     let mut bounds: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for _ in 0..KILLS {
         machine.progress();
         let before = machine.written();
-        pond.kill();
+        server.kill();
         for writer in &machine.writers {
             let count = writer.count.load(Ordering::Relaxed);
             bounds.entry(writer.word).or_default().push(count);
         }
         machine.goes_on(before);
-        pond = machine.start();
+        server = machine.start();
     }
     machine.progress();
     let written = machine.stop();
@@ -357,7 +359,7 @@ fn a_kill_breaks_no_stream() {
         let last = bounds[word].last().unwrap();
         let mut found = BTreeMap::new();
         wait_until("all is there that was written after the last kill", || {
-            found = there(&pond, word);
+            found = there(&server, word);
             (last + 1..*count).all(|number| found.contains_key(&number))
         })
         .unwrap_or_else(|e| panic!("{e}: {word}: {:?}", found.keys()));
@@ -393,7 +395,7 @@ fn keeper_at(control: &str) -> Option<u32> {
 fn nothing_is_kept_for_ever() {
     let machine = Machine::new("restarts-kept", &["--keep-sockets", "300ms"]);
     let directory = machine.directory();
-    let pond = machine.start();
+    let server = machine.start();
     let keeper = keeper_of(&directory).unwrap();
     // It has nothing of whom it was started by.
     for number in 1..=2 {
@@ -406,11 +408,11 @@ fn nothing_is_kept_for_ever() {
     stream.write_all(header("printer").as_bytes()).unwrap();
     stream.write_all(b"first\n").unwrap();
     wait_until("it is there", || {
-        pond.query("first").is_ok_and(|(rows, _)| rows.len() == 1)
+        server.query("first").is_ok_and(|(rows, _)| rows.len() == 1)
     })
     .unwrap();
     // Another server is refused, whatever its data.
-    let other = Pond::start(
+    let other = TestServer::start(
         program(),
         &machine.scratch.path().join("other"),
         &["--journald", &directory.display().to_string()],
@@ -422,7 +424,7 @@ fn nothing_is_kept_for_ever() {
         "{refused}"
     );
     assert_eq!(keeper_of(&directory), Some(keeper), "it was not disturbed");
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
     wait_until("the writer is told", || {
         stream.write_all(b"lost\n").is_err()
     })
@@ -431,13 +433,13 @@ fn nothing_is_kept_for_ever() {
     let left: Vec<_> = fs::read_dir(&directory).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
     // A server whose keeper was killed starts again, and so does one that wants none.
-    let pond = machine.start();
+    let server = machine.start();
     let keeper = keeper_of(&directory).unwrap();
     crate::pond::signal("KILL", keeper).unwrap();
-    pond.kill();
-    let pond = machine.start();
+    server.kill();
+    let server = machine.start();
     crate::pond::signal("TERM", keeper_of(&directory).unwrap()).unwrap();
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
     wait_until("it ends at once if it is told to", || {
         keeper_of(&directory).is_none()
     })
@@ -449,19 +451,19 @@ fn nothing_is_kept_for_ever() {
 fn a_keeper_that_is_killed_is_replaced() {
     let machine = Machine::new("restarts-replaced", &LONG);
     let directory = machine.directory();
-    let pond = machine.start();
+    let server = machine.start();
     let mut stream = UnixStream::connect(directory.join("stdout")).unwrap();
     stream.write_all(header("printer").as_bytes()).unwrap();
-    let is_there = |pond: &Pond, word: &str| {
+    let is_there = |server: &TestServer, word: &str| {
         wait_until(word, || {
-            pond.query(word).is_ok_and(|(rows, _)| rows.len() == 1)
+            server.query(word).is_ok_and(|(rows, _)| rows.len() == 1)
         })
         .unwrap();
     };
     let mut known = vec![keeper_of(&directory).unwrap()];
     for word in ["first", "second"] {
         stream.write_all(format!("{word}\n").as_bytes()).unwrap();
-        is_there(&pond, word);
+        is_there(&server, word);
         crate::pond::signal("KILL", known[known.len() - 1]).unwrap();
         wait_until("there is another one", || {
             keeper_of(&directory).is_some_and(|keeper| !known.contains(&keeper))
@@ -469,13 +471,13 @@ fn a_keeper_that_is_killed_is_replaced() {
         .unwrap();
         known.push(keeper_of(&directory).unwrap());
         wait_until("it is said", || {
-            pond.stderr().matches("another one does so now").count() == known.len() - 1
+            server.stderr().matches("another one does so now").count() == known.len() - 1
         })
         .unwrap();
     }
     // The one that was killed is not left as a zombie.
     assert!(!Path::new(&format!("/proc/{}", known[0])).exists());
-    pond.kill();
+    server.kill();
     stream.write_all(b"third\n").unwrap();
     let datagrams = UnixDatagram::unbound().unwrap();
     let sent = datagrams.send_to(
@@ -483,12 +485,12 @@ fn a_keeper_that_is_killed_is_replaced() {
         directory.join("dev-log"),
     );
     sent.unwrap();
-    let pond = machine.start();
+    let server = machine.start();
     for word in ["third", "fourth"] {
-        is_there(&pond, word);
+        is_there(&server, word);
     }
     stream.write_all(b"fifth\n").unwrap();
-    is_there(&pond, "fifth");
+    is_there(&server, "fifth");
 }
 
 /// What keeps a socket alone, without streams, does so as long as the server is there.
@@ -500,9 +502,9 @@ fn a_socket_alone_is_kept_while_its_server_runs() {
         let socket = path.display().to_string();
         let start = |data: &str| {
             let flags = [flag, &socket, "--keep-sockets", "100s"];
-            Pond::start(program(), &scratch.path().join(data), &flags)
+            TestServer::start(program(), &scratch.path().join(data), &flags)
         };
-        let pond = start("data").unwrap();
+        let server = start("data").unwrap();
         // One that is let go of would be taken over.
         let refused = start("other").err().map(|error| error.to_string());
         let refused = refused.unwrap_or_default();
@@ -510,11 +512,11 @@ fn a_socket_alone_is_kept_while_its_server_runs() {
             refused.contains("another program receives there"),
             "{flag}: {refused}"
         );
-        assert_eq!(pond.terminate().unwrap().code(), Some(0));
-        let pond = start("data").unwrap();
+        assert_eq!(server.terminate().unwrap().code(), Some(0));
+        let server = start("data").unwrap();
         assert!(path.exists());
         crate::pond::signal("TERM", keeper_at(&format!("{socket}.keeper")).unwrap()).unwrap();
-        assert_eq!(pond.terminate().unwrap().code(), Some(0));
+        assert_eq!(server.terminate().unwrap().code(), Some(0));
     }
 }
 
@@ -525,15 +527,17 @@ fn a_start_that_fails_breaks_nothing() {
     let path = machine.path("log");
     let stream = ["--dev-log-stream".to_owned(), path.display().to_string()];
     machine.flags.extend(stream);
-    let pond = machine.start();
+    let server = machine.start();
     let mut stream = UnixStream::connect(machine.directory().join("stdout")).unwrap();
     stream.write_all(header("printer").as_bytes()).unwrap();
     stream.write_all(b"before\nbegun ").unwrap();
     wait_until("it is there", || {
-        pond.query("before").is_ok_and(|(rows, _)| rows.len() == 1)
+        server
+            .query("before")
+            .is_ok_and(|(rows, _)| rows.len() == 1)
     })
     .unwrap();
-    pond.kill();
+    server.kill();
     let sent = || -> io::Result<()> {
         let mut socket = UnixStream::connect(&path)?;
         socket.write_all(b"<13>Nov 22 13:00:00 sender[1]: meanwhile\n")
@@ -548,16 +552,16 @@ fn a_start_that_fails_breaks_nothing() {
         machine.flags.truncate(LONG.len() + 2);
         sent().unwrap();
     }
-    let pond = machine.start();
+    let server = machine.start();
     stream.write_all(b"and ended\n").unwrap();
     wait_until("it goes on", || {
-        pond.query("ended").is_ok_and(|(rows, _)| rows.len() == 1)
-            && pond
+        server.query("ended").is_ok_and(|(rows, _)| rows.len() == 1)
+            && server
                 .query("meanwhile")
                 .is_ok_and(|(rows, _)| rows.len() == 3)
     })
     .unwrap();
-    let (rows, _) = pond.query("ended").unwrap();
+    let (rows, _) = server.query("ended").unwrap();
     assert_eq!(rows[0]["app"], "printer", "{rows:?}");
 }
 
@@ -605,7 +609,7 @@ impl Manager {
     }
 
     /// Starts the server as a service with what is kept, from descriptor 3 on.
-    fn start(&self, data: &Path, directory: &Path) -> Pond {
+    fn start(&self, data: &Path, directory: &Path) -> TestServer {
         let mut command = Command::new("sh");
         let kept = self.kept.lock().unwrap();
         let names: Vec<&str> = kept.iter().map(|(name, _)| &**name).collect();
@@ -628,7 +632,7 @@ impl Manager {
         });
         command.fd_mappings(mappings.collect()).unwrap();
         drop(kept);
-        Pond::start_under(
+        TestServer::start_under(
             command,
             data,
             &["--journald", &directory.display().to_string()],
@@ -680,7 +684,7 @@ fn a_service_manager_keeps_what_a_service_has() {
     let mut machine = Machine::new("restarts-managed", &[]);
     let manager = Manager::new(machine.scratch.path().join("notify"));
     let (data, directory) = (machine.scratch.path().join("data"), machine.directory());
-    let mut pond = manager.start(&data, &directory);
+    let mut server = manager.start(&data, &directory);
     wait_until("it says that it is ready", || {
         manager.has_heard("READY=1") == 1
     })
@@ -693,14 +697,14 @@ fn a_service_manager_keeps_what_a_service_has() {
         machine.progress();
         let before = machine.written();
         match round {
-            3 => pond.kill(),
+            3 => server.kill(),
             _ => {
-                assert_eq!(pond.terminate().unwrap().code(), Some(0));
+                assert_eq!(server.terminate().unwrap().code(), Some(0));
                 wait_until("it said so", || manager.has_heard("STOPPING=1") == round).unwrap();
             }
         }
         machine.goes_on(before);
-        pond = manager.start(&data, &directory);
+        server = manager.start(&data, &directory);
         wait_until("it is ready again", || {
             manager.has_heard("READY=1") == round + 1
         })
@@ -710,7 +714,7 @@ fn a_service_manager_keeps_what_a_service_has() {
     let written = machine.stop();
     for (word, count) in &written {
         wait_until("the last is there", || {
-            there(&pond, word).contains_key(&(count - 1))
+            there(&server, word).contains_key(&(count - 1))
         })
         .unwrap();
     }
@@ -720,7 +724,7 @@ fn a_service_manager_keeps_what_a_service_has() {
     wait_until("a stream is kept", || manager.names().len() == 5).unwrap();
     drop(stream);
     wait_until("it is forgotten", || manager.names().len() == 4).unwrap();
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
     // Whoever finds nobody there is told, once the manager lets go.
     manager.kept.lock().unwrap().clear();
     let refused = UnixStream::connect(directory.join("stdout")).unwrap_err();

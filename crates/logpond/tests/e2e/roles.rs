@@ -5,16 +5,21 @@ use std::process::Command;
 
 use crate::members::{RECORDS, counts, push};
 use crate::nodes::{hand_over, start_node};
-use crate::pond::{ALL_TIME, Outcome, Pond, Scratch, files_below};
+use crate::pond::{ALL_TIME, Outcome, Scratch, TestServer, files_below};
 use crate::surroundings::program;
 
-fn start(scratch: &Scratch, role: &str, number: usize, join: Option<&Pond>) -> Outcome<Pond> {
+fn start(
+    scratch: &Scratch,
+    role: &str,
+    number: usize,
+    join: Option<&TestServer>,
+) -> Outcome<TestServer> {
     let data = scratch.path().join(format!("{role}-{number}"));
     start_node(&data, role, join, &[])
 }
 
-fn segment_rows(pond: &Pond) -> f64 {
-    pond.metric("logpond_segment_rows").unwrap()
+fn segment_rows(server: &TestServer) -> f64 {
+    server.metric("logpond_segment_rows").unwrap()
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::pond::{Pond, Scratch, wait_until};
-use crate::proxy::{Cut, Proxy};
+use crate::pond::{Scratch, TestServer, wait_until};
+use crate::proxy::{CutPoint, Proxy};
 use crate::surroundings::{program, say, skip};
 
 /// Messages that are sent.
@@ -88,8 +88,8 @@ impl Drop for Rsyslog {
 #[test]
 fn messages_over_relp_are_here_once() {
     let scratch = Scratch::new("rsyslog").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    let relp = pond.address("relp");
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let relp = server.address("relp");
     let port = relp.rsplit(':').next().unwrap();
     let action = format!(
         "module(load=\"omrelp\")\n\
@@ -101,11 +101,12 @@ fn messages_over_relp_are_here_once() {
     };
     rsyslog.pass_on("relayed", 0..MESSAGES);
     wait_until("all messages are here", || {
-        pond.query("relayed")
+        server
+            .query("relayed")
             .is_ok_and(|(rows, _)| rows.len() >= MESSAGES)
     })
     .unwrap();
-    let (rows, trailer) = pond.query("relayed").unwrap();
+    let (rows, trailer) = server.query("relayed").unwrap();
     assert_eq!(trailer["complete"], true);
     let messages: BTreeSet<_> = rows.iter().map(|row| row["_msg"].to_string()).collect();
     assert_eq!((rows.len(), messages.len()), (MESSAGES, MESSAGES));
@@ -128,10 +129,10 @@ const TAKEN: f64 = 1000.0;
 fn messages_over_relp_are_here_once_whatever_breaks() {
     let scratch = Scratch::new("rsyslog-kills").unwrap();
     let data = scratch.path().join("data");
-    let start = || Pond::start(program(), &data, &[]).unwrap();
-    let mut pond = start();
-    let late = |number| (10 + 3 * number, Cut::Answer);
-    let proxy = Proxy::start_cutting(&pond.address("relp"), late);
+    let start = || TestServer::start(program(), &data, &[]).unwrap();
+    let mut server = start();
+    let late = |number| (10 + 3 * number, CutPoint::Answer);
+    let proxy = Proxy::start_cutting(&server.address("relp"), late);
     let action = format!(
         "module(load=\"omrelp\")\n\
          ruleset(name=\"out\") {{ action(type=\"omrelp\" target=\"127.0.0.1\" port=\"{}\" \
@@ -142,24 +143,27 @@ fn messages_over_relp_are_here_once_whatever_breaks() {
     let Some(rsyslog) = Rsyslog::start(&scratch, &action) else {
         return;
     };
-    let metric = |pond: &Pond, name: &str| {
+    let metric = |server: &TestServer, name: &str| {
         let name = format!("logpond_ingest_{name}_total");
-        pond.metric(&name).unwrap()
+        server.metric(&name).unwrap()
     };
     let mut recognised = 0.0;
     for kill in 0..KILLS {
         let first = kill * MESSAGES_A_KILL;
         rsyslog.pass_on("kept", first..first + MESSAGES_A_KILL);
-        wait_until("some are taken", || metric(&pond, "records") >= TAKEN).unwrap();
-        recognised += metric(&pond, "resent_records");
-        pond.kill();
-        pond = start();
-        proxy.set_target(&pond.address("relp"));
+        wait_until("some are taken", || metric(&server, "records") >= TAKEN).unwrap();
+        recognised += metric(&server, "resent_records");
+        server.kill();
+        server = start();
+        proxy.set_target(&server.address("relp"));
     }
     let all = KILLS * MESSAGES_A_KILL;
-    wait_until("all messages are here", || count_here(&pond, "kept") >= all).unwrap();
-    recognised += metric(&pond, "resent_records");
-    let (rows, _) = pond.query("kept").unwrap();
+    wait_until("all messages are here", || {
+        count_here(&server, "kept") >= all
+    })
+    .unwrap();
+    recognised += metric(&server, "resent_records");
+    let (rows, _) = server.query("kept").unwrap();
     let messages: BTreeSet<_> = rows.iter().map(|row| row["_msg"].to_string()).collect();
     say(&format!(
         "RELP: {KILLS} kills, {} connections cut, {recognised} messages sent again and known",
@@ -170,8 +174,8 @@ fn messages_over_relp_are_here_once_whatever_breaks() {
 }
 
 /// Records that a server finds.
-fn count_here(pond: &Pond, q: &str) -> usize {
-    pond.query(q).map_or(0, |(rows, _)| rows.len())
+fn count_here(server: &TestServer, q: &str) -> usize {
+    server.query(q).map_or(0, |(rows, _)| rows.len())
 }
 
 /// Makes an authority and two certificates of it, and one of a stranger.
@@ -205,22 +209,22 @@ fn certificates(directory: &Path) {
 }
 
 /// Records with a text that a server finds which speaks HTTPS.
-fn count(pond: &Pond, text: &str, directory: &Path) -> usize {
-    count_by(&[text], pond, directory)
+fn count(server: &TestServer, text: &str, directory: &Path) -> usize {
+    count_by(&[text], server, directory)
 }
 
 /// The same of those of a client.
-fn count_of(client: &str, pond: &Pond, text: &str, directory: &Path) -> usize {
+fn count_of(client: &str, server: &TestServer, text: &str, directory: &Path) -> usize {
     let field = format!("_tls_client={client}");
-    count_by(&[text, "--field", &field], pond, directory)
+    count_by(&[text, "--field", &field], server, directory)
 }
 
-fn count_by(arguments: &[&str], pond: &Pond, directory: &Path) -> usize {
+fn count_by(arguments: &[&str], server: &TestServer, directory: &Path) -> usize {
     let done = Command::new(program())
         .arg("query")
         .args(arguments)
         .args(["--count", "--since", "2000-01-01", "--addr"])
-        .arg(pond.url().replace("http://", "https://"))
+        .arg(server.url().replace("http://", "https://"))
         .arg("--ca-file")
         .arg(directory.join("ca/ca.pem"))
         .output()
@@ -307,26 +311,26 @@ fn syslog_over_tls_is_taken_from_those_who_may_send() {
         let listening = ["--syslog-tls", "127.0.0.1:0"];
         let arguments = [&of_server[..], &listening, rules].concat();
         let data = directory.join(format!("data-{number}"));
-        let pond = Pond::start(program(), &data, &arguments).unwrap();
-        let address = pond.address("syslog_tls");
+        let server = TestServer::start(program(), &data, &arguments).unwrap();
+        let address = server.address("syslog_tls");
         let clients = [Some("client"), Some("other"), Some("stranger"), None];
         for (who, is_let_in) in clients.into_iter().zip(expected) {
             let message = format!("from-{}", who.unwrap_or("nobody"));
             sends_as(who, directory, &address, &message);
             if is_let_in {
-                wait_until(&message, || count(&pond, &message, directory) == 1).unwrap();
+                wait_until(&message, || count(&server, &message, directory) == 1).unwrap();
             }
         }
         let sent = expected.iter().filter(|is_let_in| **is_let_in).count();
-        assert_eq!(count(&pond, "from", directory), sent, "{rules:?}");
-        let named = count_of(name, &pond, "from", directory);
+        assert_eq!(count(&server, "from", directory), sent, "{rules:?}");
+        let named = count_of(name, &server, "from", directory);
         assert_eq!(named, usize::from(!name.is_empty()), "{rules:?}");
-        assert_eq!(pond.terminate().unwrap().code(), Some(0));
+        assert_eq!(server.terminate().unwrap().code(), Some(0));
     }
 }
 
 /// A server that listens by TLS for clients of the authority; `listener` is the flag.
-fn start_tls(directory: &Path, listener: &str) -> Pond {
+fn start_tls(directory: &Path, listener: &str) -> TestServer {
     let path = |name: &str| directory.join(name).display().to_string();
     let (certificate, key) = (path("server/node.pem"), path("server/node.key"));
     let authorities = path("ca/ca.pem");
@@ -337,12 +341,12 @@ fn start_tls(directory: &Path, listener: &str) -> Pond {
         ["--syslog-tls-ca", &authorities],
     ]
     .concat();
-    Pond::start(program(), &directory.join("data"), &arguments).unwrap()
+    TestServer::start(program(), &directory.join("data"), &arguments).unwrap()
 }
 
 /// rsyslog's action that sends by RELP over TLS with the certificate of one of them.
-fn relp_tls_action(directory: &Path, who: &str, pond: &Pond) -> String {
-    let address = pond.address("relp_tls");
+fn relp_tls_action(directory: &Path, who: &str, server: &TestServer) -> String {
+    let address = server.address("relp_tls");
     let port = address.rsplit(':').next().unwrap();
     let path = |name: &str| directory.join(name).display().to_string();
     format!(
@@ -362,19 +366,19 @@ fn messages_over_relp_and_tls_are_here_once() {
     let scratch = Scratch::new("rsyslog-relp-tls").unwrap();
     let directory = scratch.path();
     certificates(directory);
-    let pond = start_tls(directory, "--relp-tls");
-    let action = relp_tls_action(directory, "client", &pond);
+    let server = start_tls(directory, "--relp-tls");
+    let action = relp_tls_action(directory, "client", &server);
     let Some(rsyslog) = Rsyslog::start(&scratch, &action) else {
         return;
     };
     rsyslog.pass_on("secured", 0..MESSAGES);
     wait_until("all messages are here", || {
-        count(&pond, "secured", directory) >= MESSAGES
+        count(&server, "secured", directory) >= MESSAGES
     })
     .unwrap();
-    let named = count_of("sender.example.org", &pond, "secured", directory);
+    let named = count_of("sender.example.org", &server, "secured", directory);
     assert_eq!(named, MESSAGES);
-    assert_eq!(count(&pond, "secured", directory), MESSAGES);
+    assert_eq!(count(&server, "secured", directory), MESSAGES);
 }
 
 /// What a client with the certificate of one of them is answered to a message, up to its
@@ -414,19 +418,19 @@ fn only_clients_are_answered_and_only_what_is_durable() {
     if Command::new("openssl").arg("version").output().is_err() {
         return skip("RELP over TLS", "there is no openssl");
     }
-    let pond = start_tls(directory, "--relp-tls");
-    let address = pond.address("relp_tls");
+    let server = start_tls(directory, "--relp-tls");
+    let address = server.address("relp_tls");
     for stranger in [Some("stranger"), None] {
         assert_eq!(answered(stranger, directory, &address, "strange"), "");
     }
     let answers = answered(Some("client"), directory, &address, "kept");
     assert!(answers.ends_with("2 rsp 6 200 OK\n"), "{answers}");
-    pond.kill();
-    let pond = start_tls(directory, "--relp-tls");
-    assert_eq!(count(&pond, "kept", directory), 1);
-    assert_eq!(count(&pond, "strange", directory), 0);
+    server.kill();
+    let server = start_tls(directory, "--relp-tls");
+    assert_eq!(count(&server, "kept", directory), 1);
+    assert_eq!(count(&server, "strange", directory), 0);
     // Who does not speak TLS is not heard.
-    let mut plain = TcpStream::connect(pond.address("relp_tls")).unwrap();
+    let mut plain = TcpStream::connect(server.address("relp_tls")).unwrap();
     plain.write_all(b"1 open 16 commands=syslog\n\n").unwrap();
     let mut answer = String::new();
     let _ = plain.read_to_string(&mut answer);
@@ -445,8 +449,8 @@ fn rsyslog_sends_over_tls() {
     let directory = scratch.path();
     certificates(directory);
     let path = |name: &str| directory.join(name).display().to_string();
-    let pond = start_tls(directory, "--syslog-tls");
-    let address = pond.address("syslog_tls");
+    let server = start_tls(directory, "--syslog-tls");
+    let address = server.address("syslog_tls");
     let port = address.rsplit(':').next().unwrap();
     let action = format!(
         "global(defaultNetstreamDriverCAFile=\"{}\" defaultNetstreamDriverCertFile=\"{}\" \
@@ -464,8 +468,8 @@ fn rsyslog_sends_over_tls() {
     };
     rsyslog.pass_on("encrypted", 0..MESSAGES);
     wait_until("all messages are here", || {
-        count(&pond, "encrypted", directory) >= MESSAGES
+        count(&server, "encrypted", directory) >= MESSAGES
     })
     .unwrap();
-    assert_eq!(count(&pond, "encrypted", directory), MESSAGES);
+    assert_eq!(count(&server, "encrypted", directory), MESSAGES);
 }

@@ -6,13 +6,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::pond::{Pond, Scratch, files_below, signal, wait_until};
+use crate::pond::{Scratch, TestServer, files_below, signal, wait_until};
 use crate::proxy::Proxy;
 use crate::resends::line;
 use crate::surroundings::{program, say, shared};
 
 /// A server with these rules, and their file.
-fn start(scratch: &Scratch, rules: &str) -> (Pond, PathBuf) {
+fn start(scratch: &Scratch, rules: &str) -> (TestServer, PathBuf) {
     let path = scratch.path().join("rules.toml");
     fs::write(
         scratch.path().join("key"),
@@ -23,19 +23,19 @@ fn start(scratch: &Scratch, rules: &str) -> (Pond, PathBuf) {
     (start_again(scratch, &path), path)
 }
 
-fn start_again(scratch: &Scratch, rules: &Path) -> Pond {
+fn start_again(scratch: &Scratch, rules: &Path) -> TestServer {
     let data = scratch.path().join("data");
     let rules = rules.display().to_string();
-    Pond::start(program(), &data, &["--rules", &rules]).unwrap()
+    TestServer::start(program(), &data, &["--rules", &rules]).unwrap()
 }
 
-fn count(pond: &Pond, q: &str) -> usize {
-    pond.query(q).unwrap().0.len()
+fn count(server: &TestServer, q: &str) -> usize {
+    server.query(q).unwrap().0.len()
 }
 
 /// The value of one sample of a metric.
-fn sample(pond: &Pond, name: &str) -> f64 {
-    let text = pond.get("/metrics").unwrap();
+fn sample(server: &TestServer, name: &str) -> f64 {
+    let text = server.get("/metrics").unwrap();
     let found = text
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
@@ -89,29 +89,29 @@ const SECRETS: [&str; 5] = [
 ];
 
 /// Sends secrets as lines of text and as syslog.
-fn send_lines(pond: &Pond) {
+fn send_lines(server: &TestServer) {
     let text = "level=info user=geheim-four password=\"geheim-one and more\" n=4\n\
                 203.0.113.77 - geheim-four [10/Oct/2000:13:55:36 -0700] \"GET /a HTTP/1.0\" 200 2326\n\
                 paid by 4111111111111111 today\n\
                 user=geheim-four user=geheim-seven n=5\n";
-    let answers = pond.send_tcp("durable", text.as_bytes()).unwrap();
+    let answers = server.send_tcp("durable", text.as_bytes()).unwrap();
     assert!(answers.starts_with("OK "), "{answers}");
     let header = "<34>1 2026-03-02T00:00:10Z web-01 sshd 7 -";
     let syslog = format!(
         "{header} [x@1 token=\"geheim-\\\"eight\" k=\"v\"] m 1234567812345678\n\
          {header} - {{\"password\":\"geheim-one\",\"n\":6}}\n"
     );
-    pond.send_tcp("syslog_tcp", syslog.as_bytes()).unwrap();
+    server.send_tcp("syslog_tcp", syslog.as_bytes()).unwrap();
 }
 
 /// Sends secrets by the protocols that ship records.
-fn send_records(pond: &Pond, scratch: &Scratch) {
+fn send_records(server: &TestServer, scratch: &Scratch) {
     let json =
         br#"{"app":"shop","password":"geheim-one","headers":{"authorization":"geheim-two"},"n":1}
 {"app":"shop","session":"geheim-three","user":"geheim-four","password":77123456789,"n":2}
 {"app":"other","password":"geheim-one","password":"geheim-five","msg":"by 4111111111111111","n":3}
 "#;
-    let mut client = pond.client().unwrap();
+    let mut client = server.client().unwrap();
     let labels = "label=file=/srv/sechs&label=user=geheim-four";
     let pushed = crate::pond::push(&mut client, "application/x-ndjson", labels, json).unwrap();
     assert_eq!(
@@ -123,7 +123,7 @@ fn send_records(pond: &Pond, scratch: &Scratch) {
     let gelf = br#"{"version":"1.1","host":"h","short_message":"card 4111111111111111","_password":"geheim-nine","_n":7}"#;
     let loki = br#"{"streams":[{"stream":{"app":"shop","password":"geheim-ten"},"values":[["1772409600000000000","line 4111111111111111",{"user":"geheim-four"}]]}]}"#;
     for (path, body) in [("/gelf", &gelf[..]), ("/loki/api/v1/push", loki)] {
-        let mut client = pond.client().unwrap();
+        let mut client = server.client().unwrap();
         let json = [("content-type", "application/json")];
         let response = client.send("POST", path, &json, body).unwrap();
         assert!(response.status < 300, "{path}: {}", response.status);
@@ -131,7 +131,7 @@ fn send_records(pond: &Pond, scratch: &Scratch) {
     let upload = scratch.path().join("upload.log");
     fs::write(&upload, "{\"password\":\"geheim-bulk\",\"n\":8}\n").unwrap();
     let output = Command::new(program())
-        .args(["forward", "--bulk", "--addr", &pond.address("bulk")])
+        .args(["forward", "--bulk", "--addr", &server.address("bulk")])
         .arg(&upload)
         .stdin(Stdio::null())
         .output()
@@ -140,11 +140,11 @@ fn send_records(pond: &Pond, scratch: &Scratch) {
 }
 
 /// Asserts that answers have what was put in the place of secrets.
-fn assert_hidden(pond: &Pond) {
+fn assert_hidden(server: &TestServer) {
     for secret in SECRETS {
-        assert_eq!(count(pond, &format!("\"{secret}\"")), 0, "{secret}");
+        assert_eq!(count(server, &format!("\"{secret}\"")), 0, "{secret}");
     }
-    let (all, _) = pond.query("*").unwrap();
+    let (all, _) = server.query("*").unwrap();
     assert_eq!(all.len(), 12);
     let text: String = all.iter().map(ToString::to_string).collect();
     assert!(
@@ -162,7 +162,7 @@ fn assert_hidden(pond: &Pond) {
         ("file=REDACTED", 2),
         ("file=/srv/sechs n=3", 1),
     ] {
-        assert_eq!(count(pond, filter), expected, "{filter}");
+        assert_eq!(count(server, filter), expected, "{filter}");
     }
     // The same name gives the same hash, wherever it stood.
     let users: Vec<_> = all.iter().filter_map(|row| row["user"].as_str()).collect();
@@ -178,54 +178,54 @@ fn assert_hidden(pond: &Pond) {
 #[test]
 fn what_was_hidden_is_in_no_file() {
     let scratch = Scratch::new("rules-hidden").unwrap();
-    let (pond, _) = start(&scratch, HIDING);
-    send_records(&pond, &scratch);
-    send_lines(&pond);
-    wait_until("all records are visible", || count(&pond, "*") == 12).unwrap();
+    let (server, _) = start(&scratch, HIDING);
+    send_records(&server, &scratch);
+    send_lines(&server);
+    wait_until("all records are visible", || count(&server, "*") == 12).unwrap();
     let data = scratch.path().join("data");
     assert_nowhere(&data, &SECRETS);
-    assert_hidden(&pond);
-    let mut client = pond.client().unwrap();
+    assert_hidden(&server);
+    let mut client = server.client().unwrap();
     client
         .send("POST", "/api/v1/compact?wait", &[], b"")
         .unwrap();
-    assert_hidden(&pond);
+    assert_hidden(&server);
     let changed = "logpond_rule_records_total{rule=\"hidden\",action=\"changed\"}";
-    assert_eq!(sample(&pond, changed), 12.0);
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(sample(&server, changed), 12.0);
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
     assert_nowhere(&data, &SECRETS);
 }
 
 #[test]
 fn changed_rules_are_taken_in_and_bad_ones_are_not() {
     let scratch = Scratch::new("rules-reload").unwrap();
-    let (pond, path) = start(
+    let (server, path) = start(
         &scratch,
         "[[rule]]\nname = 'one'\nwhere = 'alpha'\ndrop = true\n",
     );
     let push = || {
-        let pushed = pond.push("text/plain", b"alpha\nbeta\ngamma\n").unwrap();
+        let pushed = server.push("text/plain", b"alpha\nbeta\ngamma\n").unwrap();
         assert_eq!(pushed.accepted(), 3, "what is dropped was accepted");
     };
     let reloads = |result: &str| {
         sample(
-            &pond,
+            &server,
             &format!("logpond_reloads_total{{what=\"rules\",result=\"{result}\"}}"),
         )
     };
     push();
-    assert_eq!((count(&pond, "alpha"), count(&pond, "beta")), (0, 1));
+    assert_eq!((count(&server, "alpha"), count(&server, "beta")), (0, 1));
     fs::write(
         &path,
         "[[rule]]\nname = 'one'\nwere = 'beta'\ndrop = true\n",
     )
     .unwrap();
-    signal("HUP", pond.pid()).unwrap();
+    signal("HUP", server.pid()).unwrap();
     wait_until("the bad file was seen", || reloads("failed") >= 1.0).unwrap();
     let mistake = "rules.toml:3:1: a rule has no key 'were', did you mean 'where'?; the rules stay";
-    pond.said(mistake);
+    server.said(mistake);
     push();
-    assert_eq!((count(&pond, "alpha"), count(&pond, "beta")), (0, 2));
+    assert_eq!((count(&server, "alpha"), count(&server, "beta")), (0, 2));
     fs::write(
         &path,
         "[[rule]]\nname = 'one'\nwhere = 'beta'\ndrop = true\n",
@@ -233,10 +233,10 @@ fn changed_rules_are_taken_in_and_bad_ones_are_not() {
     .unwrap();
     wait_until("the file is taken in", || reloads("done") >= 1.0).unwrap();
     push();
-    assert_eq!((count(&pond, "alpha"), count(&pond, "beta")), (1, 2));
+    assert_eq!((count(&server, "alpha"), count(&server, "beta")), (1, 2));
     let dropped = "logpond_rule_records_total{rule=\"one\",action=\"dropped\"}";
-    assert_eq!(sample(&pond, dropped), 3.0);
-    drop(pond);
+    assert_eq!(sample(&server, dropped), 3.0);
+    drop(server);
     fs::write(&path, "[[rule]]\nsample = 'x'\n").unwrap();
     let output = Command::new(program())
         .args(["serve", "--http", "127.0.0.1:0", "--data"])
@@ -253,8 +253,8 @@ fn changed_rules_are_taken_in_and_bad_ones_are_not() {
 }
 
 /// The records that tell of losses: how many they say, and how many they are.
-fn told(pond: &Pond) -> (u64, usize) {
-    let (rows, _) = pond.query("_quota:*").unwrap();
+fn told(server: &TestServer) -> (u64, usize) {
+    let (rows, _) = server.query("_quota:*").unwrap();
     let lost = rows
         .iter()
         .map(|row| row["_lost_records"].as_u64().unwrap());
@@ -266,23 +266,23 @@ fn what_a_quota_does_not_let_in_is_told_by_records() {
     let scratch = Scratch::new("rules-quota").unwrap();
     let rules = "[[quota]]\nname = 'per app'\nby = ['app']\nrecords = 20\nevery = '1s'\n\
                  [[quota]]\nname = 'whole'\nwhere = 'app=bulky'\nbytes = '1KB'\nevery = '31d'\n";
-    let (pond, path) = start(&scratch, rules);
+    let (server, path) = start(&scratch, rules);
     let mut lines = String::new();
     for n in 0..1000 {
         lines.push_str(&format!("app=chatty n={n}\n"));
     }
     lines.push_str("app=quiet n=1\n");
-    let pushed = pond.push("text/plain", lines.as_bytes()).unwrap();
+    let pushed = server.push("text/plain", lines.as_bytes()).unwrap();
     assert_eq!(pushed.accepted(), 1001, "{}", pushed.body);
     // The windows are those of the clock, so more than one may have been open.
     wait_until("the loss is told", || {
-        let kept = count(&pond, "app=chatty n:*") as u64;
-        told(&pond).0 + kept == 1000
+        let kept = count(&server, "app=chatty n:*") as u64;
+        told(&server).0 + kept == 1000
     })
     .unwrap();
-    assert_eq!(count(&pond, "app=quiet"), 1);
-    assert!(count(&pond, "app=chatty n:*") >= 20);
-    let (rows, _) = pond
+    assert_eq!(count(&server, "app=quiet"), 1);
+    assert!(count(&server, "app=chatty n:*") >= 20);
+    let (rows, _) = server
         .query("_quota=\"per app\" app=chatty level=warning")
         .unwrap();
     let text = rows[0]["_msg"].as_str().unwrap();
@@ -291,22 +291,26 @@ fn what_a_quota_does_not_let_in_is_told_by_records() {
             && text.contains("of app=chatty were not kept from "),
         "{text}"
     );
-    let lost = sample(&pond, "logpond_quota_lost_records_total{quota=\"per app\"}");
-    assert_eq!(lost as u64, told(&pond).0);
+    let lost = sample(
+        &server,
+        "logpond_quota_lost_records_total{quota=\"per app\"}",
+    );
+    assert_eq!(lost as u64, told(&server).0);
     // The other window is long: it is told at the end.
     let bulky = format!("app=bulky {}\n", "x=y ".repeat(100).trim_end()).repeat(5);
     assert_eq!(
-        pond.push("text/plain", bulky.as_bytes())
+        server
+            .push("text/plain", bulky.as_bytes())
             .unwrap()
             .accepted(),
         5
     );
-    assert_eq!(count(&pond, "app=bulky x=y"), 2);
-    let before = told(&pond).1;
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
-    let pond = start_again(&scratch, &path);
-    let (rows, _) = pond.query("_quota=whole").unwrap();
-    assert_eq!((rows.len(), told(&pond).1), (1, before + 1));
+    assert_eq!(count(&server, "app=bulky x=y"), 2);
+    let before = told(&server).1;
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
+    let server = start_again(&scratch, &path);
+    let (rows, _) = server.query("_quota=whole").unwrap();
+    assert_eq!((rows.len(), told(&server).1), (1, before + 1));
     assert_eq!(rows[0]["_lost_records"], 3);
 }
 
@@ -320,8 +324,8 @@ fn batches_that_are_sent_again_are_counted_once() {
                  [[rule]]\nname = 'mid'\nwhere = 'n<10000'\nsample = 100\n\
                  [[rule]]\nname = 'all'\nadd = { seen = true }\n\
                  [[quota]]\nname = 'q'\nwhere = 'n>=15000'\nrecords = 1000\nevery = '31d'\n";
-    let (pond, _) = start(&scratch, rules);
-    let proxy = Proxy::start(&pond.address("http"));
+    let (server, _) = start(&scratch, rules);
+    let proxy = Proxy::start(&server.address("http"));
     let mut forwarder = Command::new(program())
         .args(["forward", "--quiet", "--addr", &proxy.url()])
         .stdin(Stdio::piped())
@@ -338,7 +342,7 @@ fn batches_that_are_sent_again_are_counted_once() {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let resends = pond.metric("logpond_ingest_resends_total").unwrap();
+    let resends = server.metric("logpond_ingest_resends_total").unwrap();
     say(&format!(
         "rules: {} connections cut, {resends} batches sent again",
         proxy.cuts()
@@ -364,28 +368,31 @@ fn batches_that_are_sent_again_are_counted_once() {
         ),
     ];
     for (name, expected) in counted {
-        assert_eq!(sample(&pond, name), f64::from(expected), "{name}");
+        assert_eq!(sample(&server, name), f64::from(expected), "{name}");
     }
-    assert_eq!(count(&pond, "resend n<10000"), 50);
-    assert_eq!(count(&pond, "resend _sample_rate=100"), 50);
-    assert_eq!(count(&pond, "resend n>=10000 n<15000 seen=true"), 5000);
-    assert_eq!(count(&pond, "resend n>=15000"), 1000);
+    assert_eq!(count(&server, "resend n<10000"), 50);
+    assert_eq!(count(&server, "resend _sample_rate=100"), 50);
+    assert_eq!(count(&server, "resend n>=10000 n<15000 seen=true"), 5000);
+    assert_eq!(count(&server, "resend n>=15000"), 1000);
 }
 
 #[test]
 fn acknowledgements_count_what_was_sent() {
     let scratch = Scratch::new("rules-counts").unwrap();
-    let (pond, _) = start(&scratch, "[[rule]]\nwhere = 'noise'\ndrop = true\n");
-    let answers = pond.send_tcp("durable", b"noise\nnoise\nsignal\n").unwrap();
+    let (server, _) = start(&scratch, "[[rule]]\nwhere = 'noise'\ndrop = true\n");
+    let answers = server
+        .send_tcp("durable", b"noise\nnoise\nsignal\n")
+        .unwrap();
     let counts = answers.lines().map(|line| line.trim_start_matches("OK "));
     let sum: u64 = counts.map(|count| count.parse::<u64>().unwrap()).sum();
     assert_eq!(sum, 3, "{answers}");
-    let answers = pond.send_tcp("durable", b"noise\nnoise\n").unwrap();
+    let answers = server.send_tcp("durable", b"noise\nnoise\n").unwrap();
     assert!(answers.starts_with("OK "), "{answers}");
-    assert_eq!(count(&pond, "*"), 1);
-    assert_eq!(pond.metric("logpond_ingest_records_total").unwrap(), 5.0);
+    assert_eq!(count(&server, "*"), 1);
+    assert_eq!(server.metric("logpond_ingest_records_total").unwrap(), 5.0);
     assert_eq!(
-        pond.metric("logpond_ingest_left_out_records_total")
+        server
+            .metric("logpond_ingest_left_out_records_total")
             .unwrap(),
         4.0
     );
@@ -400,8 +407,8 @@ fn visits(addresses: &[&str]) -> String {
 }
 
 /// What is said of the records' places, in the order in which they came.
-fn places(pond: &Pond) -> Vec<String> {
-    let rows = pond.query("status=200").unwrap().0;
+fn places(server: &TestServer) -> Vec<String> {
+    let rows = server.query("status=200").unwrap().0;
     let names = [
         "remote_addr",
         "geo_country",
@@ -432,7 +439,7 @@ fn addresses_have_their_places() {
          anonymise = ['remote_addr']\n",
         city.display()
     );
-    let (pond, _) = start(&scratch, &rules);
+    let (server, _) = start(&scratch, &rules);
     let addresses = [
         "89.160.20.112",
         "1.128.0.7",
@@ -440,7 +447,8 @@ fn addresses_have_their_places() {
         "10.0.0.1",
         "nobody",
     ];
-    pond.push("text/plain", visits(&addresses).as_bytes())
+    server
+        .push("text/plain", visits(&addresses).as_bytes())
         .unwrap();
     let expected = [
         "89.160.20.0 SE Linköping 29518 Bredband2 AB",
@@ -449,26 +457,27 @@ fn addresses_have_their_places() {
         "10.0.0.1",
         "nobody",
     ];
-    assert_eq!(places(&pond), expected);
-    pond.compact().unwrap();
-    assert_eq!(places(&pond), expected, "in segments");
+    assert_eq!(places(&server), expected);
+    server.compact().unwrap();
+    assert_eq!(places(&server), expected, "in segments");
     // A database that changes is taken in.
     fs::copy(databases.join("GeoIP2-ISP-Test.mmdb"), &own).unwrap();
     let done = || {
         sample(
-            &pond,
+            &server,
             "logpond_reloads_total{what=\"rules\",result=\"done\"}",
         )
     };
     wait_until("the database is taken in", || done() >= 1.0).unwrap();
-    pond.push("text/plain", visits(&["1.128.0.8"]).as_bytes())
+    server
+        .push("text/plain", visits(&["1.128.0.8"]).as_bytes())
         .unwrap();
-    let now = places(&pond);
+    let now = places(&server);
     assert!(
         now.contains(&"1.128.0.8 1221 Telstra Pty Ltd".to_owned()),
         "{now:?}"
     );
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 /// Whatever a database is: it is refused by name, or says nothing of addresses.
@@ -495,7 +504,7 @@ fn broken_databases_harm_nothing() {
         let rules = scratch.path().join("rules.toml");
         fs::write(&rules, format!("geoip = [\"{}\"]\n", path.display())).unwrap();
         let rules = rules.display().to_string();
-        match Pond::start(
+        match TestServer::start(
             program(),
             &scratch.path().join("data"),
             &["--rules", &rules],
@@ -505,12 +514,13 @@ fn broken_databases_harm_nothing() {
                 assert!(error.contains("rules.toml:1:9: "), "{error}");
                 assert!(error.contains(&*path.to_string_lossy()), "{error}");
             }
-            Ok(pond) => {
+            Ok(server) => {
                 taken += 1;
-                pond.push("text/plain", visits(&["1.1.1.1", "::1"]).as_bytes())
+                server
+                    .push("text/plain", visits(&["1.1.1.1", "::1"]).as_bytes())
                     .unwrap();
-                assert_eq!(count(&pond, "status=200"), 2);
-                assert_eq!(pond.terminate().unwrap().code(), Some(0));
+                assert_eq!(count(&server, "status=200"), 2);
+                assert_eq!(server.terminate().unwrap().code(), Some(0));
             }
         }
     }
@@ -537,18 +547,18 @@ fn lines_of_declared_formats_are_changed_and_stay_such() {
         "--access-log",
         format,
     ];
-    let pond = Pond::start(program(), &data, &flags).unwrap();
+    let server = TestServer::start(program(), &data, &flags).unwrap();
     let lines = "192.0.2.77 [2026-03-02T00:00:06+00:00] \"GET /healthz HTTP/1.1\" 200 0.001\n\
                  192.0.2.77 [2026-03-02T00:00:07+00:00] \"GET /a?t=geheim HTTP/1.1\" 404 0.250\n\
                  192.0.2.77 [2026-03-02T00:00:08+00:00] \"GET /b HTTP/1.1\" 200 0.125\n";
-    pond.push("text/plain", lines.as_bytes()).unwrap();
+    server.push("text/plain", lines.as_bytes()).unwrap();
     // The same behind the header of a server that sends its log as syslog.
     let syslog = "<190>Mar  2 00:00:09 web-1 nginx: 192.0.2.77 [2026-03-02T00:00:09+00:00] \
                   \"GET /c?t=geheim HTTP/1.1\" 500 0.500\n";
-    pond.send_tcp("syslog_tcp", syslog.as_bytes()).unwrap();
-    wait_until("all are there", || count(&pond, "") == 3).unwrap();
+    server.send_tcp("syslog_tcp", syslog.as_bytes()).unwrap();
+    wait_until("all are there", || count(&server, "") == 3).unwrap();
     for _ in 0..2 {
-        let (rows, _) = pond.query("access_log=shop").unwrap();
+        let (rows, _) = server.query("access_log=shop").unwrap();
         let told: Vec<String> = rows
             .iter()
             .map(|row| {
@@ -571,7 +581,7 @@ fn lines_of_declared_formats_are_changed_and_stay_such() {
                 r#""192.0.2.0" "/c" "REDACTED" 500 0.5 true"#,
             ]
         );
-        pond.compact().unwrap();
+        server.compact().unwrap();
     }
     assert_nowhere(&data, &["geheim", "healthz"]);
 }

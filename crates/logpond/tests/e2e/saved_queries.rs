@@ -5,13 +5,13 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 
 use crate::nodes::node;
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Scratch, TestServer, wait_until};
 use crate::surroundings::program;
 
 const PATH: &str = "/api/v1/saved-queries";
 
-fn ask(pond: &Pond, method: &str, path: &str, body: &Value) -> (u16, Value) {
-    let mut client = pond.client().unwrap();
+fn ask(server: &TestServer, method: &str, path: &str, body: &Value) -> (u16, Value) {
+    let mut client = server.client().unwrap();
     let headers = [("content-type", "application/json")];
     let body = body.to_string();
     let response = client
@@ -24,8 +24,8 @@ fn ask(pond: &Pond, method: &str, path: &str, body: &Value) -> (u16, Value) {
     )
 }
 
-fn names(pond: &Pond) -> Vec<String> {
-    let (status, answer) = ask(pond, "GET", PATH, &Value::Null);
+fn names(server: &TestServer) -> Vec<String> {
+    let (status, answer) = ask(server, "GET", PATH, &Value::Null);
     assert_eq!(status, 200);
     let queries = answer["queries"].as_array().unwrap().iter();
     let saved = queries.filter(|query| query["built_in"] == false);
@@ -34,11 +34,11 @@ fn names(pond: &Pond) -> Vec<String> {
         .collect()
 }
 
-fn saved(pond: &Pond, arguments: &[&str]) -> Output {
+fn saved(server: &TestServer, arguments: &[&str]) -> Output {
     Command::new(program())
         .arg("saved")
         .args(arguments)
-        .args(["--addr", &pond.url()])
+        .args(["--addr", &server.url()])
         .output()
         .unwrap()
 }
@@ -47,21 +47,21 @@ fn saved(pond: &Pond, arguments: &[&str]) -> Output {
 fn queries_are_saved_and_kept() {
     let scratch = Scratch::new("saved").unwrap();
     let data = scratch.path().join("data");
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    assert!(names(&pond).is_empty());
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    assert!(names(&server).is_empty());
     let one = format!("{PATH}/errors.by-app_1");
     let body = json!({ "query": "sum by (app) (count_over_time({app=~\"$app\"}[$__interval]))",
         "legend": "{{app}}", "variables": { "app": ".+" } });
-    let (status, answer) = ask(&pond, "PUT", &one, &body);
+    let (status, answer) = ask(&server, "PUT", &one, &body);
     assert_eq!(
         (status, &answer["format"]),
         (201, &json!("time_series")),
         "{answer}"
     );
-    assert_eq!(ask(&pond, "PUT", &one, &body).0, 200);
+    assert_eq!(ask(&server, "PUT", &one, &body).0, 200);
     assert_eq!(
         ask(
-            &pond,
+            &server,
             "PUT",
             &format!("{PATH}/top-articles"),
             &json!({ "query": "{}" })
@@ -69,12 +69,12 @@ fn queries_are_saved_and_kept() {
         .0,
         201
     );
-    assert!(pond.terminate().unwrap().success());
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    assert_eq!(names(&pond), ["errors.by-app_1", "top-articles"]);
+    assert!(server.terminate().unwrap().success());
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    assert_eq!(names(&server), ["errors.by-app_1", "top-articles"]);
     assert_eq!(
         ask(
-            &pond,
+            &server,
             "DELETE",
             &format!("{PATH}/top-articles"),
             &Value::Null
@@ -82,14 +82,19 @@ fn queries_are_saved_and_kept() {
         .0,
         200
     );
-    let (_, built_in) = ask(&pond, "GET", &format!("{PATH}/top-articles"), &Value::Null);
+    let (_, built_in) = ask(
+        &server,
+        "GET",
+        &format!("{PATH}/top-articles"),
+        &Value::Null,
+    );
     assert_eq!(built_in["built_in"], true, "it was only covered");
 }
 
 #[test]
 fn what_cannot_be_saved_is_refused() {
     let scratch = Scratch::new("saved-refused").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let one = format!("{PATH}/one");
     let body = json!({ "query": "{}" });
     let table = [
@@ -145,27 +150,29 @@ fn what_cannot_be_saved_is_refused() {
         ("POST", one.clone(), Value::Null, 405, "method_not_allowed"),
     ];
     for (method, path, body, expected, code) in table {
-        let (status, answer) = ask(&pond, method, &path, &body);
+        let (status, answer) = ask(&server, method, &path, &body);
         assert_eq!(
             (status, &answer["error"]["code"]),
             (expected, &json!(code)),
             "{method} {path}"
         );
     }
-    assert!(names(&pond).is_empty());
+    assert!(names(&server).is_empty());
 }
 
 #[test]
 fn the_command_saves_and_asks() {
     let scratch = Scratch::new("saved-command").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let lines = "{\"time\":\"2026-03-02T00:00:01Z\",\"app\":\"shop\",\"msg\":\"one\"}\n\
                  {\"time\":\"2026-03-02T00:00:02Z\",\"app\":\"cart\",\"msg\":\"two\"}\n\
                  {\"time\":\"2026-03-02T00:00:02Z\",\"app\":\"shop\",\"msg\":\"three\"}\n";
-    pond.push("application/x-ndjson", lines.as_bytes()).unwrap();
+    server
+        .push("application/x-ndjson", lines.as_bytes())
+        .unwrap();
     let query = "sum by (app) (count_over_time({app=~\"$app\"}[$__range]))";
     let done = saved(
-        &pond,
+        &server,
         &[
             "set",
             "apps",
@@ -178,8 +185,8 @@ fn the_command_saves_and_asks() {
     );
     assert!(done.status.success(), "{done:?}");
     let text = |output: &Output| String::from_utf8(output.stdout.clone()).unwrap();
-    assert_eq!(text(&saved(&pond, &["show", "apps"])).trim(), query);
-    let listed = text(&saved(&pond, &["list"]));
+    assert_eq!(text(&saved(&server, &["show", "apps"])).trim(), query);
+    let listed = text(&saved(&server, &["list"]));
     assert!(
         listed.contains("apps") && listed.contains("(built in)"),
         "{listed}"
@@ -191,7 +198,7 @@ fn the_command_saves_and_asks() {
         "2026-03-02T00:01:00Z",
     ];
     let run =
-        |query: &str, more: &[&str]| saved(&pond, &[&["run", query], &times[..], more].concat());
+        |query: &str, more: &[&str]| saved(&server, &[&["run", query], &times[..], more].concat());
     let all = run("apps", &["-o", "json"]);
     let rows: Vec<Value> = text(&all)
         .lines()
@@ -212,7 +219,7 @@ fn the_command_saves_and_asks() {
     assert!(String::from_utf8_lossy(&lines.stderr).contains("more than 1"));
     let none = run("apps", &["--variable", "app=nobody"]);
     assert_eq!(none.status.code(), Some(1), "{none:?}");
-    let done = saved(&pond, &["remove", "apps"]);
+    let done = saved(&server, &["remove", "apps"]);
     assert!(done.status.success(), "{done:?}");
     let gone = run("apps", &[]);
     assert_eq!(gone.status.code(), Some(2), "{gone:?}");
@@ -229,14 +236,15 @@ fn all_nodes_of_a_cluster_have_them() {
     let second = node(&scratch, 1, Some(&first)).unwrap();
     let third = node(&scratch, 2, Some(&first)).unwrap();
     let path = |name: &str| format!("{PATH}/{name}");
-    let put = |pond: &Pond, name: &str, text: &str| {
-        let (status, answer) = ask(pond, "PUT", &path(name), &json!({ "query": text }));
+    let put = |server: &TestServer, name: &str, text: &str| {
+        let (status, answer) = ask(server, "PUT", &path(name), &json!({ "query": text }));
         assert!(status < 300, "{answer}");
     };
-    let text =
-        |pond: &Pond, name: &str| ask(pond, "GET", &path(name), &Value::Null).1["query"].clone();
-    let know = |what: &str, ponds: &[&Pond], expected: &[&str]| {
-        let known = || ponds.iter().all(|pond| names(pond) == expected);
+    let text = |server: &TestServer, name: &str| {
+        ask(server, "GET", &path(name), &Value::Null).1["query"].clone()
+    };
+    let know = |what: &str, ponds: &[&TestServer], expected: &[&str]| {
+        let known = || ponds.iter().all(|server| names(server) == expected);
         wait_until(what, known).unwrap();
     };
     put(&first, "a", "{} |= `first`");
@@ -250,9 +258,9 @@ fn all_nodes_of_a_cluster_have_them() {
     know("both know it", &[&first, &second], &["a", "c"]);
     let third = node(&scratch, 2, Some(&first)).unwrap();
     know("the one that is back knows it", &[&third], &["a", "c"]);
-    for pond in [&first, &second, &third] {
+    for server in [&first, &second, &third] {
         wait_until("the later text counts", || {
-            text(pond, "a") == "{} |= `second`"
+            text(server, "a") == "{} |= `second`"
         })
         .unwrap();
     }

@@ -6,12 +6,12 @@ use std::process::Command;
 
 use crate::access::{certificate, create};
 use crate::http::Client;
-use crate::pond::{ALL_TIME, Pond, Scratch, wait_until};
+use crate::pond::{ALL_TIME, Scratch, TestServer, wait_until};
 use crate::surroundings::{program, python};
 
 /// Has a client ship so many records to HTTP.
-fn ship(python: &Path, pond: &Pond, kind: &str, count: usize) {
-    ship_to(python, &pond.url(), kind, count);
+fn ship(python: &Path, server: &TestServer, kind: &str, count: usize) {
+    ship_to(python, &server.url(), kind, count);
 }
 
 /// Has a client ship so many records.
@@ -27,16 +27,16 @@ fn ship_to(python: &Path, address: &str, kind: &str, count: usize) {
 }
 
 /// How many records match, in a complete answer.
-fn count(pond: &Pond, q: &str) -> usize {
-    let (rows, trailer) = pond.query(q).unwrap();
+fn count(server: &TestServer, q: &str) -> usize {
+    let (rows, trailer) = server.query(q).unwrap();
     assert_eq!(trailer["complete"], true, "{trailer}");
     rows.len()
 }
 
-fn start(name: &str) -> (Scratch, Pond) {
+fn start(name: &str) -> (Scratch, TestServer) {
     let scratch = Scratch::new(name).unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    (scratch, pond)
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    (scratch, server)
 }
 
 #[test]
@@ -44,18 +44,18 @@ fn the_client_of_elasticsearch_ships_here() {
     let Some(python) = python("shippers") else {
         return;
     };
-    let (_scratch, pond) = start("elasticsearch");
-    ship(&python, &pond, "elasticsearch", 2000);
-    assert_eq!(count(&pond, "shipped"), 2000);
-    assert_eq!(count(&pond, "\"a single one\""), 1);
-    assert_eq!(count(&pond, "\"a named one\""), 3);
-    assert_eq!(count(&pond, "_document_id=\"a/b c\""), 1);
-    assert_eq!(count(&pond, "_document_id=7 OR _document_id=8"), 2);
+    let (_scratch, server) = start("elasticsearch");
+    ship(&python, &server, "elasticsearch", 2000);
+    assert_eq!(count(&server, "shipped"), 2000);
+    assert_eq!(count(&server, "\"a single one\""), 1);
+    assert_eq!(count(&server, "\"a named one\""), 3);
+    assert_eq!(count(&server, "_document_id=\"a/b c\""), 1);
+    assert_eq!(count(&server, "_document_id=7 OR _document_id=8"), 2);
     assert_eq!(
-        count(&pond, "host.name=web-1 number<1000 _index=logs-app"),
+        count(&server, "host.name=web-1 number<1000 _index=logs-app"),
         333
     );
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 #[test]
@@ -63,11 +63,11 @@ fn the_client_of_loki_ships_here() {
     let Some(python) = python("shippers") else {
         return;
     };
-    let (_scratch, pond) = start("loki");
-    ship(&python, &pond, "loki", 200);
-    assert_eq!(count(&pond, "application=shop severity=warning"), 200);
-    assert_eq!(count(&pond, "number=17"), 1);
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    let (_scratch, server) = start("loki");
+    ship(&python, &server, "loki", 200);
+    assert_eq!(count(&server, "application=shop severity=warning"), 200);
+    assert_eq!(count(&server, "number=17"), 1);
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 #[test]
@@ -83,25 +83,29 @@ fn the_clients_of_gelf_ship_here() {
         ("gelf-http", 50, "http"),
     ];
     for (kind, shipped, listener) in ways {
-        let (_scratch, pond) = start(kind);
-        ship_to(&python, &pond.address(listener), kind, shipped);
+        let (_scratch, server) = start(kind);
+        ship_to(&python, &server.address(listener), kind, shipped);
         // Senders over UDP and TCP are told nothing.
         wait_until("everything is here", || {
-            pond.query("app=shop")
+            server
+                .query("app=shop")
                 .is_ok_and(|(rows, _)| rows.len() == shipped + 2)
         })
         .unwrap();
-        assert_eq!(count(&pond, "severity=4 shipped"), shipped, "{kind}");
-        assert_eq!(count(&pond, "number=17 \"shipped 17\""), 1);
-        assert_eq!(count(&pond, "\"a long one\""), 1);
+        assert_eq!(count(&server, "severity=4 shipped"), shipped, "{kind}");
+        assert_eq!(count(&server, "number=17 \"shipped 17\""), 1);
+        assert_eq!(count(&server, "\"a long one\""), 1);
         // The text of the message, and that of the exception.
         assert_eq!(
-            count(&pond, "\"it failed\" AND \"ValueError: something odd\""),
+            count(&server, "\"it failed\" AND \"ValueError: something odd\""),
             1
         );
-        assert_eq!(pond.metric("logpond_ingest_malformed_total").unwrap(), 0.0);
-        assert_eq!(pond.metric("logpond_ingest_lost_total").unwrap(), 0.0);
-        assert_eq!(pond.terminate().unwrap().code(), Some(0));
+        assert_eq!(
+            server.metric("logpond_ingest_malformed_total").unwrap(),
+            0.0
+        );
+        assert_eq!(server.metric("logpond_ingest_lost_total").unwrap(), 0.0);
+        assert_eq!(server.terminate().unwrap().code(), Some(0));
     }
 }
 
@@ -110,19 +114,23 @@ fn the_client_of_fluentd_ships_here() {
     let Some(python) = python("shippers") else {
         return;
     };
-    let (_scratch, pond) = start("fluent-logger");
-    ship_to(&python, &pond.address("fluent"), "fluent", 500);
+    let (_scratch, server) = start("fluent-logger");
+    ship_to(&python, &server.address("fluent"), "fluent", 500);
     // It waits for no acknowledgement.
     wait_until("everything is here", || {
-        pond.query("tag~/^shop/")
+        server
+            .query("tag~/^shop/")
             .is_ok_and(|(rows, _)| rows.len() == 501)
     })
     .unwrap();
-    assert_eq!(count(&pond, "shipped level=WARNING"), 500);
-    assert_eq!(count(&pond, "number=17 \"shipped 17\" of.n:17"), 1);
-    assert_eq!(count(&pond, "tag=shop.orders order=7 paid=true"), 1);
-    assert_eq!(pond.metric("logpond_ingest_malformed_total").unwrap(), 0.0);
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(count(&server, "shipped level=WARNING"), 500);
+    assert_eq!(count(&server, "number=17 \"shipped 17\" of.n:17"), 1);
+    assert_eq!(count(&server, "tag=shop.orders order=7 paid=true"), 1);
+    assert_eq!(
+        server.metric("logpond_ingest_malformed_total").unwrap(),
+        0.0
+    );
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 #[test]
@@ -130,23 +138,23 @@ fn the_exporters_of_opentelemetry_ship_here() {
     let Some(python) = python("shippers") else {
         return;
     };
-    let (_scratch, pond) = start("opentelemetry");
-    ship_to(&python, &pond.address("otlp_grpc"), "otlp-grpc", 1000);
-    ship(&python, &pond, "otlp-http", 500);
+    let (_scratch, server) = start("opentelemetry");
+    ship_to(&python, &server.address("otlp_grpc"), "otlp-grpc", 1000);
+    ship(&python, &server, "otlp-http", 500);
     assert_eq!(
-        count(&pond, "shipped severity_text=WARN service.name=shop"),
+        count(&server, "shipped severity_text=WARN service.name=shop"),
         1500
     );
     assert_eq!(
         count(
-            &pond,
+            &server,
             "number=17 \"shipped 17\" _time>=2026-03-02T00:00:00Z"
         ),
         2
     );
-    let metrics = pond.get("/metrics").unwrap();
+    let metrics = server.get("/metrics").unwrap();
     assert!(metrics.contains("logpond_ingest_records_total{intake=\"otlp_grpc\"} 1000\n"));
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 /// With a token and encrypted, as other machines have to.
@@ -164,12 +172,12 @@ fn the_library_of_grpc_reads_every_answer() {
     let tls = ["--tls-certificate", &pem, "--tls-key", &key];
     for tls in [&[][..], &tls] {
         let all = [&["--require-token", "--line-bytes-max", "2MiB"], tls].concat();
-        let pond = Pond::start(program(), &data, &all).unwrap();
+        let server = TestServer::start(program(), &data, &all).unwrap();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/ship_with_clients.py");
         let mut command = Command::new(&python);
         command
             .arg(script)
-            .args(["grpc", &pond.address("otlp_grpc"), "2097152"])
+            .args(["grpc", &server.address("otlp_grpc"), "2097152"])
             .env("TOKEN", writer.trim())
             .env("READER", reader.trim());
         if !tls.is_empty() {
@@ -178,15 +186,15 @@ fn the_library_of_grpc_reads_every_answer() {
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
-        assert_eq!(pond.terminate().unwrap().code(), Some(0));
+        assert_eq!(server.terminate().unwrap().code(), Some(0));
     }
-    let pond = Pond::start(program(), &data, &[]).unwrap();
+    let server = TestServer::start(program(), &data, &[]).unwrap();
     // Each of three compressions, and one beside what was too long; twice.
-    assert_eq!(count(&pond, "\"by gRPC\""), 8);
+    assert_eq!(count(&server, "\"by gRPC\""), 8);
     let target = format!("/api/v1/query?{ALL_TIME}&count=true&q=yyyy");
-    let counted = pond.get(&target).unwrap();
+    let counted = server.get(&target).unwrap();
     assert!(counted.contains("\"rows\":80"), "{counted}");
-    assert_eq!(count(&pond, "\"not by\""), 0);
+    assert_eq!(count(&server, "\"not by\""), 0);
 }
 
 #[test]
@@ -198,24 +206,24 @@ fn apis_of_others_have_ports_of_their_own() {
     let any = "127.0.0.1:0";
     let flags = ["--loki", "--elasticsearch", "--otlp-http", "--splunk"];
     let flags: Vec<_> = flags.iter().flat_map(|flag| [*flag, any]).collect();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &flags).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &flags).unwrap();
     let ways = [
         ("loki", "loki", 50),
         ("elasticsearch", "elasticsearch", 100),
         ("otlp_http", "otlp-http", 100),
     ];
     for (listener, kind, shipped) in ways {
-        let url = format!("http://{}", pond.address(listener));
+        let url = format!("http://{}", server.address(listener));
         ship_to(&python, &url, kind, shipped);
     }
-    assert_eq!(count(&pond, "shipped"), 250);
-    let splunk = pond.address("splunk");
+    assert_eq!(count(&server, "shipped"), 250);
+    let splunk = server.address("splunk");
     let mut client = Client::connect(&splunk).unwrap();
     let event = br#"{"event":"by Splunk"}"#;
     let answer = client
         .send("POST", "/services/collector", &[], event)
         .unwrap();
     assert_eq!(answer.status, 200);
-    assert_eq!(count(&pond, "\"by Splunk\""), 1);
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(count(&server, "\"by Splunk\""), 1);
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::pond::{Pond, Scratch, signal, wait_until};
+use crate::pond::{Scratch, TestServer, signal, wait_until};
 use crate::proxy::Proxy;
 use crate::resends::{assert_each_once, line};
 use crate::surroundings::{program, say};
@@ -41,8 +41,8 @@ fn spool_files(scratch: &Path) -> usize {
 fn killed_forwarders_lose_and_repeat_nothing() {
     let scratch = Scratch::new("spool").unwrap();
     let data = scratch.path().join("data");
-    let mut pond = Pond::start(program(), &data, &[]).unwrap();
-    let proxy = Proxy::start(&pond.address("http"));
+    let mut server = TestServer::start(program(), &data, &[]).unwrap();
+    let proxy = Proxy::start(&server.address("http"));
     let mut resends = 0.0;
     for round in 0..ROUNDS {
         let mut options = OpenOptions::new();
@@ -55,7 +55,7 @@ fn killed_forwarders_lose_and_repeat_nothing() {
             log.write_all(line(n).as_bytes()).unwrap();
         }
         let mut forwarder = follow(&proxy.url(), scratch.path());
-        let records = || pond.metric("logpond_ingest_records_total").unwrap_or(0.0);
+        let records = || server.metric("logpond_ingest_records_total").unwrap_or(0.0);
         let before = records();
         match round % 3 {
             // In the middle of reading and sending.
@@ -68,15 +68,15 @@ fn killed_forwarders_lose_and_repeat_nothing() {
         forwarder.kill().unwrap();
         forwarder.wait().unwrap();
         if round % 3 == 1 {
-            resends += pond.metric("logpond_ingest_resends_total").unwrap();
-            pond.kill();
-            pond = Pond::start(program(), &data, &[]).unwrap();
-            proxy.set_target(&pond.address("http"));
+            resends += server.metric("logpond_ingest_resends_total").unwrap();
+            server.kill();
+            server = TestServer::start(program(), &data, &[]).unwrap();
+            proxy.set_target(&server.address("http"));
         }
     }
     let mut forwarder = follow(&proxy.url(), scratch.path());
     let count = || {
-        let text = pond
+        let text = server
             .get("/api/v1/query?from=@0&count=true&q=resend")
             .unwrap();
         let trailer: serde_json::Value = serde_json::from_str(text.trim()).unwrap();
@@ -85,8 +85,8 @@ fn killed_forwarders_lose_and_repeat_nothing() {
     wait_until("everything has arrived", || count() >= LINES).unwrap();
     signal("TERM", forwarder.id()).unwrap();
     assert!(forwarder.wait().unwrap().success());
-    assert_each_once(&pond, LINES);
-    resends += pond.metric("logpond_ingest_resends_total").unwrap();
+    assert_each_once(&server, LINES);
+    resends += server.metric("logpond_ingest_resends_total").unwrap();
     let cuts = proxy.cuts();
     say(&format!(
         "spool: {LINES} lines, {ROUNDS} kills, {cuts} cuts, {resends} sent again"

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Scratch, TestServer, wait_until};
 use crate::surroundings::{program, skip};
 use crate::unpacked::unpacked;
 
@@ -71,13 +71,10 @@ fn messages_by_every_transport_of_syslog_ng_are_here_once() {
     let scratch = Scratch::new("syslog-ng").unwrap();
     let local = scratch.path().join("log").display().to_string();
     let of_server = ["--dev-log-stream", &local];
-    let pond = Pond::start(program(), &scratch.path().join("data"), &of_server).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &of_server).unwrap();
     let port = |listener: &str| {
-        pond.address(listener)
-            .rsplit(':')
-            .next()
-            .unwrap()
-            .to_owned()
+        let address = server.address(listener);
+        address.rsplit(':').next().unwrap().to_owned()
     };
     let (tcp, udp) = (port("syslog_tcp"), port("syslog_udp"));
     let ways = [
@@ -108,11 +105,12 @@ fn messages_by_every_transport_of_syslog_ng_are_here_once() {
         }
         drop(stream);
         wait_until("all messages are here", || {
-            pond.query(way)
+            server
+                .query(way)
                 .is_ok_and(|(rows, _)| rows.len() >= MESSAGES)
         })
         .unwrap();
-        let (rows, trailer) = pond.query(way).unwrap();
+        let (rows, trailer) = server.query(way).unwrap();
         assert_eq!(trailer["complete"], true);
         let found: BTreeSet<_> = rows.iter().map(|row| row["_msg"].as_str()).collect();
         let sent: Vec<_> = (0..MESSAGES)
@@ -131,18 +129,19 @@ fn messages_by_every_transport_of_syslog_ng_are_here_once() {
         }
         if matches!(way, "counted" | "structured") {
             assert!(rows.iter().all(|row| row["msgid"] == "ID"));
-            assert_eq!(pond.query(&format!("{way} ex@1.n=17")).unwrap().0.len(), 1);
+            let (found, _) = server.query(&format!("{way} ex@1.n=17")).unwrap();
+            assert_eq!(found.len(), 1);
             assert_eq!(rows[0]["_time"], "2026-03-02T00:00:00.250000000Z");
         }
     }
-    assert_eq!(pond.metric("logpond_ingest_lost_total"), Ok(0.0));
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.metric("logpond_ingest_lost_total"), Ok(0.0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 #[test]
 fn all_that_loggen_sends_is_here() {
     let scratch = Scratch::new("loggen").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let ways: [(&[&str], usize); 2] = [
         (&["--active-connections", "3"], 3 * LOADED),
         (&["--syslog-proto"], LOADED),
@@ -152,7 +151,7 @@ fn all_that_loggen_sends_is_here() {
         let Some(mut loggen) = unpacked("syslog-ng", "loggen") else {
             return skip("loggen", "it is not installed (./test does it)");
         };
-        let address = pond.address("syslog_tcp");
+        let address = server.address("syslog_tcp");
         let (host, port) = address.rsplit_once(':').unwrap();
         let done = loggen
             .args(["--inet", "--stream", "--rate", "1000000", "--size", "200"])
@@ -164,20 +163,21 @@ fn all_that_loggen_sends_is_here() {
         assert!(done.status.success(), "{done:?}");
         sent += count;
         wait_until("all messages are here", || {
-            pond.metric("logpond_ingest_records_total")
+            server
+                .metric("logpond_ingest_records_total")
                 .is_ok_and(|records| records >= sent as f64)
         })
         .unwrap();
-        let (rows, _) = pond.query("PADD").unwrap_or_default();
+        let (rows, _) = server.query("PADD").unwrap_or_default();
         assert!(rows.iter().all(|row| row["hostname"] == "localhost"));
     }
-    let (rows, trailer) = pond.query("seq").unwrap();
+    let (rows, trailer) = server.query("seq").unwrap();
     assert_eq!((rows.len(), &trailer["complete"]), (sent, &true.into()));
     let messages: BTreeSet<_> = rows.iter().map(|row| row["_msg"].as_str()).collect();
     assert_eq!(messages.len(), sent);
     let ends = |row: &&serde_json::Value| row["_msg"].as_str().unwrap().ends_with('\n');
     assert_eq!(rows.iter().find(ends), None);
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn what_logger_sends_is_here_as_it_was() {
         return skip("logger", "it is not installed");
     }
     let scratch = Scratch::new("logger").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let long = "x".repeat(50_000);
     let text = format!("sent by logger\nin lines: \u{e4}\u{20ac} {long}");
     let ways: [(&str, &[&str]); 5] = [
@@ -209,7 +209,7 @@ fn what_logger_sends_is_here_as_it_was() {
         ),
     ];
     for (number, (listener, arguments)) in ways.into_iter().enumerate() {
-        let address = pond.address(listener);
+        let address = server.address(listener);
         let (host, port) = address.rsplit_once(':').unwrap();
         let tag = format!("tester-{number}");
         let done = Command::new("logger")
@@ -222,10 +222,12 @@ fn what_logger_sends_is_here_as_it_was() {
         assert!(done.status.success(), "{done:?}");
         let question = format!("app={tag}");
         wait_until("it is here", || {
-            pond.query(&question).is_ok_and(|(rows, _)| rows.len() == 1)
+            server
+                .query(&question)
+                .is_ok_and(|(rows, _)| rows.len() == 1)
         })
         .unwrap();
-        let row = pond.query(&question).unwrap().0.remove(0);
+        let row = server.query(&question).unwrap().0.remove(0);
         assert!(row["_msg"].as_str() == Some(&text), "{arguments:?}: {row}");
         assert_eq!(
             (&row["facility"], &row["severity"]),
@@ -241,5 +243,5 @@ fn what_logger_sends_is_here_as_it_was() {
         };
         assert_eq!(structured, wanted, "{arguments:?}");
     }
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
 }

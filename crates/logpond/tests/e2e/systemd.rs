@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::pond::{INTAKES, Pond, Scratch, wait_until};
+use crate::pond::{INTAKES, Scratch, TestServer, wait_until};
 use crate::restarts::{Machine, header, there};
 use crate::surroundings::{program, say};
 
@@ -185,13 +185,13 @@ fn the_real_service_manager_keeps_what_a_service_has() {
     let told = kept.write_all(b"nobody reads this");
     assert!(told.is_err(), "a stop is for good");
     // What there is, is on the disk.
-    let pond = Pond::start(program(), &data, &[]).unwrap();
+    let server = TestServer::start(program(), &data, &[]).unwrap();
     for (word, count) in &written {
-        let found: BTreeMap<u64, _> = there(&pond, word);
+        let found: BTreeMap<u64, _> = there(&server, word);
         assert!(found.keys().copied().eq(0..*count), "{word}: {found:?}");
     }
-    assert_eq!(there(&pond, "first").len(), 1);
-    let (rows, _) = pond.query("second").unwrap();
+    assert_eq!(there(&server, "first").len(), 1);
+    let (rows, _) = server.query("second").unwrap();
     assert_eq!(rows.len(), 1, "{rows:?}");
     assert_eq!(rows[0]["app"], "printer");
     say(&format!("systemd: {written:?} over restarts, each once"));

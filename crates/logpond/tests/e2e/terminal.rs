@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::process::{Command, Output};
 
 use crate::journal_command::{program_of, said};
-use crate::pond::{Pond, Scratch};
+use crate::pond::{Scratch, TestServer};
 use crate::surroundings::{has_program, program, skip};
 
 /// Characters that a terminal obeys, in all forms: escapes, one byte, two bytes; and marks of
@@ -47,8 +47,8 @@ fn is_obeyed(c: char) -> bool {
     is_mark || (c.is_control() && !matches!(c, '\n' | '\t'))
 }
 
-fn pond(scratch: &Scratch) -> Pond {
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+fn pond(scratch: &Scratch) -> TestServer {
+    let pond = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let evil = serde_json::Value::from(EVIL);
     let object = format!(
         "{{\"msg\":{evil},\"user\":{evil},{evil}:7,\"level\":\"error\",\"hostname\":{evil},\"app\":{evil}}}\n"

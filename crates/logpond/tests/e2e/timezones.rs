@@ -7,15 +7,15 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Scratch, TestServer, wait_until};
 use crate::surroundings::program;
 
 /// In rules, so that no machine's database is needed.
 const BERLIN: &str = "CET-1CEST,M3.5.0,M10.5.0/3";
 
 /// Times by message.
-fn times(pond: &Pond) -> Vec<Value> {
-    let (rows, trailer) = pond.query("").unwrap();
+fn times(server: &TestServer) -> Vec<Value> {
+    let (rows, trailer) = server.query("").unwrap();
     assert_eq!(trailer["complete"], true, "{trailer}");
     let mut told: Vec<Value> = rows
         .iter()
@@ -31,10 +31,12 @@ fn times(pond: &Pond) -> Vec<Value> {
 }
 
 /// Sends lines without a zone in several ways.
-fn send(pond: &Pond, directory: &Path) {
-    pond.push("text/plain", b"2026-07-02 00:00:00 pushed\n")
+fn send(server: &TestServer, directory: &Path) {
+    server
+        .push("text/plain", b"2026-07-02 00:00:00 pushed\n")
         .unwrap();
-    pond.send_tcp("syslog_tcp", b"<13>1 2026-03-02T09:00:00 h a - - - peer\n")
+    server
+        .send_tcp("syslog_tcp", b"<13>1 2026-03-02T09:00:00 h a - - - peer\n")
         .unwrap();
     let (file, other) = (directory.join("berlin.log"), directory.join("other.log"));
     let lines =
@@ -43,7 +45,7 @@ fn send(pond: &Pond, directory: &Path) {
     fs::write(&other, "2026-03-02 00:00:00 other\n").unwrap();
     let glob = format!("{}/ber*.log={BERLIN}", directory.display());
     let forwarded = Command::new(program())
-        .args(["forward", "--addr", &pond.url(), "--timezone", &glob])
+        .args(["forward", "--addr", &server.url(), "--timezone", &glob])
         .args(["--timezone", "-01:00"])
         .args([&file, &other])
         .env("TZ", "JST-9")
@@ -61,9 +63,9 @@ fn zones_go_with_the_records() {
         "--timezone",
         "127.0.0.0/8=+09:00",
     ];
-    let pond = Pond::start(program(), &data, &zones).unwrap();
-    send(&pond, scratch.path());
-    wait_until("all are there", || times(&pond).len() == 6).unwrap();
+    let server = TestServer::start(program(), &data, &zones).unwrap();
+    send(&server, scratch.path());
+    wait_until("all are there", || times(&server).len() == 6).unwrap();
     let expected = json!([
         ["other", "2026-03-02T01:00:00.000000000Z"],
         ["peer", "2026-03-02T00:00:00.000000000Z"],
@@ -72,13 +74,13 @@ fn zones_go_with_the_records() {
         ["whole", "2026-07-02T00:00:00.000000000Z"],
         ["winter", "2026-03-02T00:00:00.000000000Z"],
     ]);
-    assert_eq!(Value::from(times(&pond)), expected);
+    assert_eq!(Value::from(times(&server)), expected);
     // Another zone, or the one of the machine, changes nothing of what is there.
-    pond.terminate().unwrap();
-    let pond = Pond::start(program(), &data, &["--timezone", "UTC"]).unwrap();
-    assert_eq!(Value::from(times(&pond)), expected);
-    pond.compact().unwrap();
-    assert_eq!(Value::from(times(&pond)), expected);
+    server.terminate().unwrap();
+    let server = TestServer::start(program(), &data, &["--timezone", "UTC"]).unwrap();
+    assert_eq!(Value::from(times(&server)), expected);
+    server.compact().unwrap();
+    assert_eq!(Value::from(times(&server)), expected);
 }
 
 /// The zone of the machine is that of `TZ`, for servers, forwarders and queries of files.
@@ -104,14 +106,14 @@ fn the_zone_of_the_machine_counts_where_none_is_named() {
         read(&["--timezone", "UTC"]),
         "2026-03-02T01:00:00.000000000Z"
     );
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let forwarded = Command::new(program())
-        .args(["forward", "--addr", &pond.url()])
+        .args(["forward", "--addr", &server.url()])
         .arg(&file)
         .env("TZ", BERLIN)
         .status();
     assert!(forwarded.unwrap().success());
-    assert_eq!(times(&pond)[0][1], "2026-03-02T00:00:00.000000000Z");
+    assert_eq!(times(&server)[0][1], "2026-03-02T00:00:00.000000000Z");
 }
 
 #[test]

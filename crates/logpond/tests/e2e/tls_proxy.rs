@@ -18,7 +18,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::Value;
 
-use crate::pond::{ALL_TIME, Pond, Scratch, wait_until};
+use crate::pond::{ALL_TIME, Scratch, TestServer, wait_until};
 use crate::surroundings::program;
 
 /// What it says when files that changed are good.
@@ -302,10 +302,10 @@ fn builds_without_acme_say_which_have_it() {
 #[test]
 fn its_records_are_good_input() {
     let scratch = Scratch::new("proxy-records").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let files = Files::new(scratch.path());
     let own = fs::read_to_string(&files.certificate).unwrap();
-    let upstream = format!("tcp:{}", pond.address("http"));
+    let upstream = format!("tcp:{}", server.address("http"));
     let proxy = Proxy::start(&files, &upstream, &["--workers", "2"]);
     for _ in 0..3 {
         let mut client = connect(proxy.address, &own).unwrap();
@@ -339,22 +339,22 @@ fn its_records_are_good_input() {
         let count = lines.iter().filter(|line| line.get(name).is_some()).count();
         assert!(count >= 3, "{name}: {records}");
     }
-    let pushed = pond
+    let pushed = server
         .push("application/x-ndjson", records.as_bytes())
         .unwrap();
     assert_eq!(pushed.accepted(), 4, "{}", pushed.body);
     let question = format!("close_reason=client bytes_to_client>0 upstream=\"{upstream}\"");
-    let (rows, _) = pond.query(&question).unwrap();
+    let (rows, _) = server.query(&question).unwrap();
     assert_eq!(rows.len(), 3, "{ALL_TIME}: {rows:?}");
 }
 
 #[test]
 fn new_certificates_are_shown_and_bad_ones_are_not() {
     let scratch = Scratch::new("proxy-reload").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let files = Files::new(scratch.path());
     let first = fs::read_to_string(&files.certificate).unwrap();
-    let mut proxy = Proxy::start(&files, &format!("tcp:{}", pond.address("http")), &[]);
+    let mut proxy = Proxy::start(&files, &format!("tcp:{}", server.address("http")), &[]);
     let mut old = connect(proxy.address, &first).unwrap();
     assert_eq!(ask(&mut old), "HTTP/1.1 200 OK");
     // Files that changed are seen without being told.
@@ -384,10 +384,10 @@ fn a_file_has_several_frontends_and_may_change() {
     let path = scratch.path().join("logpond.toml");
     let path_text = path.to_str().unwrap();
     let data = scratch.path().join("data");
-    let pond = Pond::start(program(), &data, &[]).unwrap();
+    let server = TestServer::start(program(), &data, &[]).unwrap();
     let files = Files::new(scratch.path());
     let own = fs::read_to_string(&files.certificate).unwrap();
-    let (good, nobody) = (format!("tcp:{}", pond.address("http")), "tcp:127.0.0.1:1");
+    let (good, nobody) = (format!("tcp:{}", server.address("http")), "tcp:127.0.0.1:1");
     let section = |name: &str, more: &str| {
         let [certificate, key] = [&files.certificate, &files.key].map(|path| path.display());
         format!(
@@ -441,16 +441,16 @@ fn a_file_has_several_frontends_and_may_change() {
     // A server has no use for these sections, and does not mind them.
     fs::write(&path, format!("fast = 'off'\n{first}")).unwrap();
     let other = scratch.path().join("other");
-    Pond::start(program(), &other, &["--config", path_text]).unwrap();
+    TestServer::start(program(), &other, &["--config", path_text]).unwrap();
 }
 
 #[test]
 fn its_end_waits_for_connections_but_not_for_ever() {
     let scratch = Scratch::new("proxy-end").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let files = Files::new(scratch.path());
     let own = fs::read_to_string(&files.certificate).unwrap();
-    let upstream = format!("tcp:{}", pond.address("http"));
+    let upstream = format!("tcp:{}", server.address("http"));
     let proxy = Proxy::start(&files, &upstream, &["--drain-timeout", "1h"]);
     let mut client = connect(proxy.address, &own).unwrap();
     let mut other = connect(proxy.address, &own).unwrap();
@@ -489,10 +489,10 @@ fn operate(address: &str, method: &str, path: &str) -> (u16, String) {
 #[test]
 fn operators_see_what_it_does_and_have_it_read_files() {
     let scratch = Scratch::new("proxy-admin").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let files = Files::new(scratch.path());
     let own = fs::read_to_string(&files.certificate).unwrap();
-    let upstream = format!("tcp:{}", pond.address("http"));
+    let upstream = format!("tcp:{}", server.address("http"));
     let mut proxy = Proxy::start(&files, &upstream, &["--admin", "127.0.0.1:0"]);
     let line = proxy.next_line();
     let admin = line.rsplit_once("http://").unwrap().1.to_owned();
@@ -558,8 +558,8 @@ fn operators_see_what_it_does_and_have_it_read_files() {
 fn records_are_sent_and_none_is_lost_when_a_server_dies() {
     let scratch = Scratch::new("proxy-sent").unwrap();
     let [data, of_other] = ["data", "other"].map(|name| scratch.path().join(name));
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    let other = Pond::start(program(), &of_other, &[]).unwrap();
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    let other = TestServer::start(program(), &of_other, &[]).unwrap();
     let files = Files::new(scratch.path());
     let own = fs::read_to_string(&files.certificate).unwrap();
     // An upstream of its own: connections go on while a pond is down.
@@ -571,7 +571,7 @@ fn records_are_sent_and_none_is_lost_when_a_server_dies() {
         }
     });
     let spool = scratch.path().join("spool");
-    let servers = format!("{},{}", pond.url(), other.url());
+    let servers = format!("{},{}", server.url(), other.url());
     let spool = ["--records-spool", spool.to_str().unwrap()];
     let sent = [&["--records", &servers][..], &spool].concat();
     let proxy = Proxy::start(&files, &upstream, &sent);
@@ -582,23 +582,23 @@ fn records_are_sent_and_none_is_lost_when_a_server_dies() {
         let _ = client.read_to_end(&mut Vec::new());
     };
     visit();
-    let ports = |pond: &Pond| {
-        let (rows, _) = pond.query("close_reason=upstream").unwrap();
+    let ports = |server: &TestServer| {
+        let (rows, _) = server.query("close_reason=upstream").unwrap();
         let ports = rows.iter().map(|row| row["client_port"].to_string());
         ports.collect::<BTreeSet<String>>()
     };
-    while ports(&pond).is_empty() && ports(&other).is_empty() {
+    while ports(&server).is_empty() && ports(&other).is_empty() {
         std::thread::yield_now();
     }
     (0..20).for_each(|_| visit());
-    pond.kill();
+    server.kill();
     (0..20).for_each(|_| visit());
     proxy.signal(Signal::TERM);
     let (code, records) = proxy.wait();
     assert_eq!((code, records.as_str()), (Some(0), ""));
     // Two servers on their own may both have what was sent while one died; nothing is missing.
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    let all: BTreeSet<String> = ports(&pond).union(&ports(&other)).cloned().collect();
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    let all: BTreeSet<String> = ports(&server).union(&ports(&other)).cloned().collect();
     assert_eq!(all.len(), 41, "{all:?}");
     let (rows, _) = other.query("close_reason=upstream").unwrap();
     assert!(rows[0].get("hostname").is_some(), "{rows:?}");
@@ -660,13 +660,13 @@ impl Drop for Successor {
 #[test]
 fn a_new_process_takes_over_and_nobody_notices() {
     let scratch = Scratch::new("proxy-upgrade").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let files = Files::new(scratch.path());
     let own = fs::read_to_string(&files.certificate).unwrap();
     let key = fs::read(&files.key).unwrap();
-    let upstream = format!("tcp:{}", pond.address("http"));
+    let upstream = format!("tcp:{}", server.address("http"));
     let spool = scratch.path().join("spool");
-    let (url, spool) = (pond.url(), spool.to_str().unwrap());
+    let (url, spool) = (server.url(), spool.to_str().unwrap());
     let more = [
         "--admin",
         "127.0.0.1:0",
@@ -726,6 +726,6 @@ fn a_new_process_takes_over_and_nobody_notices() {
     }
     // Its output ends with it, and its records are there with those of the first.
     assert_eq!(proxy.records.all(), "");
-    let (rows, _) = pond.query("close_reason=client").unwrap();
+    let (rows, _) = server.query("close_reason=client").unwrap();
     assert_eq!(rows.len(), connections, "{rows:?}");
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 
-use crate::pond::{self, Pond, Scratch, files_below};
+use crate::pond::{self, Scratch, TestServer, files_below};
 use crate::surroundings::{has_program, program, say, skip};
 
 /// System calls that may wait for a disk.
@@ -132,7 +132,7 @@ fn the_kernel_sees_no_file_work_on_event_loops_and_no_early_reply() {
     let scratch = Scratch::new("trace").unwrap();
     let trace = scratch.path().join("trace");
     let data = scratch.path().join("data");
-    let pond = match Pond::start_under(traced(&trace), &data, &[]) {
+    let pond = match TestServer::start_under(traced(&trace), &data, &[]) {
         Ok(pond) => pond,
         Err(error) if error.contains("PTRACE") || error.contains("ptrace") => {
             skip(
@@ -167,7 +167,7 @@ fn the_kernel_sees_no_file_work_on_event_loops_and_no_early_reply() {
 }
 
 /// Ends the traced server: the signal goes to the server, not to its tracer.
-fn end(pond: Pond) {
+fn end(pond: TestServer) {
     let path = format!("/proc/{0}/task/{0}/children", pond.pid());
     let children = fs::read_to_string(path).unwrap();
     let server = children.split_whitespace().next().unwrap().parse().unwrap();
@@ -179,7 +179,7 @@ fn end(pond: Pond) {
 }
 
 /// Sends markers from several clients at once; gives the client's name by its local port.
-fn send_all(pond: &Pond) -> BTreeMap<u16, String> {
+fn send_all(pond: &TestServer) -> BTreeMap<u16, String> {
     let mut ports = BTreeMap::new();
     thread::scope(|scope| {
         let mut threads = Vec::new();
@@ -192,7 +192,7 @@ fn send_all(pond: &Pond) -> BTreeMap<u16, String> {
     ports
 }
 
-fn send_lines(pond: &Pond, name: &str) -> (u16, String) {
+fn send_lines(pond: &TestServer, name: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(pond.address("durable")).unwrap();
     let port = stream.local_addr().unwrap().port();
     let mut answers = BufReader::new(stream.try_clone().unwrap());
@@ -207,7 +207,7 @@ fn send_lines(pond: &Pond, name: &str) -> (u16, String) {
     (port, name.to_string())
 }
 
-fn push_bodies(pond: &Pond, name: &str) -> (u16, String) {
+fn push_bodies(pond: &TestServer, name: &str) -> (u16, String) {
     let mut client = pond.client().unwrap();
     let port = client.local_port().unwrap();
     for number in 0..RECORDS {

@@ -11,7 +11,7 @@ use logpond_segment::sources::SourceSet;
 
 use crate::members::{RECORDS, counts, push};
 use crate::nodes::{hand_over, start_node};
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Scratch, TestServer, wait_until};
 
 const NODES: usize = 4;
 
@@ -21,8 +21,8 @@ fn data(scratch: &Scratch, number: usize) -> PathBuf {
 
 /// Starts all nodes; a node that is away is waited for, and what is superfluous looked at, for some
 /// seconds only.
-fn start(scratch: &Scratch) -> Vec<Pond> {
-    let mut nodes: Vec<Pond> = Vec::new();
+fn start(scratch: &Scratch) -> Vec<TestServer> {
+    let mut nodes: Vec<TestServer> = Vec::new();
     for number in 0..NODES {
         let more = ["--repair-after", "10s"];
         let node = start_node(&data(scratch, number), "serve", nodes.first(), &more);
@@ -65,11 +65,11 @@ fn overlap(scratch: &Scratch) {
     }
 }
 
-fn rows(node: &Pond) -> usize {
+fn rows(node: &TestServer) -> usize {
     node.metric("logpond_segment_rows").unwrap() as usize
 }
 
-fn sum(nodes: &[Pond], metric: &str) -> f64 {
+fn sum(nodes: &[TestServer], metric: &str) -> f64 {
     nodes.iter().map(|node| node.metric(metric).unwrap()).sum()
 }
 
@@ -89,7 +89,7 @@ fn what_two_groupings_share_is_left_with_two_nodes() {
     }
     overlap(&scratch);
     let nodes = start(&scratch);
-    let said = || nodes.iter().map(Pond::stderr).collect::<Vec<_>>();
+    let said = || nodes.iter().map(TestServer::stderr).collect::<Vec<_>>();
     let mut checked = 0;
     wait_until("there are two copies of everything", || {
         // Whatever stage it is at, each record counts once.

@@ -4,20 +4,20 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::pond::{ALL_TIME, Pond, Scratch, files_below, wait_until};
+use crate::pond::{ALL_TIME, Scratch, TestServer, files_below, wait_until};
 use crate::surroundings::program;
 
-fn push(pond: &Pond, from: usize, to: usize) {
+fn push(server: &TestServer, from: usize, to: usize) {
     let body: String = (from..to)
         .map(|n| format!("record {n} of many\n"))
         .collect();
-    let pushed = pond.push("text/plain", body.as_bytes()).unwrap();
+    let pushed = server.push("text/plain", body.as_bytes()).unwrap();
     assert_eq!(pushed.accepted(), (to - from) as u64);
 }
 
 /// How many records there are, and what the answer lacks.
-fn count(pond: &Pond) -> (u64, Vec<String>) {
-    let answer = pond.get(&format!("/api/v1/query?{ALL_TIME}&count=true"));
+fn count(server: &TestServer) -> (u64, Vec<String>) {
+    let answer = server.get(&format!("/api/v1/query?{ALL_TIME}&count=true"));
     let answer = answer.unwrap();
     let trailer: serde_json::Value = serde_json::from_str(answer.lines().last().unwrap()).unwrap();
     let trailer = &trailer["_trailer"];
@@ -35,10 +35,10 @@ fn verify(data: &Path) -> (Option<i32>, String) {
     (output.status.code(), said)
 }
 
-fn forget(pond: &Pond, arguments: &[&str]) -> Output {
+fn forget(server: &TestServer, arguments: &[&str]) -> Output {
     let mut command = Command::new(program());
     command.arg("forget").args(arguments);
-    command.env("LOGPOND_ADDR", pond.url()).output().unwrap()
+    command.env("LOGPOND_ADDR", server.url()).output().unwrap()
 }
 
 fn only(data: &Path, suffix: &str) -> std::path::PathBuf {
@@ -55,11 +55,11 @@ fn name(path: &Path) -> String {
 fn what_vanished_is_missing_until_somebody_accepts_it() {
     let scratch = Scratch::new("vanished").unwrap();
     let data = scratch.path().join("data");
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    push(&pond, 0, 1000);
-    pond.compact().unwrap();
-    push(&pond, 1000, 1200);
-    pond.terminate().unwrap();
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    push(&server, 0, 1000);
+    server.compact().unwrap();
+    push(&server, 1000, 1200);
+    server.terminate().unwrap();
     let (segment, journal) = (only(&data, ".parquet"), only(&data, ".journal"));
     assert_eq!(verify(&data).0, Some(0));
     let kept = fs::read(&journal).unwrap();
@@ -72,35 +72,35 @@ fn what_vanished_is_missing_until_somebody_accepts_it() {
         assert!(line.unwrap().contains(records), "{said}");
     }
     for _ in 0..2 {
-        let pond = Pond::start(program(), &data, &[]).unwrap();
-        let (rows, missing) = count(&pond);
+        let server = TestServer::start(program(), &data, &[]).unwrap();
+        let (rows, missing) = count(&server);
         assert_eq!((rows, missing.len()), (0, 2), "{missing:?}");
-        assert_eq!(pond.metric("logpond_files_absent").unwrap(), 2.0);
-        pond.terminate().unwrap();
+        assert_eq!(server.metric("logpond_files_absent").unwrap(), 2.0);
+        server.terminate().unwrap();
         assert_eq!(verify(&data).0, Some(1));
     }
     // One of them is put back.
     fs::write(&journal, kept).unwrap();
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    push(&pond, 1200, 1210);
-    let (rows, missing) = count(&pond);
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    push(&server, 1200, 1210);
+    let (rows, missing) = count(&server);
     assert_eq!((rows, missing.len()), (210, 1), "{missing:?}");
     let stem = name(&segment).replace(".parquet", "");
     assert!(missing[0].contains("1000 records") && missing[0].contains(&stem));
     // Another range has nothing of it.
-    let answer = pond.get("/api/v1/query?from=@0&to=@1").unwrap();
+    let answer = server.get("/api/v1/query?from=@0&to=@1").unwrap();
     assert!(answer.contains("\"complete\":true"), "{answer}");
-    let refused = forget(&pond, &["01ARZ3NDEKTSV4RRFFQ69G5FAV"]);
+    let refused = forget(&server, &["01ARZ3NDEKTSV4RRFFQ69G5FAV"]);
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
-    let done = forget(&pond, &[&stem]);
+    let done = forget(&server, &[&stem]);
     assert_eq!(done.status.code(), Some(0), "{done:?}");
     assert!(String::from_utf8_lossy(&done.stderr).contains("1,000 records"));
-    assert_eq!(count(&pond), (210, vec![]));
-    assert_eq!(forget(&pond, &["--all"]).status.code(), Some(1));
-    pond.kill();
+    assert_eq!(count(&server), (210, vec![]));
+    assert_eq!(forget(&server, &["--all"]).status.code(), Some(1));
+    server.kill();
     assert_eq!(verify(&data).0, Some(0));
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    assert_eq!(count(&pond), (210, vec![]));
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    assert_eq!(count(&server), (210, vec![]));
 }
 
 #[test]
@@ -109,23 +109,23 @@ fn what_goes_in_order_is_not_missed() {
     let data = scratch.path().join("data");
     let mut rows = 0;
     for life in 0..4 {
-        let pond = Pond::start(program(), &data, &[]).unwrap();
-        assert_eq!(count(&pond), (rows, vec![]), "life {life}");
-        push(&pond, 0, 100);
-        pond.compact().unwrap();
-        push(&pond, 100, 150);
+        let server = TestServer::start(program(), &data, &[]).unwrap();
+        assert_eq!(count(&server), (rows, vec![]), "life {life}");
+        push(&server, 0, 100);
+        server.compact().unwrap();
+        push(&server, 100, 150);
         rows += 150;
         if life == 2 {
-            let mut client = pond.client().unwrap();
+            let mut client = server.client().unwrap();
             let target = "/api/v1/vacuum?age=1us&rotate=true";
             let answer = client.send("POST", target, &[], b"").unwrap();
             assert_eq!(answer.status, 200);
             rows = 0;
         }
-        assert_eq!(count(&pond), (rows, vec![]), "life {life}");
+        assert_eq!(count(&server), (rows, vec![]), "life {life}");
         match life % 2 {
-            0 => pond.kill(),
-            _ => drop(pond.terminate().unwrap()),
+            0 => server.kill(),
+            _ => drop(server.terminate().unwrap()),
         }
         let (status, said) = verify(&data);
         assert_eq!(status, Some(0), "life {life}: {said}");
@@ -142,9 +142,9 @@ fn what_goes_in_order_is_not_missed() {
             fs::remove_file(&list).unwrap()
         }
         assert_eq!(verify(&data).0, Some(0));
-        let pond = Pond::start(program(), &data, &[]).unwrap();
-        assert_eq!(count(&pond), (rows, vec![]));
-        pond.terminate().unwrap();
+        let server = TestServer::start(program(), &data, &[]).unwrap();
+        assert_eq!(count(&server), (rows, vec![]));
+        server.terminate().unwrap();
         assert!(list.exists());
     }
 }
@@ -154,18 +154,18 @@ fn what_goes_in_order_is_not_missed() {
 fn a_journal_file_that_is_deleted_while_it_is_written_loses_nothing() {
     let scratch = Scratch::new("deleted-open").unwrap();
     let data = scratch.path().join("data");
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    push(&pond, 0, 100);
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    push(&server, 0, 100);
     fs::remove_file(only(&data, ".open")).unwrap();
-    push(&pond, 100, 200);
-    assert_eq!(count(&pond), (200, vec![]));
-    pond.compact().unwrap();
-    push(&pond, 200, 210);
-    assert_eq!(count(&pond), (210, vec![]));
-    pond.terminate().unwrap();
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    assert_eq!(count(&pond), (210, vec![]));
-    pond.terminate().unwrap();
+    push(&server, 100, 200);
+    assert_eq!(count(&server), (200, vec![]));
+    server.compact().unwrap();
+    push(&server, 200, 210);
+    assert_eq!(count(&server), (210, vec![]));
+    server.terminate().unwrap();
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    assert_eq!(count(&server), (210, vec![]));
+    server.terminate().unwrap();
     assert_eq!(verify(&data).0, Some(0));
 }
 
@@ -173,10 +173,10 @@ fn a_journal_file_that_is_deleted_while_it_is_written_loses_nothing() {
 fn a_segment_with_bytes_behind_it_is_read_and_written_anew() {
     let scratch = Scratch::new("trailing").unwrap();
     let data = scratch.path().join("data");
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    push(&pond, 0, 500);
-    pond.compact().unwrap();
-    pond.terminate().unwrap();
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    push(&server, 0, 500);
+    server.compact().unwrap();
+    server.terminate().unwrap();
     // A byte too many, and without the last one.
     for what in ["longer", "shorter"] {
         let segment = only(&data, ".parquet");
@@ -187,16 +187,16 @@ fn a_segment_with_bytes_behind_it_is_read_and_written_anew() {
         }
         fs::write(&segment, &bytes).unwrap();
         assert_eq!(verify(&data).0, Some(1), "{what}");
-        let pond = Pond::start(program(), &data, &[]).unwrap();
-        assert_eq!(count(&pond), (500, vec![]), "{what}");
+        let server = TestServer::start(program(), &data, &[]).unwrap();
+        assert_eq!(count(&server), (500, vec![]), "{what}");
         wait_until("it is written anew", || {
             let files = files_below(&data, ".parquet");
             files.len() == 1 && files[0] != segment
         })
         .unwrap();
-        assert_eq!(count(&pond), (500, vec![]), "{what}");
-        pond.said("its rows are proven");
-        pond.terminate().unwrap();
+        assert_eq!(count(&server), (500, vec![]), "{what}");
+        server.said("its rows are proven");
+        server.terminate().unwrap();
         assert_eq!(verify(&data).0, Some(0), "{what}");
     }
 }
@@ -206,18 +206,18 @@ fn a_segment_with_bytes_behind_it_is_read_and_written_anew() {
 fn a_segment_that_is_deleted_while_it_is_open_is_written_again() {
     let scratch = Scratch::new("deleted-segment").unwrap();
     let data = scratch.path().join("data");
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    push(&pond, 0, 300);
-    pond.compact().unwrap();
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    push(&server, 0, 300);
+    server.compact().unwrap();
     let segment = only(&data, ".parquet");
     let whole = fs::read(&segment).unwrap();
     fs::remove_file(&segment).unwrap();
-    assert_eq!(count(&pond), (300, vec![]));
-    pond.terminate().unwrap();
+    assert_eq!(count(&server), (300, vec![]));
+    server.terminate().unwrap();
     assert_eq!(fs::read(&segment).unwrap(), whole);
     assert_eq!(verify(&data).0, Some(0));
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    assert_eq!(count(&pond), (300, vec![]));
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    assert_eq!(count(&server), (300, vec![]));
 }
 
 /// The damaged one of two files with the same rows is not what answers are made of.
@@ -225,19 +225,19 @@ fn a_segment_that_is_deleted_while_it_is_open_is_written_again() {
 fn a_sound_copy_is_used_and_nothing_is_missing() {
     let scratch = Scratch::new("copies").unwrap();
     let data = scratch.path().join("data");
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    push(&pond, 0, 500);
-    pond.compact().unwrap();
-    pond.terminate().unwrap();
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    push(&server, 0, 500);
+    server.compact().unwrap();
+    server.terminate().unwrap();
     let segment = only(&data, ".parquet");
     let whole = fs::read(&segment).unwrap();
     fs::write(data.join("segments/copy.parquet"), &whole).unwrap();
     let mut damaged = whole.clone();
     damaged[60] ^= 1;
     fs::write(&segment, damaged).unwrap();
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    assert_eq!(count(&pond), (500, vec![]));
-    pond.terminate().unwrap();
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    assert_eq!(count(&server), (500, vec![]));
+    server.terminate().unwrap();
     assert_eq!(fs::read(&segment).unwrap(), whole);
     assert_eq!(verify(&data).0, Some(0));
 }

@@ -8,14 +8,14 @@ use expect_test::{Expect, expect};
 
 use crate::scripted::{Answer, Server, ok};
 
-/// What a command did.
-pub(crate) struct Done {
+/// The exit code and the output of a command.
+pub(crate) struct CommandResult {
     pub(crate) code: Option<i32>,
     pub(crate) out: Vec<u8>,
     pub(crate) err: String,
 }
 
-impl Done {
+impl CommandResult {
     pub(crate) fn text(&self) -> String {
         String::from_utf8(self.out.clone()).unwrap()
     }
@@ -34,7 +34,7 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
     command
 }
 
-fn run_with(arguments: &[&str], input: &[u8]) -> Done {
+fn run_with(arguments: &[&str], input: &[u8]) -> CommandResult {
     let mut child = command(arguments).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
@@ -42,14 +42,14 @@ fn run_with(arguments: &[&str], input: &[u8]) -> Done {
     let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
-    Done {
+    CommandResult {
         code: output.status.code(),
         out: output.stdout,
         err: String::from_utf8(output.stderr).unwrap(),
     }
 }
 
-pub(crate) fn run(arguments: &[&str]) -> Done {
+pub(crate) fn run(arguments: &[&str]) -> CommandResult {
     run_with(arguments, b"")
 }
 
@@ -300,7 +300,7 @@ fn trailer(more: &str) -> String {
     )
 }
 
-fn ask(arguments: &[&str], answers: Vec<Answer>) -> (Done, Vec<String>) {
+fn ask(arguments: &[&str], answers: Vec<Answer>) -> (CommandResult, Vec<String>) {
     let server = Server::start(answers);
     let url = server.url();
     let mut all = arguments.to_vec();
@@ -526,9 +526,9 @@ fn empty_tables_say_why() {
 }
 
 /// Kills the process that never ends by itself.
-struct Killed(Child);
+struct ChildGuard(Child);
 
-impl Drop for Killed {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -555,7 +555,7 @@ fn following_goes_on_after_a_lost_connection() {
         .spawn()
         .unwrap();
     let out = BufReader::new(child.stdout.take().unwrap());
-    let _killed = Killed(child);
+    let _killed = ChildGuard(child);
     let lines: Vec<String> = out.lines().take(4).map(|line| line.unwrap()).collect();
     assert_eq!(lines, ["a", "b", "c", "d"]);
     let asked: Vec<String> = server.asked.iter().take(3).collect();
@@ -602,7 +602,7 @@ fn following_a_cluster_goes_on_where_it_says() {
         .unwrap();
     let out = BufReader::new(child.stdout.take().unwrap());
     let mut err = BufReader::new(child.stderr.take().unwrap());
-    let _killed = Killed(child);
+    let _killed = ChildGuard(child);
     let lines: Vec<String> = out.lines().take(5).map(|line| line.unwrap()).collect();
     assert_eq!(lines, ["a", "b", "c", "d", "e"]);
     let mut said = String::new();

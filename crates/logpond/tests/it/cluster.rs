@@ -3,13 +3,13 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::cli::{Done, run};
+use crate::cli::{CommandResult, run};
 
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-fn certificate(ca: &Path, out: &Path, more: &[&str]) -> Done {
+fn certificate(ca: &Path, out: &Path, more: &[&str]) -> CommandResult {
     let (ca, out) = (ca.to_str().unwrap(), out.to_str().unwrap());
     let mut all = vec!["cluster", "certificate", "--ca", ca, "--out", out];
     all.extend(more);

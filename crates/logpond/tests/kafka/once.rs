@@ -9,32 +9,32 @@ use std::thread;
 use serde_json::{Value, json};
 
 use crate::broker::{Broker, Client};
-use crate::pond::{Pond, Scratch, files_below, memory_bytes, wait_until};
+use crate::pond::{Scratch, TestServer, files_below, memory_bytes, wait_until};
 use crate::surroundings::program;
 
 const CODECS: [&str; 5] = ["none", "gzip", "snappy", "lz4", "zstd"];
 
-fn start(data: &Path, broker: &Broker, topic: &str) -> Pond {
+fn start(data: &Path, broker: &Broker, topic: &str) -> TestServer {
     start_with(data, broker, topic, &[])
 }
 
-fn start_with(data: &Path, broker: &Broker, topic: &str, extra: &[&str]) -> Pond {
+fn start_with(data: &Path, broker: &Broker, topic: &str, extra: &[&str]) -> TestServer {
     let kafka = format!("{}/{topic}", broker.address());
     let arguments = [&["--kafka", &kafka], extra].concat();
-    Pond::start(program(), &data.join("data"), &arguments).unwrap()
+    TestServer::start(program(), &data.join("data"), &arguments).unwrap()
 }
 
 /// Waits until a metric of Kafka has reached this.
-fn wait_for(pond: &Pond, name: &str, value: f64) {
+fn wait_for(server: &TestServer, name: &str, value: f64) {
     wait_until(&format!("{name} is {value}"), || {
-        pond.metric(name).unwrap() >= value
+        server.metric(name).unwrap() >= value
     })
     .unwrap();
 }
 
 /// How often each number of a topic is there.
-fn numbers(pond: &Pond, topic: &str) -> BTreeMap<u64, usize> {
-    let (rows, _) = pond.query(&format!("topic={topic} n:*")).unwrap();
+fn numbers(server: &TestServer, topic: &str) -> BTreeMap<u64, usize> {
+    let (rows, _) = server.query(&format!("topic={topic} n:*")).unwrap();
     let mut counts = BTreeMap::new();
     for row in rows {
         *counts.entry(row["n"].as_u64().unwrap()).or_default() += 1;
@@ -43,8 +43,8 @@ fn numbers(pond: &Pond, topic: &str) -> BTreeMap<u64, usize> {
 }
 
 /// Each of these numbers is there once, and no other.
-fn expect(pond: &Pond, topic: &str, expected: std::ops::Range<u64>) {
-    let counts = numbers(pond, topic);
+fn expect(server: &TestServer, topic: &str, expected: std::ops::Range<u64>) {
+    let counts = numbers(server, topic);
     let doubled: Vec<_> = counts
         .iter()
         .filter(|(_, count)| **count != 1)
@@ -107,10 +107,10 @@ fn all_compressions(broker: &Broker, client: &mut Client) {
         client.call(call);
     }
     let scratch = Scratch::new("kafka-all").unwrap();
-    let pond = start(scratch.path(), broker, "all");
-    wait_for(&pond, "logpond_kafka_stored_total", 5_000.0);
-    expect(&pond, "all", 0..5_000);
-    let (rows, _) = pond.query("topic=all n=2345").unwrap();
+    let server = start(scratch.path(), broker, "all");
+    wait_for(&server, "logpond_kafka_stored_total", 5_000.0);
+    expect(&server, "all", 0..5_000);
+    let (rows, _) = server.query("topic=all n=2345").unwrap();
     let row = &rows[0];
     let expected = [
         ("partition", json!("2")),
@@ -121,19 +121,22 @@ fn all_compressions(broker: &Broker, client: &mut Client) {
     for (name, value) in expected {
         assert_eq!(row[name], value, "{row}");
     }
-    assert_eq!(pond.metric("logpond_kafka_fetched_total").unwrap(), 5_000.0);
+    assert_eq!(
+        server.metric("logpond_kafka_fetched_total").unwrap(),
+        5_000.0
+    );
     wait_until("nothing is left", || {
-        pond.metric("logpond_kafka_lag").unwrap() == 0.0
+        server.metric("logpond_kafka_lag").unwrap() == 0.0
     })
     .unwrap();
-    assert!(pond.terminate().unwrap().success());
+    assert!(server.terminate().unwrap().success());
     // Partitions may be read by several servers, each some of them.
     let scratch = Scratch::new("kafka-part").unwrap();
-    let pond = start(scratch.path(), broker, "all:0-1");
+    let server = start(scratch.path(), broker, "all:0-1");
     let of_two = (0..5_000).filter(|n| n % 3 < 2).count();
-    wait_for(&pond, "logpond_kafka_stored_total", of_two as f64);
-    assert_eq!(numbers(&pond, "all").len(), of_two);
-    assert!(pond.terminate().unwrap().success());
+    wait_for(&server, "logpond_kafka_stored_total", of_two as f64);
+    assert_eq!(numbers(&server, "all").len(), of_two);
+    assert!(server.terminate().unwrap().success());
 }
 
 /// Kills servers in the middle of reading, and of making segments.
@@ -147,34 +150,34 @@ fn killed_servers(broker: &Broker, client: &mut Client) {
     client.begin(&call);
     let scratch = Scratch::new("kafka-kill").unwrap();
     for kill in 0..KILLS {
-        let pond = start(scratch.path(), broker, "kill");
+        let server = start(scratch.path(), broker, "kill");
         // At another place each time: some only began, some have stored thousands.
         let fetched = (kill % 3) as f64 * 1_500.0 + 1.0;
         wait_until("some were fetched", || {
-            let metric = |name| pond.metric(name).unwrap();
+            let metric = |name| server.metric(name).unwrap();
             metric("logpond_kafka_fetched_total") >= fetched
                 || metric("logpond_kafka_offset") >= NUMBERS as f64
         })
         .unwrap();
         if kill % 3 == 1 {
-            pond.compact().unwrap();
+            server.compact().unwrap();
         }
-        pond.kill();
+        server.kill();
     }
     client.finish(&call);
-    let pond = start(scratch.path(), broker, "kill");
-    wait_for(&pond, "logpond_kafka_offset", NUMBERS as f64);
-    expect(&pond, "kill", 0..NUMBERS);
-    pond.compact().unwrap();
-    expect(&pond, "kill", 0..NUMBERS);
-    assert!(pond.terminate().unwrap().success());
+    let server = start(scratch.path(), broker, "kill");
+    wait_for(&server, "logpond_kafka_offset", NUMBERS as f64);
+    expect(&server, "kill", 0..NUMBERS);
+    server.compact().unwrap();
+    expect(&server, "kill", 0..NUMBERS);
+    assert!(server.terminate().unwrap().success());
     // Nothing is read again, also where all that is known is in segments.
-    let pond = start(scratch.path(), broker, "kill");
+    let server = start(scratch.path(), broker, "kill");
     client.call(send("kill", NUMBERS..NUMBERS + 30, 3));
-    wait_for(&pond, "logpond_kafka_stored_total", 30.0);
-    expect(&pond, "kill", 0..NUMBERS + 30);
-    assert_eq!(pond.metric("logpond_kafka_fetched_total").unwrap(), 30.0);
-    assert!(pond.terminate().unwrap().success());
+    wait_for(&server, "logpond_kafka_stored_total", 30.0);
+    expect(&server, "kill", 0..NUMBERS + 30);
+    assert_eq!(server.metric("logpond_kafka_fetched_total").unwrap(), 30.0);
+    assert!(server.terminate().unwrap().success());
 }
 
 /// What Kafka removed before it was read is counted, and told by a record that is there once.
@@ -183,35 +186,35 @@ fn expired_offsets(broker: &Broker, client: &mut Client) {
     client.call(send("old", 0..1_000, 1));
     client.call(json!({"do": "remove_before", "topic": "old", "offset": 400}));
     let scratch = Scratch::new("kafka-old").unwrap();
-    let pond = start(scratch.path(), broker, "old");
-    wait_for(&pond, "logpond_kafka_stored_total", 600.0);
-    expect(&pond, "old", 400..1_000);
+    let server = start(scratch.path(), broker, "old");
+    wait_for(&server, "logpond_kafka_stored_total", 600.0);
+    expect(&server, "old", 400..1_000);
     assert_eq!(
-        pond.metric("logpond_kafka_lost_total").unwrap(),
+        server.metric("logpond_kafka_lost_total").unwrap(),
         0.0,
         "never promised"
     );
-    assert!(pond.terminate().unwrap().success());
+    assert!(server.terminate().unwrap().success());
     client.call(send("old", 1_000..1_100, 1));
     client.call(json!({"do": "remove_before", "topic": "old", "offset": 1_050}));
     for lost in [50.0, 0.0] {
-        let pond = start(scratch.path(), broker, "old");
-        wait_for(&pond, "logpond_kafka_offset", 1_100.0);
-        assert_eq!(pond.metric("logpond_kafka_lost_total").unwrap(), lost);
-        let (rows, _) = pond.query("app=logpond lost=50").unwrap();
+        let server = start(scratch.path(), broker, "old");
+        wait_for(&server, "logpond_kafka_offset", 1_100.0);
+        assert_eq!(server.metric("logpond_kafka_lost_total").unwrap(), lost);
+        let (rows, _) = server.query("app=logpond lost=50").unwrap();
         assert_eq!(rows.len(), 1, "{rows:?}");
         assert_eq!(rows[0]["topic"], "old");
-        assert_eq!(numbers(&pond, "old").len(), 600 + 50);
-        assert!(pond.terminate().unwrap().success());
+        assert_eq!(numbers(&server, "old").len(), 600 + 50);
+        assert!(server.terminate().unwrap().success());
     }
     // Where records have gone, the positions say how far it was read.
     fs::remove_dir_all(scratch.path().join("data/segments")).unwrap();
     fs::remove_dir_all(scratch.path().join("data/journal")).unwrap();
-    let pond = start(scratch.path(), broker, "old");
+    let server = start(scratch.path(), broker, "old");
     client.call(send("old", 1_100..1_110, 1));
-    wait_for(&pond, "logpond_kafka_stored_total", 10.0);
-    expect(&pond, "old", 1_100..1_110);
-    assert!(pond.terminate().unwrap().success());
+    wait_for(&server, "logpond_kafka_stored_total", 10.0);
+    expect(&server, "old", 1_100..1_110);
+    assert!(server.terminate().unwrap().success());
 }
 
 /// Long messages are cut and marked, those without a value are no records, and transactions that were
@@ -227,17 +230,17 @@ fn odd_messages(broker: &Broker, client: &mut Client) {
         .call(json!({"do": "transactions", "topic": "odd", "from": 1, "to": 200, "partitions": 1}));
     client.call(send("odd", 200..201, 1));
     let scratch = Scratch::new("kafka-odd").unwrap();
-    let pond = start(scratch.path(), broker, "odd");
-    wait_for(&pond, "logpond_kafka_stored_total", 201.0);
-    assert_eq!(pond.metric("logpond_kafka_empty_total").unwrap(), 1.0);
-    let counts = numbers(&pond, "odd");
+    let server = start(scratch.path(), broker, "odd");
+    wait_for(&server, "logpond_kafka_stored_total", 201.0);
+    assert_eq!(server.metric("logpond_kafka_empty_total").unwrap(), 1.0);
+    let counts = numbers(&server, "odd");
     assert_eq!(
         counts.len(),
         200,
         "the one that was cut is no JSON any more"
     );
     assert!(counts.values().all(|count| *count == 1));
-    let (rows, _) = pond.query("topic=odd _truncated_bytes:*").unwrap();
+    let (rows, _) = server.query("topic=odd _truncated_bytes:*").unwrap();
     assert_eq!(rows.len(), 1);
     let bytes: u64 = rows[0]["_truncated_bytes"]
         .as_str()
@@ -245,7 +248,7 @@ fn odd_messages(broker: &Broker, client: &mut Client) {
         .parse()
         .unwrap();
     assert!(bytes > 2 << 20);
-    assert!(pond.terminate().unwrap().success());
+    assert!(server.terminate().unwrap().success());
 }
 
 /// What becomes much larger when it is decompressed is fetched batch by batch, and what becomes too large
@@ -259,13 +262,14 @@ fn large_batches(broker: &Broker, client: &mut Client) {
     (keys["count"], keys["size"]) = (json!(COUNT), json!(BYTES));
     client.call(keys);
     let scratch = Scratch::new("kafka-large").unwrap();
-    let pond = start(scratch.path(), broker, "large");
-    wait_for(&pond, "logpond_kafka_empty_total", COUNT as f64);
-    let most = memory_bytes(pond.pid(), "VmHWM").unwrap();
+    let server = start(scratch.path(), broker, "large");
+    wait_for(&server, "logpond_kafka_empty_total", COUNT as f64);
+    let most = memory_bytes(server.pid(), "VmHWM").unwrap();
     assert!(most < COUNT * BYTES / 2, "{most} bytes of memory");
     client.call(json!({"do": "huge", "topic": "large", "count": HUGE}));
     wait_until("the partition stands still", || {
-        pond.stderr()
+        server
+            .stderr()
             .contains("cannot be read, and the partition stands still")
     })
     .unwrap();
@@ -273,19 +277,19 @@ fn large_batches(broker: &Broker, client: &mut Client) {
     let mut other = send("large", 0..101, 2);
     other["from"] = json!(1);
     client.call(other);
-    wait_for(&pond, "logpond_kafka_stored_total", 50.0);
-    assert_eq!(pond.metric("logpond_kafka_reading").unwrap(), 1.0);
+    wait_for(&server, "logpond_kafka_stored_total", 50.0);
+    assert_eq!(server.metric("logpond_kafka_reading").unwrap(), 1.0);
     let offset = COUNT + HUGE;
     client.call(json!({"do": "remove_before", "topic": "large", "offset": offset}));
     wait_until("both are read", || {
-        pond.metric("logpond_kafka_reading").unwrap() == 2.0
+        server.metric("logpond_kafka_reading").unwrap() == 2.0
     })
     .unwrap();
-    let lost = pond.metric("logpond_kafka_lost_total").unwrap();
+    let lost = server.metric("logpond_kafka_lost_total").unwrap();
     assert_eq!(lost, HUGE as f64);
-    wait_for(&pond, "logpond_kafka_stored_total", 100.0);
-    expect(&pond, "large", 1..101);
-    assert!(pond.terminate().unwrap().success());
+    wait_for(&server, "logpond_kafka_stored_total", 100.0);
+    expect(&server, "large", 1..101);
+    assert!(server.terminate().unwrap().success());
 }
 
 /// A topic of the same name is another one, and is read from where it begins.
@@ -293,20 +297,20 @@ fn recreated_topics(broker: &Broker, client: &mut Client) {
     client.call(json!({"do": "create", "topic": "anew", "partitions": 1}));
     client.call(send("anew", 0..500, 1));
     let scratch = Scratch::new("kafka-anew").unwrap();
-    let pond = start(scratch.path(), broker, "anew");
-    wait_for(&pond, "logpond_kafka_stored_total", 500.0);
+    let server = start(scratch.path(), broker, "anew");
+    wait_for(&server, "logpond_kafka_stored_total", 500.0);
     client.call(json!({"do": "delete", "topic": "anew"}));
     wait_until("it is missed", || {
-        pond.metric("logpond_kafka_reading").unwrap() == 0.0
-            || pond.stderr().contains("no such topic")
+        server.metric("logpond_kafka_reading").unwrap() == 0.0
+            || server.stderr().contains("no such topic")
     })
     .unwrap();
     client.call(json!({"do": "create", "topic": "anew", "partitions": 1}));
     // Fewer than before, so that the old position would be beyond the end.
     client.call(send("anew", 500..800, 1));
-    wait_for(&pond, "logpond_kafka_stored_total", 800.0);
-    expect(&pond, "anew", 0..800);
-    assert!(pond.terminate().unwrap().success());
+    wait_for(&server, "logpond_kafka_stored_total", 800.0);
+    expect(&server, "anew", 0..800);
+    assert!(server.terminate().unwrap().success());
 }
 
 /// A broker that goes away is waited for, also one that was not there at the start.
@@ -314,13 +318,13 @@ fn restarted_broker(broker: &mut Broker, client: &mut Client) {
     client.call(json!({"do": "create", "topic": "away", "partitions": 2}));
     client.call(send("away", 0..1_000, 2));
     let scratch = Scratch::new("kafka-away").unwrap();
-    let pond = start(scratch.path(), broker, "away");
-    wait_for(&pond, "logpond_kafka_stored_total", 1_000.0);
+    let server = start(scratch.path(), broker, "away");
+    wait_for(&server, "logpond_kafka_stored_total", 1_000.0);
     broker.restart();
     client.call(send("away", 1_000..2_000, 2));
-    wait_for(&pond, "logpond_kafka_stored_total", 2_000.0);
-    expect(&pond, "away", 0..2_000);
-    assert!(pond.terminate().unwrap().success());
+    wait_for(&server, "logpond_kafka_stored_total", 2_000.0);
+    expect(&server, "away", 0..2_000);
+    assert!(server.terminate().unwrap().success());
 }
 
 /// A node that takes a partition over asks all others how far it was read, and waits for who does not
@@ -333,7 +337,7 @@ fn moved_partitions(broker: &Broker, client: &mut Client) {
     let first = start_with(data[0].path(), broker, "moved", &gossip);
     let join = first.address("gossip");
     let second = [&gossip[..], &["--join", &join]].concat();
-    let second = Pond::start(program(), &data[1].path().join("data"), &second).unwrap();
+    let second = TestServer::start(program(), &data[1].path().join("data"), &second).unwrap();
     wait_for(&first, "logpond_kafka_stored_total", 1_000.0);
     wait_until("the nodes have met", || {
         second
@@ -355,7 +359,7 @@ fn moved_partitions(broker: &Broker, client: &mut Client) {
     assert_eq!(second.metric("logpond_kafka_fetched_total").unwrap(), 0.0);
     let join = second.address("gossip");
     let back = [&gossip[..], &["--join", &join]].concat();
-    let first = Pond::start(program(), &data[0].path().join("data"), &back).unwrap();
+    let first = TestServer::start(program(), &data[0].path().join("data"), &back).unwrap();
     wait_for(&second, "logpond_kafka_stored_total", 500.0);
     expect(&second, "moved", 0..1_500);
     // Both are told to read it now, and keep level: one gives it up, and goes on so.
@@ -363,16 +367,20 @@ fn moved_partitions(broker: &Broker, client: &mut Client) {
     let first = start_with(data[0].path(), broker, "moved", &back);
     let both = [&first, &second];
     let read_by = || {
-        let reading = |pond: &&Pond| pond.metric("logpond_kafka_reading").unwrap() == 1.0;
+        let reading = |server: &&TestServer| server.metric("logpond_kafka_reading").unwrap() == 1.0;
         both.into_iter().filter(reading).count()
     };
     wait_until("both read it", || read_by() == 2).unwrap();
     client.call(send("moved", 1_500..1_600, 1));
     wait_until("one of them gives it up", || read_by() == 1).unwrap();
-    let says = |pond: &&Pond| pond.stderr().contains("another node reads this partition");
+    let says = |server: &&TestServer| {
+        server
+            .stderr()
+            .contains("another node reads this partition")
+    };
     wait_until("it says so", || both.iter().any(says)).unwrap();
     assert_eq!(both.into_iter().filter(says).count(), 1);
-    let reads = both.into_iter().find(|pond| !says(pond)).unwrap();
+    let reads = both.into_iter().find(|server| !says(server)).unwrap();
     client.call(send("moved", 1_600..1_700, 1));
     wait_for(reads, "logpond_kafka_offset", 1_700.0);
     let counts = numbers(&first, "moved");
@@ -406,19 +414,19 @@ fn lost_nodes(broker: &Broker, client: &mut Client) {
             let before = parts[before].path().join("data/kafka/positions");
             fs::copy(before, positions).unwrap();
         }
-        let pond = start(part.path(), broker, "lost");
-        wait_for(&pond, "logpond_kafka_stored_total", 100.0);
-        pond.compact().unwrap();
-        assert!(pond.terminate().unwrap().success());
+        let server = start(part.path(), broker, "lost");
+        wait_for(&server, "logpond_kafka_stored_total", 100.0);
+        server.compact().unwrap();
+        assert!(server.terminate().unwrap().success());
     }
     // A node of a cluster in which another was lost has the first and the last of them.
     let data = Scratch::new("kafka-lost").unwrap();
     let gossip = ["--gossip", "127.0.0.1:0"];
-    let node = Pond::start(program(), &data.path().join("data"), &gossip).unwrap();
+    let node = TestServer::start(program(), &data.path().join("data"), &gossip).unwrap();
     let address = node.address("gossip");
     let join = [&gossip[..], &["--join", &address]].concat();
     let gone = Scratch::new("kafka-gone").unwrap();
-    let gone = Pond::start(program(), &gone.path().join("data"), &join).unwrap();
+    let gone = TestServer::start(program(), &gone.path().join("data"), &join).unwrap();
     wait_until("the nodes have met", || {
         let status = node.get("/api/v1/cluster").unwrap();
         status.matches("\"live\"").count() == 2

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::broker::{Broker, Client, USER};
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Scratch, TestServer, wait_until};
 use crate::surroundings::program;
 
 #[test]
@@ -34,29 +34,29 @@ fn brokers_are_told_who_we_are() {
     let start = |data: &Scratch| {
         let security = file.display().to_string();
         let extra = ["--kafka", &kafka, "--kafka-security", &security];
-        Pond::start(program(), &data.path().join("data"), &extra).unwrap()
+        TestServer::start(program(), &data.path().join("data"), &extra).unwrap()
     };
     for mechanism in ["scram-sha-512", "plain"] {
         say(mechanism, password);
         let data = Scratch::new("kafka-security").unwrap();
-        let pond = start(&data);
+        let server = start(&data);
         wait_until("all is read", || {
-            pond.metric("logpond_kafka_stored_total").unwrap() >= 100.0
+            server.metric("logpond_kafka_stored_total").unwrap() >= 100.0
         })
         .unwrap();
-        assert!(pond.terminate().unwrap().success());
+        assert!(server.terminate().unwrap().success());
     }
     say("scram-sha-512", "something else");
     let data = Scratch::new("kafka-security").unwrap();
-    let pond = start(&data);
-    pond.said("authentication error");
+    let server = start(&data);
+    server.said("authentication error");
     assert!(
-        !pond.stderr().contains("something else"),
+        !server.stderr().contains("something else"),
         "{}",
-        pond.stderr()
+        server.stderr()
     );
-    assert!(pond.metric("logpond_kafka_errors_total").unwrap() >= 1.0);
-    assert!(pond.terminate().unwrap().success());
+    assert!(server.metric("logpond_kafka_errors_total").unwrap() >= 1.0);
+    assert!(server.terminate().unwrap().success());
     say("scram-sha-512", password);
     rights_are_missed(&broker, &mut client, &file);
 }
@@ -81,14 +81,14 @@ fn rights_are_missed(broker: &Broker, client: &mut Client, security: &Path) {
         &security,
     ];
     let data = Scratch::new("kafka-rights").unwrap();
-    let pond = Pond::start(program(), &data.path().join("data"), &extra).unwrap();
+    let server = TestServer::start(program(), &data.path().join("data"), &extra).unwrap();
     wait_until("it says what is missing", || {
-        let said = pond.stderr();
+        let said = server.stderr();
         said.contains("/hidden: there is no such topic, or the user may not describe it")
             && said.contains("/unread/0: there are messages from 0 on up to 10, and none come")
     })
     .unwrap();
-    assert_eq!(pond.metric("logpond_kafka_reading").unwrap(), 0.0);
-    assert_eq!(pond.metric("logpond_kafka_lag").unwrap(), 10.0);
-    assert!(pond.terminate().unwrap().success());
+    assert_eq!(server.metric("logpond_kafka_reading").unwrap(), 0.0);
+    assert_eq!(server.metric("logpond_kafka_lag").unwrap(), 10.0);
+    assert!(server.terminate().unwrap().success());
 }

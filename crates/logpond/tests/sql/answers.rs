@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::http::encode;
 use crate::nodes::{hand_over, push, three};
-use crate::pond::{ALL_TIME, Pond, Scratch, wait_until};
+use crate::pond::{ALL_TIME, Scratch, TestServer, wait_until};
 use crate::surroundings::program;
 
 /// Records that are put into segments, and records that stay in the journal.
@@ -41,32 +41,33 @@ fn records(from: usize, to: usize) -> String {
 }
 
 /// A server with records in segments and in the journal.
-fn filled(scratch: &Scratch) -> Pond {
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+fn filled(scratch: &Scratch) -> TestServer {
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let half = STORED / 2;
     for (from, to) in [(0, half), (half, STORED)] {
-        let pushed = pond.push("application/x-ndjson", records(from, to).as_bytes());
+        let pushed = server.push("application/x-ndjson", records(from, to).as_bytes());
         assert_eq!(pushed.unwrap().status, 200);
-        pond.compact().unwrap();
+        server.compact().unwrap();
     }
     let waiting = records(STORED, STORED + WAITING);
     assert_eq!(
-        pond.push("application/x-ndjson", waiting.as_bytes())
+        server
+            .push("application/x-ndjson", waiting.as_bytes())
             .unwrap()
             .status,
         200
     );
-    pond
+    server
 }
 
 fn send(
-    pond: &Pond,
+    server: &TestServer,
     method: &str,
     target: &str,
     headers: &[(&str, &str)],
     body: &str,
 ) -> (u16, Vec<u8>) {
-    let mut client = pond.client().unwrap();
+    let mut client = server.client().unwrap();
     let response = client
         .send(method, target, headers, body.as_bytes())
         .unwrap();
@@ -74,9 +75,9 @@ fn send(
 }
 
 /// The rows of a statement, and the trailer.
-pub(crate) fn ask(pond: &Pond, statement: &str) -> (Vec<Value>, Value) {
+pub(crate) fn ask(server: &TestServer, statement: &str) -> (Vec<Value>, Value) {
     let target = format!("/api/v1/sql?query={}", encode(statement));
-    let text = pond
+    let text = server
         .get(&target)
         .unwrap_or_else(|e| panic!("{statement}: {e}"));
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
@@ -87,15 +88,15 @@ pub(crate) fn ask(pond: &Pond, statement: &str) -> (Vec<Value>, Value) {
 }
 
 /// The rows of a statement whose answer is complete.
-fn rows(pond: &Pond, statement: &str) -> Vec<Value> {
-    let (rows, trailer) = ask(pond, statement);
+fn rows(server: &TestServer, statement: &str) -> Vec<Value> {
+    let (rows, trailer) = ask(server, statement);
     assert_eq!(trailer["complete"], true, "{statement}: {trailer}");
     rows
 }
 
 /// The only value of the only row.
-fn one(pond: &Pond, statement: &str) -> Value {
-    let rows = rows(pond, statement);
+fn one(server: &TestServer, statement: &str) -> Value {
+    let rows = rows(server, statement);
     assert_eq!(rows.len(), 1, "{statement}: {rows:?}");
     rows[0]
         .as_object()
@@ -106,10 +107,10 @@ fn one(pond: &Pond, statement: &str) -> Value {
         .clone()
 }
 
-fn run(pond: &Pond, arguments: &[&str]) -> Output {
+fn run(server: &TestServer, arguments: &[&str]) -> Output {
     Command::new(program())
         .args(arguments)
-        .args(["--addr", &pond.url()])
+        .args(["--addr", &server.url()])
         .output()
         .unwrap()
 }
@@ -175,21 +176,21 @@ const CONDITIONS: [(&str, &str); 28] = [
 #[test]
 fn records_of_segments_and_of_the_journal_are_there_once() {
     let scratch = Scratch::new("sql").unwrap();
-    let pond = filled(&scratch);
+    let server = filled(&scratch);
     let all = STORED + WAITING;
     let count = |condition: &str| {
         let statement = format!("SELECT count(*) FROM logs {condition}");
-        one(&pond, &statement).as_u64().unwrap()
+        one(&server, &statement).as_u64().unwrap()
     };
     assert_eq!(count(""), all as u64);
     // Conditions that decide what is read count what the query language counts.
     for (condition, filter) in CONDITIONS {
-        let (found, trailer) = pond.query(filter).unwrap();
+        let (found, trailer) = server.query(filter).unwrap();
         assert_eq!(trailer["complete"], true);
         assert_eq!(count(condition), found.len() as u64, "{condition}");
     }
     let sums = rows(
-        &pond,
+        &server,
         "SELECT host, count(*) AS n, sum(status) AS s, min(time) AS first FROM logs GROUP BY host ORDER BY host",
     );
     let expected: Vec<Value> = (0..7)
@@ -207,13 +208,13 @@ fn records_of_segments_and_of_the_journal_are_there_once() {
     assert_eq!(sums, expected);
     // Numbers and texts in one field are texts, and none is lost.
     let mixed = rows(
-        &pond,
+        &server,
         "SELECT mixed, count(*) AS n FROM logs GROUP BY mixed ORDER BY n DESC, mixed",
     );
     assert_eq!(mixed[0], json!({ "mixed": "odd", "n": all / 2 }));
     assert_eq!(mixed.len(), 6);
     let newest = rows(
-        &pond,
+        &server,
         "SELECT message, status FROM logs ORDER BY time DESC LIMIT 3",
     );
     let expected: Vec<Value> = (all - 3..all)
@@ -221,32 +222,33 @@ fn records_of_segments_and_of_the_journal_are_there_once() {
         .map(|n| json!({ "message": format!("request {n} of {}", n % 97), "status": status(n) }))
         .collect();
     assert_eq!(newest, expected);
-    assert_eq!(rows(&pond, "SELECT * FROM logs LIMIT 7").len(), 7);
+    assert_eq!(rows(&server, "SELECT * FROM logs LIMIT 7").len(), 7);
     let self_join = "SELECT count(*) FROM logs a JOIN logs b ON a._id = b._id";
-    assert_eq!(one(&pond, self_join), all);
+    assert_eq!(one(&server, self_join), all);
 }
 
 #[test]
 fn next_to_nothing_is_read_in_vain() {
     let scratch = Scratch::new("sql-pushdown").unwrap();
-    let pond = filled(&scratch);
+    let server = filled(&scratch);
     let more = records(STORED + WAITING, 40_000);
     assert_eq!(
-        pond.push("application/x-ndjson", more.as_bytes())
+        server
+            .push("application/x-ndjson", more.as_bytes())
             .unwrap()
             .status,
         200
     );
     // All in segments: what is read of the journal is the same for all.
-    pond.compact().unwrap();
-    pond.terminate().unwrap();
-    let start = || Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    server.compact().unwrap();
+    server.terminate().unwrap();
+    let start = || TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
     // By a server of its own: columns that were read are kept for the next statement.
     let read = |statement: &str| {
-        let pond = start();
-        let (_, trailer) = ask(&pond, statement);
+        let server = start();
+        let (_, trailer) = ask(&server, statement);
         assert_eq!(trailer["complete"], true, "{trailer}");
-        pond.terminate().unwrap();
+        server.terminate().unwrap();
         trailer["bytes_scanned"].as_u64().unwrap()
     };
     let everything = read("SELECT * FROM logs");
@@ -270,13 +272,13 @@ fn next_to_nothing_is_read_in_vain() {
             "{what}: {bytes} of {everything}"
         );
     }
-    let pond = start();
+    let server = start();
     let one_column = "SELECT host, count(*) FROM logs GROUP BY host";
-    let bytes = |statement: &str| ask(&pond, statement).1["bytes_scanned"].as_u64();
+    let bytes = |statement: &str| ask(&server, statement).1["bytes_scanned"].as_u64();
     assert!(bytes(one_column) > Some(0));
     assert_eq!(bytes(one_column), Some(0), "what was read is kept");
     let explained = rows(
-        &pond,
+        &server,
         "EXPLAIN SELECT host FROM logs WHERE status = 404 AND message LIKE '%x%' ORDER BY time DESC LIMIT 5",
     );
     let plan = explained
@@ -298,18 +300,18 @@ const ODD: &str = "SELECT status, count(*) AS n, 'a,\"b' AS odd FROM logs WHERE 
 #[test]
 fn answers_come_in_every_form() {
     let scratch = Scratch::new("sql-forms").unwrap();
-    let pond = filled(&scratch);
+    let server = filled(&scratch);
     let statement = ODD;
     let (n404, n500) = (1625, 1625);
-    let json = printed(&run(&pond, &["sql", statement, "-o", "json"]));
+    let json = printed(&run(&server, &["sql", statement, "-o", "json"]));
     let expected = format!(
         "{{\"status\":404,\"n\":{n404},\"odd\":\"a,\\\"b\"}}\n{{\"status\":500,\"n\":{n500},\"odd\":\"a,\\\"b\"}}\n"
     );
     assert_eq!(json, expected);
-    let csv = printed(&run(&pond, &["sql", statement, "-o", "csv"]));
+    let csv = printed(&run(&server, &["sql", statement, "-o", "csv"]));
     let expected = format!("status,n,odd\r\n404,{n404},\"a,\"\"b\"\r\n500,{n500},\"a,\"\"b\"\r\n");
     assert_eq!(csv, expected);
-    let table = printed(&run(&pond, &["sql", statement]));
+    let table = printed(&run(&server, &["sql", statement]));
     let cells: Vec<Vec<&str>> = table
         .lines()
         .map(|line| line.split_whitespace().collect())
@@ -320,7 +322,7 @@ fn answers_come_in_every_form() {
     let exact = "SELECT 1.5e-300 AS a, 'NaN'::double AS b, \
                  '12345678901234567890.123456789'::decimal(38, 9) AS c";
     assert_eq!(
-        printed(&run(&pond, &["sql", exact, "-o", "csv"])),
+        printed(&run(&server, &["sql", exact, "-o", "csv"])),
         "a,b,c\r\n1.5e-300,NaN,12345678901234567890.123456789\r\n"
     );
     // Times bound the tables.
@@ -334,9 +336,9 @@ fn answers_come_in_every_form() {
         "--until",
         "2026-03-02T00:02:00Z",
     ];
-    assert_eq!(printed(&run(&pond, &since)), "n\r\n60\r\n");
+    assert_eq!(printed(&run(&server, &since)), "n\r\n60\r\n");
     let nothing = run(
-        &pond,
+        &server,
         &["sql", "SELECT host FROM logs WHERE host = 'nobody'"],
     );
     assert_eq!(nothing.status.code(), Some(1));
@@ -345,13 +347,13 @@ fn answers_come_in_every_form() {
 #[test]
 fn statements_come_in_every_form() {
     let scratch = Scratch::new("sql-requests").unwrap();
-    let pond = filled(&scratch);
+    let server = filled(&scratch);
     let target = "/api/v1/sql";
     let text = [("content-type", "text/plain")];
     let form = [("content-type", "application/x-www-form-urlencoded")];
     let object = [("content-type", "application/json")];
     let count = "SELECT count(*) AS n FROM logs WHERE host='web-1'";
-    let expected = send(&pond, "POST", target, &text, count);
+    let expected = send(&server, "POST", target, &text, count);
     assert_eq!(expected.0, 200);
     let expected = String::from_utf8(expected.1).unwrap();
     let expected = expected.lines().next().unwrap();
@@ -360,7 +362,7 @@ fn statements_come_in_every_form() {
         (&form, format!("query={}", encode(count))),
         (&object, json!({ "query": count }).to_string()),
     ] {
-        let (status, answer) = send(&pond, "POST", target, headers, &body);
+        let (status, answer) = send(&server, "POST", target, headers, &body);
         let answer = String::from_utf8(answer).unwrap();
         assert_eq!(
             (status, answer.lines().next()),
@@ -373,7 +375,7 @@ fn statements_come_in_every_form() {
 #[test]
 fn answers_have_the_form_that_is_asked_for() {
     let scratch = Scratch::new("sql-formats").unwrap();
-    let pond = filled(&scratch);
+    let server = filled(&scratch);
     let target = "/api/v1/sql";
     let text = [("content-type", "text/plain")];
     let statement = ODD;
@@ -393,9 +395,9 @@ fn answers_have_the_form_that_is_asked_for() {
         ),
     ] {
         let by_name = format!("{target}?format={format}");
-        let by_name = send(&pond, "POST", &by_name, &text, statement);
+        let by_name = send(&server, "POST", &by_name, &text, statement);
         let accept = [("content-type", "text/plain"), ("accept", media_type)];
-        let by_type = send(&pond, "POST", target, &accept, statement);
+        let by_type = send(&server, "POST", target, &accept, statement);
         assert_eq!(by_name, by_type, "{format}");
         let (status, bytes) = by_name;
         assert_eq!(status, 200);
@@ -410,13 +412,14 @@ fn answers_have_the_form_that_is_asked_for() {
         encode("host=web-1 status=500"),
         encode("SELECT count(*) AS n FROM logs WHERE took > 100")
     );
-    let both = pond
+    let both = server
         .query("host=web-1 status=500 took>100")
         .unwrap()
         .0
         .len();
     assert!(
-        pond.get(&target)
+        server
+            .get(&target)
             .unwrap()
             .starts_with(&format!("{{\"n\":{both}}}\n"))
     );
@@ -460,10 +463,10 @@ const REFUSED: [(&str, &str); 16] = [
 #[test]
 fn what_cannot_be_answered_is_said() {
     let scratch = Scratch::new("sql-errors").unwrap();
-    let pond = filled(&scratch);
+    let server = filled(&scratch);
     let text = [("content-type", "text/plain")];
     for (statement, why) in REFUSED {
-        let (status, answer) = send(&pond, "POST", "/api/v1/sql", &text, statement);
+        let (status, answer) = send(&server, "POST", "/api/v1/sql", &text, statement);
         let answer: Value = serde_json::from_slice(&answer).unwrap();
         let message = answer["error"]["message"].as_str().unwrap();
         assert_eq!(status, 400, "{statement}: {answer}");
@@ -481,10 +484,10 @@ fn what_cannot_be_answered_is_said() {
         ("/api/v1/sql?format=csv&query=SELECT+[1,+2]+AS+a", 200),
         ("/api/v1/sql", 400),
     ] {
-        assert_eq!(send(&pond, "GET", target, &[], "").0, status, "{target}");
+        assert_eq!(send(&server, "GET", target, &[], "").0, status, "{target}");
     }
     let image = [("content-type", "image/png")];
-    assert_eq!(send(&pond, "POST", "/api/v1/sql", &image, "x").0, 415);
+    assert_eq!(send(&server, "POST", "/api/v1/sql", &image, "x").0, 415);
     // As large as statements may be, and as deep as operators go without brackets.
     let sum = vec!["1"; 30_000].join("+");
     let deep = vec!["status = 1"; 4_000].join(" OR ");
@@ -492,35 +495,35 @@ fn what_cannot_be_answered_is_said() {
         format!("SELECT {sum} AS n"),
         format!("SELECT count(*) FROM logs WHERE {deep}"),
     ] {
-        let (status, _) = send(&pond, "POST", "/api/v1/sql", &text, &statement);
+        let (status, _) = send(&server, "POST", "/api/v1/sql", &text, &statement);
         assert!(matches!(status, 200 | 400), "{status}");
     }
-    let output = run(&pond, &["sql", "SELECT\n a FROM FROM logs"]);
+    let output = run(&server, &["sql", "SELECT\n a FROM FROM logs"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
         String::from_utf8_lossy(&output.stderr).contains("line"),
         "{output:?}"
     );
-    assert_eq!(one(&pond, "SELECT count(*) FROM logs"), STORED + WAITING);
+    assert_eq!(one(&server, "SELECT count(*) FROM logs"), STORED + WAITING);
 }
 
 /// Results of functions that no statement has memory for, with records and without.
 #[test]
 fn results_without_room_get_memory_full() {
     let scratch = Scratch::new("sql-memory").unwrap();
-    let pond = filled(&scratch);
+    let server = filled(&scratch);
     let text = [("content-type", "text/plain")];
     for statement in [
         "SELECT encode(repeat('x', 30000000), 'hex')",
         "SELECT upper(repeat('x', 60000000))",
         "SELECT max(length(repeat(line, 100000))) FROM logs",
     ] {
-        let (status, answer) = send(&pond, "POST", "/api/v1/sql", &text, statement);
+        let (status, answer) = send(&server, "POST", "/api/v1/sql", &text, statement);
         let answer: Value = serde_json::from_slice(&answer).unwrap();
         assert_eq!(status, 429, "{statement}: {answer}");
         assert_eq!(answer["error"]["code"], "memory_full", "{statement}");
     }
-    assert_eq!(one(&pond, "SELECT count(*) FROM logs"), STORED + WAITING);
+    assert_eq!(one(&server, "SELECT count(*) FROM logs"), STORED + WAITING);
 }
 
 /// A statement that takes longer than anybody waits, in little memory.
@@ -529,8 +532,8 @@ const ENDLESS: &str = "SELECT count(*) FROM logs a JOIN (SELECT b.status FROM lo
     ON a.status = f.status";
 
 /// Sends a statement, and hears nothing of it.
-fn begin(pond: &Pond, statement: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(pond.address("http")).unwrap();
+fn begin(server: &TestServer, statement: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(server.address("http")).unwrap();
     let target = format!("/api/v1/sql?query={}", encode(statement));
     write!(stream, "GET {target} HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     stream
@@ -539,9 +542,9 @@ fn begin(pond: &Pond, statement: &str) -> TcpStream {
 #[test]
 fn statements_end_with_their_readers_and_are_only_so_many() {
     let scratch = Scratch::new("sql-cancel").unwrap();
-    let pond = filled(&scratch);
-    let metric = |name: &str| pond.metric(name).unwrap();
-    let waiting: Vec<TcpStream> = (0..4).map(|_| begin(&pond, ENDLESS)).collect();
+    let server = filled(&scratch);
+    let metric = |name: &str| server.metric(name).unwrap();
+    let waiting: Vec<TcpStream> = (0..4).map(|_| begin(&server, ENDLESS)).collect();
     wait_until("four statements run", || {
         metric("logpond_queries_active") == 4.0
     })
@@ -549,22 +552,22 @@ fn statements_end_with_their_readers_and_are_only_so_many() {
     let mut last = 0;
     // A thread is there before its statement is counted; the fifth waits for its turn in vain.
     wait_until("a fifth is refused", || {
-        last = send(&pond, "GET", "/api/v1/sql?query=SELECT+1", &[], "").0;
+        last = send(&server, "GET", "/api/v1/sql?query=SELECT+1", &[], "").0;
         last == 429
     })
     .unwrap_or_else(|e| panic!("{e}: {last}"));
     assert_eq!(
-        pond.query("status=404").unwrap().0.len(),
+        server.query("status=404").unwrap().0.len(),
         (STORED + WAITING) / 4
     );
     drop(waiting);
     wait_until("they end", || metric("logpond_queries_active") == 0.0).unwrap();
     assert_eq!(metric("logpond_queries_cancelled_total"), 4.0);
-    assert_eq!(one(&pond, "SELECT 1 AS n"), 1);
+    assert_eq!(one(&server, "SELECT 1 AS n"), 1);
     // A server that stops does not wait for statements.
-    let _waiting = begin(&pond, ENDLESS);
+    let _waiting = begin(&server, ENDLESS);
     wait_until("it runs", || metric("logpond_queries_active") == 1.0).unwrap();
-    assert!(pond.terminate().unwrap().success());
+    assert!(server.terminate().unwrap().success());
 }
 
 #[test]
@@ -572,19 +575,19 @@ fn what_is_spilled_is_gone_after_a_crash() {
     let scratch = Scratch::new("sql-spill").unwrap();
     let data = scratch.path().join("data");
     let spill = data.join("sql-spill");
-    let pond = Pond::start(program(), &data, &[]).unwrap();
-    assert_eq!(one(&pond, "SELECT count(*) FROM logs"), 0);
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    assert_eq!(one(&server, "SELECT count(*) FROM logs"), 0);
     assert!(spill.is_dir());
     std::fs::write(spill.join("left"), b"x").unwrap();
-    pond.kill();
-    let pond = Pond::start(program(), &data, &[]).unwrap();
+    server.kill();
+    let server = TestServer::start(program(), &data, &[]).unwrap();
     assert!(!spill.exists());
     // Tables are there before there are records.
     assert_eq!(
-        rows(&pond, "SELECT time, hostname, level, message FROM logs").len(),
+        rows(&server, "SELECT time, hostname, level, message FROM logs").len(),
         0
     );
-    drop(pond);
+    drop(server);
 }
 
 #[test]
@@ -594,7 +597,7 @@ fn nodes_answer_for_all_nodes() {
     let all = 3 * crate::nodes::RECORDS;
     let grouped =
         "SELECT host, status, count(*) AS n FROM logs GROUP BY host, status ORDER BY host, status";
-    let check = |nodes: &[Pond], expected: &[Value]| {
+    let check = |nodes: &[TestServer], expected: &[Value]| {
         for node in nodes {
             assert_eq!(one(node, "SELECT count(*) FROM logs"), all);
             assert_eq!(
@@ -654,7 +657,7 @@ fn nodes_answer_for_all_nodes() {
 #[test]
 fn access_logs_have_tables_of_their_own() {
     let scratch = Scratch::new("sql-views").unwrap();
-    let pond = Pond::start(
+    let server = TestServer::start(
         program(),
         &scratch.path().join("data"),
         &[
@@ -671,28 +674,28 @@ fn access_logs_have_tables_of_their_own() {
     let odd = "{\"remote_addr\":\"a\",\"method\":\"b\",\"status\":\"OK\"}\n";
     for text in [combined, declared, other, odd] {
         assert_eq!(
-            pond.push("text/plain", text.as_bytes()).unwrap().status,
+            server.push("text/plain", text.as_bytes()).unwrap().status,
             200
         );
     }
     for is_stored in [false, true] {
         if is_stored {
-            pond.compact().unwrap();
+            server.compact().unwrap();
         }
         let combined = "SELECT path, status, bytes, agent FROM access_combined WHERE status < 300";
         let expected = json!({ "path": "/a", "status": 200, "bytes": 12, "agent": "curl" });
-        assert_eq!(rows(&pond, combined), [expected]);
+        assert_eq!(rows(&server, combined), [expected]);
         let odd = "SELECT count(*) AS n FROM access_combined WHERE status IS NULL";
-        assert_eq!(rows(&pond, odd), [json!({ "n": 1 })]);
+        assert_eq!(rows(&server, odd), [json!({ "n": 1 })]);
         let sums =
             "SELECT sum(status) AS s, max(bytes) AS b FROM access_combined WHERE status = 200";
-        assert_eq!(rows(&pond, sums), [json!({ "s": 200, "b": 12 })]);
+        assert_eq!(rows(&server, sums), [json!({ "s": 200, "b": 12 })]);
         let mixed = "SELECT count(*) AS n FROM logs WHERE status IN (200, 404)";
-        assert_eq!(rows(&pond, mixed), [json!({ "n": 2 })]);
+        assert_eq!(rows(&server, mixed), [json!({ "n": 2 })]);
         let declared = "SELECT path, status, duration_s FROM access_my_shop";
         let expected = json!({ "path": "/b", "status": 404, "duration_s": 0.25 });
-        assert_eq!(rows(&pond, declared), [expected]);
-        let columns = rows(&pond, "DESCRIBE access_my_shop");
+        assert_eq!(rows(&server, declared), [expected]);
+        let columns = rows(&server, "DESCRIBE access_my_shop");
         let columns: Vec<&str> = columns
             .iter()
             .map(|row| row["column_name"].as_str().unwrap())
@@ -701,12 +704,12 @@ fn access_logs_have_tables_of_their_own() {
             columns.contains(&"duration_s") && !columns.contains(&"agent"),
             "{columns:?}"
         );
-        let tables = rows(&pond, "SHOW TABLES");
+        let tables = rows(&server, "SHOW TABLES");
         let names = ["logs", "access_combined", "access_my_shop"];
         let has = |name: &&str| tables.iter().any(|row| row["table_name"] == **name);
         assert!(names.iter().all(has), "{tables:?}");
     }
-    assert_eq!(one(&pond, "SELECT count(*) FROM logs"), 4);
+    assert_eq!(one(&server, "SELECT count(*) FROM logs"), 4);
 }
 
 /// The bytes of a file, and whether one is there that is not complete.
@@ -719,11 +722,11 @@ fn exported(path: &Path) -> (Vec<u8>, bool) {
 #[test]
 fn records_are_exported() {
     let scratch = Scratch::new("sql-export").unwrap();
-    let pond = filled(&scratch);
+    let server = filled(&scratch);
     let path = scratch.path().join("logs.parquet");
     let file = path.to_str().unwrap();
     let output = run(
-        &pond,
+        &server,
         &[
             "export",
             "-o",
@@ -738,15 +741,15 @@ fn records_are_exported() {
     let (bytes, is_partial) = exported(&path);
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1") && !is_partial);
     let target = format!("/api/v1/query?{ALL_TIME}&limit=0&q=status%3D404");
-    let expected = pond.get(&target).unwrap();
+    let expected = server.get(&target).unwrap();
     let expected: Vec<&str> = expected.lines().collect();
-    let output = run(&pond, &["export", "--query", "status=404"]);
+    let output = run(&server, &["export", "--query", "status=404"]);
     let found = printed(&output);
     assert_eq!(
         found.lines().collect::<Vec<_>>(),
         expected[..expected.len() - 1]
     );
-    let nothing = run(&pond, &["export", "-q", "--query", "host=nobody"]);
+    let nothing = run(&server, &["export", "-q", "--query", "host=nobody"]);
     assert_eq!(
         (nothing.status.code(), nothing.stdout.is_empty()),
         (Some(0), true)

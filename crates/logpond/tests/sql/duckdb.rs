@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::answers::ask;
-use crate::pond::{Pond, Scratch, files_below};
+use crate::pond::{Scratch, TestServer, files_below};
 use crate::surroundings::{corpus, program, python};
 
 /// Statements that mean the same to both. Each orders its rows.
@@ -124,10 +124,10 @@ fn duckdb_and_the_server_agree_in_sql() {
     };
     let scratch = Scratch::new("sql-duckdb").unwrap();
     let data = scratch.path().join("data");
-    let pond = Pond::start(program(), &data, &[]).unwrap();
+    let server = TestServer::start(program(), &data, &[]).unwrap();
     let lines = fs::read(&corpus.file).unwrap();
-    assert_eq!(pond.push("text/plain", &lines).unwrap().status, 200);
-    pond.compact().unwrap();
+    assert_eq!(server.push("text/plain", &lines).unwrap().status, 200);
+    server.compact().unwrap();
     let files = files_below(&data.join("segments"), ".parquet");
     let table = "(SELECT * REPLACE (_time AT TIME ZONE 'UTC' AS _time), \
                  _time AT TIME ZONE 'UTC' AS time FROM segments) logs";
@@ -147,7 +147,7 @@ fn duckdb_and_the_server_agree_in_sql() {
             "/api/v1/sql?columns=true&query={}",
             crate::http::encode(statement)
         );
-        let text = pond.get(&target).unwrap();
+        let text = server.get(&target).unwrap();
         let mut found = text
             .lines()
             .map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -164,7 +164,7 @@ fn duckdb_and_the_server_agree_in_sql() {
             .collect();
         assert_eq!(found, expected, "{statement}");
     }
-    let (rows, trailer) = ask(&pond, "SELECT count(*) AS n FROM logs");
+    let (rows, trailer) = ask(&server, "SELECT count(*) AS n FROM logs");
     assert_eq!(
         (&rows[0]["n"], &trailer["complete"]),
         (&corpus.facts["lines"], &Value::Bool(true))

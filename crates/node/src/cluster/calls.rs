@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use logpond_cluster::NodeId;
-use logpond_cluster::give_up::{Held as Answer, WhoHolds};
+use logpond_cluster::give_up::{HoldingsReply as Answer, WhoHolds};
 use logpond_cluster::offers::{Claim, ClaimId};
 use logpond_cluster::placement::Store;
 use logpond_record::{Id, SourceId};
@@ -13,7 +13,7 @@ use logpond_segment::sources::SourceSet;
 
 use super::Member;
 use super::canary::Canary;
-use super::client::{PeerError, To};
+use super::client::{CallTarget, PeerError};
 use super::messages::Report;
 use super::status::NodeStatus;
 use logpond_engine::query::Nodes;
@@ -57,7 +57,7 @@ impl Member {
     /// When it does not answer.
     pub fn find_canary(&self, node: NodeId, canary: &Canary) -> Result<bool, PeerError> {
         let address = if node == self.identity.node {
-            To::node(node, self.advertise)
+            CallTarget::node(node, self.advertise)
         } else {
             self.reach(node)?.0
         };

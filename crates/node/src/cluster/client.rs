@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use logpond_cluster::give_up::{Held, WhoHolds};
+use logpond_cluster::give_up::{HoldingsReply, WhoHolds};
 use logpond_cluster::offers::Claim;
 use logpond_cluster::wire::DecodeError;
 use logpond_cluster::{Inventory, NodeId, Recent, Registry};
@@ -16,7 +16,7 @@ use logpond_segment::batches::BatchSet;
 use super::canary::Canary;
 use super::clocks;
 use super::messages::{
-    A_IM, FOUND, FROM, HASH, LEAVES, NODE, Noted, OFFER_WAIT_MAX, PATH_ALERTS, PATH_CANARY,
+    A_IM, FOUND, FROM, HASH, LEAVES, NODE, NewsReceipt, OFFER_WAIT_MAX, PATH_ALERTS, PATH_CANARY,
     PATH_CLAIM, PATH_GOSSIP, PATH_HOLDS, PATH_INVENTORY, PATH_JOURNAL, PATH_LEAVE, PATH_OFFER,
     PATH_ORIGINALS, PATH_REGISTRY, PATH_REPORT, PATH_SAVED, PATH_SEGMENT, PATH_STATUS, PATH_STORED,
     PATH_TAKEN, RECENT, Report, STAYS,
@@ -76,23 +76,23 @@ impl From<ureq::Error> for PeerError {
     }
 }
 
-/// What of an inventory is asked for.
+/// The part of an inventory that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum InventoryPart {
     /// All that it has.
     All,
     /// Its segments, which change rarely.
     Segments,
 }
 
-/// What a node has answered, and what time it was there.
-pub(super) struct Answered {
-    pub(super) fetched: Fetched,
+/// The answer of a node, and the time of its clock.
+pub(super) struct InventoryAnswer {
+    pub(super) fetched: InventoryUpdate,
     pub(super) at: Option<Timestamp>,
 }
 
 /// An inventory, unless it is the one that is known.
-pub(super) enum Fetched {
+pub(super) enum InventoryUpdate {
     /// It has not changed.
     Same,
     /// What of it has changed, and its tag.
@@ -101,24 +101,25 @@ pub(super) enum Fetched {
     New(Box<Inventory>, String),
 }
 
-/// Whom a call is for. Addresses are used again: another process may answer where a node was.
+/// The node that a call is for. Addresses are used again: another process may answer at the address of a
+/// node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct To {
+pub(super) struct CallTarget {
     address: SocketAddr,
     /// The node that must answer; anybody may where there is none.
     node: Option<NodeId>,
 }
 
-impl To {
+impl CallTarget {
     /// A node that is thought to be at an address.
-    pub(super) fn node(node: NodeId, address: SocketAddr) -> To {
+    pub(super) fn node(node: NodeId, address: SocketAddr) -> CallTarget {
         let node = Some(node);
-        To { address, node }
+        CallTarget { address, node }
     }
 
     /// Whoever is at an address.
-    pub(super) fn whoever(address: SocketAddr) -> To {
-        To {
+    pub(super) fn whoever(address: SocketAddr) -> CallTarget {
+        CallTarget {
             address,
             node: None,
         }
@@ -145,7 +146,7 @@ impl To {
     }
 }
 
-impl fmt::Display for To {
+impl fmt::Display for CallTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.address.fmt(f)
     }
@@ -172,7 +173,7 @@ impl Client {
         Client { plain, tls, own }
     }
 
-    fn url(&self, to: To, path: &str) -> String {
+    fn url(&self, to: CallTarget, path: &str) -> String {
         let to = to.address;
         match &self.tls {
             Some(_) => format!("https://{to}{path}"),
@@ -189,7 +190,11 @@ impl Client {
     }
 
     /// A call whose answer is small.
-    fn quick<B>(&self, to: To, request: ureq::RequestBuilder<B>) -> ureq::RequestBuilder<B> {
+    fn quick<B>(
+        &self,
+        to: CallTarget,
+        request: ureq::RequestBuilder<B>,
+    ) -> ureq::RequestBuilder<B> {
         meant_for(to, request)
             .config()
             .http_status_as_error(false)
@@ -198,13 +203,17 @@ impl Client {
     }
 
     /// Sends a small message, to an answer that is small, too.
-    fn send(&self, to: To, path: &str, message: &[u8]) -> Result<Response, PeerError> {
+    fn send(&self, to: CallTarget, path: &str, message: &[u8]) -> Result<Response, PeerError> {
         let request = self.quick(to, self.agent().post(self.url(to, path)));
         check(to, request.send(message)?)
     }
 
     /// A call with a long body or a long answer: it may take as long as it makes progress.
-    fn streaming<B>(&self, to: To, request: ureq::RequestBuilder<B>) -> ureq::RequestBuilder<B> {
+    fn streaming<B>(
+        &self,
+        to: CallTarget,
+        request: ureq::RequestBuilder<B>,
+    ) -> ureq::RequestBuilder<B> {
         meant_for(to, request)
             .config()
             .http_status_as_error(false)
@@ -215,27 +224,31 @@ impl Client {
     }
 
     /// Sends a membership message.
-    pub(super) fn gossip(&self, to: To, message: &[u8]) -> Result<(), PeerError> {
+    pub(super) fn gossip(&self, to: CallTarget, message: &[u8]) -> Result<(), PeerError> {
         let request = self.quick(to, self.agent().post(self.url(to, PATH_GOSSIP)));
         let request = request.header(FROM, self.own.to_string());
         check(to, request.send(message)?).map(drop)
     }
 
     /// Has another node note what a registry says; returns once it is on its disk.
-    pub(super) fn tell(&self, to: To, registry: &Registry) -> Result<Noted, PeerError> {
+    pub(super) fn tell(
+        &self,
+        to: CallTarget,
+        registry: &Registry,
+    ) -> Result<NewsReceipt, PeerError> {
         let response = self.send(to, PATH_REGISTRY, &registry.to_bytes())?;
-        decode(response, MESSAGE_BYTES_MAX, Noted::from_bytes)
+        decode(response, MESSAGE_BYTES_MAX, NewsReceipt::from_bytes)
     }
 
     /// What another node has heard.
-    pub(super) fn registry(&self, of: To) -> Result<Registry, PeerError> {
+    pub(super) fn registry(&self, of: CallTarget) -> Result<Registry, PeerError> {
         let request = self.quick(of, self.agent().get(self.url(of, PATH_REGISTRY)));
         let response = check(of, request.call()?)?;
         decode(response, registry_file::BYTES_MAX, Registry::from_bytes)
     }
 
     /// The saved queries of another node, as text.
-    pub(super) fn saved_queries(&self, of: To) -> Result<String, PeerError> {
+    pub(super) fn saved_queries(&self, of: CallTarget) -> Result<String, PeerError> {
         let request = self.quick(of, self.agent().get(self.url(of, PATH_SAVED)));
         let bytes = read(check(of, request.call()?)?, TEXT_BYTES_MAX as u64)?;
         String::from_utf8(bytes).map_err(|_| PeerError::new("saved queries are no UTF-8 text"))
@@ -244,14 +257,14 @@ impl Client {
     /// What another node holds, unless its tag is still `known`.
     pub(super) fn inventory(
         &self,
-        of: To,
-        what: What,
+        of: CallTarget,
+        what: InventoryPart,
         known: Option<&str>,
         timeout: Duration,
-    ) -> Result<Answered, PeerError> {
+    ) -> Result<InventoryAnswer, PeerError> {
         let path = match what {
-            What::All => PATH_INVENTORY,
-            What::Segments => PATH_STORED,
+            InventoryPart::All => PATH_INVENTORY,
+            InventoryPart::Segments => PATH_STORED,
         };
         let request = self.quick(of, self.agent().get(self.url(of, path)));
         let mut request = request.config().timeout_global(Some(timeout)).build();
@@ -269,51 +282,55 @@ impl Client {
         };
         let at = header(&response, "date").and_then(|date| clocks::read(&date));
         if response.status().as_u16() == 304 {
-            let fetched = Fetched::Same;
-            return Ok(Answered { fetched, at });
+            let fetched = InventoryUpdate::Same;
+            return Ok(InventoryAnswer { fetched, at });
         }
         let response = check(of, response)?;
         let tag = header(&response, "etag").unwrap_or_default();
         let fetched = match response.status().as_u16() {
             IM_USED => {
                 let recent = decode(response, INVENTORY_BYTES_MAX, Recent::from_bytes)?;
-                Fetched::Recent(recent, tag)
+                InventoryUpdate::Recent(recent, tag)
             }
             _ => {
                 let inventory = decode(response, INVENTORY_BYTES_MAX, Inventory::from_bytes)?;
-                Fetched::New(Box::new(inventory), tag)
+                InventoryUpdate::New(Box::new(inventory), tag)
             }
         };
-        Ok(Answered { fetched, at })
+        Ok(InventoryAnswer { fetched, at })
     }
 
     /// Asks a node how it is doing.
-    pub(super) fn status(&self, of: To) -> Result<NodeStatus, PeerError> {
+    pub(super) fn status(&self, of: CallTarget) -> Result<NodeStatus, PeerError> {
         let request = self.quick(of, self.agent().get(self.url(of, PATH_STATUS)));
         let bytes = read(check(of, request.call()?)?, status::BYTES_MAX)?;
         serde_json::from_slice(&bytes).map_err(|error| PeerError(error.to_string()))
     }
 
     /// Asks a node what it knows of alerts; bytes of at most `bytes_max`.
-    pub(super) fn alert_states(&self, of: To, bytes_max: u64) -> Result<Vec<u8>, PeerError> {
+    pub(super) fn alert_states(
+        &self,
+        of: CallTarget,
+        bytes_max: u64,
+    ) -> Result<Vec<u8>, PeerError> {
         let request = self.quick(of, self.agent().get(self.url(of, PATH_ALERTS)));
         read(check(of, request.call()?)?, bytes_max)
     }
 
     /// Asks a node whether its answers have a canary record.
-    pub(super) fn find_canary(&self, node: To, canary: &Canary) -> Result<bool, PeerError> {
+    pub(super) fn find_canary(&self, node: CallTarget, canary: &Canary) -> Result<bool, PeerError> {
         let answer = self.send(node, PATH_CANARY, &canary.to_bytes())?;
         Ok(read(answer, MESSAGE_BYTES_MAX)? == FOUND)
     }
 
     /// Has a node leave the cluster, or stay after all.
-    pub(super) fn leave(&self, node: To, leaves: bool) -> Result<(), PeerError> {
+    pub(super) fn leave(&self, node: CallTarget, leaves: bool) -> Result<(), PeerError> {
         let message: &[u8] = if leaves { LEAVES } else { STAYS };
         self.send(node, PATH_LEAVE, message).map(drop)
     }
 
     /// Asks for journal files to make a segment of.
-    pub(super) fn claim(&self, of: To, store: NodeId) -> Result<Option<Claim>, PeerError> {
+    pub(super) fn claim(&self, of: CallTarget, store: NodeId) -> Result<Option<Claim>, PeerError> {
         let response = self.send(of, PATH_CLAIM, store.to_string().as_bytes())?;
         if response.status().as_u16() == 204 {
             return Ok(None);
@@ -322,7 +339,7 @@ impl Client {
     }
 
     /// Waits until a node has journal files for a store, for a while; whether it has.
-    pub(super) fn wait_for_offer(&self, of: To, store: NodeId) -> Result<bool, PeerError> {
+    pub(super) fn wait_for_offer(&self, of: CallTarget, store: NodeId) -> Result<bool, PeerError> {
         let url = format!("{}?store={store}", self.url(of, PATH_OFFER));
         let request = meant_for(of, self.agent().get(url)).config();
         let timeout = OFFER_WAIT_MAX + ANSWER_TIMEOUT;
@@ -332,24 +349,32 @@ impl Client {
     }
 
     /// Says what became of a claim.
-    pub(super) fn report(&self, to: To, report: &Report) -> Result<(), PeerError> {
+    pub(super) fn report(&self, to: CallTarget, report: &Report) -> Result<(), PeerError> {
         self.send(to, PATH_REPORT, &report.to_bytes()).map(drop)
     }
 
     /// Asks what a node holds.
-    pub(super) fn who_holds(&self, node: To, question: &WhoHolds) -> Result<Held, PeerError> {
+    pub(super) fn who_holds(
+        &self,
+        node: CallTarget,
+        question: &WhoHolds,
+    ) -> Result<HoldingsReply, PeerError> {
         let response = self.send(node, PATH_HOLDS, &question.to_bytes())?;
-        decode(response, MESSAGE_BYTES_MAX, Held::from_bytes)
+        decode(response, MESSAGE_BYTES_MAX, HoldingsReply::from_bytes)
     }
 
     /// Asks which batches a node holds as they were first sent.
-    pub(super) fn originals(&self, node: To, wanted: &BatchSet) -> Result<BatchSet, PeerError> {
+    pub(super) fn originals(
+        &self,
+        node: CallTarget,
+        wanted: &BatchSet,
+    ) -> Result<BatchSet, PeerError> {
         let response = self.send(node, PATH_ORIGINALS, &wanted.to_bytes())?;
         decode(response, MESSAGE_BYTES_MAX, BatchSet::from_bytes)
     }
 
     /// Asks which batches a node has taken in itself, as far as its journal says.
-    pub(super) fn taken(&self, node: To, wanted: &BatchSet) -> Result<BatchSet, PeerError> {
+    pub(super) fn taken(&self, node: CallTarget, wanted: &BatchSet) -> Result<BatchSet, PeerError> {
         let response = self.send(node, PATH_TAKEN, &wanted.to_bytes())?;
         decode(response, MESSAGE_BYTES_MAX, BatchSet::from_bytes)
     }
@@ -357,7 +382,7 @@ impl Client {
     /// Reads a closed journal file.
     pub(super) fn journal(
         &self,
-        of: To,
+        of: CallTarget,
         source: SourceId,
     ) -> Result<Box<dyn Read + Send>, PeerError> {
         let url = self.url(of, PATH_JOURNAL);
@@ -373,7 +398,7 @@ impl Client {
     /// Sends a copy of a segment; returns once it is synced there.
     pub(super) fn segment(
         &self,
-        to: To,
+        to: CallTarget,
         segment: Id,
         (hash, bytes): (u128, u64),
         from: &mut (dyn Read + Send),
@@ -390,7 +415,7 @@ impl Client {
     /// Asks a question; gives the answer from its first byte on.
     pub(super) fn ask(
         &self,
-        to: To,
+        to: CallTarget,
         path: &str,
         question: &[u8],
     ) -> Result<Box<dyn Read + Send>, PeerError> {
@@ -403,14 +428,14 @@ impl Client {
 type Response = ureq::http::Response<ureq::Body>;
 
 /// Says whom a call is for, so that nobody else does what it asks for.
-fn meant_for<B>(to: To, request: ureq::RequestBuilder<B>) -> ureq::RequestBuilder<B> {
+fn meant_for<B>(to: CallTarget, request: ureq::RequestBuilder<B>) -> ureq::RequestBuilder<B> {
     match to.node {
         Some(node) => request.header(NODE, node.to_string()),
         None => request,
     }
 }
 
-fn check(to: To, response: Response) -> Result<Response, PeerError> {
+fn check(to: CallTarget, response: Response) -> Result<Response, PeerError> {
     to.check(&response)?;
     let status = response.status().as_u16();
     if (200..300).contains(&status) {

@@ -46,9 +46,9 @@ const KEY_ALERT_RULES: &str = "alert_rules";
 /// Room is said in units of 64 MiB, so that it is no news all the time.
 const SPACE_SHIFT: u32 = 26;
 
-/// What gossip says of a node.
+/// The facts of a node that gossip spreads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct GossipEntry {
     /// Where it is reached by nodes.
     pub address: SocketAddr,
     /// When its process started, in milliseconds by its own clock.
@@ -80,13 +80,13 @@ pub struct Seen {
 /// What gossip says.
 #[derive(Clone, Default)]
 pub struct Gossip {
-    seen: Arc<Mutex<BTreeMap<NodeId, Seen>>>,
-    own: Arc<Mutex<Own>>,
+    seen: Arc<Mutex<BTreeMap<NodeId, GossipEntry>>>,
+    own: Arc<Mutex<OwnEntry>>,
 }
 
-/// What this node says of itself.
+/// The facts of this node that it spreads.
 #[derive(Clone, Copy, Default)]
-struct Own {
+struct OwnEntry {
     registry: u64,
     saved: u64,
     is_leaving: bool,
@@ -97,7 +97,7 @@ struct Own {
 
 impl Gossip {
     /// All nodes, this one too.
-    pub fn seen(&self) -> BTreeMap<NodeId, Seen> {
+    pub fn seen(&self) -> BTreeMap<NodeId, GossipEntry> {
         self.seen
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -105,7 +105,7 @@ impl Gossip {
     }
 
     /// What is said of one.
-    pub fn of(&self, node: NodeId) -> Option<Seen> {
+    pub fn of(&self, node: NodeId) -> Option<GossipEntry> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.get(&node).cloned()
     }
@@ -150,7 +150,7 @@ impl Gossip {
         self.own().alert_rules = digest;
     }
 
-    fn own(&self) -> MutexGuard<'_, Own> {
+    fn own(&self) -> MutexGuard<'_, OwnEntry> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -222,8 +222,8 @@ impl Gossip {
     }
 
     /// Of several lives of a node the latest counts.
-    fn replace(&self, all: Vec<(NodeId, Seen)>) {
-        let mut latest: BTreeMap<NodeId, Seen> = BTreeMap::new();
+    fn replace(&self, all: Vec<(NodeId, GossipEntry)>) {
+        let mut latest: BTreeMap<NodeId, GossipEntry> = BTreeMap::new();
         for (node, seen) in all {
             match latest.get(&node) {
                 Some(known) if known.generation > seen.generation => {}
@@ -251,10 +251,10 @@ pub(super) struct Config {
     pub(super) zone: String,
 }
 
-fn read(id: &ChitchatId, state: &NodeState, is_live: bool) -> Seen {
+fn read(id: &ChitchatId, state: &NodeState, is_live: bool) -> GossipEntry {
     let text = |key| state.get(key).unwrap_or_default().to_owned();
     let number = |key| state.get(key).and_then(|d| d.parse().ok()).unwrap_or(0u64);
-    Seen {
+    GossipEntry {
         address: id.gossip_advertise_addr,
         generation: id.generation_id,
         registry: number(KEY_REGISTRY),

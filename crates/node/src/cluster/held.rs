@@ -6,7 +6,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use logpond_cluster::{
-    BucketView, HeldJournal, HeldSegment, Indexed, Inventory, Living, Recent, Registry,
+    BucketView, CurrentIncarnation, HeldJournal, HeldSegment, IndexedInventory, Inventory, Recent,
+    Registry,
 };
 use logpond_record::{Incarnation, SourceId};
 use logpond_segment::batches::BatchSet;
@@ -18,29 +19,34 @@ use logpond_engine::query;
 use logpond_engine::store::{LiveSegment, LiveSet, Segments, local};
 
 /// The files of this node.
-pub struct Held {
+pub struct NodeFiles {
     identity: Identity,
     live: LiveSet,
     visible: Arc<Visible>,
     has_bucket: bool,
     /// What was born last; it may not have written anything yet.
     born: Mutex<Option<Incarnation>>,
-    last: Mutex<Option<Last>>,
-    stored: Mutex<Option<(Segments, Arc<Indexed>)>>,
+    last: Mutex<Option<LastInventory>>,
+    stored: Mutex<Option<(Segments, Arc<IndexedInventory>)>>,
 }
 
 /// The last inventory, and what it was made of.
-struct Last {
+struct LastInventory {
     segments: Segments,
     journal: u64,
     registry: Arc<Registry>,
-    inventory: Arc<Indexed>,
+    inventory: Arc<IndexedInventory>,
 }
 
-impl Held {
+impl NodeFiles {
     /// What is held in these.
-    pub fn new(identity: Identity, live: LiveSet, visible: Arc<Visible>, has_bucket: bool) -> Held {
-        Held {
+    pub fn new(
+        identity: Identity,
+        live: LiveSet,
+        visible: Arc<Visible>,
+        has_bucket: bool,
+    ) -> NodeFiles {
+        NodeFiles {
             identity,
             live,
             visible,
@@ -58,16 +64,17 @@ impl Held {
     }
 
     /// What is written now, as far as a snapshot shows; `born` is of before that.
-    fn living(journal: &Snapshot, born: Option<Incarnation>) -> Option<Living> {
-        let written = journal.latest.map(|source| Living {
+    fn living(journal: &Snapshot, born: Option<Incarnation>) -> Option<CurrentIncarnation> {
+        let written = journal.latest.map(|source| CurrentIncarnation {
             incarnation: source.incarnation,
             end: source.sequence + 1,
         });
-        let unwritten = born.map(|incarnation| Living {
+        let unwritten = born.map(|incarnation| CurrentIncarnation {
             incarnation,
             end: 0,
         });
-        let is_latest = |living: &Living| Some(living.incarnation) == born || born.is_none();
+        let is_latest =
+            |living: &CurrentIncarnation| Some(living.incarnation) == born || born.is_none();
         written.filter(is_latest).or(unwritten)
     }
 
@@ -89,15 +96,17 @@ impl Held {
 
     /// What is known of the bucket.
     fn bucket(&self) -> BucketView {
-        match self.live.put_aside().has_elsewhere() {
-            _ if !self.has_bucket => BucketView::None,
-            true => BucketView::Unread,
-            false => BucketView::Read,
+        if !self.has_bucket {
+            BucketView::None
+        } else if self.live.put_aside().has_elsewhere() {
+            BucketView::Unread
+        } else {
+            BucketView::Read
         }
     }
 
     /// The inventory now, of segments on this node's disk alone: it changes rarely.
-    pub fn stored(&self) -> Arc<Indexed> {
+    pub fn stored(&self) -> Arc<IndexedInventory> {
         let segments = self.live.snapshot();
         let mut last = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, inventory)) = &*last
@@ -112,13 +121,13 @@ impl Held {
         (inventory.version, inventory.base) = (version, version);
         let on_disk = local(&segments).map(|segment| describe(segment));
         inventory.segments = Arc::new(on_disk.collect());
-        let inventory = Arc::new(Indexed::new(inventory));
+        let inventory = Arc::new(IndexedInventory::new(inventory));
         *last = Some((segments, Arc::clone(&inventory)));
         inventory
     }
 
     /// The inventory now.
-    pub fn inventory(&self, registry: Arc<Registry>) -> Arc<Indexed> {
+    pub fn inventory(&self, registry: Arc<Registry>) -> Arc<IndexedInventory> {
         // The journal first: what moves between the two steps is then in both.
         let bucket = self.bucket();
         let born = *self.born.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,7 +151,7 @@ impl Held {
             base: known.map_or(0, |known| known.base),
             journal: journal_files(&journal),
             retries: query::copies(&journal, &segments),
-            living: Held::living(&journal, born),
+            living: NodeFiles::living(&journal, born),
             bucket,
         };
         let same = before.as_ref().filter(|last| {
@@ -156,7 +165,7 @@ impl Held {
                 }
                 _ => Arc::new(describe_all(&segments)),
             };
-            Indexed::new(Inventory::of_parts(
+            IndexedInventory::new(Inventory::of_parts(
                 Recent {
                     base: recent.base + 1,
                     ..recent
@@ -166,7 +175,7 @@ impl Held {
             ))
         });
         let inventory = Arc::new(inventory);
-        *last = Some(Last {
+        *last = Some(LastInventory {
             segments,
             journal: journal.version,
             registry,
@@ -230,7 +239,7 @@ mod tests {
                 latest,
                 ..Snapshot::default()
             };
-            let living = Held::living(&journal, born.map(Incarnation));
+            let living = NodeFiles::living(&journal, born.map(Incarnation));
             living.map(|living| (living.incarnation.0, living.end))
         };
         assert_eq!(held(None, None), None);
@@ -248,12 +257,12 @@ mod tests {
             node: NodeId(1),
             process: ProcessId(2),
         };
-        let held = Held::new(identity, LiveSet::default(), Arc::default(), false);
+        let held = NodeFiles::new(identity, LiveSet::default(), Arc::default(), false);
         let before = held.inventory(Arc::default());
         assert_eq!(before.inventory().living, None);
         held.note_born(Incarnation(3));
         let living = held.inventory(Arc::default()).inventory().living;
-        let nothing_yet = Living {
+        let nothing_yet = CurrentIncarnation {
             incarnation: Incarnation(3),
             end: 0,
         };

@@ -10,16 +10,16 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use logpond_cluster::births::{Joining, others_for_birth};
+use logpond_cluster::births::{JoiningNode, others_for_birth};
 use logpond_cluster::{Fate, Registry};
 use logpond_record::{Incarnation, Timestamp};
 use logpond_segment::disk::Disk;
 
 use super::Member;
-use super::client::{PeerError, To};
+use super::client::{CallTarget, PeerError};
 use super::identity::{DIRECTORY, read_small};
-use super::messages::Noted;
-use logpond_engine::ingest::Births;
+use super::messages::NewsReceipt;
+use logpond_engine::ingest::IncarnationListener;
 use logpond_engine::query::Nodes;
 use logpond_host::disk::replace;
 use logpond_host::side_by_side::side_by_side;
@@ -35,7 +35,7 @@ const TEXT: &[u8] = b"this node has joined its cluster\n";
 #[derive(Default)]
 pub(super) struct Join {
     has_joined: AtomicBool,
-    state: Mutex<Joining>,
+    state: Mutex<JoiningNode>,
     /// Addresses of `join` at which a node has answered.
     met: Mutex<BTreeSet<SocketAddr>>,
 }
@@ -50,7 +50,7 @@ impl Join {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, Joining> {
+    fn state(&self) -> MutexGuard<'_, JoiningNode> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -59,9 +59,9 @@ impl Join {
     }
 }
 
-/// Whose notes count.
+/// The nodes whose notes count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum NoteSource {
     /// Those of all nodes.
     Anybodys,
     /// Those of nodes that have joined.
@@ -114,7 +114,7 @@ impl Member {
 
     /// Tells whoever is at an address what this node knows, and takes over what is known there. All
     /// of it is on both disks when this returns.
-    fn exchange(&self, with: To, known: &Registry) -> Result<Noted, PeerError> {
+    fn exchange(&self, with: CallTarget, known: &Registry) -> Result<NewsReceipt, PeerError> {
         let noted = self.client.tell(with, known)?;
         let heard = self.client.registry(with)?;
         self.learn(&heard)
@@ -174,7 +174,7 @@ impl Member {
             return;
         };
         // What fails is tried again in the next round.
-        if let Ok(noted) = self.exchange(To::whoever(*address), &self.registry.known()) {
+        if let Ok(noted) = self.exchange(CallTarget::whoever(*address), &self.registry.known()) {
             let mut state = self.joining.state();
             state.recorded_by(noted.node, noted.has_joined);
             self.joining.met().insert(*address);
@@ -189,7 +189,7 @@ impl Member {
         &self,
         heard: &Registry,
         wanted: usize,
-        whose: Whose,
+        whose: NoteSource,
     ) -> Result<(), String> {
         let mut told = 0;
         let mut last = "none of --join has answered".to_owned();
@@ -201,7 +201,7 @@ impl Member {
             }
             let tell = |(address, _)| self.client.tell(address, heard);
             match self.reach(node).and_then(tell) {
-                Ok(noted) if whose == Whose::Anybodys || noted.has_joined => told += 1,
+                Ok(noted) if whose == NoteSource::Anybodys || noted.has_joined => told += 1,
                 Ok(_) => last = format!("{} has not joined itself", self.name(node)),
                 Err(error) => last = format!("{}: {error}", self.name(node)),
             }
@@ -216,7 +216,7 @@ impl Member {
     }
 }
 
-impl Births for Member {
+impl IncarnationListener for Member {
     fn announce(&self, incarnation: Incarnation, now: Timestamp) -> Result<(), String> {
         let fate = Fate::born(self.identity.node, now);
         // Before anybody hears of it, and could tell this node.
@@ -233,7 +233,7 @@ impl Births for Member {
         let mut heard = Registry::default();
         heard.note(incarnation, fate);
         let wanted = others_for_birth(self.copies, self.others().len());
-        self.publish(&heard, wanted, Whose::Members)
+        self.publish(&heard, wanted, NoteSource::Members)
             .map_err(|error| {
                 format!("nothing can be acknowledged before others know of this node: {error}")
             })

@@ -11,14 +11,14 @@ use std::io;
 use std::sync::atomic::Ordering;
 
 use logpond_cluster::births::silent_max;
-use logpond_cluster::registry::Known;
+use logpond_cluster::registry::RegistryEntry;
 use logpond_cluster::{NodeId, Registry};
 use logpond_record::Incarnation;
 use logpond_segment::disk::Disk;
 
 use super::Member;
 use super::identity::{DIRECTORY, read_small};
-use super::join::Whose;
+use super::join::NoteSource;
 use logpond_engine::query::Nodes;
 use logpond_host::clock;
 use logpond_host::disk::replace;
@@ -112,7 +112,7 @@ impl Member {
     /// # Errors
     /// When too few have, with what the last one said.
     pub fn publish_seals(&self) -> Result<(), String> {
-        self.publish(&self.registry(), self.others_wanted(), Whose::Anybodys)
+        self.publish(&self.registry(), self.others_wanted(), NoteSource::Anybodys)
     }
 
     /// On how many others something must be noted: fewer, where there are not so many.
@@ -128,7 +128,7 @@ impl Member {
         let own = self.identity.node;
         self.note_forgotten(own, &BTreeMap::new())
             .map_err(|error| error.to_string())?;
-        self.publish(&self.registry(), self.others_wanted(), Whose::Anybodys)?;
+        self.publish(&self.registry(), self.others_wanted(), NoteSource::Anybodys)?;
         self.remove_leaving().map_err(|error| error.to_string())
     }
 
@@ -150,7 +150,7 @@ impl Member {
         }
         self.note_forgotten(node, &self.ends())
             .map_err(ForgetError::Disk)?;
-        self.publish(&self.registry(), self.others_wanted(), Whose::Anybodys)
+        self.publish(&self.registry(), self.others_wanted(), NoteSource::Anybodys)
             .map_err(ForgetError::Unpublished)
     }
 
@@ -193,7 +193,7 @@ impl Member {
     pub(super) fn come_back(&self) {
         let registry = self.registry();
         let known = registry.node(self.identity.node);
-        if self.is_leaving() || !known.is_some_and(Known::is_forgotten) {
+        if self.is_leaving() || !known.is_some_and(RegistryEntry::is_forgotten) {
             return;
         }
         warn("others have given this node up by `cluster forget`; it is back");

@@ -12,14 +12,16 @@ use std::time::Duration;
 use logpond_cluster::births::{lost_lives, silent_max};
 use logpond_cluster::give_up::{Copies, Peer};
 use logpond_cluster::placement;
-use logpond_cluster::registry::Known;
-use logpond_cluster::{Fate, Indexed, Inventory, NodeId, Registry, Roles};
+use logpond_cluster::registry::RegistryEntry;
+use logpond_cluster::{Fate, IndexedInventory, Inventory, NodeId, Registry, Roles};
 use logpond_record::{Incarnation, Timestamp};
 use logpond_search::size::Size;
 use logpond_segment::batches::BatchSet;
 use logpond_segment::disk::{Disk, Space};
 
-use super::client::{ANSWER_TIMEOUT, Client, Fetched, GONE_TIMEOUT, PeerError, To, What};
+use super::client::{
+    ANSWER_TIMEOUT, CallTarget, Client, GONE_TIMEOUT, InventoryPart, InventoryUpdate, PeerError,
+};
 use super::clocks::Clocks;
 use super::gossip::{self, Gossip};
 use super::join::Join;
@@ -29,7 +31,7 @@ use super::past::Past;
 use super::registry_file::RegistryFile;
 use super::saved_queries::Told;
 use super::transport::{HttpTransport, Letter};
-use super::{Held, Identity};
+use super::{Identity, NodeFiles};
 use logpond_engine::query::{Nodes, Unreachable};
 use logpond_engine::saved::SavedQueries;
 use logpond_host::panics::caught;
@@ -53,7 +55,7 @@ pub struct Parts {
     /// What it has heard.
     pub registry: RegistryFile,
     /// What it holds.
-    pub held: Held,
+    pub held: NodeFiles,
     /// Its saved queries, which every node has.
     pub saved: Arc<SavedQueries>,
     /// Where others reach it.
@@ -79,7 +81,7 @@ pub struct Parts {
 }
 
 /// What nodes have said that they hold, with the tags of it.
-type Tagged = BTreeMap<NodeId, (Arc<Indexed>, String)>;
+type Tagged = BTreeMap<NodeId, (Arc<IndexedInventory>, String)>;
 
 /// This node among others.
 pub struct Member {
@@ -87,7 +89,7 @@ pub struct Member {
     pub(super) roles: Roles,
     pub(super) is_leaving: AtomicBool,
     pub(super) registry: RegistryFile,
-    pub(super) held: Held,
+    pub(super) held: NodeFiles,
     pub(crate) saved: Arc<SavedQueries>,
     pub(super) saved_told: Mutex<Told>,
     pub(super) advertise: SocketAddr,
@@ -243,13 +245,13 @@ impl Member {
     }
 
     /// What others are to know of this node.
-    pub(super) fn known_as(&self, now: Timestamp) -> Known {
+    pub(super) fn known_as(&self, now: Timestamp) -> RegistryEntry {
         let known = self.registry();
         let known = known.node(self.identity.node);
         // Also after the clock was set back.
         let next = known.map_or(0, |known| known.version.saturating_add(1));
         let version = u64::try_from(now.unix_ms()).unwrap_or(0).max(next);
-        Known::there(self.advertise.to_string(), self.zone.clone(), version)
+        RegistryEntry::there(self.advertise.to_string(), self.zone.clone(), version)
     }
 
     /// What this node has heard.
@@ -387,7 +389,7 @@ impl Member {
                 return;
             };
             // A message that does not arrive is lost; gossip is made for that.
-            let _ = self.client.gossip(To::whoever(to), &message);
+            let _ = self.client.gossip(CallTarget::whoever(to), &message);
         }
     }
 
@@ -408,7 +410,7 @@ impl Member {
         let noted = self.note(|registry| {
             seen.iter().fold(false, |news, (node, seen)| {
                 let address = seen.address.to_string();
-                let known = Known::there(address, seen.zone.clone(), seen.generation);
+                let known = RegistryEntry::there(address, seen.zone.clone(), seen.generation);
                 registry.note_node(*node, known) | news
             })
         });
@@ -427,7 +429,7 @@ impl Member {
                 continue;
             }
             // What cannot be had now is asked for again in the next round.
-            if let Ok(heard) = self.client.registry(To::node(node, seen.address))
+            if let Ok(heard) = self.client.registry(CallTarget::node(node, seen.address))
                 && let Err(error) = self.learn(&heard)
             {
                 warn(&format!(
@@ -438,20 +440,20 @@ impl Member {
     }
 
     /// Where a node is reached, and whether it is thought to be alive.
-    pub(super) fn reach(&self, node: NodeId) -> Result<(To, bool), PeerError> {
+    pub(super) fn reach(&self, node: NodeId) -> Result<(CallTarget, bool), PeerError> {
         if let Some(seen) = self.gossip.of(node) {
-            return Ok((To::node(node, seen.address), seen.is_live));
+            return Ok((CallTarget::node(node, seen.address), seen.is_live));
         }
         let registry = self.registry.known();
         let known = registry.nodes().find(|(name, _)| *name == node);
         let address = known.and_then(|(_, known)| known.address.parse().ok());
         address
-            .map(|address| (To::node(node, address), false))
+            .map(|address| (CallTarget::node(node, address), false))
             .ok_or_else(|| PeerError(format!("nobody knows where node {node} is")))
     }
 
     /// Asks a node what it holds; what has not changed since the last time is not sent again.
-    fn fetch(&self, node: NodeId, what: What) -> Result<Arc<Indexed>, PeerError> {
+    fn fetch(&self, node: NodeId, what: InventoryPart) -> Result<Arc<IndexedInventory>, PeerError> {
         let (address, is_live) = self.reach(node)?;
         let timeout = if is_live {
             ANSWER_TIMEOUT
@@ -465,8 +467,8 @@ impl Member {
             self.clocks.note(node, at);
         }
         match (answered.fetched, known) {
-            (Fetched::Same, Some((inventory, _))) => Ok(inventory),
-            (Fetched::Recent(recent, tag), Some((inventory, _))) => {
+            (InventoryUpdate::Same, Some((inventory, _))) => Ok(inventory),
+            (InventoryUpdate::Recent(recent, tag), Some((inventory, _))) => {
                 let Some(inventory) = inventory.with_recent(recent) else {
                     let text = format!("{address} has told of changes of something else");
                     return Err(PeerError(text));
@@ -475,10 +477,10 @@ impl Member {
                 self.known(what).insert(node, (Arc::clone(&inventory), tag));
                 Ok(inventory)
             }
-            (Fetched::Same | Fetched::Recent(..), None) => {
+            (InventoryUpdate::Same | InventoryUpdate::Recent(..), None) => {
                 Err(PeerError("its inventory is not there".to_owned()))
             }
-            (Fetched::New(inventory, tag), _) => {
+            (InventoryUpdate::New(inventory, tag), _) => {
                 if inventory.node != node {
                     let text = format!("another node, {}, is at {address}", inventory.node);
                     return Err(PeerError(text));
@@ -486,7 +488,7 @@ impl Member {
                 // Whoever it has heard of is asked, too.
                 self.learn(&inventory.registry)
                     .map_err(|error| PeerError(error.to_string()))?;
-                let inventory = Arc::new(Indexed::new(*inventory));
+                let inventory = Arc::new(IndexedInventory::new(*inventory));
                 let entry = (Arc::clone(&inventory), tag);
                 self.known(what).insert(node, entry);
                 Ok(inventory)
@@ -502,16 +504,16 @@ impl Member {
         (!clocks.is_empty() || is_alone()).then_some(clocks)
     }
 
-    fn known(&self, what: What) -> MutexGuard<'_, Tagged> {
+    fn known(&self, what: InventoryPart) -> MutexGuard<'_, Tagged> {
         let known = match what {
-            What::All => &self.inventories,
-            What::Segments => &self.stored,
+            InventoryPart::All => &self.inventories,
+            InventoryPart::Segments => &self.stored,
         };
         known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What this node's segments are.
-    pub fn own_stored(&self) -> Arc<Indexed> {
+    pub fn own_stored(&self) -> Arc<IndexedInventory> {
         self.held.stored()
     }
 
@@ -519,13 +521,13 @@ impl Member {
     ///
     /// # Errors
     /// When it does not say so in time.
-    pub fn stored_of(&self, node: NodeId) -> Result<Arc<Indexed>, PeerError> {
-        self.fetch(node, What::Segments)
+    pub fn stored_of(&self, node: NodeId) -> Result<Arc<IndexedInventory>, PeerError> {
+        self.fetch(node, InventoryPart::Segments)
     }
 
     /// What it said last, if it has said anything to this process.
-    pub fn stored_last(&self, node: NodeId) -> Option<Arc<Indexed>> {
-        let known = self.known(What::Segments);
+    pub fn stored_last(&self, node: NodeId) -> Option<Arc<IndexedInventory>> {
+        let known = self.known(InventoryPart::Segments);
         known.get(&node).map(|(inventory, _)| Arc::clone(inventory))
     }
 }
@@ -558,7 +560,7 @@ impl Nodes for Member {
         self.identity.node
     }
 
-    fn own_inventory(&self) -> Arc<Indexed> {
+    fn own_inventory(&self) -> Arc<IndexedInventory> {
         self.held.inventory(self.registry.known())
     }
 
@@ -566,8 +568,8 @@ impl Nodes for Member {
         self.registry.known()
     }
 
-    fn last_inventory(&self, node: NodeId) -> Option<Arc<Indexed>> {
-        let known = self.known(What::All);
+    fn last_inventory(&self, node: NodeId) -> Option<Arc<IndexedInventory>> {
+        let known = self.known(InventoryPart::All);
         known.get(&node).map(|(inventory, _)| Arc::clone(inventory))
     }
 
@@ -586,8 +588,8 @@ impl Nodes for Member {
         unmet
     }
 
-    fn inventory(&self, node: NodeId) -> Result<Arc<Indexed>, Unreachable> {
-        Ok(self.fetch(node, What::All)?)
+    fn inventory(&self, node: NodeId) -> Result<Arc<IndexedInventory>, Unreachable> {
+        Ok(self.fetch(node, InventoryPart::All)?)
     }
 
     fn ask(&self, node: NodeId, question: &[u8]) -> Result<Box<dyn Read + Send>, Unreachable> {

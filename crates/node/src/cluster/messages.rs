@@ -108,18 +108,18 @@ impl Report {
     }
 }
 
-/// Version of the encoding of [`Noted`].
+/// Version of the encoding of [`NewsReceipt`].
 const NOTED_VERSION: u64 = 1;
 
 /// A node that has written the news to its disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Noted {
+pub(crate) struct NewsReceipt {
     pub(crate) node: NodeId,
     /// True if it has joined its cluster.
     pub(crate) has_joined: bool,
 }
 
-impl Noted {
+impl NewsReceipt {
     pub(crate) fn to_bytes(self) -> Vec<u8> {
         let mut out = Encoder::new(NOTED_VERSION);
         out.wide(self.node.0);
@@ -127,9 +127,9 @@ impl Noted {
         out.finish()
     }
 
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Noted, DecodeError> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<NewsReceipt, DecodeError> {
         let mut from = Decoder::new(bytes, NOTED_VERSION)?;
-        let noted = Noted {
+        let noted = NewsReceipt {
             node: NodeId(from.wide("the node")?),
             has_joined: from.flag("whether it has joined")?,
         };

@@ -33,8 +33,8 @@ mod transport;
 
 pub use canary::Canary;
 pub use client::PeerError;
-pub use gossip::{Gossip, Seen};
-pub use held::Held;
+pub use gossip::{Gossip, GossipEntry};
+pub use held::NodeFiles;
 pub use identity::{Identity, IdentityError};
 pub use leave::ForgetError;
 pub use member::{Member, Parts};

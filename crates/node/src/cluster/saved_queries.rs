@@ -9,8 +9,8 @@ use std::sync::{MutexGuard, PoisonError};
 use logpond_cluster::NodeId;
 
 use super::Member;
-use super::client::To;
-use super::gossip::Seen;
+use super::client::CallTarget;
+use super::gossip::GossipEntry;
 use logpond_host::clock;
 use logpond_host::telemetry::warn;
 
@@ -20,7 +20,7 @@ pub(super) type Told = BTreeMap<NodeId, (u64, bool)>;
 
 impl Member {
     /// Says which saved queries this node has, and asks those for theirs that have others.
-    pub(super) fn exchange_saved_queries(&self, seen: &BTreeMap<NodeId, Seen>) {
+    pub(super) fn exchange_saved_queries(&self, seen: &BTreeMap<NodeId, GossipEntry>) {
         self.gossip.say_saved(self.saved.digest());
         for (node, seen) in seen {
             let is_own = *node == self.identity.node;
@@ -31,7 +31,10 @@ impl Member {
                 continue;
             }
             // What cannot be had now is asked for again in the next round.
-            let Ok(told) = self.client.saved_queries(To::node(*node, seen.address)) else {
+            let Ok(told) = self
+                .client
+                .saved_queries(CallTarget::node(*node, seen.address))
+            else {
                 continue;
             };
             let taken = self.saved.learn(&told, clock::now());

@@ -7,14 +7,14 @@ use std::time::Instant;
 use logpond_cluster::NodeId;
 use logpond_cluster::consume::{Consume, Step};
 use logpond_cluster::give_up::{Content, WhoHolds};
-use logpond_cluster::offers::{Claim, Offered};
+use logpond_cluster::offers::{Claim, OfferedFile};
 use logpond_cluster::placement::{Key, cohort_hour};
 use logpond_protocol::intake::Parser;
 use logpond_record::Id;
-use logpond_segment::build::{self, Within};
+use logpond_segment::build::{self, BuildLimits};
 use logpond_segment::journal::{ClosedFile, SUFFIX_CLOSED, Summary};
 
-use super::pace::Served;
+use super::pace::ClaimStats;
 use super::{Handoff, new_attempt};
 use logpond_engine::store::LiveSegment;
 use logpond_host::panics::caught;
@@ -62,10 +62,10 @@ impl Handoff {
         let id = claim.id;
         let journal_bytes = claim.files.iter().map(|file| file.bytes).sum();
         let began = Instant::now();
-        let mut served = Served {
+        let mut served = ClaimStats {
             began_ms: self.now_ms(),
             journal_bytes,
-            ..Served::default()
+            ..ClaimStats::default()
         };
         let mut work = Consume::new(own, claim, &others, targets, copies, new_attempt());
         loop {
@@ -86,10 +86,11 @@ impl Handoff {
                         served.seconds = began.elapsed().as_secs_f64();
                         self.state().pace.serve(served);
                     }
-                    match ingester == own {
-                        true => self.reported(id, sources),
+                    if ingester == own {
+                        self.reported(id, sources)
+                    } else {
                         // A report that does not arrive is made up for by the next attempt.
-                        false => drop(member.report_to(ingester, id, sources)),
+                        drop(member.report_to(ingester, id, sources))
                     }
                     return;
                 }
@@ -114,7 +115,12 @@ impl Handoff {
     }
 
     /// Makes a segment, and gives the bytes of its file and of the lines in it, if it can.
-    fn build(&self, work: &mut Consume, files: &[Offered], ingester: NodeId) -> Option<(u64, u64)> {
+    fn build(
+        &self,
+        work: &mut Consume,
+        files: &[OfferedFile],
+        ingester: NodeId,
+    ) -> Option<(u64, u64)> {
         let built = self.try_build(work, files, ingester);
         let bytes = match built {
             Ok(bytes) => Some(bytes),
@@ -136,7 +142,7 @@ impl Handoff {
     fn try_build(
         &self,
         work: &mut Consume,
-        files: &[Offered],
+        files: &[OfferedFile],
         ingester: NodeId,
     ) -> Result<(u64, u64), String> {
         let mut closed = Vec::new();
@@ -152,9 +158,9 @@ impl Handoff {
         let disk = &*self.parts.disk;
         let id = self.new_id();
         let mut parser = Parser::new();
-        let within = Within {
+        let within = BuildLimits {
             memory_bytes_max: self.mark.memory_bytes_max(),
-            ..Within::default()
+            ..BuildLimits::default()
         };
         let parse = || build::from_journal_within(disk, id, &closed, within, |e| parser.parse(e));
         let built = self.mark.during(|| caught(parse));
@@ -198,7 +204,7 @@ impl Handoff {
 
     /// Copies a journal file of another node to this one's disk. Each frame checks itself when it is
     /// read, so the bytes are taken as they come.
-    fn download(&self, file: &Offered, ingester: NodeId) -> Result<ClosedFile, String> {
+    fn download(&self, file: &OfferedFile, ingester: NodeId) -> Result<ClosedFile, String> {
         let disk = &*self.parts.disk;
         disk.create_directory(DIRECTORY)
             .map_err(|e| e.to_string())?;
@@ -232,7 +238,7 @@ impl Handoff {
         })
     }
 
-    fn discard_download(&self, file: &Offered) {
+    fn discard_download(&self, file: &OfferedFile) {
         // What cannot be removed is overwritten or found at the next start.
         let _ = self.parts.disk.remove(&download_path(file));
     }
@@ -255,7 +261,7 @@ impl Handoff {
     }
 }
 
-fn download_path(file: &Offered) -> String {
+fn download_path(file: &OfferedFile) -> String {
     let source = file.content.source;
     format!(
         "{DIRECTORY}/{}-{:016}{SUFFIX_CLOSED}",

@@ -60,13 +60,13 @@ impl From<io::Error> for CopyError {
 }
 
 /// Reads a file from its start to its end.
-struct Reading {
+struct FileReader {
     file: Arc<dyn ReadAt>,
     offset: u64,
     end: u64,
 }
 
-impl Read for Reading {
+impl Read for FileReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.end - self.offset).unwrap_or(usize::MAX);
         let count = buffer.len().min(left);
@@ -76,8 +76,8 @@ impl Read for Reading {
     }
 }
 
-fn read(file: &Arc<dyn ReadAt>) -> io::Result<Reading> {
-    Ok(Reading {
+fn read(file: &Arc<dyn ReadAt>) -> io::Result<FileReader> {
+    Ok(FileReader {
         file: Arc::clone(file),
         offset: 0,
         end: file.bytes()?,
@@ -100,23 +100,23 @@ fn hash(file: &Arc<dyn ReadAt>) -> io::Result<u128> {
 pub(super) type Received = Mutex<BTreeSet<Id>>;
 
 /// The right to receive a copy, until it is dropped.
-struct Receiving<'a> {
+struct ReceiveGuard<'a> {
     all: &'a Received,
     segment: Id,
 }
 
-impl Receiving<'_> {
+impl ReceiveGuard<'_> {
     /// `None` if somebody has it.
-    fn begin(all: &Received, segment: Id) -> Option<Receiving<'_>> {
+    fn begin(all: &Received, segment: Id) -> Option<ReceiveGuard<'_>> {
         let mut receiving = all.lock().unwrap_or_else(PoisonError::into_inner);
         // Made only if it is free: dropping one gives the right back.
         receiving
             .insert(segment)
-            .then(|| Receiving { all, segment })
+            .then(|| ReceiveGuard { all, segment })
     }
 }
 
-impl Drop for Receiving<'_> {
+impl Drop for ReceiveGuard<'_> {
     fn drop(&mut self) {
         let mut receiving = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         receiving.remove(&self.segment);
@@ -148,7 +148,7 @@ impl Handoff {
         if !self.parts.member.keeps() {
             return Err(CopyError::NoStore);
         }
-        let _receiving = Receiving::begin(&self.receiving, segment).ok_or(CopyError::Busy)?;
+        let _receiving = ReceiveGuard::begin(&self.receiving, segment).ok_or(CopyError::Busy)?;
         self.receive_alone(segment, expected, chunks)
     }
 
@@ -219,14 +219,14 @@ mod tests {
     #[test]
     fn a_copy_is_received_once_at_a_time() {
         let all = Received::default();
-        let first = Receiving::begin(&all, Id(1));
-        assert!(first.is_some() && Receiving::begin(&all, Id(2)).is_some());
-        assert!(Receiving::begin(&all, Id(1)).is_none());
+        let first = ReceiveGuard::begin(&all, Id(1));
+        assert!(first.is_some() && ReceiveGuard::begin(&all, Id(2)).is_some());
+        assert!(ReceiveGuard::begin(&all, Id(1)).is_none());
         assert!(
-            Receiving::begin(&all, Id(1)).is_none(),
+            ReceiveGuard::begin(&all, Id(1)).is_none(),
             "asking does not free it"
         );
         drop(first);
-        assert!(Receiving::begin(&all, Id(1)).is_some());
+        assert!(ReceiveGuard::begin(&all, Id(1)).is_some());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use logpond_cluster::drain::{Leaving, Step};
+use logpond_cluster::drain::{DrainState, Step};
 
 use super::{Handoff, Tools};
 use logpond_engine::store::local;
@@ -52,9 +52,9 @@ impl Handoff {
         }
     }
 
-    fn leaving(&self, tools: &Tools) -> Leaving {
+    fn leaving(&self, tools: &Tools) -> DrainState {
         let journal = self.parts.visible.snapshot();
-        Leaving {
+        DrainState {
             takes_in: tools.gate.check().is_ok(),
             has_open: !journal.open.is_empty(),
             is_sealed: self.parts.member.is_sealed(),

@@ -64,7 +64,7 @@ use metrics::Counters;
 pub use offers::JournalPiece;
 use pace::Pace;
 pub use repair::CopyState;
-use repair::Repairing;
+use repair::RepairState;
 
 /// How often the threads look for work that no event announces: files of other nodes, answers of
 /// nodes that came back.
@@ -135,7 +135,7 @@ pub struct Handoff {
     /// Grows when more is known to be replicated.
     confirmed: watch::Sender<u64>,
     /// Nodes that have offered something to this one's store.
-    offering: poll::Offering,
+    offering: poll::OfferingNodes,
     /// Wakes `lp-repair`.
     care: Changes,
     /// How large the steps of `lp-consume` are, and what says so after a process that ended in one.
@@ -181,7 +181,7 @@ impl Handoff {
             }),
             offered: watch::Sender::new(0),
             confirmed: watch::Sender::new(0),
-            offering: poll::Offering::default(),
+            offering: poll::OfferingNodes::default(),
             care: Changes::default(),
             mark: StepMark::new(Arc::clone(&parts.disk), "consume", parts.memory_bytes),
             parts,
@@ -225,7 +225,7 @@ impl Handoff {
     /// Sees to copies, and to leaving, until the stop.
     fn take_care(&self, tools: &Tools, stop: &Shutdown) {
         let copies = self.parts.member.copies();
-        let mut repairing = Repairing::new(self.own(), copies, tools.repair_after);
+        let mut repairing = RepairState::new(self.own(), copies, tools.repair_after);
         let retain_age_ns = tools.retain_age.map(|age| age.as_nanos());
         let retain_age_ns = retain_age_ns.map(|age| i64::try_from(age).unwrap_or(i64::MAX));
         let behind_ns_max = behind_ns_max(retain_age_ns);

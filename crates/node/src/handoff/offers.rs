@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use logpond_cluster::Day;
-use logpond_cluster::give_up::{Content, Held, WhoHolds};
-use logpond_cluster::offers::{Claim, ClaimId, Offered};
+use logpond_cluster::give_up::{Content, HoldingsReply, WhoHolds};
+use logpond_cluster::offers::{Claim, ClaimId, OfferedFile};
 use logpond_cluster::placement::Store;
 use logpond_cluster::{Holdings, NodeId};
 use logpond_record::SourceId;
@@ -46,7 +46,7 @@ impl Handoff {
             there.insert(file.source);
             state.ends.note(file.source);
             if !known.contains(file.source) {
-                let offered = Offered {
+                let offered = OfferedFile {
                     content: content_of(file),
                     bytes: file.bytes,
                 };
@@ -160,7 +160,7 @@ impl Handoff {
 
     /// Which of the sources that are asked for this node's segments or its bucket hold, and what is in
     /// them.
-    pub fn holds(&self, question: &WhoHolds) -> Held {
+    pub fn holds(&self, question: &WhoHolds) -> HoldingsReply {
         let holdings = self.unflagged();
         let sources = holdings.answer(question);
         let listed = holdings.answer_listed(question);
@@ -179,7 +179,7 @@ impl Handoff {
             contents.sort_unstable_by_key(|content| content.source);
             contents.dedup_by_key(|content| content.source);
         }
-        Held {
+        HoldingsReply {
             attempt: question.attempt,
             node: self.own(),
             sources,

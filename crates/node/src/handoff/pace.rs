@@ -23,7 +23,7 @@ struct Sample {
 
 /// A claim that was carried out.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Served {
+pub(super) struct ClaimStats {
     pub(super) began_ms: u64,
     /// From the claim until all copies were synced.
     pub(super) seconds: f64,
@@ -39,7 +39,7 @@ pub(super) struct Served {
 pub(super) struct Pace {
     offered_bytes: u64,
     samples: VecDeque<Sample>,
-    claims: VecDeque<Served>,
+    claims: VecDeque<ClaimStats>,
 }
 
 /// Bytes a second.
@@ -97,7 +97,7 @@ impl Pace {
     }
 
     /// Notes a claim that was carried out.
-    pub(super) fn serve(&mut self, claim: Served) {
+    pub(super) fn serve(&mut self, claim: ClaimStats) {
         if self.claims.len() == CLAIMS_MAX {
             self.claims.pop_front();
         }
@@ -106,7 +106,8 @@ impl Pace {
 
     /// What the last claims took.
     pub(super) fn service(&self) -> ServiceTimes {
-        let of = |value: fn(&Served) -> f64| self.claims.iter().map(value).collect::<Vec<f64>>();
+        let of =
+            |value: fn(&ClaimStats) -> f64| self.claims.iter().map(value).collect::<Vec<f64>>();
         let seconds = of(|claim| claim.seconds);
         let journal = of(|claim| claim.journal_bytes as f64);
         let raw = of(|claim| claim.raw_bytes as f64);
@@ -201,7 +202,7 @@ mod tests {
         // A second each, and one for each 100 bytes.
         for claim in 0..CLAIMS_MAX as u64 + 10 {
             let hundreds = 1 + 2 * (claim % 2);
-            pace.serve(Served {
+            pace.serve(ClaimStats {
                 began_ms: 1000 * claim,
                 seconds: 1.0 + hundreds as f64,
                 journal_bytes: 100 * hundreds,

@@ -25,12 +25,12 @@ const AGAIN: Duration = Duration::from_millis(500);
 
 /// Nodes that have offered something and were not found empty since.
 #[derive(Default)]
-pub(super) struct Offering {
+pub(super) struct OfferingNodes {
     nodes: Mutex<BTreeSet<NodeId>>,
     taken_back: Condvar,
 }
 
-impl Offering {
+impl OfferingNodes {
     fn lock(&self) -> MutexGuard<'_, BTreeSet<NodeId>> {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -12,7 +12,7 @@ use logpond_cluster::expiry;
 use logpond_cluster::give_up::{Attempt, CONTENTS_MAX, Content, Copies, GiveUp};
 use logpond_cluster::repair::{self, Job, Member as Seen, Presence, Repair};
 use logpond_cluster::trim::{self, Trim};
-use logpond_cluster::{Indexed, NodeId};
+use logpond_cluster::{IndexedInventory, NodeId};
 use logpond_record::Id;
 use logpond_segment::sources::SourceSet;
 
@@ -25,8 +25,8 @@ use logpond_host::telemetry::warn;
 /// How often it is looked for what is lost and would have expired: days count.
 const LOST_INTERVAL: Duration = Duration::from_secs(3600);
 
-/// What the thread that sees to copies knows from round to round.
-pub(super) struct Repairing {
+/// The state of the repair thread from round to round.
+pub(super) struct RepairState {
     repair: Repair,
     trim: Trim,
     gone_ms: u64,
@@ -63,8 +63,8 @@ pub struct CopyState {
     pub leaving: Option<Progress>,
 }
 
-impl Repairing {
-    pub(super) fn new(own: NodeId, copies: usize, repair_after: Duration) -> Repairing {
+impl RepairState {
+    pub(super) fn new(own: NodeId, copies: usize, repair_after: Duration) -> RepairState {
         let gone_ms = u64::try_from(repair_after.as_millis()).unwrap_or(u64::MAX);
         let settings = repair::Settings {
             gone_ms,
@@ -76,7 +76,7 @@ impl Repairing {
             after_ms: trim.after_ms.min(gone_ms),
             ..trim
         };
-        Repairing {
+        RepairState {
             repair: Repair::new(own, copies, settings),
             trim: Trim::new(own, copies, trim),
             gone_ms,
@@ -124,12 +124,12 @@ impl Repairing {
 }
 
 /// A node, whether it is there, and what it says that it has or has said last.
-type Known = (NodeId, Presence, Option<Arc<Indexed>>);
+type Known = (NodeId, Presence, Option<Arc<IndexedInventory>>);
 
 impl Handoff {
     /// Looks at what all nodes have, and does what is to be done here. True if something was done,
     /// so that there may be more.
-    pub(super) fn see_to_copies(&self, state: &mut Repairing, store: &Store) -> bool {
+    pub(super) fn see_to_copies(&self, state: &mut RepairState, store: &Store) -> bool {
         let known = self.look_at_nodes(state);
         let registry = self.parts.member.registry();
         let round = Round {
@@ -195,7 +195,7 @@ impl Handoff {
 
     /// Notes as expired what is as old as that and nobody holds: it was lost with all its copies, and would be
     /// missed in answers for ever. Only while all nodes say what they have.
-    fn expire_lost(&self, state: &mut Repairing, round: &Round) {
+    fn expire_lost(&self, state: &mut RepairState, round: &Round) {
         let is_due = |at: Instant| at.elapsed() >= LOST_INTERVAL;
         if !state.lost_at.is_none_or(is_due) {
             return;
@@ -219,7 +219,7 @@ impl Handoff {
     }
 
     /// Asks all nodes what they have; this one is among them.
-    fn look_at_nodes(&self, state: &mut Repairing) -> Vec<Known> {
+    fn look_at_nodes(&self, state: &mut RepairState) -> Vec<Known> {
         let member = &self.parts.member;
         // Before the others': what is stored here by now, they have stored before.
         let own_stored = member.own_stored();
@@ -273,7 +273,7 @@ impl Handoff {
         self.state().copies.clone()
     }
 
-    fn send_copies(&self, state: &mut Repairing, jobs: &[Job]) -> bool {
+    fn send_copies(&self, state: &mut RepairState, jobs: &[Job]) -> bool {
         let copies = jobs.iter().filter_map(|job| match job {
             Job::Copy { segment, to } => Some((*segment, *to)),
             Job::GiveUp(_) => None,
@@ -297,7 +297,7 @@ impl Handoff {
         is_done
     }
 
-    fn put_off(&self, state: &mut Repairing, job: &Job) {
+    fn put_off(&self, state: &mut RepairState, job: &Job) {
         if let Job::Copy { segment, to } = job {
             state.repair.copied(*segment, *to, false, self.now_ms());
         }

@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
-use logpond_cluster::registry::Known;
+use logpond_cluster::registry::RegistryEntry;
 use logpond_cluster::{NodeId, Registry};
 use serde::{Deserialize, Serialize};
 
 use super::Operator;
-use crate::cluster::{NodeStatus, Seen};
+use crate::cluster::{GossipEntry, NodeStatus};
 use logpond_host::side_by_side::side_by_side;
 
 /// Whether a node is there.
@@ -165,8 +165,8 @@ fn name_for_forget(reports: &mut [NodeReport]) {
 /// `answer` is none where nobody was asked.
 fn report(
     node: NodeId,
-    known: &Known,
-    seen: Option<Seen>,
+    known: &RegistryEntry,
+    seen: Option<GossipEntry>,
     answer: Option<Result<(NodeStatus, f64), String>>,
 ) -> NodeReport {
     let state = match &answer {

@@ -585,12 +585,12 @@ impl Outline {
             let mut found = ranked.iter().map(|(_, slot)| &self.slots[*slot as usize]);
             found.any(|slot| names.iter().any(|name| name.as_bytes() == self.name(slot)))
         };
-        match self.has_level {
-            true => SaidLevel::Stated,
-            false if has_one(&self.times, &["@t"]) && has_one(&self.messages, &["@m", "@mt"]) => {
-                SaidLevel::Implied(Severity::Info)
-            }
-            false => SaidLevel::Nothing,
+        if self.has_level {
+            SaidLevel::Stated
+        } else if has_one(&self.times, &["@t"]) && has_one(&self.messages, &["@m", "@mt"]) {
+            SaidLevel::Implied(Severity::Info)
+        } else {
+            SaidLevel::Nothing
         }
     }
 

@@ -20,7 +20,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Frontend, Limits, Route, Running, Settings, Target, Trust, start};
+use crate::{Frontend, Limits, Route, RunningProxy, Settings, Target, Trust, start};
 
 /// A server's certificate, an authority of clients, one of its clients and a list with that client.
 struct Files {
@@ -192,7 +192,7 @@ fn proxy(certificates: &Certificates) -> (Proxy, Receiver<Vec<u8>>) {
 }
 
 struct Proxy {
-    running: Running,
+    running: RunningProxy,
     frontend: Frontend,
 }
 

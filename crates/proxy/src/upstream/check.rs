@@ -10,7 +10,7 @@ use super::Pool;
 /// Tries the upstreams of a route for ever, all at the same time; one is down that does not take a
 /// connection within this time.
 pub(crate) async fn check(pool: Arc<Pool>, every: Duration, connect_time: Duration) {
-    let _checked = Checked(&pool);
+    let _checked = CheckGuard(&pool);
     let mut due = interval(every);
     due.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -24,10 +24,10 @@ pub(crate) async fn check(pool: Arc<Pool>, every: Duration, connect_time: Durati
     }
 }
 
-/// What was found out is forgotten with the check.
-struct Checked<'a>(&'a Pool);
+/// Forgets the results of a check when the check ends.
+struct CheckGuard<'a>(&'a Pool);
 
-impl Drop for Checked<'_> {
+impl Drop for CheckGuard<'_> {
     fn drop(&mut self) {
         for state in self.0.states() {
             state.is_not_checked();

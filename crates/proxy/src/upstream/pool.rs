@@ -76,7 +76,7 @@ impl State {
     }
 
     /// Connects for a client.
-    async fn serve(self: &Arc<State>, time: Duration) -> io::Result<Connected> {
+    async fn serve(self: &Arc<State>, time: Duration) -> io::Result<UpstreamConnection> {
         let begun = Instant::now();
         match self.connect(time).await {
             Ok(stream) => {
@@ -85,8 +85,8 @@ impl State {
                 let took_us = begun.elapsed().as_micros().try_into().unwrap_or(u64::MAX);
                 self.connecting_us.fetch_add(took_us, Ordering::Relaxed);
                 self.active.fetch_add(1, Ordering::Relaxed);
-                let held = Held(self.clone());
-                Ok(Connected { stream, held })
+                let held = ConnectionGuard(self.clone());
+                Ok(UpstreamConnection { stream, held })
             }
             Err(error) => {
                 let until = self.since.elapsed() + EJECTED_TIME;
@@ -126,22 +126,22 @@ impl State {
 
 /// A connection that an upstream took.
 #[derive(Debug)]
-pub(crate) struct Connected {
+pub(crate) struct UpstreamConnection {
     pub(crate) stream: Stream,
-    pub(crate) held: Held,
+    pub(crate) held: ConnectionGuard,
 }
 
 /// A connection is counted for its upstream until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Held(Arc<State>);
+pub(crate) struct ConnectionGuard(Arc<State>);
 
-impl Held {
+impl ConnectionGuard {
     pub(crate) fn name(&self) -> Arc<str> {
         self.0.name.clone()
     }
 }
 
-impl Drop for Held {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.0.active.fetch_sub(1, Ordering::Relaxed);
     }
@@ -212,7 +212,10 @@ impl Pool {
     ///
     /// # Errors
     /// What the last one said that was tried; its name is given, too.
-    pub(crate) async fn connect(&self, time: Duration) -> Result<Connected, (io::Error, Arc<str>)> {
+    pub(crate) async fn connect(
+        &self,
+        time: Duration,
+    ) -> Result<UpstreamConnection, (io::Error, Arc<str>)> {
         let mut failed = None;
         for state in self.in_turn(self.turn.fetch_add(1, Ordering::Relaxed)) {
             match state.serve(time).await {

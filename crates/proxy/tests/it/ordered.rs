@@ -3,7 +3,9 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use logpond_proxy::{Certificates, ClientAuth, Ordered, ProxyHeader, SniRule, TlsSettings};
+use logpond_proxy::{
+    Certificates, ClientAuth, OrderedCertificate, ProxyHeader, SniRule, TlsSettings,
+};
 use logpond_tls::{CertificateFiles, ClientFiles, Identity};
 use rustls::SupportedProtocolVersion;
 use rustls::server::{ClientHello, ResolvesServerCert};
@@ -21,12 +23,12 @@ impl ResolvesServerCert for Answer {
     }
 }
 
-fn ordered(name: &str) -> Arc<Ordered> {
-    Arc::new(Ordered::new(&[name.to_owned()]))
+fn ordered(name: &str) -> Arc<OrderedCertificate> {
+    Arc::new(OrderedCertificate::new(&[name.to_owned()]))
 }
 
 /// Settings with an order, and these files.
-fn ordering(ordered: &Arc<Ordered>, files: &[CertificateFiles]) -> TlsSettings {
+fn ordering(ordered: &Arc<OrderedCertificate>, files: &[CertificateFiles]) -> TlsSettings {
     TlsSettings {
         ordered: Some(ordered.clone()),
         ..tls(files)
@@ -34,7 +36,7 @@ fn ordering(ordered: &Arc<Ordered>, files: &[CertificateFiles]) -> TlsSettings {
 }
 
 /// An order's certificate has come.
-fn show(ordered: &Ordered, files: &CertificateFiles) {
+fn show(ordered: &OrderedCertificate, files: &CertificateFiles) {
     let identity = Identity::load(files).unwrap();
     ordered.show(identity.key, identity.not_after);
 }
@@ -155,7 +157,9 @@ fn what_others_have_got_is_shown_meanwhile() {
     let other = ordered("b.test");
     other.show_meanwhile(&before);
     assert!(other.not_after().is_none());
-    let order = Arc::new(Ordered::new(&["a.test", "b.test"].map(str::to_owned)));
+    let order = Arc::new(OrderedCertificate::new(
+        &["a.test", "b.test"].map(str::to_owned),
+    ));
     order.show_meanwhile(&before);
     assert_eq!(order.not_after(), before.not_after());
     let files = [scratch.certificate("file", &["c.test"], Key::P256)];

@@ -12,8 +12,8 @@ use std::thread;
 use std::time::Duration;
 
 use logpond_proxy::{
-    Certificates, Frontend, Limits, Listening, ProxyHeader, Route, Running, Settings, Target,
-    TlsSettings, Trust, start,
+    Certificates, Frontend, Limits, ListenSockets, ProxyHeader, Route, RunningProxy, Settings,
+    Target, TlsSettings, Trust, start,
 };
 use logpond_tls::{CertificateFiles, provider};
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ED25519};
@@ -88,7 +88,7 @@ pub(crate) fn load(files: &[CertificateFiles]) -> Certificates {
 
 /// A running proxy and the records of its connections.
 pub(crate) struct Proxy {
-    running: Running,
+    running: RunningProxy,
     frontends: Vec<Frontend>,
     records: Receiver<Vec<u8>>,
     /// Records that came with others.
@@ -110,8 +110,8 @@ impl Write for Output {
     }
 }
 
-/// What is asked of a frontend, without certificates.
-pub(crate) struct Asked {
+/// The options of a frontend, without certificates.
+pub(crate) struct FrontendOptions {
     pub(crate) listen: SocketAddr,
     pub(crate) routes: Vec<Route>,
     pub(crate) limits: Limits,
@@ -120,8 +120,8 @@ pub(crate) struct Asked {
 }
 
 /// A frontend before these upstreams.
-pub(crate) fn settings(upstreams: &[String]) -> Asked {
-    Asked {
+pub(crate) fn settings(upstreams: &[String]) -> FrontendOptions {
+    FrontendOptions {
         listen: "127.0.0.1:0".parse().unwrap(),
         routes: vec![Route::to(targets(upstreams))],
         limits: Limits::default(),
@@ -134,7 +134,7 @@ pub(crate) fn targets(upstreams: &[String]) -> Vec<Target> {
     upstreams.iter().map(|text| text.parse().unwrap()).collect()
 }
 
-impl Asked {
+impl FrontendOptions {
     pub(crate) fn with(self, certificates: &Certificates) -> Frontend {
         Frontend {
             name: None,
@@ -149,8 +149,8 @@ impl Asked {
 }
 
 impl Proxy {
-    pub(crate) fn start(asked: Asked, certificates: &Certificates) -> Proxy {
-        Proxy::start_all(vec![asked.with(certificates)])
+    pub(crate) fn start(options: FrontendOptions, certificates: &Certificates) -> Proxy {
+        Proxy::start_all(vec![options.with(certificates)])
     }
 
     /// One with two workers.
@@ -167,7 +167,7 @@ impl Proxy {
     pub(crate) fn take_over(
         frontends: Vec<Frontend>,
         waiting_bytes_max: usize,
-        inherited: Vec<Listening>,
+        inherited: Vec<ListenSockets>,
     ) -> Proxy {
         let (sender, records) = channel();
         let settings = Settings {
@@ -199,7 +199,7 @@ impl Proxy {
         self.running.control().replace(&frontends).unwrap();
     }
 
-    pub(crate) fn running(&self) -> &Running {
+    pub(crate) fn running(&self) -> &RunningProxy {
         &self.running
     }
 

@@ -54,9 +54,10 @@ impl Entry {
             shown_us: time.0.div_euclid(1000),
             ..Entry::default()
         };
-        match OF_JOURNALS.iter().any(|name| row.field(name).is_some()) {
-            true => entry.fill_from_journal(row),
-            false => entry.fill_from_other(row),
+        if OF_JOURNALS.iter().any(|name| row.field(name).is_some()) {
+            entry.fill_from_journal(row)
+        } else {
+            entry.fill_from_other(row)
         }
         entry.fields.sort_by(|(a, _), (b, _)| a.cmp(b));
         entry

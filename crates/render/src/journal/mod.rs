@@ -116,11 +116,11 @@ pub struct Journal {
     last: LastCursor,
     /// Boots by machine.
     boots: HashMap<Vec<u8>, String>,
-    before: Option<Before>,
+    before: Option<PreviousEntry>,
 }
 
-/// What is known of the entry before.
-struct Before {
+/// The facts of the entry before.
+struct PreviousEntry {
     boot_id: Option<String>,
     since_boot_us: Option<i64>,
     shown_us: i64,
@@ -156,15 +156,16 @@ impl Journal {
             _ => short::write(entry, style, self.before.as_ref(), out),
         }
         if style.format == Format::ShortDelta {
-            self.before = Some(Before {
+            self.before = Some(PreviousEntry {
                 boot_id: entry.boot_id.clone(),
                 since_boot_us: entry.since_boot_us(),
                 shown_us: entry.shown_us,
             });
         }
-        let place = match style.has_own_cursors {
-            true => entry.place.map(logpond_search::journal::Cursor::text),
-            false => Some(entry.cursor.clone()),
+        let place = if style.has_own_cursors {
+            entry.place.map(logpond_search::journal::Cursor::text)
+        } else {
+            Some(entry.cursor.clone())
         };
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         *last = place;
@@ -182,9 +183,10 @@ impl Journal {
         if before.is_none_or(|before| before == *boot) {
             return;
         }
-        let (on, off) = match self.style.colour {
-            true => (plain::BRIGHT, plain::NORMAL),
-            false => ("", ""),
+        let (on, off) = if self.style.colour {
+            (plain::BRIGHT, plain::NORMAL)
+        } else {
+            ("", "")
         };
         out.extend_from_slice(format!("{on}-- Boot ").as_bytes());
         plain::put(boot.as_bytes(), &self.style, out);

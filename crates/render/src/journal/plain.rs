@@ -26,27 +26,30 @@ pub(super) fn colours(level: Option<u8>) -> (&'static str, &'static str) {
 
 /// Appends text of a record.
 pub(super) fn put(text: &[u8], style: &Style, out: &mut Vec<u8>) {
-    match style.escapes {
-        true => write_safe(text, true, out),
-        false => out.extend_from_slice(text),
+    if style.escapes {
+        write_safe(text, true, out)
+    } else {
+        out.extend_from_slice(text)
     }
 }
 
 /// `-o cat`: messages, or the fields that were chosen, a line each, as they are.
 pub(super) fn cat(entry: &Entry, style: &Style, out: &mut Vec<u8>) {
     let message = ["MESSAGE".to_owned()];
-    let names = match style.only.is_empty() {
-        true => &message[..],
-        false => &style.only,
+    let names = if style.only.is_empty() {
+        &message[..]
+    } else {
+        &style.only
     };
     for name in names {
         let Some(value) = value_of(entry, name) else {
             continue;
         };
         let is_coloured = style.colour && name == "MESSAGE";
-        let (on, highlight) = match is_coloured {
-            true => colours(entry.level()),
-            false => ("", ""),
+        let (on, highlight) = if is_coloured {
+            colours(entry.level())
+        } else {
+            ("", "")
         };
         let spans = style.spans.as_ref().filter(|_| is_coloured);
         let spans = spans.map_or(Vec::new(), |spans| spans(&value));

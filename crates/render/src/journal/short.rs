@@ -1,10 +1,15 @@
 //! The formats of one line an entry: a time, a host, a program with its process, the message.
 
 use super::super::header;
-use super::{Before, Entry, Format, Style, plain, stamp};
+use super::{Entry, Format, PreviousEntry, Style, plain, stamp};
 
 /// Appends an entry; one without a message has no line.
-pub(super) fn write(entry: &Entry, style: &Style, before: Option<&Before>, out: &mut Vec<u8>) {
+pub(super) fn write(
+    entry: &Entry,
+    style: &Style,
+    before: Option<&PreviousEntry>,
+    out: &mut Vec<u8>,
+) {
     let Some(message) = entry.last("MESSAGE") else {
         return;
     };
@@ -39,7 +44,7 @@ pub(super) fn write(entry: &Entry, style: &Style, before: Option<&Before>, out: 
     write_message(message, entry, style, head + 2, out);
 }
 
-fn write_time(entry: &Entry, style: &Style, before: Option<&Before>, out: &mut Vec<u8>) {
+fn write_time(entry: &Entry, style: &Style, before: Option<&PreviousEntry>, out: &mut Vec<u8>) {
     let text = match style.format {
         Format::ShortMonotonic => {
             format!("[{}]", stamp::seconds(entry.since_boot_us().unwrap_or(0)))
@@ -56,7 +61,7 @@ fn write_time(entry: &Entry, style: &Style, before: Option<&Before>, out: &mut V
 
 /// How long it is since the entry before; with a star if that is of another boot, so that only the
 /// times of day tell it.
-fn since(before: &Before, entry: &Entry) -> String {
+fn since(before: &PreviousEntry, entry: &Entry) -> String {
     let same_boot = before.boot_id == entry.boot_id;
     let times = before.since_boot_us.zip(entry.since_boot_us());
     let by_boot = times.filter(|(then, now)| same_boot && then <= now);
@@ -64,20 +69,20 @@ fn since(before: &Before, entry: &Entry) -> String {
         Some((then, now)) => (now - then, ' '),
         None => (entry.shown_us - before.shown_us, '*'),
     };
-    match us < 0 {
-        true => " ".repeat(16),
-        false => format!(" <{}{mark}>", stamp::seconds(us)),
+    if us < 0 {
+        " ".repeat(16)
+    } else {
+        format!(" <{}{mark}>", stamp::seconds(us))
     }
 }
 
 fn write_message(message: &[u8], entry: &Entry, style: &Style, indent: usize, out: &mut Vec<u8>) {
     let changed;
-    let text = match style.all {
-        true => message,
-        false => {
-            changed = plain::shown(message);
-            &changed
-        }
+    let text = if style.all {
+        message
+    } else {
+        changed = plain::shown(message);
+        &changed
     };
     out.extend_from_slice(b": ");
     if !style.all && !plain::is_printable(text) {
@@ -85,16 +90,14 @@ fn write_message(message: &[u8], entry: &Entry, style: &Style, indent: usize, ou
         out.push(b'\n');
         return;
     }
-    let colours = match style.colour {
-        true => plain::colours(entry.level()),
-        false => ("", ""),
+    let colours = if style.colour {
+        plain::colours(entry.level())
+    } else {
+        ("", "")
     };
     let spans = style.spans.as_ref().filter(|_| style.colour);
     let spans = spans.map_or(Vec::new(), |spans| spans(text));
-    let columns = match style.all {
-        true => 0,
-        false => style.columns,
-    };
+    let columns = if style.all { 0 } else { style.columns };
     let line = |line: &[u8], start: usize, out: &mut Vec<u8>| match cut(line, indent, columns) {
         None => plain::painted(line, start, colours, &spans, style, out),
         Some(kept) => {

@@ -6,9 +6,10 @@ use super::{Entry, Style, plain, stamp};
 const CUT_BYTES_MIN: usize = 300;
 
 pub(super) fn write(entry: &Entry, style: &Style, out: &mut Vec<u8>) {
-    let (on, off) = match style.colour {
-        true => (plain::UNDERLINE, plain::NORMAL),
-        false => ("", ""),
+    let (on, off) = if style.colour {
+        (plain::UNDERLINE, plain::NORMAL)
+    } else {
+        ("", "")
     };
     let time = stamp::precise(entry.shown_us, &style.zone);
     out.extend_from_slice(format!("{on}{time}{off} [").as_bytes());
@@ -23,9 +24,10 @@ pub(super) fn write(entry: &Entry, style: &Style, out: &mut Vec<u8>) {
 }
 
 fn write_field(name: &str, value: &[u8], style: &Style, out: &mut Vec<u8>) {
-    let (on, off) = match style.colour && name == "MESSAGE" {
-        true => (plain::BRIGHT, plain::NORMAL),
-        false => ("", ""),
+    let (on, off) = if style.colour && name == "MESSAGE" {
+        (plain::BRIGHT, plain::NORMAL)
+    } else {
+        ("", "")
     };
     out.extend_from_slice(format!("    {on}").as_bytes());
     plain::put(name.as_bytes(), style, out);

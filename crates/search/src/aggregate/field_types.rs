@@ -70,9 +70,10 @@ impl FieldTypes {
 
     /// Adds the fields of a record.
     pub fn add(&mut self, record: &Record<'_>) {
-        let labels = match self.of_lines {
-            true => record.labels.len(),
-            false => 0,
+        let labels = if self.of_lines {
+            record.labels.len()
+        } else {
+            0
         };
         let fields = record.fields().count() - labels;
         for (name, value) in record.fields().take(fields) {

@@ -57,11 +57,11 @@ pub struct Histogram {
     step_ns: i64,
     first_start: i128,
     totals: Vec<u64>,
-    split: Option<Split>,
+    split: Option<FieldSplit>,
 }
 
 #[derive(Clone, Debug)]
-struct Split {
+struct FieldSplit {
     field: Box<str>,
     series: BTreeMap<Box<[u8]>, Vec<u64>>,
     missing: Vec<u64>,
@@ -194,7 +194,7 @@ impl Histogram {
 
     /// Splits the counts by the values of this field too.
     pub fn split_by(mut self, field: &str) -> Histogram {
-        self.split = Some(Split {
+        self.split = Some(FieldSplit {
             field: field.into(),
             series: BTreeMap::new(),
             missing: vec![0; self.totals.len()],
@@ -351,7 +351,7 @@ impl Histogram {
     }
 }
 
-impl Split {
+impl FieldSplit {
     /// The counters of a value.
     fn series(&mut self, value: &[u8]) -> &mut Vec<u64> {
         let is_new = !self.series.contains_key(value);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use logpond_record::{Record, Value};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
-use crate::label::{self, Computed};
+use crate::label::{self, ComputedLabel};
 
 /// The most memory that the values take.
 const BYTES_MAX: usize = 64 << 20;
@@ -46,7 +46,7 @@ impl LabelValues {
     /// Adds the value that a record has.
     pub fn add(&mut self, record: &Record<'_>) {
         let label = std::mem::take(&mut self.label);
-        if let Some(computed) = Computed::named(&label) {
+        if let Some(computed) = ComputedLabel::named(&label) {
             self.add_text(&computed.of(record));
         } else if let Some(value) = label::value(record, &label) {
             self.add_value(value);

@@ -23,7 +23,7 @@ use logpond_record::{Message, Record, Value};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::journal::names;
-use crate::label::{self, Computed};
+use crate::label::{self, ComputedLabel};
 
 pub use count::Count;
 pub use field_types::FieldTypes;
@@ -38,7 +38,7 @@ pub(crate) use patterns::message_is_part;
 pub(crate) use patterns::write_pattern;
 pub use patterns::{Pattern, Patterns, PatternsAnswer, Sample};
 pub use streams::{
-    LabelSet, STREAMS_BYTES_MAX, StreamRow, StreamTally, Streams, StreamsAnswer, StreamsAsked,
+    LabelSet, STREAMS_BYTES_MAX, StreamRow, StreamTally, Streams, StreamsAnswer, StreamsRequest,
     stream_of,
 };
 pub use top::{Top, TopAnswer, TopRow};
@@ -80,8 +80,8 @@ fn with_named<R>(record: &Record<'_>, name: &str, with: impl FnOnce(Option<&Valu
         "_received" => text(record.received.to_string()),
         "_id" => text(record.id.to_string()),
         "_time_source" => text(record.time_source.as_str().to_owned()),
-        label::SEVERITY => Computed::Severity.value_of(record),
-        label::SEVERITY_NUMBER => Computed::SeverityNumber.value_of(record),
+        label::SEVERITY => ComputedLabel::Severity.value_of(record),
+        label::SEVERITY_NUMBER => ComputedLabel::SeverityNumber.value_of(record),
         "_raw" => return with(Some(&Value::text(&line()))),
         "_msg" => match &record.message {
             Message::Absent => None,

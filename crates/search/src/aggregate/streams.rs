@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use logpond_record::{Record, Timestamp};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
-use crate::label::{self, Computed};
+use crate::label::{self, ComputedLabel};
 
 /// The most memory that streams take, so that whoever has an id among the labels is told so
 /// instead of costing all memory there is.
@@ -85,9 +85,9 @@ impl LabelSet {
     }
 }
 
-/// How streams are told apart.
+/// The labels by which streams are told apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StreamsAsked {
+pub struct StreamsRequest {
     /// By these labels alone, any field may be one; by what was declared beside the lines and the
     /// service if it is `None`.
     pub by: Option<Vec<Box<str>>>,
@@ -128,7 +128,7 @@ pub struct StreamsAnswer {
 /// Collects streams.
 #[derive(Clone, Debug)]
 pub struct Streams {
-    asked: StreamsAsked,
+    asked: StreamsRequest,
     streams: BTreeMap<(i64, LabelSet), StreamTally>,
     bytes: usize,
     uncounted: u64,
@@ -137,7 +137,7 @@ pub struct Streams {
 
 impl Streams {
     /// Nothing seen yet.
-    pub fn new(asked: StreamsAsked) -> Streams {
+    pub fn new(asked: StreamsRequest) -> Streams {
         Streams {
             asked,
             streams: BTreeMap::new(),
@@ -148,7 +148,7 @@ impl Streams {
     }
 
     /// How streams are told apart.
-    pub fn asked(&self) -> &StreamsAsked {
+    pub fn asked(&self) -> &StreamsRequest {
         &self.asked
     }
 
@@ -254,7 +254,7 @@ impl Streams {
 pub fn stream_of(record: &Record<'_>) -> LabelSet {
     let service = (
         Cow::Borrowed(label::SERVICE_NAME),
-        Computed::Service.of(record),
+        ComputedLabel::Service.of(record),
     );
     let declared = label::declared(record).into_iter();
     let declared = declared.map(|(label, value)| (label, value.to_text()));
@@ -263,7 +263,7 @@ pub fn stream_of(record: &Record<'_>) -> LabelSet {
 
 fn chosen(record: &Record<'_>, by: &[Box<str>]) -> LabelSet {
     let value = |name: &'_ str| -> Option<Cow<'_, [u8]>> {
-        match Computed::named(name) {
+        match ComputedLabel::named(name) {
             Some(label) => Some(label.of(record)),
             None => label::value(record, name).map(|value| value.to_text()),
         }
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn merging_equals_counting_at_once() {
-        let asked = StreamsAsked {
+        let asked = StreamsRequest {
             by: None,
             steps: Some((Timestamp(100), 10)),
         };
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_and_told() {
-        let mut streams = Streams::new(StreamsAsked::default());
+        let mut streams = Streams::new(StreamsRequest::default());
         let long = "v".repeat(1 << 20);
         for n in 0..100 {
             let value = format!("{long}{n}");

@@ -201,23 +201,22 @@ fn rule(node: &Node, shared: &Named) -> Result<Rule> {
         }
     }
     let time = |key| of(key).map_or(Ok(0), |value| duration(value, key));
-    let action = match is_alert {
-        true => Action::Alert {
+    let action = if is_alert {
+        Action::Alert {
             hold_ns: time("for")?,
             keep_firing_ns: time("keep_firing_for")?,
             annotations: match of("annotations") {
                 Some(value) => words(value, "annotations", false)?,
                 None => Vec::new(),
             },
-        },
-        false => {
-            for key in ["for", "keep_firing_for", "annotations"] {
-                if let Some(value) = of(key) {
-                    return wrong(value, format!("'{key}' is for alerts; a record has none"));
-                }
-            }
-            Action::Record
         }
+    } else {
+        for key in ["for", "keep_firing_for", "annotations"] {
+            if let Some(value) = of(key) {
+                return wrong(value, format!("'{key}' is for alerts; a record has none"));
+            }
+        }
+        Action::Record
     };
     Ok(Rule {
         name: name.into(),
@@ -345,9 +344,10 @@ fn text_of(node: &Node, key: &str) -> Result<String> {
 
 fn name_of(node: &Node, key: &str) -> Result<String> {
     let text = text_of(node, key)?;
-    match text.trim().is_empty() || text.len() > NAME_BYTES_MAX {
-        true => wrong(node, format!("a name has from 1 to {NAME_BYTES_MAX} bytes")),
-        false => Ok(text),
+    if text.trim().is_empty() || text.len() > NAME_BYTES_MAX {
+        wrong(node, format!("a name has from 1 to {NAME_BYTES_MAX} bytes"))
+    } else {
+        Ok(text)
     }
 }
 

@@ -26,6 +26,6 @@ pub use file::{FILE_BYTES_MAX, RuleFileError, fuzz_alert_rules, parse};
 pub use rule::{Action, Group, Rule, Words};
 pub use schedule::{Schedule, owner};
 pub use state::{
-    ALERTS_MAX, Alert, Evaluated, Health, Notice, RESEND_NS, RuleState, Stage, recorded,
+    ALERTS_MAX, Alert, EvaluationResult, Health, Notice, RESEND_NS, RuleState, Stage, recorded,
 };
 pub use wire::{GroupState, STATE_BYTES_MAX, decode, encode};

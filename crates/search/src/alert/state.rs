@@ -99,9 +99,9 @@ pub struct RuleState {
     pub took_ns: i64,
 }
 
-/// What an evaluation has found.
+/// The result of an evaluation.
 #[derive(Clone, Debug)]
-pub struct Evaluated {
+pub struct EvaluationResult {
     /// The numbers.
     pub answer: Answer,
     /// What the answer lacks, in words, if it is not complete.
@@ -139,7 +139,7 @@ impl RuleState {
     pub fn advance(
         &mut self,
         rule: &Rule,
-        evaluated: Result<Evaluated, String>,
+        evaluated: Result<EvaluationResult, String>,
         (limit, external_url): (usize, &str),
         at: Timestamp,
     ) {
@@ -178,16 +178,15 @@ impl RuleState {
                 _ => drop(self.alerts.insert(labels, pending(value, annotations, at))),
             }
         }
-        self.alerts
-            .retain(|labels, alert| match present.contains(labels) {
-                true => {
-                    alert.fire_if_due(hold_ns, at);
-                    true
-                }
-                // Whoever did not answer may have what holds it up.
-                false if !is_complete && alert.stage != Stage::Resolved => true,
-                false => alert.is_kept_without_number(keep_firing_ns, at),
-            });
+        self.alerts.retain(|labels, alert| {
+            if present.contains(labels) {
+                alert.fire_if_due(hold_ns, at);
+                return true;
+            }
+            // A source that did not answer may have the records that keep it active.
+            let is_kept = !is_complete && alert.stage != Stage::Resolved;
+            is_kept || alert.is_kept_without_number(keep_firing_ns, at)
+        });
     }
 
     /// Too many alerts are a mistake of the rule: none of them is told.
@@ -301,9 +300,10 @@ impl RuleState {
     pub fn stage(&self) -> Option<Stage> {
         let mut stages = self.alerts.values().map(|alert| alert.stage);
         let mut others = stages.clone();
-        match stages.any(|stage| stage == Stage::Firing) {
-            true => Some(Stage::Firing),
-            false => others.find(|stage| *stage == Stage::Pending),
+        if stages.any(|stage| stage == Stage::Firing) {
+            Some(Stage::Firing)
+        } else {
+            others.find(|stage| *stage == Stage::Pending)
         }
     }
 }

@@ -229,18 +229,18 @@ fn at(seconds: i64) -> Timestamp {
 }
 
 /// An answer with a number for each of these series.
-fn answer(apps: &[&str], is_complete: bool) -> Evaluated {
+fn answer(apps: &[&str], is_complete: bool) -> EvaluationResult {
     let samples = apps.iter().map(|app| Sample {
         labels: Arc::new(SeriesLabels::new([("app", *app)])),
         value: 2.0,
     });
-    Evaluated {
+    EvaluationResult {
         answer: Answer::Vector(samples.collect()),
         missing: (!is_complete).then(|| "node b".into()),
     }
 }
 
-fn advance(state: &mut RuleState, rule: &Rule, evaluated: Evaluated, seconds: i64) {
+fn advance(state: &mut RuleState, rule: &Rule, evaluated: EvaluationResult, seconds: i64) {
     state.advance(rule, Ok(evaluated), (0, "http://l"), at(seconds));
 }
 
@@ -530,9 +530,10 @@ fn apply(state: &mut RuleState, rule: &Rule, step: &Step, now: i64) -> Vec<Notic
         .filter(|(n, _)| which & 1 << n != 0)
         .map(|(_, a)| a)
         .collect();
-    let evaluated = match fails {
-        true => Err("failed".to_owned()),
-        false => Ok(answer(&apps, is_complete)),
+    let evaluated = if fails {
+        Err("failed".to_owned())
+    } else {
+        Ok(answer(&apps, is_complete))
     };
     state.advance(rule, evaluated, (0, ""), at(now));
     state.notices(&rule.text, at(now), 30 * SECOND_NS)

@@ -178,9 +178,10 @@ fn read_pairs(from: &mut Decoder<'_>) -> Result<Pairs, DecodeError> {
 }
 
 fn read_time(from: &mut Decoder<'_>) -> Result<Option<Timestamp>, DecodeError> {
-    match from.flag("whether there is a time")? {
-        true => from.time("a time").map(Some),
-        false => Ok(None),
+    if from.flag("whether there is a time")? {
+        from.time("a time").map(Some)
+    } else {
+        Ok(None)
     }
 }
 

@@ -136,16 +136,15 @@ impl Reader {
         let Some(open) = self.open.pop() else {
             return Ok(());
         };
-        let kind = match open.is_map {
-            false => Kind::List(open.list),
-            true => {
-                let mut pairs = Vec::with_capacity(open.list.len() / 2);
-                let mut nodes = open.list.into_iter();
-                while let (Some(key), Some(value)) = (nodes.next(), nodes.next()) {
-                    pairs.push((key, value));
-                }
-                Kind::Map(pairs)
+        let kind = if open.is_map {
+            let mut pairs = Vec::with_capacity(open.list.len() / 2);
+            let mut nodes = open.list.into_iter();
+            while let (Some(key), Some(value)) = (nodes.next(), nodes.next()) {
+                pairs.push((key, value));
             }
+            Kind::Map(pairs)
+        } else {
+            Kind::List(open.list)
         };
         let place = open.place;
         self.add(Node { place, kind }, open.anchor)

@@ -69,9 +69,12 @@ fn text_of(part: &Filter) -> Option<Text> {
             let choices: Option<Vec<Text>> = choices.iter().map(text_of).collect();
             let choices = choices?;
             let case_insensitive = choices.first()?.case_insensitive;
-            let written = |choice: &Text| match choice.regex {
-                true => format!("(?:{})", choice.text),
-                false => escaped(&choice.text),
+            let written = |choice: &Text| {
+                if choice.regex {
+                    format!("(?:{})", choice.text)
+                } else {
+                    escaped(&choice.text)
+                }
             };
             let is_same = |choice: &Text| choice.case_insensitive == case_insensitive;
             choices.iter().all(is_same).then(|| Text {

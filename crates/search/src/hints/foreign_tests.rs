@@ -366,7 +366,7 @@ fn mixed() -> Vec<Question> {
 }
 
 fn said(filter: &Filter, written: Option<&str>, names: &[&str]) -> Vec<Hint> {
-    hints(&Asked {
+    hints(&HintRequest {
         filter,
         written,
         field: None,

@@ -24,7 +24,7 @@ use logpond_record::Timestamp;
 
 use crate::nearest;
 use crate::query::{self, FieldFilter, Filter, Pattern};
-use reading::{Reading, reading};
+use reading::{Interpretation, reading};
 use translate::has_stray_joint;
 
 pub use arguments::{arguments, shell_word};
@@ -66,7 +66,7 @@ pub struct Outside {
 
 /// A question that found nothing, and what is known of the records.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct HintRequest<'a> {
     /// The question.
     pub filter: &'a Filter,
     /// The question as it was written, if it was: in another language it is one question, of which the filter
@@ -83,18 +83,18 @@ pub struct Asked<'a> {
 }
 
 /// What was probably meant, the likeliest first; at most [`HINTS_MAX`].
-pub fn hints(asked: &Asked<'_>) -> Vec<Hint> {
+pub fn hints(request: &HintRequest<'_>) -> Vec<Hint> {
     let mut hints = Vec::new();
-    hints.extend(unknown_counted(asked));
-    match foreign(asked) {
+    hints.extend(unknown_counted(request));
+    match foreign(request) {
         // The pieces mean nothing by themselves.
         Some(hint) => hints.push(hint),
         None => {
-            hints.extend(unknown_fields(asked));
-            hints.extend(texts(asked));
+            hints.extend(unknown_fields(request));
+            hints.extend(texts(request));
         }
     }
-    hints.extend(outside(asked));
+    hints.extend(outside(request));
     hints.truncate(HINTS_MAX);
     hints
 }
@@ -133,12 +133,12 @@ fn nearest_of<'n>(name: &str, names: Option<&[&'n str]>) -> Option<&'n str> {
     nearest(name, names?.iter().copied())
 }
 
-fn unknown_counted(asked: &Asked<'_>) -> Option<Hint> {
-    let name = asked
+fn unknown_counted(request: &HintRequest<'_>) -> Option<Hint> {
+    let name = request
         .field
-        .filter(|name| is_unknown(name, asked.names))
+        .filter(|name| is_unknown(name, request.names))
         .map(clipped)?;
-    let message = match nearest_of(&name, asked.names) {
+    let message = match nearest_of(&name, request.names) {
         Some(meant) => {
             format!("no record of the range has a field '{name}'; did you mean '{meant}'?")
         }
@@ -153,10 +153,10 @@ fn unknown_counted(asked: &Asked<'_>) -> Option<Hint> {
 }
 
 /// Names in conditions that no record has. All of them are mended in one suggestion.
-fn unknown_fields(asked: &Asked<'_>) -> Option<Hint> {
-    let (mended, said) = mended(asked.filter, asked.names);
+fn unknown_fields(request: &HintRequest<'_>) -> Option<Hint> {
+    let (mended, said) = mended(request.filter, request.names);
     let message = said.first()?.clone();
-    let is_mended = mended != *asked.filter;
+    let is_mended = mended != *request.filter;
     Some(Hint {
         message,
         ..suggested(is_mended.then_some(&mended))
@@ -201,15 +201,15 @@ fn with_names(filter: &Filter, renamed: &mut dyn FnMut(&str) -> Option<String>) 
 }
 
 /// A question of another language that is valid here, too, but as conditions and texts.
-fn foreign(asked: &Asked<'_>) -> Option<Hint> {
-    let written = asked.written?.trim();
-    let found = foreign_reading(asked.filter, written)?;
-    let (text, here) = (clipped(written), clipped(&asked.filter.to_string()));
+fn foreign(request: &HintRequest<'_>) -> Option<Hint> {
+    let written = request.written?.trim();
+    let found = foreign_reading(request.filter, written)?;
+    let (text, here) = (clipped(written), clipped(&request.filter.to_string()));
     let said = format!("'{text}' means {here} here; it looks like");
-    Some(hint_of(found, &said, asked.names, Filter::clone))
+    Some(hint_of(found, &said, request.names, Filter::clone))
 }
 
-fn foreign_reading(filter: &Filter, written: &str) -> Option<Reading> {
+fn foreign_reading(filter: &Filter, written: &str) -> Option<Interpretation> {
     let written = written.trim();
     let is_text = matches!(filter, Filter::All | Filter::Text(_));
     // Programs write questions of this language in one way, and one text is looked at as such.
@@ -220,8 +220,8 @@ fn foreign_reading(filter: &Filter, written: &str) -> Option<Reading> {
 }
 
 /// Texts that look like something else than text.
-fn texts(asked: &Asked<'_>) -> Vec<Hint> {
-    let parts = match asked.filter {
+fn texts(request: &HintRequest<'_>) -> Vec<Hint> {
+    let parts = match request.filter {
         Filter::And(parts) => &parts[..],
         one => std::slice::from_ref(one),
     };
@@ -243,7 +243,7 @@ fn texts(asked: &Asked<'_>) -> Vec<Hint> {
         };
         let text = clipped(text);
         let said = format!("'{text}' was searched for as text; it looks like");
-        hints.push(hint_of(found, &said, asked.names, |meant| {
+        hints.push(hint_of(found, &said, request.names, |meant| {
             let others = parts.iter().enumerate().filter(|(other, _)| *other != at);
             let others = others.map(|(_, part)| part.clone());
             Filter::and(std::iter::once(meant.clone()).chain(others))
@@ -254,12 +254,12 @@ fn texts(asked: &Asked<'_>) -> Vec<Hint> {
 
 /// The hint of a reading; `whole` makes the question of its meaning.
 fn hint_of(
-    found: Reading,
+    found: Interpretation,
     said: &str,
     names: Option<&[&str]>,
     whole: impl FnOnce(&Filter) -> Filter,
 ) -> Hint {
-    let Reading {
+    let Interpretation {
         looks_like,
         meant,
         command,
@@ -297,10 +297,10 @@ fn suggested(filter: Option<&Filter>) -> Hint {
     }
 }
 
-fn outside(asked: &Asked<'_>) -> Vec<Hint> {
+fn outside(request: &HintRequest<'_>) -> Vec<Hint> {
     let sides = [
-        (asked.before, "before", true),
-        (asked.behind, "after", false),
+        (request.before, "before", true),
+        (request.behind, "after", false),
     ];
     let mut hints = Vec::new();
     for (side, place, is_before) in sides {

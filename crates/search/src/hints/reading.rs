@@ -3,7 +3,7 @@
 use super::arguments::{escaped, shell_word};
 use super::tokens::{Kind, tokens};
 use super::translate::{has_stray_joint, translated};
-use crate::label::Computed;
+use crate::label::ComputedLabel;
 use crate::logql::{
     self, LabelFilter, LabelMatcher, LineChoice, LineFilter, LineOperator, LogQuery, MatchOperator,
     Quantity, Query, Stage, StageKind,
@@ -11,8 +11,8 @@ use crate::logql::{
 use crate::pattern::Finder;
 use crate::query::{self, Comparison, FieldTest, Filter, Pattern};
 
-/// What a text looks like.
-pub(super) struct Reading {
+/// The query language that a text resembles.
+pub(super) struct Interpretation {
     /// With an article, for a sentence.
     pub(super) looks_like: String,
     /// What it means; `None` if the query language cannot say it.
@@ -22,11 +22,8 @@ pub(super) struct Reading {
 }
 
 /// What a text looks like, if it is not just text. `folded` says that it was searched for in any case.
-pub(super) fn reading(text: &str, folded: bool) -> Option<Reading> {
-    let fold = |filter| match folded {
-        true => in_any_case(filter),
-        false => filter,
-    };
+pub(super) fn reading(text: &str, folded: bool) -> Option<Interpretation> {
+    let fold = |filter| if folded { in_any_case(filter) } else { filter };
     let found = logql_of(text)
         .or_else(|| sql_of(text))
         .or_else(|| grep_of(text))
@@ -34,14 +31,14 @@ pub(super) fn reading(text: &str, folded: bool) -> Option<Reading> {
         .or_else(|| language(text))
         .or_else(|| expression(text))
         .or_else(|| wildcards(text))?;
-    Some(Reading {
+    Some(Interpretation {
         meant: found.meant.map(fold),
         ..found
     })
 }
 
 /// The reading of a whole question, quotes and conditions included, if it is of another language.
-pub(super) fn question(written: &str) -> Option<Reading> {
+pub(super) fn question(written: &str) -> Option<Interpretation> {
     logql_of(written)
         .or_else(|| sql_of(written))
         .or_else(|| grep_of(written))
@@ -63,7 +60,7 @@ fn in_any_case(filter: Filter) -> Filter {
     }
 }
 
-fn logql_of(text: &str) -> Option<Reading> {
+fn logql_of(text: &str) -> Option<Interpretation> {
     // Braces in a text without a matcher, such as JSON, are no selector.
     let has_selector = text.contains('{') && text.contains('}');
     let query = logql::parse(text).ok().filter(|_| has_selector)?;
@@ -74,7 +71,7 @@ fn logql_of(text: &str) -> Option<Reading> {
         ),
         Query::Metric(_) => (false, None),
     };
-    (!is_bare).then(|| Reading {
+    (!is_bare).then(|| Interpretation {
         looks_like: "LogQL".to_owned(),
         meant,
         command: Some(format!("logpond saved run {}", shell_word(text))),
@@ -92,7 +89,7 @@ fn filter_of(log: &LogQuery) -> Option<Filter> {
 }
 
 fn matcher(one: &LabelMatcher) -> Filter {
-    if Computed::named(&one.name).is_some() {
+    if ComputedLabel::named(&one.name).is_some() {
         return logql::filter_of_matchers(std::slice::from_ref(one));
     }
     let equal = FieldTest::Compare(Comparison::Equal, one.value.as_bytes().into());
@@ -163,16 +160,17 @@ fn line_filter(filter: &LineFilter) -> Option<Filter> {
         }
     });
     let any = Filter::or(choices.collect::<Option<Vec<_>>>()?);
-    Some(match filter.operator.is_negated() {
-        true => Filter::negate(any),
-        false => any,
+    Some(if filter.operator.is_negated() {
+        Filter::negate(any)
+    } else {
+        any
     })
 }
 
-fn sql_of(text: &str) -> Option<Reading> {
+fn sql_of(text: &str) -> Option<Interpretation> {
     let lower = text.to_ascii_lowercase();
     let is_sql = lower.starts_with("select ") && lower.contains(" from ");
-    is_sql.then(|| Reading {
+    is_sql.then(|| Interpretation {
         looks_like: "SQL".to_owned(),
         meant: None,
         command: Some(format!("logpond sql {}", shell_word(text))),
@@ -212,7 +210,7 @@ impl GrepOptions {
 }
 
 /// `grep -i timeout app.log`; also its options without its name, at the beginning or the end of a text.
-fn grep_of(text: &str) -> Option<Reading> {
+fn grep_of(text: &str) -> Option<Interpretation> {
     let parts = tokens(text);
     let written = |at: usize| parts.get(at).map(|token| &text[token.span.clone()]);
     let mut options = GrepOptions::default();
@@ -244,17 +242,19 @@ fn grep_of(text: &str) -> Option<Reading> {
         rest.trim().to_owned()
     };
     let is_plain = options.is_literal || super::arguments::escaped(&pattern) == pattern;
-    let pattern = match is_plain {
-        true => Pattern::substring(pattern.as_bytes(), options.is_folded),
-        false => Pattern::regex(&pattern, options.is_folded),
+    let pattern = if is_plain {
+        Pattern::substring(pattern.as_bytes(), options.is_folded)
+    } else {
+        Pattern::regex(&pattern, options.is_folded)
     };
     Finder::new(&pattern).ok()?;
     let found = Filter::Text(pattern);
-    let meant = match options.is_inverted {
-        true => Filter::negate(found),
-        false => found,
+    let meant = if options.is_inverted {
+        Filter::negate(found)
+    } else {
+        found
     };
-    Some(Reading {
+    Some(Interpretation {
         looks_like: "a command of grep".to_owned(),
         meant: Some(meant),
         command: None,
@@ -262,10 +262,10 @@ fn grep_of(text: &str) -> Option<Reading> {
 }
 
 /// `/expression/`.
-fn slashes(text: &str) -> Option<Reading> {
+fn slashes(text: &str) -> Option<Interpretation> {
     let filter = query::parse(text).ok().filter(|_| text.starts_with('/'))?;
     let is_expression = matches!(filter, Filter::Text(Pattern::Regex { .. }));
-    is_expression.then(|| Reading {
+    is_expression.then(|| Interpretation {
         looks_like: "a regular expression".to_owned(),
         meant: Some(filter),
         command: None,
@@ -273,7 +273,7 @@ fn slashes(text: &str) -> Option<Reading> {
 }
 
 /// Conditions on fields, and words joined by AND, OR and NOT, also as other languages write them.
-fn language(text: &str) -> Option<Reading> {
+fn language(text: &str) -> Option<Interpretation> {
     // First with signs of other languages: this one takes `or` for a text between others.
     let filter = translated(text).and_then(|text| structured(&text));
     let filter = filter.or_else(|| structured(text))?;
@@ -287,7 +287,7 @@ fn language(text: &str) -> Option<Reading> {
         _ if has_field(&filter) => "conditions of the query language",
         _ => "words joined by AND, OR or NOT",
     };
-    Some(Reading {
+    Some(Interpretation {
         looks_like: looks_like.to_owned(),
         meant: Some(filter),
         command: None,
@@ -321,7 +321,7 @@ const OF_EXPRESSIONS: [&str; 10] = [".*", ".+", "\\.", "]+", "]*", "]{", ")?", "
 const ESCAPES: [&str; 4] = ["\\d", "\\w", "\\s", "\\b"];
 
 /// A regular expression without slashes.
-fn expression(text: &str) -> Option<Reading> {
+fn expression(text: &str) -> Option<Interpretation> {
     let is_path = text.contains(":\\");
     let has_escape = ESCAPES.iter().any(|escape| {
         let mut behind = text.match_indices(escape).map(|(at, _)| &text[at + 2..]);
@@ -338,7 +338,7 @@ fn expression(text: &str) -> Option<Reading> {
         return None;
     }
     let pattern = Pattern::regex(text, false);
-    Finder::new(&pattern).is_ok().then(|| Reading {
+    Finder::new(&pattern).is_ok().then(|| Interpretation {
         looks_like: "a regular expression".to_owned(),
         meant: Some(Filter::Text(pattern)),
         command: None,
@@ -346,7 +346,7 @@ fn expression(text: &str) -> Option<Reading> {
 }
 
 /// `pay*failed`: stars, and question marks within words, stand for any text.
-fn wildcards(text: &str) -> Option<Reading> {
+fn wildcards(text: &str) -> Option<Interpretation> {
     let characters: Vec<char> = text.chars().collect();
     let is_wild = |at: usize| match characters[at] {
         '*' => true,
@@ -375,11 +375,12 @@ fn wildcards(text: &str) -> Option<Reading> {
         }
     }
     let inner = text.trim_matches('*');
-    let meant = match wild.iter().all(|at| is_edge(*at)) {
-        true => Filter::substring(inner.as_bytes(), false),
-        false => Filter::regex(&source, false),
+    let meant = if wild.iter().all(|at| is_edge(*at)) {
+        Filter::substring(inner.as_bytes(), false)
+    } else {
+        Filter::regex(&source, false)
     };
-    Some(Reading {
+    Some(Interpretation {
         looks_like: "a pattern with wildcards".to_owned(),
         meant: Some(meant),
         command: None,

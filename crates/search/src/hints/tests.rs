@@ -2,7 +2,7 @@ use super::*;
 
 /// What is said of a filter where records have these fields.
 fn said(filter: &Filter, names: &[&str]) -> Vec<Hint> {
-    hints(&Asked {
+    hints(&HintRequest {
         filter,
         written: None,
         field: None,
@@ -176,7 +176,7 @@ fn unknown_fields_are_named_with_the_nearest() {
 }
 
 fn hints_of_field(field: &str) -> Vec<Hint> {
-    hints(&Asked {
+    hints(&HintRequest {
         filter: &Filter::All,
         written: None,
         field: Some(field),
@@ -207,7 +207,7 @@ fn the_rest_of_the_question_stays() {
 
 #[test]
 fn matches_outside_of_the_range_are_counted() {
-    let hints = hints(&Asked {
+    let hints = hints(&HintRequest {
         filter: &Filter::All,
         written: None,
         field: None,

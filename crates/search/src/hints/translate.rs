@@ -227,9 +227,12 @@ impl Writer<'_> {
         if open.kind != Kind::Open && !is_list {
             return None;
         }
-        let ends = |token: &Token| match is_list {
-            true => self.written(token).ends_with(']'),
-            false => token.kind == Kind::Close,
+        let ends = |token: &Token| {
+            if is_list {
+                self.written(token).ends_with(']')
+            } else {
+                token.kind == Kind::Close
+            }
         };
         let rest = &self.tokens[self.at + ahead..];
         let last = rest.iter().position(ends)?;
@@ -483,9 +486,10 @@ impl Writer<'_> {
             value,
         } = condition;
         // `a=1, b=2`
-        let value = match is_last {
-            true => value.as_str(),
-            false => value.strip_suffix(',').unwrap_or(value),
+        let value = if is_last {
+            value.as_str()
+        } else {
+            value.strip_suffix(',').unwrap_or(value)
         };
         if name == "_exists_" && *operator == ":" {
             return Some(format!("{value}:*"));
@@ -586,9 +590,10 @@ fn spaced(list: &str) -> String {
 /// A value without quotes, with them if it needs some.
 fn valued(written: &str) -> String {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"_./:+@-".contains(&b);
-    match written.bytes().all(is_plain) {
-        true => written.to_owned(),
-        false => quoted(written),
+    if written.bytes().all(is_plain) {
+        written.to_owned()
+    } else {
+        quoted(written)
     }
 }
 
@@ -607,9 +612,10 @@ fn range(name: &str, value: &str) -> Option<String> {
     let ends: Vec<String> = ends
         .map(|(sign, end)| format!("{name}{sign}{end}"))
         .collect();
-    match ends.is_empty() {
-        true => Some(format!("{name}:*")),
-        false => Some(format!("({})", ends.join(" AND "))),
+    if ends.is_empty() {
+        Some(format!("{name}:*"))
+    } else {
+        Some(format!("({})", ends.join(" AND ")))
     }
 }
 

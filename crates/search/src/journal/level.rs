@@ -154,12 +154,13 @@ fn between(name: &str, from: u8, to: u8) -> Filter {
         let number = number.to_string().into_bytes();
         Filter::field(name, FieldTest::Compare(comparison, number.into()))
     };
-    match from == to {
-        true => compare(Comparison::Equal, from),
-        false => Filter::and([
+    if from == to {
+        compare(Comparison::Equal, from)
+    } else {
+        Filter::and([
             compare(Comparison::GreaterOrEqual, from),
             compare(Comparison::LessOrEqual, to),
-        ]),
+        ])
     }
 }
 

@@ -83,9 +83,10 @@ pub fn term(text: &[u8]) -> Result<Term, MatchError> {
         (None, Some(at)) => (at, at > 0 && text[at - 1] == b'!'),
         (None, None) => return Err(MatchError::Form(shown())),
     };
-    let name = match is_negated && unlike.is_none() {
-        true => &text[..at - 1],
-        false => &text[..at],
+    let name = if is_negated && unlike.is_none() {
+        &text[..at - 1]
+    } else {
+        &text[..at]
     };
     let name = std::str::from_utf8(name).map_err(|_| MatchError::Name(shown()))?;
     if !is_name(name) {
@@ -98,9 +99,10 @@ pub fn term(text: &[u8]) -> Result<Term, MatchError> {
     };
     let Some(regex) = regex else {
         let value = text[at + 1..].to_vec();
-        return Ok(match is_negated {
-            true => Term::Unequal(name, value),
-            false => Term::Equal(name, value),
+        return Ok(if is_negated {
+            Term::Unequal(name, value)
+        } else {
+            Term::Equal(name, value)
         });
     };
     let regex = std::str::from_utf8(regex)

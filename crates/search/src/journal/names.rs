@@ -36,17 +36,21 @@ pub fn field_name(name: &str) -> Cow<'_, str> {
     if let Some((theirs, _)) = ALIASES.iter().find(|(_, ours)| *ours == name) {
         return Cow::Borrowed(theirs);
     }
-    let capital = |c: char| match c.is_ascii_alphanumeric() {
-        true => c.to_ascii_uppercase(),
-        false => '_',
+    let capital = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_uppercase()
+        } else {
+            '_'
+        }
     };
     let made: String = name.chars().take(NAME_BYTES_MAX).map(capital).collect();
     // An underscore in front would say that a journal vouches for it.
     let made = made.trim_start_matches('_');
     Cow::Owned(
-        match made.starts_with(|c: char| c.is_ascii_digit()) || made.is_empty() {
-            true => format!("F_{}", &made[..made.len().min(NAME_BYTES_MAX - 2)]),
-            false => made.to_owned(),
+        if made.starts_with(|c: char| c.is_ascii_digit()) || made.is_empty() {
+            format!("F_{}", &made[..made.len().min(NAME_BYTES_MAX - 2)])
+        } else {
+            made.to_owned()
         },
     )
 }

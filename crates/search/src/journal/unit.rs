@@ -28,15 +28,17 @@ pub fn unit_name(text: &str) -> String {
         return text.to_owned();
     }
     if let Some(path) = text.strip_prefix('/') {
-        let suffix = match path == "dev" || path.starts_with("dev/") {
-            true => ".device",
-            false => ".mount",
+        let suffix = if path == "dev" || path.starts_with("dev/") {
+            ".device"
+        } else {
+            ".mount"
         };
         let path: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let escaped: Vec<String> = path.iter().map(|part| escape(part, is_of_path)).collect();
-        let name = match escaped.is_empty() {
-            true => "-".to_owned(),
-            false => escaped.join("-"),
+        let name = if escaped.is_empty() {
+            "-".to_owned()
+        } else {
+            escaped.join("-")
         };
         return name + suffix;
     }
@@ -63,9 +65,10 @@ fn is_of_path(byte: u8) -> bool {
 fn escape(text: &str, is_kept: fn(u8) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for (at, byte) in text.bytes().enumerate() {
-        match is_kept(byte) && !(at == 0 && byte == b'.') {
-            true => out.push(char::from(byte)),
-            false => out.push_str(&format!("\\x{byte:02x}")),
+        if is_kept(byte) && !(at == 0 && byte == b'.') {
+            out.push(char::from(byte))
+        } else {
+            out.push_str(&format!("\\x{byte:02x}"))
         }
     }
     out
@@ -107,12 +110,11 @@ fn class(text: &str) -> Option<(String, &str)> {
     let mut out = String::from(if inner.is_some() { "[^" } else { "[" });
     for (at, c) in body[..end].char_indices() {
         let is_range = c == '-' && at > 0 && at + 1 < end;
-        match is_range || c.is_alphanumeric() {
-            true => out.push(c),
-            false => {
-                out.push('\\');
-                out.push(c);
-            }
+        if is_range || c.is_alphanumeric() {
+            out.push(c)
+        } else {
+            out.push('\\');
+            out.push(c);
         }
     }
     out.push(']');
@@ -160,8 +162,9 @@ pub fn user_unit(text: &str) -> Filter {
 }
 
 fn is(field: &str, name: &str) -> Filter {
-    match is_pattern(name) {
-        true => like(field, &expression(name), false),
-        false => equal(field, name.as_bytes()),
+    if is_pattern(name) {
+        like(field, &expression(name), false)
+    } else {
+        equal(field, name.as_bytes())
     }
 }

@@ -618,7 +618,7 @@ pub struct Matching {
     /// By which labels; all without.
     pub labels: Option<MatchingLabels>,
     /// Which side may have several for one of the other.
-    pub many: Many,
+    pub many: ManySide,
     /// Labels of the other side that the result gets.
     pub include: Vec<Box<str>>,
 }
@@ -632,9 +632,9 @@ pub struct MatchingLabels {
     pub labels: Vec<Box<str>>,
 }
 
-/// Which side may have several series for one of the other.
+/// The side that may have several series for one of the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Many {
+pub enum ManySide {
     /// None.
     #[default]
     Neither,

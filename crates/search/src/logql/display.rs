@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use super::ast::{
     BinaryOperation, Conversion, Extraction, Grouping, LabelChoice, LabelFilter, LabelFormat,
-    LabelMatcher, LabelReplace, LabelSource, LineChoice, LineFilter, LogQuery, Logfmt, Many,
+    LabelMatcher, LabelReplace, LabelSource, LineChoice, LineFilter, LogQuery, Logfmt, ManySide,
     MatchOperator, Matching, Metric, Operator, Quantity, Query, RangeAggregation, Stage, StageKind,
     Unwrap, VectorAggregation,
 };
@@ -177,9 +177,10 @@ impl LabelFilter {
             LabelFilter::Or(left, right) => (left, "or", right),
             other => return write!(f, "{other}"),
         };
-        match std::mem::discriminant(self) == std::mem::discriminant(&**left) {
-            true => left.write_chain(f)?,
-            false => write!(f, "{left}")?,
+        if std::mem::discriminant(self) == std::mem::discriminant(&**left) {
+            left.write_chain(f)?
+        } else {
+            write!(f, "{left}")?
         }
         write!(f, " {operator} {right}")
     }
@@ -296,9 +297,9 @@ impl fmt::Display for Matching {
         write_list(&labels.labels, ", ", f)?;
         f.write_char(')')?;
         match self.many {
-            Many::Neither => return Ok(()),
-            Many::Left => f.write_str(" group_left (")?,
-            Many::Right => f.write_str(" group_right (")?,
+            ManySide::Neither => return Ok(()),
+            ManySide::Left => f.write_str(" group_left (")?,
+            ManySide::Right => f.write_str(" group_right (")?,
         }
         write_list(&self.include, ", ", f)?;
         f.write_char(')')
@@ -320,9 +321,10 @@ fn write_grouping(grouping: Option<&Grouping>, f: &mut fmt::Formatter<'_>) -> fm
     let Some(grouping) = grouping else {
         return Ok(());
     };
-    f.write_str(match grouping.is_without {
-        true => " without (",
-        false => " by (",
+    f.write_str(if grouping.is_without {
+        " without ("
+    } else {
+        " by ("
     })?;
     write_list(&grouping.labels, ", ", f)?;
     f.write_char(')')

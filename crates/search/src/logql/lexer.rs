@@ -208,9 +208,10 @@ impl<'a> Lexer<'a> {
             None => {
                 let error = self.error(start, format!("not a valid duration string: {written:?}"));
                 let is_number = written.parse::<u64>().is_ok();
-                Err(match is_number {
-                    true => error.suggest(format!("did you mean [{written}s] or [{written}m]?")),
-                    false => error.suggest("write numbers with units, such as [5m] or [1h30m]"),
+                Err(if is_number {
+                    error.suggest(format!("did you mean [{written}s] or [{written}m]?"))
+                } else {
+                    error.suggest("write numbers with units, such as [5m] or [1h30m]")
                 })
             }
         }

@@ -28,8 +28,8 @@ mod tests;
 pub use ast::{
     BinaryOperation, Comparison, Conversion, Extraction, Grouping, LabelChoice, LabelFilter,
     LabelFormat, LabelMatcher, LabelReplace, LabelSource, LineChoice, LineFilter, LineOperator,
-    LogQuery, Logfmt, Many, MatchOperator, Matching, MatchingLabels, Metric, Operator, Quantity,
-    Query, RangeAggregation, RangeFunction, Stage, StageKind, Unwrap, VectorAggregation,
+    LogQuery, Logfmt, ManySide, MatchOperator, Matching, MatchingLabels, Metric, Operator,
+    Quantity, Query, RangeAggregation, RangeFunction, Stage, StageKind, Unwrap, VectorAggregation,
     VectorFunction,
 };
 pub use error::ParseError;

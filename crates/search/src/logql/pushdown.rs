@@ -11,7 +11,7 @@ use super::ast::{
     Quantity, Stage, StageKind,
 };
 use super::expressions::{Place, in_line, whole_label};
-use crate::label::{Computed, LABEL_PREFIX};
+use crate::label::{ComputedLabel, LABEL_PREFIX};
 use crate::logql;
 use crate::pattern::Finder;
 use crate::pipeline;
@@ -42,7 +42,7 @@ pub fn pushdown(log: &LogQuery) -> Pushdown {
     let mut parts = vec![filter_of_matchers(&log.matchers)];
     let (mut lines, mut labels) = (LINE_FILTERS_MAX, LABEL_FILTERS_MAX);
     let mut rest: Vec<Stage> = Vec::new();
-    let (mut is_of_line, mut seen) = (true, Seen::Record);
+    let (mut is_of_line, mut seen) = (true, LabelOrigin::Record);
     for stage in &log.stages {
         is_of_line &= !changes_line(&stage.kind);
         seen = seen.behind(&stage.kind);
@@ -54,12 +54,12 @@ pub fn pushdown(log: &LogQuery) -> Pushdown {
             StageKind::LabelFilter(filter) if labels > 0 => {
                 labels -= 1;
                 match seen {
-                    Seen::Record => label_filter(filter),
-                    Seen::Parsed => parsed_filter(filter).map(|filter| Pushed {
+                    LabelOrigin::Record => label_filter(filter),
+                    LabelOrigin::Parsed => parsed_filter(filter).map(|filter| StageFilter {
                         filter,
                         is_exact: false,
                     }),
-                    Seen::Other => None,
+                    LabelOrigin::Other => None,
                 }
             }
             _ => None,
@@ -82,9 +82,9 @@ fn changes_line(kind: &StageKind) -> bool {
     )
 }
 
-/// What labels a condition looks at.
+/// The kind of labels that a condition reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Seen {
+enum LabelOrigin {
     /// Those of the record.
     Record,
     /// What a parser found in the line, too.
@@ -93,21 +93,25 @@ enum Seen {
     Other,
 }
 
-impl Seen {
-    fn behind(self, kind: &StageKind) -> Seen {
+impl LabelOrigin {
+    fn behind(self, kind: &StageKind) -> LabelOrigin {
         match kind {
             StageKind::LineFilter(_) | StageKind::LabelFilter(_) => self,
-            StageKind::Json(paths) if paths.is_empty() && self != Seen::Other => Seen::Parsed,
-            StageKind::Logfmt(logfmt) if logfmt.extractions.is_empty() && self != Seen::Other => {
-                Seen::Parsed
+            StageKind::Json(paths) if paths.is_empty() && self != LabelOrigin::Other => {
+                LabelOrigin::Parsed
             }
-            _ => Seen::Other,
+            StageKind::Logfmt(logfmt)
+                if logfmt.extractions.is_empty() && self != LabelOrigin::Other =>
+            {
+                LabelOrigin::Parsed
+            }
+            _ => LabelOrigin::Other,
         }
     }
 }
 
-/// What a stage requires of records.
-struct Pushed {
+/// The condition of a stage on records.
+struct StageFilter {
     filter: Filter,
     /// Whether it is all that the stage does.
     is_exact: bool,
@@ -121,7 +125,7 @@ pub fn filter_of_matchers(matchers: &[LabelMatcher]) -> Filter {
 
 fn matcher(matcher: &LabelMatcher, place: Place) -> Filter {
     let name = &*matcher.name;
-    match Computed::named(name) {
+    match ComputedLabel::named(name) {
         Some(_) => computed(name, matcher, place),
         None => plain(name, matcher, place, matcher.accepts("")),
     }
@@ -149,9 +153,10 @@ fn computed(name: &str, matcher: &LabelMatcher, place: Place) -> Filter {
 fn plain(name: &str, matcher: &LabelMatcher, place: Place, takes_empty: bool) -> Filter {
     let positive = match matcher.operator {
         MatchOperator::Equal | MatchOperator::NotEqual if matcher.value.is_empty() => {
-            return match takes_empty {
-                true => Filter::negate(is_there(name)),
-                false => is_there(name),
+            return if takes_empty {
+                Filter::negate(is_there(name))
+            } else {
+                is_there(name)
             };
         }
         MatchOperator::Equal | MatchOperator::NotEqual => equal(name, &matcher.value),
@@ -225,14 +230,15 @@ impl LabelMatcher {
 
 /// Everything or nothing.
 fn constant(is_wanted: bool) -> Filter {
-    match is_wanted {
-        true => Filter::All,
-        false => Filter::negate(Filter::All),
+    if is_wanted {
+        Filter::All
+    } else {
+        Filter::negate(Filter::All)
     }
 }
 
 /// What a line filter requires.
-fn line_filter(filter: &LineFilter) -> Option<Pushed> {
+fn line_filter(filter: &LineFilter) -> Option<StageFilter> {
     let is_negated = filter.operator.is_negated();
     let mut is_exact = true;
     let choice = |choice: &LineChoice| match (filter.operator, choice) {
@@ -254,24 +260,22 @@ fn line_filter(filter: &LineFilter) -> Option<Pushed> {
     };
     let choices: Option<Vec<Filter>> = filter.choices.iter().map(choice).collect();
     let any = Filter::or(choices?);
-    let filter = match is_negated {
-        true => Filter::negate(any),
-        false => any,
-    };
-    (filter != Filter::All).then_some(Pushed { filter, is_exact })
+    let filter = if is_negated { Filter::negate(any) } else { any };
+    (filter != Filter::All).then_some(StageFilter { filter, is_exact })
 }
 
 /// Lines that hold this. Text that is looked for otherwise is found in decoded messages, too.
 fn on_line(pattern: Pattern) -> Filter {
     let is_everywhere = matches!(&pattern, Pattern::Substring { text, .. } if text.is_empty());
-    match is_everywhere {
-        true => Filter::All,
-        false => Filter::field("_raw", FieldTest::Contains(pattern)),
+    if is_everywhere {
+        Filter::All
+    } else {
+        Filter::field("_raw", FieldTest::Contains(pattern))
     }
 }
 
 /// What a condition on labels requires of records whose labels no stage has changed.
-fn label_filter(filter: &LabelFilter) -> Option<Pushed> {
+fn label_filter(filter: &LabelFilter) -> Option<StageFilter> {
     match filter {
         LabelFilter::And(left, right) => {
             let (left, right) = (label_filter(left), label_filter(right));
@@ -280,16 +284,16 @@ fn label_filter(filter: &LabelFilter) -> Option<Pushed> {
                 .all(|part| part.as_ref().is_some_and(|part| part.is_exact));
             let parts: Vec<Filter> = left.into_iter().chain(right).map(|p| p.filter).collect();
             let filter = (!parts.is_empty()).then(|| Filter::and(parts))?;
-            Some(Pushed { filter, is_exact })
+            Some(StageFilter { filter, is_exact })
         }
         LabelFilter::Or(left, right) => {
             let (left, right) = (label_filter(left)?, label_filter(right)?);
-            Some(Pushed {
+            Some(StageFilter {
                 is_exact: left.is_exact && right.is_exact,
                 filter: Filter::or([left.filter, right.filter]),
             })
         }
-        LabelFilter::Text(matched) if !is_of_errors(&matched.name) => Some(Pushed {
+        LabelFilter::Text(matched) if !is_of_errors(&matched.name) => Some(StageFilter {
             filter: matcher(matched, Place::LabelFilter),
             is_exact: true,
         }),
@@ -297,7 +301,7 @@ fn label_filter(filter: &LabelFilter) -> Option<Pushed> {
             name,
             comparison,
             quantity,
-        } if !is_computed(name) => Some(Pushed {
+        } if !is_computed(name) => Some(StageFilter {
             filter: quantity_filter(name, *comparison, quantity),
             is_exact: false,
         }),
@@ -348,7 +352,7 @@ pub(super) fn is_of_errors(name: &str) -> bool {
 
 /// Whether no field is the label.
 fn is_computed(name: &str) -> bool {
-    is_of_errors(name) || Computed::named(name).is_some()
+    is_of_errors(name) || ComputedLabel::named(name).is_some()
 }
 
 /// Records whose label is a number like this, or no number: of these the condition itself says that

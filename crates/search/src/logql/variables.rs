@@ -22,9 +22,9 @@ pub enum Value {
     Any(Vec<String>),
 }
 
-/// What becomes of names that are not known.
+/// The handling of unknown names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unknown {
+pub enum UnknownPolicy {
     /// They are an error.
     Refused,
     /// They are text.
@@ -147,7 +147,7 @@ impl Place {
 /// See [`VariableError`].
 pub fn expand(
     query: &str,
-    unknown: Unknown,
+    unknown: UnknownPolicy,
     value_of: impl Fn(&str) -> Option<Value>,
 ) -> Result<String, VariableError> {
     let mut out = String::with_capacity(query.len());
@@ -171,9 +171,10 @@ pub fn expand(
         }
     }
     out.push_str(rest);
-    match out.len() > EXPANDED_BYTES_MAX {
-        true => Err(VariableError::TooLong),
-        false => Ok(out),
+    if out.len() > EXPANDED_BYTES_MAX {
+        Err(VariableError::TooLong)
+    } else {
+        Ok(out)
     }
 }
 
@@ -206,7 +207,7 @@ fn is_template(text: &str, quote: u8) -> bool {
 fn variable(
     text: &str,
     place: Place,
-    unknown: Unknown,
+    unknown: UnknownPolicy,
     value_of: &impl Fn(&str) -> Option<Value>,
     out: &mut String,
 ) -> Result<usize, VariableError> {
@@ -220,9 +221,10 @@ fn variable(
     {
         out.push('$');
         // Up to the next sign, so that the name is not read again.
-        let bytes = match escaped.starts_with('{') {
-            true => 1,
-            false => name_bytes(escaped),
+        let bytes = if escaped.starts_with('{') {
+            1
+        } else {
+            name_bytes(escaped)
         };
         out.push_str(&escaped[..bytes]);
         return Ok(2 + bytes);
@@ -250,7 +252,7 @@ fn variable(
         },
     };
     let Some(value) = value_of(name) else {
-        if unknown == Unknown::Kept || place.is_template() {
+        if unknown == UnknownPolicy::Kept || place.is_template() {
             out.push_str(&text[..taken]);
             return Ok(taken);
         }
@@ -328,22 +330,22 @@ pub fn fuzz_variables(data: &[u8]) {
     let (value, query) = text.split_once('\n').unwrap_or((&text, ""));
     let one = |name: &str| (name == "v").then(|| Value::One(value.to_owned()));
     let any = |name: &str| (name == "v").then(|| Value::Any(vec![value.to_owned(), String::new()]));
-    for unknown in [Unknown::Kept, Unknown::Refused] {
+    for unknown in [UnknownPolicy::Kept, UnknownPolicy::Refused] {
         // It may be refused, but it ends.
         let _ = expand(query, unknown, one);
         let _ = expand(query, unknown, any);
     }
     if !query.contains("$$") && !query.contains("${") && query.len() <= EXPANDED_BYTES_MAX {
-        let kept = expand(query, Unknown::Kept, |_| None);
+        let kept = expand(query, UnknownPolicy::Kept, |_| None);
         assert_eq!(kept.as_deref(), Ok(query));
     }
     if value.len() <= VALUE_BYTES_MAX {
-        let expanded = expand("{a=\"$v\"}", Unknown::Refused, one).unwrap_or_default();
+        let expanded = expand("{a=\"$v\"}", UnknownPolicy::Refused, one).unwrap_or_default();
         let matchers = super::parse_matchers(&expanded).unwrap_or_default();
         let values: Vec<&str> = matchers.iter().map(|matcher| &*matcher.value).collect();
         assert_eq!(values, [value]);
         // An expression may be too large to be compiled, but it is never two.
-        let expanded = expand("{a=~\"$v\"}", Unknown::Refused, any).unwrap_or_default();
+        let expanded = expand("{a=~\"$v\"}", UnknownPolicy::Refused, any).unwrap_or_default();
         if let Ok(matchers) = super::parse_matchers(&expanded) {
             assert_eq!(matchers.len(), 1, "{expanded}");
         }
@@ -415,14 +417,14 @@ mod tests {
             ),
         ];
         for (query, expected) in table {
-            let found = expand(query, Unknown::Refused, values);
+            let found = expand(query, UnknownPolicy::Refused, values);
             assert_eq!(found.as_deref(), expected.as_ref().copied(), "{query}");
         }
-        let kept = expand(r#"{a="$nobody ${nobody}"}"#, Unknown::Kept, values);
+        let kept = expand(r#"{a="$nobody ${nobody}"}"#, UnknownPolicy::Kept, values);
         assert_eq!(kept.unwrap(), r#"{a="$nobody ${nobody}"}"#);
         let long = "$x".repeat(EXPANDED_BYTES_MAX + 1);
         assert_eq!(
-            expand(&long, Unknown::Kept, values),
+            expand(&long, UnknownPolicy::Kept, values),
             Err(VariableError::TooLong)
         );
     }

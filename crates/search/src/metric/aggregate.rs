@@ -87,9 +87,10 @@ pub(super) fn first_by<T>(
     compare_labels: impl Fn(&T, &T) -> Ordering,
 ) -> Vec<T> {
     let compare_values = |a: f64, b: f64| {
-        let by_value = match is_descending {
-            true => b.partial_cmp(&a),
-            false => a.partial_cmp(&b),
+        let by_value = if is_descending {
+            b.partial_cmp(&a)
+        } else {
+            a.partial_cmp(&b)
         };
         a.is_nan()
             .cmp(&b.is_nan())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::evaluate::{EvaluationError, Sample};
 use super::series::SeriesLabels;
-use crate::logql::{BinaryOperation, Many, Matching, Operator};
+use crate::logql::{BinaryOperation, ManySide, Matching, Operator};
 
 /// Of two numbers. Comparisons give 1 and 0; by zero nothing can be divided.
 pub(super) fn of_numbers(operator: Operator, left: f64, right: f64) -> f64 {
@@ -42,9 +42,10 @@ pub(super) fn with_number(
     number_is_left: bool,
 ) -> Vec<Sample> {
     let samples = series.into_iter().filter_map(|sample| {
-        let (left, right) = match number_is_left {
-            true => (number, sample.value),
-            false => (sample.value, number),
+        let (left, right) = if number_is_left {
+            (number, sample.value)
+        } else {
+            (sample.value, number)
         };
         let value = merged(operation, left, right, sample.value)?;
         Some(Sample { value, ..sample })
@@ -78,17 +79,19 @@ pub(super) fn of_series(
         });
     }
     // Many are on the left from here on.
-    let is_swapped = operation.matching.many == Many::Right;
-    let (many, one) = match is_swapped {
-        true => (right, left),
-        false => (left, right),
+    let is_swapped = operation.matching.many == ManySide::Right;
+    let (many, one) = if is_swapped {
+        (right, left)
+    } else {
+        (left, right)
     };
     let mut ones: BTreeMap<SeriesLabels, Sample> = BTreeMap::new();
     for sample in one {
         if ones.insert(signature(&sample), sample).is_some() {
-            return Err(EvaluationError::Duplicates(match is_swapped {
-                true => "left",
-                false => "right",
+            return Err(EvaluationError::Duplicates(if is_swapped {
+                "left"
+            } else {
+                "right"
             }));
         }
     }
@@ -110,18 +113,19 @@ fn matched(
         };
         let labels = result_labels(&sample.labels, &other.labels, &operation.matching);
         let is_new = match operation.matching.many {
-            Many::Neither => seen.insert(signature),
+            ManySide::Neither => seen.insert(signature),
             _ => seen.insert(labels.clone()),
         };
         if !is_new {
             return Err(match operation.matching.many {
-                Many::Neither => EvaluationError::ManyToOne,
+                ManySide::Neither => EvaluationError::ManyToOne,
                 _ => EvaluationError::Ambiguous,
             });
         }
-        let (left, right) = match is_swapped {
-            true => (other.value, sample.value),
-            false => (sample.value, other.value),
+        let (left, right) = if is_swapped {
+            (other.value, sample.value)
+        } else {
+            (sample.value, other.value)
         };
         if let Some(value) = merged(operation, left, right, left) {
             let labels = Arc::new(labels);
@@ -142,7 +146,7 @@ fn signature(labels: &SeriesLabels, matching: &Matching) -> SeriesLabels {
 
 fn result_labels(many: &SeriesLabels, one: &SeriesLabels, matching: &Matching) -> SeriesLabels {
     let labels = match matching.many {
-        Many::Neither => signature(many, matching),
+        ManySide::Neither => signature(many, matching),
         _ => many.clone(),
     };
     matching.include.iter().fold(labels, |labels, name| {

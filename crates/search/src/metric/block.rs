@@ -11,10 +11,10 @@ use logpond_segment::file::ReadError;
 
 use super::cells::{Cell, CellKind};
 use super::leaf::Leaf;
-use super::table::{Decided, RangeTable};
+use super::table::{LineSample, RangeTable};
 use super::windows::NO_PIECE;
 use crate::pipeline::StageError;
-use crate::scan::{By, GroupScan, Labelled, Selected};
+use crate::scan::{GroupLabels, GroupScan, LabelledRows, SelectedRows};
 
 /// The most cells of a block that lie side by side in memory, whether they are used or not.
 const DENSE_CELLS_MAX: usize = 1 << 16;
@@ -28,7 +28,7 @@ impl RangeTable {
     pub fn add_block(
         &mut self,
         scan: &mut GroupScan<'_>,
-        selected: &Selected,
+        selected: &SelectedRows,
     ) -> Result<(), ReadError> {
         let leaf = std::sync::Arc::clone(self.leaf());
         let Some(of_labels) = leaf.of_labels() else {
@@ -39,7 +39,7 @@ impl RangeTable {
         }
         let number = of_labels.number.as_deref();
         let (parts, odd) = match &of_labels.by {
-            By::Named(names) if of_labels.has_json => {
+            GroupLabels::Named(names) if of_labels.has_json => {
                 let selector = &leaf.spec().aggregation.log.matchers;
                 scan.rows_by_members(selected, names, number, selector)?
             }
@@ -60,12 +60,12 @@ impl RangeTable {
             self.add_lines(&leaf, &decided, &lines);
         }
         let (block, rows) = (selected.block, odd);
-        scan.each_record(&Selected { block, rows }, |record| self.add(record))
+        scan.each_record(&SelectedRows { block, rows }, |record| self.add(record))
     }
 
-    fn add_lines(&mut self, leaf: &Leaf, decided: &[Option<Decided<'_>>], lines: &Lines<'_>) {
+    fn add_lines(&mut self, leaf: &Leaf, decided: &[Option<LineSample<'_>>], lines: &Lines<'_>) {
         self.note_errors_of(decided, lines);
-        let is_wanted = |decided: &Option<Decided<'_>>| {
+        let is_wanted = |decided: &Option<LineSample<'_>>| {
             let decided = decided.as_ref();
             decided.is_some_and(|d| d.error != Some(StageError::SampleExtraction))
         };
@@ -81,8 +81,8 @@ impl RangeTable {
         }
     }
 
-    fn note_errors_of(&mut self, decided: &[Option<Decided<'_>>], lines: &Lines<'_>) {
-        let error = |decided: &Option<Decided<'_>>| decided.as_ref().and_then(|d| d.error);
+    fn note_errors_of(&mut self, decided: &[Option<LineSample<'_>>], lines: &Lines<'_>) {
+        let error = |decided: &Option<LineSample<'_>>| decided.as_ref().and_then(|d| d.error);
         let errors: Vec<Option<StageError>> = decided.iter().map(error).collect();
         if errors.iter().all(Option::is_none) {
             return;
@@ -112,7 +112,7 @@ fn numbers(
     kind: CellKind,
     lines: &Lines<'_>,
     wanted: &[bool],
-    decided: &[Option<Decided<'_>>],
+    decided: &[Option<LineSample<'_>>],
 ) -> Vec<Placed> {
     let mut cells: Grid<Option<Cell>> = Grid::new(lines);
     if kind.keeps_numbers() {
@@ -146,8 +146,8 @@ enum Times {
 fn times(
     leaf: &Leaf,
     scan: &mut GroupScan<'_>,
-    selected: &Selected,
-    labelled: &Labelled,
+    selected: &SelectedRows,
+    labelled: &LabelledRows,
 ) -> Result<Times, ReadError> {
     let (from, to) = scan.block_span(selected);
     let needs_times = leaf.cells.needs_times();
@@ -171,7 +171,7 @@ fn times(
 
 /// Rows of a block, as far as they count.
 struct Lines<'b> {
-    labelled: &'b Labelled,
+    labelled: &'b LabelledRows,
     times: Times,
 }
 

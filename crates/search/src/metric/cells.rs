@@ -202,9 +202,10 @@ impl Moments {
         let mean = self.sum.divided(count);
         let spread = self.squares.minus(mean.squared().times(count));
         // What is no number stays none.
-        match spread.is_nan() {
-            true => f64::NAN,
-            false => (spread / count).max(0.0),
+        if spread.is_nan() {
+            f64::NAN
+        } else {
+            (spread / count).max(0.0)
         }
     }
 }

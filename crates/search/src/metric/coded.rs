@@ -13,7 +13,7 @@ use super::leaf::Leaf;
 use super::series::SeriesLabels;
 use super::series_map::{TOGETHER_MAX, Tag};
 use super::table::RangeTable;
-use crate::scan::{By, GroupScan, Selected};
+use crate::scan::{GroupLabels, GroupScan, SelectedRows};
 
 /// Counts that are not in the table yet, all of one piece of time.
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ impl RangeTable {
         &mut self,
         leaf: &Leaf,
         scan: &mut GroupScan<'_>,
-        selected: &Selected,
+        selected: &SelectedRows,
     ) -> Result<bool, ReadError> {
         let (from, to) = scan.block_span(selected);
         let (Some(name), Some(piece)) = (leaf.one_label(), leaf.windows.piece_of_span(from, to))
@@ -201,7 +201,7 @@ impl Leaf {
         })?;
         let is_by = self.grouping.as_ref().is_some_and(|by| !by.is_without);
         match &of_labels.by {
-            By::Named(names) if is_by && self.cells.counts_lines() => match &names[..] {
+            GroupLabels::Named(names) if is_by && self.cells.counts_lines() => match &names[..] {
                 [name] => Some(name),
                 _ => None,
             },

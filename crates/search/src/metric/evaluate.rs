@@ -179,9 +179,10 @@ impl Plan {
         let Metric::Vector(vector) = &self.query else {
             return Order::ByLabels;
         };
-        match self.is_instant && of_one_table(vector).is_some() && ignores_order(vector) {
-            true => Order::Any,
-            false => Order::ByLabels,
+        if self.is_instant && of_one_table(vector).is_some() && ignores_order(vector) {
+            Order::Any
+        } else {
+            Order::ByLabels
         }
     }
 
@@ -380,9 +381,10 @@ impl Evaluation<'_> {
                     return Ok(Vector::Series(samples));
                 }
                 let of = self.series(&vector.of, Some(vector), step)?;
-                Vector::Series(match is_done(vector) {
-                    true => of,
-                    false => aggregate(of, vector),
+                Vector::Series(if is_done(vector) {
+                    of
+                } else {
+                    aggregate(of, vector)
                 })
             }
             Metric::LabelReplace(replace) => {
@@ -509,9 +511,10 @@ fn absent_labels(aggregation: &RangeAggregation) -> SeriesLabels {
     let mut labels = SeriesLabels::default();
     let mut removed = Vec::new();
     for matcher in matchers {
-        match matcher.operator == MatchOperator::Equal && labels.get(&matcher.name).is_none() {
-            true => labels = labels.with(&matcher.name, &matcher.value),
-            false => removed.push(matcher.name.clone()),
+        if matcher.operator == MatchOperator::Equal && labels.get(&matcher.name).is_none() {
+            labels = labels.with(&matcher.name, &matcher.value);
+        } else {
+            removed.push(matcher.name.clone())
         }
     }
     labels.without(&removed)

@@ -14,7 +14,7 @@ use crate::logql::{
 };
 use crate::pipeline::{DUPLICATE_SUFFIX, ERROR, ERROR_DETAILS, Pipeline, Unwrap};
 use crate::query::Filter;
-use crate::scan::By;
+use crate::scan::GroupLabels;
 
 /// What a table is of: all that other nodes need to fill the same one.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,7 +117,7 @@ pub struct Leaf {
 #[derive(Debug)]
 pub(super) struct OfLabels {
     /// The labels that matter: these, or all with these among them.
-    pub(super) by: By,
+    pub(super) by: GroupLabels,
     /// The label whose number is taken, if nothing else looks at it and it is a plain number; it is not
     /// among the names.
     pub(super) number: Option<Box<str>>,
@@ -276,9 +276,10 @@ fn of_labels(
         filters.for_each(|filter| logql::add_filter(filter, &mut names));
         let is_plain = unwrap.conversion == Conversion::Number && !names.contains(&unwrap.label);
         let is_kept = |stage: &Stage| matches!(stage.kind, StageKind::LabelFilter(_));
-        match is_plain && rest.iter().all(is_kept) {
-            true => number = Some(unwrap.label.clone()),
-            false => names.push(unwrap.label.clone()),
+        if is_plain && rest.iter().all(is_kept) {
+            number = Some(unwrap.label.clone());
+        } else {
+            names.push(unwrap.label.clone())
         }
     }
     // Only a line tells why it cannot be parsed.
@@ -297,11 +298,11 @@ fn of_labels(
         return Ok(None);
     }
     let by = match grouped {
-        Some(_) => By::Named(names),
+        Some(_) => GroupLabels::Named(names),
         None if has_json => return Ok(None),
         None => {
             let named = named.selected.iter().chain(&named.referred);
-            By::All(
+            GroupLabels::All(
                 named
                     .filter(|name| number.as_ref() != Some(*name))
                     .cloned()

@@ -5,14 +5,14 @@ use logpond_record::Record;
 use super::table::RangeTable;
 use crate::matcher::{self, Scratch};
 use crate::pipeline::{add_base_labels, add_named_labels};
-use crate::scan::By;
+use crate::scan::GroupLabels;
 
 impl RangeTable {
     /// Adds a record that the leaf's filter wants.
     pub fn add(&mut self, record: &Record<'_>) {
         let leaf = std::sync::Arc::clone(self.leaf());
         if let Some(of_labels) = leaf.of_labels()
-            && let By::Named(names) = &of_labels.by
+            && let GroupLabels::Named(names) = &of_labels.by
             && !of_labels.has_json
         {
             return self.add_work(&of_labels.rest, record.time.0, b"", |labels| {
@@ -22,9 +22,10 @@ impl RangeTable {
         }
         let mut scratch = Scratch::new();
         // Rendering a line costs more than all the rest.
-        let line = match leaf.looks_at_lines() {
-            true => matcher::line(record, &mut scratch),
-            false => b"",
+        let line = if leaf.looks_at_lines() {
+            matcher::line(record, &mut scratch)
+        } else {
+            b""
         };
         self.add_line(record.time.0, line, |labels| {
             add_base_labels(record, leaf.named(), labels);

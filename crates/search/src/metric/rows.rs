@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::cells::Cell;
 use super::leaf::Leaf;
 use super::series::SeriesLabels;
-use super::series_map::Held;
+use super::series_map::SeriesHandle;
 use super::table::RangeTable;
 
 /// In which order series come out of a table.
@@ -21,7 +21,7 @@ pub(super) enum Order {
 
 /// Series with their cells in order of time.
 pub(super) struct Rows {
-    series: Held,
+    series: SeriesHandle,
     /// Places of the series.
     order: Vec<u32>,
     /// Labels in this order, once they are asked for: there may be many, of which a few are wanted.

@@ -70,9 +70,10 @@ impl SeriesLabels {
     /// are left, which a stage has made.
     #[must_use]
     pub fn grouped(&self, grouping: &Grouping) -> SeriesLabels {
-        match grouping.is_without {
-            true => self.without(&grouping.labels),
-            false => self.chosen(|name, _| is_named(&grouping.labels, name)),
+        if grouping.is_without {
+            self.without(&grouping.labels)
+        } else {
+            self.chosen(|name, _| is_named(&grouping.labels, name))
         }
     }
 

@@ -106,9 +106,9 @@ struct Place {
     number: u32,
 }
 
-/// What a look at a table of series has found for a key.
+/// The result of a lookup in a table of series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum KeyLookup {
     /// The series is at this place.
     At(u32),
     /// There is none.
@@ -186,24 +186,24 @@ impl SeriesMap {
     }
 
     /// Where the series with these keys are, at most [`TOGETHER_MAX`] of them.
-    pub(super) fn find_together(&self, keys: &[(Tag, &[u8])]) -> [Found; TOGETHER_MAX] {
-        let mut all = [Found::Nowhere; TOGETHER_MAX];
+    pub(super) fn find_together(&self, keys: &[(Tag, &[u8])]) -> [KeyLookup; TOGETHER_MAX] {
+        let mut all = [KeyLookup::Nowhere; TOGETHER_MAX];
         // One loop for each thing that is waited for, so that its turns wait side by side.
         for (found, (tag, _)) in all.iter_mut().zip(keys) {
             if let Some(place) = self.places.find(tag.hash(), |known| known.tag == *tag) {
-                *found = Found::At(place.number);
+                *found = KeyLookup::At(place.number);
             }
         }
         let mut spans = [(0, 0); TOGETHER_MAX];
         for (span, found) in spans.iter_mut().zip(all) {
-            if let Found::At(place) = found {
+            if let KeyLookup::At(place) = found {
                 *span = self.series[place as usize].key;
             }
         }
         for ((found, (start, end)), (_, key)) in all.iter_mut().zip(spans).zip(keys) {
             let is_it = self.keys[start as usize..end as usize] == **key;
-            if matches!(found, Found::At(_)) && !is_it {
-                *found = Found::Unsure;
+            if matches!(found, KeyLookup::At(_)) && !is_it {
+                *found = KeyLookup::Unsure;
             }
         }
         all
@@ -277,56 +277,56 @@ impl SeriesMap {
 /// Series of one table, or of many. An `Arc` alone would ask for the number of its owners with each cell
 /// that is filled in.
 #[derive(Clone, Debug)]
-pub(super) enum Held {
+pub(super) enum SeriesHandle {
     Own(SeriesMap),
     Shared(Arc<SeriesMap>),
 }
 
-impl Held {
+impl SeriesHandle {
     /// The series, to be changed; they are copied if others have them, too.
     pub(super) fn own(&mut self) -> &mut SeriesMap {
-        if let Held::Shared(shared) = self {
-            *self = Held::Own(SeriesMap::clone(shared));
+        if let SeriesHandle::Shared(shared) = self {
+            *self = SeriesHandle::Own(SeriesMap::clone(shared));
         }
         match self {
-            Held::Own(own) => own,
-            Held::Shared(_) => unreachable!("they were made its own"),
+            SeriesHandle::Own(own) => own,
+            SeriesHandle::Shared(_) => unreachable!("they were made its own"),
         }
     }
 
     /// Hands over all with their keys, at most [`TOGETHER_MAX`] at a time.
     pub(super) fn into_batches(self, visit: impl FnMut(&[(Tag, &[u8])], Vec<Cells>)) {
         match self {
-            Held::Own(own) => own.into_batches(visit),
-            Held::Shared(shared) => SeriesMap::clone(&shared).into_batches(visit),
+            SeriesHandle::Own(own) => own.into_batches(visit),
+            SeriesHandle::Shared(shared) => SeriesMap::clone(&shared).into_batches(visit),
         }
     }
 
     /// The series, for any number of tables.
     pub(super) fn into_shared(self) -> Arc<SeriesMap> {
         match self {
-            Held::Own(mut own) => {
+            SeriesHandle::Own(mut own) => {
                 own.shrink();
                 Arc::new(own)
             }
-            Held::Shared(shared) => shared,
+            SeriesHandle::Shared(shared) => shared,
         }
     }
 }
 
-impl Default for Held {
-    fn default() -> Held {
-        Held::Own(SeriesMap::default())
+impl Default for SeriesHandle {
+    fn default() -> SeriesHandle {
+        SeriesHandle::Own(SeriesMap::default())
     }
 }
 
-impl Deref for Held {
+impl Deref for SeriesHandle {
     type Target = SeriesMap;
 
     fn deref(&self) -> &SeriesMap {
         match self {
-            Held::Own(own) => own,
-            Held::Shared(shared) => shared,
+            SeriesHandle::Own(own) => own,
+            SeriesHandle::Shared(shared) => shared,
         }
     }
 }
@@ -369,11 +369,11 @@ mod tests {
         }
         let wanted = [&b"77"[..], b"none", b"9999"].map(tagged);
         let found = map.find_together(&wanted);
-        let expected = [Found::At(77), Found::Nowhere, Found::At(9999)];
+        let expected = [KeyLookup::At(77), KeyLookup::Nowhere, KeyLookup::At(9999)];
         assert_eq!(found[..3], expected);
-        assert!(found[3..].iter().all(|found| *found == Found::Nowhere));
+        assert!(found[3..].iter().all(|found| *found == KeyLookup::Nowhere));
         let same_tag = (Tag::of(b"77"), &b"another"[..]);
-        assert_eq!(map.find_together(&[same_tag])[0], Found::Unsure);
+        assert_eq!(map.find_together(&[same_tag])[0], KeyLookup::Unsure);
         let mut batched = Vec::new();
         map.clone().into_batches(|keys, cells| {
             assert!(keys.len() == cells.len() && keys.len() <= TOGETHER_MAX);

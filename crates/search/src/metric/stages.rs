@@ -1,6 +1,6 @@
 //! Which stages of a range aggregation do something.
 
-use crate::label::Computed;
+use crate::label::ComputedLabel;
 use crate::logql::{LabelChoice, LabelSource, RangeAggregation, RangeFunction, Stage, StageKind};
 use crate::pipeline::{ERROR, ERROR_DETAILS};
 
@@ -39,7 +39,7 @@ pub(super) fn effective(
 fn without_idle_parsers(stages: &[Stage], looked_at: Option<&[Box<str>]>) -> Vec<Stage> {
     let are_all_computed = looked_at.is_some_and(|names| {
         let mut names = names.iter();
-        names.all(|name| Computed::named(name).is_some())
+        names.all(|name| ComputedLabel::named(name).is_some())
     });
     let ends = |stage: &Stage| drops(&stage.kind, &[ERROR, ERROR_DETAILS]);
     let end = stages.iter().position(ends);

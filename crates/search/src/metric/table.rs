@@ -11,7 +11,7 @@ use super::cells::Cell;
 use super::coded::CodedCounts;
 use super::leaf::{Leaf, OfLabels};
 use super::series::SeriesLabels;
-use super::series_map::{Cells, Found, Held, SeriesMap, Tag};
+use super::series_map::{Cells, KeyLookup, SeriesHandle, SeriesMap, Tag};
 use crate::aggregate::LabelSet;
 use crate::logql::Grouping;
 use crate::pipeline::{ERROR, Labels, Origin, Pipeline, StageError, Unwrap, Work};
@@ -22,8 +22,8 @@ pub const TABLE_BYTES_MAX: usize = 256 << 20;
 /// What a series costs beside its labels, and a cell beside its numbers: the maps that they are in.
 pub(super) const OVERHEAD_BYTES: usize = 96;
 
-/// What becomes of lines with the same labels.
-pub(super) struct Decided<'s> {
+/// The series and the number of lines with the same labels.
+pub(super) struct LineSample<'s> {
     /// The key of their series.
     pub(super) key: Cow<'s, [u8]>,
     /// The number of their label; 0 where it is taken of each line, or none is.
@@ -36,7 +36,7 @@ pub(super) struct Decided<'s> {
 #[derive(Debug)]
 pub struct RangeTable {
     leaf: Arc<Leaf>,
-    series: Held,
+    series: SeriesHandle,
     bytes: usize,
     is_full: bool,
     /// Lines by what a stage could not do with them.
@@ -68,7 +68,7 @@ impl RangeTable {
         RangeTable {
             work: work_of(&leaf),
             leaf,
-            series: Held::default(),
+            series: SeriesHandle::default(),
             bytes: 0,
             is_full: false,
             errors: BTreeMap::new(),
@@ -108,12 +108,13 @@ impl RangeTable {
         };
         work.labels.clear();
         labels(&mut work.labels);
-        let value = match stages.run(&mut work) {
-            false => None,
-            true => match &leaf.unwrap {
+        let value = if stages.run(&mut work) {
+            match &leaf.unwrap {
                 Some(unwrap) => unwrap.run(&mut work),
                 None => Some(work.line.len() as f64),
-            },
+            }
+        } else {
+            None
         };
         // A line without all of its labels may be missing because of that.
         let counts = value.is_some() || work.labels.is_cut();
@@ -140,7 +141,7 @@ impl RangeTable {
         of_labels: &OfLabels,
         set: &'s LabelSet,
         error: Option<StageError>,
-    ) -> Option<Decided<'s>> {
+    ) -> Option<LineSample<'s>> {
         let leaf = Arc::clone(&self.leaf);
         let has_conditions =
             |unwrap: &Unwrap| of_labels.number.is_none() || unwrap.has_conditions();
@@ -153,7 +154,7 @@ impl RangeTable {
             && set.iter().all(|(_, value)| is_text(value))
         {
             // The labels are those of the series, in the same layout.
-            return Some(Decided {
+            return Some(LineSample {
                 key: Cow::Borrowed(set.as_bytes()),
                 number: 0.0,
                 error: None,
@@ -178,7 +179,7 @@ impl RangeTable {
         let error = work.labels.error().map(|(error, _)| error);
         let mut key = Vec::new();
         write_key(&work.labels, &leaf, &mut key);
-        Some(Decided {
+        Some(LineSample {
             key: Cow::Owned(key),
             number,
             error,
@@ -196,9 +197,9 @@ impl RangeTable {
         for ((key, count), found) in keys.iter().zip(counts).zip(found) {
             let count = Cell::Count(*count);
             match found {
-                Found::At(place) => self.add_at(place, piece, count),
-                Found::Nowhere => self.add_new(*key, Cells::One([(piece, count)])),
-                Found::Unsure => self.add_tagged(*key, piece, count),
+                KeyLookup::At(place) => self.add_at(place, piece, count),
+                KeyLookup::Nowhere => self.add_new(*key, Cells::One([(piece, count)])),
+                KeyLookup::Unsure => self.add_tagged(*key, piece, count),
             }
         }
     }
@@ -277,7 +278,7 @@ impl RangeTable {
         self.is_full = self.bytes > TABLE_BYTES_MAX;
         if self.is_full {
             // It is worth nothing any more, and others need the memory.
-            self.series = Held::default();
+            self.series = SeriesHandle::default();
         }
     }
 
@@ -298,9 +299,9 @@ impl RangeTable {
             let found = self.series.find_together(keys);
             for ((key, cells), found) in keys.iter().zip(all_cells).zip(found) {
                 match found {
-                    Found::At(place) => self.add_cells_at(place, cells),
-                    Found::Nowhere => self.add_new(*key, cells),
-                    Found::Unsure => self.add_cells(*key, cells),
+                    KeyLookup::At(place) => self.add_cells_at(place, cells),
+                    KeyLookup::Nowhere => self.add_new(*key, cells),
+                    KeyLookup::Unsure => self.add_cells(*key, cells),
                 }
             }
         });
@@ -392,7 +393,7 @@ impl RangeTable {
     /// The series with their cells, in any order, and what stages could not do.
     ///
     /// Nothing may wait for the end of a row group.
-    pub(super) fn into_parts(self) -> (Held, BTreeMap<StageError, u64>) {
+    pub(super) fn into_parts(self) -> (SeriesHandle, BTreeMap<StageError, u64>) {
         debug_assert!(self.coded.is_none(), "a row group has not ended");
         (self.series, self.errors)
     }
@@ -401,7 +402,7 @@ impl RangeTable {
     pub(super) fn share(&mut self, series: &Arc<SeriesMap>, bytes: usize) -> bool {
         let is_empty = self.series.len() == 0 && !self.is_full;
         if is_empty {
-            self.series = Held::Shared(Arc::clone(series));
+            self.series = SeriesHandle::Shared(Arc::clone(series));
             self.bytes = bytes;
         }
         is_empty

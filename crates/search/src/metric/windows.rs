@@ -162,9 +162,10 @@ impl Windows {
         let rest = self.range_ns % step;
         // Both ends of windows fall on the same instants and leave none out between, or each on its own.
         let is_one_row = rest == 0 && self.times.count >= (self.range_ns / step).unsigned_abs();
-        let is_whole = match is_one_row {
-            true => first_from < from && to <= last_to,
-            false => first_to < from && to <= last_from,
+        let is_whole = if is_one_row {
+            first_from < from && to <= last_to
+        } else {
+            first_to < from && to <= last_from
         };
         is_whole.then_some([step, first_to.rem_euclid(step), rest])
     }

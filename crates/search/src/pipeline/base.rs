@@ -3,7 +3,7 @@
 use logpond_record::{Record, Value};
 
 use super::labels::{Labels, Origin};
-use crate::label::{self, Computed, DETECTED_LEVEL};
+use crate::label::{self, ComputedLabel, DETECTED_LEVEL};
 use crate::logql::NamedLabels;
 
 /// Adds the labels of a record: what its sender declared beside the line, the fields that a query
@@ -13,7 +13,7 @@ pub fn add_base_labels(record: &Record<'_>, named: &NamedLabels, labels: &mut La
         add(&name, &value.to_text(), labels);
     }
     add_named_labels(record, &named.selected, labels);
-    for label in [Computed::Service, Computed::Level] {
+    for label in [ComputedLabel::Service, ComputedLabel::Level] {
         if labels.wants(label.name()) && labels.get(label.name()).is_none() {
             add_computed(label, record, labels);
         }
@@ -32,7 +32,7 @@ pub fn add_named_labels(record: &Record<'_>, named: &[Box<str>], labels: &mut La
         if !labels.wants(name) {
             continue;
         }
-        if let Some(label) = Computed::named(name) {
+        if let Some(label) = ComputedLabel::named(name) {
             add_computed(label, record, labels);
         } else if let Some(value) = label::value(record, name) {
             add(name, &value.to_text(), labels);
@@ -47,10 +47,12 @@ fn add(name: &str, value: &[u8], labels: &mut Labels) {
     }
 }
 
-fn add_computed(label: Computed, record: &Record<'_>, labels: &mut Labels) {
+fn add_computed(label: ComputedLabel, record: &Record<'_>, labels: &mut Labels) {
     let origin = match label {
-        Computed::Service => Origin::Stream,
-        Computed::Level | Computed::Severity | Computed::SeverityNumber => Origin::Metadata,
+        ComputedLabel::Service => Origin::Stream,
+        ComputedLabel::Level | ComputedLabel::Severity | ComputedLabel::SeverityNumber => {
+            Origin::Metadata
+        }
     };
     let text = label.of(record);
     labels.add_base(origin, label.name(), &String::from_utf8_lossy(&text));

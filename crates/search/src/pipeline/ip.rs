@@ -27,9 +27,10 @@ impl Addresses {
             None => (text_of(text)?, text_of(text)?),
         };
         let is_one_family = first.is_ipv4() == last.is_ipv4();
-        match is_one_family && first <= last {
-            true => Ok(Addresses { first, last }),
-            false => Err(wrong()),
+        if is_one_family && first <= last {
+            Ok(Addresses { first, last })
+        } else {
+            Err(wrong())
         }
     }
 

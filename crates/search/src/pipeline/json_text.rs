@@ -199,9 +199,10 @@ impl<'t> Reader<'t> {
     }
 
     fn expect(&mut self, byte: u8, expected: &'static str) -> Result<()> {
-        match self.take(byte) {
-            true => Ok(()),
-            false => Err(self.error(expected)),
+        if self.take(byte) {
+            Ok(())
+        } else {
+            Err(self.error(expected))
         }
     }
 
@@ -259,12 +260,11 @@ impl<'t> Reader<'t> {
     }
 
     fn word(&mut self, word: &'static [u8], value: Json<'t>) -> Result<Json<'t>> {
-        match self.text[self.at..].starts_with(word) {
-            true => {
-                self.at += word.len();
-                Ok(value)
-            }
-            false => Err(self.error("a value")),
+        if self.text[self.at..].starts_with(word) {
+            self.at += word.len();
+            Ok(value)
+        } else {
+            Err(self.error("a value"))
         }
     }
 

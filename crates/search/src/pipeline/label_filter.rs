@@ -24,13 +24,13 @@ pub(super) enum LabelFilter {
     Quantity {
         name: Box<str>,
         comparison: Comparison,
-        wanted: Wanted,
+        wanted: Comparand,
     },
 }
 
 /// The quantity that a label is compared with.
 #[derive(Clone, Debug)]
-pub(super) enum Wanted {
+pub(super) enum Comparand {
     Number {
         number: Number,
         /// The nearest one to it.
@@ -40,15 +40,15 @@ pub(super) enum Wanted {
     Bytes(u64),
 }
 
-impl Wanted {
-    fn new(quantity: &Quantity) -> Wanted {
+impl Comparand {
+    fn new(quantity: &Quantity) -> Comparand {
         match quantity {
-            Quantity::Number(number) => Wanted::Number {
+            Quantity::Number(number) => Comparand::Number {
                 float: number.to_float(),
                 number: number.clone(),
             },
-            Quantity::Duration(ns) => Wanted::Duration(*ns),
-            Quantity::Bytes(bytes) => Wanted::Bytes(*bytes),
+            Quantity::Duration(ns) => Comparand::Duration(*ns),
+            Quantity::Bytes(bytes) => Comparand::Bytes(*bytes),
         }
     }
 }
@@ -78,7 +78,7 @@ impl LabelFilter {
             } => LabelFilter::Quantity {
                 name: name.clone(),
                 comparison: *comparison,
-                wanted: Wanted::new(quantity),
+                wanted: Comparand::new(quantity),
             },
         })
     }
@@ -133,17 +133,17 @@ fn both(
     ]))
 }
 
-fn compare(text: &str, comparison: Comparison, wanted: &Wanted) -> Result<bool, String> {
+fn compare(text: &str, comparison: Comparison, wanted: &Comparand) -> Result<bool, String> {
     match wanted {
-        Wanted::Number { number, float } => match number_of(text) {
+        Comparand::Number { number, float } => match number_of(text) {
             Some(found) => Ok(compare_numbers(text, found, comparison, number, *float)),
             None => Err(format!("{text:?} is no number")),
         },
-        Wanted::Duration(wanted) => match duration_ns(text) {
+        Comparand::Duration(wanted) => match duration_ns(text) {
             Some(duration) => Ok(accepts(comparison, duration.cmp(wanted))),
             None => Err(format!("{text:?} is no duration")),
         },
-        Wanted::Bytes(wanted) => match bytes_of(text) {
+        Comparand::Bytes(wanted) => match bytes_of(text) {
             Some(bytes) => Ok(accepts(comparison, bytes.cmp(wanted))),
             None => Err(format!("{text:?} is no amount of bytes")),
         },

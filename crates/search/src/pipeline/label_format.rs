@@ -5,16 +5,16 @@
 
 use super::Work;
 use super::labels::{Labels, StageError};
-use super::line_format::Seen;
+use super::line_format::TemplateInput;
 use crate::logql::{LabelFormat, LabelSource};
 use crate::template::Template;
 
 /// Compiled label formats, in order.
 #[derive(Clone, Debug)]
-pub(super) struct LabelFormats(Vec<(Box<str>, From)>);
+pub(super) struct LabelFormats(Vec<(Box<str>, ValueSource)>);
 
 #[derive(Clone, Debug)]
-enum From {
+enum ValueSource {
     Label(Box<str>),
     Template(Template),
 }
@@ -23,12 +23,12 @@ impl LabelFormats {
     pub(super) fn new(formats: &[LabelFormat]) -> Result<LabelFormats, String> {
         let formats = formats.iter().map(|format| {
             let from = match &format.from {
-                LabelSource::Label(name) => From::Label(name.clone()),
+                LabelSource::Label(name) => ValueSource::Label(name.clone()),
                 LabelSource::Template(text) => {
                     let template = Template::new(text).map_err(|error| {
                         format!("invalid template for label '{}': {error}", format.label)
                     })?;
-                    From::Template(template)
+                    ValueSource::Template(template)
                 }
             };
             Ok((format.label.clone(), from))
@@ -37,22 +37,23 @@ impl LabelFormats {
     }
 
     pub(super) fn run(&self, work: &mut Work<'_>, now_ns: i64) {
-        let is_template = |(_, from): &&(Box<str>, From)| matches!(from, From::Template(_));
+        let is_template =
+            |(_, from): &&(Box<str>, ValueSource)| matches!(from, ValueSource::Template(_));
         let has_several = self.0.iter().filter(is_template).count() > 1;
         let mut before: Option<Labels> = None;
         for (label, from) in &self.0 {
             let template = match from {
-                From::Label(source) => {
+                ValueSource::Label(source) => {
                     work.labels.rename(source, label);
                     continue;
                 }
-                From::Template(template) => template,
+                ValueSource::Template(template) => template,
             };
             if has_several && before.is_none() {
                 before = Some(work.labels.clone());
             }
             let mut value = Vec::new();
-            let seen = Seen {
+            let seen = TemplateInput {
                 labels: before.as_ref().unwrap_or(&work.labels),
                 line: &work.line,
                 time_ns: work.time_ns,

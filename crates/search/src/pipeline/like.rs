@@ -9,7 +9,7 @@ use memchr::memmem;
 
 /// A compiled pattern.
 #[derive(Clone, Debug)]
-pub struct Like {
+pub struct LikePattern {
     parts: Vec<Part>,
 }
 
@@ -20,12 +20,12 @@ enum Part {
     Capture(Option<Box<str>>),
 }
 
-impl Like {
+impl LikePattern {
     /// Compiles a filter's pattern, whose captures have no names.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn parse(pattern: &str) -> Result<Like, String> {
+    pub fn parse(pattern: &str) -> Result<LikePattern, String> {
         let parts = parts_of(pattern);
         check_neighbours(pattern, &parts)?;
         let is_named = |part: &Part| matches!(part, Part::Capture(Some(_)));
@@ -34,17 +34,17 @@ impl Like {
                 "named captures are not allowed in a pattern filter: {pattern:?}"
             ));
         }
-        Ok(Like { parts })
+        Ok(LikePattern { parts })
     }
 
     /// Compiles a stage's pattern, which has names.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn parse_stage(pattern: &str) -> Result<Like, String> {
+    pub fn parse_stage(pattern: &str) -> Result<LikePattern, String> {
         let parts = parts_of(pattern);
         check_neighbours(pattern, &parts)?;
-        let like = Like { parts };
+        let like = LikePattern { parts };
         let names: Vec<&str> = like.names().collect();
         if names.is_empty() {
             return Err(format!(
@@ -136,11 +136,12 @@ pub fn literals(pattern: &str) -> Vec<Box<[u8]>> {
 
 fn check_neighbours(pattern: &str, parts: &[Part]) -> Result<(), String> {
     let is_capture = |part: &Part| matches!(part, Part::Capture(_));
-    match parts.windows(2).any(|pair| pair.iter().all(is_capture)) {
-        true => Err(format!(
+    if parts.windows(2).any(|pair| pair.iter().all(is_capture)) {
+        Err(format!(
             "found consecutive capture in {pattern:?}: put text between"
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 
@@ -197,14 +198,14 @@ mod tests {
             ("a<b c>d", "a<b c>d", true),
         ];
         for (pattern, line, expected) in table {
-            let like = Like::parse(pattern).unwrap();
+            let like = LikePattern::parse(pattern).unwrap();
             assert_eq!(like.is_match(line.as_bytes()), expected, "{pattern} {line}");
         }
         for wrong in ["<_><_>", "<a> x"] {
-            assert!(Like::parse(wrong).is_err(), "{wrong}");
+            assert!(LikePattern::parse(wrong).is_err(), "{wrong}");
         }
         for wrong in ["<_>", "x", "", "<a><b>", "<a> <a>"] {
-            assert!(Like::parse_stage(wrong).is_err(), "{wrong}");
+            assert!(LikePattern::parse_stage(wrong).is_err(), "{wrong}");
         }
     }
 
@@ -227,7 +228,7 @@ mod tests {
             ("<a>-", "-", &[("a", "")]),
         ];
         for (pattern, line, expected) in table {
-            let like = Like::parse_stage(pattern).unwrap();
+            let like = LikePattern::parse_stage(pattern).unwrap();
             let mut found = Vec::new();
             like.captures(line.as_bytes(), |name, text| {
                 found.push((name.to_owned(), String::from_utf8_lossy(text).into_owned()));

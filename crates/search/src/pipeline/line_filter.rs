@@ -1,7 +1,7 @@
 //! `|=`, `|~`, `|>` and their negations: lines by their text.
 
 use super::ip::Addresses;
-use super::like::Like;
+use super::like::LikePattern;
 use crate::logql::{self, LineChoice, LineOperator};
 use crate::pattern::Finder;
 use crate::query::Pattern;
@@ -16,7 +16,7 @@ pub(super) struct LineFilter {
 #[derive(Clone, Debug)]
 enum Choice {
     Find(Box<Finder>),
-    Like(Like),
+    Like(LikePattern),
     Ip(Addresses),
 }
 
@@ -50,7 +50,9 @@ fn choice(operator: LineOperator, choice: &LineChoice) -> Result<Choice, String>
             Ok(Pattern::substring(text.as_bytes(), false))
         }
         LineOperator::Matches | LineOperator::NotMatches => logql::in_line(text),
-        LineOperator::Like | LineOperator::NotLike => return Like::parse(text).map(Choice::Like),
+        LineOperator::Like | LineOperator::NotLike => {
+            return LikePattern::parse(text).map(Choice::Like);
+        }
     };
     let finder = pattern.and_then(|pattern| Finder::new(&pattern));
     let finder = finder.map_err(|error| format!("error parsing regexp: {}", error.message))?;

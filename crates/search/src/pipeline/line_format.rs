@@ -26,7 +26,7 @@ impl LineFormat {
             return;
         }
         let mut line = Vec::new();
-        let seen = Seen {
+        let seen = TemplateInput {
             labels: &work.labels,
             line: &work.line,
             time_ns: work.time_ns,
@@ -39,15 +39,15 @@ impl LineFormat {
     }
 }
 
-/// What a template sees of a line.
-pub(super) struct Seen<'w> {
+/// The input of a template: a line with its labels.
+pub(super) struct TemplateInput<'w> {
     pub(super) labels: &'w Labels,
     pub(super) line: &'w [u8],
     pub(super) time_ns: i64,
     pub(super) now_ns: i64,
 }
 
-impl Data for Seen<'_> {
+impl Data for TemplateInput<'_> {
     fn field(&self, name: &str) -> Option<&str> {
         self.labels.get(name)
     }

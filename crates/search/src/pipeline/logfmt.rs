@@ -22,12 +22,13 @@ impl Logfmt {
         let wanted = logfmt.extractions.iter().map(|extraction| {
             let key = extraction.expression.trim();
             let is_key = |b: u8| b > b' ' && b != b'=' && b != b'"';
-            match !key.is_empty() && key.bytes().all(is_key) {
-                true => Ok((extraction.label.clone(), sanitised(key).into())),
-                false => Err(format!(
+            if !key.is_empty() && key.bytes().all(is_key) {
+                Ok((extraction.label.clone(), sanitised(key).into()))
+            } else {
+                Err(format!(
                     "cannot parse expression [{}]",
                     extraction.expression
-                )),
+                ))
             }
         });
         Ok(Logfmt {

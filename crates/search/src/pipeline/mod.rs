@@ -87,7 +87,7 @@ enum Step {
     JsonPaths(json::Paths),
     Logfmt(logfmt::Logfmt),
     Regexp(Box<regexp::Regexp>),
-    Pattern(like::Like),
+    Pattern(like::LikePattern),
     Unpack,
     LabelFilter(label_filter::LabelFilter),
     LineFormat(line_format::LineFormat),
@@ -152,7 +152,7 @@ fn step(stage: &StageKind) -> Result<Step, String> {
         StageKind::Json(paths) => Step::JsonPaths(json::Paths::new(paths)?),
         StageKind::Logfmt(logfmt) => Step::Logfmt(logfmt::Logfmt::new(logfmt)?),
         StageKind::Regexp(source) => Step::Regexp(Box::new(regexp::Regexp::new(source)?)),
-        StageKind::Pattern(pattern) => Step::Pattern(like::Like::parse_stage(pattern)?),
+        StageKind::Pattern(pattern) => Step::Pattern(like::LikePattern::parse_stage(pattern)?),
         StageKind::Unpack => Step::Unpack,
         StageKind::LabelFilter(filter) => {
             Step::LabelFilter(label_filter::LabelFilter::new(filter)?)

@@ -20,9 +20,10 @@ pub(super) fn run(work: &mut Work<'_>) {
     let read = each_member(&work.line, |name, value| {
         if let Json::Text(inside) = value {
             let (name, value) = (unescaped(name), unescaped(inside).into_owned());
-            match name == LINE_MEMBER {
-                true => line = Some(value),
-                false => found.push((sanitised(&name).into_owned(), value)),
+            if name == LINE_MEMBER {
+                line = Some(value);
+            } else {
+                found.push((sanitised(&name).into_owned(), value))
             }
         }
         Ok(true)

@@ -320,9 +320,10 @@ fn write_level(
 }
 
 fn write_value(value: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    match is_plain_value(value) {
-        true => f.write_str(&String::from_utf8_lossy(value)),
-        false => write_quoted(value, f),
+    if is_plain_value(value) {
+        f.write_str(&String::from_utf8_lossy(value))
+    } else {
+        write_quoted(value, f)
     }
 }
 

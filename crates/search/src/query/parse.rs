@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::ast::{Comparison, FieldFilter, FieldTest, Filter, Pattern};
 use super::ast::{is_bare_name, is_name_byte, is_name_start};
-use super::quoted::{self, Quoted, QuotedError};
+use super::quoted::{self, QuotedError, QuotedString};
 use super::syntax_error::SyntaxError;
 use crate::field::FieldMatcher;
 use crate::label;
@@ -78,9 +78,10 @@ pub fn parse_condition(text: &str) -> Result<Filter> {
     if value.starts_with('"') || (operator == Operator::Contains && value == "*") {
         parser.at = value_start;
         let filter = parser.condition(name, operator, 0)?;
-        return match parser.at_end() {
-            true => Ok(filter),
-            false => Err(parser.error(parser.at..text.len(), "text after the closing quote")),
+        return if parser.at_end() {
+            Ok(filter)
+        } else {
+            Err(parser.error(parser.at..text.len(), "text after the closing quote"))
         };
     }
     let closed = parser.regex_at(value_start).filter(|r| r.end == text.len());
@@ -205,7 +206,7 @@ impl Value {
 }
 
 /// A regular expression between slashes.
-struct Slashed {
+struct RegexLiteral {
     source: Range<usize>,
     case_insensitive: bool,
     end: usize,
@@ -348,7 +349,7 @@ impl<'a> Parser<'a> {
         self.text(Pattern::substring(&quoted.text, false), start)
     }
 
-    fn name(&self, quoted: &Quoted, start: usize) -> Result<Name> {
+    fn name(&self, quoted: &QuotedString, start: usize) -> Result<Name> {
         let text = String::from_utf8(quoted.text.clone())
             .map_err(|_| self.error(start..quoted.end, "a field's name must be UTF-8"))?;
         let is_quoted = true;
@@ -512,7 +513,7 @@ impl<'a> Parser<'a> {
 
     /// A regular expression between slashes at this byte: the first slash that is not escaped
     /// must end it, with nothing but `i` behind.
-    fn regex_at(&self, start: usize) -> Option<Slashed> {
+    fn regex_at(&self, start: usize) -> Option<RegexLiteral> {
         let bytes = self.query.as_bytes();
         if bytes.get(start) != Some(&b'/') {
             return None;
@@ -524,7 +525,7 @@ impl<'a> Parser<'a> {
         let case_insensitive = bytes.get(at + 1) == Some(&b'i');
         let end = at + 1 + usize::from(case_insensitive);
         let usable = at > start + 1 && self.is_boundary(end);
-        usable.then_some(Slashed {
+        usable.then_some(RegexLiteral {
             source: start + 1..at,
             case_insensitive,
             end,
@@ -548,9 +549,10 @@ impl<'a> Parser<'a> {
             name: name.text.as_str().into(),
             test,
         };
-        let filter = match name.is_quoted {
-            true => Filter::Field(field),
-            false => by_severity(field),
+        let filter = if name.is_quoted {
+            Filter::Field(field)
+        } else {
+            by_severity(field)
         };
         if let Filter::Field(field) = &filter
             && matches!(field.test, FieldTest::Compare(..))
@@ -623,7 +625,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn quoted(&self, open: usize) -> Result<Quoted> {
+    fn quoted(&self, open: usize) -> Result<QuotedString> {
         quoted::read(self.query.as_bytes(), open).map_err(|error| match error {
             QuotedError::Unclosed => self
                 .error(open..self.query.len(), "the quote is not closed")

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// A quoted string that was read.
-pub(super) struct Quoted {
+pub(super) struct QuotedString {
     /// What it stands for.
     pub(super) text: Vec<u8>,
     /// First byte after the closing quote.
@@ -19,14 +19,14 @@ pub(super) enum QuotedError {
 }
 
 /// Reads the quoted string whose opening quote is at byte `open`.
-pub(super) fn read(query: &[u8], open: usize) -> Result<Quoted, QuotedError> {
+pub(super) fn read(query: &[u8], open: usize) -> Result<QuotedString, QuotedError> {
     debug_assert_eq!(query[open], b'"');
     let mut text = Vec::new();
     let mut at = open + 1;
     loop {
         match query.get(at) {
             None => return Err(QuotedError::Unclosed),
-            Some(b'"') => return Ok(Quoted { text, end: at + 1 }),
+            Some(b'"') => return Ok(QuotedString { text, end: at + 1 }),
             Some(b'\\') => {
                 let (byte, length) = escape(&query[at + 1..]).ok_or_else(|| match query.len() {
                     length if length <= at + 1 => QuotedError::Unclosed,

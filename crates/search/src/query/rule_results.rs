@@ -13,9 +13,9 @@ pub use logpond_record::RULE_FIELD;
 /// The field by which people ask for such records: the rule's name, too. Records of others may have it.
 pub const RECORD_FIELD: &str = "record";
 
-/// How a filter speaks of results of rules.
+/// The place of conditions on results of rules in a filter.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Named {
+enum RuleMention {
     Nowhere,
     Somewhere,
 }
@@ -29,39 +29,41 @@ impl Filter {
     /// The same without results of rules, unless it names them.
     #[must_use]
     pub fn without_rule_results(self) -> Filter {
-        match self.names_rule_results() {
-            true => self,
-            false => Filter::and([self, Filter::no_rule_results()]),
+        if self.names_rule_results() {
+            self
+        } else {
+            Filter::and([self, Filter::no_rule_results()])
         }
     }
 
     /// True if it asks for results of rules, or says itself that it does not want them.
     pub fn names_rule_results(&self) -> bool {
-        named(self, true) == Named::Somewhere
+        named(self, true) == RuleMention::Somewhere
     }
 }
 
 /// Looks for the fields; `is_wanted` is false below a negation: who leaves out one rule's results does not
 /// ask for those of others.
-fn named(filter: &Filter, is_wanted: bool) -> Named {
+fn named(filter: &Filter, is_wanted: bool) -> RuleMention {
     let any = |parts: &[Filter]| {
         let mut parts = parts.iter();
-        match parts.any(|part| named(part, is_wanted) == Named::Somewhere) {
-            true => Named::Somewhere,
-            false => Named::Nowhere,
+        if parts.any(|part| named(part, is_wanted) == RuleMention::Somewhere) {
+            RuleMention::Somewhere
+        } else {
+            RuleMention::Nowhere
         }
     };
     match filter {
-        Filter::All | Filter::Text(_) => Named::Nowhere,
+        Filter::All | Filter::Text(_) => RuleMention::Nowhere,
         Filter::And(parts) | Filter::Or(parts) => any(parts),
         Filter::Not(inner) => named(inner, !is_wanted),
         Filter::Field(field) => {
             let name = field.name.strip_prefix(LABEL_PREFIX);
             match name.unwrap_or(&field.name) {
-                RULE_FIELD => Named::Somewhere,
+                RULE_FIELD => RuleMention::Somewhere,
                 // The empty text is that of records without the field.
-                RECORD_FIELD if is_wanted && !is_empty(&field.test) => Named::Somewhere,
-                _ => Named::Nowhere,
+                RECORD_FIELD if is_wanted && !is_empty(&field.test) => RuleMention::Somewhere,
+                _ => RuleMention::Nowhere,
             }
         }
     }

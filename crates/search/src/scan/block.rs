@@ -15,12 +15,12 @@ pub(super) struct Block<'k> {
     kept: Option<KeptGroup<'k>>,
     rows: Rows,
     templates: Option<StringColumn>,
-    known: Known,
+    known: LoadedParts,
 }
 
-/// Which parts of a block were read.
+/// The parts of a block that were read.
 #[derive(Default)]
-struct Known {
+struct LoadedParts {
     times: bool,
     identities: bool,
     sources: bool,
@@ -58,9 +58,9 @@ impl<'k> Block<'k> {
                 ..Rows::default()
             },
             templates: None,
-            known: Known {
+            known: LoadedParts {
                 fields: vec![false; columns],
-                ..Known::default()
+                ..LoadedParts::default()
             },
         }
     }

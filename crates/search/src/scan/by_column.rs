@@ -49,24 +49,24 @@ impl Decisions {
 
 /// Rows that were parted by a condition; both are in order.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Parted {
+pub(super) struct RowPartition {
     /// Those whose value is wanted.
     pub(super) wanted: Vec<u32>,
     /// Those without a value.
     pub(super) without: Vec<u32>,
 }
 
-impl Parted {
+impl RowPartition {
     /// None has a value.
-    pub(super) fn without_value(rows: Vec<u32>) -> Parted {
-        Parted {
+    pub(super) fn without_value(rows: Vec<u32>) -> RowPartition {
+        RowPartition {
             wanted: Vec::new(),
             without: rows,
         }
     }
 
-    fn all_or_none(rows: Vec<u32>, are_wanted: bool) -> Parted {
-        Parted {
+    fn all_or_none(rows: Vec<u32>, are_wanted: bool) -> RowPartition {
+        RowPartition {
             wanted: if are_wanted { rows } else { Vec::new() },
             without: Vec::new(),
         }
@@ -85,13 +85,13 @@ impl GroupScan<'_> {
         number: usize,
         rows: Vec<u32>,
         is_wanted: impl Fn(&Value<'_>) -> bool,
-    ) -> Result<Parted, ReadError> {
+    ) -> Result<RowPartition, ReadError> {
         let kind = self.directory.schema.columns[column].kind;
         let is_uniform = self.reader.is_uniform(column);
         let (block, reader, decisions) = self.parts();
         let decisions = &mut decisions[number];
         if let Some(are_wanted) = decisions.of_all(column) {
-            return Ok(Parted::all_or_none(rows, are_wanted));
+            return Ok(RowPartition::all_or_none(rows, are_wanted));
         }
         let values = block.field(column, reader)?;
         if let Column::Strings(strings) = values
@@ -99,7 +99,7 @@ impl GroupScan<'_> {
         {
             let are_wanted = is_wanted(&string_value(kind, text));
             decisions.of_all = Some((column, are_wanted));
-            return Ok(Parted::all_or_none(rows, are_wanted));
+            return Ok(RowPartition::all_or_none(rows, are_wanted));
         }
         Ok(part(values, is_wanted, decisions, kind, rows))
     }
@@ -112,13 +112,13 @@ impl GroupScan<'_> {
         &mut self,
         column: usize,
         rows: Vec<u32>,
-    ) -> Result<Parted, ReadError> {
+    ) -> Result<RowPartition, ReadError> {
         let (block, reader, _) = self.parts();
         let values = block.field(column, reader)?;
         let (wanted, without) = rows
             .into_iter()
             .partition(|row| has_value(values, *row as usize));
-        Ok(Parted { wanted, without })
+        Ok(RowPartition { wanted, without })
     }
 }
 
@@ -128,9 +128,9 @@ fn part(
     decisions: &mut Decisions,
     kind: ColumnType,
     rows: Vec<u32>,
-) -> Parted {
+) -> RowPartition {
     match column {
-        Column::Absent => Parted::without_value(rows),
+        Column::Absent => RowPartition::without_value(rows),
         Column::Strings(strings) => part_texts(strings, is_wanted, decisions, kind, rows),
         Column::Ints(numbers) => part_ints(numbers, is_wanted, kind, rows),
         Column::Floats(_) | Column::Bools(_) => keep(rows, |row| {
@@ -146,7 +146,7 @@ fn part_texts(
     decisions: &mut Decisions,
     kind: ColumnType,
     rows: Vec<u32>,
-) -> Parted {
+) -> RowPartition {
     let known = decisions.of(&strings.values);
     keep(rows, |row| {
         let code = strings.codes[row as usize];
@@ -167,7 +167,7 @@ fn part_ints(
     is_wanted: impl Fn(&Value<'_>) -> bool,
     kind: ColumnType,
     rows: Vec<u32>,
-) -> Parted {
+) -> RowPartition {
     // Columns such as those of statuses and ports have few numbers, in any order.
     let mut known: [Option<(i64, bool)>; NUMBERS_KNOWN] = [None; NUMBERS_KNOWN];
     keep(rows, |row| {
@@ -185,7 +185,7 @@ fn part_ints(
 }
 
 /// Parts rows by whether they are wanted; `None` is said of those without a value.
-fn keep(mut rows: Vec<u32>, mut is_wanted: impl FnMut(u32) -> Option<bool>) -> Parted {
+fn keep(mut rows: Vec<u32>, mut is_wanted: impl FnMut(u32) -> Option<bool>) -> RowPartition {
     let mut without = Vec::new();
     let mut kept = 0;
     for at in 0..rows.len() {
@@ -199,7 +199,7 @@ fn keep(mut rows: Vec<u32>, mut is_wanted: impl FnMut(u32) -> Option<bool>) -> P
         kept += usize::from(is_wanted == Some(true));
     }
     rows.truncate(kept);
-    Parted {
+    RowPartition {
         wanted: rows,
         without,
     }
@@ -230,7 +230,7 @@ mod tests {
             let is_wanted = |value: &Value<'_>| matcher.matches_value(Some(value));
             part(&column, is_wanted, &mut decisions, kind, rows.to_vec())
         };
-        let expected = |wanted: &[u32], without: &[u32]| Parted {
+        let expected = |wanted: &[u32], without: &[u32]| RowPartition {
             wanted: wanted.to_vec(),
             without: without.to_vec(),
         };

@@ -8,11 +8,11 @@ use logpond_segment::file::ReadError;
 use super::evaluate::select_by_record;
 use super::group::GroupScan;
 use crate::field::FieldMatcher;
-use crate::label::{self, Computed};
+use crate::label::{self, ComputedLabel};
 
 /// The rows whose computed label is wanted: of each what the first of some fields says that has a text.
 pub(super) fn select_by_computed(
-    label: Computed,
+    label: ComputedLabel,
     matcher: &FieldMatcher,
     number: usize,
     scan: &mut GroupScan<'_>,
@@ -60,7 +60,7 @@ pub(super) fn select_by_computed(
 
 impl<'a> GroupScan<'a> {
     /// The fields of the row group that may say what a computed label is, in the order in which they count.
-    fn fields_of_computed(&mut self, computed: Computed) -> Arc<[&'a str]> {
+    fn fields_of_computed(&mut self, computed: ComputedLabel) -> Arc<[&'a str]> {
         if let Some((_, fields)) = self.computed.iter().find(|(known, _)| *known == computed) {
             return Arc::clone(fields);
         }

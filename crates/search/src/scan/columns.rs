@@ -9,9 +9,9 @@ use logpond_segment::rows::{
     Column, ColumnType, NULL, Numbers, OverflowField, StringColumn, column_value,
 };
 
-use super::group::{GroupScan, Selected};
+use super::group::{GroupScan, SelectedRows};
 use crate::aggregate::FieldTypes;
-use crate::columns::{ColumnAsked, ColumnBuilder, ColumnKind, Columns, ColumnsBuilder};
+use crate::columns::{ColumnBuilder, ColumnKind, ColumnRequest, Columns, ColumnsBuilder};
 use crate::field::Target;
 
 /// What a column is: its places, and how many values they cannot hold.
@@ -24,8 +24,8 @@ impl GroupScan<'_> {
     /// When the block cannot be read.
     pub fn columns(
         &mut self,
-        asked: &[ColumnAsked],
-        selected: &Selected,
+        asked: &[ColumnRequest],
+        selected: &SelectedRows,
     ) -> Result<Columns, ReadError> {
         let mut made = Vec::with_capacity(asked.len());
         let mut unmade = Vec::new();
@@ -68,12 +68,13 @@ impl GroupScan<'_> {
     /// When the block cannot be read.
     pub fn add_to_field_types(
         &mut self,
-        selected: &Selected,
+        selected: &SelectedRows,
         types: &mut FieldTypes,
     ) -> Result<(), ReadError> {
-        let in_lines = match types.is_of_lines() {
-            true => Some(self.names_in_lines(selected)?),
-            false => None,
+        let in_lines = if types.is_of_lines() {
+            Some(self.names_in_lines(selected)?)
+        } else {
+            None
         };
         let is_meant = |name: &str| in_lines.as_ref().is_none_or(|names| names.contains(name));
         let counts = &self.directory.counts.fields;
@@ -89,7 +90,7 @@ impl GroupScan<'_> {
     }
 
     /// Names of fields in the shapes of some rows.
-    fn names_in_lines(&mut self, selected: &Selected) -> Result<BTreeSet<Box<str>>, ReadError> {
+    fn names_in_lines(&mut self, selected: &SelectedRows) -> Result<BTreeSet<Box<str>>, ReadError> {
         let (block, reader, _) = self.parts();
         let shapes = block.shapes(reader)?;
         let codes = selected.rows.iter().map(|row| shapes.codes[*row as usize]);
@@ -107,8 +108,8 @@ impl GroupScan<'_> {
     /// One column; `None` if only the records tell what it is.
     fn column(
         &mut self,
-        asked: &ColumnAsked,
-        selected: &Selected,
+        asked: &ColumnRequest,
+        selected: &SelectedRows,
     ) -> Result<Option<Made>, ReadError> {
         let rows = &selected.rows;
         Ok(match Target::new(&asked.name) {
@@ -261,12 +262,12 @@ fn strings(texts: &StringColumn, rows: &[u32]) -> StringColumn {
 }
 
 fn gathered<T: Copy>(numbers: &Numbers<T>, rows: &[u32]) -> Numbers<T> {
-    let valid = match numbers.valid.is_empty() {
-        true => Vec::new(),
-        false => rows
-            .iter()
+    let valid = if numbers.valid.is_empty() {
+        Vec::new()
+    } else {
+        rows.iter()
             .map(|row| numbers.valid[*row as usize])
-            .collect(),
+            .collect()
     };
     Numbers {
         values: rows

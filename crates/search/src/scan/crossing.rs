@@ -53,14 +53,20 @@ pub(super) fn crossings<'n>(shape: &Shape, needle: Needle<'n>) -> Option<Vec<Cro
             }
             _ => return None,
         };
-        let part = |at: &usize| match is_end {
-            true => &needle.text[..*at],
-            false => &needle.text[*at..],
+        let part = |at: &usize| {
+            if is_end {
+                &needle.text[..*at]
+            } else {
+                &needle.text[*at..]
+            }
         };
         let parts: Vec<&[u8]> = cuts.iter().map(part).collect();
-        let edge = |part: &&[u8]| match is_end {
-            true => part.last().copied(),
-            false => part.first().copied(),
+        let edge = |part: &&[u8]| {
+            if is_end {
+                part.last().copied()
+            } else {
+                part.first().copied()
+            }
         };
         let edges: Vec<u8> = parts.iter().filter_map(edge).collect();
         if !parts.is_empty() {
@@ -90,12 +96,11 @@ impl Crossing<'_> {
     /// Whether a match may reach into a slot with this text.
     pub(super) fn fits(&self, shown: &[u8]) -> bool {
         let folded_text;
-        let text = match self.folded {
-            true => {
-                folded_text = fold(shown);
-                &folded_text[..]
-            }
-            false => shown,
+        let text = if self.folded {
+            folded_text = fold(shown);
+            &folded_text[..]
+        } else {
+            shown
         };
         let edge = if self.is_end {
             text.last()
@@ -105,19 +110,24 @@ impl Crossing<'_> {
         if edge.is_some_and(|byte| !self.edges.contains(*byte)) {
             return false;
         }
-        self.parts.iter().any(|part| match self.is_end {
-            true => text.ends_with(part) || part.ends_with(text),
-            false => text.starts_with(part) || part.starts_with(text),
+        self.parts.iter().any(|part| {
+            if self.is_end {
+                text.ends_with(part) || part.ends_with(text)
+            } else {
+                text.starts_with(part) || part.starts_with(text)
+            }
         })
     }
 
     /// The same for the texts of numbers.
     pub(super) fn fits_numbers(&self) -> bool {
-        self.parts.iter().any(|part| match self.is_end {
-            true => part.last().is_some_and(u8::is_ascii_digit),
-            false => part
-                .first()
-                .is_some_and(|b| b.is_ascii_digit() || *b == b'-'),
+        self.parts.iter().any(|part| {
+            if self.is_end {
+                part.last().is_some_and(u8::is_ascii_digit)
+            } else {
+                part.first()
+                    .is_some_and(|b| b.is_ascii_digit() || *b == b'-')
+            }
         })
     }
 
@@ -125,9 +135,12 @@ impl Crossing<'_> {
     /// the same places.
     pub(super) fn fits_times(&self, sample: &[u8]) -> bool {
         let is_alike = |(a, b): (&u8, &u8)| time_class(*a) == time_class(*b);
-        self.parts.iter().any(|part| match self.is_end {
-            true => part.iter().rev().zip(sample.iter().rev()).all(is_alike),
-            false => part.iter().zip(sample).all(is_alike),
+        self.parts.iter().any(|part| {
+            if self.is_end {
+                part.iter().rev().zip(sample.iter().rev()).all(is_alike)
+            } else {
+                part.iter().zip(sample).all(is_alike)
+            }
         })
     }
 }

@@ -4,7 +4,7 @@ use logpond_record::{TimeRange, Timestamp, Value};
 use logpond_segment::file::{Directory, ReadError};
 use logpond_segment::tokens::{self, BlockSet};
 
-use super::by_column::{Decisions, Parted};
+use super::by_column::{Decisions, RowPartition};
 use super::by_computed::select_by_computed;
 use super::group::GroupScan;
 use super::templates::parts_that_may_vary;
@@ -12,7 +12,7 @@ use super::text::{Place, select_by_text, split_by_message};
 use crate::field::{FieldMatcher, Target};
 use crate::journal::{self, names};
 use crate::label;
-use crate::literal::{Required, TokenPart, TokenQuery, required, token_query};
+use crate::literal::{RequiredLiterals, TokenPart, TokenQuery, required, token_query};
 use crate::matcher::Scratch;
 use crate::pattern::Finder;
 use crate::query::{FieldFilter, FieldTest, Filter, Pattern, RULE_FIELD, SyntaxError};
@@ -219,7 +219,7 @@ fn text_node(pattern: &Pattern, place: Place, fields: &mut usize) -> Option<Node
 /// The condition that a line has the texts that an expression requires, if they are few and long
 /// enough to be found faster than the expression.
 fn required_texts(
-    required: &Required,
+    required: &RequiredLiterals,
     place: Place,
     next: &mut impl FnMut() -> usize,
 ) -> Option<Node> {
@@ -229,21 +229,21 @@ fn required_texts(
         (text.len() >= REQUIRED_BYTES_MIN).then(|| Node::Text(finder, place, next()))
     };
     match required {
-        Required::Nothing => None,
-        Required::Literal(bytes) => text(bytes, false, next),
-        Required::Folded(bytes) => text(bytes, true, next),
-        Required::And(parts) => {
+        RequiredLiterals::Nothing => None,
+        RequiredLiterals::Literal(bytes) => text(bytes, false, next),
+        RequiredLiterals::Folded(bytes) => text(bytes, true, next),
+        RequiredLiterals::And(parts) => {
             let known = parts
                 .iter()
                 .filter_map(|part| required_texts(part, place, next));
             let known: Vec<Node> = known.take(REQUIRED_TEXTS_MAX).collect();
             (!known.is_empty()).then_some(Node::And(known))
         }
-        Required::Or(parts) if parts.len() <= REQUIRED_TEXTS_MAX => {
+        RequiredLiterals::Or(parts) if parts.len() <= REQUIRED_TEXTS_MAX => {
             let all = parts.iter().map(|part| required_texts(part, place, next));
             all.collect::<Option<_>>().map(Node::Or)
         }
-        Required::Or(_) => None,
+        RequiredLiterals::Or(_) => None,
     }
 }
 
@@ -493,9 +493,10 @@ fn select_by_first(
             Some(column) => {
                 let is_wanted = |value: &Value<'_>| matcher.matches_value(Some(value));
                 let parted = scan.part_by_column(column, number, rest, is_wanted)?;
-                match wanted.is_empty() {
-                    true => wanted = parted.wanted,
-                    false => wanted.extend(parted.wanted),
+                if wanted.is_empty() {
+                    wanted = parted.wanted;
+                } else {
+                    wanted.extend(parted.wanted)
                 }
                 parted.without
             }
@@ -544,7 +545,7 @@ fn select_by_column(
     scan: &mut GroupScan<'_>,
     rows: Vec<u32>,
 ) -> Result<Vec<u32>, ReadError> {
-    let Parted {
+    let RowPartition {
         mut wanted,
         without,
     } = match scan.directory.schema.column(name) {
@@ -552,7 +553,7 @@ fn select_by_column(
             let is_wanted = |value: &Value<'_>| matcher.matches_value(Some(value));
             scan.part_by_column(column, number, rows, is_wanted)?
         }
-        None => Parted::without_value(rows),
+        None => RowPartition::without_value(rows),
     };
     if without.is_empty() || !scan.may_be_elsewhere(name) {
         return Ok(wanted);

@@ -20,7 +20,7 @@ use super::patterns::KnownPatterns;
 use super::segment::{PartHits, SegmentScan};
 use super::templates::TemplateDecisions;
 use super::values::TextDecisions;
-use crate::label::Computed;
+use crate::label::ComputedLabel;
 
 /// The place of a row in the total order, and where it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,7 +48,7 @@ pub struct BlockSpan {
 
 /// Rows of one block that were selected.
 #[derive(Clone, Debug)]
-pub struct Selected {
+pub struct SelectedRows {
     /// The block in the row group.
     pub block: usize,
     /// The rows in the block, in order.
@@ -123,7 +123,7 @@ pub struct GroupScan<'a> {
     pub(super) label_columns: Option<Arc<[LabelColumn]>>,
     pub(super) known_members: KnownMembers,
     /// The fields that say what computed labels are, once they were asked for.
-    pub(super) computed: Vec<(Computed, Arc<[&'a str]>)>,
+    pub(super) computed: Vec<(ComputedLabel, Arc<[&'a str]>)>,
     segment: &'a SegmentScan<'a>,
     /// Bytes read of what row groups share.
     shared_bytes_read: u64,
@@ -238,7 +238,7 @@ impl<'a> GroupScan<'a> {
     pub fn visit_block(
         &mut self,
         number: usize,
-        visit: impl FnOnce(&mut GroupScan<'a>, Selected) -> Result<bool, ReadError>,
+        visit: impl FnOnce(&mut GroupScan<'a>, SelectedRows) -> Result<bool, ReadError>,
     ) -> io::Result<bool> {
         let visited = self
             .select_block(number)
@@ -256,7 +256,7 @@ impl<'a> GroupScan<'a> {
     /// When the disk fails.
     pub fn for_each_block(
         &mut self,
-        mut visit: impl FnMut(&mut GroupScan<'a>, Selected) -> Result<bool, ReadError>,
+        mut visit: impl FnMut(&mut GroupScan<'a>, SelectedRows) -> Result<bool, ReadError>,
     ) -> io::Result<()> {
         for block in self.blocks()? {
             if !self.visit_block(block.number, &mut visit)? {
@@ -266,7 +266,7 @@ impl<'a> GroupScan<'a> {
         Ok(())
     }
 
-    fn select_block(&mut self, number: usize) -> Result<Option<Selected>, ReadError> {
+    fn select_block(&mut self, number: usize) -> Result<Option<SelectedRows>, ReadError> {
         let entry = self.directory.row_groups[self.number].blocks[number];
         let range = self.evaluator.range();
         let (min, max) = (Timestamp(entry.time_min), Timestamp(entry.time_max));
@@ -285,7 +285,7 @@ impl<'a> GroupScan<'a> {
             let sources = self.block.sources(&mut self.reader)?;
             rows.retain(|row| !excluded.has(sources[*row as usize]));
         }
-        Ok((!rows.is_empty()).then_some(Selected {
+        Ok((!rows.is_empty()).then_some(SelectedRows {
             block: number,
             rows,
         }))
@@ -329,7 +329,7 @@ impl<'a> GroupScan<'a> {
     }
 
     /// The first and the last event time of a block, in nanoseconds.
-    pub(crate) fn block_span(&self, selected: &Selected) -> (i64, i64) {
+    pub(crate) fn block_span(&self, selected: &SelectedRows) -> (i64, i64) {
         let entry = self.entry().blocks[selected.block];
         (entry.time_min, entry.time_max)
     }
@@ -429,7 +429,7 @@ impl<'a> GroupScan<'a> {
 
     /// The keys of selected rows of the block at hand, appended to `out`. What was read of the
     /// block is kept for [`GroupScan::record`].
-    pub fn keys(&mut self, selected: &Selected, out: &mut Vec<Key>) -> Result<(), ReadError> {
+    pub fn keys(&mut self, selected: &SelectedRows, out: &mut Vec<Key>) -> Result<(), ReadError> {
         self.block.times(&mut self.reader)?;
         self.block.read_identities(&mut self.reader)?;
         let rows = self.block.known_rows();

@@ -10,7 +10,7 @@ use logpond_record::Id;
 use logpond_segment::file::{ReadError, RowGroupReader};
 use logpond_segment::rows::{Column, Numbers, StringColumn, Strings};
 
-use super::packed::Packed;
+use super::packed::PackedNumbers;
 use crate::lru::{Lru, Room, allocated};
 
 /// The bytes before the value of an [`Arc`]: two counts.
@@ -35,12 +35,12 @@ enum Part {
 }
 
 #[derive(Clone, Debug)]
-enum Kept {
-    Times(Arc<Packed>),
-    Codes(Arc<Packed>),
+enum CachedColumn {
+    Times(Arc<PackedNumbers>),
+    Codes(Arc<PackedNumbers>),
     Dictionary(Arc<Strings>),
     /// Numbers, and whether each row has one; empty if all have.
-    Ints(Arc<(Packed, Vec<bool>)>),
+    Ints(Arc<(PackedNumbers, Vec<bool>)>),
     Floats(Arc<Numbers<f64>>),
     Bools(Arc<Numbers<bool>>),
     Absent,
@@ -48,18 +48,18 @@ enum Kept {
 
 /// Columns of any segments.
 #[derive(Debug)]
-pub struct KeptColumns(Lru<Place, Kept>);
+pub struct ColumnCache(Lru<Place, CachedColumn>);
 
-impl KeptColumns {
+impl ColumnCache {
     /// Room for columns of together so many bytes.
-    pub fn new(bytes_max: usize) -> KeptColumns {
-        KeptColumns(Lru::new(bytes_max))
+    pub fn new(bytes_max: usize) -> ColumnCache {
+        ColumnCache(Lru::new(bytes_max))
     }
 
     /// The same, which keeps only what this has room for, too.
     #[must_use]
-    pub fn within(self, room: Arc<dyn Room>) -> KeptColumns {
-        KeptColumns(self.0.within(room))
+    pub fn within(self, room: Arc<dyn Room>) -> ColumnCache {
+        ColumnCache(self.0.within(room))
     }
 
     /// The memory of all that is kept.
@@ -85,7 +85,7 @@ impl KeptColumns {
 /// Columns of one row group.
 #[derive(Clone, Copy)]
 pub(super) struct KeptGroup<'k> {
-    kept: &'k Lru<Place, Kept>,
+    kept: &'k Lru<Place, CachedColumn>,
     segment: Id,
     group: usize,
 }
@@ -97,13 +97,17 @@ impl KeptGroup<'_> {
         block: usize,
         reader: &mut RowGroupReader<'_>,
     ) -> Result<Vec<i64>, ReadError> {
-        if let Some(Kept::Times(times)) = self.get(Part::Times(block)) {
+        if let Some(CachedColumn::Times(times)) = self.get(Part::Times(block)) {
             return Ok(times.unpack(|time| time));
         }
         let times = reader.times(block)?;
-        let packed = Packed::of_times(&times);
+        let packed = PackedNumbers::of_times(&times);
         let bytes = packed.bytes();
-        self.put(Part::Times(block), Kept::Times(Arc::new(packed)), bytes);
+        self.put(
+            Part::Times(block),
+            CachedColumn::Times(Arc::new(packed)),
+            bytes,
+        );
         Ok(times)
     }
 
@@ -123,23 +127,31 @@ impl KeptGroup<'_> {
         let values = reader.field(column, block)?;
         let (kept, bytes) = match &values {
             Column::Ints(numbers) => {
-                let packed = Packed::new(&numbers.values);
+                let packed = PackedNumbers::new(&numbers.values);
                 let bytes = allocated(packed.bytes()) + allocated(numbers.valid.len());
-                (Kept::Ints(Arc::new((packed, numbers.valid.clone()))), bytes)
+                (
+                    CachedColumn::Ints(Arc::new((packed, numbers.valid.clone()))),
+                    bytes,
+                )
             }
-            Column::Floats(numbers) => (Kept::Floats(Arc::new(numbers.clone())), bytes_of(numbers)),
-            Column::Bools(numbers) => (Kept::Bools(Arc::new(numbers.clone())), bytes_of(numbers)),
-            Column::Absent => (Kept::Absent, 0),
+            Column::Floats(numbers) => (
+                CachedColumn::Floats(Arc::new(numbers.clone())),
+                bytes_of(numbers),
+            ),
+            Column::Bools(numbers) => (
+                CachedColumn::Bools(Arc::new(numbers.clone())),
+                bytes_of(numbers),
+            ),
+            Column::Absent => (CachedColumn::Absent, 0),
             Column::Strings(strings) => {
                 let dictionary = reader.text_dictionary(column)?;
-                match dictionary.is_some_and(|known| Arc::ptr_eq(&known, &strings.values)) {
-                    true => {
-                        self.put_dictionary(column, &strings.values);
-                        let packed = Packed::of_codes(&strings.codes);
-                        let bytes = packed.bytes();
-                        (Kept::Codes(Arc::new(packed)), bytes)
-                    }
-                    false => return Ok(values),
+                if dictionary.is_some_and(|known| Arc::ptr_eq(&known, &strings.values)) {
+                    self.put_dictionary(column, &strings.values);
+                    let packed = PackedNumbers::of_codes(&strings.codes);
+                    let bytes = packed.bytes();
+                    (CachedColumn::Codes(Arc::new(packed)), bytes)
+                } else {
+                    return Ok(values);
                 }
             }
         };
@@ -149,26 +161,26 @@ impl KeptGroup<'_> {
 
     fn restored(
         &self,
-        kept: Kept,
+        kept: CachedColumn,
         column: usize,
         reader: &mut RowGroupReader<'_>,
     ) -> Result<Option<Column>, ReadError> {
         Ok(Some(match kept {
-            Kept::Ints(numbers) => Column::Ints(Numbers {
+            CachedColumn::Ints(numbers) => Column::Ints(Numbers {
                 values: numbers.0.unpack(|number| number),
                 valid: numbers.1.clone(),
             }),
-            Kept::Floats(numbers) => Column::Floats((*numbers).clone()),
-            Kept::Bools(numbers) => Column::Bools((*numbers).clone()),
-            Kept::Absent => Column::Absent,
-            Kept::Codes(codes) => match self.dictionary(column, reader)? {
+            CachedColumn::Floats(numbers) => Column::Floats((*numbers).clone()),
+            CachedColumn::Bools(numbers) => Column::Bools((*numbers).clone()),
+            CachedColumn::Absent => Column::Absent,
+            CachedColumn::Codes(codes) => match self.dictionary(column, reader)? {
                 Some(values) => Column::Strings(StringColumn {
                     codes: codes.codes(),
                     values,
                 }),
                 None => return Ok(None),
             },
-            Kept::Times(_) | Kept::Dictionary(_) => return Ok(None),
+            CachedColumn::Times(_) | CachedColumn::Dictionary(_) => return Ok(None),
         }))
     }
 
@@ -177,7 +189,7 @@ impl KeptGroup<'_> {
         column: usize,
         reader: &mut RowGroupReader<'_>,
     ) -> Result<Option<Arc<Strings>>, ReadError> {
-        if let Some(Kept::Dictionary(values)) = self.get(Part::Dictionary(column)) {
+        if let Some(CachedColumn::Dictionary(values)) = self.get(Part::Dictionary(column)) {
             return Ok(Some(values));
         }
         let values = reader.text_dictionary(column)?;
@@ -191,22 +203,22 @@ impl KeptGroup<'_> {
         let part = Part::Dictionary(column);
         if self.get(part).is_none() {
             let bytes = values.memory_bytes();
-            self.put(part, Kept::Dictionary(Arc::clone(values)), bytes);
+            self.put(part, CachedColumn::Dictionary(Arc::clone(values)), bytes);
         }
     }
 
-    fn get(&self, part: Part) -> Option<Kept> {
+    fn get(&self, part: Part) -> Option<CachedColumn> {
         self.kept.get(&self.place(part))
     }
 
-    fn put(&self, part: Part, kept: Kept, bytes: usize) {
+    fn put(&self, part: Part, kept: CachedColumn, bytes: usize) {
         let value = match &kept {
-            Kept::Times(_) | Kept::Codes(_) => size_of::<Packed>(),
-            Kept::Dictionary(_) => size_of::<Strings>(),
-            Kept::Ints(_) => size_of::<(Packed, Vec<bool>)>(),
-            Kept::Floats(_) => size_of::<Numbers<f64>>(),
-            Kept::Bools(_) => size_of::<Numbers<bool>>(),
-            Kept::Absent => return self.kept.put(self.place(part), kept, 0),
+            CachedColumn::Times(_) | CachedColumn::Codes(_) => size_of::<PackedNumbers>(),
+            CachedColumn::Dictionary(_) => size_of::<Strings>(),
+            CachedColumn::Ints(_) => size_of::<(PackedNumbers, Vec<bool>)>(),
+            CachedColumn::Floats(_) => size_of::<Numbers<f64>>(),
+            CachedColumn::Bools(_) => size_of::<Numbers<bool>>(),
+            CachedColumn::Absent => return self.kept.put(self.place(part), kept, 0),
         };
         let bytes = allocated(bytes) + allocated(COUNTS_BYTES + value);
         self.kept.put(self.place(part), kept, bytes);

@@ -19,9 +19,9 @@ use logpond_segment::rows::{
 
 use super::block::has_value;
 use super::codes::{Codes, Groups};
-use super::group::{GroupScan, Selected};
+use super::group::{GroupScan, SelectedRows};
 use crate::aggregate::{FieldStats, LabelSet, LabelValues};
-use crate::label::{self, Computed};
+use crate::label::{self, ComputedLabel};
 use crate::logql::number_of;
 use crate::pipeline::StageError;
 
@@ -69,7 +69,7 @@ impl Source {
 
     /// What a value of a column of this field says of the label.
     pub(super) fn text<'v>(&self, field: &str, value: &'v Value<'_>) -> Cow<'v, [u8]> {
-        match Computed::named(&self.name) {
+        match ComputedLabel::named(&self.name) {
             Some(label) => label.said_by(field, value),
             None => value.to_text(),
         }
@@ -78,7 +78,7 @@ impl Source {
 
 /// Labels that rows are told apart by.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum By {
+pub(crate) enum GroupLabels {
     /// These, of which any field may be one.
     Named(Vec<Box<str>>),
     /// All that a line has before a stage: what was declared, these fields, the service and the level.
@@ -87,7 +87,7 @@ pub(crate) enum By {
 
 /// Rows of a block by some of their labels.
 #[derive(Debug, Default)]
-pub(crate) struct Labelled {
+pub(crate) struct LabelledRows {
     /// What labels there are; the same may stand more than once.
     pub(crate) sets: Vec<LabelSet>,
     /// The rows, in order.
@@ -109,13 +109,13 @@ impl GroupScan<'_> {
     /// When the block cannot be read.
     pub(crate) fn rows_by_labels(
         &mut self,
-        selected: &Selected,
-        by: &By,
+        selected: &SelectedRows,
+        by: &GroupLabels,
         number: Option<&str>,
-    ) -> Result<(Labelled, Vec<u32>), ReadError> {
+    ) -> Result<(LabelledRows, Vec<u32>), ReadError> {
         let sources = match by {
-            By::Named(names) => self.sources(Some(names))?,
-            By::All(named) => {
+            GroupLabels::Named(names) => self.sources(Some(names))?,
+            GroupLabels::All(named) => {
                 let mut names = named.clone();
                 names.push(label::DETECTED_LEVEL.into());
                 let mut sources = self.sources(Some(&names))?;
@@ -129,7 +129,7 @@ impl GroupScan<'_> {
                 sources
             }
         };
-        let has_declared = matches!(by, By::All(_));
+        let has_declared = matches!(by, GroupLabels::All(_));
         let number = number.map(|name| self.sources(Some(&[name.into()])));
         let number = number.transpose()?;
         let all = || sources.iter().chain(number.iter().flatten());
@@ -153,7 +153,7 @@ impl GroupScan<'_> {
     /// When the block cannot be read.
     pub(crate) fn text_label(
         &mut self,
-        selected: &Selected,
+        selected: &SelectedRows,
         name: &str,
     ) -> Result<Option<&StringColumn>, ReadError> {
         let sources = self.sources(Some(&[name.into()]))?;
@@ -189,7 +189,7 @@ impl GroupScan<'_> {
         number: Option<&Source>,
         mut rows: Vec<u32>,
         odd: &mut Vec<u32>,
-    ) -> Result<Labelled, ReadError> {
+    ) -> Result<LabelledRows, ReadError> {
         sources.sort_by(|a, b| a.name.cmp(&b.name));
         sources.dedup_by(|a, b| a.name == b.name);
         let schema = &self.directory.schema;
@@ -208,7 +208,7 @@ impl GroupScan<'_> {
         }
         let firsts = groups.firsts.iter().map(|first| rows[*first]);
         let sets = self.sets_of(&sources, firsts)?;
-        Ok(Labelled {
+        Ok(LabelledRows {
             sets,
             rows,
             of_rows: groups.of_rows,
@@ -243,15 +243,15 @@ impl GroupScan<'_> {
         let mut numbers = Vec::with_capacity(rows.len());
         let mut found = found.into_iter();
         rows.retain(|row| match found.next() {
-            Some(Read::Number(number)) => {
+            Some(NumberCell::Number(number)) => {
                 numbers.push(number);
                 true
             }
-            Some(Read::Odd) => {
+            Some(NumberCell::Odd) => {
                 odd.push(*row);
                 false
             }
-            Some(Read::Nothing) | None => false,
+            Some(NumberCell::Nothing) | None => false,
         });
         Ok(numbers)
     }
@@ -263,14 +263,14 @@ impl GroupScan<'_> {
     /// When the block cannot be read.
     pub fn add_to_labels(
         &mut self,
-        selected: &Selected,
+        selected: &SelectedRows,
         stats: &mut FieldStats,
     ) -> Result<(), ReadError> {
         stats.add_rows(selected.rows.len() as u64);
         let sources = self.sources(None)?;
         let (plain, odd) = self.split(&selected.rows, &sources.iter().collect::<Vec<_>>(), true)?;
         let (block, rows) = (selected.block, odd);
-        self.each_record(&Selected { block, rows }, |record| {
+        self.each_record(&SelectedRows { block, rows }, |record| {
             stats.add_labels(record);
         })?;
         for source in &sources {
@@ -293,7 +293,7 @@ impl GroupScan<'_> {
     /// When the block cannot be read.
     pub fn add_to_label_values(
         &mut self,
-        selected: &Selected,
+        selected: &SelectedRows,
         values: &mut LabelValues,
     ) -> Result<(), ReadError> {
         let by = [values.label().into()];
@@ -301,7 +301,7 @@ impl GroupScan<'_> {
         let (plain, odd) =
             self.split(&selected.rows, &sources.iter().collect::<Vec<_>>(), false)?;
         let (block, rows) = (selected.block, odd);
-        self.each_record(&Selected { block, rows }, |record| values.add(record))?;
+        self.each_record(&SelectedRows { block, rows }, |record| values.add(record))?;
         for source in &sources {
             let without = self.visit_source(source, &plain, |field, value, _| {
                 values.add_text(&source.text(field, value))
@@ -323,7 +323,7 @@ impl GroupScan<'_> {
         };
         let schema = &self.directory.schema;
         let meaning = |name: &str| self.columns_of_label(name);
-        let computed = |label: Computed| Source {
+        let computed = |label: ComputedLabel| Source {
             name: label.name().into(),
             columns: label.names().flat_map(meaning).collect(),
             default: Some(label.unknown())
@@ -349,9 +349,9 @@ impl GroupScan<'_> {
                     said_by: &[],
                 }
             });
-            return Ok(declared.chain([computed(Computed::Service)]).collect());
+            return Ok(declared.chain([computed(ComputedLabel::Service)]).collect());
         };
-        let source = |name: &str| match Computed::named(name) {
+        let source = |name: &str| match ComputedLabel::named(name) {
             Some(label) => computed(label),
             None => Source {
                 name: name.into(),
@@ -550,9 +550,10 @@ impl GroupScan<'_> {
     pub(super) fn codes_of(&mut self, source: &Source, rows: &[u32]) -> Result<Codes, ReadError> {
         let mut codes = Codes::none(rows.len());
         for column in &source.columns {
-            let has_label = match column.is_mixed {
-                true => Some(self.rows_with_label(*column, rows)?),
-                false => None,
+            let has_label = if column.is_mixed {
+                Some(self.rows_with_label(*column, rows)?)
+            } else {
+                None
             };
             let (block, reader, _) = self.parts();
             let values = block.field(column.number, reader)?;
@@ -633,9 +634,9 @@ impl GroupScan<'_> {
     }
 }
 
-/// What a row has for a number.
+/// The number of a row, if it has one.
 #[derive(Clone, Copy)]
-enum Read {
+enum NumberCell {
     Nothing,
     Number(f64),
     /// Something that is none.
@@ -654,11 +655,11 @@ fn whole_numbers(values: &Column, kind: ColumnType, rows: &[u32]) -> Option<Vec<
 }
 
 /// Reads rows of a column as numbers.
-fn read_numbers(values: &Column, kind: ColumnType, rows: &[u32], out: &mut Vec<Read>) {
-    let read = |number: Option<f64>| number.map_or(Read::Nothing, Read::Number);
+fn read_numbers(values: &Column, kind: ColumnType, rows: &[u32], out: &mut Vec<NumberCell>) {
+    let read = |number: Option<f64>| number.map_or(NumberCell::Nothing, NumberCell::Number);
     let rows = rows.iter().map(|row| *row as usize);
     match values {
-        Column::Absent => out.extend(rows.map(|_| Read::Nothing)),
+        Column::Absent => out.extend(rows.map(|_| NumberCell::Nothing)),
         Column::Ints(numbers) => out.extend(rows.map(|row| {
             read(numbers.get(row).map(|int| match number_value(kind, int) {
                 Value::Float(number) => number,
@@ -667,18 +668,23 @@ fn read_numbers(values: &Column, kind: ColumnType, rows: &[u32], out: &mut Vec<R
         })),
         Column::Floats(numbers) => out.extend(rows.map(|row| read(numbers.get(row)))),
         Column::Strings(strings) => {
-            let mut known: HashMap<u32, Read> = HashMap::new();
+            let mut known: HashMap<u32, NumberCell> = HashMap::new();
             let parse = |code: u32| {
                 let text = std::str::from_utf8(strings.values.get(code)).ok();
-                text.and_then(number_of).map_or(Read::Odd, Read::Number)
+                text.and_then(number_of)
+                    .map_or(NumberCell::Odd, NumberCell::Number)
             };
             out.extend(rows.map(|row| match strings.codes[row] {
-                NULL => Read::Nothing,
+                NULL => NumberCell::Nothing,
                 code => *known.entry(code).or_insert_with(|| parse(code)),
             }));
         }
         Column::Bools(numbers) => {
-            out.extend(rows.map(|row| numbers.get(row).map_or(Read::Nothing, |_| Read::Odd)));
+            out.extend(rows.map(|row| {
+                numbers
+                    .get(row)
+                    .map_or(NumberCell::Nothing, |_| NumberCell::Odd)
+            }));
         }
     }
 }

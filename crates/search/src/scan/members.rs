@@ -15,9 +15,9 @@ use logpond_record::{Piece, Shape, SlotKind};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{NULL, Strings};
 
-use super::group::{GroupScan, Selected};
-use super::labels::{LabelColumn, Labelled, Source};
-use crate::label::{self, Computed};
+use super::group::{GroupScan, SelectedRows};
+use super::labels::{LabelColumn, LabelledRows, Source};
+use crate::label::{self, ComputedLabel};
 use crate::logql::{LabelMatcher, Stage, StageKind};
 use crate::pipeline::{Pipeline, StageError, Work};
 
@@ -30,10 +30,10 @@ const NUMBER_MARK: &str = ".7700000000000077";
 
 /// What the parser finds in lines of a shape.
 #[derive(Debug, Default)]
-pub(super) struct Members(HashMap<Box<str>, Found>);
+pub(super) struct Members(HashMap<Box<str>, MemberPlace>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Found {
+enum MemberPlace {
     /// The value of this slot.
     Slot(usize),
     /// The same text in every line.
@@ -57,9 +57,9 @@ impl Members {
         }
         let found = work.labels.iter().map(|(name, value, _)| {
             let found = match slot_of(value) {
-                Some(slot) => Found::Slot(slot),
-                None if value.contains(MARK) || value.contains(NUMBER_MARK) => Found::Other,
-                None => Found::Text(value.into()),
+                Some(slot) => MemberPlace::Slot(slot),
+                None if value.contains(MARK) || value.contains(NUMBER_MARK) => MemberPlace::Other,
+                None => MemberPlace::Text(value.into()),
             };
             (name.into(), found)
         });
@@ -128,11 +128,11 @@ impl GroupScan<'_> {
     /// When the block cannot be read.
     pub(crate) fn rows_by_members(
         &mut self,
-        selected: &Selected,
+        selected: &SelectedRows,
         by: &[Box<str>],
         number: Option<&str>,
         selector: &[LabelMatcher],
-    ) -> Result<(Vec<Labelled>, Vec<u32>), ReadError> {
+    ) -> Result<(Vec<LabelledRows>, Vec<u32>), ReadError> {
         let RowsByShape {
             dictionary,
             shapes,
@@ -160,7 +160,7 @@ impl GroupScan<'_> {
                 (Some(sources), number) => {
                     let number = number.flatten();
                     let labelled = self.label_rows(sources, number.as_ref(), rows, &mut odd)?;
-                    parts.push(Labelled { error, ..labelled });
+                    parts.push(LabelledRows { error, ..labelled });
                 }
             }
         }
@@ -222,7 +222,7 @@ impl GroupScan<'_> {
         selector: &[LabelMatcher],
     ) -> Result<Option<Source>, ReadError> {
         let is_of_stream = selector.iter().any(|matcher| *matcher.name == *name);
-        if is_of_stream || Computed::named(name).is_some() {
+        if is_of_stream || ComputedLabel::named(name).is_some() {
             return Ok(self.sources(Some(&[name.into()]))?.pop());
         }
         let schema = &self.directory.schema;
@@ -240,9 +240,9 @@ impl GroupScan<'_> {
         };
         match members.get(name) {
             None => {}
-            Some(Found::Text(text)) => source.default = Some(text.to_string().into()),
-            Some(Found::Other) => return Ok(None),
-            Some(Found::Slot(slot)) => {
+            Some(MemberPlace::Text(text)) => source.default = Some(text.to_string().into()),
+            Some(MemberPlace::Other) => return Ok(None),
+            Some(MemberPlace::Slot(slot)) => {
                 let slot = &shape.slots()[*slot];
                 if !slot.is_field() {
                     return Ok(None);

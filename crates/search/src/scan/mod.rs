@@ -35,7 +35,7 @@ mod values;
 mod tests;
 
 pub use evaluate::{Evaluator, Extent};
-pub use group::{BlockSpan, GroupScan, Key, Selected};
-pub use kept_columns::KeptColumns;
-pub(crate) use labels::{By, Labelled};
+pub use group::{BlockSpan, GroupScan, Key, SelectedRows};
+pub use kept_columns::ColumnCache;
+pub(crate) use labels::{GroupLabels, LabelledRows};
 pub use segment::SegmentScan;

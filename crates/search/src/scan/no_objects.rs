@@ -7,9 +7,9 @@ use logpond_segment::rows::column_value;
 use super::group::GroupScan;
 use super::text::split_by_message;
 
-/// What lines of a shape begin with.
+/// The beginning of all lines of a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Beginning {
+enum LineStart {
     /// Something that no object begins with.
     NoBrace,
     /// The text of this slot.
@@ -20,36 +20,36 @@ enum Beginning {
     Unknown,
 }
 
-impl Beginning {
-    fn of(shape: &Shape) -> Beginning {
+impl LineStart {
+    fn of(shape: &Shape) -> LineStart {
         for piece in shape.pieces() {
             let slot = match piece {
                 Piece::Literal(text) => match first_sign(text.as_bytes()) {
                     None => continue,
-                    Some(b'{') => return Beginning::Unknown,
-                    Some(_) => return Beginning::NoBrace,
+                    Some(b'{') => return LineStart::Unknown,
+                    Some(_) => return LineStart::NoBrace,
                 },
                 Piece::Slot(slot) => *slot,
             };
             let is_message = shape.slots()[slot].is_message();
             return match &shape.slots()[slot].kind {
-                SlotKind::Text if is_message => Beginning::Message,
-                SlotKind::Text => Beginning::Slot(slot),
+                SlotKind::Text if is_message => LineStart::Message,
+                SlotKind::Text => LineStart::Slot(slot),
                 SlotKind::Int | SlotKind::Float | SlotKind::Bool | SlotKind::Null => {
-                    Beginning::NoBrace
+                    LineStart::NoBrace
                 }
                 // A part of a time is a number, a name or a sign.
-                SlotKind::Time(pattern) if pattern.as_str().starts_with('%') => Beginning::NoBrace,
+                SlotKind::Time(pattern) if pattern.as_str().starts_with('%') => LineStart::NoBrace,
                 SlotKind::Time(_)
                 | SlotKind::JsonString
                 | SlotKind::Quoted
                 | SlotKind::StructuredData
                 | SlotKind::Json
                 | SlotKind::Facility
-                | SlotKind::Severity => Beginning::Unknown,
+                | SlotKind::Severity => LineStart::Unknown,
             };
         }
-        Beginning::Unknown
+        LineStart::Unknown
     }
 }
 
@@ -72,17 +72,17 @@ impl GroupScan<'_> {
         odd: &mut Vec<u32>,
     ) -> Result<Vec<u32>, ReadError> {
         let is_none = |text: &[u8]| first_sign(text).is_some_and(|sign| sign != b'{');
-        let (are, others): (Vec<u32>, Vec<u32>) = match Beginning::of(shape) {
-            Beginning::NoBrace => (rows, Vec::new()),
-            Beginning::Unknown => (Vec::new(), rows),
-            Beginning::Message => {
+        let (are, others): (Vec<u32>, Vec<u32>) = match LineStart::of(shape) {
+            LineStart::NoBrace => (rows, Vec::new()),
+            LineStart::Unknown => (Vec::new(), rows),
+            LineStart::Message => {
                 let (mut are, rest) = self.part_by_template(rows, is_none)?;
                 let (found, others) = split_by_message(self, rest, is_none)?;
                 are.extend(found);
                 are.sort_unstable();
                 (are, others)
             }
-            Beginning::Slot(slot) => {
+            LineStart::Slot(slot) => {
                 match self.directory.schema.column(&shape.slots()[slot].name) {
                     None => (Vec::new(), rows),
                     Some(column) => {
@@ -109,19 +109,19 @@ mod tests {
     #[test]
     fn shapes_tell_what_their_lines_begin_with() {
         let table = [
-            ("⟨_msg:t⟩", Beginning::Message),
-            (" ⟨_msg:t⟩", Beginning::Message),
-            ("⟨ip:t⟩ - ⟨user:t⟩", Beginning::Slot(0)),
-            ("⟨_time:%Y-%m-%d⟩ ⟨_msg:t⟩", Beginning::NoBrace),
-            ("level=⟨level:t⟩", Beginning::NoBrace),
-            ("⟨n:i⟩ {", Beginning::NoBrace),
-            (r#" {"a":⟨a:i⟩}"#, Beginning::Unknown),
-            (r#"⟨a:j⟩"#, Beginning::Unknown),
-            ("⟨a:r⟩", Beginning::Unknown),
+            ("⟨_msg:t⟩", LineStart::Message),
+            (" ⟨_msg:t⟩", LineStart::Message),
+            ("⟨ip:t⟩ - ⟨user:t⟩", LineStart::Slot(0)),
+            ("⟨_time:%Y-%m-%d⟩ ⟨_msg:t⟩", LineStart::NoBrace),
+            ("level=⟨level:t⟩", LineStart::NoBrace),
+            ("⟨n:i⟩ {", LineStart::NoBrace),
+            (r#" {"a":⟨a:i⟩}"#, LineStart::Unknown),
+            (r#"⟨a:j⟩"#, LineStart::Unknown),
+            ("⟨a:r⟩", LineStart::Unknown),
         ];
         for (shape, expected) in table {
             assert_eq!(
-                Beginning::of(&Shape::new(shape).unwrap()),
+                LineStart::of(&Shape::new(shape).unwrap()),
                 expected,
                 "{shape}"
             );

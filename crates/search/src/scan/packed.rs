@@ -8,15 +8,15 @@ const MICROSECOND: i64 = 1_000;
 
 /// Numbers as multiples of a unit above a base.
 #[derive(Debug)]
-pub(super) struct Packed {
+pub(super) struct PackedNumbers {
     base: i64,
     unit: i64,
     count: usize,
-    above: Above,
+    above: Offsets,
 }
 
 #[derive(Debug)]
-enum Above {
+enum Offsets {
     /// All are the base.
     Nothing,
     Bytes(Box<[u8]>),
@@ -26,32 +26,32 @@ enum Above {
     Whole(Box<[i64]>),
 }
 
-impl Packed {
+impl PackedNumbers {
     /// Packs numbers.
-    pub(super) fn new(numbers: &[i64]) -> Packed {
+    pub(super) fn new(numbers: &[i64]) -> PackedNumbers {
         let base = numbers.iter().copied().min().unwrap_or(0);
-        Packed::of_unit::<1>(numbers, base).unwrap_or_else(|| Packed {
+        PackedNumbers::of_unit::<1>(numbers, base).unwrap_or_else(|| PackedNumbers {
             base,
             unit: 1,
             count: numbers.len(),
-            above: Above::Whole(numbers.into()),
+            above: Offsets::Whole(numbers.into()),
         })
     }
 
     /// Packs codes of a dictionary; that of no value, the largest of all, is one less than the first one.
-    pub(super) fn of_codes(codes: &[u32]) -> Packed {
+    pub(super) fn of_codes(codes: &[u32]) -> PackedNumbers {
         // Behind each other, as numbers above the one that stands for no value.
         let behind = |code: &u32| code.wrapping_add(1);
         let smallest = codes.iter().map(behind).min().unwrap_or(0);
         let largest = codes.iter().map(behind).max().unwrap_or(0);
         let all = || codes.iter().map(|code| behind(code) - smallest);
         let above = match largest - smallest {
-            0 => Above::Nothing,
-            1..=0xff => Above::Bytes(all().map(|above| above as u8).collect()),
-            0x100..=0xffff => Above::Halves(all().map(|above| above as u16).collect()),
-            _ => Above::Words(all().collect()),
+            0 => Offsets::Nothing,
+            1..=0xff => Offsets::Bytes(all().map(|above| above as u8).collect()),
+            0x100..=0xffff => Offsets::Halves(all().map(|above| above as u16).collect()),
+            _ => Offsets::Words(all().collect()),
         };
-        Packed {
+        PackedNumbers {
             base: i64::from(smallest) - 1,
             unit: 1,
             count: codes.len(),
@@ -65,19 +65,19 @@ impl Packed {
     }
 
     /// Packs times in nanoseconds.
-    pub(super) fn of_times(times: &[i64]) -> Packed {
+    pub(super) fn of_times(times: &[i64]) -> PackedNumbers {
         let base = times.iter().copied().min().unwrap_or(0);
-        let packed = Packed::of_unit::<SECOND>(times, base)
-            .or_else(|| Packed::of_unit::<MILLISECOND>(times, base))
-            .or_else(|| Packed::of_unit::<MICROSECOND>(times, base));
-        packed.unwrap_or_else(|| Packed::new(times))
+        let packed = PackedNumbers::of_unit::<SECOND>(times, base)
+            .or_else(|| PackedNumbers::of_unit::<MILLISECOND>(times, base))
+            .or_else(|| PackedNumbers::of_unit::<MICROSECOND>(times, base));
+        packed.unwrap_or_else(|| PackedNumbers::new(times))
     }
 
     /// Packs numbers that are whole multiples of a unit above a base, none is below it. `None` if one is no
     /// such multiple, or if so many do not fit.
     ///
     /// The unit is known to the compiler: there are millions of numbers, and divisions are slow.
-    fn of_unit<const UNIT: i64>(numbers: &[i64], base: i64) -> Option<Packed> {
+    fn of_unit<const UNIT: i64>(numbers: &[i64], base: i64) -> Option<PackedNumbers> {
         let mut above = Vec::with_capacity(numbers.len());
         let (mut last, mut largest) = ((base, 0), 0);
         for number in numbers {
@@ -94,12 +94,14 @@ impl Packed {
             above.push(last.1);
         }
         let above = match largest {
-            0 => Above::Nothing,
-            1..=0xff => Above::Bytes(above.into_iter().map(|above| above as u8).collect()),
-            0x100..=0xffff => Above::Halves(above.into_iter().map(|above| above as u16).collect()),
-            _ => Above::Words(above.into()),
+            0 => Offsets::Nothing,
+            1..=0xff => Offsets::Bytes(above.into_iter().map(|above| above as u8).collect()),
+            0x100..=0xffff => {
+                Offsets::Halves(above.into_iter().map(|above| above as u16).collect())
+            }
+            _ => Offsets::Words(above.into()),
         };
-        Some(Packed {
+        Some(PackedNumbers {
             base,
             unit: UNIT,
             count: numbers.len(),
@@ -111,22 +113,22 @@ impl Packed {
     pub(super) fn unpack<T: Clone>(&self, visit: impl Fn(i64) -> T) -> Vec<T> {
         let number = |above: i64| visit(self.base.wrapping_add(above.wrapping_mul(self.unit)));
         match &self.above {
-            Above::Nothing => vec![visit(self.base); self.count],
-            Above::Bytes(above) => above.iter().map(|a| number(i64::from(*a))).collect(),
-            Above::Halves(above) => above.iter().map(|a| number(i64::from(*a))).collect(),
-            Above::Words(above) => above.iter().map(|a| number(i64::from(*a))).collect(),
-            Above::Whole(numbers) => numbers.iter().map(|number| visit(*number)).collect(),
+            Offsets::Nothing => vec![visit(self.base); self.count],
+            Offsets::Bytes(above) => above.iter().map(|a| number(i64::from(*a))).collect(),
+            Offsets::Halves(above) => above.iter().map(|a| number(i64::from(*a))).collect(),
+            Offsets::Words(above) => above.iter().map(|a| number(i64::from(*a))).collect(),
+            Offsets::Whole(numbers) => numbers.iter().map(|number| visit(*number)).collect(),
         }
     }
 
     /// Bytes that the numbers take.
     pub(super) fn bytes(&self) -> usize {
         match &self.above {
-            Above::Nothing => 0,
-            Above::Bytes(above) => above.len(),
-            Above::Halves(above) => above.len() * 2,
-            Above::Words(above) => above.len() * 4,
-            Above::Whole(numbers) => numbers.len() * 8,
+            Offsets::Nothing => 0,
+            Offsets::Bytes(above) => above.len(),
+            Offsets::Halves(above) => above.len() * 2,
+            Offsets::Words(above) => above.len() * 4,
+            Offsets::Whole(numbers) => numbers.len() * 8,
         }
     }
 }
@@ -153,11 +155,11 @@ mod tests {
             (&[5 * second + 3, 3, 9 * second + 3], 3),
         ];
         for (numbers, bytes) in table {
-            let packed = Packed::of_times(numbers);
+            let packed = PackedNumbers::of_times(numbers);
             assert_eq!(packed.bytes(), bytes, "{numbers:?}");
             assert_eq!(packed.unpack(|number| number), numbers);
         }
-        assert_eq!(Packed::new(&[0, second]).bytes(), 8);
+        assert_eq!(PackedNumbers::new(&[0, second]).bytes(), 8);
         let table: [(&[u32], usize); 5] = [
             (&[], 0),
             (&[NULL, NULL], 0),
@@ -166,7 +168,7 @@ mod tests {
             (&[70_000, 5], 8),
         ];
         for (codes, bytes) in table {
-            let packed = Packed::of_codes(codes);
+            let packed = PackedNumbers::of_codes(codes);
             assert_eq!(packed.bytes(), bytes, "{codes:?}");
             assert_eq!(packed.codes(), codes);
         }
@@ -179,8 +181,8 @@ mod tests {
             shift in 0u32..64,
         ) {
             let numbers: Vec<i64> = numbers.iter().map(|number| number >> shift).collect();
-            prop_assert_eq!(&Packed::new(&numbers).unpack(|number| number), &numbers);
-            prop_assert_eq!(&Packed::of_times(&numbers).unpack(|number| number), &numbers);
+            prop_assert_eq!(&PackedNumbers::new(&numbers).unpack(|number| number), &numbers);
+            prop_assert_eq!(&PackedNumbers::of_times(&numbers).unpack(|number| number), &numbers);
         }
 
         #[test]
@@ -192,7 +194,7 @@ mod tests {
                 NULL => NULL,
                 code => code >> shift,
             }).collect();
-            prop_assert_eq!(Packed::of_codes(&codes).codes(), codes);
+            prop_assert_eq!(PackedNumbers::of_codes(&codes).codes(), codes);
         }
     }
 }

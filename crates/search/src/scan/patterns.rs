@@ -8,8 +8,8 @@ use logpond_record::{Severity, Timestamp};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{NULL, VARIABLE};
 
-use super::group::{GroupScan, Selected};
-use super::labels::By;
+use super::group::{GroupScan, SelectedRows};
+use super::labels::GroupLabels;
 use crate::aggregate::{LabelSet, Patterns, message_is_part, write_pattern};
 use crate::label;
 
@@ -17,7 +17,7 @@ use crate::label;
 pub(super) type KnownPatterns = HashMap<u32, Arc<[u8]>>;
 
 /// Rows of one template and level.
-struct Kin {
+struct TemplateRows {
     template: u32,
     level: u32,
     is_part: bool,
@@ -30,7 +30,7 @@ struct Kin {
 /// Rows of a block with a template, by template and level. Neighbours are mostly alike.
 #[derive(Default)]
 struct ByTemplate {
-    kin: Vec<Kin>,
+    group_rows: Vec<TemplateRows>,
     places: HashMap<(u32, u32, bool), usize>,
     last: Option<((u32, u32, bool), usize)>,
 }
@@ -41,7 +41,7 @@ impl ByTemplate {
             Some((last, place)) if last == key => place,
             _ => *self.places.entry(key).or_insert_with(|| {
                 let (template, level, is_part) = key;
-                self.kin.push(Kin {
+                self.group_rows.push(TemplateRows {
                     template,
                     level,
                     is_part,
@@ -49,16 +49,16 @@ impl ByTemplate {
                     newest: i64::MIN,
                     rows: Vec::new(),
                 });
-                self.kin.len() - 1
+                self.group_rows.len() - 1
             }),
         };
         self.last = Some((key, place));
-        let kin = &mut self.kin[place];
-        kin.newest = kin.newest.max(time);
-        kin.rows.push(row);
-        match kin.buckets.last_mut() {
+        let group_rows = &mut self.group_rows[place];
+        group_rows.newest = group_rows.newest.max(time);
+        group_rows.rows.push(row);
+        match group_rows.buckets.last_mut() {
             Some((last, count)) if *last == bucket => *count += 1,
-            _ => kin.buckets.push((bucket, 1)),
+            _ => group_rows.buckets.push((bucket, 1)),
         }
     }
 }
@@ -70,10 +70,10 @@ impl GroupScan<'_> {
     /// When the block cannot be read.
     pub fn add_to_patterns(
         &mut self,
-        selected: &Selected,
+        selected: &SelectedRows,
         patterns: &mut Patterns,
     ) -> Result<(), ReadError> {
-        let by = By::Named(vec![label::DETECTED_LEVEL.into()]);
+        let by = GroupLabels::Named(vec![label::DETECTED_LEVEL.into()]);
         let (labelled, mut without) = self.rows_by_labels(selected, &by, None)?;
         let level = |set: &LabelSet| {
             let word = set.iter().next();
@@ -101,28 +101,28 @@ impl GroupScan<'_> {
                 }
             }
         }
-        self.add_kin(by_template.kin, (&levels, &times), patterns)?;
+        self.add_kin(by_template.group_rows, (&levels, &times), patterns)?;
         self.add_messages_to_patterns(by_message, &times, patterns, &mut without)?;
         without.sort_unstable();
         let (block, rows) = (selected.block, without);
-        self.each_record(&Selected { block, rows }, |record| patterns.add(record))
+        self.each_record(&SelectedRows { block, rows }, |record| patterns.add(record))
     }
 
     fn add_kin(
         &mut self,
-        kin: Vec<Kin>,
+        group_rows: Vec<TemplateRows>,
         (levels, times): (&[&str], &[i64]),
         patterns: &mut Patterns,
     ) -> Result<(), ReadError> {
-        for kin in kin {
-            let pattern = self.pattern_of(kin.template)?;
-            let key = (levels[kin.level as usize], &*pattern);
-            let newest = Timestamp(kin.newest);
-            if !patterns.add_counts(key, &kin.buckets, newest, kin.is_part) {
+        for group_rows in group_rows {
+            let pattern = self.pattern_of(group_rows.template)?;
+            let key = (levels[group_rows.level as usize], &*pattern);
+            let newest = Timestamp(group_rows.newest);
+            if !patterns.add_counts(key, &group_rows.buckets, newest, group_rows.is_part) {
                 continue;
             }
             let texts = self.reader.template_texts()?.unwrap_or_default();
-            let text = texts.get(kin.template);
+            let text = texts.get(group_rows.template);
             if memchr::memmem::find(text, VARIABLE).is_none() {
                 // All messages are alike.
                 patterns.add_sample(key, newest, text);
@@ -130,7 +130,7 @@ impl GroupScan<'_> {
             }
             let (block, reader, _) = self.parts();
             let [messages, _] = block.messages(reader)?;
-            for row in kin.rows {
+            for row in group_rows.rows {
                 let at = row as usize;
                 if let Some(message) = messages.get(at) {
                     patterns.add_sample(key, Timestamp(times[at]), message);

@@ -10,8 +10,8 @@ use logpond_segment::sources::SourceSet;
 use logpond_segment::tokens::Words;
 
 use super::evaluate::Evaluator;
-use super::excluded::Excluded;
-use super::kept_columns::{KeptColumns, KeptGroup};
+use super::excluded::ExcludedSources;
+use super::kept_columns::{ColumnCache, KeptGroup};
 use crate::literal::TokenPart;
 
 /// A segment in one search. Its row groups may be scanned by several threads.
@@ -19,8 +19,8 @@ pub struct SegmentScan<'a> {
     pub(super) file: &'a SegmentFile,
     pub(super) directory: &'a Directory,
     pub(super) evaluator: &'a Evaluator,
-    pub(super) excluded: Option<Excluded>,
-    kept: Option<&'a KeptColumns>,
+    pub(super) excluded: Option<ExcludedSources>,
+    kept: Option<&'a ColumnCache>,
     /// For each list of words what it says of the search, once it was read.
     lists: Vec<Mutex<Option<Arc<PartHits>>>>,
     /// Shapes that were compiled, by their text: row groups have most of them in common.
@@ -106,7 +106,7 @@ impl<'a> SegmentScan<'a> {
             file,
             directory,
             evaluator,
-            excluded: Excluded::of(file.manifest(), excluded),
+            excluded: ExcludedSources::of(file.manifest(), excluded),
             kept: None,
             lists: directory.words.iter().map(|_| Mutex::default()).collect(),
             shapes: Mutex::default(),
@@ -115,7 +115,7 @@ impl<'a> SegmentScan<'a> {
 
     /// The same scan, which takes columns from those that are kept and leaves there what it reads.
     #[must_use]
-    pub fn keeping(mut self, kept: &'a KeptColumns) -> SegmentScan<'a> {
+    pub fn keeping(mut self, kept: &'a ColumnCache) -> SegmentScan<'a> {
         self.kept = Some(kept);
         self
     }

@@ -4,7 +4,7 @@ use logpond_record::Timestamp;
 use logpond_segment::file::ReadError;
 
 use super::codes::{Codes, Groups};
-use super::group::{GroupScan, Selected};
+use super::group::{GroupScan, SelectedRows};
 use super::labels::Source;
 use crate::aggregate::{StreamTally, Streams};
 
@@ -18,7 +18,7 @@ impl GroupScan<'_> {
     /// When the block cannot be read.
     pub fn add_to_streams(
         &mut self,
-        selected: &Selected,
+        selected: &SelectedRows,
         streams: &mut Streams,
     ) -> Result<(), ReadError> {
         let by = streams.asked().by.clone();
@@ -26,7 +26,7 @@ impl GroupScan<'_> {
         let all: Vec<&Source> = sources.iter().collect();
         let (plain, odd) = self.split(&selected.rows, &all, by.is_none())?;
         let (block, rows) = (selected.block, odd);
-        self.each_record(&Selected { block, rows }, |record| streams.add(record))?;
+        self.each_record(&SelectedRows { block, rows }, |record| streams.add(record))?;
         if plain.is_empty() {
             return Ok(());
         }

@@ -10,11 +10,11 @@ use logpond_segment::rows::{
     string_value,
 };
 
-use super::group::{GroupScan, Selected};
-use super::labels::By;
+use super::group::{GroupScan, SelectedRows};
+use super::labels::GroupLabels;
 use crate::aggregate::{FieldStats, Histogram, LabelSet, Top};
 use crate::field::Target;
-use crate::label::Computed;
+use crate::label::ComputedLabel;
 
 /// Rows of a block by a value.
 struct RowsByValue {
@@ -37,7 +37,7 @@ impl GroupScan<'_> {
     pub fn add_to_top(
         &mut self,
         field: &str,
-        selected: &Selected,
+        selected: &SelectedRows,
         top: &mut Top,
     ) -> Result<(), ReadError> {
         match Target::new(field) {
@@ -68,10 +68,10 @@ impl GroupScan<'_> {
     /// The selected rows of the block at hand by a computed label, and those whose records alone tell it.
     fn rows_by_computed(
         &mut self,
-        label: Computed,
-        selected: &Selected,
-    ) -> Result<(RowsByValue, Selected), ReadError> {
-        let by = By::Named(vec![label.name().into()]);
+        label: ComputedLabel,
+        selected: &SelectedRows,
+    ) -> Result<(RowsByValue, SelectedRows), ReadError> {
+        let by = GroupLabels::Named(vec![label.name().into()]);
         let (labelled, odd) = self.rows_by_labels(selected, &by, None)?;
         let value = |set: &LabelSet| {
             let (_, text) = set.iter().next()?;
@@ -83,7 +83,7 @@ impl GroupScan<'_> {
             of_rows: labelled.of_rows,
         };
         let (block, rows) = (selected.block, odd);
-        Ok((computed, Selected { block, rows }))
+        Ok((computed, SelectedRows { block, rows }))
     }
 
     /// Counts the values of some rows that are not in their field's column.
@@ -139,9 +139,10 @@ impl GroupScan<'_> {
     ) -> Result<(), ReadError> {
         let directory = self.directory;
         let spec = &directory.schema.columns[number];
-        let whole = match self.mixes_numbers(&spec.name) {
-            true => self.rows_of_whole_numbers(&spec.name, rows)?,
-            false => Vec::new(),
+        let whole = if self.mixes_numbers(&spec.name) {
+            self.rows_of_whole_numbers(&spec.name, rows)?
+        } else {
+            Vec::new()
         };
         let (block, reader, _) = self.parts();
         let column = block.field(number, reader)?;
@@ -159,9 +160,10 @@ impl GroupScan<'_> {
         }
         counts.into_iter().for_each(|((bits, is_whole), count)| {
             let number = f64::from_bits(bits);
-            match is_whole {
-                true => visit(&Value::Int(number as i64), count),
-                false => visit(&Value::Float(number), count),
+            if is_whole {
+                visit(&Value::Int(number as i64), count)
+            } else {
+                visit(&Value::Float(number), count)
             }
         });
         Ok(())
@@ -179,7 +181,7 @@ impl GroupScan<'_> {
     /// Counts the selected rows of the block at hand by time.
     pub fn add_to_histogram(
         &mut self,
-        selected: &Selected,
+        selected: &SelectedRows,
         histogram: &mut Histogram,
     ) -> Result<(), ReadError> {
         let Some(field) = histogram.split_field() else {
@@ -203,7 +205,7 @@ impl GroupScan<'_> {
     /// Counts the fields of the selected rows of the block at hand.
     pub fn add_to_fields(
         &mut self,
-        selected: &Selected,
+        selected: &SelectedRows,
         stats: &mut FieldStats,
     ) -> Result<(), ReadError> {
         stats.add_rows(selected.rows.len() as u64);
@@ -227,7 +229,7 @@ impl GroupScan<'_> {
 
     fn add_nulls_of_shapes(
         &mut self,
-        selected: &Selected,
+        selected: &SelectedRows,
         stats: &mut FieldStats,
     ) -> Result<(), ReadError> {
         let directory = self.directory;
@@ -247,7 +249,7 @@ impl GroupScan<'_> {
 
     fn add_messages(
         &mut self,
-        selected: &Selected,
+        selected: &SelectedRows,
         stats: &mut FieldStats,
     ) -> Result<(), ReadError> {
         let (block, reader, _) = self.parts();
@@ -266,7 +268,7 @@ impl GroupScan<'_> {
     /// Hands over the records of selected rows of the block at hand.
     pub fn each_record(
         &mut self,
-        selected: &Selected,
+        selected: &SelectedRows,
         mut visit: impl FnMut(&logpond_record::Record<'_>),
     ) -> Result<(), ReadError> {
         if selected.rows.is_empty() {

@@ -27,9 +27,9 @@ use proptest::test_runner::TestRunner;
 use super::*;
 use crate::aggregate::{
     FieldStats, FieldTypes, Histogram, LabelValues, StreamRow, Streams, StreamsAnswer,
-    StreamsAsked, Top,
+    StreamsRequest, Top,
 };
-use crate::columns::{ColumnAsked, ColumnKind, Columns, ColumnsBuilder};
+use crate::columns::{ColumnKind, ColumnRequest, Columns, ColumnsBuilder};
 use crate::query::{FieldTest, Filter, Pattern, parse};
 use crate::{Matcher, Scratch};
 
@@ -321,7 +321,7 @@ fn columns_decide_as_records_do() {
         to: Timestamp(START_NS + 1234 * STEP_NS),
     };
     // Some columns are kept from one query to the next, and some find no room.
-    let kept = KeptColumns::new(KEPT_BYTES);
+    let kept = ColumnCache::new(KEPT_BYTES);
     for (query, range) in QUERIES.iter().flat_map(|q| [(q, whole), (q, part)]) {
         let filter = parse(query).unwrap();
         let matcher = Matcher::new(&filter).unwrap();
@@ -514,7 +514,7 @@ fn shown(columns: &Columns, row: usize) -> Vec<Option<String>> {
 }
 
 /// Each column that some records may have, as each kind.
-fn all_columns(records: &[Record<'_>]) -> Vec<ColumnAsked> {
+fn all_columns(records: &[Record<'_>]) -> Vec<ColumnRequest> {
     let mut types = FieldTypes::new(false);
     records.iter().for_each(|record| types.add(record));
     let reserved = [
@@ -532,15 +532,15 @@ fn all_columns(records: &[Record<'_>]) -> Vec<ColumnAsked> {
         ColumnKind::Float,
         ColumnKind::Bool,
     ];
-    let mut asked: Vec<ColumnAsked> = Vec::new();
+    let mut asked: Vec<ColumnRequest> = Vec::new();
     for name in names {
-        asked.extend(kinds.map(|kind| ColumnAsked {
+        asked.extend(kinds.map(|kind| ColumnRequest {
             name: name.into(),
             kind,
         }));
     }
     for name in ["_time", "_received"] {
-        asked.push(ColumnAsked {
+        asked.push(ColumnRequest {
             name: name.into(),
             kind: ColumnKind::Time,
         });
@@ -608,7 +608,7 @@ fn columns_that_nobody_asks_for_are_not_read() {
     let read = |names: &[&str]| {
         let asked: Vec<_> = names
             .iter()
-            .map(|name| ColumnAsked {
+            .map(|name| ColumnRequest {
                 name: (*name).into(),
                 kind: ColumnKind::Text,
             })
@@ -698,7 +698,7 @@ fn check_label_values(shared: &SegmentScan<'_>, wanted: &[&Record<'_>], name: &s
 fn check_streams(
     shared: &SegmentScan<'_>,
     wanted: &[&Record<'_>],
-    asked: StreamsAsked,
+    asked: StreamsRequest,
     query: &str,
 ) {
     let is_whole = query.is_empty() && asked.steps.is_none();
@@ -758,7 +758,7 @@ fn labels_of_columns_are_those_of_records() {
         let wanted = records.iter().filter(|r| matcher.matches(r, &mut scratch));
         let wanted: Vec<_> = wanted.collect();
         for (by, steps) in asked.clone() {
-            check_streams(&shared, &wanted, StreamsAsked { by, steps }, query);
+            check_streams(&shared, &wanted, StreamsRequest { by, steps }, query);
         }
         let (mut expected, mut found) = (FieldStats::new(), FieldStats::new());
         expected.add_rows(wanted.len() as u64);
@@ -849,9 +849,10 @@ fn lines_of_json_behind_a_header_have_no_message() {
     let mut records = samples(bodies.len() as u64);
     for (record, body) in records.iter_mut().zip(bodies) {
         let shape = Shape::new(&format!("{header}{body}")).unwrap();
-        record.message = match body.starts_with("code") {
-            true => Message::Line,
-            false => Message::Absent,
+        record.message = if body.starts_with("code") {
+            Message::Line
+        } else {
+            Message::Absent
         };
         record.values = vec![
             Value::Int(1),

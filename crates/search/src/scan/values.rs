@@ -20,32 +20,33 @@ use crate::pattern::{Finder, Needle};
 
 /// Decisions about dictionaries that were made in earlier blocks: by condition, dictionary, and
 /// what was asked. The dictionaries are kept, so that their addresses stay theirs.
-pub(super) type TextDecisions = HashMap<(usize, usize, Asked), (Arc<Strings>, Arc<Decided>)>;
+pub(super) type TextDecisions =
+    HashMap<(usize, usize, StringTest), (Arc<Strings>, Arc<StringDecisions>)>;
 
-/// What is asked of the strings of a dictionary.
+/// A test of the strings of a dictionary.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Asked {
+pub(super) enum StringTest {
     /// Whether the pattern is in them.
-    Holds(Shown),
+    Holds(ValueForm),
     /// Whether a match may cross from or into them, at an end of a slot, if it is cut there.
     Crosses {
         cuts: Arc<[usize]>,
         is_end: bool,
-        shown: Shown,
+        shown: ValueForm,
     },
 }
 
 /// An answer for each string of a dictionary.
-pub(super) struct Decided {
+pub(super) struct StringDecisions {
     by_code: Vec<bool>,
     /// Whether it is yes for any.
     any: bool,
 }
 
-impl Decided {
-    fn new(by_code: Vec<bool>) -> Decided {
+impl StringDecisions {
+    fn new(by_code: Vec<bool>) -> StringDecisions {
         let any = by_code.contains(&true);
-        Decided { by_code, any }
+        StringDecisions { by_code, any }
     }
 
     fn is_yes(&self, code: u32) -> bool {
@@ -53,9 +54,9 @@ impl Decided {
     }
 }
 
-/// How a value stands in a line.
+/// The form of a value in its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Shown {
+pub(super) enum ValueForm {
     /// As it is.
     Plain,
     /// With the escapes of its kind of slot.
@@ -82,18 +83,18 @@ impl Escape {
     }
 }
 
-impl Shown {
-    fn new(kind: &SlotKind, decoded_counts: bool) -> Shown {
+impl ValueForm {
+    fn new(kind: &SlotKind, decoded_counts: bool) -> ValueForm {
         let escape = match kind {
             SlotKind::JsonString => Escape::Json,
             SlotKind::Quoted => Escape::Quoted,
             SlotKind::StructuredData => Escape::StructuredData,
-            _ => return Shown::Plain,
+            _ => return ValueForm::Plain,
         };
         if decoded_counts {
-            Shown::Both(escape)
+            ValueForm::Both(escape)
         } else {
-            Shown::Escaped(escape)
+            ValueForm::Escaped(escape)
         }
     }
 }
@@ -129,11 +130,11 @@ pub(super) struct BlockDecisions {
     /// Number of the condition.
     number: usize,
     place: Place,
-    fields: HashMap<(usize, Shown), Arc<Decided>>,
+    fields: HashMap<(usize, ValueForm), Arc<StringDecisions>>,
     /// Messages that are UTF-8 (0), and those that are not (1).
-    messages: HashMap<(usize, Shown), Arc<Decided>>,
+    messages: HashMap<(usize, ValueForm), Arc<StringDecisions>>,
     /// Which objects of the overflow column need a look, whatever the shape.
-    objects: Option<Decided>,
+    objects: Option<StringDecisions>,
 }
 
 impl BlockDecisions {
@@ -181,7 +182,7 @@ impl<'a> ShapeSearch<'a> {
                 SlotKind::Severity => self.search_priority(),
                 kind if slot.is_message() => {
                     let decoded_counts = decisions.place == Place::LineOrMessage;
-                    self.search_messages(Shown::new(kind, decoded_counts), scan, decisions)?;
+                    self.search_messages(ValueForm::new(kind, decoded_counts), scan, decisions)?;
                 }
                 kind => {
                     if let Some(column) = scan.directory.schema.column(&slot.name) {
@@ -211,10 +212,10 @@ impl<'a> ShapeSearch<'a> {
                 }
                 kind => {
                     if let Some(column) = scan.directory.schema.column(&slot.name) {
-                        let asked = Asked::Crosses {
+                        let asked = StringTest::Crosses {
                             cuts: Arc::clone(&crossing.cuts),
                             is_end: crossing.is_end,
-                            shown: Shown::new(kind, false),
+                            shown: ValueForm::new(kind, false),
                         };
                         let asked = (decisions.number, column, asked);
                         self.cross_column(asked, kind, crossing, scan)?;
@@ -233,16 +234,16 @@ impl<'a> ShapeSearch<'a> {
     ) -> Result<(), ReadError> {
         let (block, reader, decisions) = scan.text_parts();
         if let Some(texts) = reader.template_texts()? {
-            let asked = Asked::Crosses {
+            let asked = StringTest::Crosses {
                 cuts: Arc::clone(&crossing.cuts),
                 is_end: crossing.is_end,
-                shown: Shown::new(kind, false),
+                shown: ValueForm::new(kind, false),
             };
             let fits = |text: &[u8]| match literal_end(text, crossing.is_end) {
                 Some(literal) => crossing.fits(&shown_text(literal, kind)),
                 None => true,
             };
-            let decide = || Decided::new(texts.iter().map(fits).collect());
+            let decide = || StringDecisions::new(texts.iter().map(fits).collect());
             let decided = decide_once((number, asked), &texts, decisions, decide);
             let templates = block.templates(reader)?;
             let may_cross = |row: &u32| match templates.codes[*row as usize] {
@@ -279,7 +280,7 @@ impl<'a> ShapeSearch<'a> {
 
     fn cross_column(
         &mut self,
-        (number, column, asked): (usize, usize, Asked),
+        (number, column, asked): (usize, usize, StringTest),
         kind: &SlotKind,
         crossing: &Crossing<'_>,
         scan: &mut GroupScan<'_>,
@@ -287,7 +288,7 @@ impl<'a> ShapeSearch<'a> {
         let (block, reader, texts) = scan.text_parts();
         if let Some(values) = reader.text_dictionary(column)? {
             let fits = |text: &[u8]| crossing.fits(&shown_text(text, kind));
-            let decide = || Decided::new(values.iter().map(fits).collect());
+            let decide = || StringDecisions::new(values.iter().map(fits).collect());
             let decided = decide_once((number, asked), &values, texts, decide);
             if !decided.any {
                 return Ok(());
@@ -349,7 +350,7 @@ impl<'a> ShapeSearch<'a> {
         self.mark_as(Hit::Yes(self.slot), |row| test(finder, row));
     }
 
-    fn mark_codes(&mut self, strings: &StringColumn, decided: &Decided) {
+    fn mark_codes(&mut self, strings: &StringColumn, decided: &StringDecisions) {
         if decided.any {
             self.mark(|_, row| decided.is_yes(strings.codes[row]));
         }
@@ -395,12 +396,12 @@ impl<'a> ShapeSearch<'a> {
         if is_number && !self.fits_in(NUMBER_BYTES) {
             return Ok(());
         }
-        let shown = Shown::new(kind, false);
+        let shown = ValueForm::new(kind, false);
         let (block, reader, texts) = scan.text_parts();
         if !decisions.fields.contains_key(&(number, shown))
             && let Some(values) = reader.text_dictionary(number)?
         {
-            let asked = (decisions.number, Asked::Holds(shown));
+            let asked = (decisions.number, StringTest::Holds(shown));
             let decide = || decide(self.finder, &values, shown);
             let made = decide_once(asked, &values, texts, decide);
             decisions.fields.insert((number, shown), made);
@@ -448,7 +449,7 @@ impl<'a> ShapeSearch<'a> {
 
     fn search_messages(
         &mut self,
-        shown: Shown,
+        shown: ValueForm,
         scan: &mut GroupScan<'_>,
         decisions: &mut BlockDecisions,
     ) -> Result<(), ReadError> {
@@ -467,11 +468,11 @@ impl<'a> ShapeSearch<'a> {
     /// Marks the rows whose messages match by their templates; gives whether no other message needs a look.
     fn settle_by_templates(
         &mut self,
-        shown: Shown,
+        shown: ValueForm,
         scan: &mut GroupScan<'_>,
         number: usize,
     ) -> Result<bool, ReadError> {
-        let is_escaped = shown != Shown::Plain;
+        let is_escaped = shown != ValueForm::Plain;
         let Some(decision) = scan.decide_templates((number, self.finder), is_escaped)? else {
             return Ok(false);
         };
@@ -604,7 +605,7 @@ fn crossed_fields(shape: &Shape, crossings: &[Crossing<'_>]) -> Vec<OverflowFiel
 
 /// Which objects of the overflow column need a look: a value stands in one as in the line, nested ones too, but
 /// for bytes, which nobody could recognise, and for escapes that make a difference.
-fn decide_objects(finder: &Finder, objects: &Strings) -> Decided {
+fn decide_objects(finder: &Finder, objects: &Strings) -> StringDecisions {
     let is_affected = escapes_that_matter(finder);
     let affects = |object: &[u8]| {
         let has_escape = memchr::memchr(b'\\', object).is_some();
@@ -612,11 +613,11 @@ fn decide_objects(finder: &Finder, objects: &Strings) -> Decided {
         has_escape
             && (is_affected(b"\n") || memchr::memmem::find(object, BYTES_MARK.as_bytes()).is_some())
     };
-    let mut decisions = decide_each(finder, objects, Shown::Plain);
+    let mut decisions = decide_each(finder, objects, ValueForm::Plain);
     for (decision, object) in decisions.iter_mut().zip(objects.iter()) {
         *decision = *decision || affects(object);
     }
-    Decided::new(decisions)
+    StringDecisions::new(decisions)
 }
 
 /// What a row shows instead of the values of columns.
@@ -635,11 +636,11 @@ impl Beside<'_> {
 
 /// Decides about a dictionary, which is the same for all blocks, once.
 fn decide_once(
-    (number, asked): (usize, Asked),
+    (number, asked): (usize, StringTest),
     dictionary: &Arc<Strings>,
     known: &mut TextDecisions,
-    decide: impl FnOnce() -> Decided,
-) -> Arc<Decided> {
+    decide: impl FnOnce() -> StringDecisions,
+) -> Arc<StringDecisions> {
     let key = (number, Arc::as_ptr(dictionary) as usize, asked);
     let made = || (Arc::clone(dictionary), Arc::new(decide()));
     Arc::clone(&known.entry(key).or_insert_with(made).1)
@@ -660,8 +661,8 @@ fn slot_number(kind: &SlotKind, value: Value<'static>) -> Value<'static> {
 }
 
 /// For each string whether the pattern is in it, as it is shown.
-fn decide(finder: &Finder, strings: &Strings, shown: Shown) -> Decided {
-    Decided::new(decide_each(finder, strings, shown))
+fn decide(finder: &Finder, strings: &Strings, shown: ValueForm) -> StringDecisions {
+    StringDecisions::new(decide_each(finder, strings, shown))
 }
 
 /// A value as a slot of this kind shows it.
@@ -682,18 +683,19 @@ fn shown_text<'t>(text: &'t [u8], kind: &SlotKind) -> Cow<'t, [u8]> {
 pub(super) fn decide_plain(finder: &Finder, strings: &Strings) -> Vec<bool> {
     // Each string is stored behind its length, whose last byte is 0: a match without zeros stays
     // within one string.
-    match finder.alphabet().contains(0) {
-        false if strings.all_shorter_than(1 << 24) => find_in_all(finder, strings),
-        _ => strings.iter().map(|text| finder.is_match(text)).collect(),
+    if !finder.alphabet().contains(0) && strings.all_shorter_than(1 << 24) {
+        find_in_all(finder, strings)
+    } else {
+        strings.iter().map(|text| finder.is_match(text)).collect()
     }
 }
 
-fn decide_each(finder: &Finder, strings: &Strings, shown: Shown) -> Vec<bool> {
+fn decide_each(finder: &Finder, strings: &Strings, shown: ValueForm) -> Vec<bool> {
     let mut decisions = decide_plain(finder, strings);
     let (escape, decoded_counts) = match shown {
-        Shown::Plain => return decisions,
-        Shown::Escaped(escape) => (escape, false),
-        Shown::Both(escape) => (escape, true),
+        ValueForm::Plain => return decisions,
+        ValueForm::Escaped(escape) => (escape, false),
+        ValueForm::Both(escape) => (escape, true),
     };
     let (affects, kind) = (escapes_that_matter(finder), escape.kind());
     for (decision, text) in decisions.iter_mut().zip(strings.iter()) {

@@ -96,9 +96,10 @@ fn humanize(number: f64) -> String {
     if is_plain(number) {
         return general(number, 4);
     }
-    let (number, prefix) = match number.abs() >= 1.0 {
-        true => scaled(number, 1000.0, &LARGE),
-        false => enlarged(number),
+    let (number, prefix) = if number.abs() >= 1.0 {
+        scaled(number, 1000.0, &LARGE)
+    } else {
+        enlarged(number)
     };
     format!("{}{prefix}", general(number, 4))
 }
@@ -143,9 +144,10 @@ fn humanize_duration(seconds: f64) -> String {
     if seconds == 0.0 {
         return "0s".to_owned();
     }
-    let (sign, length) = match seconds < 0.0 {
-        true => ("-", -seconds),
-        false => ("", seconds),
+    let (sign, length) = if seconds < 0.0 {
+        ("-", -seconds)
+    } else {
+        ("", seconds)
     };
     if length < 1.0 {
         let (number, prefix) = enlarged(seconds);

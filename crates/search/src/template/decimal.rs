@@ -100,9 +100,10 @@ impl Decimal {
     /// Rounded half away from zero.
     fn divided(self, by: Decimal) -> Option<Decimal> {
         let shift = self.exponent - by.exponent + DIVISION_PLACES;
-        let (dividend, divisor) = match shift >= 0 {
-            true => (self.digits.checked_mul(power(shift)?)?, by.digits),
-            false => (self.digits, by.digits.checked_mul(power(-shift)?)?),
+        let (dividend, divisor) = if shift >= 0 {
+            (self.digits.checked_mul(power(shift)?)?, by.digits)
+        } else {
+            (self.digits, by.digits.checked_mul(power(-shift)?)?)
         };
         let (quotient, rest) = (
             dividend.checked_div(divisor)?,

@@ -49,9 +49,12 @@ pub(super) fn general(float: f64, digits: usize) -> String {
     let text = exponential(float, Some(digits - 1));
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let power: i32 = exponent.parse().unwrap_or(0);
-    let without_zeros = |text: &str| match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text.to_owned(),
+    let without_zeros = |text: &str| {
+        if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            text.to_owned()
+        }
     };
     match usize::try_from(power + 4) {
         Ok(_) if power < digits as i32 => {

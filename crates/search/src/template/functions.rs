@@ -129,12 +129,13 @@ pub(super) fn call(name: &str, arguments: &[Value], context: &mut Context<'_>) -
 }
 
 pub(super) fn argument(arguments: &[Value], at: usize, wanted: usize) -> Result<&Value> {
-    match arguments.len() == wanted {
-        true => Ok(&arguments[at]),
-        false => Err(format!(
+    if arguments.len() == wanted {
+        Ok(&arguments[at])
+    } else {
+        Err(format!(
             "wrong number of args: want {wanted} got {}",
             arguments.len()
-        )),
+        ))
     }
 }
 
@@ -356,9 +357,10 @@ fn of_text(name: &str, arguments: &[Value]) -> Option<Result<Value>> {
 fn default(arguments: &[Value]) -> Result<Value> {
     match arguments {
         [default] => Ok(default.clone()),
-        [default, given] => Ok(match given.is_true() {
-            true => given.clone(),
-            false => default.clone(),
+        [default, given] => Ok(if given.is_true() {
+            given.clone()
+        } else {
+            default.clone()
         }),
         _ => Err("wrong number of args: want 2".to_owned()),
     }

@@ -177,9 +177,10 @@ fn write_part(part: Part, at: &Zoned, out: &mut String) {
             } else {
                 text
             };
-            match text.is_empty() {
-                true => Ok(()),
-                false => write!(out, "{sign}{text}"),
+            if text.is_empty() {
+                Ok(())
+            } else {
+                write!(out, "{sign}{text}")
             }
         }
         Part::Literal => Ok(()),
@@ -221,9 +222,9 @@ fn weekday_name(weekday: Weekday) -> &'static str {
     }
 }
 
-/// What was read of a time.
+/// The fields of a time that were read.
 #[derive(Default)]
-struct Read {
+struct TimeFields {
     year: Option<i16>,
     month: Option<i8>,
     day: Option<i8>,
@@ -239,7 +240,7 @@ struct Read {
 
 /// Reads a time by a layout; one without a zone is in `zone`.
 pub(super) fn parse(layout: &str, text: &str, zone: &TimeZone) -> Option<i128> {
-    let mut read = Read::default();
+    let mut read = TimeFields::default();
     let (mut layout, mut text) = (layout, text);
     while !layout.is_empty() {
         let (part, length) = part_of(layout);
@@ -282,7 +283,7 @@ fn name(text: &mut &str, names: impl Iterator<Item = &'static str>, short: bool)
     None
 }
 
-fn read_part(part: Part, text: &mut &str, read: &mut Read) -> Option<()> {
+fn read_part(part: Part, text: &mut &str, read: &mut TimeFields) -> Option<()> {
     let days = [
         "Monday",
         "Tuesday",
@@ -349,7 +350,7 @@ fn read_part(part: Part, text: &mut &str, read: &mut Read) -> Option<()> {
     Some(())
 }
 
-fn read_fraction(text: &mut &str, read: &mut Read) {
+fn read_fraction(text: &mut &str, read: &mut TimeFields) {
     let Some(behind) = text.strip_prefix(['.', ',']) else {
         return;
     };
@@ -366,7 +367,7 @@ fn read_fraction(text: &mut &str, read: &mut Read) {
     *text = &behind[count..];
 }
 
-fn read_offset(part: Part, text: &mut &str, read: &mut Read) -> Option<()> {
+fn read_offset(part: Part, text: &mut &str, read: &mut TimeFields) -> Option<()> {
     let (colon, has_seconds, is_z, has_minutes) = match part {
         Part::Offset(colon, has_seconds, is_z) => (colon == ':', has_seconds, is_z, true),
         Part::OffsetHours(is_z) => (false, false, is_z, false),
@@ -397,7 +398,7 @@ fn read_offset(part: Part, text: &mut &str, read: &mut Read) -> Option<()> {
     Some(())
 }
 
-impl Read {
+impl TimeFields {
     fn instant(&self, zone: &TimeZone) -> Option<i128> {
         let hour = match self.is_pm {
             Some(true) if self.hour < 12 => self.hour + 12,

@@ -112,9 +112,10 @@ fn pieces(text: &str) -> Result<Vec<Piece>> {
         let before = if trims { before.trim_start() } else { before };
         let mut inside = &rest[open + 2..];
         let trims_before = inside.starts_with('-') && inside[1..].starts_with(char::is_whitespace);
-        let before = match trims_before {
-            true => before.trim_end(),
-            false => before,
+        let before = if trims_before {
+            before.trim_end()
+        } else {
+            before
         };
         if trims_before {
             inside = &inside[1..];
@@ -122,16 +123,13 @@ fn pieces(text: &str) -> Result<Vec<Piece>> {
         if !before.is_empty() {
             pieces.push(Piece::Text(before.to_owned()));
         }
-        let (tokens, end) = match inside.trim_start().starts_with("/*") {
-            true => {
-                let end = inside.find("*/").ok_or("template: unclosed comment")?;
-                let blanks = inside[end + 2..].len() - inside[end + 2..].trim_start().len();
-                (None, end + 2 + blanks)
-            }
-            false => {
-                let (tokens, end) = tokens(inside)?;
-                (Some(tokens), end)
-            }
+        let (tokens, end) = if inside.trim_start().starts_with("/*") {
+            let end = inside.find("*/").ok_or("template: unclosed comment")?;
+            let blanks = inside[end + 2..].len() - inside[end + 2..].trim_start().len();
+            (None, end + 2 + blanks)
+        } else {
+            let (tokens, end) = tokens(inside)?;
+            (Some(tokens), end)
         };
         let behind = &inside[end..];
         trims = behind.starts_with("-}}");
@@ -496,16 +494,15 @@ impl Reader<'_> {
                         let function = Operand::Function(name.into());
                         self.at += 1;
                         let fields = self.fields();
-                        operands.push(match fields.is_empty() {
-                            true => function,
-                            false => {
-                                let commands = vec![vec![function]];
-                                let alone = Pipeline {
-                                    commands,
-                                    ..Pipeline::default()
-                                };
-                                Operand::Nested(alone, fields)
-                            }
+                        operands.push(if fields.is_empty() {
+                            function
+                        } else {
+                            let commands = vec![vec![function]];
+                            let alone = Pipeline {
+                                commands,
+                                ..Pipeline::default()
+                            };
+                            Operand::Nested(alone, fields)
                         });
                         continue;
                     }

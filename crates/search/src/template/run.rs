@@ -131,9 +131,10 @@ impl Run<'_> {
             Node::With(pipeline, then, otherwise) => {
                 let variables = self.variables.len();
                 let value = self.pipeline(pipeline, dot)?;
-                let flow = match self.is_true(&value) {
-                    true => self.nodes(then, &value),
-                    false => self.nodes(otherwise, dot),
+                let flow = if self.is_true(&value) {
+                    self.nodes(then, &value)
+                } else {
+                    self.nodes(otherwise, dot)
                 };
                 self.variables.truncate(variables);
                 return flow;
@@ -280,13 +281,12 @@ impl Run<'_> {
     fn pipeline(&mut self, pipeline: &Pipeline, dot: &Dot) -> Result<Dot> {
         let value = self.commands(pipeline, dot)?;
         if let Some(name) = pipeline.variables.first() {
-            match pipeline.declares {
-                true => self.variables.push((name.clone(), value.clone())),
-                false => {
-                    let known = self.variables.iter_mut().rev().find(|(n, _)| n == name);
-                    let known = known.ok_or_else(|| format!("undefined variable {name:?}"))?;
-                    known.1 = value.clone();
-                }
+            if pipeline.declares {
+                self.variables.push((name.clone(), value.clone()))
+            } else {
+                let known = self.variables.iter_mut().rev().find(|(n, _)| n == name);
+                let known = known.ok_or_else(|| format!("undefined variable {name:?}"))?;
+                known.1 = value.clone();
             }
         }
         Ok(value)

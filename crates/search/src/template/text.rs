@@ -60,9 +60,10 @@ pub(super) fn truncated(text: &str, count: i64) -> String {
     let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
     let bytes = text.as_bytes();
     let wanted = wanted.min(bytes.len());
-    let part = match count < 0 {
-        true => &bytes[bytes.len() - wanted..],
-        false => &bytes[..wanted],
+    let part = if count < 0 {
+        &bytes[bytes.len() - wanted..]
+    } else {
+        &bytes[..wanted]
     };
     String::from_utf8_lossy(part).into_owned()
 }
@@ -89,13 +90,15 @@ pub(super) fn title(text: &str) -> String {
     let mut is_start = true;
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        match is_start {
-            true => out.extend(c.to_uppercase()),
-            false => out.push(c),
+        if is_start {
+            out.extend(c.to_uppercase())
+        } else {
+            out.push(c)
         }
-        is_start = match c.is_ascii() {
-            true => !c.is_ascii_alphanumeric() && c != '_',
-            false => c.is_whitespace(),
+        is_start = if c.is_ascii() {
+            !c.is_ascii_alphanumeric() && c != '_'
+        } else {
+            c.is_whitespace()
         };
     }
     out
@@ -106,15 +109,17 @@ pub(super) fn aligned(text: &str, width: i64, is_left: bool) -> String {
     let width = usize::try_from(width).unwrap_or(0).min(OUTPUT_BYTES_MAX);
     let count = text.chars().count();
     if count >= width {
-        return match is_left {
-            true => text.chars().take(width).collect(),
-            false => text.chars().skip(count - width).collect(),
+        return if is_left {
+            text.chars().take(width).collect()
+        } else {
+            text.chars().skip(count - width).collect()
         };
     }
     let pad = " ".repeat(width - count);
-    match is_left {
-        true => format!("{text}{pad}"),
-        false => format!("{pad}{text}"),
+    if is_left {
+        format!("{text}{pad}")
+    } else {
+        format!("{pad}{text}")
     }
 }
 
@@ -143,9 +148,10 @@ pub(crate) fn expand(replacement: &str, mut group: impl FnMut(&str) -> Vec<u8>, 
                 (&behind[..end], end)
             }
         };
-        match name.is_empty() {
-            true => out.push(b'$'),
-            false => out.extend(group(name)),
+        if name.is_empty() {
+            out.push(b'$')
+        } else {
+            out.extend(group(name))
         }
         rest = &behind[used..];
     }

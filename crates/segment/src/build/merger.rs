@@ -14,7 +14,7 @@ use super::BuildError;
 use crate::batches::BatchSet;
 use crate::disk::Disk;
 use crate::file::{
-    Directory, Profile, ROW_GROUP_ROWS_MAX, SegmentFile, SegmentWriter, SourceEntry, Written,
+    Directory, FinishedFile, Profile, ROW_GROUP_ROWS_MAX, SegmentFile, SegmentWriter, SourceEntry,
 };
 use crate::overview::{Overview, OverviewBuilder};
 use crate::rows::{Block, FieldCounts, Rows, RowsBuilder, memory_bytes};
@@ -235,7 +235,7 @@ impl Output<'_> {
         inputs: &[SegmentFile],
         source_maps: Vec<Vec<u32>>,
         is_stopped: &dyn Fn() -> bool,
-    ) -> Result<Written, BuildError> {
+    ) -> Result<FinishedFile, BuildError> {
         let mut counts = FieldCounts::default();
         let mut directories = Vec::new();
         for input in inputs {

@@ -9,12 +9,12 @@ use std::io;
 use logpond_record::{Id, SourceId};
 
 use super::merger::Output;
-use super::{BuildError, DIRECTORY, SUFFIX_TEMPORARY, Within, path, remove_if_there};
+use super::{BuildError, BuildLimits, DIRECTORY, SUFFIX_TEMPORARY, path, remove_if_there};
 use crate::batches::BatchSet;
 use crate::disk::Disk;
 use crate::file::{
-    Profile, ROW_GROUP_BYTES_MAX, ROW_GROUP_ROWS_MAX, SegmentFile, SegmentWriter, SourceEntry,
-    Written,
+    FinishedFile, Profile, ROW_GROUP_BYTES_MAX, ROW_GROUP_ROWS_MAX, SegmentFile, SegmentWriter,
+    SourceEntry,
 };
 use crate::rows::{RowsBuilder, memory_bytes};
 
@@ -53,7 +53,7 @@ fn memory_bytes_of(builder: &RowsBuilder, bytes_beside: u64) -> u64 {
 pub(super) struct Parts<'d> {
     disk: &'d dyn Disk,
     id: Id,
-    within: Within<'d>,
+    within: BuildLimits<'d>,
     /// Of all parts.
     sources: Vec<SourceId>,
     /// Those that wait to be merged, by number, in the order in which they were written.
@@ -68,7 +68,7 @@ impl<'d> Parts<'d> {
     pub(super) fn new(
         disk: &'d dyn Disk,
         id: Id,
-        within: Within<'d>,
+        within: BuildLimits<'d>,
         sources: Vec<SourceId>,
     ) -> Parts<'d> {
         Parts {
@@ -159,7 +159,7 @@ impl<'d> Parts<'d> {
         mut builder: RowsBuilder,
         sources: Vec<SourceEntry>,
         batches: BatchSet,
-    ) -> Result<Written, BuildError> {
+    ) -> Result<FinishedFile, BuildError> {
         let path = path(self.id, SUFFIX_TEMPORARY);
         if self.waiting.is_empty() {
             let counts = builder.counts();
@@ -222,7 +222,7 @@ impl<'d> Parts<'d> {
         inputs: &[SegmentFile],
         sources: Vec<SourceEntry>,
         batches: BatchSet,
-    ) -> Result<Written, BuildError> {
+    ) -> Result<FinishedFile, BuildError> {
         // All parts name the same sources, and each has rows of its own.
         let map: Vec<u32> = (0..sources.len() as u32).collect();
         let output = Output {

@@ -18,11 +18,11 @@ use crate::compact::{self, Live};
 use crate::disk::Disk;
 use crate::file::{Damage, ReadError, SegmentFile, Summary};
 use crate::sources::SourceSet;
-use crate::verify::{self, Checksums, Salvaged};
+use crate::verify::{self, Checksums, SalvagedSegment};
 
-/// What is found in the directory of segments at start.
+/// The contents of the directory of segments at start.
 #[derive(Default)]
-pub struct Found {
+pub struct StartupScan {
     /// Live segments with their ids.
     pub live: Vec<SegmentFile>,
     /// Those of them whose files are damaged beyond their pages, and what is wrong with them: nothing of what
@@ -37,7 +37,7 @@ pub struct Found {
 }
 
 /// A file that has not the name of the segment in it.
-struct Misnamed {
+struct MisnamedFile {
     path: String,
     segment: SegmentFile,
     damage: Option<Damage>,
@@ -47,7 +47,7 @@ struct Misnamed {
 ///
 /// # Errors
 /// When the disk fails.
-pub fn open_all(disk: &dyn Disk) -> io::Result<Found> {
+pub fn open_all(disk: &dyn Disk) -> io::Result<StartupScan> {
     open_known(disk, &BTreeMap::new())
 }
 
@@ -58,8 +58,8 @@ pub fn open_all(disk: &dyn Disk) -> io::Result<Found> {
 ///
 /// # Errors
 /// When the disk fails.
-pub fn open_known(disk: &dyn Disk, known: &BTreeMap<Id, Summary>) -> io::Result<Found> {
-    let mut found = Found::default();
+pub fn open_known(disk: &dyn Disk, known: &BTreeMap<Id, Summary>) -> io::Result<StartupScan> {
+    let mut found = StartupScan::default();
     let (mut misnamed, mut changed) = (Vec::new(), false);
     for entry in disk.list(DIRECTORY)? {
         let full = format!("{DIRECTORY}/{}", entry.name);
@@ -70,7 +70,7 @@ pub fn open_known(disk: &dyn Disk, known: &BTreeMap<Id, Summary>) -> io::Result<
             let known = stem.parse().ok().and_then(|id: Id| known.get(&id));
             match open_or_salvage(disk, &full, known) {
                 Ok((segment, damage)) if segment.manifest().id.to_string() != stem => {
-                    misnamed.push(Misnamed {
+                    misnamed.push(MisnamedFile {
                         path: full,
                         segment,
                         damage,
@@ -109,7 +109,7 @@ pub fn open_known(disk: &dyn Disk, known: &BTreeMap<Id, Summary>) -> io::Result<
     Ok(found)
 }
 
-impl Found {
+impl StartupScan {
     fn add(&mut self, segment: SegmentFile, damage: Option<Damage>) {
         let id = segment.manifest().id;
         self.salvaged
@@ -118,8 +118,8 @@ impl Found {
     }
 
     /// Gives a file the name of what is in it, unless a sound one has it.
-    fn name(&mut self, disk: &dyn Disk, misnamed: Misnamed) -> io::Result<()> {
-        let Misnamed {
+    fn name(&mut self, disk: &dyn Disk, misnamed: MisnamedFile) -> io::Result<()> {
+        let MisnamedFile {
             path: from,
             segment,
             damage,
@@ -194,7 +194,7 @@ fn open_or_salvage(
         Err(damaged) => damaged,
     };
     match verify::salvage(&file, known).map_err(ReadError::Disk)? {
-        Some(Salvaged { segment, damage }) => Ok((segment, Some(damage))),
+        Some(SalvagedSegment { segment, damage }) => Ok((segment, Some(damage))),
         None => Err(damaged),
     }
 }
@@ -212,7 +212,7 @@ fn is_sound(segment: &SegmentFile) -> bool {
 }
 
 /// Live segments that hold each source once.
-pub struct Settled {
+pub struct SettledSegments {
     /// Those that count.
     pub live: Vec<SegmentFile>,
     /// Those of them that were found to be damaged: files that share sources are compared with their
@@ -226,7 +226,7 @@ pub struct Settled {
 
 /// Retires the segments that others cover (R5): a process may end after a merge and before its
 /// inputs are retired, and rows must not be counted twice until somebody finds the time.
-pub fn settle(disk: &dyn Disk, live: Vec<SegmentFile>) -> Settled {
+pub fn settle(disk: &dyn Disk, live: Vec<SegmentFile>) -> SettledSegments {
     let each = live.iter();
     let mut described: Vec<Live> = each
         .map(|segment| Live::new(segment.manifest(), segment.bytes()))
@@ -245,12 +245,13 @@ pub fn settle(disk: &dyn Disk, live: Vec<SegmentFile>) -> Settled {
         .map(|segment| (segment.manifest().id, segment.bytes()))
         .collect();
     let ids: Vec<Id> = covered.iter().map(|(id, _)| *id).collect();
-    let error = match ids.is_empty() {
-        true => None,
-        false => retire(disk, &ids).err(),
+    let error = if ids.is_empty() {
+        None
+    } else {
+        retire(disk, &ids).err()
     };
     let damaged = described.iter().filter(|segment| segment.is_damaged);
-    Settled {
+    SettledSegments {
         live,
         damaged: damaged.map(|segment| segment.id).collect(),
         covered,

@@ -72,7 +72,7 @@ fn write(
     id: Id,
     mut builder: RowsBuilder,
     sources: Vec<SourceEntry>,
-) -> Result<Written, ParquetError> {
+) -> Result<FinishedFile, ParquetError> {
     let counts = builder.counts();
     let schema = counts.schema();
     let file = disk.create(&path(id, SUFFIX_LIVE)).unwrap();
@@ -258,9 +258,9 @@ fn rows_beyond_the_memory_are_put_in_order_by_parts() {
     let files = journals(&disk, &[50_000, 1, 30_000]);
     let whole = build(&disk, 1, &files);
     for (id, memory_bytes_max) in [(2, 1), (3, 3 << 20), (4, 6 << 20)] {
-        let within = Within {
+        let within = BuildLimits {
             memory_bytes_max,
-            ..Within::default()
+            ..BuildLimits::default()
         };
         let built = from_journal_within(&disk, Id(id), &files, within, decode).unwrap();
         assert_eq!(built.written.manifest.sources, whole.manifest().sources);
@@ -285,10 +285,10 @@ fn files_that_fit_go_together() {
     let mut left = files.clone();
     while !left.is_empty() {
         let id = taken.len() as u64 + 1;
-        let within = Within {
+        let within = BuildLimits {
             memory_bytes_max: 3 << 20,
-            takes: Takes::Fitting,
-            ..Within::default()
+            takes: FileSelection::Fitting,
+            ..BuildLimits::default()
         };
         disk.take_calls();
         let built = from_journal_within(&disk, Id(id.into()), &left, within, decode).unwrap();
@@ -314,10 +314,10 @@ fn files_that_fit_go_together() {
 fn a_file_beyond_the_memory_goes_alone() {
     let disk = MemDisk::new();
     let files = journals(&disk, &[50_000, 10, 10]);
-    let within = Within {
+    let within = BuildLimits {
         memory_bytes_max: 1,
-        takes: Takes::Fitting,
-        ..Within::default()
+        takes: FileSelection::Fitting,
+        ..BuildLimits::default()
     };
     let built = from_journal_within(&disk, Id(1), &files, within, decode).unwrap();
     assert_eq!(built.written.manifest.sources.len(), 1);
@@ -333,13 +333,13 @@ fn parts_of_a_segment_that_was_not_made_are_removed() {
     let asked = std::cell::Cell::new(0);
     for stop_at in [1, 3, 5] {
         asked.set(0);
-        let within = Within {
+        let within = BuildLimits {
             memory_bytes_max: 1,
             is_stopped: &|| {
                 asked.set(asked.get() + 1);
                 asked.get() >= stop_at
             },
-            ..Within::default()
+            ..BuildLimits::default()
         };
         let built = from_journal_within(&disk, Id(1), &files, within, decode);
         assert!(matches!(built, Err(BuildError::Stopped)), "at {stop_at}");

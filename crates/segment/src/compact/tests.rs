@@ -328,10 +328,11 @@ proptest! {
     ) {
         let before = all_sources(&segments);
         let (mut segments, mut next_id) = (segments, 1000);
-        let make = |segments: &[Live]| match all {
-            true => plan_all(segments, cold, &SETTINGS),
-            false => plan(segments, Timestamp(now), &SETTINGS),
-        };
+        let make = |segments: &[Live]| if all {
+plan_all(segments, cold, &SETTINGS)
+} else {
+plan(segments, Timestamp(now), &SETTINGS)
+};
         let mut rounds = 0;
         loop {
             let jobs = make(&segments);

@@ -1,6 +1,6 @@
 //! Runs of numbers of a fixed width, packed from the least significant bit on.
 
-use super::Malformed;
+use super::MalformedPage;
 
 /// Number of bits that `value` needs.
 pub fn width(value: u64) -> u32 {
@@ -31,10 +31,10 @@ pub fn unpack(
     width: u32,
     count: usize,
     mut take: impl FnMut(u64),
-) -> Result<(), Malformed> {
+) -> Result<(), MalformedPage> {
     debug_assert!(width <= 64);
     if (input.len() as u64) * 8 < count as u64 * u64::from(width) {
-        return Err(Malformed("packed numbers end early"));
+        return Err(MalformedPage("packed numbers end early"));
     }
     if width == 0 {
         (0..count).for_each(|_| take(0));
@@ -60,7 +60,7 @@ pub fn unpack_codes(
     width: u32,
     count: usize,
     out: &mut Vec<u32>,
-) -> Result<(), Malformed> {
+) -> Result<(), MalformedPage> {
     // Whole groups of eight with a width that the compiler knows take a third of the time.
     macro_rules! of_width {
         ($($width:literal)*) => {
@@ -71,7 +71,7 @@ pub fn unpack_codes(
         };
     }
     if (input.len() as u64) * 8 < count as u64 * u64::from(width) {
-        return Err(Malformed("packed numbers end early"));
+        return Err(MalformedPage("packed numbers end early"));
     }
     out.reserve(count);
     let groups = of_width!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24);
@@ -134,12 +134,12 @@ impl<'a> BitReader<'a> {
     }
 
     /// The next `count` bits (57 at most) as a number.
-    pub fn bits(&mut self, count: u32) -> Result<u64, Malformed> {
+    pub fn bits(&mut self, count: u32) -> Result<u64, MalformedPage> {
         if count == 0 {
             return Ok(0);
         }
         if self.bit + count as usize > self.input.len() * 8 {
-            return Err(Malformed("bits end early"));
+            return Err(MalformedPage("bits end early"));
         }
         let word = load(self.input, self.bit / 8).swap_bytes() << (self.bit % 8);
         self.bit += count as usize;
@@ -147,7 +147,7 @@ impl<'a> BitReader<'a> {
     }
 
     /// The number of one bits before the next zero bit.
-    pub fn unary(&mut self) -> Result<u64, Malformed> {
+    pub fn unary(&mut self) -> Result<u64, MalformedPage> {
         let mut count = 0;
         while self.bits(1)? == 1 {
             count += 1;

@@ -2,7 +2,7 @@
 //! one of a block, packed in miniblocks of the width they need.
 
 use super::bits;
-use super::{Malformed, read_varint, unzigzag, write_varint, zigzag};
+use super::{MalformedPage, read_varint, unzigzag, write_varint, zigzag};
 
 const BLOCK: usize = 128;
 const MINIBLOCKS: usize = 4;
@@ -43,7 +43,7 @@ fn encode_block(deltas: &[i64], out: &mut Vec<u8>) {
 }
 
 /// Appends exactly `count` values to `out`.
-pub fn decode(mut input: &[u8], count: usize, out: &mut Vec<i64>) -> Result<(), Malformed> {
+pub fn decode(mut input: &[u8], count: usize, out: &mut Vec<i64>) -> Result<(), MalformedPage> {
     let input = &mut input;
     let block = read_varint(input)? as usize;
     let miniblocks = read_varint(input)? as usize;
@@ -53,7 +53,7 @@ pub fn decode(mut input: &[u8], count: usize, out: &mut Vec<i64>) -> Result<(), 
         && (1..=256).contains(&miniblocks)
         && block.is_multiple_of(miniblocks);
     if !sane || total != count {
-        return Err(Malformed("the header of packed integers is wrong"));
+        return Err(MalformedPage("the header of packed integers is wrong"));
     }
     if count == 0 {
         return Ok(());
@@ -66,7 +66,7 @@ pub fn decode(mut input: &[u8], count: usize, out: &mut Vec<i64>) -> Result<(), 
         let least = unzigzag(read_varint(input)?);
         let widths = input
             .get(..miniblocks)
-            .ok_or(Malformed("integer widths end early"))?;
+            .ok_or(MalformedPage("integer widths end early"))?;
         *input = &input[miniblocks..];
         for &width in widths {
             let left = (wanted - out.len()).min(mini);
@@ -75,7 +75,7 @@ pub fn decode(mut input: &[u8], count: usize, out: &mut Vec<i64>) -> Result<(), 
             }
             let width = u32::from(width);
             if width > 64 {
-                return Err(Malformed("integers have more than 64 bits"));
+                return Err(MalformedPage("integers have more than 64 bits"));
             }
             let bytes = (mini * width as usize).div_ceil(8);
             let packed = &input[..bytes.min(input.len())];

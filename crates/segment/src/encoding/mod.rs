@@ -16,18 +16,18 @@ use std::fmt;
 
 /// A page's bytes do not follow their encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed(
+pub struct MalformedPage(
     /// What is wrong.
     pub &'static str,
 );
 
-impl fmt::Display for Malformed {
+impl fmt::Display for MalformedPage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
 }
 
-impl std::error::Error for Malformed {}
+impl std::error::Error for MalformedPage {}
 
 /// Appends an unsigned LEB128 number.
 pub fn write_varint(mut value: u64, out: &mut Vec<u8>) {
@@ -39,12 +39,12 @@ pub fn write_varint(mut value: u64, out: &mut Vec<u8>) {
 }
 
 /// Takes an unsigned LEB128 number off the front of `input`.
-pub fn read_varint(input: &mut &[u8]) -> Result<u64, Malformed> {
+pub fn read_varint(input: &mut &[u8]) -> Result<u64, MalformedPage> {
     let mut value = 0u64;
     for shift in (0..70).step_by(7) {
         let (&byte, rest) = input
             .split_first()
-            .ok_or(Malformed("a number ends early"))?;
+            .ok_or(MalformedPage("a number ends early"))?;
         *input = rest;
         if shift == 63 && byte > 1 {
             break;
@@ -54,7 +54,7 @@ pub fn read_varint(input: &mut &[u8]) -> Result<u64, Malformed> {
             return Ok(value);
         }
     }
-    Err(Malformed("a number has more than 64 bits"))
+    Err(MalformedPage("a number has more than 64 bits"))
 }
 
 /// Maps signed numbers to unsigned ones so that small magnitudes stay small.

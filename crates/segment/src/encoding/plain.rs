@@ -1,6 +1,6 @@
 //! PLAIN: fixed-width numbers in little-endian, bits for booleans, byte arrays with a length.
 
-use super::Malformed;
+use super::MalformedPage;
 
 /// Appends byte arrays, each after its length in four bytes.
 pub fn encode_bytes<'a>(values: impl Iterator<Item = &'a [u8]>, out: &mut Vec<u8>) {
@@ -15,20 +15,20 @@ pub fn decode_bytes(
     input: &[u8],
     count: usize,
     out: &mut Vec<(u32, u32)>,
-) -> Result<(), Malformed> {
+) -> Result<(), MalformedPage> {
     if input.len() > u32::MAX as usize || input.len() / 4 < count {
-        return Err(Malformed("byte arrays end early"));
+        return Err(MalformedPage("byte arrays end early"));
     }
     let mut at = 0usize;
     for _ in 0..count {
         let length = input
             .get(at..at + 4)
-            .ok_or(Malformed("byte arrays end early"))?;
+            .ok_or(MalformedPage("byte arrays end early"))?;
         let length = u32::from_le_bytes(length.try_into().unwrap_or_default()) as usize;
         let from = at + 4;
         let to = from.saturating_add(length);
         if to > input.len() {
-            return Err(Malformed("a byte array ends early"));
+            return Err(MalformedPage("a byte array ends early"));
         }
         out.push((from as u32, to as u32));
         at = to;
@@ -44,9 +44,11 @@ pub fn encode_floats(values: &[f64], out: &mut Vec<u8>) {
 }
 
 /// Appends exactly `count` floats of `input` to `out`.
-pub fn decode_floats(input: &[u8], count: usize, out: &mut Vec<f64>) -> Result<(), Malformed> {
+pub fn decode_floats(input: &[u8], count: usize, out: &mut Vec<f64>) -> Result<(), MalformedPage> {
     let (values, _) = input.as_chunks::<8>();
-    let values = values.get(..count).ok_or(Malformed("floats end early"))?;
+    let values = values
+        .get(..count)
+        .ok_or(MalformedPage("floats end early"))?;
     out.extend(values.iter().map(|v| f64::from_le_bytes(*v)));
     Ok(())
 }
@@ -64,9 +66,9 @@ pub fn encode_bools(values: &[bool], out: &mut Vec<u8>) {
 }
 
 /// Appends exactly `count` booleans of `input` to `out`.
-pub fn decode_bools(input: &[u8], count: usize, out: &mut Vec<bool>) -> Result<(), Malformed> {
+pub fn decode_bools(input: &[u8], count: usize, out: &mut Vec<bool>) -> Result<(), MalformedPage> {
     if input.len() < count.div_ceil(8) {
-        return Err(Malformed("booleans end early"));
+        return Err(MalformedPage("booleans end early"));
     }
     out.extend((0..count).map(|i| input[i / 8] >> (i % 8) & 1 == 1));
     Ok(())

@@ -1,7 +1,7 @@
 //! The RLE and bit-packing hybrid: runs of one value, and groups of eight packed values.
 
 use super::bits;
-use super::{Malformed, read_varint, write_varint};
+use super::{MalformedPage, read_varint, write_varint};
 
 /// Repetitions from which on a run is cheaper than packing.
 const RUN_MIN: usize = 8;
@@ -32,9 +32,10 @@ pub fn encode(values: &[u32], width: u32, out: &mut Vec<u8>) {
 
 /// Appends `count` times the same value: the bytes that [`encode`] makes of them.
 pub fn encode_same(value: u32, count: usize, width: u32, out: &mut Vec<u8>) {
-    match count < RUN_MIN {
-        true => encode(&vec![value; count], width, out),
-        false => encode_run(value, count, width, out),
+    if count < RUN_MIN {
+        encode(&vec![value; count], width, out)
+    } else {
+        encode_run(value, count, width, out)
     }
 }
 
@@ -61,9 +62,9 @@ pub fn decode(
     width: u32,
     count: usize,
     out: &mut Vec<u32>,
-) -> Result<(), Malformed> {
+) -> Result<(), MalformedPage> {
     if width > 32 {
-        return Err(Malformed("codes have more than 32 bits"));
+        return Err(MalformedPage("codes have more than 32 bits"));
     }
     let wanted = out.len() + count;
     while out.len() < wanted {
@@ -72,12 +73,14 @@ pub fn decode(
         if header & 1 == 0 {
             let run = usize::try_from(header >> 1).unwrap_or(usize::MAX).min(left);
             let bytes = width.div_ceil(8) as usize;
-            let value = input.get(..bytes).ok_or(Malformed("a run ends early"))?;
+            let value = input
+                .get(..bytes)
+                .ok_or(MalformedPage("a run ends early"))?;
             input = &input[bytes..];
             let mut word = [0u8; 4];
             word[..bytes].copy_from_slice(value);
             if run == 0 {
-                return Err(Malformed("a run is empty"));
+                return Err(MalformedPage("a run is empty"));
             }
             out.resize(out.len() + run, u32::from_le_bytes(word));
         } else {
@@ -85,7 +88,7 @@ pub fn decode(
             let bytes = groups.saturating_mul(width as usize).min(input.len());
             let values = groups.saturating_mul(8).min(left);
             if values == 0 {
-                return Err(Malformed("a packed run is empty"));
+                return Err(MalformedPage("a packed run is empty"));
             }
             bits::unpack_codes(&input[..bytes], width, values, out)?;
             input = &input[bytes..];

@@ -1,6 +1,6 @@
 //! The directory of a segment file: where every page lies, and what it must look like.
 
-use crate::encoding::{Malformed, read_varint, unzigzag, write_varint, zigzag};
+use crate::encoding::{MalformedPage, read_varint, unzigzag, write_varint, zigzag};
 use crate::rows::{ColumnSpec, ColumnType, FieldCount, FieldCounts, Schema};
 use crate::tokens::{BlockSet, LongIds};
 
@@ -224,7 +224,7 @@ impl Directory {
     }
 
     /// Reads what [`Directory::encode`] wrote.
-    pub fn decode(mut input: &[u8]) -> Result<Directory, Malformed> {
+    pub fn decode(mut input: &[u8]) -> Result<Directory, MalformedPage> {
         let input = &mut input;
         let mut directory = Directory::default();
         directory.counts.rows = read_varint(input)?;
@@ -235,7 +235,7 @@ impl Directory {
         for _ in 0..read_count(input)? {
             let name = read_text(input)?;
             let code = [read_byte(input)?, read_byte(input)?];
-            let kind = kind_of(code).ok_or(Malformed("a column has an unknown type"))?;
+            let kind = kind_of(code).ok_or(MalformedPage("a column has an unknown type"))?;
             directory.schema.columns.push(ColumnSpec { name, kind });
         }
         for _ in 0..read_count(input)? {
@@ -248,7 +248,7 @@ impl Directory {
             directory.overview = Some(Place::decode(input)?);
         }
         if !input.is_empty() {
-            return Err(Malformed("the directory has bytes after its end"));
+            return Err(MalformedPage("the directory has bytes after its end"));
         }
         Ok(directory)
     }
@@ -301,7 +301,7 @@ impl RowGroupEntry {
         }
     }
 
-    fn decode(input: &mut &[u8]) -> Result<RowGroupEntry, Malformed> {
+    fn decode(input: &mut &[u8]) -> Result<RowGroupEntry, MalformedPage> {
         let mut group = RowGroupEntry::default();
         let mut time = 0i64;
         for _ in 0..read_count(input)? {
@@ -338,10 +338,10 @@ impl RowGroupEntry {
         let blocks = group.blocks.len();
         for _ in 0..read_count(input)? {
             let length = u16::try_from(read_varint(input)?)
-                .map_err(|_| Malformed("an id in the directory is too long"))?;
+                .map_err(|_| MalformedPage("an id in the directory is too long"))?;
             let bits = input
                 .split_off(..blocks.div_ceil(8))
-                .ok_or(Malformed("the directory ends early"))?;
+                .ok_or(MalformedPage("the directory ends early"))?;
             let blocks = BlockSet::from_bytes(bits, blocks);
             group.tokens.long_ids.push((length, blocks));
         }
@@ -366,7 +366,7 @@ impl WordsEntry {
         self.place().encode(out);
     }
 
-    fn decode(input: &mut &[u8]) -> Result<WordsEntry, Malformed> {
+    fn decode(input: &mut &[u8]) -> Result<WordsEntry, MalformedPage> {
         Ok(WordsEntry {
             groups_from: read_u32(input)?,
             groups_to: read_u32(input)?,
@@ -386,7 +386,7 @@ impl Place {
         out.extend_from_slice(&self.crc.to_le_bytes());
     }
 
-    fn decode(input: &mut &[u8]) -> Result<Place, Malformed> {
+    fn decode(input: &mut &[u8]) -> Result<Place, MalformedPage> {
         Ok(Place {
             offset: read_varint(input)?,
             bytes: read_u32(input)? as usize,
@@ -406,7 +406,7 @@ fn write_page(page: &PageEntry, offset: &mut u64, out: &mut Vec<u8>) {
     *offset = page.offset.wrapping_add(u64::from(page.bytes));
 }
 
-fn read_page(offset: &mut u64, input: &mut &[u8]) -> Result<PageEntry, Malformed> {
+fn read_page(offset: &mut u64, input: &mut &[u8]) -> Result<PageEntry, MalformedPage> {
     let page = PageEntry {
         offset: offset.wrapping_add(unzigzag(read_varint(input)?) as u64),
         bytes: read_u32(input)?,
@@ -446,7 +446,7 @@ fn write_field(name: &str, count: &FieldCount, out: &mut Vec<u8>) {
 /// Added to the most decimals of a field if the number of whole values beside lines follows.
 const LABEL_INTS: u8 = 0x80;
 
-fn read_field(input: &mut &[u8]) -> Result<(Box<str>, FieldCount), Malformed> {
+fn read_field(input: &mut &[u8]) -> Result<(Box<str>, FieldCount), MalformedPage> {
     let name = read_text(input)?;
     let mut count = FieldCount {
         text: read_varint(input)?,
@@ -464,7 +464,7 @@ fn read_field(input: &mut &[u8]) -> Result<(Box<str>, FieldCount), Malformed> {
         count.scale &= !LABEL_INTS;
         count.label_int = read_varint(input)?;
         if !(1..=count.int).contains(&count.label_int) {
-            return Err(Malformed(
+            return Err(MalformedPage(
                 "more whole numbers are beside lines than there are",
             ));
         }
@@ -502,42 +502,42 @@ fn write_text(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
-fn read_text(input: &mut &[u8]) -> Result<Box<str>, Malformed> {
+fn read_text(input: &mut &[u8]) -> Result<Box<str>, MalformedPage> {
     let length = read_count(input)?;
     let (text, rest) = input.split_at(length);
     *input = rest;
     std::str::from_utf8(text)
         .map(Box::from)
-        .map_err(|_| Malformed("a name is not UTF-8"))
+        .map_err(|_| MalformedPage("a name is not UTF-8"))
 }
 
 /// A number of things that follow, each of which takes a byte at least: so a wrong number cannot
 /// make a reader allocate more than the input is long.
-fn read_count(input: &mut &[u8]) -> Result<usize, Malformed> {
+fn read_count(input: &mut &[u8]) -> Result<usize, MalformedPage> {
     let count = read_varint(input)?;
     match usize::try_from(count) {
         Ok(count) if count <= input.len() => Ok(count),
-        _ => Err(Malformed("the directory ends early")),
+        _ => Err(MalformedPage("the directory ends early")),
     }
 }
 
-fn read_u32(input: &mut &[u8]) -> Result<u32, Malformed> {
+fn read_u32(input: &mut &[u8]) -> Result<u32, MalformedPage> {
     u32::try_from(read_varint(input)?)
-        .map_err(|_| Malformed("a number in the directory is too large"))
+        .map_err(|_| MalformedPage("a number in the directory is too large"))
 }
 
-fn read_byte(input: &mut &[u8]) -> Result<u8, Malformed> {
+fn read_byte(input: &mut &[u8]) -> Result<u8, MalformedPage> {
     let (&byte, rest) = input
         .split_first()
-        .ok_or(Malformed("the directory ends early"))?;
+        .ok_or(MalformedPage("the directory ends early"))?;
     *input = rest;
     Ok(byte)
 }
 
-fn read_crc(input: &mut &[u8]) -> Result<u32, Malformed> {
+fn read_crc(input: &mut &[u8]) -> Result<u32, MalformedPage> {
     let (crc, rest) = input
         .split_first_chunk::<4>()
-        .ok_or(Malformed("the directory ends early"))?;
+        .ok_or(MalformedPage("the directory ends early"))?;
     *input = rest;
     Ok(u32::from_le_bytes(*crc))
 }

@@ -20,11 +20,11 @@ const PRIORITY_FIELDS: [&str; 2] = ["facility", "severity"];
 
 /// Numbers that a block is known to have: most columns repeat a few. One that is forgotten is just added
 /// again.
-struct Known([Option<i64>; 64]);
+struct RecentNumbers([Option<i64>; 64]);
 
-impl Known {
-    fn new() -> Known {
-        Known([None; 64])
+impl RecentNumbers {
+    fn new() -> RecentNumbers {
+        RecentNumbers([None; 64])
     }
 
     /// Whether a number was not added lately.
@@ -141,7 +141,7 @@ impl<'a> RowGroupTokens<'a> {
     fn add_lines(&mut self, block: Range<usize>) {
         let mut last: Option<(u32, i64)> = None;
         let mut known: Vec<ShapeTraits<'_>> = Vec::new();
-        let mut priorities = Known::new();
+        let mut priorities = RecentNumbers::new();
         let mut texts = std::mem::take(&mut self.texts);
         for row in block {
             if self.rows.whole.codes[row] != NULL {
@@ -240,7 +240,7 @@ fn add_strings(values: &Strings, codes: &[u32], stamp: u32, seen: &mut [u32], te
 }
 
 fn add_numbers(column: &Column, kind: ColumnType, block: Range<usize>, texts: &mut Texts) {
-    let mut known = Known::new();
+    let mut known = RecentNumbers::new();
     for row in block {
         let bits = match column {
             Column::Ints(numbers) => numbers.get(row),

@@ -33,7 +33,7 @@ pub use reader::{Damage, ReadError, RowGroupReader, SegmentFile};
 pub(crate) use reader::{MAGIC, TAIL_BYTES_MAX, unproven};
 pub use summary::Summary;
 
-pub use writer::{Profile, ROW_GROUP_BYTES_MAX, ROW_GROUP_ROWS_MAX, SegmentWriter, Written};
+pub use writer::{FinishedFile, Profile, ROW_GROUP_BYTES_MAX, ROW_GROUP_ROWS_MAX, SegmentWriter};
 
 #[cfg(test)]
 mod tests;

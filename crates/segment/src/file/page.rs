@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::encoding::{Malformed, bits, delta, plain, rle};
+use crate::encoding::{MalformedPage, bits, delta, plain, rle};
 use crate::rows::{Column, NULL, Numbers, StringColumn, Strings};
 
 /// How the values of a column chunk are stored.
@@ -65,10 +65,10 @@ impl Dictionary {
         physical: Physical,
         count: usize,
         body: Vec<u8>,
-    ) -> Result<Dictionary, Malformed> {
+    ) -> Result<Dictionary, MalformedPage> {
         // A value takes a byte at least, so a wrong count cannot make us allocate.
         if count > body.len() {
-            return Err(Malformed("a dictionary ends early"));
+            return Err(MalformedPage("a dictionary ends early"));
         }
         match physical {
             Physical::Strings => {
@@ -80,7 +80,7 @@ impl Dictionary {
                 let (values, _) = body.as_chunks::<8>();
                 let values = values
                     .get(..count)
-                    .ok_or(Malformed("a dictionary ends early"))?;
+                    .ok_or(MalformedPage("a dictionary ends early"))?;
                 Ok(Dictionary::Ints(Arc::new(
                     values.iter().map(|v| i64::from_le_bytes(*v)).collect(),
                 )))
@@ -90,7 +90,7 @@ impl Dictionary {
                 plain::decode_floats(&body, count, &mut values)?;
                 Ok(Dictionary::Floats(Arc::new(values)))
             }
-            Physical::Bools => Err(Malformed("booleans have no dictionary")),
+            Physical::Bools => Err(MalformedPage("booleans have no dictionary")),
         }
     }
 }
@@ -104,7 +104,7 @@ struct Parts {
     count: usize,
 }
 
-fn split(body: &[u8], rows: usize, optional: bool) -> Result<Parts, Malformed> {
+fn split(body: &[u8], rows: usize, optional: bool) -> Result<Parts, MalformedPage> {
     if !optional {
         return Ok(Parts {
             levels: Vec::new(),
@@ -114,9 +114,11 @@ fn split(body: &[u8], rows: usize, optional: bool) -> Result<Parts, Malformed> {
     }
     let (length, rest) = body
         .split_first_chunk::<4>()
-        .ok_or(Malformed("levels end early"))?;
+        .ok_or(MalformedPage("levels end early"))?;
     let length = u32::from_le_bytes(*length) as usize;
-    let encoded = rest.get(..length).ok_or(Malformed("levels end early"))?;
+    let encoded = rest
+        .get(..length)
+        .ok_or(MalformedPage("levels end early"))?;
     let values_from = 4 + length;
     if let Some(level) = rle::one_run(encoded, rows) {
         let (levels, count) = (Vec::new(), if level == 1 { rows } else { 0 });
@@ -148,7 +150,7 @@ pub(super) struct Page {
 
 impl Page {
     /// Reads the levels of the page of `rows` rows.
-    pub(super) fn new(body: Vec<u8>, rows: usize, optional: bool) -> Result<Page, Malformed> {
+    pub(super) fn new(body: Vec<u8>, rows: usize, optional: bool) -> Result<Page, MalformedPage> {
         let parts = split(&body, rows, optional)?;
         Ok(Page { body, rows, parts })
     }
@@ -158,7 +160,7 @@ impl Page {
         self,
         physical: Physical,
         dictionary: Option<&Dictionary>,
-    ) -> Result<Column, Malformed> {
+    ) -> Result<Column, MalformedPage> {
         let Page { body, rows, parts } = self;
         if parts.count == 0 {
             return Ok(Column::Absent);
@@ -175,7 +177,7 @@ fn decode_values(
     rows: usize,
     parts: &Parts,
     body: Vec<u8>,
-) -> Result<Column, Malformed> {
+) -> Result<Column, MalformedPage> {
     let encoded = &body[parts.values_from..];
     match physical {
         Physical::Strings => {
@@ -212,8 +214,8 @@ fn decode_codes(
     parts: &Parts,
     dictionary: &Dictionary,
     body: &[u8],
-) -> Result<Column, Malformed> {
-    let (&width, encoded) = body.split_first().ok_or(Malformed("codes end early"))?;
+) -> Result<Column, MalformedPage> {
+    let (&width, encoded) = body.split_first().ok_or(MalformedPage("codes end early"))?;
     let mut codes = Vec::with_capacity(parts.count);
     rle::decode(encoded, u32::from(width), parts.count, &mut codes)?;
     let size = match dictionary {
@@ -222,7 +224,7 @@ fn decode_codes(
         Dictionary::Floats(values) => values.len(),
     };
     if codes.iter().any(|c| *c as usize >= size) {
-        return Err(Malformed("a code is beyond the dictionary"));
+        return Err(MalformedPage("a code is beyond the dictionary"));
     }
     Ok(match dictionary {
         Dictionary::Strings(values) => {

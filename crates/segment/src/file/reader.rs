@@ -19,7 +19,7 @@ use super::footer::{
 use super::manifest::Manifest;
 use super::page::{self, Dictionary, Physical};
 use crate::disk::ReadAt;
-use crate::encoding::{Malformed, read_varint};
+use crate::encoding::{MalformedPage, read_varint};
 use crate::rows::{Column, Rows, StringColumn, Strings};
 use crate::tokens::{self, BlockSet, IndexBytes, LIST_BYTES_MAX, Words};
 
@@ -140,9 +140,10 @@ impl SegmentFile {
         if tail_bytes > TAIL_BYTES_MAX {
             return Err(whole);
         }
-        let tail = match tail.len() as u64 >= tail_bytes {
-            true => tail[tail.len() - tail_bytes as usize..].to_vec(),
-            false => read(&*file, end, tail_bytes as usize)?,
+        let tail = if tail.len() as u64 >= tail_bytes {
+            tail[tail.len() - tail_bytes as usize..].to_vec()
+        } else {
+            read(&*file, end, tail_bytes as usize)?
         };
         if !tail_is_whole(&tail) {
             return Err(damaged(end, tail_bytes, "the footer has a wrong checksum"));
@@ -253,7 +254,7 @@ impl SegmentFile {
                 "the directory does not decompress",
             ],
         )?;
-        let directory = Directory::decode(&plain).map_err(|Malformed(what)| wrong(what))?;
+        let directory = Directory::decode(&plain).map_err(|MalformedPage(what)| wrong(what))?;
         let columns = FIELDS_FROM + directory.schema.columns.len();
         // Files of the first version have no templates.
         let columns = columns..=columns + 1;
@@ -272,13 +273,14 @@ impl SegmentFile {
 
     /// Checks what only other readers look at: the bytes that a Parquet file starts with.
     pub fn check_start(&self) -> Result<(), ReadError> {
-        match read(&*self.file, 0, MAGIC.len())? == MAGIC {
-            true => Ok(()),
-            false => Err(damaged(
+        if read(&*self.file, 0, MAGIC.len())? == MAGIC {
+            Ok(())
+        } else {
+            Err(damaged(
                 0,
                 MAGIC.len() as u64,
                 "the file does not start like a segment",
-            )),
+            ))
         }
     }
 
@@ -320,7 +322,7 @@ impl SegmentFile {
                 "the words do not decompress",
             ],
         )?;
-        Words::new(plain).map_err(|Malformed(what)| wrong(what))
+        Words::new(plain).map_err(|MalformedPage(what)| wrong(what))
     }
 
     /// Reads a part that is compressed as one. The texts say that its checksum is wrong, that it is too
@@ -648,7 +650,7 @@ impl RowGroupReader<'_> {
             return Ok(Column::Absent);
         }
         let body = self.page(page)?;
-        let wrong = |Malformed(what)| damaged(page.offset, u64::from(page.bytes), what);
+        let wrong = |MalformedPage(what)| damaged(page.offset, u64::from(page.bytes), what);
         let decoded = page::Page::new(body, rows, optional).map_err(wrong)?;
         self.load_dictionary(number, physical)?;
         decoded
@@ -664,7 +666,7 @@ impl RowGroupReader<'_> {
         if self.dictionaries[number].is_none() {
             let body = self.page(page)?;
             let dictionary = Dictionary::decode(physical, page.rows as usize, body)
-                .map_err(|Malformed(what)| damaged(page.offset, u64::from(page.bytes), what))?;
+                .map_err(|MalformedPage(what)| damaged(page.offset, u64::from(page.bytes), what))?;
             self.dictionaries[number] = Some(dictionary);
         }
         Ok(())
@@ -765,8 +767,8 @@ impl IndexBytes for RowGroupReader<'_> {
     }
 }
 
-impl From<Malformed> for ReadError {
-    fn from(Malformed(what): Malformed) -> ReadError {
+impl From<MalformedPage> for ReadError {
+    fn from(MalformedPage(what): MalformedPage) -> ReadError {
         damaged(0, 0, what)
     }
 }

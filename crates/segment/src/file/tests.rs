@@ -148,7 +148,11 @@ fn line(record: &Record<'_>) -> Vec<u8> {
     out
 }
 
-fn write(records: &[Record<'_>], profile: Profile, rows_per_group: usize) -> (Memory, Written) {
+fn write(
+    records: &[Record<'_>],
+    profile: Profile,
+    rows_per_group: usize,
+) -> (Memory, FinishedFile) {
     write_by(records, profile, rows_per_group, RowsBuilder::new)
 }
 
@@ -158,7 +162,7 @@ fn write_by(
     profile: Profile,
     rows_per_group: usize,
     new_builder: impl Fn() -> RowsBuilder,
-) -> (Memory, Written) {
+) -> (Memory, FinishedFile) {
     let mut builder = RowsBuilder::new();
     let push = |builder: &mut RowsBuilder, r: &Record<'_>| {
         let number = (r.id.0 & ((1 << 79) - 1)) - INCARNATION.entropy_base();
@@ -425,15 +429,15 @@ proptest! {
     }
 }
 
-/// What a file is told that will be read, and which regions it has.
+/// Records the hints for later reads, and the regions that are read.
 #[derive(Default)]
-struct Hinted {
+struct HintRecorder {
     file: Memory,
     hints: Mutex<Vec<(u64, u64)>>,
     regions: Mutex<Vec<(u64, u64)>>,
 }
 
-impl ReadAt for Hinted {
+impl ReadAt for HintRecorder {
     fn bytes(&self) -> io::Result<u64> {
         self.file.bytes()
     }
@@ -455,9 +459,9 @@ impl ReadAt for Hinted {
 #[test]
 fn indexes_lie_together_and_are_announced() {
     let (file, _) = write(&samples(2000), Profile::Hot, 300);
-    let hinted = Arc::new(Hinted {
+    let hinted = Arc::new(HintRecorder {
         file,
-        ..Hinted::default()
+        ..HintRecorder::default()
     });
     let segment = SegmentFile::open(hinted.clone()).unwrap();
     let directory = segment.read_directory().unwrap();

@@ -68,7 +68,7 @@ pub const ROW_GROUP_ROWS_MAX: usize = 1 << 17;
 
 /// A finished file.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct FinishedFile {
     /// What was written.
     pub manifest: Manifest,
     /// Length of the file in bytes.
@@ -419,7 +419,7 @@ impl SegmentWriter {
     /// Writes directory and footer and syncs the file.
     ///
     /// The rows per source that were written must be those that the sources say (R4).
-    pub fn finish(mut self) -> Result<Written, ParquetError> {
+    pub fn finish(mut self) -> Result<FinishedFile, ParquetError> {
         for (entry, rows) in self.manifest.sources.iter().zip(&self.source_rows) {
             if entry.rows != *rows {
                 let (source, expected) = (entry.source, entry.rows);
@@ -452,7 +452,7 @@ impl SegmentWriter {
         key(KEY_TAIL, CRC_PLACEHOLDER.to_owned());
         // Taking the sink out writes the footer into it.
         let bytes = self.file.into_inner()?.finish()?;
-        Ok(Written {
+        Ok(FinishedFile {
             manifest: self.manifest,
             bytes,
         })
@@ -490,12 +490,13 @@ fn fixed_columns(rows: &Rows) -> Vec<Column> {
     };
     let rests: Vec<i64> = rows.time.iter().map(|t| t.rem_euclid(1000)).collect();
     let valid: Vec<bool> = rests.iter().map(|r| *r != 0).collect();
-    let rest = match valid.contains(&true) {
-        true => Column::Ints(Numbers {
+    let rest = if valid.contains(&true) {
+        Column::Ints(Numbers {
             values: rests,
             valid,
-        }),
-        false => Column::Absent,
+        })
+    } else {
+        Column::Absent
     };
     let mut names = Strings::default();
     for code in 0..time_source_names(&rows.time_source) {

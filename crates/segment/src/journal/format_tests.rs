@@ -166,7 +166,7 @@ fn payloads_are_compressed_where_it_pays() {
     let mut small = Batch::new(EntryKind::Line, labels(&[]));
     small.push(&[b'x'; 4095]);
     let mut random = Batch::new(EntryKind::Line, labels(&[]));
-    let mut numbers = crate::mem_disk::Seeded::new(1);
+    let mut numbers = crate::mem_disk::SeededRandom::new(1);
     (0..1000).for_each(|_| random.push(&numbers.draw().to_le_bytes()));
     let batches = vec![(text, None), (small, None), (random, None)];
     let plain = encode(&batches, Codec::None);
@@ -311,13 +311,13 @@ fn many_frames() -> (Vec<u8>, Vec<(u64, u64, Batch)>) {
 /// What a start makes of a file.
 struct Start {
     disk: MemDisk,
-    recovered: Recovered,
+    recovered: RecoveryReport,
 }
 
 impl std::ops::Deref for Start {
-    type Target = Recovered;
+    type Target = RecoveryReport;
 
-    fn deref(&self) -> &Recovered {
+    fn deref(&self) -> &RecoveryReport {
         &self.recovered
     }
 }
@@ -567,7 +567,7 @@ proptest! {
             Harm::Flip => { file[from..to].iter_mut().for_each(|b| *b ^= 0x40); to }
             Harm::Zero => { file[from..to].fill(0); to }
             Harm::Random(seed) => {
-                let mut random = crate::mem_disk::Seeded::new(seed);
+                let mut random = crate::mem_disk::SeededRandom::new(seed);
                 file[from..to].iter_mut().for_each(|b| *b = random.draw() as u8);
                 to
             }

@@ -528,12 +528,12 @@ pub(crate) fn batch_of(kind: EntryKind, labels: &Labels, payload: &[u8], ends: &
 pub(crate) struct Body {
     pub(crate) kind: EntryKind,
     pub(crate) batch_id: Option<BatchId>,
-    payload: Stored,
+    payload: PayloadPlace,
 }
 
-/// Where a payload lies.
+/// The place of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stored {
+enum PayloadPlace {
     /// In the body, from this byte on.
     Body(usize),
     /// In the scratch.
@@ -544,8 +544,8 @@ impl Body {
     /// The payload, given the body and the scratch that were decoded.
     pub(crate) fn payload<'a>(&self, body: &'a [u8], scratch: &'a Scratch) -> &'a [u8] {
         match self.payload {
-            Stored::Body(from) => &body[from..],
-            Stored::Scratch => &scratch.decompressed,
+            PayloadPlace::Body(from) => &body[from..],
+            PayloadPlace::Scratch => &scratch.decompressed,
         }
     }
 }
@@ -576,9 +576,9 @@ pub(crate) fn decode_body(
     )?;
     let payload = if header.codec == Codec::Zstd as u8 {
         decompress(rest, header.payload_bytes, scratch)?;
-        Stored::Scratch
+        PayloadPlace::Scratch
     } else if rest.len() == header.payload_bytes {
-        Stored::Body(body.len() - rest.len())
+        PayloadPlace::Body(body.len() - rest.len())
     } else {
         return Err(Reason::Inconsistent);
     };

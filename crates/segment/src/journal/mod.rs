@@ -53,14 +53,14 @@ pub use frame::{
     FileHeaderError, LABELS_BYTES_MAX, LABELS_MAX, Reason,
 };
 pub use open_error::OpenError;
-pub use read::{Entries, Frame, Frames, JournalFile, Scanned, fuzz_frames};
-pub use recover::{Cut, RecoverError, Recovered, Unusable, recover, set_aside};
+pub use read::{Entries, Frame, Frames, JournalFile, ScanResult, fuzz_frames};
+pub use recover::{CutRange, RecoverError, RecoveryReport, UnusableFile, recover, set_aside};
 pub use span::Span;
 pub use upload::{UploadError, UploadPart, UploadReader, UploadWriter, fuzz_uploads};
-pub use visible::{ClosedFile, OpenState, Released, Snapshot, Summary, Visible};
+pub use visible::{ClosedFile, OpenState, ReleasedBatches, Snapshot, Summary, Visible};
 pub use write_error::WriteError;
 pub use writer::{
-    Appended, FILE_ROWS_MAX, NAMED_BATCHES_MAX, Settings, UNCLOSED_FILES_MAX, Writer,
+    AppendReceipt, FILE_ROWS_MAX, NAMED_BATCHES_MAX, Settings, UNCLOSED_FILES_MAX, Writer,
 };
 
 use logpond_record::{Incarnation, SourceId};

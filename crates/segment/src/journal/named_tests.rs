@@ -66,12 +66,12 @@ fn named(sequence: u64, attempt: u32) -> BatchId {
 
 /// How often the rows of each batch count in a journal and what was consumed of it.
 #[derive(Default)]
-struct Counted {
+struct BatchCounts {
     copies: Vec<RetryCopy>,
     originals: Vec<BatchId>,
 }
 
-impl Counted {
+impl BatchCounts {
     fn add(&mut self, disk: &MemDisk, file: &ClosedFile) {
         let journal = JournalFile::from_closed(disk, file).unwrap();
         let mut frames = journal.frames();
@@ -114,7 +114,7 @@ struct Model {
     /// For each batch that was sent: attempts, and whether it was acknowledged.
     sent: BTreeMap<u64, (u32, bool)>,
     pending: Vec<(u64, u64)>,
-    consumed: Counted,
+    consumed: BatchCounts,
 }
 
 impl Model {
@@ -127,7 +127,7 @@ impl Model {
             life: 1,
             sent: BTreeMap::new(),
             pending: Vec::new(),
-            consumed: Counted::default(),
+            consumed: BatchCounts::default(),
         }
     }
 
@@ -215,7 +215,7 @@ impl Model {
     }
 
     fn check(&mut self) {
-        let mut all = Counted {
+        let mut all = BatchCounts {
             copies: self.consumed.copies.clone(),
             originals: self.consumed.originals.clone(),
         };

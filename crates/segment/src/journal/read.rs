@@ -64,9 +64,10 @@ impl JournalFile {
     /// none.
     pub fn from_file(file: Arc<dyn ReadAt>, path: &str) -> Result<JournalFile, OpenError> {
         let limit = file.bytes()?;
-        let stage = match path.ends_with(SUFFIX_CLOSED) {
-            true => Stage::Closed,
-            false => Stage::Left,
+        let stage = if path.ends_with(SUFFIX_CLOSED) {
+            Stage::Closed
+        } else {
+            Stage::Left
         };
         JournalFile::with_limit(file, path, limit, stage)
     }
@@ -201,7 +202,7 @@ impl JournalFile {
     }
 
     /// Reads everything and counts it.
-    pub fn scan(&self) -> io::Result<Scanned> {
+    pub fn scan(&self) -> io::Result<ScanResult> {
         let unsynced_from = match self.stage {
             Stage::Left => self.synced_stated()?,
             Stage::Closed | Stage::Synced => u64::MAX,
@@ -215,7 +216,7 @@ impl JournalFile {
                 summary.add_row(entry.id, entry.received, entry.raw);
             }
         }
-        Ok(Scanned {
+        Ok(ScanResult {
             summary,
             batches,
             good_end: frames.good_end,
@@ -238,7 +239,7 @@ impl JournalFile {
 
 /// The result of reading a whole file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Scanned {
+pub struct ScanResult {
     /// What checks out.
     pub summary: Summary,
     /// The named batches among it.
@@ -257,7 +258,7 @@ pub struct Scanned {
     bytes: u64,
 }
 
-impl Scanned {
+impl ScanResult {
     /// Whether the file ends with an end mark.
     pub fn is_ended(&self) -> bool {
         let end = self.end_mark_at.map(|at| at + END_MARK_BYTES as u64);

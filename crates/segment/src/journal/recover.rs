@@ -19,7 +19,7 @@ use logpond_record::SourceId;
 use super::damage::Damage;
 use super::frame::{FILE_HEADER_BYTES, Reason};
 use super::open_error::OpenError;
-use super::read::{JournalFile, Scanned};
+use super::read::{JournalFile, ScanResult};
 use super::salvage::{end_in_place, is_full, remove_if_there, salvage};
 use super::visible::ClosedFile;
 use super::{
@@ -35,7 +35,7 @@ const SECTOR_BYTES: u64 = 512;
 
 /// A range that was cut out: no sync is known to have covered it. Frames behind it were moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct CutRange {
     /// The file, by its final name.
     pub path: String,
     /// First byte of the range, in the file as it was.
@@ -46,7 +46,7 @@ pub struct Cut {
 
 /// A file of which nothing can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unusable {
+pub struct UnusableFile {
     /// Where it is now.
     pub path: String,
     /// Its length.
@@ -55,9 +55,9 @@ pub struct Unusable {
     pub reason: String,
 }
 
-/// What was found at start.
+/// The result of the recovery at start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recovered {
+pub struct RecoveryReport {
     /// All closed files, in order of incarnation and sequence.
     pub closed: Vec<ClosedFile>,
     /// Damaged ranges in them.
@@ -65,9 +65,9 @@ pub struct Recovered {
     /// How many damaged ranges there are; more than listed if a file has very many.
     pub damages_count: u64,
     /// Ranges that were cut, at the end of files or before it.
-    pub cuts: Vec<Cut>,
+    pub cuts: Vec<CutRange>,
     /// Files that were quarantined now or earlier, are of a newer version, or are not ours.
-    pub unusable: Vec<Unusable>,
+    pub unusable: Vec<UnusableFile>,
 }
 
 /// The disk failed during recovery.
@@ -96,7 +96,7 @@ impl std::error::Error for RecoverError {
 /// Closes what earlier lives left open and lists what there is.
 ///
 /// Must be called before a [`super::Writer`] appends. Fails only if the disk fails.
-pub fn recover(disk: &dyn Disk) -> Result<Recovered, RecoverError> {
+pub fn recover(disk: &dyn Disk) -> Result<RecoveryReport, RecoverError> {
     let mut entries = disk
         .list(DIRECTORY)
         .map_err(|error| failed("list", DIRECTORY, error))?;
@@ -112,7 +112,7 @@ pub fn recover(disk: &dyn Disk) -> Result<Recovered, RecoverError> {
     let open = sources_of(SUFFIX_OPEN);
     let mut recovery = Recovery {
         disk,
-        recovered: Recovered::default(),
+        recovered: RecoveryReport::default(),
         names_changed: false,
         copied: Vec::new(),
     };
@@ -157,7 +157,7 @@ pub fn set_aside(disk: &dyn Disk, file: &ClosedFile) -> io::Result<String> {
 
 struct Recovery<'d> {
     disk: &'d dyn Disk,
-    recovered: Recovered,
+    recovered: RecoveryReport,
     names_changed: bool,
     /// Originals of copies. They are removed after the copies' names are durable, because a crash
     /// could keep the removal and lose the rename.
@@ -210,7 +210,7 @@ impl Recovery<'_> {
         source: SourceId,
         at: &str,
         journal: &JournalFile,
-        scanned: &Scanned,
+        scanned: &ScanResult,
     ) -> Result<(), RecoverError> {
         let end = scanned.content_end();
         let journal = journal.synced_to(end);
@@ -235,20 +235,20 @@ impl Recovery<'_> {
         let from = unsynced.map(|range| range.from).find(|from| *from >= end);
         if let (Some(from), Some(last)) = (from, scanned.unsynced.listed.last()) {
             let (path, to) = (to.clone(), last.to);
-            self.recovered.cuts.push(Cut { path, from, to });
+            self.recovered.cuts.push(CutRange { path, from, to });
         }
         self.add(source, to, bytes, kept);
         Ok(())
     }
 
     /// Lists what of a file was cut, as few ranges.
-    fn cut(&mut self, path: &str, scanned: &Scanned) {
+    fn cut(&mut self, path: &str, scanned: &ScanResult) {
         let cuts = &mut self.recovered.cuts;
         let before = cuts.len();
         for range in &scanned.unsynced.listed {
             match cuts[before..].last_mut() {
                 Some(last) if last.to == range.from => last.to = range.to,
-                _ => cuts.push(Cut {
+                _ => cuts.push(CutRange {
                     path: path.to_owned(),
                     from: range.from,
                     to: range.to,
@@ -263,7 +263,7 @@ impl Recovery<'_> {
         source: SourceId,
         at: &str,
         bytes: u64,
-        scanned: &Scanned,
+        scanned: &ScanResult,
     ) -> Result<(), RecoverError> {
         if bytes <= FILE_HEADER_BYTES as u64 {
             return self.remove(at);
@@ -307,7 +307,7 @@ impl Recovery<'_> {
                 .scan()
                 .map_err(|error| failed("read", &closed, error))?,
             Err(OpenError::Disk(error)) => return Err(failed("read", &closed, error)),
-            Err(_) => Scanned::default(),
+            Err(_) => ScanResult::default(),
         };
         // Damage that the original has is in the copy as well.
         let is_complete =
@@ -331,7 +331,7 @@ impl Recovery<'_> {
         source: SourceId,
         at: &str,
         bytes: u64,
-    ) -> Result<Option<(JournalFile, Scanned)>, RecoverError> {
+    ) -> Result<Option<(JournalFile, ScanResult)>, RecoverError> {
         match JournalFile::open(self.disk, at) {
             Ok(journal) => {
                 let scanned = journal.scan().map_err(|error| failed("read", at, error))?;
@@ -371,7 +371,7 @@ impl Recovery<'_> {
         read().map_err(|error| failed("read", at, error))
     }
 
-    fn add(&mut self, source: SourceId, path: String, bytes: u64, scanned: Scanned) {
+    fn add(&mut self, source: SourceId, path: String, bytes: u64, scanned: ScanResult) {
         self.recovered.damages_count += scanned.damages.count;
         let damages = scanned.damages.listed.into_iter();
         // By the name that the file has now.
@@ -404,7 +404,7 @@ impl Recovery<'_> {
     }
 
     fn unusable(&mut self, path: String, bytes: u64, reason: &str) {
-        self.recovered.unusable.push(Unusable {
+        self.recovered.unusable.push(UnusableFile {
             path,
             bytes,
             reason: reason.to_owned(),

@@ -130,9 +130,10 @@ impl Model {
                 first_sent: Timestamp(0),
                 more: end - 1 - self.next,
             };
-            match batch.is_empty() {
-                true => self.next = end,
-                false => self.pending = Some((id, batch, None)),
+            if batch.is_empty() {
+                self.next = end;
+            } else {
+                self.pending = Some((id, batch, None));
             }
         }
         let Some((id, batch, mark)) = &mut self.pending else {

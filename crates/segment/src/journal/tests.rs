@@ -194,7 +194,7 @@ impl Model {
     }
 
     /// Recovers with a power loss at one of its calls, and then again without.
-    fn recover(&mut self) -> Recovered {
+    fn recover(&mut self) -> RecoveryReport {
         let at = self.disk.calls_count() + self.number_next % 17;
         self.disk.fail_at(at, Fault::PowerLoss);
         let first = recover(&self.disk);
@@ -207,7 +207,7 @@ impl Model {
         }
     }
 
-    fn check(&mut self, recovered: &Recovered) {
+    fn check(&mut self, recovered: &RecoveryReport) {
         let mut found: BTreeMap<Vec<u8>, Id> = BTreeMap::new();
         let mut last: BTreeMap<Incarnation, Id> = BTreeMap::new();
         let mut sequences: BTreeMap<Incarnation, u64> = BTreeMap::new();
@@ -462,9 +462,10 @@ fn an_ended_file_that_was_not_renamed_is_recovered() {
         writer.append(&batch(&[&[b'x'; 3000]]), AT, mint).unwrap();
         writer.sync().unwrap();
         let open = disk.read(&path(source_of(0), SUFFIX_OPEN)).unwrap();
-        match power_loss {
-            true => disk.crash(1),
-            false => disk.end_process(),
+        if power_loss {
+            disk.crash(1)
+        } else {
+            disk.end_process()
         }
         let recovered = recover(&disk).unwrap();
         assert_eq!(
@@ -707,9 +708,10 @@ fn recovery_quarantines_what_it_cannot_read_and_removes_what_holds_nothing() {
             SUFFIX_OPEN,
         );
         let mut bytes = disk.read(&written).unwrap();
-        match is_crash {
-            true => bytes[512..1024].fill(0),
-            false => bytes[700] ^= 1,
+        if is_crash {
+            bytes[512..1024].fill(0)
+        } else {
+            bytes[700] ^= 1
         }
         disk.write(&written, &bytes);
     }

@@ -16,7 +16,7 @@ use crate::batches::HeldBatches;
 use crate::disk::{Disk, ReadAt};
 
 /// A file that takes no more frames but has not got its final name.
-pub(super) struct Unclosed {
+pub(super) struct UnclosedFile {
     /// Absent only where nothing can be read.
     pub(super) reader: Option<Arc<dyn ReadAt>>,
     pub(super) source: SourceId,
@@ -27,7 +27,7 @@ pub(super) struct Unclosed {
     pub(super) fate: Fate,
 }
 
-impl Unclosed {
+impl UnclosedFile {
     /// Goes on until it is closed (or removed) or something fails; every step that was done stays
     /// done.
     pub(super) fn settle(&mut self, disk: &dyn Disk) -> Result<Option<ClosedFile>, WriteError> {

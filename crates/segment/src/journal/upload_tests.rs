@@ -52,7 +52,7 @@ fn small() -> Vec<(Batch, BatchId)> {
 type Batches = Vec<(Batch, BatchId)>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
+enum EndPosition {
     Behind,
     Within,
 }
@@ -69,7 +69,7 @@ fn encode(batches: &[(Batch, BatchId)]) -> Vec<u8> {
 
 /// The batches of all complete uploads, and how the reading ended: by an error, behind an upload, or
 /// within one.
-fn decode(mut bytes: &[u8]) -> (Vec<Batches>, Result<Ended, UploadError>) {
+fn decode(mut bytes: &[u8]) -> (Vec<Batches>, Result<EndPosition, UploadError>) {
     let mut reader = UploadReader::default();
     let (mut uploads, mut frames) = (Vec::new(), Vec::new());
     while let Some((part, rest)) = bytes.split_at_checked(reader.wanted_bytes()) {
@@ -81,9 +81,10 @@ fn decode(mut bytes: &[u8]) -> (Vec<Batches>, Result<Ended, UploadError>) {
             Err(error) => return (uploads, Err(error)),
         }
     }
-    let ended = match reader.is_between_uploads() && bytes.is_empty() {
-        true => Ended::Behind,
-        false => Ended::Within,
+    let ended = if reader.is_between_uploads() && bytes.is_empty() {
+        EndPosition::Behind
+    } else {
+        EndPosition::Within
     };
     (uploads, Ok(ended))
 }
@@ -93,7 +94,7 @@ fn uploads_follow_each_other() {
     let bytes = [encode(&small()), encode(&[]), encode(&small()[1..])].concat();
     let (uploads, ended) = decode(&bytes);
     assert_eq!(uploads, [small(), vec![], small()[1..].to_vec()]);
-    assert_eq!(ended, Ok(Ended::Behind));
+    assert_eq!(ended, Ok(EndPosition::Behind));
 }
 
 #[test]
@@ -123,7 +124,7 @@ fn no_changed_byte_passes() {
     }
     for at in 1..good.len() {
         let cut = decode(&good[..at]);
-        assert_eq!(cut, (Vec::new(), Ok(Ended::Within)), "cut at {at}");
+        assert_eq!(cut, (Vec::new(), Ok(EndPosition::Within)), "cut at {at}");
     }
 }
 
@@ -197,7 +198,7 @@ proptest! {
             .collect();
         let (uploads, ended) = decode(&encode(&batches));
         prop_assert_eq!(uploads, vec![batches]);
-        prop_assert_eq!(ended, Ok(Ended::Behind));
+        prop_assert_eq!(ended, Ok(EndPosition::Behind));
     }
 
     #[test]

@@ -109,7 +109,7 @@ pub struct Snapshot {
     pub latest: Option<SourceId>,
     /// Named batches of files that were taken off the list lately: a segment has them, or they have
     /// expired.
-    pub released: Arc<Released>,
+    pub released: Arc<ReleasedBatches>,
 }
 
 /// The most runs of batches that are remembered of files that are gone, before the older half is
@@ -118,12 +118,12 @@ const RELEASED_RUNS_MAX: usize = 65_536;
 
 /// Batches of files that are gone, as far as they are remembered.
 #[derive(Clone, Debug, Default)]
-pub struct Released {
+pub struct ReleasedBatches {
     newer: BatchSet,
     older: BatchSet,
 }
 
-impl Released {
+impl ReleasedBatches {
     /// The batches of a set that are among them.
     pub fn intersection(&self, wanted: &BatchSet) -> BatchSet {
         let mut found = self.newer.intersection(wanted);

@@ -69,13 +69,14 @@ pub enum WriteError {
 impl WriteError {
     pub(super) fn disk(operation: &'static str, path: &str, error: io::Error) -> WriteError {
         let path = path.to_owned();
-        match is_full(&error) {
-            true => WriteError::Full { path, error },
-            false => WriteError::Disk {
+        if is_full(&error) {
+            WriteError::Full { path, error }
+        } else {
+            WriteError::Disk {
                 operation,
                 path,
                 error,
-            },
+            }
         }
     }
 

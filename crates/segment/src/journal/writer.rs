@@ -23,7 +23,7 @@ use super::frame::{
     FRAME_PAYLOAD_BYTES_TARGET, FileHeader, FrameParts, LABELS_BYTES_MAX, LABELS_MAX, labels_bytes,
 };
 use super::read::entry_id;
-use super::unclosed::{Fate, Unclosed, open_state};
+use super::unclosed::{Fate, UnclosedFile, open_state};
 use super::visible::{ClosedFile, Summary, Visible};
 use super::write_error::WriteError;
 use super::{DIRECTORY, SUFFIX_OPEN, path};
@@ -78,9 +78,9 @@ impl Default for Settings {
     }
 }
 
-/// What an append gave out.
+/// The ids of appended records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Appended {
+pub struct AppendReceipt {
     /// Id of the first entry; the others follow by one. [`Id::MIN`] for an empty batch.
     pub first_id: Id,
     /// Number of entries.
@@ -173,11 +173,11 @@ impl OpenFile {
     fn sync(&mut self, disk: &dyn Disk) -> Result<(), WriteError> {
         let synced = self.file.sync();
         synced.map_err(|error| WriteError::disk("sync", &path(self.source, SUFFIX_OPEN), error))?;
-        match self.named {
-            true => Ok(()),
-            false => disk
-                .sync_directory(DIRECTORY)
-                .map_err(|error| WriteError::disk("sync the directory", DIRECTORY, error)),
+        if self.named {
+            Ok(())
+        } else {
+            disk.sync_directory(DIRECTORY)
+                .map_err(|error| WriteError::disk("sync the directory", DIRECTORY, error))
         }
     }
 }
@@ -197,7 +197,7 @@ pub struct Writer {
     durable_mark: u64,
     directory_made: bool,
     open: Option<OpenFile>,
-    unclosed: Vec<Unclosed>,
+    unclosed: Vec<UnclosedFile>,
     retry_at: Timestamp,
     encoder: Encoder,
     buffer: Vec<u8>,
@@ -272,7 +272,7 @@ impl Writer {
         batch: &Batch,
         now: Timestamp,
         mint: impl FnOnce() -> Incarnation,
-    ) -> Result<Appended, WriteError> {
+    ) -> Result<AppendReceipt, WriteError> {
         self.append_identified(batch, None, now, mint)
     }
 
@@ -284,9 +284,9 @@ impl Writer {
         batch_id: Option<BatchId>,
         now: Timestamp,
         mint: impl FnOnce() -> Incarnation,
-    ) -> Result<Appended, WriteError> {
+    ) -> Result<AppendReceipt, WriteError> {
         if batch.is_empty() {
-            return Ok(Appended {
+            return Ok(AppendReceipt {
                 first_id: Id::MIN,
                 count: 0,
                 source: None,
@@ -300,7 +300,7 @@ impl Writer {
             None => None,
         };
         if let Some((source, mark)) = known {
-            return Ok(Appended {
+            return Ok(AppendReceipt {
                 first_id: Id::MIN,
                 count: batch.len() as u64,
                 source: Some(source),
@@ -342,7 +342,7 @@ impl Writer {
                 return Err(error);
             }
         }
-        Ok(Appended {
+        Ok(AppendReceipt {
             first_id: entry_id(received, incarnation, first),
             count: batch.len() as u64,
             source: self.open.as_ref().map(|open| open.source),
@@ -354,15 +354,16 @@ impl Writer {
     /// Sees to it that an original that failed before cannot come back to life beside this writing of
     /// it. (A retry yields to what comes back.)
     fn rule_out_revival(&mut self, id: BatchId) -> Result<(), WriteError> {
-        let may_revive = |file: &Unclosed| file.failed.holds(&id) != Some(false);
+        let may_revive = |file: &UnclosedFile| file.failed.holds(&id) != Some(false);
         if id.is_retry() || !self.unclosed.iter().any(may_revive) {
             return Ok(());
         }
         // What fails stays in the list.
         let _ = self.settle();
-        match self.unclosed.iter().any(may_revive) {
-            true => Err(WriteError::Unsettled { id }),
-            false => Ok(()),
+        if self.unclosed.iter().any(may_revive) {
+            Err(WriteError::Unsettled { id })
+        } else {
+            Ok(())
         }
     }
 
@@ -430,10 +431,7 @@ impl Writer {
             return Ok(());
         }
         let mark = open.appended.mark;
-        let result = match ends {
-            true => open.end(),
-            false => Ok(()),
-        };
+        let result = if ends { open.end() } else { Ok(()) };
         let (result, sync_failed) = match result {
             Ok(()) => (open.sync(&*self.disk), true),
             Err(error) => (Err(error), false),
@@ -449,9 +447,10 @@ impl Writer {
             Err(error) => {
                 self.abandon(sync_failed, None);
                 // Only the end mark may be missing; that is made up for.
-                match self.durable_mark == mark {
-                    true => Ok(()),
-                    false => Err(error),
+                if self.durable_mark == mark {
+                    Ok(())
+                } else {
+                    Err(error)
                 }
             }
         }
@@ -472,10 +471,7 @@ impl Writer {
         let due = self.open.as_ref().is_some_and(|open| {
             now >= open.begun.saturating_add(self.settings.rotate_age_ns) || self.is_complete(open)
         });
-        match due {
-            true => self.end_file(),
-            false => Ok(()),
-        }
+        if due { self.end_file() } else { Ok(()) }
     }
 
     /// Syncs and ends the current file. Fails only if unsynced batches were lost by it.
@@ -522,7 +518,7 @@ impl Writer {
             Ok(created) => created,
             Err(error) => {
                 // Incarnations are random, so whatever has this name is what this attempt left.
-                self.unclosed.push(Unclosed {
+                self.unclosed.push(UnclosedFile {
                     reader: None,
                     source,
                     synced: Reach::default(),
@@ -659,7 +655,7 @@ impl Writer {
     }
 
     fn set_aside(&mut self, open: OpenFile, fate: Fate) {
-        self.unclosed.push(Unclosed {
+        self.unclosed.push(UnclosedFile {
             reader: Some(open.reader),
             source: open.source,
             synced: open.synced,
@@ -690,7 +686,7 @@ impl Writer {
     }
 
     fn publish(&self, closed: Option<ClosedFile>) {
-        let unclosed = self.unclosed.iter().filter_map(Unclosed::state);
+        let unclosed = self.unclosed.iter().filter_map(UnclosedFile::state);
         let open = self.open.iter();
         let open =
             open.map(|open| open_state(open.source, &open.synced, &open.batches, &open.reader));

@@ -113,9 +113,10 @@ impl Distinct {
     pub fn decode(from: &mut Decoder<'_>) -> Result<Distinct, DecodeError> {
         if !from.flag("how values were counted")? {
             let registers = from.bytes(1 << REGISTER_BITS, "the registers")?;
-            return match registers.len() == 1 << REGISTER_BITS {
-                true => Ok(Distinct::Estimate(registers.into())),
-                false => Err(DecodeError::Malformed("the registers")),
+            return if registers.len() == 1 << REGISTER_BITS {
+                Ok(Distinct::Estimate(registers.into()))
+            } else {
+                Err(DecodeError::Malformed("the registers"))
             };
         }
         let mut distinct = Distinct::default();

@@ -60,14 +60,14 @@ pub struct FieldOverview {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Values {
     /// All of them, by their texts.
-    Counted(Counted),
+    Counted(ValueCounts),
     /// How many they are.
     Distinct(Distinct),
 }
 
 /// Values with their records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct ValueCounts {
     values: BTreeMap<Box<[u8]>, ValueCount>,
     bytes: usize,
 }
@@ -83,11 +83,11 @@ pub struct ValueCount {
 
 impl Default for Values {
     fn default() -> Values {
-        Values::Counted(Counted::default())
+        Values::Counted(ValueCounts::default())
     }
 }
 
-impl Counted {
+impl ValueCounts {
     /// The values in the order of their texts.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], ValueCount)> {
         self.values.iter().map(|(text, count)| (&**text, *count))
@@ -211,9 +211,10 @@ impl Overview {
             let name = from.text(usize::MAX, "a field's name")?.into();
             let rows = from.number("a field's records")?;
             let types = types_of(&mut from)?;
-            let values = match from.flag("whether values were counted")? {
-                false => Values::Distinct(Distinct::decode(&mut from)?),
-                true => Values::Counted(counted_of(&mut from)?),
+            let values = if from.flag("whether values were counted")? {
+                Values::Counted(counted_of(&mut from)?)
+            } else {
+                Values::Distinct(Distinct::decode(&mut from)?)
             };
             overview.fields.insert(
                 name,
@@ -229,8 +230,8 @@ impl Overview {
     }
 }
 
-fn counted_of(from: &mut Decoder<'_>) -> Result<Counted, DecodeError> {
-    let mut counted = Counted::default();
+fn counted_of(from: &mut Decoder<'_>) -> Result<ValueCounts, DecodeError> {
+    let mut counted = ValueCounts::default();
     for _ in 0..from.count(3, "the values")? {
         let text = from.bytes(usize::MAX, "a value")?;
         let rows = from.number("a value's records")?;

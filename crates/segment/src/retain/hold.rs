@@ -40,7 +40,7 @@ impl Share {
 
 /// The state for the next process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct HoldState {
     /// The limits that wait.
     pub limits: Limits,
     /// For how long they have waited, in milliseconds; no more than [`WAIT_MS`].
@@ -76,7 +76,7 @@ enum Phase {
 impl Hold {
     /// Of a process that begins with these limits. `earlier` is what the one before has left,
     /// `is_confirmed` whether the operator has confirmed them.
-    pub fn new(limits: Limits, earlier: Option<Held>, is_confirmed: bool) -> Hold {
+    pub fn new(limits: Limits, earlier: Option<HoldState>, is_confirmed: bool) -> Hold {
         let waited_ms = earlier
             .filter(|held| held.limits == limits)
             .map(|held| held.waited_ms.min(WAIT_MS));
@@ -122,9 +122,9 @@ impl Hold {
     }
 
     /// The state for the next process.
-    pub fn held(&self) -> Option<Held> {
+    pub fn held(&self) -> Option<HoldState> {
         match self.phase {
-            Phase::Waiting(waited_ms) => Some(Held {
+            Phase::Waiting(waited_ms) => Some(HoldState {
                 limits: self.limits,
                 waited_ms,
             }),

@@ -19,12 +19,12 @@ pub(crate) struct Block {
     plans: Plans,
     /// For each shape the columns with a value in any of its rows; made with the first row of the shape.
     present: Vec<Option<Vec<usize>>>,
-    known: Known,
+    known: CodeCache,
 }
 
 /// Codes and places that a builder has given to a block: void once its rows were taken.
 #[derive(Default)]
-struct Known {
+struct CodeCache {
     generation: Option<u64>,
     shapes: Vec<Option<KnownShape>>,
     message: Codes,
@@ -96,7 +96,7 @@ impl Block {
             present: vec![None; rows.shape.values.len()],
             rows,
             plans: Plans::default(),
-            known: Known::default(),
+            known: CodeCache::default(),
         }
     }
 
@@ -105,13 +105,13 @@ impl Block {
     }
 }
 
-impl Known {
-    fn new(rows: &Rows, generation: u64) -> Known {
+impl CodeCache {
+    fn new(rows: &Rows, generation: u64) -> CodeCache {
         let columns = rows.fields.iter().map(|column| match column {
             Column::Strings(strings) => Codes::new(strings),
             _ => Codes::default(),
         });
-        Known {
+        CodeCache {
             generation: Some(generation),
             shapes: rows.shape.values.iter().map(|_| None).collect(),
             message: Codes::new(&rows.message),
@@ -127,7 +127,7 @@ impl RowsBuilder {
     /// Appends row `row` of a block of a file with these columns; it is of source `source` of the list.
     pub(crate) fn append(&mut self, block: &mut Block, schema: &Schema, row: usize, source: u32) {
         if block.known.generation != Some(self.generation) {
-            block.known = Known::new(&block.rows, self.generation);
+            block.known = CodeCache::new(&block.rows, self.generation);
         }
         let Block {
             rows,
@@ -173,7 +173,7 @@ impl RowsBuilder {
         if let Some(object) = rows.more.get(row) {
             self.append_overflow(plan, object, to);
         }
-        let Known {
+        let CodeCache {
             message,
             message_bytes,
             whole,
@@ -321,9 +321,12 @@ mod tests {
             _ => Message::Part(Value::Str("said".into())),
         };
         let slots = shape.slots().iter();
-        let values = slots.map(|slot| match slot.is_message() {
-            true => Value::Null,
-            false => fitting(&slot.kind, value, *number),
+        let values = slots.map(|slot| {
+            if slot.is_message() {
+                Value::Null
+            } else {
+                fitting(&slot.kind, value, *number)
+            }
         });
         let is_free = |name: &&str| shape.slots().iter().all(|slot| *slot.name != **name);
         let labels = LABELS.iter().zip(labels).filter(|(name, _)| is_free(name));

@@ -7,7 +7,7 @@ use logpond_record::{Message, Record, Shape, SlotKind, TimeSource, Value};
 
 use super::column::{Column, NULL, Numbers, StringColumn};
 use super::fixes::write_fix;
-use super::interned::Interned;
+use super::interned::Interner;
 use super::memory::memory_of_fields;
 use super::overflow::write_overflow;
 use super::room::Room;
@@ -80,7 +80,7 @@ impl Rows {
 pub(super) struct StringBuilder {
     rows: RowList,
     codes: Vec<u32>,
-    strings: Interned,
+    strings: Interner,
     gave_up: bool,
 }
 
@@ -124,9 +124,10 @@ impl StringBuilder {
     fn dense(self, rows: usize) -> StringColumn {
         StringColumn {
             // Rows are distinct and in order: all have a value.
-            codes: match self.rows.len() == rows {
-                true => self.codes,
-                false => spread(&self.rows, &self.codes, rows),
+            codes: if self.rows.len() == rows {
+                self.codes
+            } else {
+                spread(&self.rows, &self.codes, rows)
             },
             values: Arc::new(self.strings.values),
         }
@@ -153,12 +154,12 @@ fn spread(rows: &RowList, codes: &[u32], count: usize) -> Vec<u32> {
 }
 
 #[derive(Default)]
-struct Sparse<T> {
+struct SparseColumn<T> {
     rows: RowList,
     values: Vec<T>,
 }
 
-impl<T: Copy + Default> Sparse<T> {
+impl<T: Copy + Default> SparseColumn<T> {
     fn push(&mut self, row: u32, value: T) {
         self.rows.push(row);
         self.values.push(value);
@@ -207,11 +208,11 @@ pub(super) struct FieldBuilder {
     bytes: StringBuilder,
     json: StringBuilder,
     /// Whole numbers of lines. A column of fractions may hold them: the slots say which they are.
-    int: Sparse<i64>,
+    int: SparseColumn<i64>,
     /// Whole numbers beside lines.
-    label_int: Sparse<i64>,
-    float: Sparse<f64>,
-    bool: Sparse<bool>,
+    label_int: SparseColumn<i64>,
+    float: SparseColumn<f64>,
+    bool: SparseColumn<bool>,
     null: RowList,
 }
 

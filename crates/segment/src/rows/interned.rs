@@ -7,12 +7,12 @@ use super::column::Strings;
 
 /// Strings by codes, and codes by strings.
 #[derive(Default)]
-pub(super) struct Interned {
+pub(super) struct Interner {
     pub(super) values: Strings,
     known: HashTable<u32>,
 }
 
-impl Interned {
+impl Interner {
     /// The code of a string, which is added if it is new.
     pub(super) fn intern(&mut self, value: &[u8]) -> u32 {
         let values = &self.values;

@@ -69,9 +69,10 @@ impl OverflowField {
 
     /// Its value in an object.
     pub fn find<'a>(&self, object: &'a [u8]) -> Option<Value<'a>> {
-        match self.may_be_in(object) {
-            true => Overflow::find(object, &self.name),
-            false => None,
+        if self.may_be_in(object) {
+            Overflow::find(object, &self.name)
+        } else {
+            None
         }
     }
 }
@@ -167,9 +168,10 @@ fn scalar(text: &str) -> Option<Value<'_>> {
     };
     let mut rendered = Vec::with_capacity(text.len());
     value.write_text(&mut rendered);
-    Some(match rendered == text.as_bytes() {
-        true => value,
-        false => Value::Json(Cow::Borrowed(text)),
+    Some(if rendered == text.as_bytes() {
+        value
+    } else {
+        Value::Json(Cow::Borrowed(text))
     })
 }
 

@@ -54,9 +54,10 @@ fn column(column: &Column, order: &[u32]) -> Column {
 }
 
 fn valid_numbers<T: Copy>(column: &Numbers<T>, order: &[u32]) -> Numbers<T> {
-    let valid = match column.valid.is_empty() {
-        true => Vec::new(),
-        false => numbers(&column.valid, order),
+    let valid = if column.valid.is_empty() {
+        Vec::new()
+    } else {
+        numbers(&column.valid, order)
     };
     Numbers {
         values: numbers(&column.values, order),

@@ -154,9 +154,10 @@ impl FieldCount {
 
     /// The type that most values have, and how many a column of it holds.
     fn best(&self) -> (ColumnType, u64) {
-        let fractions = match self.floats_hold_ints() && self.is_decimal() {
-            true => ColumnType::Decimal(self.scale),
-            false => ColumnType::Float,
+        let fractions = if self.floats_hold_ints() && self.is_decimal() {
+            ColumnType::Decimal(self.scale)
+        } else {
+            ColumnType::Float
         };
         let kinds = [
             ColumnType::Int,

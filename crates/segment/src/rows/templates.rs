@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use super::builder::Rows;
 use super::column::{NULL, StringColumn, Strings};
-use super::interned::Interned;
+use super::interned::Interner;
 use crate::tokens::token_ranges;
 
 /// Stands for a token that varies.
@@ -108,7 +108,7 @@ fn is_hex_letters(token: &[u8]) -> bool {
 /// of use.
 pub(crate) fn templates_of(rows: &Rows, slice: &[u32]) -> Option<StringColumn> {
     let messages = &rows.message;
-    let mut templates = Interned::default();
+    let mut templates = Interner::default();
     let mut text = Vec::new();
     let mut known = vec![UNKNOWN; messages.values.len()];
     let mut codes = vec![NULL; rows.len()];

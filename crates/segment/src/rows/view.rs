@@ -133,9 +133,10 @@ enum BesideColumns<'a> {
 impl<'a> BesideColumns<'a> {
     fn new(object: &'a [u8], slots: usize) -> BesideColumns<'a> {
         let fields = Overflow::new(object);
-        match slots > SLOTS_IN_TURN_MAX {
-            false => BesideColumns::InTurn(fields),
-            true => BesideColumns::ByName(fields.collect()),
+        if slots > SLOTS_IN_TURN_MAX {
+            BesideColumns::ByName(fields.collect())
+        } else {
+            BesideColumns::InTurn(fields)
         }
     }
 

@@ -16,7 +16,7 @@ use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::BlockSet;
-use crate::encoding::Malformed;
+use crate::encoding::MalformedPage;
 
 /// The most bytes of words in a row group. Beyond, none are kept and searches read all blocks.
 const WORDS_BYTES_MAX: usize = 2 << 20;
@@ -181,9 +181,10 @@ impl ListBuilder {
     pub fn add(&mut self, words: &WordSet) -> Option<List> {
         (0..words.ranges.len() as u32).for_each(|at| self.words.insert(words.get(at)));
         self.groups += 1;
-        match self.words.bytes() > LIST_BYTES {
-            true => self.finish(),
-            false => None,
+        if self.words.bytes() > LIST_BYTES {
+            self.finish()
+        } else {
+            None
         }
     }
 
@@ -204,10 +205,10 @@ pub struct Words {
 
 impl Words {
     /// Reads a list.
-    pub fn new(bytes: Vec<u8>) -> Result<Words, Malformed> {
+    pub fn new(bytes: Vec<u8>) -> Result<Words, MalformedPage> {
         match (bytes.first(), bytes.last()) {
             (Some(b'\n'), Some(b'\n')) => Ok(Words { bytes }),
-            _ => Err(Malformed("the words end early")),
+            _ => Err(MalformedPage("the words end early")),
         }
     }
 
@@ -243,13 +244,12 @@ impl Words {
         needle.extend_from_slice(part);
         needle.extend(at_end.then_some(b'\n'));
         let folded_text;
-        let haystack = match folded {
-            true => {
-                needle = fold(&needle).into_owned();
-                folded_text = fold(text);
-                &folded_text[..]
-            }
-            false => text,
+        let haystack = if folded {
+            needle = fold(&needle).into_owned();
+            folded_text = fold(text);
+            &folded_text[..]
+        } else {
+            text
         };
         if haystack.len() != text.len() {
             return self.visit_one_by_one(&needle, visit);

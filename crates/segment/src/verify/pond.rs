@@ -5,7 +5,7 @@ use std::io;
 
 use crate::build;
 use crate::disk::{DirEntry, Disk};
-use crate::inventory::{self, Absent, Inventory};
+use crate::inventory::{self, Inventory, VanishedFile};
 use crate::journal::{self, JournalFile, OpenError};
 use crate::sources::SourceSet;
 
@@ -74,7 +74,7 @@ pub fn data_directory(disk: &dyn Disk, say: &mut dyn FnMut(Finding)) -> io::Resu
     // First: what is listed is there or has moved by the time when the files are looked at.
     let listed = inventory(disk)?;
     let known = match &listed {
-        inventory::Read::Sound(inventory) => Some(inventory),
+        inventory::InventoryState::Sound(inventory) => Some(inventory),
         _ => None,
     };
     let mut checker = Checker {
@@ -84,7 +84,7 @@ pub fn data_directory(disk: &dyn Disk, say: &mut dyn FnMut(Finding)) -> io::Resu
         known,
         held: SourceSet::new(),
     };
-    if let inventory::Read::Damaged(what) = &listed {
+    if let inventory::InventoryState::Damaged(what) = &listed {
         let what = format!("{what}; the next start makes it anew");
         checker.remark(inventory::PATH, &what);
     }
@@ -111,7 +111,7 @@ pub fn data_directory(disk: &dyn Disk, say: &mut dyn FnMut(Finding)) -> io::Resu
 }
 
 /// The inventory.
-fn inventory(disk: &dyn Disk) -> io::Result<inventory::Read> {
+fn inventory(disk: &dyn Disk) -> io::Result<inventory::InventoryState> {
     match Inventory::read(disk) {
         // It was replaced by a shorter one while it was read.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Inventory::read(disk),
@@ -213,15 +213,16 @@ impl Checker<'_> {
         self.totals.rows += scanned.summary.rows();
         let listed = scanned.damages.listed.len() as u64;
         for range in &scanned.unsynced.listed {
-            let what = match range.from >= scanned.good_end {
-                true => format!(
+            let what = if range.from >= scanned.good_end {
+                format!(
                     "its last {} bytes are no whole frame (yet)",
                     journal.limit() - range.from
-                ),
-                false => format!(
+                )
+            } else {
+                format!(
                     "bytes {}..{} were lost before they were synced",
                     range.from, range.to
-                ),
+                )
             };
             self.remark(path, &what);
             if range.from >= scanned.good_end {
@@ -253,11 +254,11 @@ impl Checker<'_> {
             return Ok(());
         }
         // A server may have let them go meanwhile, and has taken them off the list before that.
-        let inventory::Read::Sound(now) = inventory(self.disk)? else {
+        let inventory::InventoryState::Sound(now) = inventory(self.disk)? else {
             return Ok(());
         };
         let now = now.absent(&files, &self.held);
-        let is_still = |absent: &&Absent| now.iter().any(|other| other.path == absent.path);
+        let is_still = |absent: &&VanishedFile| now.iter().any(|other| other.path == absent.path);
         for absent in absent.iter().filter(is_still) {
             let text = absent.to_string();
             let what = text.strip_prefix(&absent.path).unwrap_or(&text);

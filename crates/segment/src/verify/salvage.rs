@@ -29,7 +29,7 @@ const ENDS_MAX: usize = 1024;
 const FOOTER_BYTES: u64 = 1 << 20;
 
 /// A segment that was read from a damaged file.
-pub struct Salvaged {
+pub struct SalvagedSegment {
     /// The segment. Of its pages each may be damaged, as ever.
     pub segment: SegmentFile,
     /// The damage of the file beyond its pages.
@@ -41,7 +41,10 @@ pub struct Salvaged {
 ///
 /// # Errors
 /// When the disk fails; damage is no error.
-pub fn salvage(file: &Arc<dyn ReadAt>, known: Option<&Summary>) -> io::Result<Option<Salvaged>> {
+pub fn salvage(
+    file: &Arc<dyn ReadAt>,
+    known: Option<&Summary>,
+) -> io::Result<Option<SalvagedSegment>> {
     if let Some(salvaged) = without_trailing(file)? {
         return Ok(Some(salvaged));
     }
@@ -58,7 +61,7 @@ pub fn salvage(file: &Arc<dyn ReadAt>, known: Option<&Summary>) -> io::Result<Op
 }
 
 /// A segment with bytes behind it.
-fn without_trailing(file: &Arc<dyn ReadAt>) -> io::Result<Option<Salvaged>> {
+fn without_trailing(file: &Arc<dyn ReadAt>) -> io::Result<Option<SalvagedSegment>> {
     let bytes = file.bytes()?;
     let (mut end, mut tried) = (bytes, 0);
     let first = bytes.saturating_sub(TRAILING_BYTES_MAX);
@@ -79,7 +82,7 @@ fn without_trailing(file: &Arc<dyn ReadAt>) -> io::Result<Option<Salvaged>> {
                         bytes: bytes - ends,
                         what: "bytes that belong to nothing",
                     };
-                    return Ok(Some(Salvaged { segment, damage }));
+                    return Ok(Some(SalvagedSegment { segment, damage }));
                 }
                 Err(ReadError::Damaged(_)) => {}
                 Err(ReadError::Disk(error)) => return Err(error),
@@ -99,7 +102,7 @@ fn without_footer(
     file: &Arc<dyn ReadAt>,
     (place, text): (Option<Place>, Option<&str>),
     known: Option<&Summary>,
-) -> io::Result<Option<Salvaged>> {
+) -> io::Result<Option<SalvagedSegment>> {
     let Some(known) = known else {
         return Ok(None);
     };
@@ -120,11 +123,12 @@ fn without_footer(
             Err(ReadError::Disk(error)) => return Err(error),
         };
         let offset = segment.footer_from();
-        let proven = match is_proven {
-            true => Some(segment),
-            false => prove(segment, known)?,
+        let proven = if is_proven {
+            Some(segment)
+        } else {
+            prove(segment, known)?
         };
-        return Ok(proven.map(|segment| Salvaged {
+        return Ok(proven.map(|segment| SalvagedSegment {
             damage: Damage {
                 offset,
                 bytes: segment.bytes() - offset,

@@ -7,7 +7,7 @@ use logpond_client::ClientError;
 
 /// A server's answer to a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct BatchAnswer {
     /// Records it holds durably.
     pub accepted: u64,
     /// Lines it will never take, as far as it named them: number in the batch from 1, and reason.
@@ -27,13 +27,13 @@ pub(super) fn judge(status: u16, text: &[u8]) -> Attempt {
     struct Answer {
         accepted: u64,
         #[serde(default)]
-        rejected: Vec<Rejected>,
+        rejected: Vec<RejectedLine>,
         rejected_total: Option<u64>,
         /// A server that does not say has one copy.
         replicated: Option<bool>,
     }
     #[derive(Deserialize)]
-    struct Rejected {
+    struct RejectedLine {
         line: u64,
         #[serde(default)]
         reason: String,
@@ -42,7 +42,7 @@ pub(super) fn judge(status: u16, text: &[u8]) -> Attempt {
         Ok(answer) => {
             let named = answer.rejected.len() as u64;
             let rejected = answer.rejected.into_iter().map(|r| (r.line, r.reason));
-            Attempt::Taken(Taken {
+            Attempt::Taken(BatchAnswer {
                 accepted: answer.accepted,
                 rejected: rejected.collect(),
                 rejected_total: answer.rejected_total.unwrap_or(named).max(named),

@@ -12,7 +12,7 @@ use std::time::Instant;
 use logpond_protocol::intake::headers::FileHeaders;
 
 use super::cutter::{BATCH_BYTES, Cutter, first_batch};
-use super::form::{Form, Reading};
+use super::form::{Form, ReadOptions};
 use super::labels;
 use super::position::{FINGERPRINT_BYTES_MAX, Fingerprint, Identity, Position};
 use super::records::{self, Records};
@@ -92,19 +92,19 @@ impl Archive {
         path: &Path,
         start: Vec<u8>,
         known: Option<&Position>,
-        reading: &Reading,
+        read_options: &ReadOptions,
         now: Instant,
     ) -> io::Result<Archive> {
         let metadata = std::fs::metadata(path)?;
         let identity = Identity::of(&metadata);
-        let mut form = Form::new(reading, now);
+        let mut form = Form::new(read_options, now);
         let none = Fingerprint::of_start(&[], 0);
         let mut position = Position::start(path.to_path_buf(), identity, none);
         let mut offset = 0;
         let origin = known.map_or(path, |known| &known.path);
         if let Some(known) = known {
             position.go_on(known);
-            if let Some(format) = reading.format.or(known.format()) {
+            if let Some(format) = read_options.format.or(known.format()) {
                 form.resume(format, known.offset, known.held());
             }
             offset = form.reads_from(known.offset);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::answer::Taken;
+use super::answer::BatchAnswer;
 use super::sender::SendError;
 use super::servers::Servers;
 use super::{Backoff, Pause};
@@ -15,7 +15,7 @@ const REPORT_EVERY: Duration = Duration::from_secs(60);
 /// How one attempt ended.
 pub(super) enum Attempt {
     /// A server has taken it.
-    Taken(Taken),
+    Taken(BatchAnswer),
     /// Another attempt may succeed.
     Failed(Failure),
     /// The server refuses it, and would again.
@@ -79,7 +79,7 @@ impl Attempts {
         &mut self,
         waited: &dyn Fn() -> Option<Duration>,
         mut attempt: impl FnMut(usize) -> Attempt,
-    ) -> Result<Taken, SendError> {
+    ) -> Result<BatchAnswer, SendError> {
         let mut wait = self.backoff.first;
         let mut reported: Option<Instant> = None;
         loop {

@@ -22,7 +22,7 @@ use logpond_segment::batches::BatchId;
 use logpond_segment::journal::UploadWriter;
 use serde::Deserialize;
 
-use super::answer::{Taken, judge};
+use super::answer::{BatchAnswer, judge};
 use super::attempts::{Attempt, Attempts, Failure};
 use super::producer::Producer;
 use super::records::Records;
@@ -56,12 +56,12 @@ const ANSWER_BYTES_MAX: u64 = 1 << 20;
 /// Lines that are handed over together.
 #[derive(Default)]
 struct Upload {
-    batches: Vec<Named>,
+    batches: Vec<NamedBatch>,
     /// Whether all of it was sent over the connection that is open now.
     is_sent: bool,
 }
 
-struct Named {
+struct NamedBatch {
     batch: Batch,
     id: BatchId,
     /// The input that the lines come from, and the number of the first in it.
@@ -71,7 +71,7 @@ struct Named {
 
 impl Upload {
     /// Counts an answer, which numbers all lines of the upload from 1.
-    fn count(&self, taken: &Taken, totals: &mut Totals) {
+    fn count(&self, taken: &BatchAnswer, totals: &mut Totals) {
         let bytes: usize = self.batches.iter().map(|named| named.bytes()).sum();
         totals.accepted += taken.accepted;
         totals.bytes += bytes as u64;
@@ -90,7 +90,7 @@ impl Upload {
     }
 }
 
-impl Named {
+impl NamedBatch {
     /// Bytes of the lines with their ends.
     fn bytes(&self) -> usize {
         self.batch.payload().len() + self.batch.len()
@@ -183,14 +183,18 @@ impl Bulk {
 
 impl Outlet for Bulk {
     /// Gathers records; they count when they are answered.
-    fn send(&mut self, records: Records<'_>, origin: &Origin<'_>) -> Result<Taken, SendError> {
-        self.gathered.batches.push(Named {
+    fn send(
+        &mut self,
+        records: Records<'_>,
+        origin: &Origin<'_>,
+    ) -> Result<BatchAnswer, SendError> {
+        self.gathered.batches.push(NamedBatch {
             batch: records.to_batch(labels_of(&self.labels, &self.zones, origin)),
             id: self.producer.name(),
             input: origin.file.unwrap_or("standard input").to_owned(),
             first_line: origin.first_line,
         });
-        Ok(Taken::default())
+        Ok(BatchAnswer::default())
     }
 
     /// Hands over what was gathered, and waits until there is room for another upload.
@@ -321,14 +325,14 @@ fn read_line(stream: &mut BufReader<TcpStream>) -> io::Result<Vec<u8>> {
 
 fn judge_line(line: &[u8]) -> Attempt {
     #[derive(Deserialize)]
-    struct Trouble {
+    struct BulkError {
         retry: bool,
     }
     #[derive(Deserialize)]
     struct Hint {
         load: String,
     }
-    if let Ok(trouble) = serde_json::from_slice::<Trouble>(line) {
+    if let Ok(trouble) = serde_json::from_slice::<BulkError>(line) {
         let error = ClientError::refused(0, line);
         return if trouble.retry {
             Attempt::Failed(Failure {
@@ -341,7 +345,7 @@ fn judge_line(line: &[u8]) -> Attempt {
     }
     let hint = serde_json::from_slice::<Hint>(line);
     match judge(200, line) {
-        Attempt::Taken(taken) => Attempt::Taken(Taken {
+        Attempt::Taken(taken) => Attempt::Taken(BatchAnswer {
             is_busy: hint.is_ok_and(|hint| hint.load != "green"),
             ..taken
         }),

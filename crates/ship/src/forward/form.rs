@@ -25,9 +25,9 @@ const RECORDS_OF_LINE_MAX: usize = 8;
 /// How often it is said which rule an input has: once, unless its lines change.
 const CHOICES_SAID_MAX: usize = 4;
 
-/// How inputs are read.
+/// The options for reading inputs.
 #[derive(Clone, Debug)]
-pub struct Reading {
+pub struct ReadOptions {
     /// The format of all inputs; without one each is recognised.
     pub format: Option<Format>,
     /// Which lines belong to one record, if not each is one.
@@ -38,9 +38,9 @@ pub struct Reading {
     pub says_choices: bool,
 }
 
-impl Default for Reading {
-    fn default() -> Reading {
-        Reading {
+impl Default for ReadOptions {
+    fn default() -> ReadOptions {
+        ReadOptions {
             format: None,
             rule: None,
             record_wait: assembly::RECORD_WAIT,
@@ -51,7 +51,7 @@ impl Default for Reading {
 
 /// How the lines of one input become records.
 pub(super) struct Form {
-    reading: Reading,
+    read_options: ReadOptions,
     state: State,
     started: Instant,
     /// The rules that were said last, and how often they were.
@@ -66,9 +66,9 @@ enum State {
 }
 
 impl Form {
-    pub(super) fn new(reading: &Reading, started: Instant) -> Form {
+    pub(super) fn new(read_options: &ReadOptions, started: Instant) -> Form {
         Form {
-            reading: reading.clone(),
+            read_options: read_options.clone(),
             state: State::Undecided,
             started,
             said: ([None; 3], 0),
@@ -93,7 +93,7 @@ impl Form {
     }
 
     fn is_auto(&self) -> bool {
-        self.reading.rule.as_ref().is_some_and(Rule::is_auto)
+        self.read_options.rule.as_ref().is_some_and(Rule::is_auto)
     }
 
     /// Says which rule the lines of this input have shown, if it is another one than before.
@@ -103,7 +103,7 @@ impl Form {
         };
         let choices = assembler.choices();
         let (said, times) = &mut self.said;
-        if !self.reading.says_choices || *said == choices || *times >= CHOICES_SAID_MAX {
+        if !self.read_options.says_choices || *said == choices || *times >= CHOICES_SAID_MAX {
             return;
         }
         (*said, *times) = (choices, *times + 1);
@@ -128,18 +128,18 @@ impl Form {
     /// is lines, since no runtime writes such long ones.
     pub(super) fn decide(&mut self, start: &[u8]) {
         let detected = || Format::detect(start).unwrap_or(Format::Lines);
-        let format = self.reading.format.unwrap_or_else(detected);
+        let format = self.read_options.format.unwrap_or_else(detected);
         self.resume(format, 0, [None; 3]);
     }
 
     /// Goes on as an earlier run did.
     pub(super) fn resume(&mut self, format: Format, offset: u64, held: Held) {
-        self.state = match (format, &self.reading.rule) {
+        self.state = match (format, &self.read_options.rule) {
             (Format::Lines, None) => State::Lines,
             (format, rule) => {
                 let settings = assembly::Settings {
                     rule: rule.clone(),
-                    record_wait: self.reading.record_wait,
+                    record_wait: self.read_options.record_wait,
                     ..assembly::Settings::of(format)
                 };
                 State::Assembled(Box::new(Assembler::resume(settings, offset, held)))

@@ -13,9 +13,9 @@ const RUNS_MAX: usize = 100;
 /// more where they have holes.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
 
-/// What is known of batches.
+/// The batches that are durable, and those that are replicated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct ReplicationState {
     /// Those that some server holds durably.
     pub(super) durable: BatchSet,
     /// Those that are replicated.
@@ -31,10 +31,14 @@ struct Answer {
 }
 
 /// Asks all servers about all of these batches.
-pub(super) fn ask(agent: &ureq::Agent, addresses: &[Address], wanted: &BatchSet) -> Known {
-    let mut known = Known {
+pub(super) fn ask(
+    agent: &ureq::Agent,
+    addresses: &[Address],
+    wanted: &BatchSet,
+) -> ReplicationState {
+    let mut known = ReplicationState {
         is_whole: true,
-        ..Known::default()
+        ..ReplicationState::default()
     };
     let runs: Vec<(u128, Interval)> = wanted.runs().collect();
     let of_one_epoch = runs.chunk_by(|a, b| a.0 == b.0);

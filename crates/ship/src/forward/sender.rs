@@ -8,13 +8,13 @@ use logpond_protocol::intake::timezone::LABEL;
 use logpond_record::Labels;
 use logpond_segment::batches::{BatchId, BatchSet};
 
-use super::answer::{Taken, judge};
+use super::answer::{BatchAnswer, judge};
 use super::attempts::{Attempt, Attempts, Failure};
 use super::cutter::BATCH_BYTES;
 use super::position::Position;
 use super::producer::Producer;
 use super::records::{Body, Records};
-use super::replication::{self, Known};
+use super::replication::{self, ReplicationState};
 use super::{FileZones, Pause, Settings};
 use logpond_client::{
     Address, BATCH_HEADER, ClientError, LOAD_HEADER, agent, describe, encode, read_error,
@@ -99,7 +99,8 @@ impl std::error::Error for SendError {}
 /// Where lines go.
 pub(super) trait Outlet {
     /// Hands records over: they are durable afterwards, or have been refused for good.
-    fn send(&mut self, records: Records<'_>, origin: &Origin<'_>) -> Result<Taken, SendError>;
+    fn send(&mut self, records: Records<'_>, origin: &Origin<'_>)
+    -> Result<BatchAnswer, SendError>;
 
     /// Takes what was sent as complete: nothing more comes for a while, or there is a batch of
     /// [`Outlet::batch_bytes`].
@@ -141,7 +142,7 @@ pub(super) struct Origin<'a> {
 
 /// A batch on its way.
 #[derive(Clone, Copy)]
-pub(super) struct Outgoing<'a> {
+pub(super) struct OutgoingBatch<'a> {
     /// Its records.
     pub(super) body: &'a Body<'a>,
     /// Fields for all of them.
@@ -191,7 +192,7 @@ impl Sender {
     }
 
     /// What servers know of batches.
-    pub(super) fn ask(&self, wanted: &BatchSet) -> Known {
+    pub(super) fn ask(&self, wanted: &BatchSet) -> ReplicationState {
         replication::ask(&self.agent, &self.addresses, wanted)
     }
 
@@ -229,9 +230,9 @@ impl Sender {
     /// it has been tried in vain, as far as that counts.
     pub(super) fn deliver(
         &mut self,
-        batch: &Outgoing<'_>,
+        batch: &OutgoingBatch<'_>,
         waited: &dyn Fn() -> Option<Duration>,
-    ) -> Result<Taken, SendError> {
+    ) -> Result<BatchAnswer, SendError> {
         let Sender {
             agent,
             addresses,
@@ -242,7 +243,7 @@ impl Sender {
         let mut id = batch.id;
         *may_be_there = false;
         attempts.until_taken(waited, |at| {
-            let outcome = attempt(agent, &addresses[at], &Outgoing { id, ..*batch });
+            let outcome = attempt(agent, &addresses[at], &OutgoingBatch { id, ..*batch });
             if let Attempt::Failed(failure) = &outcome {
                 id.attempt += u32::from(failure.may_be_there);
                 *may_be_there |= failure.may_be_there;
@@ -263,7 +264,7 @@ fn url(address: &Address, labels: &Labels) -> String {
 }
 
 /// Sends a batch once.
-fn attempt(agent: &ureq::Agent, address: &Address, batch: &Outgoing<'_>) -> Attempt {
+fn attempt(agent: &ureq::Agent, address: &Address, batch: &OutgoingBatch<'_>) -> Attempt {
     let request = agent
         .post(url(address, batch.labels))
         .header(BATCH_HEADER, batch.id.to_string())
@@ -290,7 +291,7 @@ fn attempt(agent: &ureq::Agent, address: &Address, batch: &Outgoing<'_>) -> Atte
     match status {
         200 | 400 => match read_answer(response.into_body()) {
             Ok(text) => match judge(status, &text) {
-                Attempt::Taken(taken) => Attempt::Taken(Taken { is_busy, ..taken }),
+                Attempt::Taken(taken) => Attempt::Taken(BatchAnswer { is_busy, ..taken }),
                 other => other,
             },
             Err(error) => failed(error.to_string(), None, true),
@@ -308,9 +309,13 @@ fn attempt(agent: &ureq::Agent, address: &Address, batch: &Outgoing<'_>) -> Atte
 }
 
 impl Outlet for Sender {
-    fn send(&mut self, records: Records<'_>, origin: &Origin<'_>) -> Result<Taken, SendError> {
+    fn send(
+        &mut self,
+        records: Records<'_>,
+        origin: &Origin<'_>,
+    ) -> Result<BatchAnswer, SendError> {
         let labels = labels_of(&self.labels, &self.zones, origin);
-        let batch = Outgoing {
+        let batch = OutgoingBatch {
             body: &records.to_body(),
             labels: &labels,
             id: self.producer.name(),

@@ -31,7 +31,7 @@ use logpond_segment::batches::BatchId;
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::{self, ClosedFile, Snapshot, Visible, WriteError, Writer};
 
-use super::answer::Taken;
+use super::answer::BatchAnswer;
 use super::position::Position;
 use super::producer::Producer;
 use super::records::Records;
@@ -70,14 +70,14 @@ struct Progress {
 }
 
 /// The part of a spool that both sides use.
-struct Shared {
+struct SpoolState {
     disk: Arc<dyn Disk>,
     visible: Arc<Visible>,
     progress: Mutex<Progress>,
     changed: Condvar,
 }
 
-impl Shared {
+impl SpoolState {
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -99,7 +99,7 @@ impl Shared {
 
 /// The writing side of a spool.
 pub(super) struct Spool {
-    shared: Arc<Shared>,
+    shared: Arc<SpoolState>,
     writer: Writer,
     producer: Producer,
     settings: SpoolSettings,
@@ -116,8 +116,8 @@ pub(super) struct Spool {
     _lock: DataLock,
 }
 
-/// What became of a spool at the end.
-pub(super) struct Drained {
+/// The result of draining a spool at the end.
+pub(super) struct DrainReport {
     /// What was sent.
     pub(super) sent: Totals,
     /// Records that found no room.
@@ -162,7 +162,7 @@ impl Spool {
         };
         let writer = Writer::new(Arc::clone(&disk), journal_settings);
         writer.visible().add_closed(files);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SpoolState {
             disk,
             visible: writer.visible(),
             progress: Mutex::default(),
@@ -199,7 +199,7 @@ impl Spool {
     }
 
     /// Writes what is to be said, and waits until everything is sent or cannot be.
-    pub(super) fn finish(mut self) -> Result<Drained, ForwardError> {
+    pub(super) fn finish(mut self) -> Result<DrainReport, ForwardError> {
         let said = self.say_dropped();
         let closed = self.writer.close();
         self.shared.change(|p| p.ended_at = Some(Instant::now()));
@@ -219,7 +219,7 @@ impl Spool {
                 bytes + file.summary.tally.bytes,
             )
         });
-        Ok(Drained {
+        Ok(DrainReport {
             sent,
             dropped: self.dropped,
             rest,
@@ -320,12 +320,16 @@ impl Spool {
 
 impl Outlet for Spool {
     /// Makes records durable in the spool; they count when a server has them.
-    fn send(&mut self, records: Records<'_>, origin: &Origin<'_>) -> Result<Taken, SendError> {
+    fn send(
+        &mut self,
+        records: Records<'_>,
+        origin: &Origin<'_>,
+    ) -> Result<BatchAnswer, SendError> {
         self.say_dropped()?;
         let batch = records.to_batch(labels(&self.labels, &self.zones, origin));
         let id = self.producer.name();
         self.append(&batch, id)?;
-        Ok(Taken::default())
+        Ok(BatchAnswer::default())
     }
 
     fn pause(&self) -> &Pause {

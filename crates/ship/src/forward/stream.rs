@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use logpond_protocol::intake::headers::FileHeaders;
 
 use super::cutter::{Cutter, first_batch};
-use super::form::{Form, Reading};
+use super::form::{Form, ReadOptions};
 use super::labels;
 use super::records::{self, Records};
 use super::sender::{Origin, Outlet};
@@ -67,7 +67,7 @@ pub(super) fn run(
             name: &name,
             file: file.as_deref(),
             labels: &labels,
-            reading: &settings.reading,
+            read_options: &settings.read_options,
         };
         forward(reader, input, sender, totals)?;
     }
@@ -85,7 +85,7 @@ pub(super) fn run_one(
         name: stream.name,
         file: None,
         labels: &[],
-        reading: &settings.reading,
+        read_options: &settings.read_options,
     };
     forward(stream.reader, input, sender, totals)
 }
@@ -100,7 +100,7 @@ pub(super) struct Input<'a> {
     /// What its path says of the records.
     pub(super) labels: &'a [(String, String)],
     /// How it is read.
-    pub(super) reading: &'a Reading,
+    pub(super) read_options: &'a ReadOptions,
 }
 
 /// Forwards one input to its end. An input that fails is forwarded up to where it does.
@@ -122,7 +122,7 @@ pub(super) fn forward(
         cutter: Cutter::default(),
         waiting_since: None,
         lines: 0,
-        form: Form::new(input.reading, Instant::now()),
+        form: Form::new(input.read_options, Instant::now()),
         headers: FileHeaders::default(),
         declared: Vec::new(),
         offset: 0,

@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::archive::{self, Archive, Outcome, Seen};
-use super::form::Reading;
+use super::form::ReadOptions;
 use super::position::{Identity, POSITIONS_MAX, Position, StateFile};
 use super::sender::Outlet;
-use super::watched::Watched;
+use super::watched::WatchedFile;
 use super::{ForwardError, SendError, Settings, Totals};
 use crate::input;
 use logpond_host::terminal::note;
@@ -72,9 +72,9 @@ pub(super) fn run(
     Ok(())
 }
 
-/// What was found when a compressed file was looked at.
+/// The state of a compressed file when it was read last.
 #[derive(Clone, Copy)]
-struct Look {
+struct FileSnapshot {
     seen: Seen,
     /// When it may be looked at again, if it is to be before it changes.
     again: Option<Instant>,
@@ -92,16 +92,16 @@ enum Origin {
 /// The files that are followed.
 pub(super) struct Tail {
     patterns: Vec<String>,
-    reading: Reading,
+    read_options: ReadOptions,
     state: StateFile,
     /// What was remembered at the start, and of files that are followed no longer; files that come
     /// later may be among them.
     remembered: Vec<Position>,
-    files: Vec<Watched>,
+    files: Vec<WatchedFile>,
     /// Compressed files that are being read, one after the other.
     archives: Vec<Archive>,
     /// Compressed files as they were when they were looked at.
-    looked_at: HashMap<Identity, Look>,
+    looked_at: HashMap<Identity, FileSnapshot>,
     /// When patterns may be expanded again.
     discover_after: Option<Instant>,
     /// Paths that were complained about.
@@ -129,7 +129,7 @@ impl Tail {
         remembered.extend(others);
         let mut tail = Tail {
             patterns,
-            reading: settings.reading.clone(),
+            read_options: settings.read_options.clone(),
             state,
             remembered,
             files: Vec::new(),
@@ -246,7 +246,7 @@ impl Tail {
         }
         let seen = archive.seen;
         self.looked_at
-            .insert(archive.identity, Look { seen, again: None });
+            .insert(archive.identity, FileSnapshot { seen, again: None });
         self.remember(archive.position().clone());
         Ok(())
     }
@@ -267,7 +267,8 @@ impl Tail {
             // Those that were sent are remembered as such.
             self.looked_at.clear();
         }
-        self.looked_at.insert(identity, Look { seen, again });
+        self.looked_at
+            .insert(identity, FileSnapshot { seen, again });
         if is_sent || !was_seen {
             return Ok(());
         }
@@ -280,7 +281,7 @@ impl Tail {
             Origin::Sent(position) => Some(position),
             Origin::Unknown => None,
         };
-        let archive = Archive::open(path, start, known.as_deref(), &self.reading, now)?;
+        let archive = Archive::open(path, start, known.as_deref(), &self.read_options, now)?;
         self.archives.push(archive);
         Ok(())
     }
@@ -291,7 +292,7 @@ impl Tail {
             (p.identity == identity || is_related(path, p)) && p.fingerprint.is_of(start)
         };
         let is_followed =
-            |file: &&Watched| is_related(path, file.position()) && file.starts_like(start);
+            |file: &&WatchedFile| is_related(path, file.position()) && file.starts_like(start);
         if self.files.iter().any(|file| is_followed(&file)) {
             return Origin::Followed;
         }
@@ -335,7 +336,7 @@ impl Tail {
 
     /// Adds a file; what one before it holds and was sent with this one by an earlier run is not sent
     /// again.
-    fn add(&mut self, mut file: Watched) {
+    fn add(&mut self, mut file: WatchedFile) {
         let before = self.files.iter_mut().rev();
         let mut same_name = before.filter(|before| before.path == file.path);
         if let Some(before) = same_name.next()
@@ -378,7 +379,7 @@ impl Tail {
                 self.complain_once(&path, "it is not followed: there are 4096 files already");
                 continue;
             }
-            match Watched::open(&path, &self.reading, &self.remembered, now) {
+            match WatchedFile::open(&path, &self.read_options, &self.remembered, now) {
                 Ok(file) => match file.start() {
                     Ok(start) if input::is_compressed(&start) => {
                         if let Err(error) = self.look_at(&path, now) {
@@ -430,7 +431,7 @@ impl Tail {
                 continue;
             };
             let same = [position.clone()];
-            if let Ok(mut file) = Watched::open(&renamed, &self.reading, &same, now)
+            if let Ok(mut file) = WatchedFile::open(&renamed, &self.read_options, &same, now)
                 && file.position().offset == position.offset
                 && position.offset > 0
             {
@@ -453,7 +454,7 @@ impl Tail {
                 continue;
             };
             if is_compressed(&path) && lost.fingerprint.is_of(&start) {
-                let opened = Archive::open(&path, start, Some(lost), &self.reading, now);
+                let opened = Archive::open(&path, start, Some(lost), &self.read_options, now);
                 self.archives.extend(opened.ok());
                 return;
             }

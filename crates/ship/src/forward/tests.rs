@@ -22,7 +22,7 @@ use super::*;
 
 /// How the server behaves towards one request.
 #[derive(Clone, Copy)]
-pub(super) enum Say {
+pub(super) enum Behaviour {
     /// Accepts all lines.
     Yes,
     /// Accepts all lines but the first.
@@ -55,12 +55,12 @@ pub(super) struct Server {
     address: SocketAddr,
     received: Received,
     pub(super) names: Names,
-    script: Arc<Mutex<VecDeque<Say>>>,
+    script: Arc<Mutex<VecDeque<Behaviour>>>,
 }
 
 impl Server {
     /// A server that says these things in turn, and yes from then on.
-    pub(super) fn start(script: &[Say]) -> Server {
+    pub(super) fn start(script: &[Behaviour]) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = Server {
             address: listener.local_addr().unwrap(),
@@ -122,13 +122,13 @@ impl Server {
     }
 }
 
-type Shared = (Arc<Mutex<VecDeque<Say>>>, Received, Names);
+type Shared = (Arc<Mutex<VecDeque<Behaviour>>>, Received, Names);
 
 /// Answers what has become of batches.
-fn tell(mut stream: &TcpStream, say: Option<Say>) -> bool {
+fn tell(mut stream: &TcpStream, say: Option<Behaviour>) -> bool {
     let runs = |is_there| if is_there { "[[0,99]]" } else { "[]" };
-    let durable = runs(!matches!(say, Some(Say::Lost)));
-    let replicated = runs(!matches!(say, Some(Say::Lost | Say::NotYet)));
+    let durable = runs(!matches!(say, Some(Behaviour::Lost)));
+    let replicated = runs(!matches!(say, Some(Behaviour::Lost | Behaviour::NotYet)));
     let answer = format!("{{\"durable\":{durable},\"replicated\":{replicated}}}");
     let length = answer.len();
     let text = format!("HTTP/1.1 200 X\r\nContent-Length: {length}\r\n\r\n{answer}");
@@ -190,9 +190,9 @@ fn serve(mut stream: &TcpStream, (script, received, names): &Shared) -> bool {
     }
     names.lock().unwrap().push(id.unwrap());
     let (lines, body) = records_of(&head, body);
-    let say = script.lock().unwrap().pop_front().unwrap_or(Say::Yes);
+    let say = script.lock().unwrap().pop_front().unwrap_or(Behaviour::Yes);
     let (status, extra, answer) = match say {
-        Say::Enough => {
+        Behaviour::Enough => {
             let load = "Logpond-Load: yellow\r\n";
             (
                 200,
@@ -200,8 +200,10 @@ fn serve(mut stream: &TcpStream, (script, received, names): &Shared) -> bool {
                 format!("{{\"accepted\":{lines},\"rejected\":[]}}"),
             )
         }
-        Say::Yes | Say::Lost => (200, "", format!("{{\"accepted\":{lines},\"rejected\":[]}}")),
-        Say::NotYet => {
+        Behaviour::Yes | Behaviour::Lost => {
+            (200, "", format!("{{\"accepted\":{lines},\"rejected\":[]}}"))
+        }
+        Behaviour::NotYet => {
             let level = "\"durable\":true,\"replicated\":false";
             (
                 200,
@@ -209,7 +211,7 @@ fn serve(mut stream: &TcpStream, (script, received, names): &Shared) -> bool {
                 format!("{{\"accepted\":{lines},\"rejected\":[],{level}}}"),
             )
         }
-        Say::Partly => {
+        Behaviour::Partly => {
             let rejected = "[{\"line\":1,\"reason\":\"too long\"}]";
             let accepted = lines - 1;
             (
@@ -218,7 +220,7 @@ fn serve(mut stream: &TcpStream, (script, received, names): &Shared) -> bool {
                 format!("{{\"accepted\":{accepted},\"rejected\":{rejected},\"rejected_total\":1}}"),
             )
         }
-        Say::NoLine => {
+        Behaviour::NoLine => {
             let rejected = "[{\"line\":1,\"reason\":\"bad\"}]";
             (
                 400,
@@ -226,21 +228,21 @@ fn serve(mut stream: &TcpStream, (script, received, names): &Shared) -> bool {
                 format!("{{\"accepted\":0,\"rejected\":{rejected},\"rejected_total\":{lines}}}"),
             )
         }
-        Say::Status(status) => (status, "", "{\"error\":{\"message\":\"no\"}}".to_string()),
-        Say::Busy => (429, "Retry-After: 0\r\n", String::new()),
-        Say::Vanish => return false,
-        Say::Half => (200, "Content-Length: 99\r\n", "{\"acc".to_string()),
+        Behaviour::Status(status) => (status, "", "{\"error\":{\"message\":\"no\"}}".to_string()),
+        Behaviour::Busy => (429, "Retry-After: 0\r\n", String::new()),
+        Behaviour::Vanish => return false,
+        Behaviour::Half => (200, "Content-Length: 99\r\n", "{\"acc".to_string()),
     };
-    if status == 200 && !matches!(say, Say::Half) {
+    if status == 200 && !matches!(say, Behaviour::Half) {
         let query = head.split_whitespace().nth(1).unwrap().to_string();
         received.lock().unwrap().push((query, body));
     }
     let length = match say {
-        Say::Half => String::new(),
+        Behaviour::Half => String::new(),
         _ => format!("Content-Length: {}\r\n", answer.len()),
     };
     let text = format!("HTTP/1.1 {status} X\r\n{extra}{length}\r\n{answer}");
-    stream.write_all(text.as_bytes()).is_ok() && !matches!(say, Say::Half)
+    stream.write_all(text.as_bytes()).is_ok() && !matches!(say, Behaviour::Half)
 }
 
 pub(super) fn settings(servers: &[&Server]) -> Settings {
@@ -252,7 +254,7 @@ pub(super) fn settings(servers: &[&Server]) -> Settings {
             .collect(),
         bulk: None,
         inputs: Vec::new(),
-        reading: Reading::default(),
+        read_options: ReadOptions::default(),
         tail: None,
         labels: vec![("hostname".into(), "web 1".into())],
         zones: FileZones::default(),
@@ -279,7 +281,7 @@ fn forward(settings: &Settings, input: &[u8]) -> (Result<(), ForwardError>, Tota
         name: "input",
         file: None,
         labels: &[],
-        reading: &settings.reading,
+        read_options: &settings.read_options,
     };
     let outcome = stream::forward(reader, input, &mut sender, &mut totals);
     (outcome, totals)
@@ -303,12 +305,12 @@ fn every_byte_arrives() {
 #[test]
 fn failures_are_tried_again() {
     let failures = [
-        Say::Status(500),
-        Say::Busy,
-        Say::Vanish,
-        Say::Half,
-        Say::Status(507),
-        Say::Status(503),
+        Behaviour::Status(500),
+        Behaviour::Busy,
+        Behaviour::Vanish,
+        Behaviour::Half,
+        Behaviour::Status(507),
+        Behaviour::Status(503),
     ];
     let server = Server::start(&failures);
     let (outcome, totals) = forward(&settings(&[&server]), b"a\nb\n");
@@ -325,7 +327,10 @@ fn the_next_server_takes_over() {
         .unwrap()
         .local_addr()
         .unwrap();
-    let (tired, awake) = (Server::start(&[Say::Status(503); 100]), Server::start(&[]));
+    let (tired, awake) = (
+        Server::start(&[Behaviour::Status(503); 100]),
+        Server::start(&[]),
+    );
     let mut settings = settings(&[&tired, &awake]);
     settings
         .addresses
@@ -345,7 +350,7 @@ fn the_next_server_takes_over() {
 
 #[test]
 fn refusals_are_final_and_named() {
-    let server = Server::start(&[Say::Status(413)]);
+    let server = Server::start(&[Behaviour::Status(413)]);
     let (outcome, totals) = forward(&settings(&[&server]), b"a\n");
     let error = outcome.unwrap_err().to_string();
     assert_eq!(error, format!("{} refuses: no", server.url()));
@@ -355,7 +360,7 @@ fn refusals_are_final_and_named() {
 
 #[test]
 fn rejected_lines_are_counted_and_the_rest_goes_on() {
-    let server = Server::start(&[Say::Partly, Say::NoLine]);
+    let server = Server::start(&[Behaviour::Partly, Behaviour::NoLine]);
     let line = "x".repeat(1 << 20) + "\n";
     let (outcome, totals) = forward(&settings(&[&server]), line.repeat(3).as_bytes());
     outcome.unwrap();
@@ -365,7 +370,7 @@ fn rejected_lines_are_counted_and_the_rest_goes_on() {
 
 #[test]
 fn it_gives_up_when_it_may() {
-    let server = Server::start(&[Say::Status(503); 1000]);
+    let server = Server::start(&[Behaviour::Status(503); 1000]);
     let mut settings = settings(&[&server]);
     settings.backoff.give_up_after = Some(Duration::ZERO);
     let (outcome, _) = forward(&settings, b"a\n");
@@ -401,7 +406,7 @@ struct Bench {
     sender: Sender,
     totals: Totals,
     now: Instant,
-    reading: Reading,
+    read_options: ReadOptions,
 }
 
 impl Bench {
@@ -413,7 +418,7 @@ impl Bench {
             server,
             totals: Totals::default(),
             now: Instant::now(),
-            reading: Reading::default(),
+            read_options: ReadOptions::default(),
         }
     }
 
@@ -434,7 +439,7 @@ impl Bench {
     fn following(&self, inputs: &[PathBuf]) -> Settings {
         let mut settings = settings(&[&self.server]);
         settings.inputs = inputs.to_vec();
-        settings.reading = self.reading.clone();
+        settings.read_options = self.read_options.clone();
         settings
     }
 
@@ -751,7 +756,7 @@ fn what_is_not_acknowledged_is_not_remembered() {
     let mut bench = Bench::new();
     bench.append("a.log", "1\n");
     let mut tail = bench.start("a.log");
-    let refusing = Server::start(&[Say::Status(403)]);
+    let refusing = Server::start(&[Behaviour::Status(403)]);
     let mut sender = Sender::new(&settings(&[&refusing]), pause(), Producer::new().unwrap());
     assert!(
         tail.poll(bench.now, &mut sender, &mut bench.totals)
@@ -832,7 +837,7 @@ fn positions_are_known_from_the_spool() {
 
 #[test]
 fn the_end_may_wait_for_copies() {
-    let server = Server::start(&[Say::NotYet, Say::NotYet, Say::NotYet]);
+    let server = Server::start(&[Behaviour::NotYet, Behaviour::NotYet, Behaviour::NotYet]);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.log");
     fs::write(&path, b"a\n").unwrap();
@@ -842,7 +847,7 @@ fn the_end_may_wait_for_copies() {
     assert_eq!(run(&settings, &Arc::default()).unwrap().accepted, 1);
     assert_eq!(server.left(), 0, "it was asked until it said yes");
     // Or not.
-    let server = Server::start(&[Say::NotYet, Say::NotYet]);
+    let server = Server::start(&[Behaviour::NotYet, Behaviour::NotYet]);
     settings.addresses = vec![Address::parse(&server.url()).unwrap()];
     settings.waits_for_replication = false;
     assert_eq!(run(&settings, &Arc::default()).unwrap().accepted, 1);
@@ -852,7 +857,7 @@ fn the_end_may_wait_for_copies() {
 /// What a server says of its load is heard; a server is kept for a while all the same.
 #[test]
 fn a_busy_server_is_kept_for_a_while() {
-    let (busy, other) = (Server::start(&[Say::Enough; 100]), Server::start(&[]));
+    let (busy, other) = (Server::start(&[Behaviour::Enough; 100]), Server::start(&[]));
     let settings = settings(&[&busy, &other]);
     let mut sender = Sender::new(&settings, pause(), Producer::new().unwrap());
     let taken = sender
@@ -1033,7 +1038,7 @@ fn inputs_that_end_are_unwrapped_too() {
     // As they are, if that is asked for.
     let server = Server::start(&[]);
     settings.addresses = vec![Address::parse(&server.url()).unwrap()];
-    settings.reading.format = Some(Format::Lines);
+    settings.read_options.format = Some(Format::Lines);
     forward(&settings, input.as_bytes()).0.unwrap();
     assert_eq!(server.text(), input.as_bytes());
 }
@@ -1042,8 +1047,8 @@ fn inputs_that_end_are_unwrapped_too() {
 #[test]
 fn lines_of_a_record_are_one() {
     let mut bench = Bench::new();
-    bench.reading.rule = Some(Rule::stacktrace());
-    bench.reading.record_wait = Duration::from_secs(600);
+    bench.read_options.rule = Some(Rule::stacktrace());
+    bench.read_options.record_wait = Duration::from_secs(600);
     let mut text = String::new();
     let lines = [
         "first",
@@ -1070,7 +1075,7 @@ fn lines_of_a_record_are_one() {
         r"next\n indented",
     ];
     assert_eq!(text.lines().collect::<Vec<_>>(), expected);
-    bench.reading.record_wait = Duration::from_secs(1);
+    bench.read_options.record_wait = Duration::from_secs(1);
     let mut tail = bench.start("a.log");
     bench.poll(&mut tail);
     assert_eq!(bench.totals.accepted, 4);
@@ -1099,8 +1104,8 @@ fn a_record_is_one_wherever_it_is_interrupted() {
     for rule in [Rule::auto(), Rule::stacktrace()] {
         for rotated in 1..lines.len() {
             let mut bench = Bench::new();
-            bench.reading.rule = Some(rule.clone());
-            bench.reading.record_wait = Duration::from_secs(600);
+            bench.read_options.rule = Some(rule.clone());
+            bench.read_options.record_wait = Duration::from_secs(600);
             let mut text = String::new();
             for (number, line) in lines.into_iter().enumerate() {
                 if number == rotated {
@@ -1110,7 +1115,7 @@ fn a_record_is_one_wherever_it_is_interrupted() {
                 let mut tail = bench.start("a.log");
                 text += &bench.poll(&mut tail);
             }
-            bench.reading.record_wait = Duration::from_secs(1);
+            bench.read_options.record_wait = Duration::from_secs(1);
             let mut tail = bench.start("a.log");
             text += &bench.poll(&mut tail);
             let expected = [
@@ -1128,8 +1133,8 @@ fn a_record_is_one_wherever_it_is_interrupted() {
 #[test]
 fn held_lines_of_a_rotated_file_are_there_once() {
     let mut bench = Bench::new();
-    bench.reading.rule = Some(Rule::auto());
-    bench.reading.record_wait = Duration::from_secs(600);
+    bench.read_options.rule = Some(Rule::auto());
+    bench.read_options.record_wait = Duration::from_secs(600);
     bench.append("a.log", "java.lang.Error: x\ny\nz\n");
     let mut tail = bench.start("a.log");
     let mut text = bench.poll(&mut tail);
@@ -1140,7 +1145,7 @@ fn held_lines_of_a_rotated_file_are_there_once() {
     let mut tail = bench.start("a.log");
     text += &bench.poll(&mut tail);
     drop(tail);
-    bench.reading.record_wait = Duration::from_secs(1);
+    bench.read_options.record_wait = Duration::from_secs(1);
     let mut tail = bench.start("a.log");
     text += &bench.poll(&mut tail);
     assert_eq!(
@@ -1153,8 +1158,8 @@ fn held_lines_of_a_rotated_file_are_there_once() {
 #[test]
 fn the_lines_of_a_file_decide_its_rule() {
     let mut bench = Bench::new();
-    bench.reading.rule = Some(Rule::auto());
-    bench.reading.record_wait = Duration::from_secs(600);
+    bench.read_options.rule = Some(Rule::auto());
+    bench.read_options.record_wait = Duration::from_secs(600);
     let levels = "INFO a\n".repeat(5);
     bench.append("levels.log", &levels);
     bench.append("plain.log", "a\nb\n");
@@ -1166,7 +1171,7 @@ fn the_lines_of_a_file_decide_its_rule() {
     let mut tail = bench.start("*.log");
     let mut text = bench.poll(&mut tail);
     drop(tail);
-    bench.reading.record_wait = Duration::from_secs(1);
+    bench.read_options.record_wait = Duration::from_secs(1);
     let mut tail = bench.start("*.log");
     text += &bench.poll(&mut tail);
     let mut found: Vec<&str> = text.lines().collect();

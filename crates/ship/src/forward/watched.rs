@@ -14,7 +14,7 @@ use logpond_record::limits::LINE_BYTES_MAX;
 
 use super::archive::{Seen, seen};
 use super::cutter::{BATCH_BYTES, BATCH_LINES_MAX, first_batch};
-use super::form::{DETECTION_BYTES, Form, Reading};
+use super::form::{DETECTION_BYTES, Form, ReadOptions};
 use super::labels;
 use super::position::{Fingerprint, Identity, Position, hash_before};
 use super::records::{self, Records};
@@ -28,7 +28,7 @@ use logpond_host::terminal::note;
 const BATCHES_IN_TURN: usize = 16;
 
 /// A file that is followed by its handle, so that it may be renamed or removed.
-pub(super) struct Watched {
+pub(super) struct WatchedFile {
     /// The name it is known by to the server: its own, before any rotation.
     pub(super) path: PathBuf,
     /// Which file it is.
@@ -61,14 +61,14 @@ pub(super) struct Watched {
     pub(super) changed: Instant,
 }
 
-impl Watched {
+impl WatchedFile {
     /// Opens a file; it is read from its remembered position, if it is the same file still.
     pub(super) fn open(
         path: &Path,
-        reading: &Reading,
+        reading: &ReadOptions,
         remembered: &[Position],
         now: Instant,
-    ) -> io::Result<Watched> {
+    ) -> io::Result<WatchedFile> {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
         let identity = Identity::of(&metadata);
@@ -91,7 +91,7 @@ impl Watched {
         if offset > 0 {
             headers.declare(&start_text(&file, DETECTION_BYTES.min(offset as usize))?);
         }
-        Ok(Watched {
+        Ok(WatchedFile {
             headers,
             declared: Vec::new(),
             labels: labels::of(path, position.target.as_deref()),
@@ -172,7 +172,7 @@ impl Watched {
     /// Goes on with lines that the file before this one has left unfinished: its name is this one's
     /// now, and nothing follows in it. What is held in it still counts as held until it was sent with
     /// this one.
-    pub(super) fn carry_on(&mut self, before: &mut Watched) {
+    pub(super) fn carry_on(&mut self, before: &mut WatchedFile) {
         if let (false, Some(format)) = (self.form.is_decided(), before.form.format()) {
             self.form.resume(format, 0, [None; 3]);
         }
@@ -194,7 +194,7 @@ impl Watched {
 
     /// Goes back to what an earlier run held of this file and the file behind it, `next`, has not gone
     /// on with yet; the rest was sent.
-    pub(super) fn held_for(&mut self, next: &mut Watched) {
+    pub(super) fn held_for(&mut self, next: &mut WatchedFile) {
         let carried = next.position.carried();
         next.awaits = carried;
         let mut held = self.position.held();

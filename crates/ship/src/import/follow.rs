@@ -55,9 +55,9 @@ const STATE_BYTES_MAX: u64 = 64 << 10;
 /// Version of the file with the cursor.
 const STATE_VERSION: u32 = 1;
 
-/// What is followed.
+/// The parameters of an import that follows.
 #[derive(Clone, Debug)]
-pub struct Following {
+pub struct FollowOptions {
     /// Where entries go.
     pub target: Target,
     /// Further arguments of `journalctl`.
@@ -213,7 +213,7 @@ impl Drop for Journalctl {
 ///
 /// # Errors
 /// When a server refuses entries, `journalctl` does not work, or the cursor cannot be remembered.
-pub fn follow(following: &Following, stop: &Arc<AtomicBool>) -> Result<Totals, ImportError> {
+pub fn follow(following: &FollowOptions, stop: &Arc<AtomicBool>) -> Result<Totals, ImportError> {
     let started = Instant::now();
     let mut state = StateFile::open(&following.state)?;
     let mut batcher = Batcher::new(following.target.clone(), Arc::clone(stop), false);
@@ -233,7 +233,7 @@ pub fn follow(following: &Following, stop: &Arc<AtomicBool>) -> Result<Totals, I
 }
 
 fn run(
-    following: &Following,
+    following: &FollowOptions,
     stop: &AtomicBool,
     state: &mut StateFile,
     batcher: &mut Batcher,

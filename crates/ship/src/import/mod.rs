@@ -27,8 +27,8 @@ use logpond_protocol::intake::journal_export;
 use logpond_host::terminal::{self, note};
 use logpond_render::quantity;
 
-pub use follow::{Following, follow};
-use upload::{Body, Taken, Uploader};
+pub use follow::{FollowOptions, follow};
+use upload::{Body, UploadAnswer, Uploader};
 pub use upload::{Target, UploadError};
 
 /// Entries are sent once there are so many bytes of them: a server syncs once for all.
@@ -369,7 +369,7 @@ impl Batcher {
         Ok(())
     }
 
-    fn note_taken(&mut self, taken: Taken, body: &Body) {
+    fn note_taken(&mut self, taken: UploadAnswer, body: &Body) {
         let totals = &mut self.totals;
         totals.accepted += taken.accepted;
         totals.known += taken.known;

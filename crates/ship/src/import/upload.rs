@@ -57,23 +57,23 @@ pub(super) struct Body {
     pub(super) unknowable: u64,
 }
 
-/// What a server says of a body.
+/// The answer of a server to a body.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Taken {
+pub(super) struct UploadAnswer {
     /// Entries that it has taken now.
     pub(super) accepted: u64,
     /// Entries that it had.
     pub(super) known: u64,
     /// Entries that it will never take, as far as it names them.
     #[serde(default)]
-    pub(super) rejected: Vec<Rejected>,
+    pub(super) rejected: Vec<RejectedEntry>,
     /// How many there are.
     pub(super) rejected_total: u64,
 }
 
 /// An entry that is not taken.
 #[derive(Debug, Deserialize)]
-pub(super) struct Rejected {
+pub(super) struct RejectedEntry {
     /// Its number in the body, from 1.
     pub(super) entry: u64,
     /// Why.
@@ -131,7 +131,7 @@ impl std::error::Error for UploadError {}
 
 /// How one attempt ended.
 enum Attempt {
-    Taken(Taken),
+    Taken(UploadAnswer),
     Refused(ClientError),
     Failed {
         reason: String,
@@ -164,7 +164,7 @@ impl Uploader {
     }
 
     /// Sends a body until a server has it durably, or refuses it.
-    pub(super) fn send(&mut self, body: &Body) -> Result<Taken, UploadError> {
+    pub(super) fn send(&mut self, body: &Body) -> Result<UploadAnswer, UploadError> {
         let packed = zstd::bulk::compress(&body.bytes, COMPRESSION_LEVEL);
         let packed = packed.map_err(|error| UploadError::Unsure {
             entries: 0,
@@ -278,7 +278,7 @@ impl Uploader {
     }
 }
 
-fn read_answer(body: ureq::Body) -> std::io::Result<Taken> {
+fn read_answer(body: ureq::Body) -> std::io::Result<UploadAnswer> {
     use std::io::Read;
     let mut text = Vec::new();
     body.into_reader()

@@ -320,9 +320,9 @@ mod tests {
     use super::*;
 
     /// Gives a few bytes at a time.
-    struct Slowly<'a>(&'a [u8], usize);
+    struct SlowReader<'a>(&'a [u8], usize);
 
-    impl Read for Slowly<'_> {
+    impl Read for SlowReader<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             let count = self.1.min(self.0.len()).min(buffer.len());
             buffer[..count].copy_from_slice(&self.0[..count]);
@@ -350,7 +350,7 @@ mod tests {
 
     fn read(bytes: &[u8], at_once: usize) -> Vec<u8> {
         let mut text = Vec::new();
-        TextReader::new(Slowly(bytes, at_once), "a file")
+        TextReader::new(SlowReader(bytes, at_once), "a file")
             .read_to_end(&mut text)
             .unwrap();
         text

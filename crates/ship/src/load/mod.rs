@@ -21,7 +21,7 @@ use lines::Lines;
 use logpond_client as client;
 use logpond_client::{Access, Address, read_error};
 use logpond_host::clock;
-use schedule::{Next, Schedule};
+use schedule::{Schedule, ScheduleStep};
 use tally::{Outcome, Tally};
 
 /// Records of a batch at most.
@@ -160,8 +160,8 @@ impl Load<'_> {
         let (mut sent, mut body) = (0, Vec::new());
         while !self.is_over() {
             let (count, due) = match schedule.next(sent, self.started.elapsed()) {
-                Next::Send { count, due } => (count, due),
-                Next::Wait(until) => {
+                ScheduleStep::Send { count, due } => (count, due),
+                ScheduleStep::Wait(until) => {
                     self.wait(until);
                     continue;
                 }

@@ -16,7 +16,7 @@ pub(super) struct Schedule {
 
 /// What to do now.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Next {
+pub(super) enum ScheduleStep {
     /// Send so many records, the first of which was due then.
     Send {
         /// Records.
@@ -34,19 +34,19 @@ impl Schedule {
     }
 
     /// What to do at a time since the start, after so many records.
-    pub(super) fn next(&self, sent: u64, now: Duration) -> Next {
+    pub(super) fn next(&self, sent: u64, now: Duration) -> ScheduleStep {
         let Some(rate) = self.rate else {
             let count = self.batch_max;
-            return Next::Send { count, due: now };
+            return ScheduleStep::Send { count, due: now };
         };
         let due = Duration::from_secs_f64(sent as f64 / rate);
         if due > now {
-            return Next::Wait(due);
+            return ScheduleStep::Wait(due);
         }
         // The first is due; so are those whose time has come by now.
         let so_far = (now.as_secs_f64() * rate).floor() as u64 + 1;
         let count = so_far.saturating_sub(sent).clamp(1, self.batch_max);
-        Next::Send { count, due }
+        ScheduleStep::Send { count, due }
     }
 }
 
@@ -60,15 +60,15 @@ mod tests {
         let ms = Duration::from_millis;
         assert_eq!(
             schedule.next(0, ms(0)),
-            Next::Send {
+            ScheduleStep::Send {
                 count: 1,
                 due: ms(0)
             }
         );
-        assert_eq!(schedule.next(1, ms(50)), Next::Wait(ms(100)));
+        assert_eq!(schedule.next(1, ms(50)), ScheduleStep::Wait(ms(100)));
         assert_eq!(
             schedule.next(1, ms(450)),
-            Next::Send {
+            ScheduleStep::Send {
                 count: 4,
                 due: ms(100)
             }
@@ -81,7 +81,10 @@ mod tests {
         let schedule = Schedule::new(Some(1000.0), 100);
         let now = Duration::from_secs(5);
         let due = Duration::from_secs(1);
-        assert_eq!(schedule.next(1000, now), Next::Send { count: 100, due });
+        assert_eq!(
+            schedule.next(1000, now),
+            ScheduleStep::Send { count: 100, due }
+        );
     }
 
     #[test]
@@ -90,7 +93,7 @@ mod tests {
         let now = Duration::from_secs(3);
         assert_eq!(
             schedule.next(7, now),
-            Next::Send {
+            ScheduleStep::Send {
                 count: 100,
                 due: now
             }

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use logpond_cluster::births::silent_max;
-use logpond_cluster::hedge::{Ended, Outcome, Races};
+use logpond_cluster::hedge::{CallOutcome, Outcome, Races};
 use logpond_cluster::question::{Collection, Question, Task, TaskId};
 use logpond_cluster::{
-    HeldJournal, HeldSegment, Indexed, Inventory, Living, NodeId, ProcessId, Share,
+    CurrentIncarnation, HeldJournal, HeldSegment, IndexedInventory, Inventory, NodeId, ProcessId,
+    Share,
 };
 use logpond_record::{Id, SourceId, TimeRange, Timestamp};
 use logpond_segment::batches::{BatchId, RetryCopy, yielding};
@@ -16,19 +17,19 @@ use logpond_segment::sources::SourceSet;
 use super::answer::Answer;
 use super::bucket::Object;
 use super::disk::{Batch, Frame, Rows};
-use super::message::{Place, Reply, Request, Seen, Waiting};
-use super::remote::{Reading, count};
-use super::world::{Knock, World};
+use super::message::{InventoryView, Place, Reply, ReplyTarget, Request};
+use super::remote::{ReadTask, count};
+use super::world::{Mutation, World};
 
 /// A question under way.
-pub(super) struct Asking {
+pub(super) struct PendingQuestion {
     /// As much was acknowledged when it began.
     acked_count: usize,
     collection: Option<Collection>,
     question: Option<Question>,
     /// Nodes that were asked for an inventory and have not been heard.
     asked: BTreeSet<NodeId>,
-    fresh: Vec<Arc<Seen>>,
+    fresh: Vec<Arc<InventoryView>>,
     /// The batches of every source that is visible, as it was when it was first seen.
     visible: BTreeMap<SourceId, Rows>,
     shadowed: SourceSet,
@@ -52,7 +53,7 @@ impl World {
         }
         let query = self.random.draw();
         let registry = self.process(place).registry.clone();
-        let asking = Asking {
+        let asking = PendingQuestion {
             acked_count: self.ledger.acked_count(),
             collection: Some(Collection::new(registry, [])),
             question: None,
@@ -86,7 +87,7 @@ impl World {
             return self.first_plan(place, query);
         }
         for node in to_ask {
-            let waiting = Waiting::Collect { query, node };
+            let waiting = ReplyTarget::Collect { query, node };
             self.request(place, self.place_of(node), Request::Inventory, waiting);
         }
     }
@@ -97,7 +98,7 @@ impl World {
         place: Place,
         query: u64,
         node: NodeId,
-        seen: Option<Arc<Seen>>,
+        seen: Option<Arc<InventoryView>>,
     ) {
         let process = self.process(place);
         let last = process
@@ -124,7 +125,7 @@ impl World {
 
     fn first_plan(&mut self, place: Place, query: u64) {
         let (me, copies) = (self.nodes[place].id, self.copies);
-        let counts_retries = self.knock == Some(Knock::CountedRetries);
+        let counts_retries = self.mutation == Some(Mutation::CountedRetries);
         let Some(asking) = self.process(place).asking.get_mut(&query) else {
             return;
         };
@@ -163,7 +164,7 @@ impl World {
     }
 
     fn plan_again(&mut self, place: Place, query: u64) {
-        let counts_retries = self.knock == Some(Knock::CountedRetries);
+        let counts_retries = self.mutation == Some(Mutation::CountedRetries);
         let Some(asking) = self.process(place).asking.get_mut(&query) else {
             return;
         };
@@ -171,7 +172,8 @@ impl World {
         let Some(question) = &mut asking.question else {
             return;
         };
-        let indexed: Vec<Arc<Indexed>> = fresh.iter().map(|seen| seen.indexed.clone()).collect();
+        let indexed: Vec<Arc<IndexedInventory>> =
+            fresh.iter().map(|seen| seen.indexed.clone()).collect();
         let new = question.newly_visible(&indexed);
         if !counts_retries {
             asking.judge_new(&new, &fresh);
@@ -201,7 +203,7 @@ impl World {
             return self.finish(place, query);
         }
         for task in all {
-            let waiting = Waiting::Scan {
+            let waiting = ReplyTarget::Scan {
                 query,
                 task: task.id,
             };
@@ -240,7 +242,7 @@ impl World {
         };
         let outcome = done.map_or(Outcome::Failed, Outcome::Done);
         for ended in asking.races.ended(question, task, outcome) {
-            if let Ended::Done(task, (counted, frames)) = ended
+            if let CallOutcome::Done(task, (counted, frames)) = ended
                 && question.receipt(task.id, &counted)
             {
                 asking.got.extend(frames);
@@ -257,15 +259,15 @@ impl World {
             asking.asked = nodes.iter().copied().collect();
         }
         for node in nodes {
-            let waiting = Waiting::Collect { query, node };
+            let waiting = ReplyTarget::Collect { query, node };
             self.request(place, self.place_of(node), Request::Inventory, waiting);
         }
     }
 
     fn finish(&mut self, place: Place, query: u64) {
         let (is_blind, is_bucket_blind) = (
-            self.knock == Some(Knock::BlindCompleteness),
-            self.knock == Some(Knock::BlindBucket),
+            self.mutation == Some(Mutation::BlindCompleteness),
+            self.mutation == Some(Mutation::BlindBucket),
         );
         let Some(asking) = self.process(place).asking.remove(&query) else {
             return;
@@ -302,13 +304,13 @@ impl World {
     }
 
     /// What a node holds, with the batches in it.
-    pub(super) fn inventory(&mut self, place: Place) -> Arc<Seen> {
+    pub(super) fn inventory(&mut self, place: Place) -> Arc<InventoryView> {
         let node = self.nodes[place].id;
         let process = self.process(place);
         let mut inventory = Inventory::empty(node, ProcessId(u128::from(process.number)));
         inventory.version = process.version;
         inventory.registry = Arc::new(process.registry.clone());
-        inventory.living = process.life.as_ref().map(|life| Living {
+        inventory.living = process.life.as_ref().map(|life| CurrentIncarnation {
             incarnation: life.incarnation,
             end: life.next,
         });
@@ -334,7 +336,7 @@ impl World {
             });
             batches.extend(segment.contents.clone());
         }
-        let stored = Arc::new(Indexed::new(inventory.clone()));
+        let stored = Arc::new(IndexedInventory::new(inventory.clone()));
         inventory.bucket = self.bucket_view(place);
         if let Some(offload) = self.nodes[place]
             .process
@@ -362,8 +364,8 @@ impl World {
             let frames = file.frames[..file.synced].to_vec();
             batches.entry(source).or_insert(frames.into());
         }
-        let indexed = Arc::new(Indexed::new(inventory));
-        Arc::new(Seen {
+        let indexed = Arc::new(IndexedInventory::new(inventory));
+        Arc::new(InventoryView {
             indexed,
             stored,
             batches,
@@ -379,7 +381,7 @@ impl World {
         share: &Share,
         open: &BTreeMap<SourceId, u64>,
     ) -> Option<Reply> {
-        let ignores_exclusions = self.knock == Some(Knock::IgnoredExclusions);
+        let ignores_exclusions = self.mutation == Some(Mutation::IgnoredExclusions);
         share
             .segments
             .iter()
@@ -421,7 +423,7 @@ impl World {
                 is_remote: false,
             });
         }
-        let reading = Reading {
+        let reading = ReadTask {
             to,
             number,
             counted,
@@ -450,7 +452,7 @@ fn remote_segment(id: Id, object: &Object) -> HeldSegment {
     }
 }
 
-impl Asking {
+impl PendingQuestion {
     /// Takes note of a source; of several views of one the longest.
     fn see(&mut self, source: SourceId, rows: &Rows) {
         let seen = self.visible.entry(source).or_default();
@@ -498,7 +500,7 @@ impl Asking {
 
     /// Decides on sources that became visible after the first plan: what others of them are counted
     /// may not be counted again.
-    fn judge_new(&mut self, new: &SourceSet, fresh: &[Arc<Seen>]) {
+    fn judge_new(&mut self, new: &SourceSet, fresh: &[Arc<InventoryView>]) {
         // Batches of which a copy that was sent again counts.
         let counting = self
             .visible
@@ -520,11 +522,12 @@ impl Asking {
             let rows = self.visible.get(&source).cloned().unwrap_or_default();
             let is_retry = self.retry(source).is_some();
             let mut frames = rows.iter();
-            match frames.any(|frame| counting.contains(&frame.batch)) {
-                true if is_retry => shadowed.insert(source),
-                true => barred.insert(source),
-                false if is_retry => retries.insert(source),
-                false => {}
+            let is_counting = frames.any(|frame| counting.contains(&frame.batch));
+            match (is_counting, is_retry) {
+                (true, true) => shadowed.insert(source),
+                (true, false) => barred.insert(source),
+                (false, true) => retries.insert(source),
+                (false, false) => {}
             }
         }
         shadowed.union_with(&self.yielding(&retries));

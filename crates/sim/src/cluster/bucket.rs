@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use logpond_cluster::Day;
-use logpond_cluster::chain::{Link, Listed};
+use logpond_cluster::chain::{Link, SegmentEntry};
 use logpond_record::{Id, Incarnation, SourceId, Timestamp};
 use logpond_segment::sources::SourceSet;
 
@@ -36,9 +36,9 @@ impl Object {
     }
 
     /// What a link says of it.
-    pub(super) fn listed(&self, id: Id) -> Listed {
+    pub(super) fn listed(&self, id: Id) -> SegmentEntry {
         let frames = self.contents.values().flat_map(|rows| rows.iter());
-        Listed {
+        SegmentEntry {
             id,
             bytes: 1,
             index_from: 0,
@@ -68,9 +68,9 @@ pub(super) enum Ask {
     RemoveSegment(Id),
 }
 
-/// What it replies.
+/// The reply of the bucket.
 #[derive(Clone, Debug)]
-pub(super) enum Got {
+pub(super) enum BucketReply {
     /// Names and ages.
     Links(Vec<(Day, u64, u64)>),
     Link(Option<Arc<Link>>),
@@ -218,47 +218,47 @@ impl Bucket {
 
 impl World {
     /// Does what the store is asked for.
-    pub(super) fn serve_bucket(&mut self, ask: Ask) -> Got {
+    pub(super) fn serve_bucket(&mut self, ask: Ask) -> BucketReply {
         let now_ms = self.now_ms;
         let Some(bucket) = &mut self.bucket else {
-            return Got::Done;
+            return BucketReply::Done;
         };
         let mut done = Ok(());
         let got = match ask {
-            Ask::Links(day) => Got::Links(bucket.links_of(day, now_ms)),
+            Ask::Links(day) => BucketReply::Links(bucket.links_of(day, now_ms)),
             Ask::Link(day, number) => {
                 let link = bucket.links.get(&(day, number));
-                Got::Link(link.map(|(link, _)| Arc::clone(link)))
+                BucketReply::Link(link.map(|(link, _)| Arc::clone(link)))
             }
             Ask::Create(link) => {
                 let created = bucket.create(link, now_ms);
                 done = created.as_ref().map(|_| ()).map_err(String::clone);
                 self.report.links += u64::from(created == Ok(true));
-                Got::Created(created == Ok(true))
+                BucketReply::Created(created == Ok(true))
             }
             Ask::Put(id, object) => {
                 bucket.put(id, object, now_ms);
                 self.report.uploads += 1;
-                Got::Done
+                BucketReply::Done
             }
             Ask::Segment(id) => {
                 let object = bucket.objects.get(&id);
-                Got::Segment(object.map(|(object, _)| Arc::clone(object)))
+                BucketReply::Segment(object.map(|(object, _)| Arc::clone(object)))
             }
             Ask::Segments => {
                 let all = bucket.objects.iter();
                 let all = all.map(|(id, (object, at_ms))| (object.day(), *id, now_ms - at_ms));
-                Got::Segments(all.collect())
+                BucketReply::Segments(all.collect())
             }
             Ask::RemoveLink(day, number) => {
                 done = bucket.remove_link(day, number);
                 self.report.swept_links += 1;
-                Got::Done
+                BucketReply::Done
             }
             Ask::RemoveSegment(id) => {
                 done = bucket.remove_segment(id);
                 self.report.swept_segments += 1;
-                Got::Done
+                BucketReply::Done
             }
         };
         if let Err(what) = done {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use logpond_cluster::Registry;
 use logpond_cluster::give_up::Content;
 use logpond_record::{Id, SourceId, Timestamp};
-use logpond_segment::mem_disk::Seeded;
+use logpond_segment::mem_disk::SeededRandom;
 use logpond_segment::sources::SourceSet;
 
 /// A producer's name for a batch.
@@ -38,7 +38,7 @@ impl Frame {
     /// A number that every row of the batch carries; what sums are made of.
     pub(super) fn value(&self) -> u64 {
         let key = (self.batch.epoch << 32) ^ self.batch.sequence;
-        Seeded::new(key).draw() >> 20
+        SeededRandom::new(key).draw() >> 20
     }
 }
 
@@ -55,7 +55,7 @@ pub(super) fn content(source: SourceId, frames: &[Frame]) -> Content {
         let seed = of
             .wrapping_add(source.sequence)
             .wrapping_add(source.incarnation.0 as u64);
-        u128::from(Seeded::new(seed).draw())
+        u128::from(SeededRandom::new(seed).draw())
     };
     Content {
         source,
@@ -272,7 +272,7 @@ impl Disk {
     }
 
     /// What is left after the process or the power has ended.
-    pub(super) fn crash(&mut self, random: &mut Seeded) {
+    pub(super) fn crash(&mut self, random: &mut SeededRandom) {
         for file in self.journal.values_mut() {
             file.is_removed &= random.one_in(2);
             let unsynced = (file.frames.len() - file.synced) as u64;
@@ -292,7 +292,7 @@ impl Disk {
         if random.one_in(2) {
             self.sync_registry()
         } else {
-            self.registry_next = None
+            self.registry_next = None;
         }
         self.sync_names();
     }

@@ -2,10 +2,10 @@
 
 use logpond_cluster::NodeId;
 use logpond_cluster::births::{Publication, others_for_birth};
-use logpond_cluster::drain::{Leaving, Step};
+use logpond_cluster::drain::{DrainState, Step};
 
 use super::message::Place;
-use super::world::{Knock, World};
+use super::world::{Mutation, World};
 
 impl World {
     /// Somebody has a node leave, or stay after all; those that remain must be enough to go on.
@@ -52,9 +52,9 @@ impl World {
         }
     }
 
-    fn leaving(&mut self, place: Place) -> Leaving {
+    fn leaving(&mut self, place: Place) -> DrainState {
         let needed = self.needed(place);
-        let is_early = self.knock == Some(Knock::EarlyLeaving);
+        let is_early = self.mutation == Some(Mutation::EarlyLeaving);
         let disk = &self.nodes[place].disk;
         let (has_open, has_files) = (
             disk.journal().any(|(_, file)| !file.is_closed),
@@ -62,7 +62,7 @@ impl World {
         );
         let (me, registry) = (self.nodes[place].id, disk.registry.clone());
         let process = self.process(place);
-        Leaving {
+        DrainState {
             takes_in: false,
             has_open,
             is_sealed: process.life.is_none()
@@ -81,7 +81,7 @@ impl World {
 
     /// Whether nothing is left on a store.
     fn is_empty(&mut self, place: Place) -> bool {
-        let is_early = self.knock == Some(Knock::EarlyLeaving);
+        let is_early = self.mutation == Some(Mutation::EarlyLeaving);
         let process = self.process(place);
         is_early
             || (process.holdings.live().next().is_none()

@@ -1,7 +1,7 @@
 //! What goes wrong, and what is done about it.
 
 use logpond_cluster::NodeId;
-use logpond_cluster::registry::Known;
+use logpond_cluster::registry::RegistryEntry;
 use logpond_record::Incarnation;
 
 use super::message::{BUCKET, Event, Place};
@@ -53,7 +53,7 @@ impl World {
             return;
         }
         self.report.crashes += 1;
-        let mut random = logpond_segment::mem_disk::Seeded::new(self.random.draw());
+        let mut random = logpond_segment::mem_disk::SeededRandom::new(self.random.draw());
         self.nodes[place].disk.crash(&mut random);
         self.nodes[place].paused_until_ms = 0;
         self.ledger.shrunk();
@@ -162,7 +162,7 @@ impl World {
 
     fn take_image(&mut self, place: Place) {
         let mut image = self.nodes[place].disk.clone();
-        let mut random = logpond_segment::mem_disk::Seeded::new(self.random.draw());
+        let mut random = logpond_segment::mem_disk::SeededRandom::new(self.random.draw());
         image.crash(&mut random);
         self.nodes[place].image.get_or_insert(image);
     }
@@ -267,7 +267,7 @@ impl World {
         };
         let process = self.process(place);
         let known = process.registry.node(node);
-        if known.is_none_or(Known::is_forgotten) {
+        if known.is_none_or(RegistryEntry::is_forgotten) {
             return;
         }
         process.registry.forget(node);

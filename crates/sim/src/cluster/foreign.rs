@@ -10,7 +10,7 @@ use logpond_cluster::chain::{Change, Commit, Link, Step};
 use logpond_record::{Id, Incarnation, SourceId, Timestamp};
 use logpond_segment::sources::SourceSet;
 
-use super::bucket::{Ask, Got, Object};
+use super::bucket::{Ask, BucketReply, Object};
 use super::disk::{Batch, Contents, Frame};
 use super::message::Event;
 use super::store::RETENTION_NS;
@@ -21,7 +21,7 @@ const EPOCH: u64 = 1_000;
 
 /// The other store.
 #[derive(Debug)]
-pub(super) struct Foreign {
+pub(super) struct ForeignStore {
     incarnation: Incarnation,
     next: u64,
     /// Its first sources have outlived their retention.
@@ -31,9 +31,9 @@ pub(super) struct Foreign {
     pending: Option<Link>,
 }
 
-impl Foreign {
-    pub(super) fn new(incarnation: Incarnation) -> Foreign {
-        Foreign {
+impl ForeignStore {
+    pub(super) fn new(incarnation: Incarnation) -> ForeignStore {
+        ForeignStore {
             incarnation,
             next: 0,
             old: SourceSet::new(),
@@ -80,14 +80,14 @@ impl World {
             .bucket
             .as_ref()
             .map_or(0, |bucket| bucket.head(day).number);
-        if let Got::Links(links) = self.serve_bucket(Ask::Links(Some(day))) {
+        if let BucketReply::Links(links) = self.serve_bucket(Ask::Links(Some(day))) {
             for (day, number, _) in links.into_iter().filter(|(_, number, _)| *number < head) {
                 self.serve_bucket(Ask::RemoveLink(day, number));
             }
         }
     }
 
-    fn begin_foreign(&mut self, foreign: &mut Foreign) {
+    fn begin_foreign(&mut self, foreign: &mut ForeignStore) {
         let at = Timestamp(EPOCH_NS + self.now_ms as i64 * 1_000_000);
         let (object, replaced) = if self.random.one_in(3) {
             self.merged_foreign(foreign, at)
@@ -104,7 +104,7 @@ impl World {
     }
 
     /// A segment of a few new sources; some are as old as what is to go.
-    fn made_foreign(&mut self, foreign: &mut Foreign, at: Timestamp) -> Object {
+    fn made_foreign(&mut self, foreign: &mut ForeignStore, at: Timestamp) -> Object {
         let is_old = self.random.one_in(6);
         let mut contents = Contents::new();
         for _ in 0..1 + self.random.below(3) {
@@ -140,7 +140,7 @@ impl World {
     }
 
     /// What some of its segments of one day come to, and how many these are.
-    fn merged_foreign(&mut self, foreign: &Foreign, at: Timestamp) -> (Object, usize) {
+    fn merged_foreign(&mut self, foreign: &ForeignStore, at: Timestamp) -> (Object, usize) {
         let day = Day::of(at);
         let head = self.bucket.as_ref().map(|bucket| bucket.head(day));
         let listed = head.into_iter().flat_map(|head| head.segments);

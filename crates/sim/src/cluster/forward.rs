@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use logpond_record::SourceId;
 
 use super::disk::{Batch, Frame};
-use super::message::{FORWARDERS, Place, Reply, Request, Timer, Waiting};
+use super::message::{FORWARDERS, Place, Reply, ReplyTarget, Request, Timer};
 use super::world::World;
 
 /// An acknowledged batch is sent again if its ingester has not said for so long that stores have
@@ -41,7 +41,7 @@ pub(super) struct Forwarder {
     next: u64,
     spool: BTreeMap<u64, (u64, State)>,
     target: Place,
-    pub(super) waiting: BTreeMap<u64, Waiting>,
+    pub(super) waiting: BTreeMap<u64, ReplyTarget>,
 }
 
 impl Forwarder {
@@ -145,7 +145,7 @@ impl World {
             place,
             target,
             Request::Append(frame),
-            Waiting::Batch(sequence),
+            ReplyTarget::Batch(sequence),
         );
     }
 
@@ -175,10 +175,10 @@ impl World {
             return;
         }
         let is_busy = self.forwarder(place).waiting.values();
-        let mut is_busy = is_busy.filter(|w| matches!(w, Waiting::Batch(s) if *s == sequence));
+        let mut is_busy = is_busy.filter(|w| matches!(w, ReplyTarget::Batch(s) if *s == sequence));
         if is_busy.next().is_none() && self.random.one_in(3) {
             let request = Request::IsReplicated(source);
-            self.request(place, ingester, request, Waiting::Batch(sequence));
+            self.request(place, ingester, request, ReplyTarget::Batch(sequence));
         }
     }
 

@@ -5,14 +5,14 @@ use logpond_cluster::Fate;
 use logpond_cluster::births::{Publication, others_for_birth};
 use logpond_cluster::expiry::{OFF_NS_MAX, is_behind};
 use logpond_cluster::give_up::{GiveUp, Peer};
-use logpond_cluster::offers::{ClaimId, Offered};
+use logpond_cluster::offers::{ClaimId, OfferedFile};
 use logpond_record::{Incarnation, SourceId};
 use logpond_segment::sources::SourceSet;
 
 use super::disk::{Contents, Frame, content};
-use super::message::{Place, Reply, Request, Timer, Waiting};
-use super::process::{Giving, Life, Unsynced};
-use super::world::{Knock, World};
+use super::message::{Place, Reply, ReplyTarget, Request, Timer};
+use super::process::{GiveUpTask, Life, UnsyncedBatch};
+use super::world::{Mutation, World};
 
 /// A journal file is closed after this.
 const OPEN_MS: u64 = 300;
@@ -28,7 +28,7 @@ impl World {
     ) -> Option<Reply> {
         let node = &self.nodes[place];
         let is_behind = is_behind(self.clock(place), &self.peer_clocks(place), OFF_NS_MAX)
-            && self.knock != Some(Knock::EarlyStamps);
+            && self.mutation != Some(Mutation::EarlyStamps);
         if !node.takes_in || !node.disk.is_joined || node.disk.is_leaving || is_behind {
             return Some(Reply::Refused);
         }
@@ -52,11 +52,11 @@ impl World {
         self.ledger.appended(source, frame);
         let after_ms = 1 + self.random.below(8);
         self.timer(place, after_ms, Timer::Synced { source, count });
-        if self.knock == Some(Knock::AckBeforeSync) {
+        if self.mutation == Some(Mutation::AckBeforeSync) {
             self.note_ack(place, source, frame);
             return Some(Reply::Acked(source));
         }
-        let unsynced = Unsynced {
+        let unsynced = UnsyncedBatch {
             source,
             index: count - 1,
             to,
@@ -70,8 +70,8 @@ impl World {
     fn refuse_full(&mut self, place: Place, frame: Frame) -> Reply {
         let life = self.process(place).life.as_ref();
         let open = life.and_then(|life| life.open);
-        match (self.knock, open) {
-            (Some(Knock::AckWhenFull), Some((source, _))) => {
+        match (self.mutation, open) {
+            (Some(Mutation::AckWhenFull), Some((source, _))) => {
                 self.note_ack(place, source, frame);
                 Reply::Acked(source)
             }
@@ -82,15 +82,15 @@ impl World {
     /// Begins an incarnation.
     fn mint(&mut self, place: Place) {
         let (node, born) = (self.nodes[place].id, self.clock(place));
-        let incarnation = match self.knock {
-            Some(Knock::CountedIncarnations) => {
+        let incarnation = match self.mutation {
+            Some(Mutation::CountedIncarnations) => {
                 let lives = &mut self.nodes[place].disk.lives;
                 *lives += 1;
                 Incarnation((node.0 << 64) | u128::from(*lives))
             }
             _ => Incarnation(self.wide()),
         };
-        let is_known = self.knock != Some(Knock::UnknownBirths);
+        let is_known = self.mutation != Some(Mutation::UnknownBirths);
         let process = self.process(place);
         process.life = Some(Life {
             incarnation,
@@ -106,7 +106,7 @@ impl World {
 
     /// Whether as many know of the incarnation as must.
     fn is_born(&mut self, place: Place) -> bool {
-        if self.knock == Some(Knock::UnknownBirths) {
+        if self.mutation == Some(Mutation::UnknownBirths) {
             return true;
         }
         let me = self.nodes[place].id;
@@ -170,8 +170,8 @@ impl World {
         let (synced, frames) = (file.synced, file.frames.clone());
         let process = self.process(place);
         process.version += 1;
-        let is_done = |u: &mut Unsynced| u.source == source && u.index < synced;
-        let done: Vec<Unsynced> = process.unsynced.extract_if(.., is_done).collect();
+        let is_done = |u: &mut UnsyncedBatch| u.source == source && u.index < synced;
+        let done: Vec<UnsyncedBatch> = process.unsynced.extract_if(.., is_done).collect();
         for waiting in done {
             self.note_ack(place, source, frames[waiting.index]);
             self.reply(place, waiting.to, waiting.number, Reply::Acked(source));
@@ -212,7 +212,9 @@ impl World {
         let content = content(source, &frames);
         let process = self.process(place);
         let bytes = content.rows;
-        process.offers.add(Offered { content, bytes }, day, now_ms);
+        process
+            .offers
+            .add(OfferedFile { content, bytes }, day, now_ms);
         process.version += 1;
         if let Some(life) = &mut process.life
             && life.open.is_some_and(|(open, _)| open == source)
@@ -259,7 +261,7 @@ impl World {
         }
         let wanted: SourceSet = contents.iter().map(|c| c.source).collect();
         let give_up = GiveUp::new(attempt, wanted, &peers, copies).expecting(&contents);
-        let giving = Giving {
+        let giving = GiveUpTask {
             give_up,
             segment: None,
             is_part: false,
@@ -342,7 +344,7 @@ impl World {
             return;
         };
         for node in to_ask {
-            let waiting = Waiting::GiveUp { attempt, node };
+            let waiting = ReplyTarget::GiveUp { attempt, node };
             let request = Request::WhoHolds(question.clone());
             self.request(place, self.place_of(node), request, waiting);
         }

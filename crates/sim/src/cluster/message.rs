@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use logpond_cluster::give_up::{Attempt, Held, WhoHolds};
+use logpond_cluster::give_up::{Attempt, HoldingsReply, WhoHolds};
 use logpond_cluster::offers::{Claim, ClaimId};
 use logpond_cluster::question::TaskId;
-use logpond_cluster::{Indexed, NodeId, Registry, Share};
+use logpond_cluster::{IndexedInventory, NodeId, Registry, Share};
 use logpond_record::{Id, SourceId, Timestamp};
 use logpond_segment::sources::SourceSet;
 
-use super::bucket::{Ask, Got};
+use super::bucket::{Ask, BucketReply};
 use super::disk::{Contents, Frame, Rows};
 
 /// A node, or beyond [`FORWARDERS`] a forwarder.
@@ -24,10 +24,10 @@ pub(super) const BUCKET: Place = 2000;
 
 /// An inventory with the batches in its sources, which in the product are in the files' footers.
 #[derive(Debug)]
-pub(super) struct Seen {
-    pub(super) indexed: Arc<Indexed>,
+pub(super) struct InventoryView {
+    pub(super) indexed: Arc<IndexedInventory>,
     /// The same of what is on its own disk, which repair goes by.
-    pub(super) stored: Arc<Indexed>,
+    pub(super) stored: Arc<IndexedInventory>,
     pub(super) batches: BTreeMap<SourceId, Rows>,
     /// Whether the node is leaving, which in the product gossip says.
     pub(super) is_leaving: bool,
@@ -60,20 +60,20 @@ pub(super) enum Request {
 
 #[derive(Clone, Debug)]
 pub(super) enum Reply {
-    Bucket(Got),
+    Bucket(BucketReply),
     Acked(SourceId),
     Refused,
     Replicated(bool),
     Claimed(Option<Claim>),
     Fetched(Contents, Timestamp),
-    Held(Held),
+    Held(HoldingsReply),
     Stored,
     Recorded {
         node: NodeId,
         known: Arc<Registry>,
         has_joined: bool,
     },
-    Inventory(Arc<Seen>),
+    Inventory(Arc<InventoryView>),
     Scanned {
         counted: SourceSet,
         frames: Vec<(SourceId, Frame)>,
@@ -82,9 +82,9 @@ pub(super) enum Reply {
     },
 }
 
-/// Who is told what comes of a request.
+/// The receiver of the result of a request.
 #[derive(Clone, Debug)]
-pub(super) enum Waiting {
+pub(super) enum ReplyTarget {
     Batch(u64),
     Claim {
         ingester: Place,

@@ -15,7 +15,7 @@
 //!      └─▶ ledger: acknowledged, contents of sources, dropped ◀── every step, every answer
 //! ```
 //!
-//! A [`Knock`] takes one rule away where the simulation carries it out. Then a run must fail, or
+//! A [`Mutation`] takes one rule away where the simulation carries it out. Then a run must fail, or
 //! the ledger could not have seen it.
 
 mod answer;
@@ -40,4 +40,4 @@ mod world;
 
 pub use ledger::Violation;
 pub use report::Report;
-pub use world::{Knock, run};
+pub use world::{Mutation, run};

@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use logpond_cluster::Day;
-use logpond_cluster::chain::{Change, Commit, Link, Outcome, Settled, Step};
+use logpond_cluster::chain::{Change, Commit, Link, NoWriteReason, Outcome, Step};
 use logpond_record::Id;
 use logpond_segment::sources::SourceSet;
 
-use super::bucket::{Ask, Got, Object};
-use super::message::{BUCKET, Place, Request, Waiting};
-use super::world::{Knock, World};
+use super::bucket::{Ask, BucketReply, Object};
+use super::message::{BUCKET, Place, ReplyTarget, Request};
+use super::world::{Mutation, World};
 
 /// How often is looked for what others have written.
 const REFRESH_MS: u64 = 1_000;
@@ -46,21 +46,21 @@ enum Purpose {
     Refresh,
     /// Reads all heads, to remove what they do not need of these.
     Sweep(Vec<(Day, Id, u64)>),
-    Commit(Box<Committing>),
+    Commit(Box<PendingCommit>),
 }
 
 /// A change on its way.
 #[derive(Clone, Debug)]
-struct Committing {
+struct PendingCommit {
     day: Day,
     commit: Commit,
     /// The segment that is to be listed, if it is that.
     segment: Option<Id>,
 }
 
-/// What the outstanding request is for.
+/// The purpose of the outstanding request.
 #[derive(Debug, Default)]
-enum Doing {
+enum RequestPurpose {
     #[default]
     Nothing,
     Listing(Purpose, u32),
@@ -69,7 +69,7 @@ enum Doing {
         purpose: Purpose,
         listings: u32,
     },
-    Creating(Box<Committing>, Arc<Link>),
+    Creating(Box<PendingCommit>, Arc<Link>),
     Opening(Vec<Id>),
     Putting(Id, Arc<Object>),
     SweepingSegments,
@@ -120,7 +120,7 @@ pub(super) struct Offload {
     pub(super) remote: BTreeMap<Id, Arc<Object>>,
     /// Whether queries are told that there may be more.
     pub(super) is_unread: bool,
-    doing: Doing,
+    doing: RequestPurpose,
     jobs: VecDeque<Job>,
     uploaded: BTreeMap<Id, u64>,
     held: BTreeSet<Id>,
@@ -194,7 +194,7 @@ impl World {
     pub(super) fn begin_offload(&mut self, place: Place) {
         let now_ms = self.now_ms;
         let offload = self.offload(place);
-        if !matches!(offload.doing, Doing::Nothing) {
+        if !matches!(offload.doing, RequestPurpose::Nothing) {
             return;
         }
         if offload
@@ -223,36 +223,36 @@ impl World {
                 Job::Upload => self.upload(place),
                 Job::Sweep => {
                     self.offload(place).swept_ms = now_ms;
-                    self.ask_bucket(place, Ask::Segments, Doing::SweepingSegments);
+                    self.ask_bucket(place, Ask::Segments, RequestPurpose::SweepingSegments);
                 }
                 Job::Drop(day, ids) => self.commit(place, day, Change::Drop(ids), None),
                 Job::Forget(day, ids) => self.commit(place, day, Change::Forget(ids), None),
             }
-            if !matches!(self.offload(place).doing, Doing::Nothing) {
+            if !matches!(self.offload(place).doing, RequestPurpose::Nothing) {
                 return;
             }
         }
     }
 
-    fn ask_bucket(&mut self, place: Place, ask: Ask, doing: Doing) {
+    fn ask_bucket(&mut self, place: Place, ask: Ask, doing: RequestPurpose) {
         self.offload(place).doing = doing;
-        self.request(place, BUCKET, Request::Bucket(ask), Waiting::Bucket);
+        self.request(place, BUCKET, Request::Bucket(ask), ReplyTarget::Bucket);
     }
 
     /// The store has replied, or has not.
-    pub(super) fn bucket_heard(&mut self, place: Place, got: Option<Got>) {
+    pub(super) fn bucket_heard(&mut self, place: Place, got: Option<BucketReply>) {
         let doing = std::mem::take(&mut self.offload(place).doing);
         match (doing, got) {
-            (Doing::Listing(purpose, listings), Some(Got::Links(names))) => {
+            (RequestPurpose::Listing(purpose, listings), Some(BucketReply::Links(names))) => {
                 self.listed_links(place, &names, purpose, listings);
             }
             (
-                Doing::Reading {
+                RequestPurpose::Reading {
                     left,
                     purpose,
                     listings,
                 },
-                Some(Got::Link(link)),
+                Some(BucketReply::Link(link)),
             ) => match link {
                 Some(link) => {
                     self.offload(place).learn(link);
@@ -263,26 +263,30 @@ impl World {
                 None => self.give_round_up(place),
             },
             // Whether it counts is what the head says, also where no reply has come.
-            (Doing::Creating(committing, link), got) => self.created(place, committing, link, got),
-            (Doing::Opening(left), got) => self.opened(place, left, got),
-            (Doing::Putting(id, object), Some(Got::Done)) => {
+            (RequestPurpose::Creating(committing, link), got) => {
+                self.created(place, committing, link, got)
+            }
+            (RequestPurpose::Opening(left), got) => self.opened(place, left, got),
+            (RequestPurpose::Putting(id, object), Some(BucketReply::Done)) => {
                 let now_ms = self.now_ms;
                 self.offload(place).uploaded.insert(id, now_ms);
                 self.show_listed(place);
                 self.commit_segment(place, id, &object);
             }
-            (Doing::Putting(id, _), _) => {
+            (RequestPurpose::Putting(id, _), _) => {
                 let now_ms = self.now_ms;
                 self.offload(place).put_off.insert(id, now_ms);
                 self.give_round_up(place);
             }
-            (Doing::SweepingSegments, Some(Got::Segments(segments))) => {
+            (RequestPurpose::SweepingSegments, Some(BucketReply::Segments(segments))) => {
                 self.list_links(place, Purpose::Sweep(segments), 0);
             }
-            (Doing::SweepingLinks(segments), Some(Got::Links(links))) => {
+            (RequestPurpose::SweepingLinks(segments), Some(BucketReply::Links(links))) => {
                 self.sweep(place, &segments, &links);
             }
-            (Doing::Removing { left, forget }, Some(_)) => self.remove_next(place, left, forget),
+            (RequestPurpose::Removing { left, forget }, Some(_)) => {
+                self.remove_next(place, left, forget)
+            }
             _ => self.give_round_up(place),
         }
     }
@@ -291,7 +295,7 @@ impl World {
     fn give_round_up(&mut self, place: Place) {
         self.report.unreachable += 1;
         let offload = self.offload(place);
-        offload.doing = Doing::Nothing;
+        offload.doing = RequestPurpose::Nothing;
         offload.jobs.clear();
         // Nobody could upload them.
         offload
@@ -305,7 +309,7 @@ impl World {
             Purpose::Commit(committing) => Some(committing.day),
             Purpose::Refresh | Purpose::Sweep(_) => None,
         };
-        let doing = Doing::Listing(purpose, listings + 1);
+        let doing = RequestPurpose::Listing(purpose, listings + 1);
         self.ask_bucket(place, Ask::Links(day), doing);
     }
 
@@ -334,7 +338,7 @@ impl World {
         listings: u32,
     ) {
         if let Some((day, number)) = left.pop() {
-            let doing = Doing::Reading {
+            let doing = RequestPurpose::Reading {
                 left,
                 purpose,
                 listings,
@@ -351,14 +355,18 @@ impl World {
             }
             Purpose::Sweep(segments) => {
                 self.show_listed(place);
-                self.ask_bucket(place, Ask::Links(None), Doing::SweepingLinks(segments));
+                self.ask_bucket(
+                    place,
+                    Ask::Links(None),
+                    RequestPurpose::SweepingLinks(segments),
+                );
             }
             Purpose::Commit(committing) => self.decide(place, committing),
         }
     }
 
     fn commit(&mut self, place: Place, day: Day, change: Change, segment: Option<Id>) {
-        let committing = Committing {
+        let committing = PendingCommit {
             day,
             commit: Commit::new(change, self.clock(place)),
             segment,
@@ -367,13 +375,13 @@ impl World {
     }
 
     /// The head is known.
-    fn decide(&mut self, place: Place, mut committing: Box<Committing>) {
+    fn decide(&mut self, place: Place, mut committing: Box<PendingCommit>) {
         let nonce = self.wide();
         let head = self.offload(place).head(committing.day);
         match committing.commit.on_head(&head, nonce) {
             Step::Create(link) => self.create_link(place, committing, link),
-            Step::End(Outcome::Settled(Settled::Overlaps(_), _))
-                if self.knock == Some(Knock::SharedListing) =>
+            Step::End(Outcome::Settled(NoWriteReason::Overlaps(_), _))
+                if self.mutation == Some(Mutation::SharedListing) =>
             {
                 let Some(object) = committing
                     .segment
@@ -392,24 +400,24 @@ impl World {
         }
     }
 
-    fn create_link(&mut self, place: Place, committing: Box<Committing>, link: Link) {
+    fn create_link(&mut self, place: Place, committing: Box<PendingCommit>, link: Link) {
         let link = Arc::new(link);
-        let doing = Doing::Creating(committing, Arc::clone(&link));
+        let doing = RequestPurpose::Creating(committing, Arc::clone(&link));
         self.ask_bucket(place, Ask::Create(link), doing);
     }
 
     fn created(
         &mut self,
         place: Place,
-        committing: Box<Committing>,
+        committing: Box<PendingCommit>,
         link: Arc<Link>,
-        got: Option<Got>,
+        got: Option<BucketReply>,
     ) {
-        if matches!(got, Some(Got::Created(false))) {
+        if matches!(got, Some(BucketReply::Created(false))) {
             self.report.lost_races += 1;
         }
-        let is_written = matches!(got, Some(Got::Created(true)));
-        if self.knock == Some(Knock::WrittenIsListed) && is_written {
+        let is_written = matches!(got, Some(BucketReply::Created(true)));
+        if self.mutation == Some(Mutation::WrittenIsListed) && is_written {
             let offload = self.offload(place);
             offload.heads.insert(link.day, Arc::clone(&link));
             let outcome = Outcome::Written(Link::clone(&link));
@@ -424,26 +432,26 @@ impl World {
         if let Some(id) = segment {
             let offload = self.offload(place);
             match outcome {
-                Outcome::Written(_) | Outcome::Settled(Settled::Done, _) => {
+                Outcome::Written(_) | Outcome::Settled(NoWriteReason::Done, _) => {
                     offload.uploaded.remove(&id);
                 }
-                Outcome::Settled(Settled::Held, _) => {
+                Outcome::Settled(NoWriteReason::Held, _) => {
                     offload.held.insert(id);
                     self.report.held += 1;
                 }
                 // Once the others are opened, this node merges them with this one.
-                Outcome::Settled(Settled::Overlaps(_), _) => {
+                Outcome::Settled(NoWriteReason::Overlaps(_), _) => {
                     offload.put_off.insert(id, now_ms);
                     self.report.overlaps += 1;
                 }
                 // Its name is used up: what it holds gets another one.
-                Outcome::Settled(Settled::Dropped, _) => {
+                Outcome::Settled(NoWriteReason::Dropped, _) => {
                     offload.renewing.insert(id);
                     offload.uploaded.remove(&id);
                     offload.put_off.insert(id, now_ms);
                     self.report.renewals += 1;
                 }
-                Outcome::Contended | Outcome::Settled(Settled::Full, _) => {
+                Outcome::Contended | Outcome::Settled(NoWriteReason::Full, _) => {
                     offload.put_off.insert(id, now_ms);
                 }
             }
@@ -455,7 +463,7 @@ impl World {
 
     /// Tells who asks what the heads list.
     fn show_listed(&mut self, place: Place) {
-        let counts_uploads = self.knock == Some(Knock::UploadedIsListed);
+        let counts_uploads = self.mutation == Some(Mutation::UploadedIsListed);
         let reading_ms = self.offload(place).reading_ms;
         let offload = self.offload(place);
         let mut listed = offload.listed();
@@ -499,7 +507,7 @@ impl World {
     fn open_next(&mut self, place: Place, left: Vec<Id>) {
         if let Some(id) = left.last() {
             let ask = Ask::Segment(*id);
-            return self.ask_bucket(place, ask, Doing::Opening(left));
+            return self.ask_bucket(place, ask, RequestPurpose::Opening(left));
         }
         let offload = self.offload(place);
         let listed = offload.ids();
@@ -513,10 +521,10 @@ impl World {
         self.next_job(place);
     }
 
-    fn opened(&mut self, place: Place, mut left: Vec<Id>, got: Option<Got>) {
+    fn opened(&mut self, place: Place, mut left: Vec<Id>, got: Option<BucketReply>) {
         let offload = self.offload(place);
         match (left.pop(), got) {
-            (Some(id), Some(Got::Segment(Some(object)))) => {
+            (Some(id), Some(BucketReply::Segment(Some(object)))) => {
                 offload.opened.insert(id, object);
             }
             _ => offload.has_failed = true,
@@ -571,7 +579,7 @@ impl World {
             Some(object) => {
                 let object = Arc::new(object);
                 let ask = Ask::Put(id, Arc::clone(&object));
-                self.ask_bucket(place, ask, Doing::Putting(id, object));
+                self.ask_bucket(place, ask, RequestPurpose::Putting(id, object));
             }
             None => {}
         }
@@ -585,11 +593,11 @@ impl World {
     /// Removes what nobody needs.
     fn sweep(&mut self, place: Place, segments: &[(Day, Id, u64)], links: &[(Day, u64, u64)]) {
         let now = self.clock(place);
-        let grace_ms = match self.knock {
-            Some(Knock::HastySweep) => 0,
+        let grace_ms = match self.mutation {
+            Some(Mutation::HastySweep) => 0,
             _ => GRACE_MS,
         };
-        let is_hasty = self.knock == Some(Knock::HastySweep);
+        let is_hasty = self.mutation == Some(Mutation::HastySweep);
         let mut drop: BTreeMap<Day, Vec<Id>> = BTreeMap::new();
         let offload = self.offload(place);
         let mut left = VecDeque::new();
@@ -604,10 +612,11 @@ impl World {
             let head = offload.head(*day);
             let is_known = head.segment(*id).is_some() || head.dropped.iter().any(|d| d.id == *id);
             if !is_known && *age_ms >= grace_ms {
-                match is_hasty {
-                    true => left.push_back(Ask::RemoveSegment(*id)),
+                if is_hasty {
+                    left.push_back(Ask::RemoveSegment(*id))
+                } else {
                     // They go once it is known that nobody lists them any more.
-                    false => drop.entry(*day).or_default().push(*id),
+                    drop.entry(*day).or_default().push(*id)
                 }
             }
         }
@@ -635,7 +644,7 @@ impl World {
 
     fn remove_next(&mut self, place: Place, mut left: VecDeque<Ask>, forget: Vec<(Day, Vec<Id>)>) {
         if let Some(ask) = left.pop_front() {
-            return self.ask_bucket(place, ask, Doing::Removing { left, forget });
+            return self.ask_bucket(place, ask, RequestPurpose::Removing { left, forget });
         }
         let forget = forget.into_iter().map(|(day, ids)| Job::Forget(day, ids));
         self.offload(place).jobs.extend(forget);

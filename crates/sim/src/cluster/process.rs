@@ -4,24 +4,24 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use logpond_cluster::Day;
-use logpond_cluster::births::{Ends, Joining, Publication, lost_lives, others_for_birth};
+use logpond_cluster::births::{Ends, JoiningNode, Publication, lost_lives, others_for_birth};
 use logpond_cluster::consume::Consume;
 use logpond_cluster::expiry::Deletion;
 use logpond_cluster::give_up::{Attempt, GiveUp};
-use logpond_cluster::offers::{Offered, Offers};
-use logpond_cluster::registry::Known;
+use logpond_cluster::offers::{OfferedFile, Offers};
+use logpond_cluster::registry::RegistryEntry;
 use logpond_cluster::repair::Repair;
 use logpond_cluster::trim::Trim;
 use logpond_cluster::{Holdings, NodeId, Registry};
 use logpond_record::{Id, Incarnation, SourceId};
 use logpond_segment::sources::SourceSet;
 
-use super::ask::Asking;
+use super::ask::PendingQuestion;
 use super::disk::{Contents, content};
-use super::message::{Event, Place, Reply, Request, Seen, Timer, Waiting};
+use super::message::{Event, InventoryView, Place, Reply, ReplyTarget, Request, Timer};
 use super::offload::Offload;
-use super::remote::Reading;
-use super::world::{Knock, World};
+use super::remote::ReadTask;
+use super::world::{Mutation, World};
 
 /// Everything goes faster here than in the product, so that short runs see all of it.
 const OFFERS: logpond_cluster::offers::Settings = logpond_cluster::offers::Settings {
@@ -75,15 +75,15 @@ pub(super) struct Life {
 }
 
 /// A batch that waits to be acknowledged.
-pub(super) struct Unsynced {
+pub(super) struct UnsyncedBatch {
     pub(super) source: SourceId,
     pub(super) index: usize,
     pub(super) to: Place,
     pub(super) number: u64,
 }
 
-/// What is being given up.
-pub(super) struct Giving {
+/// A file that is being given up.
+pub(super) struct GiveUpTask {
     pub(super) give_up: GiveUp,
     /// A segment, or journal files.
     pub(super) segment: Option<Id>,
@@ -93,52 +93,52 @@ pub(super) struct Giving {
 
 /// A segment that another one is to take the place of, without what others have confirmed.
 #[derive(Clone)]
-pub(super) struct Trimming {
+pub(super) struct TrimTask {
     pub(super) segment: Id,
     pub(super) attempt: Attempt,
     pub(super) confirmed: SourceSet,
 }
 
 /// A claim that is worked on.
-pub(super) struct Consuming {
+pub(super) struct ConsumeTask {
     pub(super) consume: Consume,
     pub(super) ingester: Place,
 }
 
-/// What is to be done when a segment is durable.
-pub(super) enum Then {
+/// The action that follows when a segment is durable.
+pub(super) enum NextAction {
     Consume(u64),
     Reply { to: Place, number: u64 },
     Retire(Vec<Id>),
-    Trim(Trimming),
+    Trim(TrimTask),
 }
 
 /// A process.
 pub(super) struct Process {
     pub(super) number: u64,
-    pub(super) waiting: BTreeMap<u64, Waiting>,
+    pub(super) waiting: BTreeMap<u64, ReplyTarget>,
     pub(super) registry: Registry,
-    pub(super) join: Joining,
+    pub(super) join: JoiningNode,
     pub(super) seals: Publication,
     pub(super) life: Option<Life>,
     pub(super) ends: Ends,
     pub(super) offers: Offers,
     /// What was given up by this process, so that stores have it.
     pub(super) dropped: SourceSet,
-    pub(super) unsynced: Vec<Unsynced>,
+    pub(super) unsynced: Vec<UnsyncedBatch>,
     pub(super) holdings: Holdings,
-    pub(super) consuming: BTreeMap<u64, Consuming>,
-    pub(super) giving: BTreeMap<Attempt, Giving>,
-    pub(super) writing: BTreeMap<Id, (Contents, Then)>,
+    pub(super) consuming: BTreeMap<u64, ConsumeTask>,
+    pub(super) giving: BTreeMap<Attempt, GiveUpTask>,
+    pub(super) writing: BTreeMap<Id, (Contents, NextAction)>,
     /// Outputs of merges whose inputs are still live.
     pub(super) merged: BTreeMap<Id, Vec<Id>>,
     /// Outputs of trimming; what they take the place of is still live.
-    pub(super) trimmed: BTreeMap<Id, Trimming>,
+    pub(super) trimmed: BTreeMap<Id, TrimTask>,
     pub(super) repair: Repair,
     pub(super) trim: Trim,
     /// What each node said last, and when.
-    pub(super) seen: BTreeMap<NodeId, (Arc<Seen>, u64)>,
-    pub(super) asking: BTreeMap<u64, Asking>,
+    pub(super) seen: BTreeMap<NodeId, (Arc<InventoryView>, u64)>,
+    pub(super) asking: BTreeMap<u64, PendingQuestion>,
     pub(super) deletion: Deletion,
     /// That this node has left, as others have recorded it.
     pub(super) farewell: Option<Publication>,
@@ -146,7 +146,7 @@ pub(super) struct Process {
     /// What it knows of the bucket, if it has one.
     pub(super) offload: Option<Offload>,
     /// Shares of questions that wait for the bucket.
-    pub(super) reading: BTreeMap<u64, Reading>,
+    pub(super) reading: BTreeMap<u64, ReadTask>,
 }
 
 impl Process {
@@ -195,7 +195,7 @@ impl World {
                 let content = content(source, &file.frames);
                 let bytes = content.rows;
                 let day = Day::of(file.received);
-                offers.add(Offered { content, bytes }, day, now_ms);
+                offers.add(OfferedFile { content, bytes }, day, now_ms);
             }
         }
         let live = disk.live();
@@ -210,7 +210,7 @@ impl World {
             number,
             waiting: BTreeMap::new(),
             registry,
-            join: Joining::default(),
+            join: JoiningNode::default(),
             seals: Publication::new(),
             life: None,
             ends,
@@ -242,7 +242,7 @@ impl World {
         let (node, version) = (self.nodes[place].id, self.now_ms + 1);
         let zone = self.zone(place).to_owned();
         let process = self.process(place);
-        let known = Known::there(String::new(), zone, version);
+        let known = RegistryEntry::there(String::new(), zone, version);
         process.registry.note_node(node, known);
         self.tell_seed(place);
         let process = self.process(place);
@@ -259,7 +259,7 @@ impl World {
         let mut others = self.nodes.iter().filter(|other| other.id != node);
         let seed = others.find(|other| !other.is_gone).map(|other| other.id);
         if let Some(seed) = seed {
-            let known = Known::there(String::new(), String::new(), 0);
+            let known = RegistryEntry::there(String::new(), String::new(), 0);
             self.process(place).registry.note_node(seed, known);
         }
     }
@@ -350,7 +350,7 @@ impl World {
             process.seals.recorded_here();
         }
         if let Some(farewell) = &mut process.farewell
-            && registry.node(node).is_some_and(Known::is_forgotten)
+            && registry.node(node).is_some_and(RegistryEntry::is_forgotten)
         {
             farewell.recorded_here();
         }
@@ -404,7 +404,7 @@ impl World {
         for node in told {
             let to = self.place_of(node);
             let registry = Arc::new(self.nodes[place].disk.registry.clone());
-            self.request(place, to, Request::Record(registry), Waiting::Record);
+            self.request(place, to, Request::Record(registry), ReplyTarget::Record);
         }
     }
 
@@ -433,7 +433,7 @@ impl World {
     /// What is replied where nothing can be written: nothing.
     fn pretend_recorded(&self, place: Place, registry: &Registry) -> Option<Reply> {
         let node = &self.nodes[place];
-        (self.knock == Some(Knock::UnwrittenRecords)).then(|| Reply::Recorded {
+        (self.mutation == Some(Mutation::UnwrittenRecords)).then(|| Reply::Recorded {
             node: node.id,
             known: Arc::new(registry.clone()),
             has_joined: node.disk.is_joined,
@@ -472,7 +472,7 @@ impl World {
             process.seals.recorded_by(node);
         }
         if let Some(farewell) = &mut process.farewell
-            && known.node(me).is_some_and(Known::is_forgotten)
+            && known.node(me).is_some_and(RegistryEntry::is_forgotten)
         {
             farewell.recorded_by(node);
         }
@@ -533,7 +533,7 @@ impl World {
             let at = self.random.below(others.len() as u64) as usize;
             let to = self.place_of(others[at]);
             let registry = Arc::new(self.nodes[place].disk.registry.clone());
-            self.request(place, to, Request::Record(registry), Waiting::Record);
+            self.request(place, to, Request::Record(registry), ReplyTarget::Record);
         }
     }
 }

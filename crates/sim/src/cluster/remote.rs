@@ -8,17 +8,17 @@ use logpond_cluster::BucketView;
 use logpond_record::{Id, SourceId};
 use logpond_segment::sources::SourceSet;
 
-use super::bucket::{Ask, Got, Object};
+use super::bucket::{Ask, BucketReply, Object};
 use super::disk::{Contents, Frame};
-use super::message::{BUCKET, Place, Reply, Request, Waiting};
-use super::world::{Knock, World};
+use super::message::{BUCKET, Place, Reply, ReplyTarget, Request};
+use super::world::{Mutation, World};
 
 /// Segments of the bucket.
 pub(super) type Remote = Vec<(Id, Arc<Object>)>;
 
 /// A share of a question that waits for the store.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(super) struct ReadTask {
     pub(super) to: Place,
     pub(super) number: u64,
     pub(super) counted: SourceSet,
@@ -76,8 +76,8 @@ impl World {
             .map(|(id, sources)| (id, sources.clone()))
             .collect();
         for (id, sources) in live {
-            let may_go = match self.knock {
-                Some(Knock::DropUnlisted) => {
+            let may_go = match self.mutation {
+                Some(Mutation::DropUnlisted) => {
                     listed.contains_all(&sources) || self.offload(place).has_uploaded(id)
                 }
                 _ => listed.contains_all(&sources),
@@ -93,7 +93,7 @@ impl World {
         let offload = self.offload(place);
         let sets: Vec<SourceSet> = offload.remote.values().map(|o| o.sources()).collect();
         let there = SourceSet::union_of(&sets);
-        let is_hasty = self.knock == Some(Knock::DropUnlisted);
+        let is_hasty = self.mutation == Some(Mutation::DropUnlisted);
         let process = self.process(place);
         let live: Vec<(Id, SourceSet)> = process
             .holdings
@@ -183,12 +183,12 @@ impl World {
     }
 
     /// Asks the store for what a share needs of it. The reply follows.
-    pub(super) fn read_remote(&mut self, place: Place, reading: Reading) {
+    pub(super) fn read_remote(&mut self, place: Place, reading: ReadTask) {
         let ids: Vec<Id> = reading.left.keys().copied().collect();
         let name = self.random.draw();
         self.process(place).reading.insert(name, reading);
         for segment in ids {
-            let waiting = Waiting::Remote { name, segment };
+            let waiting = ReplyTarget::Remote { name, segment };
             self.request(
                 place,
                 BUCKET,
@@ -199,13 +199,19 @@ impl World {
     }
 
     /// The store has replied to one who reads, or has not: then the rows are not counted.
-    pub(super) fn remote_read(&mut self, place: Place, name: u64, segment: Id, got: Option<Got>) {
+    pub(super) fn remote_read(
+        &mut self,
+        place: Place,
+        name: u64,
+        segment: Id,
+        got: Option<BucketReply>,
+    ) {
         let Some(reading) = self.process(place).reading.get_mut(&name) else {
             return;
         };
         let excluded = reading.left.remove(&segment).unwrap_or_default();
         let object = match got {
-            Some(Got::Segment(object)) => object,
+            Some(BucketReply::Segment(object)) => object,
             _ => None,
         };
         match object {

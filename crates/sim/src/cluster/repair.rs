@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use logpond_cluster::give_up::{Attempt, GiveUp};
 use logpond_cluster::repair::{Job, Member, Presence};
-use logpond_cluster::{Indexed, NodeId};
+use logpond_cluster::{IndexedInventory, NodeId};
 use logpond_record::Id;
 
-use super::bucket::Got;
-use super::message::{Place, Reply, Request, Seen, Timer, Waiting};
-use super::process::Giving;
-use super::world::{Knock, World};
+use super::bucket::BucketReply;
+use super::message::{InventoryView, Place, Reply, ReplyTarget, Request, Timer};
+use super::process::GiveUpTask;
+use super::world::{Mutation, World};
 
 /// A node that has said nothing for so long is gone.
 const LIVE_MS: u64 = 1_500;
@@ -19,7 +19,7 @@ impl World {
     /// Asks all what they hold, and acts on what they said before.
     pub(super) fn look(&mut self, place: Place) {
         for node in self.known(place) {
-            let waiting = Waiting::Look { node };
+            let waiting = ReplyTarget::Look { node };
             self.request(place, self.place_of(node), Request::Inventory, waiting);
         }
         let own = self.inventory(place);
@@ -38,7 +38,7 @@ impl World {
             .filter(|(_, known)| known.is_forgotten())
             .map(|(node, _)| node)
             .collect();
-        let seen: Vec<(NodeId, Arc<Indexed>, u64)> = process
+        let seen: Vec<(NodeId, Arc<IndexedInventory>, u64)> = process
             .seen
             .iter()
             .map(|(node, (seen, at_ms))| (*node, seen.stored.clone(), *at_ms))
@@ -62,7 +62,7 @@ impl World {
             match job {
                 Job::Copy { segment, to } => {
                     self.report.repairs += 1;
-                    let waiting = Waiting::Repair { segment, node: to };
+                    let waiting = ReplyTarget::Repair { segment, node: to };
                     self.put(place, segment, self.place_of(to), waiting);
                 }
                 Job::GiveUp(segment) => self.give_up_segment(place, segment),
@@ -73,7 +73,7 @@ impl World {
 
     fn give_up_segment(&mut self, place: Place, id: Id) {
         let (attempt, peers) = (self.attempt(), self.other_stores(place));
-        let (copies, is_flagged) = (self.enough(place), self.knock != Some(Knock::NoFlags));
+        let (copies, is_flagged) = (self.enough(place), self.mutation != Some(Mutation::NoFlags));
         let process = self.process(place);
         if process
             .giving
@@ -91,7 +91,7 @@ impl World {
         }
         let give_up = GiveUp::new(attempt, sources, &peers, copies);
         let segment = Some(id);
-        let giving = Giving {
+        let giving = GiveUpTask {
             give_up,
             segment,
             is_part: false,
@@ -108,11 +108,11 @@ impl World {
         attempt: Attempt,
         give_up: &GiveUp,
     ) {
-        let (confirmed, knock) = (give_up.confirmed(), self.knock);
+        let (confirmed, mutation) = (give_up.confirmed(), self.mutation);
         let wanted = give_up.question().sources;
         let process = self.process(place);
-        let is_gone = match knock {
-            Some(Knock::NoFlags) if confirmed == wanted => {
+        let is_gone = match mutation {
+            Some(Mutation::NoFlags) if confirmed == wanted => {
                 process.holdings.lose(&[id]);
                 true
             }
@@ -165,30 +165,30 @@ impl World {
     }
 
     /// Takes a reply.
-    pub(super) fn heard(&mut self, place: Place, waiting: Waiting, reply: Reply) {
+    pub(super) fn heard(&mut self, place: Place, waiting: ReplyTarget, reply: Reply) {
         match (waiting, reply) {
-            (Waiting::Batch(sequence), reply) => self.batch_heard(place, sequence, &reply),
+            (ReplyTarget::Batch(sequence), reply) => self.batch_heard(place, sequence, &reply),
             (waiting, Reply::Bucket(got)) => self.heard_of_bucket(place, &waiting, got),
-            (Waiting::Claim { ingester }, Reply::Claimed(Some(claim))) => {
+            (ReplyTarget::Claim { ingester }, Reply::Claimed(Some(claim))) => {
                 self.claimed(place, ingester, claim);
             }
-            (Waiting::Consume { number, .. }, Reply::Held(held)) => {
+            (ReplyTarget::Consume { number, .. }, Reply::Held(held)) => {
                 if let Some(consuming) = self.process(place).consuming.get_mut(&number) {
                     consuming.consume.answered(&held);
                 }
                 self.consume(place, number);
             }
-            (Waiting::Fetch { number }, Reply::Fetched(contents, received)) => {
+            (ReplyTarget::Fetch { number }, Reply::Fetched(contents, received)) => {
                 self.fetched(place, number, contents, received);
             }
-            (Waiting::GiveUp { attempt, .. }, Reply::Held(held)) => {
+            (ReplyTarget::GiveUp { attempt, .. }, Reply::Held(held)) => {
                 if let Some(giving) = self.process(place).giving.get_mut(&attempt) {
                     giving.give_up.answered(&held);
                 }
                 self.end_giving(place, attempt);
             }
             (
-                Waiting::Put {
+                ReplyTarget::Put {
                     number,
                     segment,
                     node,
@@ -200,27 +200,27 @@ impl World {
                 }
                 self.consume(place, number);
             }
-            (Waiting::Repair { segment, node }, Reply::Stored) => {
+            (ReplyTarget::Repair { segment, node }, Reply::Stored) => {
                 let now_ms = self.now_ms;
                 self.process(place)
                     .repair
                     .copied(segment, node, true, now_ms);
             }
             (
-                Waiting::Record,
+                ReplyTarget::Record,
                 Reply::Recorded {
                     node,
                     known,
                     has_joined,
                 },
             ) => self.recorded_by(place, node, &known, has_joined),
-            (Waiting::Look { node }, Reply::Inventory(seen)) => self.saw(place, node, seen),
-            (Waiting::Collect { query, node }, Reply::Inventory(seen)) => {
+            (ReplyTarget::Look { node }, Reply::Inventory(seen)) => self.saw(place, node, seen),
+            (ReplyTarget::Collect { query, node }, Reply::Inventory(seen)) => {
                 self.saw(place, node, seen.clone());
                 self.collected(place, query, node, Some(seen));
             }
             (
-                Waiting::Scan { query, task },
+                ReplyTarget::Scan { query, task },
                 Reply::Scanned {
                     counted,
                     frames,
@@ -230,52 +230,52 @@ impl World {
                 self.note_remote(place, query, is_remote);
                 self.scanned(place, query, task, Some((counted, frames)));
             }
-            (waiting @ (Waiting::Put { .. } | Waiting::Repair { .. }), _) => {
+            (waiting @ (ReplyTarget::Put { .. } | ReplyTarget::Repair { .. }), _) => {
                 self.failed(place, waiting);
             }
             _ => {}
         }
     }
 
-    fn heard_of_bucket(&mut self, place: Place, waiting: &Waiting, got: Got) {
+    fn heard_of_bucket(&mut self, place: Place, waiting: &ReplyTarget, got: BucketReply) {
         match waiting {
-            Waiting::Bucket => self.bucket_heard(place, Some(got)),
-            Waiting::Remote { name, segment } => {
+            ReplyTarget::Bucket => self.bucket_heard(place, Some(got)),
+            ReplyTarget::Remote { name, segment } => {
                 self.remote_read(place, *name, *segment, Some(got));
             }
             _ => {}
         }
     }
 
-    fn saw(&mut self, place: Place, node: NodeId, seen: Arc<Seen>) {
+    fn saw(&mut self, place: Place, node: NodeId, seen: Arc<InventoryView>) {
         let now_ms = self.now_ms;
         self.process(place).seen.insert(node, (seen, now_ms));
     }
 
     /// Takes note that no reply has come.
-    pub(super) fn failed(&mut self, place: Place, waiting: Waiting) {
+    pub(super) fn failed(&mut self, place: Place, waiting: ReplyTarget) {
         let now_ms = self.now_ms;
         match waiting {
-            Waiting::Batch(sequence) => self.batch_failed(place, sequence),
-            Waiting::Consume { number, node } => {
+            ReplyTarget::Batch(sequence) => self.batch_failed(place, sequence),
+            ReplyTarget::Consume { number, node } => {
                 if let Some(consuming) = self.process(place).consuming.get_mut(&number) {
                     consuming.consume.unheard(node);
                 }
                 self.consume(place, number);
             }
-            Waiting::Fetch { number } => {
+            ReplyTarget::Fetch { number } => {
                 if let Some(consuming) = self.process(place).consuming.get_mut(&number) {
                     consuming.consume.not_built();
                 }
                 self.consume(place, number);
             }
-            Waiting::GiveUp { attempt, node } => {
+            ReplyTarget::GiveUp { attempt, node } => {
                 if let Some(giving) = self.process(place).giving.get_mut(&attempt) {
                     giving.give_up.failed(node);
                 }
                 self.end_giving(place, attempt);
             }
-            Waiting::Put {
+            ReplyTarget::Put {
                 number,
                 segment,
                 node,
@@ -285,16 +285,19 @@ impl World {
                 }
                 self.consume(place, number);
             }
-            Waiting::Repair { segment, node } => {
+            ReplyTarget::Repair { segment, node } => {
                 self.process(place)
                     .repair
                     .copied(segment, node, false, now_ms);
             }
-            Waiting::Bucket => self.bucket_heard(place, None),
-            Waiting::Remote { name, segment } => self.remote_read(place, name, segment, None),
-            Waiting::Collect { query, node } => self.collected(place, query, node, None),
-            Waiting::Scan { query, task } => self.scanned(place, query, task, None),
-            Waiting::Claim { .. } | Waiting::Record | Waiting::Look { .. } | Waiting::Nothing => {}
+            ReplyTarget::Bucket => self.bucket_heard(place, None),
+            ReplyTarget::Remote { name, segment } => self.remote_read(place, name, segment, None),
+            ReplyTarget::Collect { query, node } => self.collected(place, query, node, None),
+            ReplyTarget::Scan { query, task } => self.scanned(place, query, task, None),
+            ReplyTarget::Claim { .. }
+            | ReplyTarget::Record
+            | ReplyTarget::Look { .. }
+            | ReplyTarget::Nothing => {}
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use logpond_cluster::Day;
 use logpond_cluster::consume::{Consume, Step};
 use logpond_cluster::expiry::{Clocks, Permit};
-use logpond_cluster::give_up::{Content, Held, WhoHolds};
+use logpond_cluster::give_up::{Content, HoldingsReply, WhoHolds};
 use logpond_cluster::offers::Claim;
 use logpond_cluster::placement::{Key, Store};
 use logpond_record::{Id, Timestamp};
@@ -13,9 +13,9 @@ use logpond_segment::sources::SourceSet;
 
 use super::bucket::Object;
 use super::disk::{Contents, content};
-use super::message::{Place, Reply, Request, Timer, Waiting};
-use super::process::{Consuming, Then};
-use super::world::{Knock, World};
+use super::message::{Place, Reply, ReplyTarget, Request, Timer};
+use super::process::{ConsumeTask, NextAction};
+use super::world::{Mutation, World};
 
 /// Claims that a store works on at a time.
 const CLAIMS_MAX: usize = 2;
@@ -37,7 +37,12 @@ impl World {
             return;
         }
         let ingester = ingesters[self.random.below(ingesters.len() as u64) as usize];
-        self.request(place, ingester, Request::Claim, Waiting::Claim { ingester });
+        self.request(
+            place,
+            ingester,
+            Request::Claim,
+            ReplyTarget::Claim { ingester },
+        );
     }
 
     /// Begins to work on a claim.
@@ -52,7 +57,7 @@ impl World {
         let own = self.peer(place, me);
         let targets = key.rank_targets(&self.targets(place), &[own]);
         let consume = Consume::new(me, claim, &others, targets, self.copies, attempt);
-        let consuming = Consuming { consume, ingester };
+        let consuming = ConsumeTask { consume, ingester };
         self.process(place).consuming.insert(number, consuming);
         self.consume(place, number);
     }
@@ -84,18 +89,18 @@ impl World {
                 Step::Ask { nodes, question } => {
                     for node in nodes {
                         let request = Request::WhoHolds(question.clone());
-                        let waiting = Waiting::Consume { number, node };
+                        let waiting = ReplyTarget::Consume { number, node };
                         self.request(place, self.place_of(node), request, waiting);
                     }
                 }
                 Step::Build(files) => {
                     let sources = files.iter().map(|file| file.content.source).collect();
-                    let waiting = Waiting::Fetch { number };
+                    let waiting = ReplyTarget::Fetch { number };
                     self.request(place, ingester, Request::Fetch(sources), waiting);
                 }
                 Step::Send { segment, to } => {
                     for node in to {
-                        let waiting = Waiting::Put {
+                        let waiting = ReplyTarget::Put {
                             number,
                             segment,
                             node,
@@ -107,7 +112,7 @@ impl World {
                     self.process(place).consuming.remove(&number);
                     self.report.consumed += sources.len();
                     let request = Request::Report { claim, sources };
-                    self.request(place, ingester, request, Waiting::Nothing);
+                    self.request(place, ingester, request, ReplyTarget::Nothing);
                     return;
                 }
             }
@@ -115,7 +120,7 @@ impl World {
     }
 
     /// Sends a copy of a segment.
-    pub(super) fn put(&mut self, place: Place, id: Id, to: Place, waiting: Waiting) {
+    pub(super) fn put(&mut self, place: Place, id: Id, to: Place, waiting: ReplyTarget) {
         self.notice_damage(place, id);
         let Some(segment) = self.nodes[place].disk.readable(id) else {
             return self.failed(place, waiting);
@@ -144,7 +149,7 @@ impl World {
         let listed: Vec<Content> = each.map(|(source, rows)| content(*source, rows)).collect();
         match consuming.consume.built(id, &listed) {
             Ok(()) if listed.is_empty() => self.consume(place, number),
-            Ok(()) => self.write(place, id, contents, at, Then::Consume(number)),
+            Ok(()) => self.write(place, id, contents, at, NextAction::Consume(number)),
             Err(_) => {
                 if !self.restores {
                     self.ledger
@@ -162,7 +167,7 @@ impl World {
         id: Id,
         contents: Contents,
         at: Timestamp,
-        then: Then,
+        then: NextAction,
     ) {
         self.nodes[place].disk.write(id, contents.clone(), at);
         self.process(place).writing.insert(id, (contents, then));
@@ -189,19 +194,19 @@ impl World {
         process.holdings.add(id, contents.keys().copied().collect());
         process.version += 1;
         match then {
-            Then::Consume(number) => self.consume(place, number),
-            Then::Reply { to, number } => {
+            NextAction::Consume(number) => self.consume(place, number),
+            NextAction::Reply { to, number } => {
                 if let Some(offload) = &mut self.process(place).offload {
                     // Nobody has uploaded it, as far as this node has tried.
                     offload.copies.insert(id, u64::MAX);
                 }
                 self.reply(place, to, number, Reply::Stored);
             }
-            Then::Retire(inputs) => {
+            NextAction::Retire(inputs) => {
                 process.merged.insert(id, inputs);
                 self.retire_later(place, id);
             }
-            Then::Trim(trimming) => {
+            NextAction::Trim(trimming) => {
                 process.trimmed.insert(id, trimming);
                 self.retire_later(place, id);
             }
@@ -243,7 +248,7 @@ impl World {
         let process = self.process(place);
         if !process.writing.contains_key(&id) && process.holdings.live().all(|(live, _)| live != id)
         {
-            let then = Then::Reply { to, number };
+            let then = NextAction::Reply { to, number };
             self.write(place, id, contents, received, then);
         }
         None
@@ -269,7 +274,7 @@ impl World {
                 contents.extend(rows.map(|rows| content(source, rows)));
             }
         }
-        Reply::Held(Held {
+        Reply::Held(HoldingsReply {
             attempt: question.attempt,
             node,
             sources,
@@ -350,7 +355,7 @@ impl World {
             contents.extend(object.contents.clone());
             received = received.max(object.received);
         }
-        if self.knock == Some(Knock::SplitSources) {
+        if self.mutation == Some(Mutation::SplitSources) {
             let mut rows = contents.values_mut();
             if let Some(rows) = rows.find(|rows| rows.len() > 1) {
                 *rows = rows[..rows.len() / 2].to_vec().into();
@@ -358,12 +363,18 @@ impl World {
         }
         self.report.merges += 1;
         let output = Id(self.wide());
-        self.write(place, output, contents, received, Then::Retire(inputs));
+        self.write(
+            place,
+            output,
+            contents,
+            received,
+            NextAction::Retire(inputs),
+        );
     }
 
     /// Retires the inputs of a merge, if that may be.
     pub(super) fn retire_inputs(&mut self, place: Place, output: Id) {
-        let is_checked = self.knock != Some(Knock::UncheckedRetirement);
+        let is_checked = self.mutation != Some(Mutation::UncheckedRetirement);
         let process = self.process(place);
         let Some(inputs) = process.merged.remove(&output) else {
             return self.drop_trimmed(place, output);
@@ -395,7 +406,7 @@ impl World {
             return;
         }
         self.report.damages_noticed += 1;
-        if self.knock != Some(Knock::AnsweredDamage) {
+        if self.mutation != Some(Mutation::AnsweredDamage) {
             let process = self.process(place);
             process.holdings.lose(&[id]);
             process.version += 1;
@@ -420,8 +431,8 @@ impl World {
             is_vouched_for: false,
         };
         let permit = process.deletion.permit(clocks);
-        let by = match (permit, self.knock) {
-            (_, Some(Knock::UnlimitedDeletion)) => now,
+        let by = match (permit, self.mutation) {
+            (_, Some(Mutation::UnlimitedDeletion)) => now,
             (Permit::By(by), _) => by,
             (Permit::Ahead(_), _) => return,
         };

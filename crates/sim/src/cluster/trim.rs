@@ -9,8 +9,8 @@ use logpond_segment::sources::SourceSet;
 
 use super::disk::Segment;
 use super::message::{Place, Timer};
-use super::process::{Giving, Then, Trimming};
-use super::world::{Knock, World};
+use super::process::{GiveUpTask, NextAction, TrimTask};
+use super::world::{Mutation, World};
 
 impl World {
     /// Begins to trim what is superfluous in part, as all hold what they say. What a bucket lists is
@@ -44,7 +44,8 @@ impl World {
     /// Whether the store writes a segment that is to take the place of others.
     pub(super) fn is_rewriting(&mut self, place: Place) -> bool {
         let process = self.process(place);
-        let takes_place = |then: &Then| matches!(then, Then::Retire(_) | Then::Trim(_));
+        let takes_place =
+            |then: &NextAction| matches!(then, NextAction::Retire(_) | NextAction::Trim(_));
         let mut writing = process.writing.values();
         !process.merged.is_empty()
             || !process.trimmed.is_empty()
@@ -53,20 +54,20 @@ impl World {
 
     fn give_up_part(&mut self, place: Place, part: Part) {
         let (attempt, peers) = (self.attempt(), self.other_stores(place));
-        let (copies, knock) = (self.enough(place), self.knock);
+        let (copies, mutation) = (self.enough(place), self.mutation);
         let Part { segment, sources } = part;
         let process = self.process(place);
-        let is_given = |giving: &Giving| giving.segment == Some(segment);
+        let is_given = |giving: &GiveUpTask| giving.segment == Some(segment);
         if process.giving.values().any(is_given) {
             return self.end_part(place, segment, attempt, false);
         }
-        if !matches!(knock, Some(Knock::NoFlags | Knock::UnflaggedTrim)) {
+        if !matches!(mutation, Some(Mutation::NoFlags | Mutation::UnflaggedTrim)) {
             process.holdings.flag(attempt, sources.clone());
         }
-        if knock == Some(Knock::UnaskedTrim) {
+        if mutation == Some(Mutation::UnaskedTrim) {
             return self.leave_out(place, segment, attempt, sources);
         }
-        let giving = Giving {
+        let giving = GiveUpTask {
             give_up: GiveUp::new(attempt, sources, &peers, copies),
             segment: Some(segment),
             is_part: true,
@@ -98,7 +99,7 @@ impl World {
             return self.end_part(place, id, attempt, false);
         };
         contents.retain(|source, _| !confirmed.contains(*source));
-        let trimming = Trimming {
+        let trimming = TrimTask {
             segment: id,
             attempt,
             confirmed,
@@ -107,10 +108,16 @@ impl World {
             return self.drop_whole(place, trimming);
         }
         let output = Id(self.wide());
-        if self.knock == Some(Knock::EarlyTrim) {
+        if self.mutation == Some(Mutation::EarlyTrim) {
             self.drop_whole(place, trimming.clone());
         }
-        self.write(place, output, contents, received, Then::Trim(trimming));
+        self.write(
+            place,
+            output,
+            contents,
+            received,
+            NextAction::Trim(trimming),
+        );
     }
 
     /// The segment that is to take the place of another is durable; that one goes, if it may.
@@ -120,20 +127,20 @@ impl World {
         }
     }
 
-    fn drop_whole(&mut self, place: Place, trimming: Trimming) {
-        let Trimming {
+    fn drop_whole(&mut self, place: Place, trimming: TrimTask) {
+        let TrimTask {
             segment,
             attempt,
             confirmed,
         } = trimming;
-        let knock = self.knock;
+        let mutation = self.mutation;
         let process = self.process(place);
-        if matches!(knock, Some(Knock::NoFlags | Knock::UnflaggedTrim)) {
+        if matches!(mutation, Some(Mutation::NoFlags | Mutation::UnflaggedTrim)) {
             // What was answered meanwhile did not know of it.
             process.holdings.flag(attempt, confirmed.clone());
         }
-        let is_gone = match knock {
-            Some(Knock::EarlyTrim) => {
+        let is_gone = match mutation {
+            Some(Mutation::EarlyTrim) => {
                 process.holdings.lose(&[segment]);
                 true
             }

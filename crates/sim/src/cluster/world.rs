@@ -7,15 +7,15 @@ use std::sync::Arc;
 use logpond_cluster::give_up::{Attempt, Copies, Peer};
 use logpond_cluster::{NodeId, Registry};
 use logpond_record::{Incarnation, Timestamp};
-use logpond_segment::mem_disk::Seeded;
+use logpond_segment::mem_disk::SeededRandom;
 use logpond_segment::sources::SourceSet;
 
 use super::bucket::Bucket;
 use super::disk::Disk;
-use super::foreign::Foreign;
+use super::foreign::ForeignStore;
 use super::forward::Forwarder;
 use super::ledger::{Ledger, Violation};
-use super::message::{BUCKET, Body, Event, FORWARDERS, Place, Reply, Request, Timer, Waiting};
+use super::message::{BUCKET, Body, Event, FORWARDERS, Place, Reply, ReplyTarget, Request, Timer};
 use super::process::Process;
 use super::report::Report;
 
@@ -37,7 +37,7 @@ const ZONES_EVERY: u64 = 3;
 
 /// A rule that is taken away where the simulation carries it out, so that a run must fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Knock {
+pub enum Mutation {
     /// R1: acknowledgements do not wait for the sync.
     AckBeforeSync,
     /// R2: incarnations are counted by a file on the disk rather than drawn.
@@ -92,42 +92,42 @@ pub enum Knock {
     BlindBucket,
 }
 
-impl Knock {
+impl Mutation {
     /// All of them.
-    pub const ALL: [Knock; 26] = [
-        Knock::AckBeforeSync,
-        Knock::CountedIncarnations,
-        Knock::UnknownBirths,
-        Knock::SplitSources,
-        Knock::UncheckedRetirement,
-        Knock::NoFlags,
-        Knock::OneYes,
-        Knock::BlindToZones,
-        Knock::UnaskedTrim,
-        Knock::UnflaggedTrim,
-        Knock::EarlyTrim,
-        Knock::IgnoredExclusions,
-        Knock::UnlimitedDeletion,
-        Knock::EarlyStamps,
-        Knock::BlindCompleteness,
-        Knock::CountedRetries,
-        Knock::AckWhenFull,
-        Knock::UnwrittenRecords,
-        Knock::AnsweredDamage,
-        Knock::EarlyLeaving,
-        Knock::DropUnlisted,
-        Knock::UploadedIsListed,
-        Knock::SharedListing,
-        Knock::WrittenIsListed,
-        Knock::HastySweep,
-        Knock::BlindBucket,
+    pub const ALL: [Mutation; 26] = [
+        Mutation::AckBeforeSync,
+        Mutation::CountedIncarnations,
+        Mutation::UnknownBirths,
+        Mutation::SplitSources,
+        Mutation::UncheckedRetirement,
+        Mutation::NoFlags,
+        Mutation::OneYes,
+        Mutation::BlindToZones,
+        Mutation::UnaskedTrim,
+        Mutation::UnflaggedTrim,
+        Mutation::EarlyTrim,
+        Mutation::IgnoredExclusions,
+        Mutation::UnlimitedDeletion,
+        Mutation::EarlyStamps,
+        Mutation::BlindCompleteness,
+        Mutation::CountedRetries,
+        Mutation::AckWhenFull,
+        Mutation::UnwrittenRecords,
+        Mutation::AnsweredDamage,
+        Mutation::EarlyLeaving,
+        Mutation::DropUnlisted,
+        Mutation::UploadedIsListed,
+        Mutation::SharedListing,
+        Mutation::WrittenIsListed,
+        Mutation::HastySweep,
+        Mutation::BlindBucket,
     ];
 
     /// Whether it matters only where segments are trimmed: most where nodes hurry, never with a bucket.
     fn is_of_trimming(self) -> bool {
         matches!(
             self,
-            Knock::UnaskedTrim | Knock::UnflaggedTrim | Knock::EarlyTrim
+            Mutation::UnaskedTrim | Mutation::UnflaggedTrim | Mutation::EarlyTrim
         )
     }
 
@@ -135,12 +135,12 @@ impl Knock {
     fn is_of_bucket(self) -> bool {
         matches!(
             self,
-            Knock::DropUnlisted
-                | Knock::UploadedIsListed
-                | Knock::SharedListing
-                | Knock::WrittenIsListed
-                | Knock::HastySweep
-                | Knock::BlindBucket
+            Mutation::DropUnlisted
+                | Mutation::UploadedIsListed
+                | Mutation::SharedListing
+                | Mutation::WrittenIsListed
+                | Mutation::HastySweep
+                | Mutation::BlindBucket
         )
     }
 }
@@ -149,8 +149,8 @@ impl Knock {
 ///
 /// # Errors
 /// With what went wrong, when a rule was broken.
-pub fn run(seed: u64, knock: Option<Knock>) -> Result<Report, Violation> {
-    let mut world = World::new(seed, knock);
+pub fn run(seed: u64, mutation: Option<Mutation>) -> Result<Report, Violation> {
+    let mut world = World::new(seed, mutation);
     world.run()?;
     Ok(world.report)
 }
@@ -176,8 +176,8 @@ pub(super) struct Node {
 /// Everything.
 pub(super) struct World {
     pub(super) now_ms: u64,
-    pub(super) random: Seeded,
-    pub(super) knock: Option<Knock>,
+    pub(super) random: SeededRandom,
+    pub(super) mutation: Option<Mutation>,
     pub(super) copies: usize,
     /// Whether stores are in two zones by turns.
     pub(super) has_zones: bool,
@@ -185,7 +185,7 @@ pub(super) struct World {
     /// The object store behind the stores, if there is one.
     pub(super) bucket: Option<Bucket>,
     /// Another cluster's store that writes to it.
-    pub(super) foreign: Option<Foreign>,
+    pub(super) foreign: Option<ForeignStore>,
     pub(super) forwarders: Vec<Forwarder>,
     /// One-way.
     pub(super) cuts: BTreeSet<(Place, Place)>,
@@ -208,16 +208,16 @@ pub(super) struct World {
 }
 
 impl World {
-    fn new(seed: u64, knock: Option<Knock>) -> World {
-        let mut random = Seeded::new(seed);
+    fn new(seed: u64, mutation: Option<Mutation>) -> World {
+        let mut random = SeededRandom::new(seed);
         let stores = 2 + random.below(4);
         let copies = 1 + random.below(stores.min(3)) as usize;
-        let trims = knock.is_some_and(Knock::is_of_trimming);
+        let trims = mutation.is_some_and(Mutation::is_of_trimming);
         let has_bucket = (seed.is_multiple_of(BUCKETS_EVERY) && !trims)
-            || knock.is_some_and(Knock::is_of_bucket);
+            || mutation.is_some_and(Mutation::is_of_bucket);
         let mut world = World {
             now_ms: 0,
-            knock,
+            mutation,
             copies,
             has_zones: !has_bucket && !trims && copies > 1 && stores > 2 && seed % ZONES_EVERY == 1,
             nodes: Vec::new(),
@@ -263,7 +263,7 @@ impl World {
         world.at(500, Event::Fault);
         if world.bucket.is_some() && world.random.one_in(2) {
             let incarnation = Incarnation(world.wide());
-            world.foreign = Some(Foreign::new(incarnation));
+            world.foreign = Some(ForeignStore::new(incarnation));
             world.at(100, Event::Foreign);
         }
         world
@@ -388,7 +388,7 @@ impl World {
         }
     }
 
-    fn take_waiting(&mut self, at: Place, process: u64, number: u64) -> Option<Waiting> {
+    fn take_waiting(&mut self, at: Place, process: u64, number: u64) -> Option<ReplyTarget> {
         if at >= FORWARDERS {
             return self.forwarders[at - FORWARDERS].waiting.remove(&number);
         }
@@ -413,13 +413,19 @@ impl World {
     }
 
     /// Sends a request; `waiting` is told of the reply, or that none has come.
-    pub(super) fn request(&mut self, from: Place, to: Place, request: Request, waiting: Waiting) {
+    pub(super) fn request(
+        &mut self,
+        from: Place,
+        to: Place,
+        request: Request,
+        waiting: ReplyTarget,
+    ) {
         let Some(process) = self.number_of(from) else {
             return;
         };
         self.next += 1;
         let number = self.next;
-        let is_waited_for = !matches!(waiting, Waiting::Nothing);
+        let is_waited_for = !matches!(waiting, ReplyTarget::Nothing);
         if is_waited_for {
             if from >= FORWARDERS {
                 self.forwarders[from - FORWARDERS]
@@ -520,15 +526,15 @@ impl World {
 
     /// How many must say yes before a node gives something up.
     pub(super) fn enough(&self, place: Place) -> Copies {
-        match self.knock {
-            Some(Knock::OneYes) => Copies::on_nodes(1),
+        match self.mutation {
+            Some(Mutation::OneYes) => Copies::on_nodes(1),
             _ => self.copies_wanted(place),
         }
     }
 
     /// What copies there are to be, as far as a node knows.
     pub(super) fn copies_wanted(&self, place: Place) -> Copies {
-        if self.knock == Some(Knock::BlindToZones) {
+        if self.mutation == Some(Mutation::BlindToZones) {
             return Copies::on_nodes(self.copies);
         }
         let leaving = self.leaving_seen(place);

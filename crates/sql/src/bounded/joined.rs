@@ -14,15 +14,15 @@ use datafusion::logical_expr::{
 
 /// The operator as a function, which can be bounded.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct Joined(Signature);
+pub(super) struct ConcatFunction(Signature);
 
-impl Default for Joined {
-    fn default() -> Joined {
-        Joined(Signature::user_defined(Volatility::Immutable))
+impl Default for ConcatFunction {
+    fn default() -> ConcatFunction {
+        ConcatFunction(Signature::user_defined(Volatility::Immutable))
     }
 }
 
-impl ScalarUDFImpl for Joined {
+impl ScalarUDFImpl for ConcatFunction {
     fn name(&self) -> &'static str {
         "||"
     }

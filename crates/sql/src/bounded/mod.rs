@@ -36,13 +36,13 @@ use datafusion::logical_expr::{
     ScalarUDF, ScalarUDFImpl, Signature,
 };
 
-use crate::checkpoint::Ending;
+use crate::checkpoint::StopFlag;
 use crate::copies::held_bytes;
 use crate::error::{Blame, SqlError};
 use crate::number_key::NumberKey;
 use crate::source::Memory;
 
-use joined::Joined;
+use joined::ConcatFunction;
 pub(crate) use large_constants::check_constants;
 use sizes::Growth;
 
@@ -77,7 +77,7 @@ pub(crate) struct Limits {
     /// Bytes of the results of all calls.
     pub(crate) result_bytes: u64,
     /// The end of the statement.
-    pub(crate) ending: Ending,
+    pub(crate) ending: StopFlag,
     /// The memory of the process, if it is counted.
     pub(crate) memory: Option<Arc<dyn Memory>>,
 }
@@ -107,7 +107,8 @@ impl Calls {
     fn growth_of(call: &ScalarFunction, schema: &DFSchema) -> Option<Growth> {
         let name = call.func.name();
         // A key is as long as its number, and is made for a comparison.
-        let is_known = call.func.inner().is::<Bounded>() || call.func.inner().is::<NumberKey>();
+        let is_known =
+            call.func.inner().is::<BoundedFunction>() || call.func.inner().is::<NumberKey>();
         if is_known || REPLACED.contains(&name) {
             return None;
         }
@@ -139,7 +140,7 @@ impl FunctionRewrite for Calls {
                 None if is_cast_to_fixed_bytes(&call) => {
                     return plan_err!("{} makes no values of fixed sizes", call.func.name());
                 }
-                Some(growth) => (Bounded::new(call.func, growth, self), call.args),
+                Some(growth) => (BoundedFunction::new(call.func, growth, self), call.args),
                 None => return Ok(Transformed::no(Expr::ScalarFunction(call))),
             },
             Expr::BinaryExpr(BinaryExpr {
@@ -147,8 +148,8 @@ impl FunctionRewrite for Calls {
                 op: Operator::StringConcat,
                 right,
             }) if is_joined_as_text(&left, schema) && is_joined_as_text(&right, schema) => {
-                let joined = Arc::new(ScalarUDF::from(Joined::default()));
-                let bounded = Bounded::new(joined, Growth::Joined, self);
+                let joined = Arc::new(ScalarUDF::from(ConcatFunction::default()));
+                let bounded = BoundedFunction::new(joined, Growth::Joined, self);
                 (bounded, vec![*left, *right])
             }
             other => return Ok(Transformed::no(other)),
@@ -179,29 +180,29 @@ fn is_joined_as_text(expr: &Expr, schema: &DFSchema) -> bool {
 
 /// A function that is asked for no more than its share.
 #[derive(Debug)]
-struct Bounded {
+struct BoundedFunction {
     inner: Arc<ScalarUDF>,
     growth: Growth,
     calls: Calls,
 }
 
-impl PartialEq for Bounded {
-    fn eq(&self, other: &Bounded) -> bool {
+impl PartialEq for BoundedFunction {
+    fn eq(&self, other: &BoundedFunction) -> bool {
         self.inner == other.inner
     }
 }
 
-impl Eq for Bounded {}
+impl Eq for BoundedFunction {}
 
-impl Hash for Bounded {
+impl Hash for BoundedFunction {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.inner.hash(state);
     }
 }
 
-impl Bounded {
-    fn new(inner: Arc<ScalarUDF>, growth: Growth, calls: &Calls) -> Bounded {
-        Bounded {
+impl BoundedFunction {
+    fn new(inner: Arc<ScalarUDF>, growth: Growth, calls: &Calls) -> BoundedFunction {
+        BoundedFunction {
             inner,
             growth,
             calls: calls.clone(),
@@ -284,7 +285,7 @@ fn sliced(args: &ScalarFunctionArgs, from: usize, rows: usize) -> ScalarFunction
 
 /// Everything but the simplified form is what the inner function says: that one may be another function, which
 /// nobody bounds.
-impl ScalarUDFImpl for Bounded {
+impl ScalarUDFImpl for BoundedFunction {
     fn name(&self) -> &str {
         self.inner.name()
     }

@@ -28,7 +28,7 @@ use datafusion::optimizer::utils::NamePreserver;
 
 use crate::mixed;
 
-pub(crate) use reckoned::Reckoned;
+pub(crate) use reckoned::DurationPlanner;
 
 const DURATION: DataType = DataType::Duration(TimeUnit::Nanosecond);
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);

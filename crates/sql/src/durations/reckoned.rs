@@ -16,9 +16,9 @@ const DIGITS: DataType = DataType::Decimal128(19, 0);
 
 /// Plans operators on durations.
 #[derive(Debug)]
-pub(crate) struct Reckoned;
+pub(crate) struct DurationPlanner;
 
-impl ExprPlanner for Reckoned {
+impl ExprPlanner for DurationPlanner {
     fn plan_binary_op(
         &self,
         expr: RawBinaryExpr,
@@ -38,13 +38,15 @@ impl ExprPlanner for Reckoned {
             left,
             right,
         } = expr;
-        let (left, right) = match is_length(&left, schema) {
-            true if is_comparison(op) => (left, told(right, schema)?),
-            _ if is_comparison(op) && is_length(&right, schema) => (told(left, schema)?, right),
-            _ if is_time(&left, schema) && matches!(op, Operator::Plus | Operator::Minus) => {
-                (left, time_or_length(right, op))
-            }
-            _ => (left, right),
+        let is_sum = matches!(op, Operator::Plus | Operator::Minus);
+        let (left, right) = if is_comparison(op) && is_length(&left, schema) {
+            (left, told(right, schema)?)
+        } else if is_comparison(op) && is_length(&right, schema) {
+            (told(left, schema)?, right)
+        } else if is_sum && is_time(&left, schema) {
+            (left, time_or_length(right, op))
+        } else {
+            (left, right)
         };
         Ok(PlannerResult::Original(RawBinaryExpr {
             op: raw,

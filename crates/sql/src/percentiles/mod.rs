@@ -29,7 +29,7 @@ use datafusion::physical_expr::utils::collect_columns;
 
 use crate::moving::Frame;
 use groups::Groups;
-use values::{Ordered, Values};
+use values::{OrderedValues, Values};
 
 /// All of these functions.
 pub(crate) fn functions() -> [AggregateUDF; 3] {
@@ -185,10 +185,16 @@ impl AggregateUDFImpl for Percentile {
     ) -> Result<Box<dyn Accumulator>> {
         let (place, kind) = (self.place(&args)?, args.return_type().clone());
         Ok(match kept(&kind) {
-            DataType::Float64 => {
-                Box::new(Frame(Ordered::<f64>::new(place, kind, args.is_distinct)))
-            }
-            _ => Box::new(Frame(Ordered::<i64>::new(place, kind, args.is_distinct))),
+            DataType::Float64 => Box::new(Frame(OrderedValues::<f64>::new(
+                place,
+                kind,
+                args.is_distinct,
+            ))),
+            _ => Box::new(Frame(OrderedValues::<i64>::new(
+                place,
+                kind,
+                args.is_distinct,
+            ))),
         })
     }
 

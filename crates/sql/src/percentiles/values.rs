@@ -15,7 +15,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::Accumulator;
 
 use super::Place;
-use crate::moving::Moving;
+use crate::moving::FrameAccumulator;
 
 /// By what part of itself a product of a percentile and a number may be off.
 const PRODUCT_ERROR: f64 = 4.0 * f64::EPSILON;
@@ -226,11 +226,11 @@ impl<V: Value> Accumulator for Values<V> {
 
 /// Values in their order, which come and go with the frame of a window.
 #[derive(Debug)]
-pub(super) struct Ordered<V>(Values<V>);
+pub(super) struct OrderedValues<V>(Values<V>);
 
-impl<V: Value> Ordered<V> {
-    pub(super) fn new(place: Place, kind: DataType, is_distinct: bool) -> Ordered<V> {
-        Ordered(Values::new(place, kind, is_distinct))
+impl<V: Value> OrderedValues<V> {
+    pub(super) fn new(place: Place, kind: DataType, is_distinct: bool) -> OrderedValues<V> {
+        OrderedValues(Values::new(place, kind, is_distinct))
     }
 
     fn place_of(&self, value: V) -> std::result::Result<usize, usize> {
@@ -238,7 +238,7 @@ impl<V: Value> Ordered<V> {
     }
 }
 
-impl<V: Value> Moving for Ordered<V> {
+impl<V: Value> FrameAccumulator for OrderedValues<V> {
     fn enter(&mut self, values: &ArrayRef) -> Result<()> {
         for value in numbers::<V>(values)?.iter().flatten() {
             let place = self.place_of(value).unwrap_or_else(|place| place);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::source::{Kept, Records, run};
+use crate::source::{Records, TextSink, run};
 use logpond_record::Value;
 use logpond_search::aggregate::FieldTypes;
 use logpond_search::columns::ColumnsBuilder;
@@ -123,9 +123,9 @@ fn groups_that_are_spilled_between_tasks_end() {
 fn who_stops_reading_ends_the_statement() {
     let directory = tempfile::tempdir().unwrap();
     let sql = Sql::new(directory.path().join("spill"));
-    let mut kept = Kept {
+    let mut kept = TextSink {
         rows_max: 5000,
-        ..Kept::default()
+        ..TextSink::default()
     };
     let endless: Arc<dyn Source> = Records::new(usize::MAX);
     let error = sql
@@ -138,11 +138,11 @@ fn who_stops_reading_ends_the_statement() {
     }
 }
 
-/// Nobody waits for what these compute, as soon as it is asked whether anybody does.
+/// A reader that is gone at the first check.
 #[derive(Default)]
-struct Gone;
+struct GoneReader;
 
-impl Answer for Gone {
+impl Answer for GoneReader {
     fn begin(&mut self, _: &SchemaRef) -> Result<(), Stop> {
         Ok(())
     }
@@ -177,7 +177,7 @@ fn joins_end_when_nobody_waits_for_them() {
     let records = Records::new(300_000);
     for statement in ENDLESS {
         let source: Arc<dyn Source> = records.clone();
-        let error = sql.run(statement, source, &mut Gone).unwrap_err();
+        let error = sql.run(statement, source, &mut GoneReader).unwrap_err();
         assert_eq!(error.blame, Blame::Cancelled, "{statement}: {error}");
         // All the room that there is, soon after: else the next ones would be refused.
         while !sql.is_idle() {
@@ -268,9 +268,9 @@ fn a_task_may_let_go_of_it() {
 }
 
 /// Takes rows only when it is given up, as a reader that does not read.
-struct Unread(Arc<AtomicBool>);
+struct StalledReader(Arc<AtomicBool>);
 
-impl Answer for Unread {
+impl Answer for StalledReader {
     fn begin(&mut self, _: &SchemaRef) -> Result<(), Stop> {
         Ok(())
     }
@@ -288,9 +288,9 @@ impl Answer for Unread {
 }
 
 /// Gives up a reader that does not read while its own statement waits.
-struct Waits(Arc<AtomicBool>);
+struct WaitingReader(Arc<AtomicBool>);
 
-impl Answer for Waits {
+impl Answer for WaitingReader {
     fn begin(&mut self, _: &SchemaRef) -> Result<(), Stop> {
         Ok(())
     }
@@ -317,13 +317,14 @@ fn a_waiting_statement_gets_the_place_of_a_reader_that_does_not_read() {
     let is_given_up: Vec<_> = (0..STATEMENTS_MAX).map(|_| Arc::default()).collect();
     std::thread::scope(|threads| {
         for flag in &is_given_up {
-            let (sql, records, mut unread) = (&sql, records.clone(), Unread(Arc::clone(flag)));
+            let (sql, records, mut unread) =
+                (&sql, records.clone(), StalledReader(Arc::clone(flag)));
             threads.spawn(move || sql.run("SELECT * FROM logs", records, &mut unread));
         }
         while records.scans.lock().unwrap().len() < STATEMENTS_MAX {
             std::thread::yield_now();
         }
-        let mut waits = Waits(Arc::clone(&is_given_up[0]));
+        let mut waits = WaitingReader(Arc::clone(&is_given_up[0]));
         let waited = sql.run("SELECT count(*) FROM logs", records.clone(), &mut waits);
         assert_eq!(waited, Ok(()));
         for flag in &is_given_up {
@@ -353,9 +354,9 @@ fn a_text_that_a_null_seems_to_have_is_looked_for_again() {
 
 /// One record with many fields, and ten with one.
 #[derive(Debug, Default)]
-struct Wide(Mutex<Vec<String>>);
+struct WideTable(Mutex<Vec<String>>);
 
-impl Source for Wide {
+impl Source for WideTable {
     fn tables(&self) -> Result<Tables, String> {
         let mut fields = FieldTypes::new(false);
         for number in 0..3000 {
@@ -386,8 +387,8 @@ fn a_named_field_has_a_column_however_many_fields_there_are() {
     let directory = tempfile::tempdir().unwrap();
     let sql = Sql::new(directory.path().join("spill"));
     let columns = |statement: &str| {
-        let source = Arc::new(Wide::default());
-        let mut kept = Kept::default();
+        let source = Arc::new(WideTable::default());
+        let mut kept = TextSink::default();
         let records: Arc<dyn Source> = source.clone();
         sql.run(statement, records, &mut kept)
             .unwrap_or_else(|e| panic!("{statement}: {e}"));

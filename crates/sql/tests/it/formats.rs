@@ -6,13 +6,13 @@ use crate::source::Records;
 use logpond_sql::{Answer, Format, RecordBatch, SchemaRef, Source, Sql, Stop, Writer};
 
 /// Writes an answer, or says why it cannot be written.
-struct Written {
+struct AnswerWriter {
     format: Format,
     writer: Option<Result<Writer, String>>,
     bytes: Vec<u8>,
 }
 
-impl Answer for Written {
+impl Answer for AnswerWriter {
     fn begin(&mut self, schema: &SchemaRef) -> Result<(), Stop> {
         self.writer = Some(Writer::new(self.format, schema, &mut self.bytes));
         Ok(())
@@ -32,7 +32,7 @@ impl Answer for Written {
 
 fn written(sql: &Sql, format: Format, statement: &str) -> Result<String, String> {
     let source: Arc<dyn Source> = Records::new(3);
-    let mut written = Written {
+    let mut written = AnswerWriter {
         format,
         writer: None,
         bytes: Vec::new(),
@@ -117,8 +117,8 @@ fn names_and_texts_of_cells_are_rewritten() {
             text.into()
         }
     }
-    struct Marked(Option<Writer>, Vec<u8>);
-    impl Answer for Marked {
+    struct MarkedWriter(Option<Writer>, Vec<u8>);
+    impl Answer for MarkedWriter {
         fn begin(&mut self, schema: &SchemaRef) -> Result<(), Stop> {
             self.0 = Writer::of_cells(schema, marked, &mut self.1).ok();
             Ok(())
@@ -136,7 +136,7 @@ fn names_and_texts_of_cells_are_rewritten() {
     let directory = tempfile::tempdir().unwrap();
     let sql = Sql::new(directory.path().join("spill"));
     let source: Arc<dyn Source> = Records::new(3);
-    let mut written = Marked(None, Vec::new());
+    let mut written = MarkedWriter(None, Vec::new());
     let statement = "SELECT '=1+1' AS a, 'b' AS \"=x\", -5 AS c, ['=2'] AS d, NULL::text AS e, \
         arrow_cast('=3', 'Dictionary(Int32, Utf8)') AS f";
     sql.run(statement, source, &mut written).unwrap();

@@ -73,16 +73,16 @@ impl Source for Records {
     }
 }
 
-/// Keeps what it takes as text.
+/// Collects its rows as text.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct TextSink {
     pub(crate) writer: Option<Writer>,
     pub(crate) text: Vec<u8>,
     pub(crate) rows: usize,
     pub(crate) rows_max: usize,
 }
 
-impl Answer for Kept {
+impl Answer for TextSink {
     fn begin(&mut self, schema: &SchemaRef) -> Result<(), Stop> {
         self.writer = Writer::new(Format::Csv, schema, &mut self.text).ok();
         Ok(())
@@ -106,7 +106,7 @@ impl Answer for Kept {
 }
 
 pub(crate) fn run(sql: &Sql, records: &Arc<Records>, statement: &str) -> Result<String, SqlError> {
-    let mut kept = Kept::default();
+    let mut kept = TextSink::default();
     let source: Arc<dyn Source> = records.clone();
     sql.run(statement, source, &mut kept)?;
     Ok(String::from_utf8(kept.text).unwrap())

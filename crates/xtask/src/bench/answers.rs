@@ -12,7 +12,7 @@ use super::http::{Client, encode};
 use super::ingest::{compact, load, settle};
 use super::loki_corpus;
 use super::peers::{VictoriaLogs, children_cpu, duckdb, line_tool};
-use super::pond::{ALL_TIME, Pond, Scratch, cpu_seconds};
+use super::pond::{ALL_TIME, Scratch, TestServer, cpu_seconds};
 use super::table::{Report, Target, median};
 use crate::loki::Loki;
 use crate::run::Outcome;
@@ -275,9 +275,9 @@ fn exact_questions() -> Vec<Question> {
     ]
 }
 
-/// Everybody who is asked.
-struct Asked<'a> {
-    pond: Pond,
+/// The servers that are compared.
+struct BenchTargets<'a> {
+    server: TestServer,
     client: Client,
     peer: Option<VictoriaLogs>,
     loki: Option<Loki>,
@@ -294,23 +294,23 @@ pub(super) fn measure(
 ) -> Outcome<()> {
     let scratch = Scratch::new("bench-answers")?;
     let data = scratch.path().join("data");
-    let pond = Pond::start(program, &data, &[])?;
+    let server = TestServer::start(program, &data, &[])?;
     let of_peer = |program: &PathBuf| VictoriaLogs::start(program, &scratch.path().join("peer"));
     let peer = settings.victoria_logs.as_ref().map(of_peer).transpose()?;
     let of_loki = |program: &PathBuf| Loki::start(program, &scratch.path().join("loki"));
     let loki = settings.loki.as_ref().map(of_loki).transpose()?;
     for corpus in corpora.all() {
-        load(&pond, corpus)?;
+        load(&server, corpus)?;
         peer.as_ref().map_or(Ok(()), |peer| peer.load(corpus))?;
         loki.as_ref()
             .map_or(Ok(()), |loki| loki_corpus::load(loki, corpus))?;
     }
     settle(&data)?;
-    compact(&pond)?;
+    compact(&server)?;
     peer.as_ref().map_or(Ok(()), VictoriaLogs::settle)?;
-    let client = pond.client()?;
-    let mut asked = Asked {
-        pond,
+    let client = server.client()?;
+    let mut asked = BenchTargets {
+        server,
         client,
         peer,
         loki,
@@ -382,7 +382,7 @@ impl Times {
     }
 }
 
-impl Asked<'_> {
+impl BenchTargets<'_> {
     fn ask(&mut self, question: &Question) -> Outcome<Vec<String>> {
         let (mut own, mut peers) = (Times::default(), Times::default());
         let mut scanned = None;
@@ -396,9 +396,10 @@ impl Asked<'_> {
             }
         }
         // Before the runs are put in order for their median.
-        let first = match question.is_kept {
-            true => format!("; first {}", own.first()),
-            false => String::new(),
+        let first = if question.is_kept {
+            format!("; first {}", own.first())
+        } else {
+            String::new()
         };
         let percent = scanned.map(|bytes| 100.0 * bytes as f64 / self.corpora.bytes() as f64);
         let targets = self.judge(question, &mut own, percent);
@@ -416,7 +417,7 @@ impl Asked<'_> {
 
     /// Asks Logpond once; gives the trailer's `bytes_scanned`.
     fn ask_pond(&mut self, question: &Question, times: &mut Times) -> Outcome<Option<u64>> {
-        let (start, cpu) = (Instant::now(), cpu_seconds(self.pond.pid())?);
+        let (start, cpu) = (Instant::now(), cpu_seconds(self.server.pid())?);
         let response = self
             .client
             .send("GET", &question.target, &[], b"")
@@ -429,7 +430,7 @@ impl Asked<'_> {
             return Err(format!("{}: {status} {text}", question.name));
         }
         let wall_ms = start.elapsed().as_secs_f64() * 1e3;
-        times.add(wall_ms, (cpu_seconds(self.pond.pid())? - cpu) * 1e3);
+        times.add(wall_ms, (cpu_seconds(self.server.pid())? - cpu) * 1e3);
         let last: Value = text
             .lines()
             .last()

@@ -12,7 +12,7 @@ use super::ingest::{compact, post, settle};
 use super::loki_corpus;
 use super::panels::{PANELS, Panel};
 use super::peers::VictoriaLogs;
-use super::pond::{Pond, Scratch, cpu_seconds};
+use super::pond::{Scratch, TestServer, cpu_seconds};
 use super::table::{Report, Target, median};
 use crate::loki::Loki;
 use crate::run::Outcome;
@@ -36,8 +36,8 @@ impl Cost {
     }
 }
 
-/// Somebody who can be asked for panels.
-trait Asked: Sync {
+/// A server that answers panels.
+trait PanelSource: Sync {
     fn pid(&self) -> u32;
 
     /// Asks for a panel; an answer without anything is a failure.
@@ -54,7 +54,7 @@ pub(super) fn measure(
     let scratch = Scratch::new("bench-dashboard")?;
     let data = scratch.path().join("data");
     fill(program, &data, &corpora.nginx)?;
-    let start = || Pond::start(program, &data, &[]);
+    let start = || TestServer::start(program, &data, &[]);
     let peers = start_peers(settings, &scratch, &corpora.nginx)?;
     let records = corpora.nginx.lines as f64 / 1e6;
     let title = format!("A dashboard over 7 days, {records:.1} M requests");
@@ -64,20 +64,20 @@ pub(super) fn measure(
     }
     columns.push("target");
     report.table(&title, &columns);
-    let pond = start()?;
+    let server = start()?;
     for panel in &PANELS {
         let mut cells = vec![panel.name.to_owned()];
-        cells.extend(ask_often(&pond, RUNS, || pond.ask(panel)));
+        cells.extend(ask_often(&server, RUNS, || server.ask(panel)));
         for (_, peer) in &peers {
             cells.extend(ask_often(&**peer, PEER_RUNS, || peer.ask(panel)));
         }
         cells.push(String::new());
         report.row(cells);
     }
-    pond.terminate()?;
-    let pond = start()?;
-    let cold = timed(pond.pid(), || ask_all(&pond))?;
-    let warm = again(&pond, RUNS, || ask_all(&pond))?;
+    server.terminate()?;
+    let server = start()?;
+    let cold = timed(server.pid(), || ask_all(&server))?;
+    let warm = again(&server, RUNS, || ask_all(&server))?;
     let mut cells = vec!["all at once".to_owned(), cold.cell(), warm.cell()];
     for (_, peer) in &peers {
         cells.extend(ask_often(&**peer, PEER_RUNS, || ask_all(&**peer)));
@@ -98,15 +98,15 @@ pub(super) fn measure(
 }
 
 fn fill(program: &Path, data: &Path, nginx: &Corpus) -> Outcome<()> {
-    let pond = Pond::start(program, data, &[])?;
+    let server = TestServer::start(program, data, &[])?;
     let target = "/api/v1/push?label=app=nginx";
-    post(nginx, &pond.address("http"), target, "text/plain")?;
+    post(nginx, &server.address("http"), target, "text/plain")?;
     settle(data)?;
-    compact(&pond)?;
-    pond.terminate().map(drop)
+    compact(&server)?;
+    server.terminate().map(drop)
 }
 
-type Peers = Vec<(&'static str, Box<dyn Asked>)>;
+type Peers = Vec<(&'static str, Box<dyn PanelSource>)>;
 
 /// The peers whose programs are given, with the same requests.
 fn start_peers(settings: &Settings, scratch: &Scratch, nginx: &Corpus) -> Outcome<Peers> {
@@ -126,7 +126,7 @@ fn start_peers(settings: &Settings, scratch: &Scratch, nginx: &Corpus) -> Outcom
 }
 
 /// The cells of the first time and of later ones; what is refused is told.
-fn ask_often(asked: &dyn Asked, runs: usize, ask: impl Fn() -> Outcome<()>) -> [String; 2] {
+fn ask_often(asked: &dyn PanelSource, runs: usize, ask: impl Fn() -> Outcome<()>) -> [String; 2] {
     let both = timed(asked.pid(), &ask)
         .and_then(|first| Ok([first.cell(), again(asked, runs, &ask)?.cell()]));
     both.unwrap_or_else(|error| {
@@ -136,7 +136,7 @@ fn ask_often(asked: &dyn Asked, runs: usize, ask: impl Fn() -> Outcome<()>) -> [
 }
 
 /// The median of the wall times and the mean of the CPU times.
-fn again(asked: &dyn Asked, runs: usize, ask: impl Fn() -> Outcome<()>) -> Outcome<Cost> {
+fn again(asked: &dyn PanelSource, runs: usize, ask: impl Fn() -> Outcome<()>) -> Outcome<Cost> {
     let costs = (0..runs).map(|_| timed(asked.pid(), &ask));
     let costs: Vec<Cost> = costs.collect::<Outcome<_>>()?;
     let mut walls: Vec<f64> = costs.iter().map(|cost| cost.wall_ms).collect();
@@ -155,7 +155,7 @@ fn timed(pid: u32, run: impl FnOnce() -> Outcome<()>) -> Outcome<Cost> {
     })
 }
 
-fn ask_all(asked: &dyn Asked) -> Outcome<()> {
+fn ask_all(asked: &dyn PanelSource) -> Outcome<()> {
     std::thread::scope(|scope| {
         let asked: Vec<_> = PANELS
             .iter()
@@ -184,15 +184,16 @@ fn ask_in_logql(address: &str, panel: &Panel, query: &str) -> Outcome<()> {
     let answer: Value =
         serde_json::from_str(&text).map_err(|e| format!("{name}: {e}: {text:.200}"))?;
     let series = answer["data"]["result"].as_array();
-    match series.is_some_and(|series| !series.is_empty()) {
-        true => Ok(()),
-        false => Err(format!("{name}: nothing found: {text:.200}")),
+    if series.is_some_and(|series| !series.is_empty()) {
+        Ok(())
+    } else {
+        Err(format!("{name}: nothing found: {text:.200}"))
     }
 }
 
-impl Asked for Pond {
+impl PanelSource for TestServer {
     fn pid(&self) -> u32 {
-        Pond::pid(self)
+        TestServer::pid(self)
     }
 
     fn ask(&self, panel: &Panel) -> Outcome<()> {
@@ -200,7 +201,7 @@ impl Asked for Pond {
     }
 }
 
-impl Asked for Loki {
+impl PanelSource for Loki {
     fn pid(&self) -> u32 {
         Loki::pid(self)
     }
@@ -210,7 +211,7 @@ impl Asked for Loki {
     }
 }
 
-impl Asked for VictoriaLogs {
+impl PanelSource for VictoriaLogs {
     fn pid(&self) -> u32 {
         VictoriaLogs::pid(self)
     }

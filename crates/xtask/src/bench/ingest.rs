@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::corpus::{Corpora, Corpus};
 use super::http::Client;
 use super::peers::VictoriaLogs;
-use super::pond::{Pond, Scratch, cpu_seconds, files_below, memory_bytes, wait_until};
+use super::pond::{Scratch, TestServer, cpu_seconds, files_below, memory_bytes, wait_until};
 use super::table::{Report, Target, megabytes};
 use crate::run::Outcome;
 
@@ -134,7 +134,7 @@ fn row(
 
 /// Takes a corpus in with Logpond; also gives how many lines were kept whole.
 fn logpond(program: &Path, data: &Path, corpus: &Corpus) -> Outcome<(Cost, Option<u64>)> {
-    let pond = Pond::start(program, data, &[])?;
+    let pond = TestServer::start(program, data, &[])?;
     let start = Instant::now();
     let before = cpu_seconds(pond.pid())?;
     load(&pond, corpus)?;
@@ -160,7 +160,7 @@ fn logpond(program: &Path, data: &Path, corpus: &Corpus) -> Outcome<(Cost, Optio
 }
 
 /// Sends a corpus the way that its kind goes.
-pub(super) fn load(pond: &Pond, corpus: &Corpus) -> Outcome<()> {
+pub(super) fn load(pond: &TestServer, corpus: &Corpus) -> Outcome<()> {
     match corpus.kind {
         "mixed" => {
             let before = pond.metric("logpond_ingest_records_total").unwrap_or(0.0);
@@ -227,7 +227,7 @@ pub(super) fn settle(data: &Path) -> Outcome<()> {
 }
 
 /// Merges and recompresses everything.
-pub(super) fn compact(pond: &Pond) -> Outcome<()> {
+pub(super) fn compact(pond: &TestServer) -> Outcome<()> {
     let mut client = pond.client()?;
     let response = client
         .send("POST", "/api/v1/compact?cold=true&wait=true", &[], b"")
@@ -250,7 +250,7 @@ pub(super) fn bytes_below(directory: &Path, suffix: &str) -> u64 {
 }
 
 /// The number of lines that segments keep whole, if they say so.
-fn kept_whole(pond: &Pond) -> Outcome<Option<u64>> {
+fn kept_whole(pond: &TestServer) -> Outcome<Option<u64>> {
     let text = pond.get("/api/v1/segments")?;
     let mut total = None;
     for line in text.lines() {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::corpus::Corpora;
 use super::http::Client;
 use super::ingest::{compact, load, settle};
-use super::pond::{ALL_TIME, Pond, Scratch, memory_bytes};
+use super::pond::{ALL_TIME, Scratch, TestServer, memory_bytes};
 use super::table::{Report, Target, median, megabytes};
 use crate::run::Outcome;
 
@@ -30,13 +30,13 @@ pub(super) fn measure(program: &Path, corpora: &Corpora, report: &mut Report) ->
     let empty = scratch.path().join("empty");
     let data = scratch.path().join("data");
     starts(program, &empty, "empty", report)?;
-    let pond = Pond::start(program, &data, &[])?;
+    let server = TestServer::start(program, &data, &[])?;
     for corpus in corpora.all() {
-        load(&pond, corpus)?;
+        load(&server, corpus)?;
     }
     settle(&data)?;
-    compact(&pond)?;
-    pond.terminate()?;
+    compact(&server)?;
+    server.terminate()?;
     let what = format!("{:.1} M records stored", corpora.lines() as f64 / 1e6);
     starts(program, &data, &what, report)?;
     export(program, &data, report)
@@ -47,11 +47,11 @@ fn starts(program: &Path, data: &Path, what: &str, report: &mut Report) -> Outco
     let mut times = Vec::new();
     let mut resident = 0;
     for _ in 0..STARTS {
-        let pond = Pond::start(program, data, &[])?;
-        times.push(pond.start_time.as_secs_f64() * 1e3);
-        pond.get("/-/ready")?;
-        resident = memory_bytes(pond.pid(), "VmRSS")?;
-        pond.terminate()?;
+        let server = TestServer::start(program, data, &[])?;
+        times.push(server.start_time.as_secs_f64() * 1e3);
+        server.get("/-/ready")?;
+        resident = memory_bytes(server.pid(), "VmRSS")?;
+        server.terminate()?;
     }
     let ms = median(&mut times);
     report.row(vec![
@@ -69,8 +69,8 @@ fn starts(program: &Path, data: &Path, what: &str, report: &mut Report) -> Outco
 
 /// Exports everything to a reader that stalls and then goes on.
 fn export(program: &Path, data: &Path, report: &mut Report) -> Outcome<()> {
-    let pond = Pond::start(program, data, &[])?;
-    let mut client = Client::connect(&pond.address("http")).map_err(|e| e.to_string())?;
+    let server = TestServer::start(program, data, &[])?;
+    let mut client = Client::connect(&server.address("http")).map_err(|e| e.to_string())?;
     let target = format!("/api/v1/query?{ALL_TIME}&limit=0&q=");
     let mut response = client
         .send("GET", &target, &[], b"")
@@ -80,7 +80,7 @@ fn export(program: &Path, data: &Path, report: &mut Report) -> Outcome<()> {
         .read_exact(&mut buffer)
         .map_err(|e| format!("export: {e}"))?;
     std::thread::sleep(STALL);
-    let stalled = memory_bytes(pond.pid(), "VmHWM")?;
+    let stalled = memory_bytes(server.pid(), "VmHWM")?;
     let start = Instant::now();
     let mut bytes = TAKEN_BYTES;
     loop {
@@ -93,7 +93,7 @@ fn export(program: &Path, data: &Path, report: &mut Report) -> Outcome<()> {
         }
     }
     let seconds = start.elapsed().as_secs_f64();
-    let peak = memory_bytes(pond.pid(), "VmHWM")?;
+    let peak = memory_bytes(server.pid(), "VmHWM")?;
     report.row(vec![
         format!("peak memory, reader stalled for {} s", STALL.as_secs()),
         megabytes(stalled as f64),

@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::http::Client;
 use super::ingest::{CLIENTS, settle};
 use super::messages::text;
-use super::pond::{Pond, Scratch, cpu_seconds, memory_bytes};
+use super::pond::{Scratch, TestServer, cpu_seconds, memory_bytes};
 use super::table::{Report, Target, median, megabytes};
 use crate::run::Outcome;
 
@@ -98,10 +98,10 @@ pub(super) fn measure(program: &Path, report: &mut Report) -> Outcome<()> {
 fn run(program: &Path, way: &Way) -> Outcome<Cost> {
     let scratch = Scratch::new("bench-push")?;
     let data = scratch.path().join("data");
-    let pond = Pond::start(program, &data, &[])?;
-    let (start, before) = (Instant::now(), cpu_seconds(pond.pid())?);
+    let server = TestServer::start(program, &data, &[])?;
+    let (start, before) = (Instant::now(), cpu_seconds(server.pid())?);
     let next = AtomicUsize::new(0);
-    let address = pond.address("http");
+    let address = server.address("http");
     let push = || -> Outcome<()> {
         let mut client = Client::connect(&address).map_err(|e| e.to_string())?;
         while let Some(body) = way.bodies.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -124,17 +124,17 @@ fn run(program: &Path, way: &Way) -> Outcome<Cost> {
             .try_for_each(|client| client.join().map_err(|_| "a client panicked".to_string())?)
     })?;
     let wall = start.elapsed().as_secs_f64();
-    let acknowledged = cpu_seconds(pond.pid())? - before;
+    let acknowledged = cpu_seconds(server.pid())? - before;
     settle(&data)?;
-    let stored = pond.metric("logpond_ingest_records_total")?;
+    let stored = server.metric("logpond_ingest_records_total")?;
     if stored != RECORDS as f64 {
         return Err(format!("{}: {stored} of {RECORDS} records", way.name));
     }
     Ok(Cost {
         acknowledged,
-        settled: cpu_seconds(pond.pid())? - before,
+        settled: cpu_seconds(server.pid())? - before,
         wall,
-        peak: memory_bytes(pond.pid(), "VmHWM")? as f64,
+        peak: memory_bytes(server.pid(), "VmHWM")? as f64,
     })
 }
 

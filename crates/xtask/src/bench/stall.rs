@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::daemons::{Daemon, Input, Kind};
 use super::messages::text;
-use super::pond::{Pond, Scratch, wait_until};
+use super::pond::{Scratch, TestServer, wait_until};
 use super::syslog::name;
 use super::table::{Report, Target};
 use crate::run::{Outcome, output};
@@ -61,8 +61,8 @@ impl Drop for Disk {
     }
 }
 
-/// How long sends took, sorted, and how many waited in vain.
-struct Sent {
+/// The durations of sends, sorted, and the number of timeouts.
+struct SendTimes {
     times: Vec<Duration>,
     timeouts: usize,
 }
@@ -133,7 +133,7 @@ pub(super) fn measure(program: &Path, report: &mut Report) -> Outcome<()> {
     Ok(())
 }
 
-fn send(socket: &Path) -> Outcome<Sent> {
+fn send(socket: &Path) -> Outcome<SendTimes> {
     let sender = UnixDatagram::unbound().map_err(|e| e.to_string())?;
     sender.connect(socket).map_err(|e| e.to_string())?;
     sender
@@ -142,7 +142,7 @@ fn send(socket: &Path) -> Outcome<Sent> {
     let messages: Vec<String> = (0..MESSAGES as u64)
         .map(|number| format!("<14>Mar  2 10:00:00 shop[4242]: {}\n", text(number, 140)))
         .collect();
-    let mut sent = Sent {
+    let mut sent = SendTimes {
         times: Vec::with_capacity(MESSAGES),
         timeouts: 0,
     };
@@ -166,9 +166,9 @@ fn send(socket: &Path) -> Outcome<Sent> {
     Ok(sent)
 }
 
-fn logpond(program: &Path, disk: &Disk, socket: &Path) -> Outcome<(Sent, u64)> {
+fn logpond(program: &Path, disk: &Disk, socket: &Path) -> Outcome<(SendTimes, u64)> {
     let path = socket.display().to_string();
-    let pond = Pond::start(program, &disk.path.join("data"), &["--dev-log", &path])?;
+    let pond = TestServer::start(program, &disk.path.join("data"), &["--dev-log", &path])?;
     disk.freeze("--freeze")?;
     let sent = send(socket);
     disk.freeze("--unfreeze")?;
@@ -185,7 +185,7 @@ fn logpond(program: &Path, disk: &Disk, socket: &Path) -> Outcome<(Sent, u64)> {
     Ok((sent, stored as u64))
 }
 
-fn daemon(kind: Kind, disk: &Disk, socket: &Path) -> Outcome<Option<(Sent, u64)>> {
+fn daemon(kind: Kind, disk: &Disk, socket: &Path) -> Outcome<Option<(SendTimes, u64)>> {
     let directory = disk.path.join("daemon");
     let of = Input::Socket(socket.to_path_buf());
     let Some(mut daemon) = Daemon::start(kind, &of, &directory)? else {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::daemons::{Daemon, Input, Kind};
 use super::ingest::{bytes_below, settle};
 use super::messages::{SYSLOG_BYTES, syslog};
-use super::pond::{Pond, Scratch, cpu_seconds, memory_bytes, wait_until, wait_within};
+use super::pond::{Scratch, TestServer, cpu_seconds, memory_bytes, wait_until, wait_within};
 use super::table::{Report, Target, median, megabytes};
 use crate::run::{Outcome, free_address};
 
@@ -108,7 +108,7 @@ fn send_all(address: &str, input: &[u8]) -> Outcome<()> {
 fn tcp_to_logpond(program: &Path, input: &[u8]) -> Outcome<Cost> {
     let scratch = Scratch::new("bench-syslog")?;
     let data = scratch.path().join("data");
-    let pond = Pond::start(program, &data, &[])?;
+    let pond = TestServer::start(program, &data, &[])?;
     let (start, before) = (Instant::now(), cpu_seconds(pond.pid())?);
     send_all(&pond.address("syslog_tcp"), input)?;
     let records = || pond.metric("logpond_ingest_records_total").unwrap_or(0.0);
@@ -234,7 +234,7 @@ fn at_rest(mut count: impl FnMut() -> Outcome<f64>) -> Outcome<f64> {
 /// Messages stored, CPU seconds, and messages sent a second.
 fn udp_to_logpond(program: &Path) -> Outcome<(f64, f64, f64)> {
     let scratch = Scratch::new("bench-udp")?;
-    let pond = Pond::start(program, &scratch.path().join("data"), &[])?;
+    let pond = TestServer::start(program, &scratch.path().join("data"), &[])?;
     let before = cpu_seconds(pond.pid())?;
     let rate = send_datagrams(parsed(&pond.address("syslog_udp"))?)?;
     let stored = at_rest(|| pond.metric("logpond_ingest_records_total"))?;

@@ -59,9 +59,10 @@ impl Target {
 
     /// The bound and whether the value keeps it.
     pub(super) fn judged(&self, value: f64) -> String {
-        let is_met = match self.at_least {
-            true => value >= self.bound,
-            false => value <= self.bound,
+        let is_met = if self.at_least {
+            value >= self.bound
+        } else {
+            value <= self.bound
         };
         format!(
             "{} {}",

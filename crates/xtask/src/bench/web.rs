@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::daemons::{Daemon, Input, Kind};
 use super::messages::text;
-use super::pond::{Pond, Scratch, cpu_seconds, wait_until};
+use super::pond::{Scratch, TestServer, cpu_seconds, wait_until};
 use super::table::{Report, Target, median};
 use crate::run::Outcome;
 
@@ -63,8 +63,8 @@ impl Way {
     }
 }
 
-/// What a run gave.
-struct Served {
+/// The result of a run.
+struct ServeResult {
     per_second: f64,
     /// CPU seconds for each thousand requests: of the application with its clients, and of whoever
     /// takes the messages.
@@ -84,13 +84,13 @@ pub(super) fn measure(program: &Path, report: &mut Report) -> Outcome<()> {
     ];
     report.table("A web application that logs 60 lines a request", &columns);
     let rounds = rounds_of(WORK);
-    let mut runs: Vec<Vec<Served>> = WAYS.map(|_| Vec::new()).into();
+    let mut runs: Vec<Vec<ServeResult>> = WAYS.map(|_| Vec::new()).into();
     for _ in 0..ROUNDS {
         for (way, runs) in WAYS.into_iter().zip(&mut runs) {
             runs.extend(run(program, way, rounds)?);
         }
     }
-    let best = |runs: &[Served]| {
+    let best = |runs: &[ServeResult]| {
         runs.iter()
             .map(|run| run.per_second)
             .fold(f64::NAN, f64::max)
@@ -102,7 +102,8 @@ pub(super) fn measure(program: &Path, report: &mut Report) -> Outcome<()> {
             report.row(vec![way.name().into(), "not installed".into()]);
             continue;
         }
-        let middle = |of: fn(&Served) -> f64| median(&mut runs.iter().map(of).collect::<Vec<_>>());
+        let middle =
+            |of: fn(&ServeResult) -> f64| median(&mut runs.iter().map(of).collect::<Vec<_>>());
         let share = best(runs) / file;
         let target = Target::at_least(0.95, ">= 95 % of the file's");
         report.row(vec![
@@ -262,15 +263,15 @@ fn load(way: Way, path: &Path, rounds: u64) -> Outcome<(u64, f64)> {
     })
 }
 
-fn run(program: &Path, way: Way, rounds: u64) -> Outcome<Option<Served>> {
+fn run(program: &Path, way: Way, rounds: u64) -> Outcome<Option<ServeResult>> {
     let scratch = Scratch::new("bench-web")?;
     let path = scratch.path().join("log");
-    let (socket, mut pond, mut daemon) = (path.display().to_string(), None, None);
+    let (socket, mut server, mut daemon) = (path.display().to_string(), None, None);
     match way {
         Way::Nowhere | Way::File => {}
         Way::Logpond => {
             let data = scratch.path().join("data");
-            pond = Some(Pond::start(program, &data, &["--dev-log", &socket])?);
+            server = Some(TestServer::start(program, &data, &["--dev-log", &socket])?);
         }
         Way::Daemon(kind) => {
             let directory = scratch.path().join("daemon");
@@ -280,17 +281,17 @@ fn run(program: &Path, way: Way, rounds: u64) -> Outcome<Option<Served>> {
             }
         }
     }
-    let pid = pond
+    let pid = server
         .as_ref()
-        .map(Pond::pid)
+        .map(TestServer::pid)
         .or(daemon.as_ref().map(Daemon::pid));
     let cpu = || pid.map_or(Ok(0.0), cpu_seconds);
     let before = [cpu_seconds(std::process::id())?, cpu()?];
     let (requests, seconds) = load(way, &path, rounds)?;
     let application = cpu_seconds(std::process::id())? - before[0];
     let sent = requests * LINES;
-    let mut stored = || match (&pond, &mut daemon) {
-        (Some(pond), _) => pond.metric("logpond_ingest_records_total").unwrap_or(0.0),
+    let mut stored = || match (&server, &mut daemon) {
+        (Some(server), _) => server.metric("logpond_ingest_records_total").unwrap_or(0.0),
         (_, Some(daemon)) => daemon.lines().unwrap_or(0) as f64,
         _ => sent as f64,
     };
@@ -303,7 +304,7 @@ fn run(program: &Path, way: Way, rounds: u64) -> Outcome<Option<Served>> {
         }
         now >= sent as f64 || since.elapsed() > Duration::from_secs(3)
     })?;
-    Ok(Some(Served {
+    Ok(Some(ServeResult {
         per_second: requests as f64 / seconds,
         cpu: [application, cpu()? - before[1]].map(|seconds| seconds / (requests as f64 / 1e3)),
         lost: sent as f64 - last,

@@ -185,9 +185,10 @@ fn need_tools() -> Outcome<()> {
     let tools = ["tar", "gzip", "sha256sum", "objcopy", "git"];
     let missing = tools.iter().filter(|tool| find_program(tool).is_none());
     let missing: Vec<&str> = missing.copied().collect();
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(format!("dist needs {}; install them", missing.join(", "))),
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("dist needs {}; install them", missing.join(", ")))
     }
 }
 

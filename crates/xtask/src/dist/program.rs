@@ -20,9 +20,10 @@ pub(super) fn page() -> Outcome<Vec<String>> {
         .filter_map(|part| part.strip_prefix("./"))
         .map(str::to_owned)
         .collect();
-    match names.is_empty() {
-        true => Err(format!("{} names no file of the page", index.display())),
-        false => Ok(names),
+    if names.is_empty() {
+        Err(format!("{} names no file of the page", index.display()))
+    } else {
+        Ok(names)
     }
 }
 

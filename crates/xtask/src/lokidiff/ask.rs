@@ -105,9 +105,10 @@ impl Question {
     }
 
     fn headers(&self) -> &'static [(&'static str, &'static str)] {
-        match self.is_categorized {
-            true => &[("x-loki-response-encoding-flags", "categorize-labels")],
-            false => &[],
+        if self.is_categorized {
+            &[("x-loki-response-encoding-flags", "categorize-labels")]
+        } else {
+            &[]
         }
     }
 

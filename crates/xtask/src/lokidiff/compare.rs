@@ -48,10 +48,13 @@ pub(super) fn compare(loki: &Answer, ours: &Answer, promise: Promise) -> Option<
         }
         (_, Answer::Refused(text)) => difference("only we refuse", text.clone()),
         (Answer::Streams(loki), Answer::Streams(ours)) => streams(loki, ours, promise),
-        (Answer::Scalar(loki), Answer::Scalar(ours)) => match is_same(*loki, *ours) {
-            true => None,
-            false => difference("values", format!("{loki:?} and {ours:?}")),
-        },
+        (Answer::Scalar(loki), Answer::Scalar(ours)) => {
+            if is_same(*loki, *ours) {
+                None
+            } else {
+                difference("values", format!("{loki:?} and {ours:?}"))
+            }
+        }
         (Answer::Set(loki), Answer::Set(ours)) => set(loki, ours),
         (
             Answer::Series {
@@ -69,16 +72,17 @@ fn set(loki: &[String], ours: &[String]) -> Option<Difference> {
         let only = one.iter().filter(|part| !other.contains(part));
         only.cloned().collect::<Vec<_>>().join("; ")
     };
-    match loki == ours {
-        true => None,
-        false => difference(
+    if loki == ours {
+        None
+    } else {
+        difference(
             "sets",
             format!(
                 "only Loki: {} / only we: {}",
                 only(loki, ours),
                 only(ours, loki)
             ),
-        ),
+        )
     }
 }
 
@@ -109,15 +113,19 @@ fn streams(loki: &Streams, ours: &Streams, promise: Promise) -> Option<Differenc
             let times = streams.values().flatten().map(|entry| entry.time_ns);
             times.collect::<BTreeSet<_>>()
         };
-        return match times(loki) == times(ours) {
-            true => None,
-            false => difference("times of entries", first_entry(loki, ours)),
+        return if times(loki) == times(ours) {
+            None
+        } else {
+            difference("times of entries", first_entry(loki, ours))
         };
     }
     let is_full = count(loki) == promise.limit;
-    let edge = |streams| match is_full {
-        true => edge(streams, promise.is_backward),
-        false => None,
+    let edge = |streams| {
+        if is_full {
+            edge(streams, promise.is_backward)
+        } else {
+            None
+        }
     };
     if edge(loki) != edge(ours) {
         return difference("last entries", first_entry(loki, ours));
@@ -126,9 +134,10 @@ fn streams(loki: &Streams, ours: &Streams, promise: Promise) -> Option<Differenc
     if loki == ours {
         return None;
     }
-    let kind = match loki.keys().eq(ours.keys()) {
-        true => "entries",
-        false => "labels of streams",
+    let kind = if loki.keys().eq(ours.keys()) {
+        "entries"
+    } else {
+        "labels of streams"
     };
     difference(kind, first_entry(&loki, &ours))
 }
@@ -136,9 +145,10 @@ fn streams(loki: &Streams, ours: &Streams, promise: Promise) -> Option<Differenc
 /// The time of the last entry of an answer that has no room for more.
 fn edge(streams: &Streams, is_backward: bool) -> Option<i64> {
     let times = streams.values().flatten().map(|entry| entry.time_ns);
-    match is_backward {
-        true => times.min(),
-        false => times.max(),
+    if is_backward {
+        times.min()
+    } else {
+        times.max()
     }
 }
 
@@ -207,9 +217,10 @@ fn all_series(loki: &Series, ours: &Series, promise: Promise) -> Option<Differen
         firsts.map(|point| point.value).collect()
     };
     let (loki, ours) = (values(loki), values(ours));
-    match loki.iter().zip(&ours).all(|(a, b)| is_near(*a, *b)) {
-        true => None,
-        false => difference("order of series", format!("{loki:?} and {ours:?}")),
+    if loki.iter().zip(&ours).all(|(a, b)| is_near(*a, *b)) {
+        None
+    } else {
+        difference("order of series", format!("{loki:?} and {ours:?}"))
     }
 }
 
@@ -225,9 +236,10 @@ fn first_series(
             }
             Some(others) => {
                 if let Some(text) = first_point(points, others) {
-                    let kind = match points.len() == others.len() {
-                        true => "values",
-                        false => "counts of values",
+                    let kind = if points.len() == others.len() {
+                        "values"
+                    } else {
+                        "counts of values"
                     };
                     return difference(kind, format!("{labels} {text}"));
                 }
@@ -260,9 +272,10 @@ fn first_point(loki: &[Point], ours: &[Point]) -> Option<String> {
     match at {
         Some(at) => {
             let (loki, ours) = (loki[at], ours[at]);
-            Some(match loki.time_ms == ours.time_ms {
-                true => format!("at {} ms: {} and {}", loki.time_ms, loki.value, ours.value),
-                false => format!("Loki at {} ms, ours at {} ms", loki.time_ms, ours.time_ms),
+            Some(if loki.time_ms == ours.time_ms {
+                format!("at {} ms: {} and {}", loki.time_ms, loki.value, ours.value)
+            } else {
+                format!("Loki at {} ms, ours at {} ms", loki.time_ms, ours.time_ms)
             })
         }
         None if loki.len() != ours.len() => {
@@ -291,15 +304,16 @@ fn chosen(loki: &Series, ours: &Series) -> Option<Difference> {
     let first = loki
         .iter()
         .find(|(time, values)| ours.get(time) != Some(values));
-    match is_same {
-        true => None,
-        false => difference(
+    if is_same {
+        None
+    } else {
+        difference(
             "chosen values",
             format!(
                 "{first:?} and {:?}",
                 first.and_then(|(time, _)| ours.get(time))
             ),
-        ),
+        )
     }
 }
 

@@ -151,9 +151,10 @@ fn value(entry: &Entry) -> Value {
     let pairs = entry.metadata.iter();
     let pairs = pairs.map(|(name, value)| (name.clone(), Value::from(value.as_str())));
     let metadata: serde_json::Map<_, _> = pairs.collect();
-    match metadata.is_empty() {
-        true => json!([time, entry.line]),
-        false => json!([time, entry.line, metadata]),
+    if metadata.is_empty() {
+        json!([time, entry.line])
+    } else {
+        json!([time, entry.line, metadata])
     }
 }
 

@@ -33,7 +33,7 @@ use compare::{Difference, Promise, compare};
 use data::Data;
 use purposes::Case;
 use query::Query;
-use report::{Found, Report};
+use report::{Report, ReportEntry};
 use servers::Servers;
 
 /// Queries unless told: what takes about a minute.
@@ -72,9 +72,10 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
             _ => return Err(format!("lokidiff: unknown flag {flag}")),
         }
     }
-    match settings.loki.as_os_str().is_empty() {
-        true => Err("lokidiff: --loki PATH names the binary to compare with".into()),
-        false => Ok(settings),
+    if settings.loki.as_os_str().is_empty() {
+        Err("lokidiff: --loki PATH names the binary to compare with".into())
+    } else {
+        Ok(settings)
     }
 }
 
@@ -114,7 +115,7 @@ struct Run {
 }
 
 /// A question that was answered differently.
-struct Differing {
+struct DifferingQuestion {
     question: Question,
     difference: Difference,
     purpose: Option<&'static str>,
@@ -145,7 +146,7 @@ impl Run {
         let (kind, differing) = self.differing(question);
         match differing {
             None => self.report.equal(&kind),
-            Some(Differing {
+            Some(DifferingQuestion {
                 purpose: Some(reason),
                 ..
             }) => self.report.on_purpose(reason),
@@ -157,7 +158,7 @@ impl Run {
     }
 
     /// Asks both; gives the kind of what is answered, and the difference.
-    fn differing(&self, question: &Question) -> (String, Option<Differing>) {
+    fn differing(&self, question: &Question) -> (String, Option<DifferingQuestion>) {
         let [loki, ours] = &self.addresses;
         let (loki, ours) = (question.ask(loki), question.ask(ours));
         let warnings = warnings(&ours);
@@ -178,7 +179,7 @@ impl Run {
             None => self.streams(question).or_else(|| self.groups(question)),
             reason => reason,
         };
-        let differing = Differing {
+        let differing = DifferingQuestion {
             question: question.clone(),
             difference,
             purpose,
@@ -229,7 +230,7 @@ impl Run {
     }
 
     /// The smallest part of a query that still is answered differently, in the same way.
-    fn smallest(&self, mut found: Differing) -> Differing {
+    fn smallest(&self, mut found: DifferingQuestion) -> DifferingQuestion {
         let mut asked = 0;
         'smaller: loop {
             let Subject::Query { query, .. } = &found.question.subject else {
@@ -253,7 +254,7 @@ impl Run {
         }
     }
 
-    fn different(&mut self, found: &Differing) {
+    fn different(&mut self, found: &DifferingQuestion) {
         let shape = match &found.question.subject {
             Subject::Query { query, is_instant } => {
                 let way = if *is_instant { "instant" } else { "range" };
@@ -263,7 +264,7 @@ impl Run {
         };
         let target = found.question.target();
         let url = |address: &String| format!("http://{address}{target}");
-        self.report.different(Found {
+        self.report.different(ReportEntry {
             group: format!("{}: {shape}", found.difference.kind),
             question: found.question.shown(),
             text: found.difference.text.clone(),

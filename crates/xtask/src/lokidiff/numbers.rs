@@ -55,13 +55,15 @@ const OF_SETS: [&str; 3] = ["and", "or", "unless"];
 /// The query with this number of a seed.
 pub(super) fn query(seed: u64, number: u64) -> Query {
     let mut draw = Draw::new(seed, 1_000_000 + number);
-    let query = match is_drawn(&mut draw, LINES_PERCENT) {
-        true => Query::Log(pipelines::log(&mut draw)),
-        false => Query::Metric(metric(&mut draw, DEPTH_MAX)),
+    let query = if is_drawn(&mut draw, LINES_PERCENT) {
+        Query::Log(pipelines::log(&mut draw))
+    } else {
+        Query::Metric(metric(&mut draw, DEPTH_MAX))
     };
-    match is_drawn(&mut draw, MUTATED_PERCENT) {
-        true => Query::Mutated(mutated(&mut draw, &query.to_string())),
-        false => query,
+    if is_drawn(&mut draw, MUTATED_PERCENT) {
+        Query::Mutated(mutated(&mut draw, &query.to_string()))
+    } else {
+        query
     }
 }
 
@@ -133,9 +135,10 @@ fn vector(draw: &mut Draw, depth: usize) -> Metric {
     let has_fields = logs.iter().all(|log| log.stages.iter().any(is_parser));
     let grouping = is_drawn(draw, 65).then(|| grouping(draw, has_fields));
     Metric::Vector {
-        operator: match is_choice {
-            true => draw.text(&["topk", "bottomk"]),
-            false => draw.text(&OF_VECTORS),
+        operator: if is_choice {
+            draw.text(&["topk", "bottomk"])
+        } else {
+            draw.text(&OF_VECTORS)
         },
         parameter: is_choice.then(|| (draw.text(&["1", "2", "3", "10"])).to_owned()),
         grouping,
@@ -166,9 +169,10 @@ fn grouping(draw: &mut Draw, has_fields: bool) -> Grouping {
     let count = draw.below(3);
     let mut labels = Vec::new();
     for _ in 0..count {
-        let label = match has_fields && is_drawn(draw, 40) {
-            true => draw.text(&pipelines::TEXTS),
-            false => draw.text(&LABELS),
+        let label = if has_fields && is_drawn(draw, 40) {
+            draw.text(&pipelines::TEXTS)
+        } else {
+            draw.text(&LABELS)
         };
         if !labels.iter().any(|known| known == label) {
             labels.push(label.to_owned());
@@ -184,9 +188,10 @@ fn range(draw: &mut Draw) -> Metric {
     let mut log = pipelines::log(draw);
     let has_parser = log.stages.iter().any(is_parser);
     let unwraps = is_drawn(draw, 50);
-    let operator: &'static str = match unwraps {
-        true => draw.text(&OF_NUMBERS),
-        false => draw.text(&OF_LINES),
+    let operator: &'static str = if unwraps {
+        draw.text(&OF_NUMBERS)
+    } else {
+        draw.text(&OF_LINES)
     };
     if unwraps {
         unwrap(draw, &mut log, has_parser);
@@ -247,23 +252,25 @@ fn binary(draw: &mut Draw, depth: usize) -> Metric {
         _ => (draw.text(&OF_SETS), ""),
     };
     let has_number = kind < 8 && is_drawn(draw, 40);
-    let right = match has_number {
-        true => Metric::Number((draw.text(&["2", "0", "0.5", "100", "-1", "vector(3)"])).into()),
+    let right = if has_number {
+        Metric::Number((draw.text(&["2", "0", "0.5", "100", "-1", "vector(3)"])).into())
+    } else if is_drawn(draw, 50) {
         // The same vector again, or something else.
-        false if is_drawn(draw, 50) => sibling(draw, &left),
-        false => metric(draw, depth - 1),
+        sibling(draw, &left)
+    } else {
+        metric(draw, depth - 1)
     };
-    let modifiers = match has_number {
-        true => bool_word.to_owned(),
-        false => {
-            // What is in parentheses would be the labels of `group_left`.
-            let is_bare = !matches!(right, Metric::Binary { .. });
-            format!("{bool_word}{}", matching(draw, kind < 8, is_bare))
-        }
+    let modifiers = if has_number {
+        bool_word.to_owned()
+    } else {
+        // What is in parentheses would be the labels of `group_left`.
+        let is_bare = !matches!(right, Metric::Binary { .. });
+        format!("{bool_word}{}", matching(draw, kind < 8, is_bare))
     };
-    let (left, right) = match has_number && is_drawn(draw, 30) {
-        true => (right, left),
-        false => (left, right),
+    let (left, right) = if has_number && is_drawn(draw, 30) {
+        (right, left)
+    } else {
+        (left, right)
     };
     Metric::Binary {
         operator,
@@ -294,10 +301,12 @@ fn matching(draw: &mut Draw, can_group: bool, is_bare: bool) -> String {
         " group_left ()",
         " group_left",
     ];
-    let group = match can_group && is_drawn(draw, 50) {
-        true if is_bare => draw.text(&groups),
-        true => draw.text(&groups[..3]),
-        false => "",
+    let group = if !(can_group && is_drawn(draw, 50)) {
+        ""
+    } else if is_bare {
+        draw.text(&groups)
+    } else {
+        draw.text(&groups[..3])
     };
     format!(" {word} ({labels}){group}")
 }

@@ -402,9 +402,10 @@ fn parser_of(draw: &mut Draw, family: Family) -> Stage {
         Family::Packed => (Kind::Unpack, &["| unpack"]),
     };
     let text = draw.one(texts);
-    let kind = match text.starts_with("| regexp") {
-        true => Kind::Regexp,
-        false => kind,
+    let kind = if text.starts_with("| regexp") {
+        Kind::Regexp
+    } else {
+        kind
     };
     stage(kind, (*text).into())
 }

@@ -96,9 +96,12 @@ const PURPOSES: [Purpose; 28] = [
         reason: "lines of one time that are equal once formatted are all shown; Loki shows one",
         holds: |case| {
             let has_template = has_stage(case.question, |stage| stage.kind == Kind::LineFormat);
-            let plain = |answer: &Answer| match case.question.is_categorized {
-                true => without_details(&without_metadata(answer)),
-                false => without_details(answer),
+            let plain = |answer: &Answer| {
+                if case.question.is_categorized {
+                    without_details(&without_metadata(answer))
+                } else {
+                    without_details(answer)
+                }
             };
             // Behind the limit there are others for those that Loki leaves out.
             let is_full = count(case.loki) == case.promise.limit
@@ -606,9 +609,10 @@ fn without_metadata(answer: &Answer) -> Answer {
                 all.extend(metadata);
             }
             let mut entry = entry.clone();
-            entry.beside = match beside.as_object().is_none_or(serde_json::Map::is_empty) {
-                true => String::new(),
-                false => beside.to_string(),
+            entry.beside = if beside.as_object().is_none_or(serde_json::Map::is_empty) {
+                String::new()
+            } else {
+                beside.to_string()
             };
             changed.entry(all.to_string()).or_default().push(entry);
         }

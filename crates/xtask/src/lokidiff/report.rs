@@ -27,7 +27,7 @@ pub(super) struct Report {
 }
 
 /// A difference, as it is shown.
-pub(super) struct Found {
+pub(super) struct ReportEntry {
     /// What it has in common with others.
     pub(super) group: String,
     /// The question, the smallest one that still differs.
@@ -52,7 +52,7 @@ impl Report {
     }
 
     /// Notes a difference.
-    pub(super) fn different(&mut self, found: Found) {
+    pub(super) fn different(&mut self, found: ReportEntry) {
         self.asked += 1;
         let group = self.groups.entry(found.group).or_default();
         group.count += 1;
@@ -107,7 +107,7 @@ mod tests {
         report.equal("streams");
         report.on_purpose("because");
         for number in 0..5 {
-            report.different(Found {
+            report.different(ReportEntry {
                 group: "g".into(),
                 question: format!("q{number}"),
                 text: "x".repeat(2 * CHARS_MAX),

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::ask;
 use super::data::{Data, FROM_S, Half, LENGTH_S};
 use crate::e2e::http::{Client, encode};
-use crate::e2e::pond::{Pond, wait_within};
+use crate::e2e::pond::{TestServer, wait_within};
 use crate::loki::Loki;
 use crate::run::Outcome;
 
@@ -19,7 +19,7 @@ const VISIBLE_WITHIN: Duration = Duration::from_secs(20);
 /// Both servers.
 pub(super) struct Servers {
     loki: Loki,
-    pond: Pond,
+    server: TestServer,
 }
 
 impl Servers {
@@ -33,7 +33,7 @@ impl Servers {
     ) -> Outcome<Servers> {
         let servers = Servers {
             loki: Loki::start(loki, &directory.join("loki"))?,
-            pond: Pond::start(program, &directory.join("data"), &[])?,
+            server: TestServer::start(program, &directory.join("data"), &[])?,
         };
         for half in [Half::First, Half::Second] {
             let body = data.body(half);
@@ -41,7 +41,7 @@ impl Servers {
                 post(&address, "/loki/api/v1/push", &body)?;
             }
             if half == Half::First {
-                servers.pond.compact()?;
+                servers.server.compact()?;
             }
         }
         // Statistics are of what has left its memory.
@@ -61,7 +61,7 @@ impl Servers {
 
     /// Where Loki and Logpond listen.
     pub(super) fn addresses(&self) -> [String; 2] {
-        [self.loki.http().to_owned(), self.pond.address("http")]
+        [self.loki.http().to_owned(), self.server.address("http")]
     }
 }
 

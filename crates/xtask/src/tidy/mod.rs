@@ -7,5 +7,6 @@ mod bans;
 mod documents;
 mod language;
 mod layers;
+mod names;
 mod sources;
 mod texts;

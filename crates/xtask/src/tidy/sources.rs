@@ -55,9 +55,10 @@ impl Source {
 
     /// The lines that exist for tests only, with their numbers and without comments.
     pub(super) fn test_lines(&self) -> Vec<(usize, &str)> {
-        let shipped: Vec<usize> = match self.is_test_only() {
-            true => Vec::new(),
-            false => self.shipped_lines().iter().map(|(n, _)| *n).collect(),
+        let shipped: Vec<usize> = if self.is_test_only() {
+            Vec::new()
+        } else {
+            self.shipped_lines().iter().map(|(n, _)| *n).collect()
         };
         (1..)
             .zip(self.text.lines())

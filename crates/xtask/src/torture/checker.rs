@@ -20,7 +20,9 @@ use std::fmt;
 
 use logpond_record::Timestamp;
 
-use super::history::{Answer, Client, Event, Followed, Found, Micros, Place, Question, runs};
+use super::history::{
+    Answer, Client, Event, FollowerEvent, Micros, Place, QueryResult, Question, runs,
+};
 
 mod followers;
 #[cfg(test)]
@@ -215,7 +217,7 @@ impl<'a> Ledger<'a> {
                 else {
                     return;
                 };
-                let Found::Rows { numbers, .. } = &answer.found else {
+                let QueryResult::Rows { numbers, .. } = &answer.found else {
                     return;
                 };
                 for number in numbers {
@@ -223,7 +225,7 @@ impl<'a> Ledger<'a> {
                 }
             }
             Event::Followed {
-                what: Followed::Shown(rows),
+                what: FollowerEvent::Shown(rows),
                 at,
                 ..
             } => {
@@ -280,17 +282,17 @@ impl<'a> Ledger<'a> {
             );
         }
         match (&answer.question, &answer.found) {
-            (Question::Count(client), Found::Counts(counts)) => {
+            (Question::Count(client), QueryResult::Counts(counts)) => {
                 self.check_count(*client, counts, answer, &mut found);
             }
-            (Question::Top, Found::Counts(counts)) => {
+            (Question::Top, QueryResult::Counts(counts)) => {
                 for client in 0..self.facts.clients.len() {
                     self.check_count(client, counts, answer, &mut found);
                 }
             }
             (
                 Question::Rows(client, range) | Question::Pages(client, range),
-                Found::Rows { numbers, altered },
+                QueryResult::Rows { numbers, altered },
             ) => {
                 if !altered.is_empty() {
                     found("INVENTED", format!("altered: {:?}", runs(altered)));

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::checker;
-use super::history::{Client, Event, Found, Place, Question};
+use super::history::{Client, Event, Place, QueryResult, Question};
 use super::load::Kind;
 use super::operator::{self, TIMEOUT, call};
 use super::questions::ask;
@@ -46,8 +46,8 @@ fn absent(run: &Run, place: Place, client: Client, expected: &[u64]) -> (Vec<u64
     let event = ask(run, &question, &mut || place);
     let had: BTreeSet<u64> = match &event {
         Event::Answered(answer) => match &answer.found {
-            Found::Rows { numbers, .. } => numbers.iter().copied().collect(),
-            Found::Counts(_) => BTreeSet::new(),
+            QueryResult::Rows { numbers, .. } => numbers.iter().copied().collect(),
+            QueryResult::Counts(_) => BTreeSet::new(),
         },
         _ => BTreeSet::new(),
     };
@@ -87,9 +87,10 @@ fn settle(run: &Run, when: &str) {
             if settled.is_err() {
                 let (name, who) = (&run.clients[client].name, run.processes[place].name());
                 let runs = history::runs(&absent);
-                let kind = match is_complete(&event) {
-                    true => "LOST",
-                    false => "NOT HEALED",
+                let kind = if is_complete(&event) {
+                    "LOST"
+                } else {
+                    "NOT HEALED"
                 };
                 let (waited, event) = (HEALING_DEADLINE, short(&event));
                 let text = format!("{when}, {waited:?} in vain: {who} lacks of {name} {runs:?}");

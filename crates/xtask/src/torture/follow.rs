@@ -21,9 +21,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::Run;
-use super::history::{self, Ending, Event, Followed, Micros, Place, Row};
+use super::history::{self, AnswerEnd, Event, FollowerEvent, Micros, Place, Row};
 use super::load::value;
-use super::plan::Planned;
+use super::plan::PlannedFault;
 use super::questions::{self, Trailer};
 use crate::draw::Draw;
 use crate::e2e::http::{self, encode};
@@ -58,7 +58,7 @@ const ROWS_NOTED_MAX: usize = 500;
 pub(super) type Shown = Vec<BTreeSet<u64>>;
 
 /// Follows until [`Run::is_followed_to_the_end`] says so.
-pub(super) fn follow(run: &Run, number: history::Follower, plan: &[Planned]) {
+pub(super) fn follow(run: &Run, number: history::Follower, plan: &[PlannedFault]) {
     let mut follower = Follower {
         run,
         number,
@@ -81,7 +81,7 @@ pub(super) fn follow(run: &Run, number: history::Follower, plan: &[Planned]) {
 pub(super) fn end(run: &Run) {
     run.is_followed_to_the_end.store(true, Ordering::SeqCst);
     for follower in 0..FOLLOWERS {
-        let (what, at) = (Followed::Over, run.history.now());
+        let (what, at) = (FollowerEvent::Over, run.history.now());
         run.history.note(Event::Followed { follower, what, at });
     }
 }
@@ -97,7 +97,7 @@ enum Line {
 struct Follower<'a> {
     run: &'a Run,
     number: history::Follower,
-    plan: &'a [Planned],
+    plan: &'a [PlannedFault],
     draw: Draw,
     nodes: Vec<Place>,
     /// When it began to be there.
@@ -113,7 +113,7 @@ struct Follower<'a> {
 }
 
 impl Follower<'_> {
-    fn note(&self, what: Followed) {
+    fn note(&self, what: FollowerEvent) {
         let (follower, at) = (self.number, self.run.history.now());
         self.run
             .history
@@ -133,7 +133,7 @@ impl Follower<'_> {
             shown[row.client].insert(row.number);
         }
         drop(shown);
-        self.note(Followed::Shown(rows));
+        self.note(FollowerEvent::Shown(rows));
     }
 
     /// Asks a node once, and listens to the end of the answer.
@@ -141,7 +141,7 @@ impl Follower<'_> {
         self.place = self.choose();
         let (place, is_first) = (self.place, !self.has_all);
         let goes_on = self.position.is_some();
-        self.note(Followed::Asked {
+        self.note(FollowerEvent::Asked {
             place,
             is_first,
             goes_on,
@@ -151,9 +151,9 @@ impl Follower<'_> {
         self.note_rows();
         let how = match ended {
             Ok(how) => how,
-            Err(why) => Ending::Broken { why },
+            Err(why) => AnswerEnd::Broken { why },
         };
-        self.note(Followed::Ended { place, began, how });
+        self.note(FollowerEvent::Ended { place, began, how });
     }
 
     /// Whom it follows through next: not who was it before.
@@ -166,7 +166,7 @@ impl Follower<'_> {
         }
         // The plan began about when this follower did.
         let now_ms = self.run.history.now().saturating_sub(self.began) / 1_000;
-        let is_due = |planned: &&Planned| {
+        let is_due = |planned: &&PlannedFault| {
             let place = planned.fault.place();
             let is_ahead = planned.from_ms > now_ms + BEFORE_FAULT_MS;
             is_ahead && planned.fault.ends_a_process() && others.contains(&place)
@@ -184,14 +184,14 @@ impl Follower<'_> {
         )
     }
 
-    fn listen(&mut self) -> Outcome<Ending> {
+    fn listen(&mut self) -> Outcome<AnswerEnd> {
         let address = self.run.processes[self.place].http();
         let failed = |e: std::io::Error| format!("{address}: {e}");
         let client = http::Client::connect_within(&address, CONNECT_TIMEOUT, SILENCE);
         let mut client = client.map_err(failed)?;
         let answer = client.send("GET", &self.target(), &[], b"");
         let answer = match answer {
-            Err(error) if is_silence(&error) => return Ok(Ending::Silent),
+            Err(error) if is_silence(&error) => return Ok(AnswerEnd::Silent),
             other => other.map_err(failed)?,
         };
         if answer.status != 200 {
@@ -205,7 +205,7 @@ impl Follower<'_> {
         let since = Instant::now();
         for line in BufReader::new(answer).lines() {
             let line = match line {
-                Err(error) if is_silence(&error) => return Ok(Ending::Silent),
+                Err(error) if is_silence(&error) => return Ok(AnswerEnd::Silent),
                 other => other.map_err(failed)?,
             };
             let read = self
@@ -222,13 +222,13 @@ impl Follower<'_> {
                 Line::Position(position) => self.go_on(position),
                 Line::Notice(node, answers) => {
                     self.note_rows();
-                    self.note(Followed::Noticed { node, answers });
+                    self.note(FollowerEvent::Noticed { node, answers });
                 }
                 Line::Trailer(trailer) => return Ok(self.end(trailer)),
             }
             let is_over = self.run.is_load_over();
             if self.number == RESTLESS && self.has_all && !is_over && since.elapsed() > stay {
-                return Ok(Ending::Left);
+                return Ok(AnswerEnd::Left);
             }
         }
         Err(format!("{address}: it breaks off"))
@@ -236,19 +236,20 @@ impl Follower<'_> {
 
     fn go_on(&mut self, position: String) {
         self.note_rows();
-        self.note(Followed::Told(position.clone()));
+        self.note(FollowerEvent::Told(position.clone()));
         self.position = Some(position);
     }
 
-    fn end(&mut self, trailer: Trailer) -> Ending {
+    fn end(&mut self, trailer: Trailer) -> AnswerEnd {
         trailer.position.into_iter().for_each(|at| self.go_on(at));
-        match std::mem::replace(&mut self.has_all, true) {
-            true => Ending::Stopped {
+        if std::mem::replace(&mut self.has_all, true) {
+            AnswerEnd::Stopped {
                 missing: trailer.missing,
-            },
-            false => Ending::First {
+            }
+        } else {
+            AnswerEnd::First {
                 is_complete: trailer.is_complete,
-            },
+            }
         }
     }
 

@@ -42,9 +42,9 @@ pub(super) enum Question {
     Pages(Client, Range<u64>),
 }
 
-/// What came back.
+/// The result of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum QueryResult {
     /// A number of records of each client; one that is absent has none.
     Counts(BTreeMap<Client, u64>),
     /// The numbers of the rows, in the order in which they came, and of those that are not as they
@@ -63,7 +63,7 @@ pub(super) struct Answer {
     pub(super) place: Place,
     pub(super) began: Micros,
     pub(super) ended: Micros,
-    pub(super) found: Found,
+    pub(super) found: QueryResult,
     /// Whether it said so; of pages, whether all of them did.
     pub(super) is_complete: bool,
     /// What it said was missing.
@@ -85,9 +85,9 @@ pub(super) struct Row {
     pub(super) is_altered: bool,
 }
 
-/// Something that befell a follower.
+/// An event of a follower.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Followed {
+pub(super) enum FollowerEvent {
     /// It asks a node: for all that there is, and unless `is_first` for what comes; or, if it was
     /// told one, to go on at the last position.
     Asked {
@@ -105,15 +105,15 @@ pub(super) enum Followed {
     Ended {
         place: Place,
         began: Micros,
-        how: Ending,
+        how: AnswerEnd,
     },
     /// It does not go on any more, and everything was healed long enough before.
     Over,
 }
 
-/// How an answer to a follower came to its end.
+/// The end of an answer to a follower.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum AnswerEnd {
     /// What there was when it began, to the trailer.
     First { is_complete: bool },
     /// The follower went to another node.
@@ -178,7 +178,7 @@ pub(super) enum Event {
     /// Something befell a follower.
     Followed {
         follower: Follower,
-        what: Followed,
+        what: FollowerEvent,
         at: Micros,
     },
     /// Something that must not happen was seen beside all answers.
@@ -283,32 +283,35 @@ pub(super) fn runs(numbers: &[u64]) -> Vec<(u64, u64)> {
     runs
 }
 
-fn followed(what: &Followed) -> Value {
+fn followed(what: &FollowerEvent) -> Value {
     match what {
-        Followed::Asked {
+        FollowerEvent::Asked {
             place,
             is_first,
             goes_on,
         } => json!({"asked": place, "first": is_first, "goes_on": goes_on}),
-        Followed::Shown(rows) => {
-            let rows = rows.iter().map(|row| match row.is_altered {
-                false => json!([row.client, row.number, row.id.to_string()]),
-                true => json!([row.client, row.number, row.id.to_string(), "altered"]),
+        FollowerEvent::Shown(rows) => {
+            let rows = rows.iter().map(|row| {
+                if row.is_altered {
+                    json!([row.client, row.number, row.id.to_string(), "altered"])
+                } else {
+                    json!([row.client, row.number, row.id.to_string()])
+                }
             });
             json!({"shown": rows.collect::<Vec<Value>>()})
         }
-        Followed::Told(position) => json!({"position": position}),
-        Followed::Noticed { node, answers } => json!({"node": node, "answers": answers}),
-        Followed::Ended { place, began, how } => json!({
+        FollowerEvent::Told(position) => json!({"position": position}),
+        FollowerEvent::Noticed { node, answers } => json!({"node": node, "answers": answers}),
+        FollowerEvent::Ended { place, began, how } => json!({
             "ended": place, "began": began, "how": match how {
-                Ending::First { is_complete } => json!({"complete": is_complete}),
-                Ending::Left => json!("left"),
-                Ending::Silent => json!("silent"),
-                Ending::Stopped { missing } => json!({"missing": missing}),
-                Ending::Broken { why } => json!({"broken": why}),
+                AnswerEnd::First { is_complete } => json!({"complete": is_complete}),
+                AnswerEnd::Left => json!("left"),
+                AnswerEnd::Silent => json!("silent"),
+                AnswerEnd::Stopped { missing } => json!({"missing": missing}),
+                AnswerEnd::Broken { why } => json!({"broken": why}),
             }
         }),
-        Followed::Over => json!("over"),
+        FollowerEvent::Over => json!("over"),
     }
 }
 
@@ -344,8 +347,8 @@ fn to_json(event: &Event) -> Value {
             "question": question(&answer.question), "place": answer.place,
             "complete": answer.is_complete, "missing": answer.missing,
             "found": match &answer.found {
-                Found::Counts(counts) => json!(counts),
-                Found::Rows { numbers, altered } => {
+                QueryResult::Counts(counts) => json!(counts),
+                QueryResult::Rows { numbers, altered } => {
                     json!({"rows": numbers.len(), "runs": runs(numbers), "altered": altered})
                 }
             }

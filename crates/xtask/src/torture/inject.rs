@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::history::{Event, Micros, Place};
 use super::limits::{Group, Limit};
-use super::plan::{Fault, Planned, Way};
+use super::plan::{Fault, PlannedFault, Way};
 use super::topology::{Condition, Process};
 use super::tracer::Tracer;
 use super::{Run, bomb, operator};
@@ -28,11 +28,11 @@ const SETTLING: Micros = 10_000_000;
 struct Step<'a> {
     at_ms: u64,
     begins: bool,
-    planned: &'a Planned,
+    planned: &'a PlannedFault,
 }
 
 /// Carries a plan out, from now on; all is healed when it returns.
-pub(super) fn inject(run: &Run, plan: &[Planned]) {
+pub(super) fn inject(run: &Run, plan: &[PlannedFault]) {
     let mut steps: Vec<Step<'_>> = plan
         .iter()
         .flat_map(|planned| {
@@ -55,9 +55,10 @@ pub(super) fn inject(run: &Run, plan: &[Planned]) {
         }
         let fault = &state.instead(run, &step);
         let place = fault.place();
-        let down = match fault.is_down() && run.processes[place].role.is_node() {
-            true => vec![place],
-            false => Vec::new(),
+        let down = if fault.is_down() && run.processes[place].role.is_node() {
+            vec![place]
+        } else {
+            Vec::new()
         };
         let at = run.history.now();
         let text = describe(run, fault);
@@ -71,9 +72,10 @@ pub(super) fn inject(run: &Run, plan: &[Planned]) {
                 at,
             });
         }
-        let done = match step.begins {
-            true => begin(run, fault, &mut state),
-            false => end(run, fault, &mut state),
+        let done = if step.begins {
+            begin(run, fault, &mut state)
+        } else {
+            end(run, fault, &mut state)
         };
         if let Err(error) = done {
             run.history
@@ -167,9 +169,10 @@ fn begin(run: &Run, fault: &Fault, state: &mut State) -> Outcome<()> {
             cut.and_then(|()| image.unmount())
         }
         Fault::Memory { is_address, .. } => {
-            let limit = match is_address {
-                true => Limit::Address,
-                false => Limit::Group(Group::create(&process.name())?),
+            let limit = if *is_address {
+                Limit::Address
+            } else {
+                Limit::Group(Group::create(&process.name())?)
             };
             let restarted = restart(run, process, Condition::Memory(&limit));
             state.limits.insert(process.place, limit);
@@ -282,18 +285,15 @@ impl State {
         let Fault::Wipe(place) = fault else {
             return fault;
         };
-        let is_spared = match step.begins {
-            true if self.may_lose_a_disk(run) => {
-                self.lost_at = Some(run.history.now());
-                false
-            }
-            true => self.spared.insert(place),
-            false => self.spared.remove(&place),
+        let is_spared = if !step.begins {
+            self.spared.remove(&place)
+        } else if self.may_lose_a_disk(run) {
+            self.lost_at = Some(run.history.now());
+            false
+        } else {
+            self.spared.insert(place)
         };
-        match is_spared {
-            true => Fault::Kill(place),
-            false => fault,
-        }
+        if is_spared { Fault::Kill(place) } else { fault }
     }
 
     /// Whether all have answered that nothing lacks copies, a while after the last loss.

@@ -128,8 +128,8 @@ fn append_lines(run: &Run, client: history::Client, place: Place) -> Outcome<()>
     Ok(())
 }
 
-/// What became of a push.
-enum Pushed {
+/// The outcome of a push.
+enum PushOutcome {
     Taken {
         is_replicated: bool,
     },
@@ -169,7 +169,7 @@ fn push(run: &Run, client: history::Client) -> Outcome<()> {
             let (client, numbers, at) = (client, numbers.clone(), run.history.now());
             let place = connection.to;
             match pushed {
-                Pushed::Taken { is_replicated } => {
+                PushOutcome::Taken { is_replicated } => {
                     let event = Event::Acknowledged {
                         client,
                         numbers,
@@ -180,7 +180,7 @@ fn push(run: &Run, client: history::Client) -> Outcome<()> {
                     run.history.note(event);
                     break;
                 }
-                Pushed::Refused if !is_named => {
+                PushOutcome::Refused if !is_named => {
                     run.history.note(Event::Refused {
                         client,
                         numbers,
@@ -188,9 +188,9 @@ fn push(run: &Run, client: history::Client) -> Outcome<()> {
                     });
                     break;
                 }
-                Pushed::Unknown if !is_named => break,
-                Pushed::Unknown => attempt += 1,
-                Pushed::Refused | Pushed::Unsent => {}
+                PushOutcome::Unknown if !is_named => break,
+                PushOutcome::Unknown => attempt += 1,
+                PushOutcome::Refused | PushOutcome::Unsent => {}
             }
             connection = Connection {
                 to: *draw.one(&intakes),
@@ -224,14 +224,14 @@ fn send(
     connection: &mut Connection,
     name: Option<String>,
     body: &str,
-) -> Outcome<Pushed> {
+) -> Outcome<PushOutcome> {
     let address = run.processes[connection.to].http();
     if connection.http.is_none() {
         connection.http =
             http::Client::connect_within(&address, CONNECT_TIMEOUT, ANSWER_TIMEOUT).ok();
     }
     let Some(client) = &mut connection.http else {
-        return Ok(Pushed::Unsent);
+        return Ok(PushOutcome::Unsent);
     };
     let mut headers = vec![("content-type", "application/x-ndjson")];
     headers.extend(name.as_ref().map(|name| ("logpond-batch", name.as_str())));
@@ -239,14 +239,16 @@ fn send(
     let answer = answer.and_then(|answer| Ok((answer.status, answer.text()?)));
     let Ok((status, text)) = answer else {
         connection.http = None;
-        return Ok(Pushed::Unknown);
+        return Ok(PushOutcome::Unknown);
     };
     let said: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
     match status {
-        200 if said["accepted"] == BATCH_RECORDS && said["durable"] == true => Ok(Pushed::Taken {
-            is_replicated: said["replicated"] == true,
-        }),
-        429 | 503 | 507 => Ok(Pushed::Refused),
+        200 if said["accepted"] == BATCH_RECORDS && said["durable"] == true => {
+            Ok(PushOutcome::Taken {
+                is_replicated: said["replicated"] == true,
+            })
+        }
+        429 | 503 | 507 => Ok(PushOutcome::Refused),
         _ => Err(format!("{address} answered a push by {status}: {text}")),
     }
 }

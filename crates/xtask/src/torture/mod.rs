@@ -46,7 +46,7 @@ use crate::run::{Outcome, output, target_directory, tested_program};
 use checker::{Facts, Violation};
 use history::{History, Place};
 use load::{Kind, Producer};
-use plan::{Planned, Targets};
+use plan::{PlannedFault, Targets};
 use summary::Summary;
 use tools::Tools;
 use topology::{Launch, Process, Role};
@@ -155,9 +155,12 @@ impl Run {
 
     /// What the checker has to know.
     fn facts(&self) -> Facts {
-        let address = |process: &Process| match process.role.is_node() {
-            true => process.gossip(),
-            false => String::new(),
+        let address = |process: &Process| {
+            if process.role.is_node() {
+                process.gossip()
+            } else {
+                String::new()
+            }
         };
         Facts {
             clients: self
@@ -224,20 +227,19 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
         Some(program) => program.clone(),
         None => tested_program()?,
     };
-    let world = match settings.is_inside {
-        true => World::Isolated,
-        false => {
-            // The seed may have been drawn from the clock.
-            let (seed, program) = (settings.seed.to_string(), program.display().to_string());
-            let known = ["--seed".to_owned(), seed, "--program".to_owned(), program];
-            match world::enter(&[arguments, &known].concat()) {
-                // The other process has said everything.
-                Ok(status) if status.success() => return Ok(()),
-                Ok(status) => return Err(format!("the torture failed: {status}")),
-                Err(why) => world::say_that_it_is_not_isolated(&why),
-            }
-            World::Loopback
+    let world = if settings.is_inside {
+        World::Isolated
+    } else {
+        // The seed may have been drawn from the clock.
+        let (seed, program) = (settings.seed.to_string(), program.display().to_string());
+        let known = ["--seed".to_owned(), seed, "--program".to_owned(), program];
+        match world::enter(&[arguments, &known].concat()) {
+            // The other process has said everything.
+            Ok(status) if status.success() => return Ok(()),
+            Ok(status) => return Err(format!("the torture failed: {status}")),
+            Err(why) => world::say_that_it_is_not_isolated(&why),
         }
+        World::Loopback
     };
     let directory = target_directory().join("torture").join(format!(
         "{}-{}",
@@ -376,7 +378,7 @@ fn torture(
 }
 
 /// Has clients send and others ask while faults are carried out, until the time is over.
-fn load(run: &Run, plan: &[Planned], until: Instant) {
+fn load(run: &Run, plan: &[PlannedFault], until: Instant) {
     thread::scope(|scope| {
         for client in 0..run.clients.len() {
             scope.spawn(move || {

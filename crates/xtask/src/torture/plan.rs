@@ -131,14 +131,20 @@ impl Fault {
             Fault::Fill(_) => "full disk",
             Fault::Errors { calls, .. } => calls.kind(),
             Fault::PowerCut(_) => POWER_CUT,
-            Fault::Memory { is_address, .. } => match is_address {
-                true => ADDRESS_LIMIT,
-                false => MEMORY_LIMIT,
-            },
-            Fault::Clock { days, .. } => match *days > 0 {
-                true => CLOCK_AHEAD,
-                false => CLOCK_BEHIND,
-            },
+            Fault::Memory { is_address, .. } => {
+                if *is_address {
+                    ADDRESS_LIMIT
+                } else {
+                    MEMORY_LIMIT
+                }
+            }
+            Fault::Clock { days, .. } => {
+                if *days > 0 {
+                    CLOCK_AHEAD
+                } else {
+                    CLOCK_BEHIND
+                }
+            }
             Fault::Cut { way: Way::Both, .. } => "partition",
             Fault::Cut { .. } => "one-way partition",
         }
@@ -164,7 +170,7 @@ impl Fault {
 
 /// A fault with its time, in milliseconds since the load began.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Planned {
+pub(super) struct PlannedFault {
     pub(super) fault: Fault,
     pub(super) from_ms: u64,
     pub(super) to_ms: u64,
@@ -272,8 +278,8 @@ pub(super) fn kinds(targets: &Targets) -> Vec<&'static str> {
 }
 
 /// Draws the faults of a run.
-pub(super) fn plan(draw: &mut Draw, targets: &Targets, length_ms: u64) -> Vec<Planned> {
-    let mut planned: Vec<Planned> = Vec::new();
+pub(super) fn plan(draw: &mut Draw, targets: &Targets, length_ms: u64) -> Vec<PlannedFault> {
+    let mut planned: Vec<PlannedFault> = Vec::new();
     let mut cards = Vec::new();
     let mut at = draw.within(LENGTH_MS_MIN, PAUSE_MS_MAX);
     loop {
@@ -295,7 +301,7 @@ pub(super) fn plan(draw: &mut Draw, targets: &Targets, length_ms: u64) -> Vec<Pl
             _ => fault(draw, targets, card, &busy(&planned, at)),
         };
         match card_fault {
-            Some(fault) => planned.push(Planned {
+            Some(fault) => planned.push(PlannedFault {
                 fault,
                 from_ms: at,
                 to_ms,
@@ -303,21 +309,22 @@ pub(super) fn plan(draw: &mut Draw, targets: &Targets, length_ms: u64) -> Vec<Pl
             // Later, when there is somebody whom it may befall.
             None => cards.insert(0, card),
         }
-        at = match draw.below(100) < OVERLAPPING_PERCENT {
-            true => draw.within(at + 1, to_ms),
-            false => to_ms + draw.within(0, PAUSE_MS_MAX),
+        at = if draw.below(100) < OVERLAPPING_PERCENT {
+            draw.within(at + 1, to_ms)
+        } else {
+            to_ms + draw.within(0, PAUSE_MS_MAX)
         };
     }
 }
 
 /// Places that have a fault at this time, or had one a moment ago.
-fn busy(planned: &[Planned], at: u64) -> Vec<Place> {
+fn busy(planned: &[PlannedFault], at: u64) -> Vec<Place> {
     let near = planned.iter().filter(|p| at < p.to_ms + REST_MS);
     near.map(|p| p.fault.place()).collect()
 }
 
 /// True if a clock is wrong at this time, or was a moment ago: two that are wrong alike would agree.
-fn has_wrong_clock(planned: &[Planned], at: u64) -> bool {
+fn has_wrong_clock(planned: &[PlannedFault], at: u64) -> bool {
     let mut near = planned.iter().filter(|p| at < p.to_ms + REST_MS);
     near.any(|p| matches!(p.fault, Fault::Clock { .. }))
 }
@@ -434,7 +441,7 @@ mod tests {
         let mut found = BTreeSet::new();
         for seed in 0..50 {
             let planned = plan(&mut Draw::new(seed, 1), &targets, LENGTH_MS);
-            let apart = |pair: &[Planned]| pair[1].from_ms >= pair[0].to_ms + REST_MS;
+            let apart = |pair: &[PlannedFault]| pair[1].from_ms >= pair[0].to_ms + REST_MS;
             assert!(planned.windows(2).all(apart), "seed {seed}: {planned:?}");
             found.extend(planned.iter().map(|p| p.fault.kind()));
         }
@@ -449,7 +456,7 @@ mod tests {
         };
         for seed in 0..50 {
             let planned = plan(&mut Draw::new(seed, 1), &targets, LENGTH_MS);
-            let is_cut = |p: &&Planned| p.fault.kind() == POWER_CUT;
+            let is_cut = |p: &&PlannedFault| p.fault.kind() == POWER_CUT;
             let mut cuts = planned.iter().filter(is_cut);
             assert!(cuts.all(|p| p.fault == Fault::PowerCut(2)), "seed {seed}");
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Run;
-use super::history::{Answer, Client, Event, Found, Place, Question};
+use super::history::{Answer, Client, Event, Place, QueryResult, Question};
 use super::load::value;
 use crate::draw::Draw;
 use crate::e2e::http::{self, encode};
@@ -149,7 +149,7 @@ pub(super) fn read_trailer(trailer: &Value) -> Trailer {
     }
 }
 
-type Told = Outcome<(Found, Trailer)>;
+type Told = Outcome<(QueryResult, Trailer)>;
 
 fn count(run: &Run, place: Place, client: Client) -> Told {
     let q = encode(&format!("client={}", run.clients[client].name));
@@ -160,7 +160,7 @@ fn count(run: &Run, place: Place, client: Client) -> Told {
         |row| Err(format!("a count has a row: {row}")),
     )?;
     Ok((
-        Found::Counts(BTreeMap::from([(client, trailer.rows)])),
+        QueryResult::Counts(BTreeMap::from([(client, trailer.rows)])),
         trailer,
     ))
 }
@@ -183,7 +183,7 @@ fn top(run: &Run, place: Place) -> Told {
             }
         },
     )?;
-    Ok((Found::Counts(counts), trailer))
+    Ok((QueryResult::Counts(counts), trailer))
 }
 
 fn rows(run: &Run, place: Place, client: Client, range: &Range<u64>, more: &str) -> Told {
@@ -208,7 +208,7 @@ fn rows(run: &Run, place: Place, client: Client, range: &Range<u64>, more: &str)
         let (said, rows) = (trailer.rows, numbers.len());
         return Err(format!("{rows} rows, and the trailer says {said}"));
     }
-    Ok((Found::Rows { numbers, altered }, trailer))
+    Ok((QueryResult::Rows { numbers, altered }, trailer))
 }
 
 /// The same a page at a time.
@@ -228,7 +228,7 @@ fn pages(
     loop {
         let more = format!("&limit={PAGE_ROWS}&cursor={}", encode(&cursor));
         let (found, page) = rows(run, *place, client, range, &more)?;
-        if let Found::Rows {
+        if let QueryResult::Rows {
             numbers: n,
             altered: a,
         } = found
@@ -242,7 +242,7 @@ fn pages(
         match page.cursor {
             Some(next) if next == cursor => return Err(format!("the page after {next} is itself")),
             Some(next) => cursor = next,
-            None => return Ok((Found::Rows { numbers, altered }, all)),
+            None => return Ok((QueryResult::Rows { numbers, altered }, all)),
         }
         *place = whom();
     }

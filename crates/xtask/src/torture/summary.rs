@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::history::{self, Ending, Event, Followed, Found, Micros};
+use super::history::{self, AnswerEnd, Event, FollowerEvent, Micros, QueryResult};
 
 /// What is counted.
 #[derive(Debug, Default)]
@@ -36,11 +36,11 @@ struct FollowedSum {
 }
 
 impl FollowedSum {
-    fn note(&mut self, follower: history::Follower, what: &Followed) {
+    fn note(&mut self, follower: history::Follower, what: &FollowerEvent) {
         match what {
-            Followed::Shown(rows) => self.rows += rows.len() as u64,
-            Followed::Noticed { .. } => self.notices += 1,
-            Followed::Told(position) => {
+            FollowerEvent::Shown(rows) => self.rows += rows.len() as u64,
+            FollowerEvent::Noticed { .. } => self.notices += 1,
+            FollowerEvent::Told(position) => {
                 self.position_bytes_max = self.position_bytes_max.max(position.len());
                 match self.left.remove(&follower) {
                     Some(true) => self.moves += 1,
@@ -48,12 +48,12 @@ impl FollowedSum {
                     None => {}
                 }
             }
-            Followed::Ended { how, .. } => {
-                let is_free = matches!(how, Ending::First { .. } | Ending::Left);
+            FollowerEvent::Ended { how, .. } => {
+                let is_free = matches!(how, AnswerEnd::First { .. } | AnswerEnd::Left);
                 let left = self.left.entry(follower).or_insert(is_free);
                 *left &= is_free;
             }
-            Followed::Asked { .. } | Followed::Over => {}
+            FollowerEvent::Asked { .. } | FollowerEvent::Over => {}
         }
     }
 }
@@ -84,11 +84,12 @@ impl Summary {
                 Event::Broken { kind, .. } => *summary.faults.entry(kind).or_default() += 1,
                 Event::Unanswered { .. } => summary.unanswered += 1,
                 Event::Answered(answer) => {
-                    match answer.is_complete {
-                        true => summary.complete += 1,
-                        false => summary.incomplete += 1,
+                    if answer.is_complete {
+                        summary.complete += 1
+                    } else {
+                        summary.incomplete += 1
                     }
-                    if let Found::Rows { numbers, .. } = &answer.found {
+                    if let QueryResult::Rows { numbers, .. } = &answer.found {
                         summary.rows += numbers.len() as u64;
                     }
                     summary.times.push(answer.ended - answer.began);

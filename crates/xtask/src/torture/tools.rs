@@ -78,9 +78,10 @@ fn bomb() -> Outcome<Vec<u8>> {
     let mut command = Command::new("sh");
     command.args(["-c", BOMB]).stdin(Stdio::null());
     let made = command.output().map_err(|e| format!("sh: {e}"))?;
-    match made.status.success() && !made.stdout.is_empty() {
-        true => Ok(made.stdout),
-        false => Err(format!("{BOMB}: {}", made.status)),
+    if made.status.success() && !made.stdout.is_empty() {
+        Ok(made.stdout)
+    } else {
+        Err(format!("{BOMB}: {}", made.status))
     }
 }
 

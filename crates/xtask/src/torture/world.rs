@@ -149,20 +149,22 @@ impl World {
     /// Has packets from one place to another get lost, silently or not.
     pub(super) fn cut(self, from: Place, to: Place, is_silent: bool) -> Outcome<()> {
         let to = self.address(to);
-        match is_silent {
-            true => ip(&format!(
+        if is_silent {
+            ip(&format!(
                 "-n p{from} neigh replace {to} lladdr {NOBODY} dev eth0 nud permanent"
-            )),
-            false => ip(&format!("-n p{from} route replace blackhole {to}")),
+            ))
+        } else {
+            ip(&format!("-n p{from} route replace blackhole {to}"))
         }
     }
 
     /// Undoes that.
     pub(super) fn mend(self, from: Place, to: Place, is_silent: bool) -> Outcome<()> {
         let to = self.address(to);
-        match is_silent {
-            true => ip(&format!("-n p{from} neigh del {to} dev eth0")),
-            false => ip(&format!("-n p{from} route del blackhole {to}")),
+        if is_silent {
+            ip(&format!("-n p{from} neigh del {to} dev eth0"))
+        } else {
+            ip(&format!("-n p{from} route del blackhole {to}"))
         }
     }
 }

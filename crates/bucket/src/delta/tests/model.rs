@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use logpond_cluster::Day;
-use logpond_cluster::chain::{Change, Link, Listed, Verdict};
+use logpond_cluster::chain::{Change, Link, SegmentEntry, Verdict};
 use logpond_record::{Id, Timestamp};
 use logpond_segment::rows::ColumnType;
 use logpond_segment::sources::SourceSet;
@@ -16,11 +16,11 @@ use proptest::prelude::*;
 use super::super::actions::Commit;
 use super::super::columns::Columns;
 use super::super::names::LogName;
-use super::super::publish::{Limits, OpenTable, Published};
+use super::super::publish::{Limits, OpenTable, PublishReport};
 use super::super::table::Table;
 use super::{NOON, columns, listed};
 use crate::chains::Heads;
-use crate::objects::{BucketError, Created, FailureKind, ObjectEntry, Objects};
+use crate::objects::{BucketError, CreateOutcome, FailureKind, ObjectEntry, Objects};
 
 const WRITERS: usize = 3;
 const DAY_NS: i64 = 24 * 3600 * 1_000_000_000;
@@ -63,15 +63,15 @@ struct World {
 }
 
 impl World {
-    fn create(&mut self, name: &str, body: Bytes) -> Created {
+    fn create(&mut self, name: &str, body: Bytes) -> CreateOutcome {
         if self.objects.contains_key(name) {
-            return Created::Exists;
+            return CreateOutcome::Exists;
         }
         if LogName::parse(name) == Some(LogName::Commit(self.versions.len() as u64)) {
             self.versions.push(body.clone());
         }
         self.put(name, body);
-        Created::New
+        CreateOutcome::New
     }
 
     fn put(&mut self, name: &str, body: Bytes) {
@@ -104,7 +104,7 @@ impl Objects for Way {
         Ok(self.world().objects.get(name).map(|(body, _)| body.clone()))
     }
 
-    fn create(&self, name: &str, body: Bytes) -> Result<Created, BucketError> {
+    fn create(&self, name: &str, body: Bytes) -> Result<CreateOutcome, BucketError> {
         if matches!(LogName::parse(name), Some(LogName::Checkpoint(_))) {
             return Ok(self.world().create(name, body));
         }
@@ -186,7 +186,7 @@ fn open(world: &Arc<Mutex<World>>, retention: u64) -> (Way, OpenTable) {
 }
 
 /// Columns that depend on the segment, so that they are of one type at some times only.
-fn columns_of(segment: &Listed) -> Columns {
+fn columns_of(segment: &SegmentEntry) -> Columns {
     let kind = match segment.id.0 % 5 {
         0 => ColumnType::Text,
         _ => ColumnType::Int,
@@ -195,13 +195,13 @@ fn columns_of(segment: &Listed) -> Columns {
 }
 
 /// Publishes these heads, or as many of them as go into one version.
-fn publish(table: &mut OpenTable, heads: &Heads) -> Published {
-    let mut columns = |_, segment: &Listed| Ok(columns_of(segment));
+fn publish(table: &mut OpenTable, heads: &Heads) -> PublishReport {
+    let mut columns = |_, segment: &SegmentEntry| Ok(columns_of(segment));
     let published = table.publish(heads, &mut columns, NOON);
     published.unwrap_or_else(|error| {
         // Nothing else fails: what is read can be, always.
         assert_eq!(error.operation, "remove", "{error:?}");
-        Published::default()
+        PublishReport::default()
     })
 }
 
@@ -455,7 +455,7 @@ fn a_segment_that_cannot_be_read_holds_up_its_day_alone() {
         (true, BTreeSet::from([3])),
     ]);
     let (_, mut table) = open(&Arc::default(), 10);
-    let mut columns = |day: Day, segment: &Listed| match segment.id {
+    let mut columns = |day: Day, segment: &SegmentEntry| match segment.id {
         Id(2) => Err(BucketError {
             operation: "read",
             name: format!("{day}/2"),

@@ -17,9 +17,9 @@ const NAME: &str = "segments/needle";
 const SHAPE: &str = "⟨ip:t⟩ [⟨_time:%d/%b/%Y:%H:%M:%S %z[+0000]⟩] ⟨trace:t⟩ ⟨span:t⟩ ⟨ms:i⟩";
 
 #[derive(Clone, Default)]
-struct Written(Arc<Mutex<Vec<u8>>>);
+struct CapturedOutput(Arc<Mutex<Vec<u8>>>);
 
-impl AppendFile for Written {
+impl AppendFile for CapturedOutput {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         lock(&self.0).extend_from_slice(bytes);
         Ok(())
@@ -30,7 +30,7 @@ impl AppendFile for Written {
     }
 }
 
-impl ReadAt for Written {
+impl ReadAt for CapturedOutput {
     fn bytes(&self) -> io::Result<u64> {
         Ok(lock(&self.0).len() as u64)
     }
@@ -43,7 +43,7 @@ impl ReadAt for Written {
 }
 
 fn trace(n: u64) -> String {
-    let mut random = Seeded::new(n);
+    let mut random = SeededRandom::new(n);
     format!("{:016x}{:016x}", random.draw(), random.draw())
 }
 
@@ -87,7 +87,7 @@ fn segment() -> Vec<u8> {
         hash: 0,
         retry: None,
     };
-    let written = Written::default();
+    let written = CapturedOutput::default();
     let (file, counts) = (Box::new(written.clone()), sample.counts());
     let mut writer = SegmentWriter::new(
         file,
@@ -194,7 +194,7 @@ fn a_needle_in_a_cold_segment_takes_four_requests() {
 /// Where the segment's directory begins.
 fn index_from(store: &Store) -> u64 {
     let bytes = store.objects[NAME].to_vec();
-    let local = Arc::new(Written(Arc::new(Mutex::new(bytes))));
+    let local = Arc::new(CapturedOutput(Arc::new(Mutex::new(bytes))));
     SegmentFile::open(local).unwrap().index_from()
 }
 

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Waiting;
+use super::QueuedNotice;
 use logpond_search::metric::SeriesLabels;
 
 /// The body of a request.
-pub(in crate::alert) fn body(batch: &[Waiting]) -> String {
+pub(in crate::alert) fn body(batch: &[QueuedNotice]) -> String {
     let alerts = batch.iter().map(|waiting| {
         let notice = &waiting.notice;
         json!({

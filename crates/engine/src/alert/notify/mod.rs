@@ -49,7 +49,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// A notice on its way.
 #[derive(Clone, Debug)]
-pub(super) struct Waiting {
+pub(super) struct QueuedNotice {
     pub(super) notice: Notice,
     /// The rule, as other notices of it have it.
     pub(super) rule: Arc<str>,
@@ -65,7 +65,7 @@ type Key = (Arc<str>, u64);
 /// A receiver, and what it is to be told.
 pub(super) struct Target {
     receiver: Receiver,
-    waiting: Mutex<BTreeMap<Key, Waiting>>,
+    waiting: Mutex<BTreeMap<Key, QueuedNotice>>,
     arrived: Condvar,
     /// What it has taken, of changes: the alert and whether it had ended, with its evaluation.
     done: Mutex<BTreeMap<(u64, bool), Timestamp>>,
@@ -114,7 +114,7 @@ impl Target {
     }
 
     /// Hands a notice over, if it is for this receiver.
-    pub(super) fn tell(&self, waiting: Waiting) {
+    pub(super) fn tell(&self, waiting: QueuedNotice) {
         let is_wanted = match self.receiver.form {
             ReceiverForm::Alertmanager => waiting.notice.is_due,
             ReceiverForm::Webhook => waiting.notice.is_news && !self.knows(&waiting.notice),
@@ -194,7 +194,7 @@ impl Target {
     }
 
     /// Waits for notices; of a webhook those of one rule. `None` at the stop.
-    fn next(&self, stop: &Shutdown) -> Option<Vec<Waiting>> {
+    fn next(&self, stop: &Shutdown) -> Option<Vec<QueuedNotice>> {
         let mut all = locked(&self.waiting);
         loop {
             if stop.is_stopping() {
@@ -202,7 +202,7 @@ impl Target {
             }
             if let Some(first) = all.values().next() {
                 let rule = first.rule.clone();
-                let is_batched = |waiting: &&Waiting| {
+                let is_batched = |waiting: &&QueuedNotice| {
                     self.receiver.form == ReceiverForm::Alertmanager || waiting.rule == rule
                 };
                 let batch = all.values().filter(is_batched).take(BATCH_MAX);
@@ -233,7 +233,7 @@ impl Target {
     }
 
     /// Takes notices away that were not replaced by later ones meanwhile.
-    fn finish(&self, batch: &[Waiting]) {
+    fn finish(&self, batch: &[QueuedNotice]) {
         let mut all = locked(&self.waiting);
         let mut done = locked(&self.done);
         for waiting in batch {

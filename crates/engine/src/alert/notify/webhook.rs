@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::alertmanager::{labels, pairs};
-use super::{Waiting, fingerprint};
+use super::{QueuedNotice, fingerprint};
 
 /// When an alert has ended that has not: Go's zero time, as receivers know it.
 const NEVER: &str = "0001-01-01T00:00:00Z";
 
 /// The body of a request about one rule.
-pub(in crate::alert) fn body(batch: &[Waiting], external_url: &str) -> String {
+pub(in crate::alert) fn body(batch: &[QueuedNotice], external_url: &str) -> String {
     let alerts: Vec<_> = batch.iter().map(alert).collect();
     let is_firing = batch.iter().any(|waiting| !waiting.notice.is_resolved);
     let common_labels = common(batch, |waiting| {
@@ -40,7 +40,7 @@ pub(in crate::alert) fn body(batch: &[Waiting], external_url: &str) -> String {
     .to_string()
 }
 
-fn alert(waiting: &Waiting) -> serde_json::Value {
+fn alert(waiting: &QueuedNotice) -> serde_json::Value {
     let notice = &waiting.notice;
     let ends_at = if notice.is_resolved {
         notice.ends_at.to_string()
@@ -60,8 +60,8 @@ fn alert(waiting: &Waiting) -> serde_json::Value {
 
 /// What is the same in all.
 fn common(
-    batch: &[Waiting],
-    of: impl Fn(&Waiting) -> BTreeMap<String, String>,
+    batch: &[QueuedNotice],
+    of: impl Fn(&QueuedNotice) -> BTreeMap<String, String>,
 ) -> BTreeMap<String, String> {
     let mut all = batch.iter().map(of);
     let first = all.next().unwrap_or_default();

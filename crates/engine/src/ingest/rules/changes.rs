@@ -26,9 +26,9 @@ const HASH_BYTES: usize = 8;
 /// everywhere would make a thousand lines of one.
 const REPLACED_BYTES_MAX: usize = LINE_BYTES_DEFAULT;
 
-/// How the value of a field is hidden.
+/// The way to hide the value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum Redaction {
     Redact,
     Hash,
     Anonymise,
@@ -37,16 +37,16 @@ pub(super) enum How {
 
 /// Hides values of some fields.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Veil {
-    pub(super) fields: BTreeMap<Box<str>, How>,
+pub(super) struct Redactor {
+    pub(super) fields: BTreeMap<Box<str>, Redaction>,
     /// There is one where something is hashed.
     pub(super) key: Option<Arc<hmac::Key>>,
 }
 
-impl Veil {
+impl Redactor {
     /// How a field is hidden: by its own name; by that of an object around it, which covers all that is in it; or
     /// by a name without dots that it or an object around it has.
-    fn how(&self, path: &str) -> Option<How> {
+    fn how(&self, path: &str) -> Option<Redaction> {
         if let Some(how) = self.fields.get(path) {
             return Some(*how);
         }
@@ -68,7 +68,7 @@ impl Veil {
     }
 }
 
-impl Edit for &Veil {
+impl Edit for &Redactor {
     fn names(&self) -> Vec<&str> {
         self.fields.keys().map(|name| &**name).collect()
     }
@@ -79,12 +79,12 @@ impl Edit for &Veil {
 
     fn change(&mut self, name: &str, value: &Value<'_>) -> Option<Change> {
         let text = match (self.how(name)?, value) {
-            (How::Remove, _) => return Some(Change::Remove),
-            (How::Redact, _) => REDACTED.to_owned(),
+            (Redaction::Remove, _) => return Some(Change::Remove),
+            (Redaction::Redact, _) => REDACTED.to_owned(),
             // Nothing is no address and nobody's name.
             (_, Value::Null) => return None,
-            (How::Hash, value) => self.hashed(value),
-            (How::Anonymise, value) => match &*String::from_utf8_lossy(&value.to_text()) {
+            (Redaction::Hash, value) => self.hashed(value),
+            (Redaction::Anonymise, value) => match &*String::from_utf8_lossy(&value.to_text()) {
                 "" | "-" => return None,
                 text => address::anonymised(text).unwrap_or_else(|| REDACTED.to_owned()),
             },

@@ -14,9 +14,9 @@ use logpond_search::{Finder, Matcher, Replacement, nearest, query};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::changes::{How, LINE, Replace, Veil};
+use super::changes::{LINE, Redaction, Redactor, Replace};
 use super::error::RulesError;
-use super::locating::Locating;
+use super::locating::Locator;
 use super::quota::QuotaDefinition;
 use super::rule::{Action, Changes, RuleDefinition, SAMPLE_RATE};
 use crate::geoip::Geoip;
@@ -88,7 +88,7 @@ const RESERVED: [&str; 4] = ["_time", "_received", "_id", "_time_source"];
 pub(super) struct Definition {
     pub(super) rules: Vec<RuleDefinition>,
     pub(super) quotas: Vec<QuotaDefinition>,
-    pub(super) locating: Option<Locating>,
+    pub(super) locator: Option<Locator>,
     /// Other files that were read for it.
     pub(super) files: Vec<PathBuf>,
 }
@@ -136,7 +136,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Definition, RulesError> {
     let mut definition = Definition::default();
     let entries = place.entries(table.into_inner(), "a file of rules", &TOP_KEYS)?;
     let key = hash_key(&place, &entries, &mut definition.files)?;
-    definition.locating = locating(&place, &entries, &mut definition.files)?;
+    definition.locator = locating(&place, &entries, &mut definition.files)?;
     for (name, value) in entries {
         match name {
             "rule" => {
@@ -194,7 +194,7 @@ fn locating(
     place: &Place<'_>,
     entries: &[(&'static str, Spanned<DeValue<'_>>)],
     files: &mut Vec<PathBuf>,
-) -> Result<Option<Locating>, RulesError> {
+) -> Result<Option<Locator>, RulesError> {
     let of = |wanted| entries.iter().find(|(name, _)| *name == wanted);
     let field = match of("geoip-field") {
         Some((name, value)) => place.text_of(name, value)?,
@@ -215,7 +215,7 @@ fn locating(
         place.wrong(value.span(), message)
     })?;
     files.extend(paths);
-    Ok(Some(Locating {
+    Ok(Some(Locator {
         geoip: Arc::new(geoip),
         field: field.into(),
     }))
@@ -244,18 +244,18 @@ fn rule(
             "add" => changes.add = added(place, value)?,
             "redact" | "hash" | "anonymise" | "remove" => {
                 let how = match key_name {
-                    "redact" => How::Redact,
-                    "hash" => How::Hash,
-                    "anonymise" => How::Anonymise,
-                    _ => How::Remove,
+                    "redact" => Redaction::Redact,
+                    "hash" => Redaction::Hash,
+                    "anonymise" => Redaction::Anonymise,
+                    _ => Redaction::Remove,
                 };
-                if how == How::Hash && key.is_none() {
+                if how == Redaction::Hash && key.is_none() {
                     let message = "hashes need a key, so that nobody finds the values by trying: \
                                    hash-key-file = \"FILE\" at the top of this file";
                     return Err(place.wrong(at, message.to_owned()));
                 }
-                hide(place, key_name, value, how, &mut changes.veil)?;
-                changes.veil.key = key.cloned();
+                hide(place, key_name, value, how, &mut changes.redactor)?;
+                changes.redactor.key = key.cloned();
             }
             _ => {}
         }
@@ -303,12 +303,12 @@ fn hide(
     place: &Place<'_>,
     key: &str,
     value: &Spanned<DeValue<'_>>,
-    how: How,
-    veil: &mut Veil,
+    how: Redaction,
+    redactor: &mut Redactor,
 ) -> Result<(), RulesError> {
     for (name, span) in place.texts(key, value)? {
         place.is_field(&name, span.clone(), false)?;
-        if veil.fields.insert(name.clone().into(), how).is_some() {
+        if redactor.fields.insert(name.clone().into(), how).is_some() {
             let message = format!("the field '{name}' is hidden twice in this rule");
             return Err(place.wrong(span, message));
         }
@@ -316,9 +316,9 @@ fn hide(
     // Whoever names the message as senders do means it.
     let named = MESSAGE_KEYS
         .iter()
-        .find_map(|key| veil.fields.get(*key).copied());
+        .find_map(|key| redactor.fields.get(*key).copied());
     if let Some(how) = named {
-        veil.fields.entry(MESSAGE.into()).or_insert(how);
+        redactor.fields.entry(MESSAGE.into()).or_insert(how);
     }
     Ok(())
 }

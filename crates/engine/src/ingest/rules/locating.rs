@@ -8,15 +8,15 @@ use logpond_record::{Record, Value};
 
 use crate::geoip::{Geoip, Places};
 
-/// What looks addresses up.
+/// Looks addresses up.
 #[derive(Debug)]
-pub(super) struct Locating {
+pub(super) struct Locator {
     pub(super) geoip: Arc<Geoip>,
     /// The field that has the address.
     pub(super) field: Box<str>,
 }
 
-impl Locating {
+impl Locator {
     /// Whether there is an address to look up.
     pub(super) fn address_of(&self, record: &Record<'_>) -> Option<IpAddr> {
         match record.field(&self.field)? {

@@ -43,7 +43,7 @@ pub use error::RulesError;
 use logpond_host::telemetry::{Exposition, Metrics};
 pub(super) use losses::{Loss, batch as batch_of};
 use names::Names;
-use quota::Retired;
+use quota::RetiredQuota;
 pub use stage::Stage;
 use stage::{Tally, Worker};
 pub use watch::WatchedRules;
@@ -52,7 +52,7 @@ pub use watch::WatchedRules;
 pub struct Rules {
     stage: Mutex<Arc<Stage>>,
     /// Quotas of earlier files whose losses are not told yet.
-    retired: Mutex<Vec<Retired>>,
+    retired: Mutex<Vec<RetiredQuota>>,
     /// Losses that could not be told yet.
     untold: Mutex<Vec<Loss>>,
     /// Parsers that nobody uses now; there are as many as batches were worked on at a time.
@@ -61,8 +61,8 @@ pub struct Rules {
     totals: Totals,
 }
 
-/// What became of a batch: what is kept of it, and what is counted once that is accepted.
-pub(super) struct Applied {
+/// The result of the rules for a batch: the records to store, and the counts to add once these are accepted.
+pub(super) struct RuleOutcome {
     pub(super) batch: Arc<Batch>,
     pub(super) reservation: Reservation,
 }
@@ -133,12 +133,12 @@ impl Rules {
         batch: &Arc<Batch>,
         id: Option<BatchId>,
         now: Timestamp,
-    ) -> Applied {
+    ) -> RuleOutcome {
         let stage = self.stage();
         let mut worker = locked(&self.workers).pop().unwrap_or_default();
         let outcome = stage.apply(batch, &mut worker, now);
         locked(&self.workers).push(worker);
-        Applied {
+        RuleOutcome {
             reservation: Reservation {
                 rules: self.clone(),
                 stage,

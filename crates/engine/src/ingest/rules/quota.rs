@@ -100,8 +100,8 @@ impl Quota {
     }
 
     /// What is left to tell of it when no other goes on with it.
-    pub(super) fn retired(&self) -> Retired {
-        Retired {
+    pub(super) fn retired(&self) -> RetiredQuota {
+        RetiredQuota {
             definition: self.definition.clone(),
             state: self.state.clone(),
         }
@@ -187,12 +187,12 @@ impl QuotaDefinition {
 }
 
 /// A quota that is applied no more.
-pub(super) struct Retired {
+pub(super) struct RetiredQuota {
     definition: QuotaDefinition,
     state: Arc<Mutex<State>>,
 }
 
-impl Retired {
+impl RetiredQuota {
     /// Moves all its losses; gives whether there may be more, of batches that are under way.
     pub(super) fn take_losses(&self, now: Timestamp, losses: &mut Vec<Loss>) -> bool {
         let is_used = Arc::strong_count(&self.state) > 1;

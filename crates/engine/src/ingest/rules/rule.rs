@@ -6,9 +6,9 @@ use logpond_protocol::intake::rewrite::Draft;
 use logpond_record::Value;
 use logpond_search::Matcher;
 
-use super::changes::{Replace, Veil, strip_ansi};
+use super::changes::{Redactor, Replace, strip_ansi};
 use super::counters::RuleCounters;
-use super::sample::Sampling;
+use super::sample::Sampler;
 use super::stage::Worker;
 
 /// The field that says of a record that was kept for how many it stands.
@@ -38,7 +38,7 @@ pub(super) struct Changes {
     pub(super) sample: Option<u64>,
     pub(super) strips_ansi: bool,
     pub(super) replace: Vec<Replace>,
-    pub(super) veil: Veil,
+    pub(super) redactor: Redactor,
     pub(super) add: Vec<(Box<str>, Value<'static>)>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Changes {
 pub(super) struct Rule {
     pub(super) definition: RuleDefinition,
     pub(super) counters: Arc<RuleCounters>,
-    pub(super) sampling: Option<Arc<Sampling>>,
+    pub(super) sampler: Option<Arc<Sampler>>,
 }
 
 impl Rule {
@@ -57,13 +57,13 @@ impl Rule {
             Action::Drop => None,
             Action::Change(changes) => changes.sample,
         };
-        let known = before.and_then(|before| before.sampling.clone());
+        let known = before.and_then(|before| before.sampler.clone());
         let known = known.filter(|known| Some(known.every) == every);
         Rule {
             counters: before
                 .map(|before| before.counters.clone())
                 .unwrap_or_default(),
-            sampling: every.map(|every| known.unwrap_or_else(|| Arc::new(Sampling::new(every)))),
+            sampler: every.map(|every| known.unwrap_or_else(|| Arc::new(Sampler::new(every)))),
             definition,
         }
     }
@@ -76,7 +76,7 @@ impl Rule {
             Action::Change(changes) => {
                 changes.strips_ansi
                     || !changes.replace.is_empty()
-                    || !changes.veil.fields.is_empty()
+                    || !changes.redactor.fields.is_empty()
             }
         }
     }
@@ -85,7 +85,7 @@ impl Rule {
 impl Changes {
     /// Whether there are any but the sampling.
     pub(super) fn has_any(&self) -> bool {
-        let hides = !self.replace.is_empty() || !self.veil.fields.is_empty();
+        let hides = !self.replace.is_empty() || !self.redactor.fields.is_empty();
         self.strips_ansi || hides || !self.add.is_empty()
     }
 
@@ -96,8 +96,8 @@ impl Changes {
         for replace in &self.replace {
             is_changed |= replace.run(draft, parser);
         }
-        if !self.veil.fields.is_empty() {
-            is_changed |= draft.edit(&mut &self.veil, parser);
+        if !self.redactor.fields.is_empty() {
+            is_changed |= draft.edit(&mut &self.redactor, parser);
         }
         for (name, value) in &self.add {
             if draft.record().field(name).is_none() {

@@ -9,21 +9,21 @@ use super::locked;
 /// Invariant: of `n` records that were taken and not given back, `ceil(n / every)` are kept; what is given
 /// back is made up for by those that come next.
 #[derive(Debug)]
-pub(super) struct Sampling {
+pub(super) struct Sampler {
     pub(super) every: u64,
-    state: Mutex<Sampled>,
+    state: Mutex<SampleCounts>,
 }
 
-/// How many records came, and how many of them are kept.
+/// The number of records that came, and of those that are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sampled {
+pub(super) struct SampleCounts {
     pub(super) seen: u64,
     pub(super) kept: u64,
 }
 
-impl Sampling {
-    pub(super) fn new(every: u64) -> Sampling {
-        Sampling {
+impl Sampler {
+    pub(super) fn new(every: u64) -> Sampler {
+        Sampler {
             every,
             state: Mutex::default(),
         }
@@ -39,7 +39,7 @@ impl Sampling {
     }
 
     /// Forgets records that were taken.
-    pub(super) fn give_back(&self, sampled: Sampled) {
+    pub(super) fn give_back(&self, sampled: SampleCounts) {
         let mut state = locked(&self.state);
         state.seen = state.seen.saturating_sub(sampled.seen);
         state.kept = state.kept.saturating_sub(sampled.kept);
@@ -52,8 +52,8 @@ mod tests {
 
     #[test]
     fn one_in_so_many_is_kept() {
-        let sampling = Sampling::new(3);
-        let kept: Vec<bool> = (0..7).map(|_| sampling.take()).collect();
+        let sampler = Sampler::new(3);
+        let kept: Vec<bool> = (0..7).map(|_| sampler.take()).collect();
         assert_eq!(kept, [true, false, false, true, false, false, true]);
     }
 
@@ -61,24 +61,24 @@ mod tests {
     #[test]
     fn what_is_given_back_is_made_up_for() {
         for every in [2, 7, 100] {
-            let sampling = Sampling::new(every);
-            let mut stayed = Sampled::default();
+            let sampler = Sampler::new(every);
+            let mut stayed = SampleCounts::default();
             for batch in 1..500u64 {
-                let mut taken = Sampled::default();
+                let mut taken = SampleCounts::default();
                 for _ in 0..batch % 37 {
                     taken.seen += 1;
-                    taken.kept += u64::from(sampling.take());
+                    taken.kept += u64::from(sampler.take());
                 }
                 match batch % 3 {
-                    0 => sampling.give_back(taken),
+                    0 => sampler.give_back(taken),
                     _ => {
                         stayed.seen += taken.seen;
                         stayed.kept += taken.kept;
                     }
                 }
             }
-            let _ = (0..every).filter(|_| sampling.take()).count();
-            let state = *locked(&sampling.state);
+            let _ = (0..every).filter(|_| sampler.take()).count();
+            let state = *locked(&sampler.state);
             assert_eq!(state.seen, stayed.seen + every);
             assert_eq!(state.kept, state.seen.div_ceil(every), "{every}");
         }

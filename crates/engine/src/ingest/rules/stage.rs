@@ -9,12 +9,12 @@ use logpond_record::{Batch, Entry, Id, Timestamp, line_of};
 use logpond_search::Scratch;
 
 use super::file::Definition;
-use super::locating::Locating;
+use super::locating::Locator;
 use super::losses::Loss;
 use super::output::Output;
-use super::quota::{Place, Quota, Retired, Usage};
+use super::quota::{Place, Quota, RetiredQuota, Usage};
 use super::rule::{Action, Rule, note_rate};
-use super::sample::Sampled;
+use super::sample::SampleCounts;
 use crate::geoip::Places;
 use logpond_host::telemetry::Exposition;
 
@@ -31,7 +31,7 @@ pub(super) struct Worker {
 pub struct Stage {
     rules: Vec<Rule>,
     quotas: Vec<Quota>,
-    locating: Option<Locating>,
+    locator: Option<Locator>,
     /// Files besides that of the rules that are read.
     pub(super) files: Vec<std::path::PathBuf>,
 }
@@ -57,7 +57,7 @@ pub(super) struct Tally {
 struct RuleTally {
     dropped: u64,
     changed: u64,
-    sampled: Sampled,
+    sampled: SampleCounts,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,18 +121,18 @@ impl Stage {
         Stage {
             rules: rules.collect(),
             quotas: quotas.collect(),
-            locating: definition.locating,
+            locator: definition.locator,
             files: definition.files,
         }
     }
 
     /// Whether it leaves everything as it is.
     pub fn is_empty(&self) -> bool {
-        self.rules.is_empty() && self.quotas.is_empty() && self.locating.is_none()
+        self.rules.is_empty() && self.quotas.is_empty() && self.locator.is_none()
     }
 
     /// Quotas that no other of the next file goes on with.
-    pub(super) fn retired_by(&self, next: &Stage) -> Vec<Retired> {
+    pub(super) fn retired_by(&self, next: &Stage) -> Vec<RetiredQuota> {
         let is_continued =
             |quota: &&Quota| next.quotas.iter().any(|other| quota.is_continued_by(other));
         let retired = self.quotas.iter().filter(|quota| !is_continued(quota));
@@ -195,12 +195,12 @@ impl Stage {
 
     /// Adds the place of the entry's address.
     fn locate(&self, flight: &mut InFlight<'_>, worker: &mut Worker) {
-        let Some(locating) = &self.locating else {
+        let Some(locator) = &self.locator else {
             return;
         };
         let draft = flight.draft(worker);
-        if let Some(address) = locating.address_of(draft.record()) {
-            locating.run(address, draft, &mut worker.places);
+        if let Some(address) = locator.address_of(draft.record()) {
+            locator.run(address, draft, &mut worker.places);
         }
     }
 
@@ -238,15 +238,15 @@ impl Stage {
                 }
                 Action::Change(changes) => changes,
             };
-            if let Some(sampling) = &rule.sampling {
-                let is_kept = sampling.take();
+            if let Some(sampler) = &rule.sampler {
+                let is_kept = sampler.take();
                 counted.sampled.seen += 1;
                 counted.sampled.kept += u64::from(is_kept);
                 if !is_kept {
                     tally.sampled.add(received);
                     return false;
                 }
-                note_rate(flight.draft(worker), sampling.every);
+                note_rate(flight.draft(worker), sampler.every);
             }
             if changes.has_any() {
                 flight.draft(worker);
@@ -304,7 +304,7 @@ impl Stage {
     /// Counts what a batch did, once it is accepted.
     pub(super) fn commit(&self, tally: &Tally) {
         for (rule, counted) in self.rules.iter().zip(&tally.rules) {
-            let Sampled { seen, kept } = counted.sampled;
+            let SampleCounts { seen, kept } = counted.sampled;
             rule.counters.dropped.add(counted.dropped);
             rule.counters.sampled.add(seen - kept);
             rule.counters.changed.add(counted.changed);
@@ -319,8 +319,8 @@ impl Stage {
     /// Gives back what a batch took that is not accepted.
     pub(super) fn give_back(&self, tally: &Tally) {
         for (rule, counted) in self.rules.iter().zip(&tally.rules) {
-            if let Some(sampling) = &rule.sampling {
-                sampling.give_back(counted.sampled);
+            if let Some(sampler) = &rule.sampler {
+                sampler.give_back(counted.sampled);
             }
         }
         for ((index, place), counted) in &tally.quotas {

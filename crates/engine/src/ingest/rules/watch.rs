@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Rules, RulesError, file};
-use logpond_host::telemetry::{Metrics, Reloaded, warn};
+use logpond_host::telemetry::{Metrics, ReloadTarget, warn};
 use logpond_host::terminal::with_causes;
-use logpond_host::watch::{Stamp, Watched};
+use logpond_host::watch::{Stamp, WatchTarget};
 
 /// The file of a server's rules, and that of its key.
 pub struct WatchedRules {
@@ -48,14 +48,14 @@ impl WatchedRules {
     }
 }
 
-impl Watched for WatchedRules {
+impl WatchTarget for WatchedRules {
     fn look(&mut self, is_asked: bool) {
         let stamps = self.now();
         if stamps == self.stamps && !is_asked {
             return;
         }
         self.stamps = stamps;
-        let reloads = self.metrics.access.reloads(Reloaded::Rules);
+        let reloads = self.metrics.access.reloads(ReloadTarget::Rules);
         match file::read(&self.path) {
             Ok(definition) => {
                 self.rules.replace(definition);

@@ -10,10 +10,11 @@ use logpond_segment::sources::Interval;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{
-    EPOCH_PREFIX, End, LOOK_INTERVAL, Partition, Reading, Session, Trouble, WATCH_INTERVAL, entry,
+    EPOCH_PREFIX, End, LOOK_INTERVAL, Partition, PartitionError, PartitionReader, Session,
+    WATCH_INTERVAL, entry,
 };
-use crate::kafka::Elsewhere;
-use crate::kafka::runs::{Place, first_missing, place};
+use crate::kafka::RemoteBatches;
+use crate::kafka::runs::{ResumePoint, first_missing, place};
 use logpond_host::telemetry::say;
 use logpond_settings::{KafkaStart, KafkaTopic};
 
@@ -115,7 +116,7 @@ impl Session<'_> {
 
     /// What all nodes hold of these epochs, or who does not answer. This node is asked first, as files may
     /// go from it to others meanwhile; what comes to it meanwhile is for the caller to see.
-    async fn ask(&self, epochs: &[u128]) -> Result<Elsewhere, String> {
+    async fn ask(&self, epochs: &[u128]) -> Result<RemoteBatches, String> {
         let parts = &self.shared().parts;
         let mut own = BatchSet::default();
         for epoch in epochs {
@@ -124,7 +125,7 @@ impl Session<'_> {
         let Some(others) = parts.others.clone() else {
             let held = own;
             let is_one_lost = false;
-            return Ok(Elsewhere { held, is_one_lost });
+            return Ok(RemoteBatches { held, is_one_lost });
         };
         let mut wanted = BatchSet::default();
         let (from, to) = (0, u64::MAX);
@@ -142,7 +143,7 @@ impl Session<'_> {
     async fn begin(
         &mut self,
         new: Vec<Partition>,
-        known: &Result<Elsewhere, String>,
+        known: &Result<RemoteBatches, String>,
     ) -> Result<(), End> {
         for partition in new {
             match known {
@@ -159,7 +160,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    async fn begin_one(&mut self, partition: Partition, known: &Elsewhere) -> Result<(), End> {
+    async fn begin_one(&mut self, partition: Partition, known: &RemoteBatches) -> Result<(), End> {
         let epoch = partition.epoch;
         let mut held = known.held.clone();
         held.union_with(&(self.shared().parts.held)(epoch));
@@ -178,12 +179,12 @@ impl Session<'_> {
         let mut rest = BatchSet::default();
         let (from, to) = (next, u64::MAX);
         rest.insert_run(epoch, Interval { from, to });
-        let reading = Reading {
+        let reading = PartitionReader {
             partition,
             from,
             next,
             held: held.intersection(&rest),
-            trouble: Trouble::default(),
+            trouble: PartitionError::default(),
         };
         self.read_on(reading).await
     }
@@ -194,7 +195,7 @@ impl Session<'_> {
         &self,
         partition: &Partition,
         held: &[Interval],
-        place: Place,
+        place: ResumePoint,
     ) -> Option<u64> {
         let (low, _) = self.ends_if_told(partition).await?;
         let next = first_missing(held, place.next.max(low.min(place.behind)));
@@ -222,7 +223,7 @@ impl Session<'_> {
     }
 
     /// Adds a partition to those that are read.
-    async fn read_on(&mut self, reading: Reading) -> Result<(), End> {
+    async fn read_on(&mut self, reading: PartitionReader) -> Result<(), End> {
         let (partition, next) = (reading.partition.clone(), reading.next);
         self.count(&partition, |counted| {
             counted.next = next;
@@ -255,10 +256,11 @@ impl Session<'_> {
         }
         let read = self.read.len();
         self.read.retain(|(name, _), _| **name != *topic);
-        match read == self.read.len() {
-            true => Ok(()),
+        if read == self.read.len() {
+            Ok(())
+        } else {
             // A topic that is gone cannot be looked up; nothing of it is read any more.
-            false => drop_error(self.assign(topic).await),
+            drop_error(self.assign(topic).await)
         }
     }
 

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 /// What is known of partitions, each by its epoch: a topic of the same name that was created anew has others.
 #[derive(Default)]
-pub(super) struct Remembered {
+pub(super) struct PartitionHistory {
     given_up: BTreeSet<u128>,
     looked_for: BTreeSet<String>,
     first: BTreeSet<u128>,
 }
 
-impl Remembered {
+impl PartitionHistory {
     /// Another node reads it, too, and it is left to that one.
     pub(super) fn give_up(&mut self, epoch: u128) {
         self.given_up.insert(epoch);
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn what_was_not_there_at_first_is_later() {
-        let mut remembered = Remembered::default();
+        let mut remembered = PartitionHistory::default();
         remembered.note_look("logs", [1, 2].into_iter());
         remembered.note_look("logs", [1, 2, 3].into_iter());
         // This one did not exist.
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn only_what_was_given_up_is() {
-        let mut remembered = Remembered::default();
+        let mut remembered = PartitionHistory::default();
         remembered.give_up(1);
         assert!(remembered.is_given_up(1) && !remembered.is_given_up(2));
     }

@@ -8,9 +8,9 @@ use krafka::consumer::{PartitionLag, TopicPartition};
 
 use super::{LISTEN_TIME_MAX, Partition, SILENT_TIME, STOPPED_TIME, Session};
 
-/// Why nothing comes of a partition.
+/// The reason why nothing comes of a partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(super) enum PartitionError {
     /// It does, as far as is known.
     #[default]
     None,
@@ -23,38 +23,39 @@ pub(super) enum Trouble {
     Stopped(Instant),
 }
 
-impl Trouble {
+impl PartitionError {
     /// Whether it is read, as far as is known.
     pub(super) fn is_none(self) -> bool {
-        matches!(self, Trouble::None | Trouble::Behind { .. })
+        matches!(self, PartitionError::None | PartitionError::Behind { .. })
     }
 
     pub(super) fn is_stopped(self) -> bool {
-        matches!(self, Trouble::Stopped(_))
+        matches!(self, PartitionError::Stopped(_))
     }
 
     /// The end of the partition, if its leader was asked.
     pub(super) fn end(self) -> Option<u64> {
         match self {
-            Trouble::Behind { end, .. } => Some(end),
-            Trouble::Silent { end, .. } => end,
-            Trouble::None | Trouble::Stopped(_) => None,
+            PartitionError::Behind { end, .. } => Some(end),
+            PartitionError::Silent { end, .. } => end,
+            PartitionError::None | PartitionError::Stopped(_) => None,
         }
     }
 
     /// What is known once the leader was asked where the partition ends, while `next` is to be read next.
-    fn after(self, answer: &Result<u64, String>, next: u64) -> Trouble {
+    fn after(self, answer: &Result<u64, String>, next: u64) -> PartitionError {
         match (answer, self) {
-            (Err(_), _) => Trouble::Silent { next, end: None },
-            (Ok(end), _) if *end <= next => Trouble::None,
+            (Err(_), _) => PartitionError::Silent { next, end: None },
+            (Ok(end), _) if *end <= next => PartitionError::None,
             (
                 Ok(end),
-                Trouble::Behind { next: before, .. } | Trouble::Silent { next: before, .. },
+                PartitionError::Behind { next: before, .. }
+                | PartitionError::Silent { next: before, .. },
             ) if before == next => {
                 let end = Some(*end);
-                Trouble::Silent { next, end }
+                PartitionError::Silent { next, end }
             }
-            (Ok(end), _) => Trouble::Behind { next, end: *end },
+            (Ok(end), _) => PartitionError::Behind { next, end: *end },
         }
     }
 }
@@ -82,7 +83,7 @@ impl Session<'_> {
         let Some(reading) = self.read.get_mut(&(topic.into(), number)) else {
             return false;
         };
-        reading.trouble = Trouble::Stopped(Instant::now());
+        reading.trouble = PartitionError::Stopped(Instant::now());
         let why = format!(
             "the messages from offset {} on cannot be read, and the partition stands still: {why}",
             reading.next
@@ -96,8 +97,8 @@ impl Session<'_> {
     pub(super) async fn try_stopped(&mut self) {
         for ((topic, number), reading) in &mut self.read {
             match reading.trouble {
-                Trouble::Stopped(since) if since.elapsed() > STOPPED_TIME => {
-                    reading.trouble = Trouble::Stopped(Instant::now());
+                PartitionError::Stopped(since) if since.elapsed() > STOPPED_TIME => {
+                    reading.trouble = PartitionError::Stopped(Instant::now());
                     self.consumer.resume(topic, &[*number]).await;
                 }
                 _ => {}
@@ -154,8 +155,8 @@ impl Session<'_> {
         };
         reading.trouble = reading.trouble.after(answer, reading.next);
         let why = match (reading.trouble, answer) {
-            (Trouble::Silent { .. }, Err(why)) => format!("nothing is heard of it: {why}"),
-            (Trouble::Silent { next, .. }, Ok(end)) => format!(
+            (PartitionError::Silent { .. }, Err(why)) => format!("nothing is heard of it: {why}"),
+            (PartitionError::Silent { next, .. }, Ok(end)) => format!(
                 "there are messages from {next} on up to {end}, and none come: the user may not read the \
                  topic, or its leader cannot"
             ),
@@ -171,34 +172,39 @@ mod tests {
 
     #[test]
     fn only_what_does_not_come_is_trouble() {
-        let silent = Trouble::Silent {
+        let silent = PartitionError::Silent {
             next: 5,
             end: Some(9),
         };
         let cases = [
             // An idle partition, and one that has caught up.
-            (Trouble::None, Ok(5), Trouble::None),
-            (silent, Ok(5), Trouble::None),
+            (PartitionError::None, Ok(5), PartitionError::None),
+            (silent, Ok(5), PartitionError::None),
             // What may be under way, and has not come by the next time.
-            (Trouble::None, Ok(9), Trouble::Behind { next: 5, end: 9 }),
-            (Trouble::Behind { next: 5, end: 7 }, Ok(9), silent),
+            (
+                PartitionError::None,
+                Ok(9),
+                PartitionError::Behind { next: 5, end: 9 },
+            ),
+            (PartitionError::Behind { next: 5, end: 7 }, Ok(9), silent),
             (silent, Ok(9), silent),
             // Something came meanwhile.
             (
-                Trouble::Behind { next: 4, end: 7 },
+                PartitionError::Behind { next: 4, end: 7 },
                 Ok(9),
-                Trouble::Behind { next: 5, end: 9 },
+                PartitionError::Behind { next: 5, end: 9 },
             ),
             (
-                Trouble::None,
+                PartitionError::None,
                 Err("away".to_owned()),
-                Trouble::Silent { next: 5, end: None },
+                PartitionError::Silent { next: 5, end: None },
             ),
         ];
         for (before, answer, expected) in cases {
             assert_eq!(before.after(&answer, 5), expected, "{before:?} {answer:?}");
         }
-        let shown = [Trouble::Behind { next: 5, end: 9 }, silent].map(Trouble::is_none);
+        let shown =
+            [PartitionError::Behind { next: 5, end: 9 }, silent].map(PartitionError::is_none);
         assert_eq!(shown, [true, false]);
     }
 

@@ -2,7 +2,7 @@
 
 use logpond_record::Record;
 use logpond_search::aggregate::FieldTypes;
-use logpond_search::scan::{GroupScan, Selected};
+use logpond_search::scan::{GroupScan, SelectedRows};
 use logpond_segment::file::ReadError;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
@@ -38,7 +38,7 @@ impl Table for FieldTypes {
     fn add_block(
         &mut self,
         scan: &mut GroupScan<'_>,
-        selected: &Selected,
+        selected: &SelectedRows,
     ) -> Result<(), ReadError> {
         scan.add_to_field_types(selected, self)
     }

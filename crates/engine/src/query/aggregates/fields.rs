@@ -2,7 +2,7 @@
 
 use logpond_record::Record;
 use logpond_search::aggregate::FieldStats;
-use logpond_search::scan::{GroupScan, Selected};
+use logpond_search::scan::{GroupScan, SelectedRows};
 use logpond_segment::file::ReadError;
 use logpond_segment::overview::Overview;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
@@ -72,7 +72,7 @@ impl Table for FieldStats {
     fn add_block(
         &mut self,
         scan: &mut GroupScan<'_>,
-        selected: &Selected,
+        selected: &SelectedRows,
     ) -> Result<(), ReadError> {
         scan.add_to_fields(selected, self)
     }

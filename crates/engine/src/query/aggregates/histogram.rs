@@ -2,7 +2,7 @@
 
 use logpond_record::Record;
 use logpond_search::aggregate::{Histogram, HistogramAnswer, HistogramSpec, Series};
-use logpond_search::scan::{GroupScan, Selected};
+use logpond_search::scan::{GroupScan, SelectedRows};
 use logpond_segment::file::ReadError;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 use serde_json::{Value, json};
@@ -91,7 +91,7 @@ impl Table for Histogram {
     fn add_block(
         &mut self,
         scan: &mut GroupScan<'_>,
-        selected: &Selected,
+        selected: &SelectedRows,
     ) -> Result<(), ReadError> {
         scan.add_to_histogram(selected, self)
     }

@@ -2,9 +2,9 @@
 
 use logpond_record::{Record, Timestamp};
 use logpond_search::aggregate::{
-    FieldStats, FieldsAnswer, LabelValues, STREAMS_BYTES_MAX, StreamRow, Streams, StreamsAsked,
+    FieldStats, FieldsAnswer, LabelValues, STREAMS_BYTES_MAX, StreamRow, Streams, StreamsRequest,
 };
-use logpond_search::scan::{GroupScan, Selected};
+use logpond_search::scan::{GroupScan, SelectedRows};
 use logpond_segment::file::ReadError;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
@@ -60,7 +60,7 @@ impl dyn Engine + '_ {
     pub fn streams(
         &self,
         scope: &Scope,
-        asked: &StreamsAsked,
+        asked: &StreamsRequest,
         out: &mut Output,
     ) -> Result<(Vec<StreamRow>, Trailer), QueryError> {
         let (streams, trailer) = self.filled(scope, Streams::new(asked.clone()), out)?;
@@ -92,14 +92,14 @@ pub(super) fn read_streams(from: &mut Decoder<'_>) -> Result<Box<dyn AnyTable>, 
     let begin = from.time("the first step")?;
     let step_ns = i64::try_from(from.number("a step")?);
     let step_ns = step_ns.map_err(|_| DecodeError::Malformed("a step"))?;
-    let asked = StreamsAsked {
+    let asked = StreamsRequest {
         by: is_by.then_some(by),
         steps: has_steps.then_some((begin, step_ns)),
     };
     Ok(Box::new(Streams::new(asked)))
 }
 
-fn ask_streams(asked: &StreamsAsked, out: &mut Encoder) {
+fn ask_streams(asked: &StreamsRequest, out: &mut Encoder) {
     out.flag(asked.by.is_some());
     encode_names(asked.by.as_deref().unwrap_or_default(), out);
     out.flag(asked.steps.is_some());
@@ -128,7 +128,7 @@ impl Table for Labels {
     fn add_block(
         &mut self,
         scan: &mut GroupScan<'_>,
-        selected: &Selected,
+        selected: &SelectedRows,
     ) -> Result<(), ReadError> {
         scan.add_to_labels(selected, &mut self.0)
     }
@@ -162,7 +162,7 @@ impl Table for LabelValues {
     fn add_block(
         &mut self,
         scan: &mut GroupScan<'_>,
-        selected: &Selected,
+        selected: &SelectedRows,
     ) -> Result<(), ReadError> {
         scan.add_to_label_values(selected, self)
     }
@@ -197,7 +197,7 @@ impl Table for Streams {
     fn add_block(
         &mut self,
         scan: &mut GroupScan<'_>,
-        selected: &Selected,
+        selected: &SelectedRows,
     ) -> Result<(), ReadError> {
         scan.add_to_streams(selected, self)
     }

@@ -19,7 +19,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use logpond_record::{Record, TimeRange, Timestamp};
-use logpond_search::scan::{GroupScan, Selected};
+use logpond_search::scan::{GroupScan, SelectedRows};
 use logpond_segment::file::ReadError;
 use logpond_segment::overview::Overview;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
@@ -42,8 +42,11 @@ pub(super) trait Table: Clone + Send + Sync + 'static {
     fn add(&mut self, record: &Record<'_>);
 
     /// Adds the selected rows of a block, column by column.
-    fn add_block(&mut self, scan: &mut GroupScan<'_>, selected: &Selected)
-    -> Result<(), ReadError>;
+    fn add_block(
+        &mut self,
+        scan: &mut GroupScan<'_>,
+        selected: &SelectedRows,
+    ) -> Result<(), ReadError>;
 
     /// True if overviews of segments may tell what it counts.
     fn wants_overviews(&self) -> bool {
@@ -117,7 +120,7 @@ pub trait AnyTable: Any + Send + Sync {
     fn add_selected(
         &mut self,
         scan: &mut GroupScan<'_>,
-        selected: &Selected,
+        selected: &SelectedRows,
     ) -> Result<(), ReadError>;
 
     /// True if overviews of segments may tell what it counts.
@@ -182,7 +185,7 @@ impl<T: Table> AnyTable for T {
     fn add_selected(
         &mut self,
         scan: &mut GroupScan<'_>,
-        selected: &Selected,
+        selected: &SelectedRows,
     ) -> Result<(), ReadError> {
         self.add_block(scan, selected)
     }
@@ -261,7 +264,7 @@ impl Table for Box<dyn AnyTable> {
     fn add_block(
         &mut self,
         scan: &mut GroupScan<'_>,
-        selected: &Selected,
+        selected: &SelectedRows,
     ) -> Result<(), ReadError> {
         (**self).add_selected(scan, selected)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use logpond_record::{Record, Timestamp};
 use logpond_search::metric::{KeptNumbers, Leaf, LeafSpec, RangeTable};
-use logpond_search::scan::{GroupScan, Selected};
+use logpond_search::scan::{GroupScan, SelectedRows};
 use logpond_segment::file::ReadError;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
@@ -26,7 +26,7 @@ impl Table for RangeTable {
     fn add_block(
         &mut self,
         scan: &mut GroupScan<'_>,
-        selected: &Selected,
+        selected: &SelectedRows,
     ) -> Result<(), ReadError> {
         RangeTable::add_block(self, scan, selected)
     }

@@ -2,7 +2,7 @@
 
 use logpond_record::{Record, TimeRange};
 use logpond_search::aggregate::{Patterns, PatternsAnswer};
-use logpond_search::scan::{GroupScan, Selected};
+use logpond_search::scan::{GroupScan, SelectedRows};
 use logpond_segment::file::ReadError;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
@@ -46,7 +46,7 @@ impl Table for Patterns {
     fn add_block(
         &mut self,
         scan: &mut GroupScan<'_>,
-        selected: &Selected,
+        selected: &SelectedRows,
     ) -> Result<(), ReadError> {
         scan.add_to_patterns(selected, self)
     }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use logpond_record::Record;
 use logpond_search::Target;
-use logpond_search::columns::{ColumnAsked, ColumnKind, Columns, ColumnsBuilder};
-use logpond_search::scan::{GroupScan, Selected};
+use logpond_search::columns::{ColumnKind, ColumnRequest, Columns, ColumnsBuilder};
+use logpond_search::scan::{GroupScan, SelectedRows};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::Column;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
@@ -224,7 +224,7 @@ fn number_at(place: u64) -> f64 {
 #[derive(Clone)]
 struct Stats {
     /// The field, and the field that tells records apart.
-    asked: Arc<[ColumnAsked]>,
+    asked: Arc<[ColumnRequest]>,
     groups: BTreeMap<Option<Box<[u8]>>, Numbers>,
     bytes: usize,
     uncounted: u64,
@@ -234,7 +234,7 @@ impl Stats {
     fn new(field: &str, by: Option<&str>) -> Result<Stats, &'static str> {
         let asked = |name: &str, kind| match Target::new(name) {
             Target::Time | Target::Received => Err("times are no numbers and no groups"),
-            _ => Ok(ColumnAsked {
+            _ => Ok(ColumnRequest {
                 name: name.into(),
                 kind,
             }),
@@ -325,7 +325,7 @@ impl Table for Stats {
     fn add_block(
         &mut self,
         scan: &mut GroupScan<'_>,
-        selected: &Selected,
+        selected: &SelectedRows,
     ) -> Result<(), ReadError> {
         let columns = scan.columns(&self.asked, selected)?;
         self.add_columns(&columns);

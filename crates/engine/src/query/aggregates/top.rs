@@ -3,7 +3,7 @@
 use logpond_record::Record;
 use logpond_search::Target;
 use logpond_search::aggregate::{Top, TopRow, ValueType};
-use logpond_search::scan::{GroupScan, Selected};
+use logpond_search::scan::{GroupScan, SelectedRows};
 use logpond_segment::file::ReadError;
 use logpond_segment::overview::Overview;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
@@ -88,7 +88,7 @@ impl Table for Top {
     fn add_block(
         &mut self,
         scan: &mut GroupScan<'_>,
-        selected: &Selected,
+        selected: &SelectedRows,
     ) -> Result<(), ReadError> {
         let field = self.field().to_owned();
         scan.add_to_top(&field, selected, self)

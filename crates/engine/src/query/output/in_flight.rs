@@ -19,19 +19,19 @@ pub(super) struct InFlight {
 }
 
 /// A chunk on its way.
-struct Sent {
+struct InFlightChunk {
     chunk: Vec<u8>,
     of: Arc<InFlight>,
     _charge: Option<Charge>,
 }
 
-impl AsRef<[u8]> for Sent {
+impl AsRef<[u8]> for InFlightChunk {
     fn as_ref(&self) -> &[u8] {
         &self.chunk
     }
 }
 
-impl Drop for Sent {
+impl Drop for InFlightChunk {
     fn drop(&mut self) {
         *self.of.lock() -= self.chunk.capacity();
         self.of.left.notify_all();
@@ -64,7 +64,7 @@ impl InFlight {
         }
         *bytes += taken;
         drop(bytes);
-        let sent = Sent {
+        let sent = InFlightChunk {
             _charge: self.lease.get().map(|lease| Charge::of(lease, taken)),
             of: Arc::clone(self),
             chunk,

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use logpond_cluster::NodeId;
-use logpond_cluster::hedge::{Ended, Outcome, Races};
+use logpond_cluster::hedge::{CallOutcome, Outcome, Races};
 use logpond_cluster::question::{Question, Task, TaskId};
 use logpond_record::{Id, SourceId, TimeRange};
 use logpond_segment::batches::BatchSet;
@@ -21,8 +21,8 @@ use super::super::QueryError;
 use super::super::frames::{Frame, Frames, Receipt};
 use super::super::journal_rows::Row;
 use super::super::output::Output;
-use super::super::question::{self, Asked};
-use super::gather::Gathered;
+use super::super::question::{self, Request};
+use super::gather::Participants;
 use super::{Cluster, Reader, local};
 
 /// How often it is looked whether anybody waits for the answer.
@@ -32,7 +32,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 const READ_BYTES: usize = 64 << 10;
 
 /// An answer up to its first row, or whole if it has none.
-pub(super) struct Opening {
+pub(super) struct AnswerHead {
     /// Of the sources those that grew, each with the last row that is read.
     pub(super) growing: Vec<(SourceId, Id)>,
     /// What of them were batches as they were first sent.
@@ -46,11 +46,11 @@ pub(super) struct Opening {
 }
 
 /// How a call ended.
-type Opened = Outcome<Box<Opening>>;
+type Opened = Outcome<Box<AnswerHead>>;
 
-/// What became of a task; the question knows of it if it was not done.
-pub(super) enum Done {
-    Opened(Task, Box<Opening>),
+/// The result of a task; the question knows of it if it was not done.
+pub(super) enum TaskOutcome {
+    Opened(Task, Box<AnswerHead>),
     Undone(Task),
 }
 
@@ -63,11 +63,11 @@ struct Call {
 /// Calls that are under way.
 pub(super) struct Calls<'a> {
     cluster: &'a Cluster,
-    asked: &'a Asked<'a>,
-    races: Races<Box<Opening>>,
+    request: &'a Request<'a>,
+    races: Races<Box<AnswerHead>>,
     /// Those that are waited for.
     made: BTreeMap<TaskId, Call>,
-    ready: VecDeque<Ended<Box<Opening>>>,
+    ready: VecDeque<CallOutcome<Box<AnswerHead>>>,
     patience: Duration,
     sender: Sender<(TaskId, Opened)>,
     receiver: Receiver<(TaskId, Opened)>,
@@ -76,8 +76,8 @@ pub(super) struct Calls<'a> {
 impl<'a> Calls<'a> {
     /// Asks every node of these tasks.
     pub(super) fn start(
-        gathered: &Gathered<'a>,
-        asked: &'a Asked<'a>,
+        gathered: &Participants<'a>,
+        request: &'a Request<'a>,
         tasks: Vec<Task>,
     ) -> Calls<'a> {
         let (sender, receiver) = channel();
@@ -85,7 +85,7 @@ impl<'a> Calls<'a> {
         let mut calls = Calls {
             patience: cluster.hedging.patience(),
             cluster,
-            asked,
+            request,
             races: Races::default(),
             made: BTreeMap::new(),
             ready: VecDeque::new(),
@@ -105,7 +105,7 @@ impl<'a> Calls<'a> {
     }
 
     fn call(&mut self, task: &Task, may_hedge: bool) {
-        let question = question::encode(&task.share, &task.open, self.asked);
+        let question = question::encode(&task.share, &task.open, self.request);
         let (cluster, sender) = (self.cluster.clone(), self.sender.clone());
         let (id, node) = (task.id, task.node);
         let call = Call {
@@ -126,12 +126,14 @@ impl<'a> Calls<'a> {
         &mut self,
         question: &mut Question,
         out: &mut Output,
-    ) -> Result<Option<Done>, QueryError> {
+    ) -> Result<Option<TaskOutcome>, QueryError> {
         loop {
             match self.ready.pop_front() {
-                Some(Ended::Done(task, opening)) => return Ok(Some(Done::Opened(task, opening))),
-                Some(Ended::Undone(task)) => return Ok(Some(Done::Undone(task))),
-                Some(Ended::Overtaken(_)) => {
+                Some(CallOutcome::Done(task, opening)) => {
+                    return Ok(Some(TaskOutcome::Opened(task, opening)));
+                }
+                Some(CallOutcome::Undone(task)) => return Ok(Some(TaskOutcome::Undone(task))),
+                Some(CallOutcome::Overtaken(_)) => {
                     self.cluster.hedging.won();
                     continue;
                 }
@@ -167,7 +169,7 @@ impl<'a> Calls<'a> {
         }
         let ended = self.races.ended(question, id, opened);
         for ended in &ended {
-            if let Ended::Overtaken(task) = ended
+            if let CallOutcome::Overtaken(task) = ended
                 && let Some(call) = self.made.get(&task.id)
             {
                 self.cluster.hedging.note(call.since.elapsed());
@@ -234,14 +236,14 @@ impl<T> Drop for Report<T> {
 /// Asks a node, and reads its answer up to the first row, or to its end.
 fn open(cluster: &Cluster, node: NodeId, question: Vec<u8>) -> Opened {
     let reader = if node == cluster.nodes.own() {
-        local::ask(&cluster.pond, question, cluster.shutdown.clone())
+        local::ask(&cluster.engine, question, cluster.shutdown.clone())
     } else {
         cluster.nodes.ask(node, &question)
     };
     let Ok(reader) = reader else {
         return Outcome::Failed;
     };
-    let mut opening = Opening {
+    let mut opening = AnswerHead {
         growing: Vec::new(),
         batches: BatchSet::default(),
         table: None,

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use super::super::frames::{Frame, Frames};
 use super::super::output::Output;
-use super::super::question::{self, Asked};
+use super::super::question::{self, Request};
 use super::super::{QueryError, Trailer, files};
 use super::{Cluster, Nodes};
 use logpond_host::side_by_side::side_by_side;
 
 /// What a node says that it has.
 fn ask(nodes: &dyn Nodes, node: NodeId) -> Result<Vec<Value>, String> {
-    let question = question::encode(&Share::default(), &BTreeMap::new(), &Asked::Files);
+    let question = question::encode(&Share::default(), &BTreeMap::new(), &Request::Files);
     let reader = nodes.ask(node, &question).map_err(|e| e.to_string())?;
     let mut frames = Frames::new(BufReader::new(reader));
     let mut found = Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn list(cluster: &Cluster, out: &mut Output) -> Result<Trailer, Query
         (node, answer.unwrap_or_else(unasked))
     });
     let mut trailer = Trailer::default();
-    let own = (nodes.own(), Ok(files::all(&cluster.pond)));
+    let own = (nodes.own(), Ok(files::all(&cluster.engine)));
     for (node, answer) in std::iter::once(own).chain(asked) {
         let name = nodes.name(node);
         match answer {
@@ -58,6 +58,6 @@ pub(super) fn list(cluster: &Cluster, out: &mut Output) -> Result<Trailer, Query
             }
         }
     }
-    trailer.newest = cluster.pond.newest_time();
+    trailer.newest = cluster.engine.newest_time();
     Ok(trailer)
 }

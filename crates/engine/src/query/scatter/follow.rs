@@ -17,8 +17,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use logpond_cluster::question::Collected;
-use logpond_cluster::{Cover, Indexed, NodeId, Share, Target};
+use logpond_cluster::question::CollectionResult;
+use logpond_cluster::{Cover, IndexedInventory, NodeId, Share, Target};
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::order::{Direction, Key};
 use logpond_segment::batches::BatchSet;
@@ -26,14 +26,14 @@ use logpond_segment::sources::SourceSet;
 use serde_json::json;
 
 use super::super::follow::CHECK_INTERVAL;
-use super::super::frames::{Block, Frame, Frames, Passed};
+use super::super::frames::{Block, Frame, Frames, JournalProgress};
 use super::super::journal_rows::Row;
 use super::super::output::Output;
 use super::super::positions::{Positions, Region};
-use super::super::question::{self, Asked};
+use super::super::question::{self, Request};
 use super::super::{QueryError, Search, Trailer, rows};
-use super::followed::{Errand, Followed};
-use super::gather::{self, Gathered};
+use super::followed::{Errand, FollowerState};
+use super::gather::{self, Participants};
 use super::whole::{Part, Whole};
 use super::{Cluster, Reader, Unreachable, local};
 
@@ -69,11 +69,11 @@ enum Event {
     /// A stream's row.
     Streamed(NodeId, Row),
     /// How far a stream is.
-    Passed(NodeId, Passed),
+    Passed(NodeId, JournalProgress),
     /// A stream has ended, or none could be had.
     Ended(NodeId, String),
     /// What all nodes hold.
-    Looked(Collected),
+    Looked(CollectionResult),
     /// Which nodes have which originals.
     Originals(Vec<(NodeId, BatchSet)>),
     /// Rows of an errand, of which a client sees all or none, and the batches that may be in what it reads.
@@ -106,7 +106,7 @@ pub(super) fn run(
         cluster,
         search,
         asked: Arc::new(asked(search)),
-        followed: Followed::new(positions, &seen),
+        followed: FollowerState::new(positions, &seen),
         whole: Whole::default(),
         streams: BTreeMap::new(),
         held: Vec::new(),
@@ -114,7 +114,7 @@ pub(super) fn run(
         is_looking: false,
         looked_at: None,
         is_away: false,
-        told: Told::default(),
+        told: FollowStatus::default(),
         sender,
         trailer,
     };
@@ -129,7 +129,7 @@ fn begin(
     out: &mut Output,
     trailer: &mut Trailer,
 ) -> Result<(Positions, BatchSet), QueryError> {
-    let gathered = Gathered::new(cluster);
+    let gathered = Participants::new(cluster);
     let mut now = search.narrowed(search.within.clone());
     now.is_followed = false;
     now.wants_positions = true;
@@ -163,9 +163,9 @@ fn asked(search: &Search) -> Search {
     asked
 }
 
-/// What was said to the client, and when.
+/// The notices that the client has got, and their times.
 #[derive(Default)]
-struct Told {
+struct FollowStatus {
     /// Nodes that are said not to answer, and since when.
     silent: BTreeMap<NodeId, Timestamp>,
     /// When it was told where it could go on, and how many rows it had then.
@@ -178,17 +178,17 @@ struct Follower<'a> {
     cluster: &'a Cluster,
     search: &'a Search,
     asked: Arc<Search>,
-    followed: Followed,
+    followed: FollowerState,
     whole: Whole,
     /// Nodes with a thread that streams, and whether it has begun.
     streams: BTreeMap<NodeId, bool>,
-    held: Vec<Arc<Indexed>>,
+    held: Vec<Arc<IndexedInventory>>,
     silent: Vec<NodeId>,
     is_looking: bool,
     looked_at: Option<Instant>,
     /// Whether an errand is being done.
     is_away: bool,
-    told: Told,
+    told: FollowStatus,
     sender: SyncSender<Event>,
     trailer: Trailer,
 }
@@ -283,7 +283,8 @@ impl Follower<'_> {
                 self.send_errand();
             }
             Event::Originals(found) => {
-                let held: Vec<&Indexed> = self.held.iter().map(|indexed| &**indexed).collect();
+                let held: Vec<&IndexedInventory> =
+                    self.held.iter().map(|indexed| &**indexed).collect();
                 self.followed.note_originals(&held, &found);
             }
             Event::Read(sources, originals, rows) => {
@@ -416,7 +417,7 @@ impl Follower<'_> {
     }
 
     fn stream(&mut self, node: NodeId) {
-        let asked = Asked::Follow(&self.asked, self.followed.positions());
+        let asked = Request::Follow(&self.asked, self.followed.positions());
         let question = question::encode(&Share::default(), &BTreeMap::new(), &asked);
         let (cluster, sender) = (self.cluster.clone(), self.sender.clone());
         // Without a thread the next look tries again.
@@ -430,7 +431,7 @@ impl Follower<'_> {
         if self.is_away {
             return;
         }
-        let held: Vec<&Indexed> = self.held.iter().map(|indexed| &**indexed).collect();
+        let held: Vec<&IndexedInventory> = self.held.iter().map(|indexed| &**indexed).collect();
         let stored = self.cluster.stored(&self.held);
         let Some(errand) = self.followed.plan(&held, &stored) else {
             return;
@@ -449,7 +450,7 @@ impl Follower<'_> {
     /// What the answer does not have.
     fn finish(mut self) -> Trailer {
         let nodes = &*self.cluster.nodes;
-        let held: Vec<&Indexed> = self.held.iter().map(|indexed| &**indexed).collect();
+        let held: Vec<&IndexedInventory> = self.held.iter().map(|indexed| &**indexed).collect();
         let target = Target::over(&held, &self.cluster.stored(&self.held));
         let shown = self.followed.positions().begun(&target.wanted);
         gather::judge(
@@ -465,7 +466,7 @@ impl Follower<'_> {
                 .miss(format_args!("{name} has not answered since {since}"));
             self.trailer.silent.push(name);
         }
-        self.trailer.newest = self.cluster.pond.newest_time();
+        self.trailer.newest = self.cluster.engine.newest_time();
         self.trailer.cursor = None;
         if self.search.wants_positions {
             self.trailer.position = Some(self.followed.told());
@@ -486,10 +487,12 @@ fn open(
     question: Vec<u8>,
     is_followed: bool,
 ) -> Result<Rows, Unreachable> {
-    let reader = match node == cluster.nodes.own() {
-        true => local::ask(&cluster.pond, question, cluster.shutdown.clone()),
-        false if is_followed => cluster.nodes.follow(node, &question),
-        false => cluster.nodes.ask(node, &question),
+    let reader = if node == cluster.nodes.own() {
+        local::ask(&cluster.engine, question, cluster.shutdown.clone())
+    } else if is_followed {
+        cluster.nodes.follow(node, &question)
+    } else {
+        cluster.nodes.ask(node, &question)
     };
     let buffered = |reader| BufReader::with_capacity(READ_BYTES, reader);
     reader.map(|reader| Frames::new(buffered(reader)))
@@ -527,23 +530,23 @@ fn pass_on(node: NodeId, frames: &mut Rows, events: &SyncSender<Event>) -> Optio
     }
 }
 
-/// Nobody listens any more.
-struct Gone;
+/// The client is gone.
+struct Disconnect;
 
 /// What does an errand.
 struct Runner {
     cluster: Cluster,
     asked: Arc<Search>,
-    held: Vec<Arc<Indexed>>,
+    held: Vec<Arc<IndexedInventory>>,
     sender: SyncSender<Event>,
 }
 
 impl Runner {
-    fn say(&self, event: Event) -> Result<(), Gone> {
-        self.sender.send(event).map_err(|_| Gone)
+    fn say(&self, event: Event) -> Result<(), Disconnect> {
+        self.sender.send(event).map_err(|_| Disconnect)
     }
 
-    fn run(&self, errand: &Errand) -> Result<(), Gone> {
+    fn run(&self, errand: &Errand) -> Result<(), Disconnect> {
         let nodes = &*self.cluster.nodes;
         let mut held = self.held.clone();
         if !errand.batches.is_empty() {
@@ -564,14 +567,14 @@ impl Runner {
     /// Reads sources that have the same regions, each where it is held.
     fn read(
         &self,
-        (held, stored): (&[Arc<Indexed>], &SourceSet),
+        (held, stored): (&[Arc<IndexedInventory>], &SourceSet),
         sources: &SourceSet,
         regions: &[Region],
         is_whole: bool,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), Disconnect> {
         let range = self.asked.scope.range;
         let own = Some(self.cluster.nodes.own());
-        let held: Vec<&Indexed> = held.iter().map(|indexed| &**indexed).collect();
+        let held: Vec<&IndexedInventory> = held.iter().map(|indexed| &**indexed).collect();
         let cover = Cover::plan_over(&held, stored, sources, range, own);
         self.say(Event::Finished(cover.pruned, Arc::default()))?;
         let mut search = self.asked.narrowed(Vec::new());
@@ -588,8 +591,8 @@ impl Runner {
         share: &Share,
         search: &Search,
         is_whole: bool,
-    ) -> Result<(), Gone> {
-        let question = question::encode(share, &BTreeMap::new(), &Asked::Rows(search));
+    ) -> Result<(), Disconnect> {
+        let question = question::encode(share, &BTreeMap::new(), &Request::Rows(search));
         // The next look finds out what became of a node that does not answer.
         let Ok(mut frames) = open(&self.cluster, node, question, false) else {
             return Ok(());

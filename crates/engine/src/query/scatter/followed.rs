@@ -16,15 +16,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use logpond_cluster::{Indexed, NodeId, Target};
+use logpond_cluster::{IndexedInventory, NodeId, Target};
 use logpond_record::{Id, SourceId};
 use logpond_search::order::{Direction, Key};
 use logpond_segment::batches::{BatchSet, RetryCopy};
 use logpond_segment::sources::SourceSet;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::super::copies::{Batch, Unmet};
-use super::super::frames::{Block, Passed};
+use super::super::copies::{Batch, UnmatchedCopy};
+use super::super::frames::{Block, JournalProgress};
 use super::super::positions::{Positions, Region};
 
 /// After so many signs of a stream that it has sent everything, it has sent what was visible before
@@ -44,7 +44,7 @@ pub(super) struct Errand {
 
 /// A copy that is read again.
 #[derive(Debug)]
-struct Recalled {
+struct RereadCopy {
     batch: Batch,
     /// What was shown of it.
     regions: Vec<Region>,
@@ -54,7 +54,7 @@ struct Recalled {
 
 /// The state of a follower.
 #[derive(Debug, Default)]
-pub(super) struct Followed {
+pub(super) struct FollowerState {
     positions: Positions,
     /// Sources that errands read.
     barred: SourceSet,
@@ -65,7 +65,7 @@ pub(super) struct Followed {
     /// The batches that may be in what the errand reads, as they were first sent.
     read_originals: Arc<BatchSet>,
     /// Copies that the errand reads again, with what was shown of them.
-    recalled: BTreeMap<SourceId, Recalled>,
+    recalled: BTreeMap<SourceId, RereadCopy>,
     /// Copies that are to be read, of which batch they are.
     ready: BTreeMap<SourceId, Batch>,
     /// Copies whose original is somewhere: for each node that has it, how many marks of its stream
@@ -77,13 +77,13 @@ pub(super) struct Followed {
     marks: BTreeMap<NodeId, u64>,
 }
 
-impl Followed {
+impl FollowerState {
     /// A follower that goes on where others were, who have seen these originals.
-    pub(super) fn new(mut positions: Positions, seen: &BatchSet) -> Followed {
+    pub(super) fn new(mut positions: Positions, seen: &BatchSet) -> FollowerState {
         positions.note_originals(seen);
-        Followed {
+        FollowerState {
             positions,
-            ..Followed::default()
+            ..FollowerState::default()
         }
     }
 
@@ -96,10 +96,11 @@ impl Followed {
     pub(super) fn told(&mut self) -> String {
         if let Some((sources, last)) = self.reading.take() {
             let is_copy = self.copied.keys().any(|copy| sources.contains(*copy));
-            let originals = match is_copy {
-                true => Arc::default(),
+            let originals = if is_copy {
+                Arc::default()
+            } else {
                 // Else a copy of what was shown would be shown to the client elsewhere.
-                false => Arc::clone(&self.read_originals),
+                Arc::clone(&self.read_originals)
             };
             self.cut(&sources, last, &originals);
         }
@@ -141,7 +142,7 @@ impl Followed {
     fn meet(&mut self, batch: Batch, row: u64) -> bool {
         let copies = &mut self.positions.copies;
         let is_shown = copies.meet(batch, row);
-        if copies.get(batch).is_some_and(Unmet::is_met) {
+        if copies.get(batch).is_some_and(UnmatchedCopy::is_met) {
             self.positions.note_original(batch);
         }
         is_shown
@@ -155,7 +156,7 @@ impl Followed {
     }
 
     /// Notes how far a node has sent its journal.
-    pub(super) fn pass(&mut self, node: NodeId, passed: &Passed) {
+    pub(super) fn pass(&mut self, node: NodeId, passed: &JournalProgress) {
         *self.marks.entry(node).or_default() += 1;
         for (source, last) in &passed.growing {
             if !self.barred.contains(*source) && *last > Id::MIN {
@@ -184,7 +185,11 @@ impl Followed {
 
     /// What is to be read or asked now, if anything: by what nodes hold, and have in segments all
     /// together. The sources of it are the errand's from here on.
-    pub(super) fn plan(&mut self, held: &[&Indexed], stored: &SourceSet) -> Option<Errand> {
+    pub(super) fn plan(
+        &mut self,
+        held: &[&IndexedInventory],
+        stored: &SourceSet,
+    ) -> Option<Errand> {
         let wanted = Target::over(held, stored).wanted;
         let mut streamed = SourceSet::new();
         let mut there = SourceSet::new();
@@ -260,7 +265,7 @@ impl Followed {
             };
             self.recalled.insert(
                 copy,
-                Recalled {
+                RereadCopy {
                     batch,
                     regions,
                     is_whole: true,
@@ -279,7 +284,7 @@ impl Followed {
     }
 
     /// The copies of which something may have to be shown.
-    fn open_copies(&mut self, held: &[&Indexed]) -> Vec<RetryCopy> {
+    fn open_copies(&mut self, held: &[&IndexedInventory]) -> Vec<RetryCopy> {
         let mut copies: Vec<RetryCopy> = Vec::new();
         let retries = held.iter().flat_map(|indexed| &indexed.inventory().retries);
         for copy in retries {
@@ -348,7 +353,11 @@ impl Followed {
     }
 
     /// Takes note of which nodes have which originals, as an errand has found.
-    pub(super) fn note_originals(&mut self, held: &[&Indexed], found: &[(NodeId, BatchSet)]) {
+    pub(super) fn note_originals(
+        &mut self,
+        held: &[&IndexedInventory],
+        found: &[(NodeId, BatchSet)],
+    ) {
         let holders = |(epoch, sequence): Batch| {
             let has = found
                 .iter()

@@ -9,8 +9,8 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use logpond_cluster::question::{Collected, Collection, Question, Scene, Task};
-use logpond_cluster::{Completeness, Indexed, NodeId, Registry, Target};
+use logpond_cluster::question::{Collection, CollectionResult, Question, Scene, Task};
+use logpond_cluster::{Completeness, IndexedInventory, NodeId, Registry, Target};
 use logpond_record::{Id, TimeRange, Timestamp};
 use logpond_segment::batches::{BatchSet, RetryCopy, yielding};
 use logpond_segment::sources::SourceSet;
@@ -26,14 +26,14 @@ use logpond_host::side_by_side::side_by_side;
 const IN_FLIGHT_MAX: usize = 256;
 
 /// What a node says that it holds.
-type Inventory = Result<Arc<Indexed>, Unreachable>;
+type Inventory = Result<Arc<IndexedInventory>, Unreachable>;
 
 /// The nodes of one answer.
-pub(super) struct Gathered<'a> {
+pub(super) struct Participants<'a> {
     pub(super) cluster: &'a Cluster,
     /// What is to be counted: without copies of batches that others hold.
     pub(super) target: Arc<Target>,
-    collected: Collected,
+    collected: CollectionResult,
     stored: Arc<SourceSet>,
     /// Where others should be whom nobody has met: what they hold is unknown.
     unmet: Vec<String>,
@@ -54,7 +54,7 @@ struct State {
 /// The sources that repeat batches which others hold, wherever (CLUSTER R10). Asks nobody where
 /// there are no copies at all, as is usual. Also gives the nodes that did not say: they may have the
 /// originals, so nothing of theirs may be counted beside the copies.
-fn repeated(nodes: &dyn Nodes, held: &[Arc<Indexed>]) -> (SourceSet, BTreeSet<NodeId>) {
+fn repeated(nodes: &dyn Nodes, held: &[Arc<IndexedInventory>]) -> (SourceSet, BTreeSet<NodeId>) {
     let retries = held.iter().flat_map(|indexed| &indexed.inventory().retries);
     let copies: Vec<RetryCopy> = retries.copied().collect();
     if copies.is_empty() {
@@ -96,7 +96,7 @@ pub(super) fn originals(
 }
 
 /// Asks nodes what they hold.
-struct Asking<'a> {
+struct InventoryCollector<'a> {
     cluster: &'a Cluster,
     collection: Collection,
     /// Nodes that have not answered, and since when they are asked.
@@ -107,10 +107,10 @@ struct Asking<'a> {
 /// What all nodes hold, as they say at this moment. A late one is not waited for if what the others
 /// hold is complete without it, which follows from their registries (CLUSTER R9); `waits` is whether
 /// it is waited for nevertheless.
-pub(super) fn collect(cluster: &Cluster, waits: bool) -> Collected {
+pub(super) fn collect(cluster: &Cluster, waits: bool) -> CollectionResult {
     let nodes = &*cluster.nodes;
     let (sender, answers) = channel();
-    let mut asking = Asking {
+    let mut asking = InventoryCollector {
         cluster,
         collection: Collection::new(Registry::clone(&nodes.registry()), nodes.others()),
         waiting: BTreeMap::new(),
@@ -123,10 +123,11 @@ pub(super) fn collect(cluster: &Cluster, waits: bool) -> Collected {
         let Some(since) = asking.waiting.values().min() else {
             break;
         };
-        let left = match is_patient {
-            true => patience.saturating_sub(since.elapsed()),
+        let left = if is_patient {
+            patience.saturating_sub(since.elapsed())
+        } else {
             // Calls end by themselves.
-            false => Duration::MAX,
+            Duration::MAX
         };
         match answers.recv_timeout(left) {
             Ok((node, answer)) => asking.take(node, answer),
@@ -144,7 +145,7 @@ pub(super) fn collect(cluster: &Cluster, waits: bool) -> Collected {
     collection.finish()
 }
 
-impl Asking<'_> {
+impl InventoryCollector<'_> {
     /// Asks those that were not asked yet, and in the end those whose word was overtaken.
     fn ask(&mut self) {
         let own = self.cluster.nodes.own();
@@ -217,9 +218,9 @@ impl Asking<'_> {
     }
 }
 
-impl<'a> Gathered<'a> {
+impl<'a> Participants<'a> {
     /// Asks all nodes at once what they hold; those that were heard of from them, too.
-    pub(super) fn new(cluster: &'a Cluster) -> Gathered<'a> {
+    pub(super) fn new(cluster: &'a Cluster) -> Participants<'a> {
         let nodes = &*cluster.nodes;
         // Asked first: who is met meanwhile may not be asked any more.
         let unmet = nodes.unmet();
@@ -228,7 +229,7 @@ impl<'a> Gathered<'a> {
         let mut target = collected.target_over(&stored);
         let (repeated, unsaid) = repeated(nodes, &collected.answered);
         target.wanted = target.wanted.without(&repeated);
-        Gathered {
+        Participants {
             cluster,
             target: Arc::new(target),
             collected,
@@ -282,17 +283,18 @@ impl<'a> Gathered<'a> {
         if !new.is_empty() {
             let (repeated, unsaid) = repeated(&*self.cluster.nodes, &fresh);
             unsaid.into_iter().for_each(|node| question.avoid(node));
-            match repeated.is_disjoint(question.counted()) {
-                true => question.shadow(&repeated.common(&new)),
+            if repeated.is_disjoint(question.counted()) {
+                question.shadow(&repeated.common(&new))
+            } else {
                 // A copy was counted whose original is in something of this.
-                false => question.bar(&new),
+                question.bar(&new)
             }
         }
         question.replan_of(undone, fresh)
     }
 
     /// What the nodes hold now that have not failed; those that do not say have.
-    fn renew(&self, question: &mut Question) -> Vec<Arc<Indexed>> {
+    fn renew(&self, question: &mut Question) -> Vec<Arc<IndexedInventory>> {
         let nodes = &*self.cluster.nodes;
         let own = nodes.own();
         let known = self.collected.answered.iter();
@@ -376,7 +378,7 @@ impl<'a> Gathered<'a> {
     }
 
     fn judge_counted(&self, counted: &SourceSet, trailer: &mut Trailer) {
-        let held: Vec<&Indexed> = self.collected.answered.iter().map(|i| &**i).collect();
+        let held: Vec<&IndexedInventory> = self.collected.answered.iter().map(|i| &**i).collect();
         judge(
             &*self.cluster.nodes,
             (&self.target, counted),
@@ -392,7 +394,7 @@ impl<'a> Gathered<'a> {
 pub(super) fn judge(
     nodes: &dyn Nodes,
     (target, counted): (&Target, &SourceSet),
-    held: &[&Indexed],
+    held: &[&IndexedInventory],
     (silent, unmet): (&[NodeId], &[String]),
     trailer: &mut Trailer,
 ) {

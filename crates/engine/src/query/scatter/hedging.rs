@@ -19,9 +19,9 @@ const INVENTORY_PATIENCE_MIN: Duration = Duration::from_millis(100);
 /// But at this at the latest: a quarter of what such a call may take.
 const INVENTORY_PATIENCE_MAX: Duration = Duration::from_millis(500);
 
-/// How long calls take, and what was done about late ones.
+/// The latency of calls, and the counters of hedged ones.
 #[derive(Default)]
-pub(super) struct Hedging {
+pub(super) struct Hedger {
     state: Mutex<State>,
     calls: Counter,
     hedges: Counter,
@@ -32,7 +32,7 @@ pub(super) struct Hedging {
 }
 
 /// A node is being asked what it holds.
-pub(super) struct InFlight(Arc<Hedging>);
+pub(super) struct InFlight(Arc<Hedger>);
 
 impl Drop for InFlight {
     fn drop(&mut self) {
@@ -47,9 +47,9 @@ struct State {
     budget: Budget,
 }
 
-impl Hedging {
+impl Hedger {
     /// Shows what was done.
-    pub(super) fn expose(self: &Arc<Hedging>, metrics: &Metrics) {
+    pub(super) fn expose(self: &Arc<Hedger>, metrics: &Metrics) {
         let hedging = Arc::downgrade(self);
         metrics.register(Box::new(move |out| {
             let Some(hedging) = hedging.upgrade() else {
@@ -112,7 +112,7 @@ impl Hedging {
     }
 
     /// Notes that a node is being asked what it holds, until what this gives is dropped.
-    pub(super) fn begin_inventory(self: &Arc<Hedging>) -> InFlight {
+    pub(super) fn begin_inventory(self: &Arc<Hedger>) -> InFlight {
         self.inventories.fetch_add(1, Ordering::Relaxed);
         InFlight(Arc::clone(self))
     }

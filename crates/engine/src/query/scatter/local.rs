@@ -8,22 +8,22 @@ use hyper::body::{Buf, Bytes};
 use tokio::sync::mpsc::Receiver;
 
 use super::super::output::Output;
-use super::super::pond::Pond;
+use super::super::pond::LocalEngine;
 use super::Unreachable;
 use logpond_host::shutdown::Shutdown;
 
 /// Asks this node; the answer is made on a thread of its own while it is read.
 pub(super) fn ask(
-    pond: &Arc<Pond>,
+    engine: &Arc<LocalEngine>,
     question: Vec<u8>,
     shutdown: Shutdown,
 ) -> Result<Box<dyn Read + Send>, Unreachable> {
     let (mut out, chunks) = Output::new(shutdown);
-    let pond = Arc::clone(pond);
+    let engine = Arc::clone(engine);
     let answer = move || {
         // This process has encoded the question; that there is no receipt says the rest.
-        if let Ok(question) = Pond::read_question(&question) {
-            pond.answer_node(&question, &mut out);
+        if let Ok(question) = LocalEngine::read_question(&question) {
+            engine.answer_node(&question, &mut out);
         }
     };
     let spawned = thread::Builder::new()

@@ -33,20 +33,20 @@ mod whole;
 use std::io::Read;
 use std::sync::{Arc, Mutex};
 
-use logpond_cluster::{Indexed, StoredUnion};
+use logpond_cluster::{IndexedInventory, StoredUnion};
 use logpond_record::Timestamp;
 use logpond_search::metric::Plan;
 use logpond_segment::sources::SourceSet;
 
 use super::output::Output;
-use super::pond::Pond;
+use super::pond::LocalEngine;
 use super::reads::Reads;
 use super::{
     AnyTable, ColumnsQuery, Engine, LineAnswer, LineQuery, NumberAnswer, QueryError, Scope, Search,
     TakeColumns, Trailer, columns, logql, rows,
 };
-use gather::Gathered;
-use hedging::Hedging;
+use gather::Participants;
+use hedging::Hedger;
 use logpond_host::clock;
 use logpond_host::shutdown::Shutdown;
 use logpond_host::telemetry::Metrics;
@@ -55,11 +55,11 @@ pub use nodes::{Nodes, Unreachable};
 /// Answers from all nodes.
 #[derive(Clone)]
 pub struct Cluster {
-    pond: Arc<Pond>,
+    engine: Arc<LocalEngine>,
     nodes: Arc<dyn Nodes>,
     /// What the nodes of the last answer have in segments; few of them change from one to the next.
     stored: Arc<Mutex<StoredUnion>>,
-    hedging: Arc<Hedging>,
+    hedging: Arc<Hedger>,
     shutdown: Shutdown,
 }
 
@@ -69,15 +69,15 @@ type Reader = Box<dyn Read + Send>;
 impl Cluster {
     /// An engine over what this node holds and the others.
     pub fn new(
-        pond: Arc<Pond>,
+        engine: Arc<LocalEngine>,
         nodes: Arc<dyn Nodes>,
         metrics: &Metrics,
         shutdown: Shutdown,
     ) -> Cluster {
-        let hedging: Arc<Hedging> = Arc::default();
+        let hedging: Arc<Hedger> = Arc::default();
         hedging.expose(metrics);
         Cluster {
-            pond,
+            engine,
             nodes,
             stored: Arc::default(),
             hedging,
@@ -86,7 +86,10 @@ impl Cluster {
     }
 
     /// What these nodes have in segments, all together.
-    fn stored<'a>(&self, held: impl IntoIterator<Item = &'a Arc<Indexed>>) -> Arc<SourceSet> {
+    fn stored<'a>(
+        &self,
+        held: impl IntoIterator<Item = &'a Arc<IndexedInventory>>,
+    ) -> Arc<SourceSet> {
         let mut stored = self.stored.lock().unwrap_or_else(|poisoned| {
             // A change that a panic has cut short is half done.
             self.stored.clear_poison();
@@ -97,21 +100,21 @@ impl Cluster {
         stored.of(held)
     }
 
-    fn finish(&self, gathered: &Gathered<'_>, mut trailer: Trailer) -> Trailer {
+    fn finish(&self, gathered: &Participants<'_>, mut trailer: Trailer) -> Trailer {
         gathered.judge(&mut trailer);
         if !trailer.has_more {
             trailer.cursor = None;
         }
-        trailer.newest = trailer.newest.max(self.pond.newest_time());
+        trailer.newest = trailer.newest.max(self.engine.newest_time());
         trailer
     }
 
     /// Reads from all nodes.
     fn read<T>(
         &self,
-        make: impl FnOnce(&Gathered<'_>, &mut Trailer) -> Result<T, QueryError>,
+        make: impl FnOnce(&Participants<'_>, &mut Trailer) -> Result<T, QueryError>,
     ) -> Result<(T, Trailer), QueryError> {
-        let gathered = Gathered::new(self);
+        let gathered = Participants::new(self);
         let mut trailer = Trailer::default();
         let made = make(&gathered, &mut trailer)?;
         Ok((made, self.finish(&gathered, trailer)))
@@ -124,7 +127,7 @@ impl Engine for Cluster {
             return follow::run(self, search, out);
         }
         let since = clock::now();
-        let gathered = Gathered::new(self);
+        let gathered = Participants::new(self);
         let mut trailer = Trailer::default();
         if search.is_strict && gathered.lacks_something(search.scope.range) {
             return Ok(self.finish(&gathered, trailer));
@@ -152,7 +155,7 @@ impl Engine for Cluster {
     }
 
     fn lines(&self, query: &LineQuery, out: &mut Output) -> Result<LineAnswer, QueryError> {
-        let gathered = Gathered::new(self);
+        let gathered = Participants::new(self);
         let mut trailer = Trailer::default();
         let mut answer = logql::lines(&gathered, query, out, &mut trailer)?;
         answer.trailer = self.finish(&gathered, trailer);
@@ -160,7 +163,7 @@ impl Engine for Cluster {
     }
 
     fn numbers(&self, plan: &Plan, out: &mut Output) -> Result<NumberAnswer, QueryError> {
-        let gathered = Gathered::new(self);
+        let gathered = Participants::new(self);
         let mut trailer = Trailer::default();
         let mut answer = logql::numbers(&gathered, plan, out, &mut trailer)?;
         answer.trailer = self.finish(&gathered, trailer);
@@ -173,7 +176,7 @@ impl Engine for Cluster {
         take: TakeColumns<'_>,
         out: &mut Output,
     ) -> Result<Trailer, QueryError> {
-        let make = |all: &Gathered<'_>, trailer: &mut Trailer| {
+        let make = |all: &Participants<'_>, trailer: &mut Trailer| {
             if query.columns.is_empty() {
                 columns::bare(all, query, take, out, trailer)
             } else {
@@ -188,10 +191,10 @@ impl Engine for Cluster {
     }
 
     fn compact(&self, cold: bool, out: &mut Output) -> Result<Trailer, QueryError> {
-        self.pond.compact(cold, out)
+        self.engine.compact(cold, out)
     }
 
     fn newest(&self) -> Option<Timestamp> {
-        self.pond.newest()
+        self.engine.newest()
     }
 }

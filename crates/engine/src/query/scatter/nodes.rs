@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
 
-use logpond_cluster::{Indexed, NodeId, Registry};
+use logpond_cluster::{IndexedInventory, NodeId, Registry};
 use logpond_segment::batches::BatchSet;
 
 /// A node gave no answer.
@@ -28,13 +28,13 @@ pub trait Nodes: Send + Sync {
     fn own(&self) -> NodeId;
 
     /// What this node holds now.
-    fn own_inventory(&self) -> Arc<Indexed>;
+    fn own_inventory(&self) -> Arc<IndexedInventory>;
 
     /// Everything that was heard of nodes and incarnations.
     fn registry(&self) -> Arc<Registry>;
 
     /// What another node said last that it holds, if it has said anything to this process.
-    fn last_inventory(&self, node: NodeId) -> Option<Arc<Indexed>>;
+    fn last_inventory(&self, node: NodeId) -> Option<Arc<IndexedInventory>>;
 
     /// All other nodes that anybody has heard of and nobody has given up.
     fn others(&self) -> Vec<NodeId>;
@@ -46,7 +46,7 @@ pub trait Nodes: Send + Sync {
     ///
     /// # Errors
     /// When it does not say so in time.
-    fn inventory(&self, node: NodeId) -> Result<Arc<Indexed>, Unreachable>;
+    fn inventory(&self, node: NodeId) -> Result<Arc<IndexedInventory>, Unreachable>;
 
     /// Asks another node; gives its answer from its first byte on. Reading from it fails when the
     /// node is silent for too long.

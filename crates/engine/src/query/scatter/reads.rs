@@ -11,18 +11,18 @@ use super::super::aggregates::Table;
 use super::super::journal_rows::Row;
 use super::super::output::Output;
 use super::super::positions::{Positions, Region};
-use super::super::question::Asked;
+use super::super::question::Request;
 use super::super::reads::{Reads, Visit};
 use super::super::window::is_before;
 use super::super::{QueryError, Scope, Search, Trailer};
-use super::calls::{Calls, Done};
-use super::gather::Gathered;
-use super::streams::{Next, Stream, Undone};
+use super::calls::{Calls, TaskOutcome};
+use super::gather::Participants;
+use super::streams::{Remainder, Stream, StreamStep};
 
 /// How many times the bytes of a table between nodes it takes in memory, at most mostly.
 const DECODED_TIMES: usize = 4;
 
-impl Reads for Gathered<'_> {
+impl Reads for Participants<'_> {
     fn each_row(
         &self,
         search: &Search,
@@ -65,12 +65,12 @@ impl Reads for Gathered<'_> {
         trailer: &mut Trailer,
     ) -> Result<Option<Vec<TimeRange>>, QueryError> {
         let (mut question, tasks) = self.question(search.scope.range);
-        let asked = Asked::Surroundings(search, matches);
+        let request = Request::Surroundings(search, matches);
         let mut within: Option<Vec<TimeRange>> = None;
-        let mut calls = Calls::start(self, &asked, tasks);
+        let mut calls = Calls::start(self, &request, tasks);
         while let Some(done) = calls.next(&mut question, out)? {
             // Without one the bounds of the others do.
-            let Done::Opened(_, opening) = done else {
+            let TaskOutcome::Opened(_, opening) = done else {
                 continue;
             };
             // Each node's ranges hold enough rows of its own; so what is in all of them does of all.
@@ -94,7 +94,7 @@ impl Reads for Gathered<'_> {
     ) -> Result<u64, QueryError> {
         let before = trailer.rows;
         self.add_up(
-            &Asked::Count(search),
+            &Request::Count(search),
             search.scope.range,
             out,
             trailer,
@@ -112,8 +112,8 @@ impl Reads for Gathered<'_> {
     ) -> Result<T, QueryError> {
         let mut table = empty.clone();
         let mut charge = out.charge();
-        let asked = Asked::Table(scope, empty);
-        self.add_up(&asked, scope.range, out, trailer, |bytes, out| {
+        let request = Request::Table(scope, empty);
+        self.add_up(&request, scope.range, out, trailer, |bytes, out| {
             // The bytes of a node's answer take some times as much decoded.
             out.take(&mut charge, table.bytes() + DECODED_TIMES * bytes.len())?;
             let mut from = Decoder::bare(bytes);
@@ -127,11 +127,11 @@ impl Reads for Gathered<'_> {
     }
 }
 
-impl Gathered<'_> {
+impl Participants<'_> {
     /// Adds up what all nodes have counted; `add` takes their tables, each once.
     fn add_up(
         &self,
-        asked: &Asked<'_>,
+        request: &Request<'_>,
         range: TimeRange,
         out: &mut Output,
         trailer: &mut Trailer,
@@ -140,11 +140,11 @@ impl Gathered<'_> {
         let (mut question, mut tasks) = self.question(range);
         while !tasks.is_empty() {
             let mut undone = SourceSet::new();
-            let mut calls = Calls::start(self, asked, tasks);
+            let mut calls = Calls::start(self, request, tasks);
             while let Some(done) = calls.next(&mut question, out)? {
                 let (task, opening) = match done {
-                    Done::Opened(task, opening) => (task, opening),
-                    Done::Undone(task) => {
+                    TaskOutcome::Opened(task, opening) => (task, opening),
+                    TaskOutcome::Undone(task) => {
                         undone.union_with(&task.share.sources);
                         continue;
                     }
@@ -187,14 +187,14 @@ impl Gathered<'_> {
 
 /// Rows of several nodes on their way into one order.
 struct Merge<'a> {
-    all: &'a Gathered<'a>,
+    all: &'a Participants<'a>,
     search: &'a Search,
     question: Question,
     streams: Vec<Stream>,
     /// What a follower need not show any more.
     positions: Positions,
     /// Streams that broke.
-    broken: Vec<Undone>,
+    broken: Vec<Remainder>,
 }
 
 impl Merge<'_> {
@@ -209,17 +209,17 @@ impl Merge<'_> {
         let mut search = self.search.narrowed(self.search.within.clone());
         search.behind = behind;
         search.wants_progress = false;
-        let asked = Asked::Rows(&search);
+        let request = Request::Rows(&search);
         loop {
             self.positions.finish(self.question.pruned());
             let mut undone = SourceSet::new();
-            let mut calls = Calls::start(self.all, &asked, tasks);
+            let mut calls = Calls::start(self.all, &request, tasks);
             while let Some(done) = calls.next(&mut self.question, out)? {
                 match done {
-                    Done::Opened(task, opening) => {
+                    TaskOutcome::Opened(task, opening) => {
                         self.streams.push(Stream::new(task, *opening, behind));
                     }
-                    Done::Undone(task) => undone.union_with(&task.share.sources),
+                    TaskOutcome::Undone(task) => undone.union_with(&task.share.sources),
                 }
             }
             if undone.is_empty() {
@@ -272,7 +272,7 @@ impl Merge<'_> {
 
     /// Takes note of what was read of the shares that broke and nobody went on with.
     fn note_broken(&mut self) {
-        for Undone {
+        for Remainder {
             sources,
             last,
             growing,
@@ -305,8 +305,8 @@ impl Merge<'_> {
                 continue;
             }
             match self.streams[at].next() {
-                Next::Row(row) => self.streams[at].head = Some(row),
-                Next::Done(receipt) => {
+                StreamStep::Row(row) => self.streams[at].head = Some(row),
+                StreamStep::Done(receipt) => {
                     let stream = self.streams.swap_remove(at);
                     // Rows count when they leave.
                     let part = Trailer {
@@ -316,7 +316,7 @@ impl Merge<'_> {
                     self.all.add_trailer(stream.node, part, trailer);
                     self.count(stream);
                 }
-                Next::Undone => {
+                StreamStep::Undone => {
                     let stream = self.streams.swap_remove(at);
                     self.question.failed(stream.task);
                     let undone = stream.undone();

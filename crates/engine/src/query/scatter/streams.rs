@@ -12,7 +12,7 @@ use logpond_segment::sources::SourceSet;
 use super::super::frames::{Frame, Frames, Receipt};
 use super::super::journal_rows::Row;
 use super::Reader;
-use super::calls::Opening;
+use super::calls::AnswerHead;
 
 /// What a node says to its task.
 pub(super) struct Stream {
@@ -36,7 +36,7 @@ pub(super) struct Stream {
 }
 
 /// A part of an answer that was not done.
-pub(super) struct Undone {
+pub(super) struct Remainder {
     pub(super) sources: SourceSet,
     /// The last row of it that has left.
     pub(super) last: Option<Key>,
@@ -46,8 +46,8 @@ pub(super) struct Undone {
     pub(super) batches: BatchSet,
 }
 
-/// How a stream goes on.
-pub(super) enum Next {
+/// The next step of a stream.
+pub(super) enum StreamStep {
     Row(Row),
     Done(Box<Receipt>),
     Undone,
@@ -55,7 +55,7 @@ pub(super) enum Next {
 
 impl Stream {
     /// The stream of an answer that begins behind a row.
-    pub(super) fn new(task: Task, opening: Opening, behind: Option<Key>) -> Stream {
+    pub(super) fn new(task: Task, opening: AnswerHead, behind: Option<Key>) -> Stream {
         Stream {
             task: task.id,
             node: task.node,
@@ -71,28 +71,29 @@ impl Stream {
     }
 
     /// The next part of the answer, behind its head.
-    pub(super) fn next(&mut self) -> Next {
+    pub(super) fn next(&mut self) -> StreamStep {
         if let Some(receipt) = self.receipt.take() {
-            return Next::Done(receipt);
+            return StreamStep::Done(receipt);
         }
         loop {
             return match self.frames.next() {
-                Ok(Frame::Row(row)) => Next::Row(row),
-                Ok(Frame::Receipt(receipt)) => Next::Done(receipt),
+                Ok(Frame::Row(row)) => StreamStep::Row(row),
+                Ok(Frame::Receipt(receipt)) => StreamStep::Done(receipt),
                 Ok(Frame::Block(_)) => continue,
-                Ok(_) | Err(_) => Next::Undone,
+                Ok(_) | Err(_) => StreamStep::Undone,
             };
         }
     }
 
-    pub(super) fn undone(self) -> Undone {
-        Undone {
+    pub(super) fn undone(self) -> Remainder {
+        Remainder {
             sources: self.sources,
             last: self.last,
             growing: self.growing,
-            batches: match self.last == self.behind {
-                true => BatchSet::default(),
-                false => self.batches,
+            batches: if self.last == self.behind {
+                BatchSet::default()
+            } else {
+                self.batches
             },
         }
     }

@@ -3,13 +3,13 @@
 use logpond_search::scan::Extent;
 use logpond_segment::overview::Overview;
 
-use super::{Opened, Reading, Scope, Trailer, note_damage};
+use super::{OpenSegment, OpenSegments, Scope, Trailer, note_damage};
 
-impl Opened<'_> {
+impl OpenSegments<'_> {
     /// The segments that a scope wants all records of.
     pub(in crate::query) fn whole_segments(&self, scope: &Scope) -> Vec<usize> {
         let extent = Extent::of(&scope.filter);
-        let is_whole = |reading: &Reading<'_>| {
+        let is_whole = |reading: &OpenSegment<'_>| {
             let manifest = reading.file.manifest();
             let excluded = &reading.viewed.excluded;
             let mut sources = reading.viewed.segment.sources().iter();

@@ -56,10 +56,10 @@ fn read(disk: &MemDisk, live: &LiveSet, search: &Search, keys_max: usize) -> (Ve
     let (_stopper, shutdown) = logpond_host::shutdown::pair();
     let (mut out, _receiver) = Output::new(shutdown);
     let (mut trailer, mut progress) = (Trailer::default(), Progress::new(false, 0));
-    let opened = Opened::new(&view, search.scope.range, &mut trailer);
+    let opened = OpenSegments::new(&view, search.scope.range, &mut trailer);
     let evaluator = SegmentRows::evaluator(search).unwrap();
     let scans = opened.scans(&evaluator);
-    let threads = SpareThreads::new();
+    let threads = ScanPool::new();
     let mut rows = SegmentRows::new(&threads, &opened, &scans, search, &out);
     rows.keys_max = keys_max;
     let (mut keys, mut held_max) = (Vec::new(), 0);

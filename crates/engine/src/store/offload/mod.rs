@@ -50,12 +50,12 @@ const FIRST_WAIT_MAX: Duration = Duration::from_secs(5);
 pub struct BucketStartError {
     /// Where it is.
     location: Location,
-    source: Unusable,
+    source: BucketFault,
 }
 
-/// What is wrong with a bucket.
+/// The fault of a bucket.
 #[derive(Debug)]
-enum Unusable {
+enum BucketFault {
     /// Settings or credentials are missing or wrong, or what is kept here of it cannot be.
     Open(io::Error),
     /// The store refuses, has no such bucket, or cannot do what is needed.
@@ -71,8 +71,8 @@ impl fmt::Display for BucketStartError {
 impl std::error::Error for BucketStartError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.source {
-            Unusable::Open(error) => Some(error),
-            Unusable::Refused(error) => Some(error),
+            BucketFault::Open(error) => Some(error),
+            BucketFault::Refused(error) => Some(error),
         }
     }
 }
@@ -119,7 +119,7 @@ pub(super) fn start(
         location: settings.location.clone(),
         source,
     };
-    let unopened = |error| unusable(Unusable::Open(error));
+    let unopened = |error| unusable(BucketFault::Open(error));
     let store = Store::open(&settings.location, &vendor_variables());
     let store = Arc::new(store.map_err(unopened)?);
     let counters = Arc::new(Counters::default());
@@ -165,7 +165,7 @@ pub(super) fn start(
     match read.recv_timeout(FIRST_WAIT_MAX) {
         Ok(Err(error)) if is_final(&error) => {
             thread.stop();
-            Err(unusable(Unusable::Refused(error)))
+            Err(unusable(BucketFault::Refused(error)))
         }
         Err(RecvTimeoutError::Disconnected) => {
             thread.stop();

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use logpond_bucket::{
-    BucketError, Chains, GRACE, Location, Objects, Reconciled, probe, reconcile, segment_objects,
-    sweep,
+    BucketError, Chains, GRACE, Location, Objects, ReconcileReport, probe, reconcile,
+    segment_objects, sweep,
 };
 use logpond_cluster::Day;
-use logpond_cluster::chain::{Change, LINKS, Listed, Outcome, Settled, segment_name};
+use logpond_cluster::chain::{Change, LINKS, NoWriteReason, Outcome, SegmentEntry, segment_name};
 use logpond_record::{Id, Timestamp};
 use logpond_segment::sources::SourceSet;
 use logpond_segment::{build, verify};
@@ -55,7 +55,7 @@ pub(super) struct Offload {
     /// Whether the store was seen to keep conditions.
     pub(super) is_proven: bool,
     /// Objects that were uploaded and are not committed.
-    pub(super) uploaded: Vec<Uploaded>,
+    pub(super) uploaded: Vec<PendingCommit>,
     /// Local segments whose sources others have listed.
     pub(super) held: Vec<Id>,
     /// Objects that no list has and nobody can read, with the reasons.
@@ -77,14 +77,14 @@ pub(super) struct Offload {
 }
 
 /// An object that was uploaded and is not committed.
-pub(super) struct Uploaded {
+pub(super) struct PendingCommit {
     id: Id,
     /// When its upload began: by a clock that nobody sets, and by one that does not stand still while the
     /// machine sleeps.
     began: (Instant, Timestamp),
 }
 
-impl Uploaded {
+impl PendingCommit {
     /// Whether nobody can have taken it for forgotten yet.
     fn is_fresh(&self, now: Timestamp) -> bool {
         let (instant, time) = self.began;
@@ -173,7 +173,7 @@ impl Offload {
         Ok(())
     }
 
-    fn note_reconciled(&mut self, reconciled: Reconciled) {
+    fn note_reconciled(&mut self, reconciled: ReconcileReport) {
         for (day, broken, segments) in &reconciled.rebuilt {
             warn(&format!(
                 "the bucket's list of {day} {broken}; it was made anew of the {segments} segments that lie there"
@@ -203,7 +203,7 @@ impl Offload {
     }
 
     /// The segments that the chains list, with their days.
-    fn listed(&self) -> BTreeMap<Id, (Day, &Listed)> {
+    fn listed(&self) -> BTreeMap<Id, (Day, &SegmentEntry)> {
         let heads = self.chains.heads().iter();
         heads
             .flat_map(|(day, link)| link.segments.iter().map(|s| (s.id, (*day, s))))
@@ -360,7 +360,7 @@ impl Offload {
     /// Uploads a segment and has the chain list it. Gives whether nothing is left to do for it.
     fn upload(&mut self, segment: &LiveSegment) -> Result<bool, BucketError> {
         let (file, manifest) = (segment.file(), segment.file().manifest());
-        let listed = Listed::new(manifest, file.bytes(), file.index_from());
+        let listed = SegmentEntry::new(manifest, file.bytes(), file.index_from());
         let (id, day) = (listed.id, listed.day());
         if !self.is_uploaded(id) {
             let began = (Instant::now(), (self.parts.clock)());
@@ -373,31 +373,31 @@ impl Offload {
             self.counters.uploads.add(1);
             self.counters.uploaded_bytes.add(listed.bytes);
             self.uploaded.retain(|uploaded| uploaded.id != id);
-            self.uploaded.push(Uploaded { id, began });
+            self.uploaded.push(PendingCommit { id, began });
         }
         if !self.is_uploaded(id) {
             // It took too long, or the machine slept meanwhile.
             return Ok(false);
         }
         let is_done = match self.commit(day, Change::List(listed))? {
-            Outcome::Written(_) | Outcome::Settled(Settled::Done, _) => {
+            Outcome::Written(_) | Outcome::Settled(NoWriteReason::Done, _) => {
                 self.uploaded.retain(|uploaded| uploaded.id != id);
                 true
             }
-            Outcome::Settled(Settled::Held, _) => {
+            Outcome::Settled(NoWriteReason::Held, _) => {
                 self.counters.held.add(1);
                 self.held.push(id);
                 true
             }
             // It had been uploaded long ago, and is being removed.
-            Outcome::Settled(Settled::Dropped, _) => {
+            Outcome::Settled(NoWriteReason::Dropped, _) => {
                 self.board.renew(id);
                 self.uploaded.retain(|uploaded| uploaded.id != id);
                 false
             }
             // Once the others are opened, the store merges them with this one.
-            Outcome::Settled(Settled::Overlaps(_), _) | Outcome::Contended => false,
-            Outcome::Settled(Settled::Full, _) => {
+            Outcome::Settled(NoWriteReason::Overlaps(_), _) | Outcome::Contended => false,
+            Outcome::Settled(NoWriteReason::Full, _) => {
                 warn(&format!(
                     "the bucket lists too many segments of {day}; no more are added until some are merged"
                 ));

@@ -7,7 +7,7 @@ use std::thread;
 
 use logpond_bucket::{Cache, Objects, RemoteFile};
 use logpond_cluster::Day;
-use logpond_cluster::chain::{Listed, segment_name};
+use logpond_cluster::chain::{SegmentEntry, segment_name};
 use logpond_segment::file::SegmentFile;
 
 use crate::store::LiveSegment;
@@ -41,7 +41,7 @@ impl Remote {
     /// Opens segments, several at a time; gives those that could not be, with the reason.
     pub(super) fn open_all(
         &self,
-        listed: &[(Day, &Listed)],
+        listed: &[(Day, &SegmentEntry)],
         is_stopping: &AtomicBool,
     ) -> (Vec<Arc<LiveSegment>>, Vec<String>) {
         let next = AtomicUsize::new(0);
@@ -67,7 +67,7 @@ impl Remote {
     }
 
     /// Opens a segment, or says why it cannot be.
-    pub(super) fn open(&self, day: Day, listed: &Listed) -> Result<LiveSegment, String> {
+    pub(super) fn open(&self, day: Day, listed: &SegmentEntry) -> Result<LiveSegment, String> {
         let name = segment_name(day, listed.id);
         let file = RemoteFile::new(
             &self.cache,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use logpond_bucket::{
-    BucketError, Columns, FailureKind, Heads, LOG, Objects, OpenTable, Published,
+    BucketError, Columns, FailureKind, Heads, LOG, Objects, OpenTable, PublishReport,
 };
 use logpond_cluster::Day;
-use logpond_cluster::chain::{Listed, segment_name};
+use logpond_cluster::chain::{SegmentEntry, segment_name};
 
 use super::guarded;
 use super::passes::Offload;
@@ -85,11 +85,11 @@ impl Offload {
         self.table = Some(keeper);
     }
 
-    fn publish_table(&self, keeper: &mut TableKeeper) -> Result<Published, BucketError> {
+    fn publish_table(&self, keeper: &mut TableKeeper) -> Result<PublishReport, BucketError> {
         keeper.tried_at = Some(Instant::now());
         keeper.is_unfinished = false;
         let (opened, segments) = (self.board.opened(), self.parts.live.snapshot());
-        let mut columns = |day: Day, listed: &Listed| {
+        let mut columns = |day: Day, listed: &SegmentEntry| {
             let here = local(&segments).find(|segment| segment.file().manifest().id == listed.id);
             columns_of(opened.get(&listed.id).or(here), &self.remote, day, listed)
         };
@@ -97,7 +97,7 @@ impl Offload {
         keeper.table.publish(self.chains.heads(), &mut columns, now)
     }
 
-    fn note_table(&self, keeper: &mut TableKeeper, result: Result<Published, BucketError>) {
+    fn note_table(&self, keeper: &mut TableKeeper, result: Result<PublishReport, BucketError>) {
         let complaint = match result {
             Ok(published) => {
                 let counters = &self.counters;
@@ -130,7 +130,7 @@ fn columns_of(
     open: Option<&Arc<LiveSegment>>,
     remote: &Remote,
     day: Day,
-    listed: &Listed,
+    listed: &SegmentEntry,
 ) -> Result<Columns, BucketError> {
     let unreadable = |what: String| BucketError {
         operation: "read",

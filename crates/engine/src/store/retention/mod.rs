@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 use logpond_cluster::expiry::Deletion;
 use logpond_record::Timestamp;
 use logpond_segment::retain::hold::{Hold, Limits, Share, Verdict};
-use logpond_segment::retain::{self, Held, Reason, Room};
+use logpond_segment::retain::{self, Reason, RetentionCandidate, Room};
 
-use super::expiry::{Expiry, Seen};
+use super::expiry::{ClockSnapshot, Expiry};
 use super::offload::Board;
-use super::steps::{Kept, Worker, describe};
+use super::steps::{RetainedFile, Worker, describe};
 use logpond_host::clock::{self, Boot};
 use logpond_host::disk::replace;
 use logpond_host::telemetry::{say, stamp, warn};
@@ -51,11 +51,12 @@ pub(super) struct Retention {
     /// The hold and the doubt as they were kept last: a change is kept at once.
     kept: Option<(bool, bool)>,
     /// The warnings that were given: limits wait, a clock is doubted, the state cannot be written.
-    said: Said,
+    said: WarningFlags,
 }
 
+/// The conditions that were logged.
 #[derive(Clone, Copy, Debug, Default)]
-struct Said {
+struct WarningFlags {
     hold: bool,
     doubt: bool,
     failure: bool,
@@ -73,7 +74,7 @@ struct Sum {
 
 impl Sum {
     /// Of some files, if there are any.
-    fn of<'h>(files: impl Iterator<Item = &'h Held<Kept>>) -> Option<Sum> {
+    fn of<'h>(files: impl Iterator<Item = &'h RetentionCandidate<RetainedFile>>) -> Option<Sum> {
         files.fold(None, |sum, file| {
             let (records, bytes) = (file.key.records(), file.bytes);
             let (first, last) = (file.received_min, file.received_max);
@@ -156,7 +157,7 @@ impl Retention {
             looked_at: None,
             kept_at: None,
             kept: None,
-            said: Said::default(),
+            said: WarningFlags::default(),
         }
     }
 }
@@ -248,7 +249,7 @@ impl Worker {
         let now_ms = known.boot.now_ms();
         let is_vouched_for = from_bucket.is_some_and(|clock| clock.agrees(now, now_ms))
             || clock::is_synchronised(now);
-        known.expiry.now(Seen {
+        known.expiry.now(ClockSnapshot {
             now,
             now_ms,
             peers: peers.as_deref(),
@@ -264,7 +265,7 @@ impl Worker {
     /// Says once what only a doubted clock takes for old.
     fn warn_of_doubt(
         &mut self,
-        held: &[Held<Kept>],
+        held: &[RetentionCandidate<RetainedFile>],
         planned: usize,
         settings: &retain::Settings,
         room: &Room,
@@ -303,7 +304,7 @@ impl Worker {
     /// Judges a plan: `None` if it may be carried out, else the limits for another plan.
     fn judge(
         &mut self,
-        held: &[Held<Kept>],
+        held: &[RetentionCandidate<RetainedFile>],
         plan: &[(usize, Reason)],
         passed: Duration,
     ) -> Option<Limits> {
@@ -373,7 +374,7 @@ impl Worker {
     /// Says what goes, and why.
     fn announce(
         &self,
-        held: &[Held<Kept>],
+        held: &[RetentionCandidate<RetainedFile>],
         plan: &[(usize, Reason)],
         free_bytes: u64,
         settings: &retain::Settings,
@@ -451,10 +452,10 @@ impl Worker {
 }
 
 /// The same files, called by their places.
-fn by_index(held: &[Held<Kept>]) -> Vec<Held<usize>> {
+fn by_index(held: &[RetentionCandidate<RetainedFile>]) -> Vec<RetentionCandidate<usize>> {
     let indexed = held.iter().enumerate();
     indexed
-        .map(|(at, file)| Held {
+        .map(|(at, file)| RetentionCandidate {
             key: at,
             received_min: file.received_min,
             received_max: file.received_max,

@@ -4,7 +4,7 @@
 
 use logpond_cluster::expiry::Doubt;
 use logpond_record::Timestamp;
-use logpond_segment::retain::hold::{Held, Limits};
+use logpond_segment::retain::hold::{HoldState, Limits};
 
 /// The directory.
 pub(super) const DIRECTORY: &str = "retention";
@@ -30,7 +30,7 @@ pub(super) struct State {
     /// The doubt about the clock.
     pub(super) doubt: Option<Doubt>,
     /// Limits that wait.
-    pub(super) held: Option<Held>,
+    pub(super) held: Option<HoldState>,
 }
 
 impl State {
@@ -66,7 +66,7 @@ impl State {
                         size_bytes: or_off(words.next()?)?,
                     };
                     let waited_ms = words.next()?.parse().ok()?;
-                    state.held = Some(Held { limits, waited_ms });
+                    state.held = Some(HoldState { limits, waited_ms });
                 }
                 _ => return None,
             }
@@ -123,7 +123,7 @@ mod tests {
                 ahead_ns: 3_456_000_000_000_000,
                 waited_ms: 60_000,
             }),
-            held: Some(Held {
+            held: Some(HoldState {
                 limits: Limits {
                     age_ns: Some(2_592_000_000_000_000),
                     size_bytes: None,

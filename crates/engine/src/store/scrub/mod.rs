@@ -25,7 +25,7 @@ use super::live::{LiveSegment, LiveSet, Segments, local};
 use logpond_host::disk::replace;
 use logpond_host::panics::caught;
 use logpond_host::telemetry::{Counter, Metrics, warn};
-use schedule::{Next, Outcome, Schedule, Stored};
+use schedule::{LocalSegment, Outcome, Schedule, ScrubStep};
 
 const DIRECTORY: &str = "scrub";
 
@@ -206,8 +206,8 @@ impl Scrub {
         let oldest_ms = oldest.map_or(0, Timestamp::unix_ms);
         self.counters.oldest_ms.store(oldest_ms, Ordering::Relaxed);
         let wait = match self.schedule.next(&stored, now) {
-            Next::Wait(time) => time,
-            Next::Read(id) => {
+            ScrubStep::Wait(time) => time,
+            ScrubStep::Read(id) => {
                 let found = local(&segments)
                     .find(|s| s.file().manifest().id == id)
                     .cloned();
@@ -365,8 +365,8 @@ fn bytes_of(disk: &dyn Disk) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// The segments that are to be checked.
-fn describe(segments: &Segments) -> Vec<Stored> {
-    let each = local(segments).map(|segment| Stored {
+fn describe(segments: &Segments) -> Vec<LocalSegment> {
+    let each = local(segments).map(|segment| LocalSegment {
         id: segment.file().manifest().id,
         bytes: segment.file().bytes(),
         is_damaged: segment.is_damaged(),

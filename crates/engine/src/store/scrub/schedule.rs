@@ -35,7 +35,7 @@ const LOOK_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// A segment of the local disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stored {
+pub(super) struct LocalSegment {
     /// Its name.
     pub(super) id: Id,
     /// Length of its file.
@@ -57,9 +57,9 @@ pub(super) enum Outcome {
     Defect,
 }
 
-/// What to do next.
+/// The next step of the scrub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum ScrubStep {
     /// Read this segment.
     Read(Id),
     /// Look again after this time, or later.
@@ -127,7 +127,7 @@ impl Schedule {
 
     /// Forgets what is not there any more, and keeps what others have found to be damaged. Gives
     /// whether anything is to be kept that was not known.
-    pub(super) fn follow(&mut self, stored: &[Stored], now: Timestamp) -> bool {
+    pub(super) fn follow(&mut self, stored: &[LocalSegment], now: Timestamp) -> bool {
         let present: BTreeMap<Id, bool> = stored.iter().map(|s| (s.id, s.is_damaged)).collect();
         self.put_off.retain(|id, _| present.contains_key(id));
         let before = self.checked.len();
@@ -144,22 +144,22 @@ impl Schedule {
     }
 
     /// What to do.
-    pub(super) fn next(&self, stored: &[Stored], now: Timestamp) -> Next {
+    pub(super) fn next(&self, stored: &[LocalSegment], now: Timestamp) -> ScrubStep {
         let now_ms = now.unix_ms();
         let sound = stored.iter().filter(|segment| !segment.is_damaged);
-        let due = |segment: &Stored| {
+        let due = |segment: &LocalSegment| {
             let since_ms = self.since_ms(segment.id, now_ms);
             (self.due_ms(segment.id, since_ms), since_ms, segment.id)
         };
         let is_due = |(due_ms, ..): &(i64, i64, Id)| *due_ms <= now_ms;
         let first = sound.clone().map(due).filter(is_due);
         if let Some((_, _, id)) = first.min_by_key(|(_, since_ms, id)| (*since_ms, *id)) {
-            return Next::Read(id);
+            return ScrubStep::Read(id);
         }
         let soonest_ms = sound.map(|segment| due(segment).0).min();
         let wait_ms = soonest_ms.map(|due_ms| due_ms.saturating_sub(now_ms));
         let wait = wait_ms.map(|ms| Duration::from_millis(ms.max(0).unsigned_abs()));
-        Next::Wait(wait.map_or(LOOK_TIME_MAX, |wait| wait.min(LOOK_TIME_MAX)))
+        ScrubStep::Wait(wait.map_or(LOOK_TIME_MAX, |wait| wait.min(LOOK_TIME_MAX)))
     }
 
     /// Notes what came of reading a segment. Gives whether it is to be taken for damaged: also if it
@@ -188,7 +188,7 @@ impl Schedule {
     }
 
     /// Since when nobody has checked the segment that was checked or made before all others.
-    pub(super) fn oldest(&self, stored: &[Stored], now: Timestamp) -> Option<Timestamp> {
+    pub(super) fn oldest(&self, stored: &[LocalSegment], now: Timestamp) -> Option<Timestamp> {
         let sound = stored.iter().filter(|segment| !segment.is_damaged);
         let since = sound.map(|segment| self.since_ms(segment.id, now.unix_ms()));
         since.min().map(at_ms)
@@ -196,7 +196,7 @@ impl Schedule {
 
     /// Bytes a second to read while something is due: twice what would be enough for the period, since
     /// the second half of it has to be.
-    pub(super) fn pace(&self, stored: &[Stored]) -> u64 {
+    pub(super) fn pace(&self, stored: &[LocalSegment]) -> u64 {
         let bytes: u64 = stored.iter().map(|segment| segment.bytes).sum();
         let every_ms = u128::from(self.every_ms.max(1).unsigned_abs());
         let needed = u128::from(bytes) * 2 * 1000 / every_ms;
@@ -259,9 +259,9 @@ mod tests {
     }
 
     /// A segment that was made so many hours after the scrub began.
-    fn made(number: u64, hours: i64) -> Stored {
+    fn made(number: u64, hours: i64) -> LocalSegment {
         let made_ms = (START_MS + hours * HOUR_MS) as u64;
-        Stored {
+        LocalSegment {
             id: Id::new(made_ms, Incarnation(5), number),
             bytes: 1000,
             is_damaged: false,
@@ -271,12 +271,12 @@ mod tests {
     /// Reads what is due, each in no time, until this hour; gives which, in which hour.
     fn run(
         schedule: &mut Schedule,
-        stored: &[Stored],
+        stored: &[LocalSegment],
         hours: std::ops::Range<i64>,
     ) -> Vec<(Id, i64)> {
         let mut read = Vec::new();
         for at in hours {
-            while let Next::Read(id) = schedule.next(stored, hour(at)) {
+            while let ScrubStep::Read(id) = schedule.next(stored, hour(at)) {
                 assert!(read.len() < 10_000, "one is read without end");
                 read.push((id, at));
                 schedule.note(id, Outcome::Sound, hour(at));
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn each_is_read_once_in_the_period_and_not_all_at_once() {
         let mut schedule = Schedule::new(10 * DAY, hour(0));
-        let stored: Vec<Stored> = (0..200).map(|n| made(n, -1)).collect();
+        let stored: Vec<LocalSegment> = (0..200).map(|n| made(n, -1)).collect();
         let read = run(&mut schedule, &stored, 0..4800);
         for segment in &stored {
             let hours = read.iter().filter(|(id, _)| *id == segment.id);
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn restarts_change_nothing() {
-        let stored: Vec<Stored> = (0..50).map(|n| made(n, -1)).collect();
+        let stored: Vec<LocalSegment> = (0..50).map(|n| made(n, -1)).collect();
         let mut whole = Schedule::new(10 * DAY, hour(0));
         let expected = run(&mut whole, &stored, 0..1000);
         let (mut schedule, mut read) = (Schedule::new(10 * DAY, hour(0)), Vec::new());
@@ -322,28 +322,34 @@ mod tests {
         let mut schedule = Schedule::new(DAY, hour(0));
         let (early, late, new) = (made(1, 1), made(2, 2), made(3, 99));
         let stored = [new, late, early];
-        assert_eq!(schedule.next(&stored, hour(100)), Next::Read(early.id));
+        assert_eq!(schedule.next(&stored, hour(100)), ScrubStep::Read(early.id));
         assert_eq!(schedule.oldest(&stored, hour(100)), Some(hour(1)));
         assert!(!schedule.note(early.id, Outcome::Sound, hour(100)));
-        assert_eq!(schedule.next(&stored, hour(100)), Next::Read(late.id));
+        assert_eq!(schedule.next(&stored, hour(100)), ScrubStep::Read(late.id));
         assert_eq!(schedule.oldest(&stored, hour(100)), Some(hour(2)));
         assert!(!schedule.note(late.id, Outcome::Sound, hour(100)));
-        assert_eq!(schedule.next(&stored, hour(100)), Next::Wait(LOOK_TIME_MAX));
+        assert_eq!(
+            schedule.next(&stored, hour(100)),
+            ScrubStep::Wait(LOOK_TIME_MAX)
+        );
         assert_eq!(schedule.oldest(&stored, hour(100)), Some(hour(99)));
         assert_eq!(schedule.oldest(&[], hour(100)), None);
-        assert_eq!(schedule.next(&[], hour(100)), Next::Wait(LOOK_TIME_MAX));
+        assert_eq!(
+            schedule.next(&[], hour(100)),
+            ScrubStep::Wait(LOOK_TIME_MAX)
+        );
     }
 
     #[test]
     fn the_wait_ends_when_something_is_due() {
         let schedule = Schedule::new(Duration::from_secs(10), hour(0));
         let stored = [made(1, 0), made(2, 0)];
-        let Next::Wait(wait) = schedule.next(&stored, hour(0)) else {
+        let ScrubStep::Wait(wait) = schedule.next(&stored, hour(0)) else {
             panic!("nothing is due yet");
         };
         assert!((5..10).contains(&wait.as_secs()), "{wait:?}");
         let then = Timestamp(hour(0).0 + wait.as_nanos() as i64);
-        assert!(matches!(schedule.next(&stored, then), Next::Read(_)));
+        assert!(matches!(schedule.next(&stored, then), ScrubStep::Read(_)));
     }
 
     #[test]
@@ -356,17 +362,20 @@ mod tests {
         assert!(!schedule.follow(&stored, hour(24)), "it is known");
         assert_eq!(
             schedule.next(&stored, hour(1000)),
-            Next::Wait(LOOK_TIME_MAX)
+            ScrubStep::Wait(LOOK_TIME_MAX)
         );
         assert_eq!(schedule.oldest(&stored, hour(1000)), None);
         let kept = schedule.encode();
         assert!(kept.ends_with(" damaged\n"), "{kept}");
         let mut again = Schedule::decode(kept.as_bytes(), DAY).unwrap();
         stored[0].is_damaged = false;
-        assert_eq!(again.next(&stored, hour(25)), Next::Read(id));
+        assert_eq!(again.next(&stored, hour(25)), ScrubStep::Read(id));
         // What was to blame may have been a cable.
         assert!(!again.note(id, Outcome::Sound, hour(25)));
-        assert_eq!(again.next(&stored, hour(26)), Next::Wait(LOOK_TIME_MAX));
+        assert_eq!(
+            again.next(&stored, hour(26)),
+            ScrubStep::Wait(LOOK_TIME_MAX)
+        );
     }
 
     #[test]
@@ -402,10 +411,13 @@ mod tests {
             for outcome in outcomes {
                 let now = at_ms(then_ms);
                 let next = schedule.next(&[segment], now);
-                assert_eq!(next, Next::Read(segment.id), "{outcomes:?}");
+                assert_eq!(next, ScrubStep::Read(segment.id), "{outcomes:?}");
                 is_damaged = schedule.note(segment.id, *outcome, now);
                 let next = schedule.next(&[segment], now);
-                assert!(is_damaged || matches!(next, Next::Wait(_)), "{outcomes:?}");
+                assert!(
+                    is_damaged || matches!(next, ScrubStep::Wait(_)),
+                    "{outcomes:?}"
+                );
                 then_ms += match outcome {
                     Sound => 24 * HOUR_MS,
                     _ => FAILURE_PAUSE_MS,
@@ -421,7 +433,10 @@ mod tests {
         let (ahead, sound) = (made(1, 9000), made(2, 0));
         schedule.note(sound.id, Outcome::Sound, hour(9000));
         for segment in [ahead, sound] {
-            assert!(matches!(schedule.next(&[segment], hour(24)), Next::Read(_)));
+            assert!(matches!(
+                schedule.next(&[segment], hour(24)),
+                ScrubStep::Read(_)
+            ));
         }
         assert_eq!(schedule.oldest(&[sound], hour(24)), Some(hour(0)));
     }
@@ -438,7 +453,7 @@ mod tests {
         ];
         for (bytes, days, expected) in table {
             let schedule = Schedule::new(days * DAY, hour(0));
-            let stored = Stored {
+            let stored = LocalSegment {
                 bytes,
                 ..made(1, 0)
             };

@@ -13,7 +13,7 @@ use logpond_segment::{compact, retain, verify};
 use super::*;
 use crate::ingest::{Changes, Closer};
 use crate::resends::Resends;
-use crate::store::{Counters, Listed, LiveSet, Local, Parts, Policy};
+use crate::store::{Counters, LiveSet, LoadedInventory, Local, Parts, Policy};
 use logpond_host::telemetry::Metrics;
 use logpond_settings::AtStart;
 
@@ -51,7 +51,7 @@ fn worker(disk: &MemDisk, live: &LiveSet) -> Worker {
         changes: Changes::default(),
         live: live.clone(),
         trash: Vec::new(),
-        listed: Listed::default(),
+        listed: LoadedInventory::default(),
         resends: Arc::new(Resends::open(Arc::new(disk.clone()), false)),
         salvaged: Vec::new(),
         closer: Closer::of_nobody(),

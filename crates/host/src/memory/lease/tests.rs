@@ -41,7 +41,7 @@ fn what_a_query_has_comes_back_with_its_end() {
     let (budget, _) = budget(128, 0);
     assert_eq!(budget.query_bytes(), 12 * MIB);
     let (first, mut charge) = holding(&budget, 64);
-    assert_eq!(charge.set_while(53 * MIB, &mut || true), Err(Stopped));
+    assert_eq!(charge.set_while(53 * MIB, &mut || true), Err(LeaseStopped));
     let refusal = first.refusal().unwrap();
     let expected = Refusal {
         asked: MIB,
@@ -148,7 +148,7 @@ fn of_queries_that_wait_for_each_other_the_largest_ends() {
     let ends = more.map(|thread| thread.join().unwrap());
     assert_eq!(
         ends,
-        [(Err(Stopped), true), (Ok(()), false), (Ok(()), false)]
+        [(Err(LeaseStopped), true), (Ok(()), false), (Ok(()), false)]
     );
 }
 

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::handshake::{Security, read_security};
-use logpond_host::telemetry::{Metrics, Reloaded, warn};
-use logpond_host::watch::{Stamp, Watched};
+use logpond_host::telemetry::{Metrics, ReloadTarget, warn};
+use logpond_host::watch::{Stamp, WatchTarget};
 use logpond_settings::SecretFileError;
 
 /// What clients must know now. Who is connected stays so.
@@ -54,14 +54,14 @@ impl WatchedSecurity {
     }
 }
 
-impl Watched for WatchedSecurity {
+impl WatchTarget for WatchedSecurity {
     fn look(&mut self, is_asked: bool) {
         let stamp = Stamp::of(&self.path);
         if stamp == self.stamp && !is_asked {
             return;
         }
         self.stamp = stamp;
-        let reloads = self.metrics.access.reloads(Reloaded::FluentSecurity);
+        let reloads = self.metrics.access.reloads(ReloadTarget::FluentSecurity);
         match read_security(&self.path) {
             Ok(security) => {
                 self.shared.replace(security);
@@ -89,7 +89,7 @@ mod tests {
         let (shared, mut watched) = WatchedSecurity::start(&path, &metrics).unwrap();
         let key = |shared: &SharedSecurity| shared.now().shared_key().to_owned();
         let counts = || {
-            let reloads = metrics.access.reloads(Reloaded::FluentSecurity);
+            let reloads = metrics.access.reloads(ReloadTarget::FluentSecurity);
             (reloads.done.get(), reloads.failed.get())
         };
         watched.look(false);

@@ -18,8 +18,8 @@ use nix::sys::socket::{
 
 use super::entries::Entries;
 use super::process;
-use super::queue::{self, Emptying, Filling};
-use super::receive::{Receiver, Sent, Taking};
+use super::queue::{self, QueueReceiver, QueueSender};
+use super::receive::{DatagramHandler, DatagramInfo, Receiver};
 use crate::net::Context;
 use logpond_host::clock;
 use logpond_host::hostname;
@@ -89,7 +89,10 @@ pub(super) fn listen() -> Result<OwnedFd, AuditError> {
 ///
 /// # Errors
 /// When the socket cannot tell who sends, or no thread can be started.
-pub(super) fn start(socket: OwnedFd, context: Context) -> io::Result<(JoinHandle<()>, Emptying)> {
+pub(super) fn start(
+    socket: OwnedFd,
+    context: Context,
+) -> io::Result<(JoinHandle<()>, QueueReceiver)> {
     let receiver = Receiver::new(socket, RECORD_BYTES_MAX)?;
     let machine = process::machine(&context.hostname, "audit");
     let (filling, emptying) = queue::queue(context.clone(), NAME.to_owned());
@@ -105,13 +108,13 @@ pub(super) fn start(socket: OwnedFd, context: Context) -> io::Result<(JoinHandle
 
 struct Audit {
     machine: Labels,
-    filling: Filling,
+    filling: QueueSender,
     entries: Entries,
     context: Context,
 }
 
-impl Taking for Audit {
-    fn take(&mut self, sent: Sent, bytes: &[u8]) {
+impl DatagramHandler for Audit {
+    fn take(&mut self, sent: DatagramInfo, bytes: &[u8]) {
         // The kernel is no process; whoever is one may not speak for it.
         if sent.credentials.is_some() {
             return;

@@ -13,8 +13,8 @@ use logpond_protocol::intake::frames::trim_end;
 use logpond_record::{EntryKind, Labels};
 
 use super::process::{self, Processes};
-use super::queue::{self, Emptying, Filling};
-use super::receive::{Receiver, Sent, Taking};
+use super::queue::{self, QueueReceiver, QueueSender};
+use super::receive::{DatagramHandler, DatagramInfo, Receiver};
 use crate::net::gather::Gather;
 use crate::net::{BATCH_BYTES, Context};
 use logpond_host::clock;
@@ -30,7 +30,7 @@ pub(super) fn start(
     socket: UnixDatagram,
     path: &str,
     context: Context,
-) -> io::Result<(JoinHandle<()>, Emptying)> {
+) -> io::Result<(JoinHandle<()>, QueueReceiver)> {
     let receiver = Receiver::new(socket, context.line_bytes_max)?;
     let labels = process::machine(&context.hostname, "syslog");
     let (filling, emptying) = queue::queue(context.clone(), path.to_owned());
@@ -47,15 +47,15 @@ pub(super) fn start(
 
 struct DevLog {
     processes: Processes,
-    filling: Filling,
+    filling: QueueSender,
     senders: Vec<(Arc<Labels>, Gather)>,
     /// Bytes in them.
     bytes: usize,
     context: Context,
 }
 
-impl Taking for DevLog {
-    fn take(&mut self, sent: Sent, bytes: &[u8]) {
+impl DatagramHandler for DevLog {
+    fn take(&mut self, sent: DatagramInfo, bytes: &[u8]) {
         let message = trim_end(bytes);
         if message.is_empty() {
             return;

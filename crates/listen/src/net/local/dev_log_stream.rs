@@ -15,10 +15,10 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::time::Instant;
 
 use super::process;
-use super::queue::Filling;
+use super::queue::QueueSender;
 use super::receive::LAST_MAX;
 use super::streams;
-use crate::net::framing::Framing;
+use crate::net::framing::Framer;
 use crate::net::gather::Gather;
 use crate::net::{BATCH_BYTES, Context, LINGER, look_once_more};
 use logpond_host::clock;
@@ -29,23 +29,23 @@ const READ_BYTES: usize = 64 << 10;
 /// How often it is looked whether losses are over that were not told yet.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
-/// What all streams share.
-struct Shared {
-    filling: Mutex<Filling>,
+/// The state that all streams share.
+struct StreamEnvironment {
+    filling: Mutex<QueueSender>,
     machine: Labels,
     context: Context,
 }
 
-impl Shared {
-    fn filling(&self) -> MutexGuard<'_, Filling> {
+impl StreamEnvironment {
+    fn filling(&self) -> MutexGuard<'_, QueueSender> {
         self.filling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Serves streams until the stop; what the open ones hold then is still taken.
-pub(super) async fn serve(listener: UnixListener, filling: Filling, context: Context) {
+pub(super) async fn serve(listener: UnixListener, filling: QueueSender, context: Context) {
     let machine = process::machine(&context.hostname, "syslog");
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(StreamEnvironment {
         filling: Mutex::new(filling),
         machine,
         context: context.clone(),
@@ -59,21 +59,21 @@ pub(super) async fn serve(listener: UnixListener, filling: Filling, context: Con
 }
 
 /// Tells losses also while nobody sends any more. Never ends.
-async fn tell_losses(shared: &Shared) {
+async fn tell_losses(shared: &StreamEnvironment) {
     loop {
         tokio::time::sleep(TELL_EVERY).await;
         shared.filling().tell_losses(clock::now());
     }
 }
 
-async fn serve_stream(stream: UnixStream, shared: Arc<Shared>) {
+async fn serve_stream(stream: UnixStream, shared: Arc<StreamEnvironment>) {
     let peer = streams::peer_of(&stream);
     let Some(labels) = streams::labels_of(peer, &shared.machine).await else {
         return;
     };
     let context = &shared.context;
     let connection = Connection {
-        framing: Framing::frames(context.line_bytes_max),
+        framing: Framer::frames(context.line_bytes_max),
         gather: Gather::new(EntryKind::Syslog, Labels::clone(&labels)),
         buffer: Vec::new(),
         linger_until: None,
@@ -83,12 +83,12 @@ async fn serve_stream(stream: UnixStream, shared: Arc<Shared>) {
 }
 
 struct Connection<'s> {
-    framing: Framing,
+    framing: Framer,
     gather: Gather,
     buffer: Vec<u8>,
     /// When what was gathered is handed over although there is little of it.
     linger_until: Option<Instant>,
-    shared: &'s Shared,
+    shared: &'s StreamEnvironment,
 }
 
 impl Connection<'_> {

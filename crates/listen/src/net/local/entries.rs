@@ -6,7 +6,7 @@ use logpond_protocol::intake::journal_entry::Sealer;
 use logpond_record::limits::TRUNCATED_FIELD;
 use logpond_record::{Batch, EntryKind, Labels, Timestamp};
 
-use super::queue::Filling;
+use super::queue::QueueSender;
 use crate::net::{BATCH_BYTES, Context};
 
 /// The field that says why the others of an entry were left out.
@@ -103,7 +103,7 @@ impl Entries {
     }
 
     /// Queues what was collected, if there is anything.
-    pub(super) fn push_to(&mut self, filling: &mut Filling, now: Timestamp) {
+    pub(super) fn push_to(&mut self, filling: &mut QueueSender, now: Timestamp) {
         if !self.is_empty() {
             filling.push(self.take(), now);
         }

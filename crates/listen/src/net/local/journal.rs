@@ -16,8 +16,8 @@ use rustix::fs::SealFlags;
 
 use super::entries::Entries;
 use super::process::{self, Processes};
-use super::queue::{self, Emptying, Filling};
-use super::receive::{DATAGRAM_BYTES_MAX, Receiver, Sent, Taking};
+use super::queue::{self, QueueReceiver, QueueSender};
+use super::receive::{DATAGRAM_BYTES_MAX, DatagramHandler, DatagramInfo, Receiver};
 use crate::net::Context;
 use logpond_host::clock;
 
@@ -33,7 +33,7 @@ pub(super) fn start(
     socket: UnixDatagram,
     path: &str,
     context: Context,
-) -> io::Result<(JoinHandle<()>, Emptying)> {
+) -> io::Result<(JoinHandle<()>, QueueReceiver)> {
     let receiver = Receiver::new(socket, DATAGRAM_BYTES_MAX)?;
     let labels = process::machine(&context.hostname, "journal");
     let (filling, emptying) = queue::queue(context.clone(), path.to_owned());
@@ -49,13 +49,13 @@ pub(super) fn start(
 
 struct Journal {
     processes: Processes,
-    filling: Filling,
+    filling: QueueSender,
     entries: Entries,
     context: Context,
 }
 
-impl Taking for Journal {
-    fn take(&mut self, mut sent: Sent, bytes: &[u8]) {
+impl DatagramHandler for Journal {
+    fn take(&mut self, mut sent: DatagramInfo, bytes: &[u8]) {
         let labels = self.processes.of(sent.credentials, Instant::now());
         let in_file = match (sent.bytes, sent.files.pop()) {
             (0, Some(file)) => read_sealed(file),

@@ -47,8 +47,8 @@ use tokio::task::JoinSet;
 pub use audit::AuditError;
 pub use bind::{PathBindError, PathGuard};
 use bind::{bind_datagram, bind_listener};
-use keeper::{Identity, Keeper, Kind, Left, LeftStream, ToKeep};
-use queue::{Emptying, Filling};
+use keeper::{Handover, Identity, Keeper, Kind, LeftStream, ToKeep};
+use queue::{QueueReceiver, QueueSender};
 
 use super::Context;
 use logpond_host::telemetry::{Intake, warn};
@@ -59,7 +59,7 @@ const STDOUT_NAME: &str = "stdout";
 const DEV_LOG_NAME: &str = "dev-log";
 
 /// A socket, where it is, and what takes it away at the end, unless a keeper does.
-struct Bound<S> {
+struct BoundSocket<S> {
     path: PathBuf,
     socket: S,
     guard: Option<PathGuard>,
@@ -68,9 +68,9 @@ struct Bound<S> {
     is_taken_over: bool,
 }
 
-/// Which sockets are wanted.
+/// The sockets to open.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wanted<'a> {
+pub struct SocketOptions<'a> {
     /// Where syslog is taken.
     pub dev_log: Option<&'a Path>,
     /// Where streams of it are taken.
@@ -86,17 +86,17 @@ pub struct Wanted<'a> {
 /// The sockets that are on.
 #[derive(Default)]
 pub struct LocalSockets {
-    dev_logs: Vec<Bound<UnixDatagram>>,
-    dev_log_stream: Option<Bound<UnixListener>>,
-    journal: Option<Bound<UnixDatagram>>,
-    stdout: Option<Bound<UnixListener>>,
+    dev_logs: Vec<BoundSocket<UnixDatagram>>,
+    dev_log_stream: Option<BoundSocket<UnixListener>>,
+    journal: Option<BoundSocket<UnixDatagram>>,
+    stdout: Option<BoundSocket<UnixListener>>,
     kernel: Option<(File, PathBuf)>,
     audit: Option<OwnedFd>,
-    kept: Option<Keeping>,
+    kept: Option<KeeperSession>,
 }
 
-/// What keeps them over a restart.
-struct Keeping {
+/// The keeper that holds the sockets over a restart.
+struct KeeperSession {
     keeper: Arc<Keeper>,
     keep_for: Duration,
     /// What earlier servers have left.
@@ -109,7 +109,7 @@ impl LocalSockets {
     ///
     /// # Errors
     /// When somebody receives there already, or the system refuses.
-    pub fn bind(wanted: Wanted<'_>) -> Result<LocalSockets, PathBindError> {
+    pub fn bind(wanted: SocketOptions<'_>) -> Result<LocalSockets, PathBindError> {
         let mut sockets = LocalSockets::default();
         if let Some(path) = wanted.kmsg {
             let file = bind::open_device("--kmsg", path)?;
@@ -142,7 +142,7 @@ impl LocalSockets {
     }
 
     /// Has them kept, if that is possible.
-    fn keep(&mut self, left: Left, keep_for: Duration) {
+    fn keep(&mut self, left: Handover, keep_for: Duration) {
         let datagrams = self.dev_logs.iter().chain(&self.journal);
         let datagrams = datagrams.map(|bound| bound.to_keep(Kind::Datagrams));
         let listeners = self.dev_log_stream.iter().chain(&self.stdout);
@@ -151,7 +151,7 @@ impl LocalSockets {
         match Keeper::start(left, &all, self.stdout.is_some()) {
             Ok((keeper, streams)) => {
                 self.leave();
-                self.kept = Some(Keeping {
+                self.kept = Some(KeeperSession {
                     keeper,
                     keep_for,
                     streams,
@@ -236,20 +236,20 @@ impl LocalSockets {
     }
 }
 
-impl Wanted<'_> {
+impl SocketOptions<'_> {
     /// Takes over what an earlier server has left, if that is wanted and there may be something.
-    fn take_over(&self) -> Option<Left> {
+    fn take_over(&self) -> Option<Handover> {
         self.keep_for?;
         let control = match (self.journald, self.dev_log.or(self.dev_log_stream)) {
             (Some(directory), _) => keeper::control_in(directory),
             (None, Some(path)) => keeper::control_beside(path),
             (None, None) => return None,
         };
-        Some(Left::take_over(&control))
+        Some(Handover::take_over(&control))
     }
 }
 
-impl<S: AsFd> Bound<S> {
+impl<S: AsFd> BoundSocket<S> {
     fn to_keep(&self, kind: Kind) -> ToKeep<'_> {
         ToKeep {
             kind,
@@ -264,8 +264,8 @@ impl<S: AsFd> Bound<S> {
 fn datagram(
     flag: &'static str,
     path: &Path,
-    left: &mut Option<Left>,
-) -> Result<Bound<UnixDatagram>, PathBindError> {
+    left: &mut Option<Handover>,
+) -> Result<BoundSocket<UnixDatagram>, PathBindError> {
     taken_over(Kind::Datagrams, path, left)
         .map_or_else(|| newly(path, bind_datagram(flag, path)), Ok)
 }
@@ -273,8 +273,8 @@ fn datagram(
 fn listener(
     flag: &'static str,
     path: &Path,
-    left: &mut Option<Left>,
-) -> Result<Bound<UnixListener>, PathBindError> {
+    left: &mut Option<Handover>,
+) -> Result<BoundSocket<UnixListener>, PathBindError> {
     taken_over(Kind::Listener, path, left)
         .map_or_else(|| newly(path, bind_listener(flag, path)), Ok)
 }
@@ -283,10 +283,10 @@ fn listener(
 fn taken_over<S: From<OwnedFd>>(
     kind: Kind,
     path: &Path,
-    left: &mut Option<Left>,
-) -> Option<Bound<S>> {
+    left: &mut Option<Handover>,
+) -> Option<BoundSocket<S>> {
     let (socket, identity) = left.as_mut()?.socket(kind, path)?;
-    Some(Bound {
+    Some(BoundSocket {
         path: path.to_owned(),
         socket: socket.into(),
         guard: Some(PathGuard::over(path, identity)),
@@ -298,9 +298,9 @@ fn taken_over<S: From<OwnedFd>>(
 fn newly<S>(
     path: &Path,
     bound: Result<(S, PathGuard), PathBindError>,
-) -> Result<Bound<S>, PathBindError> {
+) -> Result<BoundSocket<S>, PathBindError> {
     let (socket, guard) = bound?;
-    Ok(Bound {
+    Ok(BoundSocket {
         path: path.to_owned(),
         socket,
         identity: guard.identity(),
@@ -315,9 +315,9 @@ fn name(path: &Path) -> String {
 
 /// Serves streams, and submits what comes by them, until their end.
 fn serve_streams<F>(
-    bound: Bound<UnixListener>,
+    bound: BoundSocket<UnixListener>,
     context: Context,
-    serve: impl FnOnce(tokio::net::UnixListener, Filling, Context) -> F,
+    serve: impl FnOnce(tokio::net::UnixListener, QueueSender, Context) -> F,
     tasks: &mut JoinSet<()>,
 ) -> io::Result<()>
 where
@@ -337,12 +337,12 @@ where
 }
 
 /// Submits what a thread receives, until it ends.
-async fn empty((thread, emptying): (JoinHandle<()>, Emptying), held: impl Send) {
+async fn empty((thread, emptying): (JoinHandle<()>, QueueReceiver), held: impl Send) {
     finish(thread, emptying).await;
     drop(held);
 }
 
-async fn finish(thread: JoinHandle<()>, emptying: Emptying) {
+async fn finish(thread: JoinHandle<()>, emptying: QueueReceiver) {
     emptying.run().await;
     // The queue ended because the thread did.
     let _ = thread.join();

@@ -34,8 +34,8 @@ pub(super) struct Credentials {
     pub(super) gid: u32,
 }
 
-/// What is remembered of a process.
-struct Known {
+/// The cached facts of a process.
+struct ProcessEntry {
     credentials: Credentials,
     /// Clock ticks since boot, as `/proc` has it; `None` if that could not be read.
     started: Option<u64>,
@@ -46,7 +46,7 @@ struct Known {
 
 /// Processes that sent something lately.
 pub(super) struct Processes {
-    known: HashMap<u32, Known>,
+    known: HashMap<u32, ProcessEntry>,
     /// What is the same for all.
     machine: Labels,
 }
@@ -101,16 +101,16 @@ impl Processes {
         &self,
         credentials: Credentials,
         started: Option<u64>,
-        same: Option<Known>,
+        same: Option<ProcessEntry>,
         now: Instant,
-    ) -> Known {
+    ) -> ProcessEntry {
         let mut labels = self.machine.clone();
         describe(credentials, &mut labels);
         let labels = match same {
             Some(known) if *known.labels == labels => known.labels,
             _ => Arc::new(labels),
         };
-        Known {
+        ProcessEntry {
             credentials,
             started,
             read_at: now,
@@ -121,14 +121,14 @@ impl Processes {
 }
 
 /// The same, marked as what was last known.
-fn gone(known: Known, now: Instant) -> Known {
+fn gone(known: ProcessEntry, now: Instant) -> ProcessEntry {
     if known.is_stale {
         let read_at = now;
-        return Known { read_at, ..known };
+        return ProcessEntry { read_at, ..known };
     }
     let mut labels = Labels::clone(&known.labels);
     labels.push(("_STALE".into(), "1".into()));
-    Known {
+    ProcessEntry {
         labels: Arc::new(labels),
         read_at: now,
         is_stale: true,

@@ -29,7 +29,7 @@ const BATCH_BYTES: usize = 512;
 const ENTRY_BYTES: usize = 4;
 
 /// The end of a queue that a thread fills.
-pub(super) struct Filling {
+pub(super) struct QueueSender {
     sender: UnboundedSender<Arc<Batch>>,
     queued_bytes: Arc<AtomicUsize>,
     losses: Losses,
@@ -39,24 +39,24 @@ pub(super) struct Filling {
 }
 
 /// The end that the runtime empties.
-pub(super) struct Emptying {
+pub(super) struct QueueReceiver {
     receiver: UnboundedReceiver<Arc<Batch>>,
     queued_bytes: Arc<AtomicUsize>,
     context: Context,
 }
 
 /// An empty queue.
-pub(super) fn queue(context: Context, socket: String) -> (Filling, Emptying) {
+pub(super) fn queue(context: Context, socket: String) -> (QueueSender, QueueReceiver) {
     let (sender, receiver) = unbounded_channel();
     let queued_bytes = Arc::new(AtomicUsize::new(0));
-    let filling = Filling {
+    let filling = QueueSender {
         sender,
         queued_bytes: queued_bytes.clone(),
         losses: Losses::default(),
         context: context.clone(),
         socket,
     };
-    let emptying = Emptying {
+    let emptying = QueueReceiver {
         receiver,
         queued_bytes,
         context,
@@ -64,7 +64,7 @@ pub(super) fn queue(context: Context, socket: String) -> (Filling, Emptying) {
     (filling, emptying)
 }
 
-impl Filling {
+impl QueueSender {
     /// Queues a batch of a sender, or counts it as lost.
     pub(super) fn push(&mut self, batch: Arc<Batch>, now: Timestamp) {
         self.tell_losses(now);
@@ -105,7 +105,7 @@ impl Filling {
     }
 }
 
-impl Emptying {
+impl QueueReceiver {
     /// Submits what is queued, in order, until nothing comes any more.
     pub(super) async fn run(mut self) {
         while let Some(batch) = self.receiver.recv().await {
@@ -135,10 +135,11 @@ fn name_of(labels: &Labels) -> String {
 
 /// What was lost since it was last told.
 #[derive(Debug, Default)]
-struct Losses(BTreeMap<String, Lost>);
+struct Losses(BTreeMap<String, LossPeriod>);
 
+/// Lost messages and their times.
 #[derive(Debug)]
-struct Lost {
+struct LossPeriod {
     count: u64,
     since: Timestamp,
     until: Timestamp,
@@ -152,7 +153,7 @@ impl Losses {
     fn add(&mut self, sender: String, count: u64, now: Timestamp) {
         let is_full = self.0.len() >= LOSERS_MAX && !self.0.contains_key(&sender);
         let sender = if is_full { "others".to_owned() } else { sender };
-        let lost = self.0.entry(sender).or_insert(Lost {
+        let lost = self.0.entry(sender).or_insert(LossPeriod {
             count: 0,
             since: now,
             until: now,
@@ -163,8 +164,8 @@ impl Losses {
 
     /// A line for each sender.
     fn lines(&self, socket: &str, now: Timestamp) -> Vec<String> {
-        let line = |(sender, lost): (&String, &Lost)| {
-            let Lost {
+        let line = |(sender, lost): (&String, &LossPeriod)| {
+            let LossPeriod {
                 count,
                 since,
                 until,

@@ -46,8 +46,8 @@ pub(super) const DATAGRAM_BYTES_MAX: usize = 8 << 20;
 /// How often a socket that fails is complained of.
 const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
 
-/// What came.
-pub(super) struct Sent {
+/// The size, the sender and the time of a datagram.
+pub(super) struct DatagramInfo {
     /// Bytes that were sent.
     pub(super) bytes: usize,
     /// Whether not all of them are there.
@@ -63,9 +63,9 @@ pub(super) struct Sent {
 }
 
 /// Takes what a socket receives.
-pub(super) trait Taking: Send + 'static {
+pub(super) trait DatagramHandler: Send + 'static {
     /// Takes a datagram.
-    fn take(&mut self, sent: Sent, bytes: &[u8]);
+    fn take(&mut self, sent: DatagramInfo, bytes: &[u8]);
 
     /// Whether nothing waits to be handed over.
     fn is_empty(&self) -> bool;
@@ -123,14 +123,14 @@ impl Receiver {
     pub(super) fn start(
         mut self,
         name: &str,
-        mut taking: impl Taking,
+        mut taking: impl DatagramHandler,
         shutdown: Shutdown,
     ) -> io::Result<JoinHandle<()>> {
         let thread = thread::Builder::new().name(name.to_owned());
         thread.spawn(move || self.run(&mut taking, &shutdown))
     }
 
-    fn run(&mut self, taking: &mut impl Taking, shutdown: &Shutdown) {
+    fn run(&mut self, taking: &mut impl DatagramHandler, shutdown: &Shutdown) {
         while !shutdown.is_stopping() {
             match self.next(taking.is_empty()) {
                 Ok(Some(sent)) => {
@@ -157,14 +157,14 @@ impl Receiver {
         taking.hand_over();
     }
 
-    fn pass(&self, sent: Sent, taking: &mut impl Taking) {
+    fn pass(&self, sent: DatagramInfo, taking: &mut impl DatagramHandler) {
         let bytes = &self.buffer[..sent.bytes.min(self.buffer.len())];
         taking.take(sent, bytes);
     }
 
     /// The next datagram; `None` after a while without one. That while is short unless nothing
     /// waits for company (`is_idle`).
-    fn next(&mut self, is_idle: bool) -> io::Result<Option<Sent>> {
+    fn next(&mut self, is_idle: bool) -> io::Result<Option<DatagramInfo>> {
         if is_idle {
             self.linger_until = None;
         }
@@ -190,7 +190,7 @@ impl Receiver {
         }
     }
 
-    fn next_after_naps(&mut self, until: Instant) -> io::Result<Option<Sent>> {
+    fn next_after_naps(&mut self, until: Instant) -> io::Result<Option<DatagramInfo>> {
         while Instant::now() < until {
             thread::sleep(NAP);
             if let Some(sent) = self.at_once()? {
@@ -201,7 +201,7 @@ impl Receiver {
     }
 
     /// The next datagram, if there is one.
-    fn at_once(&mut self) -> io::Result<Option<Sent>> {
+    fn at_once(&mut self) -> io::Result<Option<DatagramInfo>> {
         let mut parts = [IoSliceMut::new(&mut self.buffer)];
         let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_TRUNC;
         let (socket, space) = (self.socket.as_raw_fd(), Some(self.space.as_mut_slice()));
@@ -210,7 +210,7 @@ impl Receiver {
             Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let mut sent = Sent {
+        let mut sent = DatagramInfo {
             bytes: received.bytes,
             is_cut: received.flags.contains(MsgFlags::MSG_TRUNC),
             credentials: None,

@@ -18,9 +18,9 @@ use tokio::io::Interest;
 use tokio::net::{UnixListener, UnixStream};
 
 use super::entries::Entries;
-use super::keeper::{Keeper, KeptStream, LeftStream, Noted, State};
+use super::keeper::{Keeper, KeptStream, LeftStream, State, StreamNote};
 use super::process;
-use super::queue::Filling;
+use super::queue::QueueSender;
 use super::receive::LAST_MAX;
 use super::streams;
 use crate::net::{Context, look_once_more};
@@ -29,32 +29,32 @@ use logpond_host::clock;
 /// Read buffer of a stream.
 const READ_BYTES: usize = 16 << 10;
 
-/// What all streams share.
-struct Shared {
-    filling: Mutex<Filling>,
+/// The state that all streams share.
+struct StreamEnvironment {
+    filling: Mutex<QueueSender>,
     machine: Labels,
     keeper: Option<Arc<Keeper>>,
     context: Context,
 }
 
 /// A stream, and what outlives this server of it.
-struct Accepted {
+struct AcceptedStream {
     stream: UnixStream,
     kept: Option<KeptStream>,
-    noted: Option<Noted>,
+    noted: Option<StreamNote>,
 }
 
 /// Goes on with the streams that were left, and accepts others until the stop; what the open ones hold
 /// then is still taken.
 pub(super) async fn serve(
     listener: UnixListener,
-    filling: Filling,
+    filling: QueueSender,
     context: Context,
     keeper: Option<Arc<Keeper>>,
     left: Vec<LeftStream>,
 ) {
     let machine = process::machine(&context.hostname, "stdout");
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(StreamEnvironment {
         filling: Mutex::new(filling),
         machine,
         keeper,
@@ -66,30 +66,30 @@ pub(super) async fn serve(
     streams::accept(listener, &shared.context, left.collect(), begin, each).await;
 }
 
-async fn begin(stream: UnixStream, shared: &Shared) -> Accepted {
+async fn begin(stream: UnixStream, shared: &StreamEnvironment) -> AcceptedStream {
     let kept = match &shared.keeper {
         Some(keeper) => keeper.keep(&stream).await,
         None => None,
     };
     let noted = None;
-    Accepted {
+    AcceptedStream {
         stream,
         kept,
         noted,
     }
 }
 
-fn go_on(left: LeftStream) -> io::Result<Accepted> {
+fn go_on(left: LeftStream) -> io::Result<AcceptedStream> {
     left.stream.set_nonblocking(true)?;
-    Ok(Accepted {
+    Ok(AcceptedStream {
         stream: UnixStream::from_std(left.stream)?,
         kept: Some(left.kept),
         noted: left.noted,
     })
 }
 
-async fn serve_stream(accepted: Accepted, shared: Arc<Shared>) {
-    let Accepted {
+async fn serve_stream(accepted: AcceptedStream, shared: Arc<StreamEnvironment>) {
+    let AcceptedStream {
         stream,
         kept,
         mut noted,
@@ -115,9 +115,9 @@ async fn serve_stream(accepted: Accepted, shared: Arc<Shared>) {
     connection.run(stream, noted).await;
 }
 
-/// How a stream goes on, or does not.
+/// The next step of a stream.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum StreamStep {
     /// There are lines.
     Lines,
     /// This server stops.
@@ -133,22 +133,22 @@ struct Connection<'s> {
     is_root: bool,
     labels: Arc<Labels>,
     kept: Option<KeptStream>,
-    shared: &'s Shared,
+    shared: &'s StreamEnvironment,
 }
 
 impl Connection<'_> {
-    async fn run(mut self, stream: UnixStream, noted: Option<Noted>) {
+    async fn run(mut self, stream: UnixStream, noted: Option<StreamNote>) {
         let begun = match noted {
             Some(noted) => self.resume(&stream, noted),
             None => self.begin(&stream).await,
         };
         let next = match begun {
-            Ok(Next::Lines) => self.read(&stream).await,
+            Ok(StreamStep::Lines) => self.read(&stream).await,
             Ok(next) => next,
-            Err(_) => Next::End,
+            Err(_) => StreamStep::End,
         };
         match (next, self.kept.take()) {
-            (Next::Stop, Some(kept)) => {
+            (StreamStep::Stop, Some(kept)) => {
                 kept.leave(self.lines.take_unfinished().as_ref());
                 self.hand_over();
             }
@@ -163,7 +163,7 @@ impl Connection<'_> {
     }
 
     /// Goes on where an earlier server was.
-    fn resume(&mut self, stream: &UnixStream, noted: Noted) -> io::Result<Next> {
+    fn resume(&mut self, stream: &UnixStream, noted: StreamNote) -> io::Result<StreamStep> {
         self.header = noted.state.header;
         if let Some(line) = &noted.unfinished {
             self.lines.resume(line);
@@ -184,11 +184,11 @@ impl Connection<'_> {
                 kept.take();
             }
         }
-        Ok(Next::Lines)
+        Ok(StreamStep::Lines)
     }
 
     /// Waits for the header, notes it, and takes it out of the stream.
-    async fn begin(&mut self, stream: &UnixStream) -> io::Result<Next> {
+    async fn begin(&mut self, stream: &UnixStream) -> io::Result<StreamStep> {
         let mut shutdown = self.shared.context.shutdown.clone();
         let mut buffer = [0; HEADER_BYTES_MAX];
         loop {
@@ -202,7 +202,7 @@ impl Connection<'_> {
                 }
             };
             let Some(ready) = ready.transpose()? else {
-                return Ok(Next::Stop);
+                return Ok(StreamStep::Stop);
             };
             // What is seen again is nothing new: the next of it is waited for.
             let read = stream.try_io(Interest::READABLE, || {
@@ -225,11 +225,11 @@ impl Connection<'_> {
                         kept.take();
                     }
                     self.header = state.header;
-                    return Ok(Next::Lines);
+                    return Ok(StreamStep::Lines);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     if ready.is_read_closed() {
-                        return Ok(Next::End);
+                        return Ok(StreamStep::End);
                     }
                 }
                 Err(error) => return Err(error),
@@ -238,7 +238,7 @@ impl Connection<'_> {
     }
 
     /// Reads lines; at the stop those that the kernel holds.
-    async fn read(&mut self, stream: &UnixStream) -> Next {
+    async fn read(&mut self, stream: &UnixStream) -> StreamStep {
         let mut shutdown = self.shared.context.shutdown.clone();
         let mut until = None;
         let mut buffer = vec![0; READ_BYTES];
@@ -249,11 +249,11 @@ impl Connection<'_> {
                 }
                 let until = *until.get_or_insert_with(|| Instant::now() + LAST_MAX);
                 if Instant::now() >= until {
-                    return Next::Stop;
+                    return StreamStep::Stop;
                 }
             }
             match stream.try_read(&mut buffer) {
-                Ok(0) => return Next::End,
+                Ok(0) => return StreamStep::End,
                 Ok(bytes) => {
                     self.feed(&buffer[..bytes]);
                     // A service that prints without end must not hold up the others.
@@ -262,10 +262,10 @@ impl Connection<'_> {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.hand_over(),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => return Next::End,
+                Err(_) => return StreamStep::End,
             }
             if until.is_some() {
-                return Next::Stop;
+                return StreamStep::Stop;
             }
             tokio::select! {
                 _ = stream.readable() => {}

@@ -22,7 +22,7 @@ type Stored = Arc<Mutex<Recent>>;
 
 /// A sender.
 #[derive(Debug)]
-struct Known {
+struct PeerState {
     name: Box<str>,
     /// Of sessions that ended without a close.
     ended: Recent,
@@ -31,7 +31,7 @@ struct Known {
 
 /// Senders by name, the one that is longest unchanged first.
 #[derive(Debug, Default)]
-pub struct Peers(Mutex<VecDeque<Known>>);
+pub struct Peers(Mutex<VecDeque<PeerState>>);
 
 impl Peers {
     /// Reads the memory of released files, and the journal.
@@ -63,12 +63,12 @@ impl Peers {
     }
 
     /// Changes what is known of a peer.
-    fn change(&self, name: &str, change: impl FnOnce(&mut Known)) {
+    fn change(&self, name: &str, change: impl FnOnce(&mut PeerState)) {
         let mut peers = lock(&self.0);
         let place = peers.iter().position(|known| &*known.name == name);
         let mut known = place
             .and_then(|place| peers.remove(place))
-            .unwrap_or_else(|| Known {
+            .unwrap_or_else(|| PeerState {
                 name: name.into(),
                 ended: Recent::default(),
                 open: Vec::new(),

@@ -39,9 +39,9 @@ const LINGER_BYTES_MAX: usize = 64 << 10;
 /// section 5.1).
 pub(super) const HANDSHAKE_RECORD: u8 = 22;
 
-/// What an accepted connection turned out to be.
+/// An accepted connection, by its protocol.
 #[derive(Debug)]
-pub enum Incoming {
+pub enum IncomingStream {
     /// Encrypted, and ready to be used.
     Tls(Box<TlsStream<TcpStream>>),
     /// Not TLS at all. Nothing was read of it.
@@ -110,7 +110,7 @@ impl Acceptor {
     /// # Errors
     /// When the peer does not do its part in time ([`io::ErrorKind::TimedOut`]), or the two do not
     /// agree; the peer was then told so, as far as TLS can tell. It is counted already.
-    pub async fn accept(&self, stream: TcpStream) -> io::Result<Incoming> {
+    pub async fn accept(&self, stream: TcpStream) -> io::Result<IncomingStream> {
         self.accept_for(stream, None).await
     }
 
@@ -118,23 +118,27 @@ impl Acceptor {
     ///
     /// # Errors
     /// As for [`Acceptor::accept`].
-    pub async fn accept_http2(&self, stream: TcpStream) -> io::Result<Incoming> {
+    pub async fn accept_http2(&self, stream: TcpStream) -> io::Result<IncomingStream> {
         self.accept_for(stream, Some(b"h2")).await
     }
 
-    async fn accept_for(&self, stream: TcpStream, protocol: Option<&[u8]>) -> io::Result<Incoming> {
+    async fn accept_for(
+        &self,
+        stream: TcpStream,
+        protocol: Option<&[u8]>,
+    ) -> io::Result<IncomingStream> {
         let tls = self.metrics.access.tls(self.listener);
         let shaking = self.shake_hands(stream, protocol);
         match tokio::time::timeout(HANDSHAKE_TIME_MAX, shaking).await {
-            Ok(Ok(Incoming::Tls(stream))) => {
+            Ok(Ok(IncomingStream::Tls(stream))) => {
                 tls.done.add(1);
-                Ok(Incoming::Tls(stream))
+                Ok(IncomingStream::Tls(stream))
             }
             Ok(Ok(plain)) => {
                 tls.plain.add(1);
                 Ok(plain)
             }
-            Ok(Err(Failed { error, stream })) => {
+            Ok(Err(HandshakeFailure { error, stream })) => {
                 tls.failed.add(1);
                 if let Some(stream) = stream {
                     linger(stream).await;
@@ -154,11 +158,11 @@ impl Acceptor {
         &self,
         stream: TcpStream,
         protocol: Option<&[u8]>,
-    ) -> Result<Incoming, Failed> {
+    ) -> Result<IncomingStream, HandshakeFailure> {
         let mut first = [0];
         match stream.peek(&mut first).await? {
             0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-            _ if first[0] != HANDSHAKE_RECORD => return Ok(Incoming::Plain(stream)),
+            _ if first[0] != HANDSHAKE_RECORD => return Ok(IncomingStream::Plain(stream)),
             _ => {}
         }
         let own = self.handshakes_of(stream.peer_addr()?.ip());
@@ -176,8 +180,8 @@ impl Acceptor {
         }
         let handshake = TlsAcceptor::from(config).accept(stream).into_fallible();
         match handshake.await {
-            Ok(stream) => Ok(Incoming::Tls(Box::new(stream))),
-            Err((error, stream)) => Err(Failed {
+            Ok(stream) => Ok(IncomingStream::Tls(Box::new(stream))),
+            Err((error, stream)) => Err(HandshakeFailure {
                 error,
                 stream: Some(stream),
             }),
@@ -203,15 +207,15 @@ impl Acceptor {
 }
 
 /// A handshake that failed, with the connection if the peer is to read why.
-struct Failed {
+struct HandshakeFailure {
     error: io::Error,
     stream: Option<TcpStream>,
 }
 
-impl From<io::Error> for Failed {
-    fn from(error: io::Error) -> Failed {
+impl From<io::Error> for HandshakeFailure {
+    fn from(error: io::Error) -> HandshakeFailure {
         let stream = None;
-        Failed { error, stream }
+        HandshakeFailure { error, stream }
     }
 }
 

@@ -34,7 +34,7 @@ const CLOCK_SKEW_MAX: Duration = Duration::from_secs(300);
 const NAME_HASH_BYTES: usize = 4;
 
 /// A certificate and its private key, in PEM.
-pub struct Issued {
+pub struct IssuedCertificate {
     /// The certificate.
     pub certificate: String,
     /// The key, PKCS #8. A secret.
@@ -90,12 +90,12 @@ impl Authority {
     ///
     /// # Errors
     /// When there is no randomness for a key.
-    pub fn create(now: Timestamp) -> Result<Issued, rcgen::Error> {
+    pub fn create(now: Timestamp) -> Result<IssuedCertificate, rcgen::Error> {
         let key = KeyPair::generate()?;
         let mut params = params_of(&key);
         set_validity(&mut params, now, AUTHORITY_VALID);
         let certificate = params.self_signed(&key)?;
-        Ok(Issued {
+        Ok(IssuedCertificate {
             certificate: certificate.pem(),
             key: key.serialize_pem(),
         })
@@ -130,7 +130,7 @@ impl Authority {
         names: &[Name],
         now: Timestamp,
         valid: Duration,
-    ) -> Result<Issued, rcgen::Error> {
+    ) -> Result<IssuedCertificate, rcgen::Error> {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::default();
         params.distinguished_name.remove(DnType::CommonName);
@@ -151,7 +151,7 @@ impl Authority {
         params.use_authority_key_identifier_extension = true;
         set_validity(&mut params, now, valid);
         let certificate = params.signed_by(&key, &self.issuer)?;
-        Ok(Issued {
+        Ok(IssuedCertificate {
             certificate: certificate.pem(),
             key: key.serialize_pem(),
         })

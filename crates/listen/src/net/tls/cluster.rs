@@ -32,11 +32,11 @@ use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 use super::role::node_name;
 use super::watch::WatchedTls;
 use super::{
-    Acceptor, CertificateFiles, Incoming, TlsError, provider, read_certificates, tls_error,
+    Acceptor, CertificateFiles, IncomingStream, TlsError, provider, read_certificates, tls_error,
 };
 use logpond_client::explain;
-use logpond_host::telemetry::{Metrics, Reloaded, TlsListener, warn};
-use logpond_host::watch::{Seen, Watched};
+use logpond_host::telemetry::{Metrics, ReloadTarget, TlsListener, warn};
+use logpond_host::watch::{WatchTarget, WatchedFiles};
 use logpond_tls::{Identity, now};
 
 /// Name of the file with the cluster's authorities: one, or two while one replaces the other.
@@ -73,16 +73,16 @@ pub struct FromNode {
 /// Why a connection was refused. It is counted, and reported to the operator as far as it is not
 /// one of many.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeRefused {
+pub struct NodeRejection {
     /// Where it came from.
     pub peer: IpAddr,
     /// What is wrong with it.
     pub reason: String,
 }
 
-impl fmt::Display for NodeRefused {
+impl fmt::Display for NodeRejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let NodeRefused { peer, reason } = self;
+        let NodeRejection { peer, reason } = self;
         write!(
             f,
             "a connection from {peer} to the cluster's port was refused: {reason}"
@@ -90,7 +90,7 @@ impl fmt::Display for NodeRefused {
     }
 }
 
-impl std::error::Error for NodeRefused {}
+impl std::error::Error for NodeRejection {}
 
 /// What a node needs to be believed by the others, and to know them. One per process; it keeps
 /// itself up to date.
@@ -116,10 +116,10 @@ struct Current {
 pub fn cluster(
     directory: &Path,
     metrics: &Arc<Metrics>,
-) -> Result<(Arc<ClusterTls>, Box<dyn Watched>), TlsError> {
+) -> Result<(Arc<ClusterTls>, Box<dyn WatchTarget>), TlsError> {
     let files = Files::of(directory);
-    let seen = Seen::of(files.all());
-    let Loaded {
+    let seen = WatchedFiles::of(files.all());
+    let NodeCredentials {
         identity,
         server,
         current,
@@ -136,7 +136,7 @@ pub fn cluster(
         of_watch.replace(files.load()?);
         Ok(())
     };
-    let what = Reloaded::ClusterCertificate;
+    let what = ReloadTarget::ClusterCertificate;
     let watched = WatchedTls::new(seen, take_in, what, metrics.clone());
     Ok((cluster, Box::new(watched)))
 }
@@ -147,14 +147,14 @@ impl ClusterTls {
     ///
     /// # Errors
     /// When the other end is no node of this cluster, which it was then told.
-    pub async fn accept(&self, stream: TcpStream, peer: IpAddr) -> Result<FromNode, NodeRefused> {
+    pub async fn accept(&self, stream: TcpStream, peer: IpAddr) -> Result<FromNode, NodeRejection> {
         let reason = match self.acceptor.accept(stream).await {
-            Ok(Incoming::Tls(stream)) => match node_of(&stream) {
+            Ok(IncomingStream::Tls(stream)) => match node_of(&stream) {
                 Some(node) => return Ok(FromNode { stream, node }),
                 // The verifier asks the same, so this is for a defect of it.
                 None => "its certificate is not one of a node".to_owned(),
             },
-            Ok(Incoming::Plain(_)) => "it does not speak TLS".to_owned(),
+            Ok(IncomingStream::Plain(_)) => "it does not speak TLS".to_owned(),
             Err(error) => match tls_error(&error) {
                 Some(error) => explain(error),
                 // Clients end so that do not say what they mind.
@@ -162,7 +162,7 @@ impl ClusterTls {
                 None => error.to_string(),
             },
         };
-        let refused = NodeRefused { peer, reason };
+        let refused = NodeRejection { peer, reason };
         self.report(&refused);
         Err(refused)
     }
@@ -186,14 +186,14 @@ impl ClusterTls {
         current.node.clone()
     }
 
-    fn replace(&self, loaded: Loaded) {
+    fn replace(&self, loaded: NodeCredentials) {
         self.acceptor.note_expiry(&loaded.identity);
         self.acceptor.replace(loaded.server);
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         *current = loaded.current;
     }
 
-    fn report(&self, refused: &NodeRefused) {
+    fn report(&self, refused: &NodeRejection) {
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         let (last, unsaid) = &mut *reported;
         if last.is_some_and(|at| at.elapsed() < REPORT_INTERVAL) {
@@ -218,7 +218,7 @@ struct Files {
     own: CertificateFiles,
 }
 
-struct Loaded {
+struct NodeCredentials {
     identity: Identity,
     server: ServerConfig,
     current: Current,
@@ -242,7 +242,7 @@ impl Files {
             .to_vec()
     }
 
-    fn load(&self) -> Result<Loaded, TlsError> {
+    fn load(&self) -> Result<NodeCredentials, TlsError> {
         let authorities = read_certificates(&self.authorities)?;
         let mut roots = RootCertStore::empty();
         for authority in &authorities {
@@ -270,7 +270,7 @@ impl Files {
             agent,
             node: node.into(),
         };
-        Ok(Loaded {
+        Ok(NodeCredentials {
             identity,
             server,
             current,

@@ -22,12 +22,12 @@ use rustls::ServerConfig;
 use rustls::sign::SingleCertAndKey;
 
 pub use acceptor::{
-    Acceptor, HANDSHAKE_TIME_MAX, HANDSHAKES_MAX, HANDSHAKES_PER_ADDRESS_MAX, Incoming,
+    Acceptor, HANDSHAKE_TIME_MAX, HANDSHAKES_MAX, HANDSHAKES_PER_ADDRESS_MAX, IncomingStream,
 };
-pub use authority::{Authority, Issued, NODE_VALID, Name};
+pub use authority::{Authority, IssuedCertificate, NODE_VALID, Name};
 pub use cluster::{
     AUTHORITIES_NAME, AUTHORITY_KEY_NAME, CERTIFICATE_NAME, ClusterTls, FromNode, KEY_NAME,
-    NodeRefused, cluster,
+    NodeRejection, cluster,
 };
 pub use logpond_tls::{
     CertificateFiles, TlsError, provider, read_certificates, tls_error, valid_until,
@@ -35,8 +35,8 @@ pub use logpond_tls::{
 pub use role::is_node_name;
 pub use syslog::syslog;
 
-use logpond_host::telemetry::{Metrics, Reloaded, TlsListener};
-use logpond_host::watch::{Seen, Watched};
+use logpond_host::telemetry::{Metrics, ReloadTarget, TlsListener};
+use logpond_host::watch::{WatchTarget, WatchedFiles};
 use logpond_tls::Identity;
 use watch::WatchedTls;
 
@@ -48,9 +48,9 @@ use watch::WatchedTls;
 pub fn https(
     files: &CertificateFiles,
     metrics: &Arc<Metrics>,
-) -> Result<(Arc<Acceptor>, Box<dyn Watched>), TlsError> {
+) -> Result<(Arc<Acceptor>, Box<dyn WatchTarget>), TlsError> {
     let paths = vec![files.certificate.clone(), files.key.clone()];
-    let seen = Seen::of(paths);
+    let seen = WatchedFiles::of(paths);
     let (config, identity) = https_config(files)?;
     let acceptor = Arc::new(Acceptor::new(TlsListener::Http, config, metrics.clone()));
     acceptor.note_expiry(&identity);
@@ -61,7 +61,12 @@ pub fn https(
         of_acceptor.note_expiry(&identity);
         Ok(())
     };
-    let watched = WatchedTls::new(seen, take_in, Reloaded::HttpCertificate, metrics.clone());
+    let watched = WatchedTls::new(
+        seen,
+        take_in,
+        ReloadTarget::HttpCertificate,
+        metrics.clone(),
+    );
     Ok((acceptor, Box::new(watched)))
 }
 

@@ -8,8 +8,8 @@ use rustls::sign::SingleCertAndKey;
 use super::acceptor::Acceptor;
 use super::watch::WatchedTls;
 use super::{CertificateFiles, TlsError, provider, read_certificates};
-use logpond_host::telemetry::{Metrics, Reloaded, TlsListener};
-use logpond_host::watch::{Seen, Watched};
+use logpond_host::telemetry::{Metrics, ReloadTarget, TlsListener};
+use logpond_host::watch::{WatchTarget, WatchedFiles};
 use logpond_tls::{ClientRules, Clients, Identity};
 
 /// The acceptor of the listeners for syslog and RELP, and what keeps it up to date once `lp-watch` looks at it.
@@ -20,10 +20,10 @@ pub fn syslog(
     files: &CertificateFiles,
     rules: &ClientRules,
     metrics: &Arc<Metrics>,
-) -> Result<(Arc<Acceptor>, Box<dyn Watched>), TlsError> {
+) -> Result<(Arc<Acceptor>, Box<dyn WatchTarget>), TlsError> {
     let mut paths = vec![files.certificate.clone(), files.key.clone()];
     paths.extend(rules.authorities.clone());
-    let seen = Seen::of(paths);
+    let seen = WatchedFiles::of(paths);
     let (config, identity) = syslog_config(files, rules)?;
     let acceptor = Acceptor::new(TlsListener::Syslog, config, metrics.clone());
     let acceptor = Arc::new(acceptor.with_peers(rules.peers.clone()));
@@ -35,7 +35,12 @@ pub fn syslog(
         of_acceptor.note_expiry(&identity);
         Ok(())
     };
-    let watched = WatchedTls::new(seen, take_in, Reloaded::SyslogCertificate, metrics.clone());
+    let watched = WatchedTls::new(
+        seen,
+        take_in,
+        ReloadTarget::SyslogCertificate,
+        metrics.clone(),
+    );
     Ok((acceptor, Box::new(watched)))
 }
 

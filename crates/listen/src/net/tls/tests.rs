@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use super::acceptor::HANDSHAKE_RECORD;
 use super::*;
-use authority::{Authority, Made, files};
+use authority::{Authority, TestCertificate, files};
 use logpond_host::clock;
 use logpond_tls::FAR_FUTURE;
 
@@ -79,7 +79,7 @@ fn bad_files_are_named_with_what_to_do() {
     ];
     let files = files(directory.path());
     for (certificate, key, want) in table {
-        let made = Made {
+        let made = TestCertificate {
             certificate: certificate.to_owned(),
             key: key.to_owned(),
         };
@@ -123,7 +123,7 @@ fn the_last_moment_is_known() {
 /// A listener that greets whoever gets through, until it is dropped.
 struct Greeter {
     address: SocketAddr,
-    watched: Box<dyn Watched>,
+    watched: Box<dyn WatchTarget>,
     metrics: Arc<Metrics>,
     files: CertificateFiles,
     _stop: oneshot::Sender<()>,
@@ -131,7 +131,7 @@ struct Greeter {
 }
 
 impl Greeter {
-    fn start(made: &Made) -> Greeter {
+    fn start(made: &TestCertificate) -> Greeter {
         let directory = tempfile::tempdir().unwrap();
         let files = files(directory.path());
         made.write(&files);
@@ -154,7 +154,7 @@ impl Greeter {
     }
 
     fn reloads(&self) -> [i64; 2] {
-        let reloads = self.metrics.access.reloads(Reloaded::HttpCertificate);
+        let reloads = self.metrics.access.reloads(ReloadTarget::HttpCertificate);
         [reloads.done.get(), reloads.failed.get()]
     }
 }
@@ -191,11 +191,11 @@ where
 async fn greet(acceptor: Arc<Acceptor>, stream: tokio::net::TcpStream) {
     use tokio::io::AsyncWriteExt;
     match acceptor.accept(stream).await {
-        Ok(Incoming::Tls(mut stream)) => {
+        Ok(IncomingStream::Tls(mut stream)) => {
             let _ = stream.write_all(b"hello").await;
             let _ = stream.shutdown().await;
         }
-        Ok(Incoming::Plain(mut stream)) => {
+        Ok(IncomingStream::Plain(mut stream)) => {
             let _ = stream.write_all(b"plain").await;
         }
         Err(_) => {}
@@ -327,7 +327,7 @@ fn new_files_are_taken_in_and_bad_ones_leave_what_was_there() {
         let config = trusting(&authority.pem(), rustls::ALL_VERSIONS);
         ask(address, config).unwrap().2
     };
-    let der = |made: &Made| {
+    let der = |made: &TestCertificate| {
         let der = CertificateDer::from_pem_slice(made.certificate.as_bytes());
         der.unwrap().to_vec()
     };

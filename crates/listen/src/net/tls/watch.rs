@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use super::TlsError;
-use logpond_host::telemetry::{Metrics, Reloaded, warn};
+use logpond_host::telemetry::{Metrics, ReloadTarget, warn};
 use logpond_host::terminal::with_causes;
-use logpond_host::watch::{Seen, Watched};
+use logpond_host::watch::{WatchTarget, WatchedFiles};
 
 /// Certificates and keys of something that is kept up to date.
 pub(super) struct WatchedTls<F> {
-    seen: Seen,
+    seen: WatchedFiles,
     /// Reads and checks all files, and changes something only if they are good.
     take_in: F,
-    what: Reloaded,
+    what: ReloadTarget,
     metrics: Arc<Metrics>,
 }
 
@@ -22,9 +22,9 @@ where
 {
     /// Watches files that were read when they were `seen`.
     pub(super) fn new(
-        seen: Seen,
+        seen: WatchedFiles,
         take_in: F,
-        what: Reloaded,
+        what: ReloadTarget,
         metrics: Arc<Metrics>,
     ) -> WatchedTls<F> {
         WatchedTls {
@@ -36,7 +36,7 @@ where
     }
 }
 
-impl<F> Watched for WatchedTls<F>
+impl<F> WatchTarget for WatchedTls<F>
 where
     F: FnMut() -> Result<(), TlsError> + Send,
 {

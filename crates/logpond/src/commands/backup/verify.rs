@@ -28,8 +28,9 @@ pub(super) fn run(args: &BackupVerify) -> Result<Exit, Failure> {
             count => quantity::counted(count as u64, "file") + " damaged or gone",
         }
     ));
-    Ok(match damaged.is_empty() {
-        true => Exit::Found,
-        false => Exit::None,
+    Ok(if damaged.is_empty() {
+        Exit::Found
+    } else {
+        Exit::None
     })
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use logpond_cluster::plan::{Plan, Service, Wanted};
+use logpond_cluster::plan::{Demand, Plan, Service};
 use serde_json::json;
 
 use super::super::listing::print;
@@ -88,10 +88,10 @@ fn average(status: &ClusterStatus) -> Option<ServiceTimes> {
     })
 }
 
-fn wanted(args: &ClusterPlan) -> Result<Wanted, Failure> {
+fn wanted(args: &ClusterPlan) -> Result<Demand, Failure> {
     let mean = rate(&args.rate)?;
     let peak = args.peak.as_deref().map(rate).transpose()?;
-    Ok(Wanted {
+    Ok(Demand {
         raw_bytes_per_s: peak.unwrap_or(mean * PEAK_PER_MEAN),
         raw_bytes_per_s_mean: mean,
         retain_s: parse_age(&args.retain)?.as_secs_f64(),
@@ -108,9 +108,10 @@ fn rate(text: &str) -> Result<f64, Failure> {
     let bytes = parse_bytes(bytes.trim()).map_err(|_| wrong())?;
     let time = time.trim();
     // A unit alone is one of it.
-    let time = match time.starts_with(|c: char| c.is_ascii_digit()) {
-        true => time.to_owned(),
-        false => format!("1{time}"),
+    let time = if time.starts_with(|c: char| c.is_ascii_digit()) {
+        time.to_owned()
+    } else {
+        format!("1{time}")
     };
     let seconds = parse_age(&time).map_err(|_| wrong())?.as_secs_f64();
     if bytes == 0 || seconds <= 0.0 {
@@ -134,7 +135,7 @@ fn service(measured: &ServiceTimes) -> Service {
 
 fn to_json(
     plan: &Plan,
-    wanted: &Wanted,
+    wanted: &Demand,
     service: &Service,
     measured: &ServiceTimes,
 ) -> serde_json::Value {
@@ -157,11 +158,14 @@ fn to_json(
     })
 }
 
-fn lines(plan: &Plan, wanted: &Wanted, service: &Service, measured: &ServiceTimes) -> Vec<String> {
+fn lines(plan: &Plan, wanted: &Demand, service: &Service, measured: &ServiceTimes) -> Vec<String> {
     let bytes = |bytes: f64| quantity::bytes(bytes as u64);
-    let span = |seconds: f64| match seconds.is_finite() {
-        true => quantity::span(Duration::from_secs_f64(seconds)),
-        false => "for ever".to_owned(),
+    let span = |seconds: f64| {
+        if seconds.is_finite() {
+            quantity::span(Duration::from_secs_f64(seconds))
+        } else {
+            "for ever".to_owned()
+        }
     };
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     vec![

@@ -23,9 +23,10 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     print(&out)?;
     let is_gone = |node: &NodeReport| node.state == State::Gone;
-    match status.nodes.iter().any(is_gone) || status.copies_lacking > 0 {
-        true => Ok(Exit::Incomplete),
-        false => Ok(Exit::Found),
+    if status.nodes.iter().any(is_gone) || status.copies_lacking > 0 {
+        Ok(Exit::Incomplete)
+    } else {
+        Ok(Exit::Found)
     }
 }
 
@@ -148,15 +149,16 @@ fn clock_line(node: &NodeReport) -> Option<String> {
         return None;
     }
     let off = quantity::span(Duration::from_millis(ahead_ms.unsigned_abs()));
-    Some(match ahead_ms > 0 {
-        true => format!(
+    Some(if ahead_ms > 0 {
+        format!(
             "the clock of {} is {off} ahead of the others': it removes nothing for its age",
             node.address
-        ),
-        false => format!(
+        )
+    } else {
+        format!(
             "the clock of {} is {off} behind the others': it takes no records in",
             node.address
-        ),
+        )
     })
 }
 

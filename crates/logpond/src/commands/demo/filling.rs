@@ -24,7 +24,7 @@ const MARK: &str = "demo";
 const NOTE_SECONDS: i64 = DAY_SECONDS / 4;
 
 /// Sends a day, and what comes behind it.
-pub(super) struct Filling<'a> {
+pub(super) struct DaySender<'a> {
     client: &'a Client,
     day: &'a Day,
     seed: u64,
@@ -33,10 +33,10 @@ pub(super) struct Filling<'a> {
     next: i64,
 }
 
-impl<'a> Filling<'a> {
+impl<'a> DaySender<'a> {
     /// Nothing is sent yet.
-    pub(super) fn new(client: &'a Client, day: &'a Day, seed: u64) -> Filling<'a> {
-        Filling {
+    pub(super) fn new(client: &'a Client, day: &'a Day, seed: u64) -> DaySender<'a> {
+        DaySender {
             client,
             day,
             seed,

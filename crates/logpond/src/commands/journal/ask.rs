@@ -85,9 +85,10 @@ impl Question {
             Matcher::new(&Filter::regex(source, *is_insensitive))
         });
         let highlight = highlight.transpose().map_err(|error| error.to_string())?;
-        let zone = match args.looks.utc {
-            true => TimeZone::UTC,
-            false => TimeZone::system(),
+        let zone = if args.looks.utc {
+            TimeZone::UTC
+        } else {
+            TimeZone::system()
         };
         let since = time("--since", args.since.as_deref(), &zone)?;
         // The time itself is wanted, too, with all that is in its microsecond.
@@ -254,9 +255,10 @@ fn grep(args: &Journal) -> Result<Option<(String, bool)>, Failure> {
 fn term(word: &OsStr) -> Result<Term, Failure> {
     let bytes = word.as_bytes();
     let is_path = bytes.first() == Some(&b'/');
-    match is_path {
-        true => Ok(Term::Filter(path(Path::new(word)))),
-        false => Ok(journal::term(bytes)?),
+    if is_path {
+        Ok(Term::Filter(path(Path::new(word))))
+    } else {
+        Ok(journal::term(bytes)?)
     }
 }
 
@@ -286,9 +288,10 @@ fn path(path: &Path) -> Filter {
     let name = path.file_name().unwrap_or_default().as_bytes();
     let comm = journal::equal("_COMM", &name[..name.len().min(COMM_BYTES_MAX)]);
     let is_link = |path: &Path| path.is_symlink();
-    match is_link(Path::new(&interpreter)) {
-        true => comm,
-        false => Filter::and([comm, journal::equal("_EXE", interpreter.as_bytes())]),
+    if is_link(Path::new(&interpreter)) {
+        comm
+    } else {
+        Filter::and([comm, journal::equal("_EXE", interpreter.as_bytes())])
     }
 }
 
@@ -313,9 +316,12 @@ fn conditions(args: &Journal) -> Result<Vec<Filter>, Failure> {
     let mut parts = Vec::new();
     let units = args.units.iter().map(|name| journal::unit(name));
     let user_units = args.user_units.iter().map(|name| journal::user_unit(name));
-    let any_of = |filters: Vec<Filter>| match filters.is_empty() {
-        true => Filter::All,
-        false => Filter::or(filters),
+    let any_of = |filters: Vec<Filter>| {
+        if filters.is_empty() {
+            Filter::All
+        } else {
+            Filter::or(filters)
+        }
     };
     parts.push(any_of(units.chain(user_units).collect()));
     let identifier = |name: &String| journal::equal("SYSLOG_IDENTIFIER", name.as_bytes());
@@ -372,9 +378,10 @@ fn machines(terms: &[Term]) -> Filter {
     let is_machine = |term: &&Term| matches!(term, Term::Equal(name, _) if matches!(&**name, "_HOSTNAME" | "_MACHINE_ID"));
     let has_alternatives = terms.contains(&Term::Or);
     let of_machine: Vec<Term> = terms.iter().filter(is_machine).cloned().collect();
-    match has_alternatives {
-        true => Filter::All,
-        false => journal::matches(&of_machine).unwrap_or(Filter::All),
+    if has_alternatives {
+        Filter::All
+    } else {
+        journal::matches(&of_machine).unwrap_or(Filter::All)
     }
 }
 

@@ -11,7 +11,7 @@ use logpond_search::order::Direction;
 use logpond_search::query::Filter;
 
 use super::ask::{Boot, Question};
-use super::source::{Source, Wanted};
+use super::source::{RecordQuery, Source};
 use super::values;
 use crate::commands::listing::{lacks, print};
 use crate::commands::{Exit, Failure};
@@ -23,7 +23,7 @@ use logpond_render::journal::{Entry, Format, pretty_time};
 const BOOTS_MAX: usize = 10_000;
 
 /// One boot.
-struct Found {
+struct BootEntry {
     id: String,
     /// Times of its first and last record, in microseconds.
     first_us: i64,
@@ -38,7 +38,7 @@ pub(super) fn list(
 ) -> Result<Exit, Failure> {
     let (boots, trailer) = all(&question.machine, source)?;
     let last = boots.len() as i64 - 1;
-    let mut numbered: Vec<(i64, &Found)> = (-last..).zip(&boots).collect();
+    let mut numbered: Vec<(i64, &BootEntry)> = (-last..).zip(&boots).collect();
     if question.is_reversed {
         numbered.reverse();
     }
@@ -62,7 +62,7 @@ pub(super) fn list(
     })
 }
 
-fn table(boots: &[(i64, &Found)], has_head: bool, zone: &TimeZone) -> String {
+fn table(boots: &[(i64, &BootEntry)], has_head: bool, zone: &TimeZone) -> String {
     let mut width = (1 - boots.len() as i64).to_string().len();
     let mut out = String::new();
     if has_head {
@@ -78,7 +78,7 @@ fn table(boots: &[(i64, &Found)], has_head: bool, zone: &TimeZone) -> String {
 }
 
 /// The members of a boot's object, in the order in which journalctl has them.
-fn members((index, boot): (i64, &Found)) -> [(&'static str, serde_json::Value); 4] {
+fn members((index, boot): (i64, &BootEntry)) -> [(&'static str, serde_json::Value); 4] {
     [
         ("index", index.into()),
         ("boot_id", boot.id.as_str().into()),
@@ -87,8 +87,8 @@ fn members((index, boot): (i64, &Found)) -> [(&'static str, serde_json::Value); 
     ]
 }
 
-fn objects(boots: &[(i64, &Found)]) -> String {
-    let object = |boot: &(i64, &Found)| {
+fn objects(boots: &[(i64, &BootEntry)]) -> String {
+    let object = |boot: &(i64, &BootEntry)| {
         let members = members(*boot).map(|(name, value)| format!("\"{name}\":{value}"));
         format!("{{{}}}", members.join(","))
     };
@@ -96,8 +96,8 @@ fn objects(boots: &[(i64, &Found)]) -> String {
     format!("[{}]", objects.join(","))
 }
 
-fn pretty_objects(boots: &[(i64, &Found)]) -> String {
-    let object = |boot: &(i64, &Found)| {
+fn pretty_objects(boots: &[(i64, &BootEntry)]) -> String {
+    let object = |boot: &(i64, &BootEntry)| {
         let members = members(*boot).map(|(name, value)| format!("\t\t\"{name}\" : {value}"));
         format!("\t{{\n{}\n\t}}", members.join(",\n"))
     };
@@ -134,7 +134,7 @@ pub(super) fn choose(question: &mut Question, source: &mut Source) -> Result<(),
     Ok(())
 }
 
-fn nth(boots: &[Found], boot: &Boot) -> Result<String, Failure> {
+fn nth(boots: &[BootEntry], boot: &Boot) -> Result<String, Failure> {
     let place = match &boot.id {
         Some(id) => {
             let at = boots.iter().position(|known| known.id == *id);
@@ -165,7 +165,7 @@ fn last(machine: &Filter, source: &mut Source) -> Result<Option<String>, Failure
 }
 
 /// All boots by their first record, and what is lacking of them.
-fn all(machine: &Filter, source: &mut Source) -> Result<(Vec<Found>, Trailer), Failure> {
+fn all(machine: &Filter, source: &mut Source) -> Result<(Vec<BootEntry>, Trailer), Failure> {
     let (mut boots, trailer) = match source {
         Source::Files(_) => of_rows(machine, source)?,
         Source::Server(client) => {
@@ -192,7 +192,7 @@ fn all(machine: &Filter, source: &mut Source) -> Result<(Vec<Found>, Trailer), F
                     whole.lack_too(trailer);
                     Ok(row.as_ref().map_or(0, time_us))
                 };
-                boots.push(Found {
+                boots.push(BootEntry {
                     first_us: end(Direction::Forward)?,
                     last_us: end(Direction::Backward)?,
                     id,
@@ -209,9 +209,9 @@ fn time_us(row: &Row<'_>) -> i64 {
     row.time.unwrap_or(Timestamp(0)).0.div_euclid(1000)
 }
 
-fn of_rows(machine: &Filter, source: &Source) -> Result<(Vec<Found>, Trailer), Failure> {
-    let mut found: BTreeMap<String, Found> = BTreeMap::new();
-    let wanted = Wanted {
+fn of_rows(machine: &Filter, source: &Source) -> Result<(Vec<BootEntry>, Trailer), Failure> {
+    let mut found: BTreeMap<String, BootEntry> = BTreeMap::new();
+    let wanted = RecordQuery {
         filter: machine,
         range: TimeRange::ALL,
         direction: Direction::Forward,
@@ -221,7 +221,7 @@ fn of_rows(machine: &Filter, source: &Source) -> Result<(Vec<Found>, Trailer), F
     let trailer = source.rows(&wanted, &mut |row| {
         if let Some(id) = Entry::of(&row).boot_id {
             let us = time_us(&row);
-            let boot = found.entry(id.clone()).or_insert(Found {
+            let boot = found.entry(id.clone()).or_insert(BootEntry {
                 id,
                 first_us: us,
                 last_us: us,

@@ -13,7 +13,7 @@ use logpond_search::order::{Direction, Key};
 use logpond_search::query::Filter;
 use logpond_search::{Matcher, Scratch};
 
-use super::source::Wanted;
+use super::source::RecordQuery;
 use crate::commands::Failure;
 use crate::commands::query::HELD_BYTES_MAX;
 use crate::commands::selection::now;
@@ -62,16 +62,16 @@ pub(super) fn named(
     Ok(found)
 }
 
-/// What was read.
-pub(super) struct Read {
+/// The rows that were read.
+pub(super) struct FileRows {
     /// In the order that was asked for.
     pub(super) rows: Vec<Row<'static>>,
     pub(super) trailer: Trailer,
 }
 
 /// Reads the wanted entries of all files.
-pub(super) fn read(paths: &[PathBuf], wanted: &Wanted<'_>) -> Result<Read, Failure> {
-    let mut reading = Reading::new(wanted)?;
+pub(super) fn read(paths: &[PathBuf], wanted: &RecordQuery<'_>) -> Result<FileRows, Failure> {
+    let mut reading = FileReader::new(wanted)?;
     let mut failed = 0;
     for path in paths {
         match read_file(path, &mut reading) {
@@ -91,7 +91,7 @@ pub(super) fn read(paths: &[PathBuf], wanted: &Wanted<'_>) -> Result<Read, Failu
     reading.sort();
     reading.cut();
     let rows: Vec<Row<'static>> = reading.rows.into_iter().map(|(_, row)| row).collect();
-    Ok(Read {
+    Ok(FileRows {
         trailer: Trailer {
             rows: rows.len() as u64,
             complete: reading.faults == 0 && failed == 0,
@@ -104,7 +104,7 @@ pub(super) fn read(paths: &[PathBuf], wanted: &Wanted<'_>) -> Result<Read, Failu
 
 /// Reads all of a file; says what is wrong with it, and whether nothing is.
 pub(super) fn check(path: &Path) -> Result<bool, Failure> {
-    let wanted = Wanted {
+    let wanted = RecordQuery {
         filter: &Filter::All,
         range: TimeRange::ALL,
         direction: Direction::Forward,
@@ -112,7 +112,7 @@ pub(super) fn check(path: &Path) -> Result<bool, Failure> {
         // Reading is enough.
         limit: Some(0),
     };
-    let mut reading = Reading::new(&wanted)?;
+    let mut reading = FileReader::new(&wanted)?;
     if let Err(error) = verify_file(path, &mut reading) {
         logpond_host::terminal::complain(&error);
         return Ok(false);
@@ -120,8 +120,8 @@ pub(super) fn check(path: &Path) -> Result<bool, Failure> {
     Ok(reading.faults == 0)
 }
 
-struct Reading<'w> {
-    wanted: &'w Wanted<'w>,
+struct FileReader<'w> {
+    wanted: &'w RecordQuery<'w>,
     matcher: Matcher,
     scratch: Scratch,
     sealer: Sealer,
@@ -138,9 +138,9 @@ struct Reading<'w> {
     failure: Option<Failure>,
 }
 
-impl<'w> Reading<'w> {
-    fn new(wanted: &'w Wanted<'w>) -> Result<Reading<'w>, Failure> {
-        Ok(Reading {
+impl<'w> FileReader<'w> {
+    fn new(wanted: &'w RecordQuery<'w>) -> Result<FileReader<'w>, Failure> {
+        Ok(FileReader {
             wanted,
             matcher: Matcher::new(wanted.filter).map_err(|error| error.to_string())?,
             scratch: Scratch::new(),
@@ -234,7 +234,7 @@ impl<'w> Reading<'w> {
     }
 }
 
-impl Entries for Reading<'_> {
+impl Entries for FileReader<'_> {
     fn begin(&mut self, path: &Path) {
         self.input = path.display().to_string();
         self.count = 0;

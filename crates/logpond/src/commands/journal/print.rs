@@ -9,11 +9,11 @@ use logpond_search::order::{Direction, Key};
 
 use super::ask::{Lines, Question};
 use super::environment;
-use super::source::{Source, Wanted};
+use super::source::{RecordQuery, Source};
 use crate::cli::Journal as Args;
 use crate::commands::listing::lacks;
-use crate::commands::query::follow::{Backlog, Following, follow};
-use crate::commands::query::remote::Held;
+use crate::commands::query::follow::{Backlog, FollowOptions, follow};
+use crate::commands::query::remote::RowStack;
 use crate::commands::query::sink::Sink;
 use crate::commands::selection::now;
 use crate::commands::{Exit, Failure, variable};
@@ -31,9 +31,10 @@ pub(super) fn run(args: &Args, question: &Question, source: &mut Source) -> Resu
     let has_colours = style.colour && style.escapes && style.format.is_for_people();
     let hands = terminal::hands(args.looks.control_characters, has_colours);
     let renderer = Box::new(Journal::new(style, Arc::clone(&last)));
-    let paging = match args.looks.no_pager || args.follow {
-        true => When::Never,
-        false => When::Auto,
+    let paging = if args.looks.no_pager || args.follow {
+        When::Never
+    } else {
+        When::Auto
     };
     let pagers = environment::pagers(args.pager_end, &variable);
     let mut sink = Sink::of(renderer, (paging, hands), pagers);
@@ -95,9 +96,10 @@ struct Plan {
 }
 
 fn plan(question: &Question, source: &Source) -> Result<Plan, Failure> {
-    let forward = match question.is_reversed {
-        true => Direction::Backward,
-        false => Direction::Forward,
+    let forward = if question.is_reversed {
+        Direction::Backward
+    } else {
+        Direction::Forward
     };
     let behind = match &question.cursor {
         None => None,
@@ -207,8 +209,8 @@ fn shown(question: &Question, source: &Source, sink: &mut Sink) -> Result<Traile
     }
 }
 
-fn wanted<'q>(question: &'q Question, plan: &Plan) -> Wanted<'q> {
-    Wanted {
+fn wanted<'q>(question: &'q Question, plan: &Plan) -> RecordQuery<'q> {
+    RecordQuery {
         filter: &question.filter,
         range: question.range(),
         direction: plan.direction,
@@ -227,7 +229,7 @@ fn from_server(
     if sink.progress.is_enabled() {
         asked.push(("progress", "true".into()));
     }
-    let mut held = plan.is_turned.then(Held::default);
+    let mut held = plan.is_turned.then(RowStack::default);
     let mut answer = client.get("/api/v1/query", &asked)?;
     let trailer = loop {
         match answer.next_item()? {
@@ -271,7 +273,7 @@ fn followed(
         (None, Lines::All) => Backlog::From(Vec::new()),
         (None, Lines::Oldest(count)) => Backlog::From(vec![("limit", count.to_string())]),
     };
-    let following = Following {
+    let following = FollowOptions {
         base,
         backlog,
         until: question.until,

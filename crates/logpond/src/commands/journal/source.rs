@@ -19,8 +19,8 @@ pub(super) enum Source {
     Files(Vec<PathBuf>),
 }
 
-/// Some records, in order.
-pub(super) struct Wanted<'f> {
+/// A filter, a range and a limit of records, in an order.
+pub(super) struct RecordQuery<'f> {
     pub(super) filter: &'f Filter,
     pub(super) range: TimeRange,
     pub(super) direction: Direction,
@@ -29,7 +29,7 @@ pub(super) struct Wanted<'f> {
     pub(super) limit: Option<u64>,
 }
 
-impl Wanted<'_> {
+impl RecordQuery<'_> {
     /// What a server is asked.
     pub(super) fn parameters(&self) -> Parameters {
         let mut asked = parameters(self.filter, self.range);
@@ -61,7 +61,7 @@ impl Source {
     /// Gives rows with their lines to `each`.
     pub(super) fn rows(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &RecordQuery<'_>,
         each: &mut dyn FnMut(Row<'_>) -> Result<(), Failure>,
     ) -> Result<Trailer, Failure> {
         match self {
@@ -84,7 +84,7 @@ impl Source {
         direction: Direction,
     ) -> Result<(Option<Row<'static>>, Trailer), Failure> {
         let mut first = None;
-        let wanted = Wanted {
+        let wanted = RecordQuery {
             filter,
             range,
             direction,
@@ -101,7 +101,7 @@ impl Source {
 
 fn from_server(
     client: &Client,
-    wanted: &Wanted<'_>,
+    wanted: &RecordQuery<'_>,
     each: &mut dyn FnMut(Row<'_>) -> Result<(), Failure>,
 ) -> Result<Trailer, Failure> {
     let mut answer = client.get("/api/v1/query", &wanted.parameters())?;

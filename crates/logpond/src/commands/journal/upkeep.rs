@@ -110,14 +110,16 @@ fn selects(args: &Journal) -> bool {
 
 /// `--facility=help`
 fn list_facilities(is_quiet: bool) -> Result<Exit, Failure> {
-    let mut out = match is_quiet {
-        true => String::new(),
-        false => "Available facilities:\n".to_owned(),
+    let mut out = if is_quiet {
+        String::new()
+    } else {
+        "Available facilities:\n".to_owned()
     };
     for (number, name) in journal::FACILITIES.iter().enumerate() {
-        match name.is_empty() {
-            true => out.push_str(&format!("{number}\n")),
-            false => out.push_str(&format!("{name}\n")),
+        if name.is_empty() {
+            out.push_str(&format!("{number}\n"))
+        } else {
+            out.push_str(&format!("{name}\n"))
         }
     }
     crate::commands::listing::print(out.as_bytes())?;
@@ -183,17 +185,15 @@ fn verified(args: &Journal) -> Result<Exit, Failure> {
     let mut is_sound = true;
     for path in paths {
         let outcome = super::files::check(&path)?;
-        let (word, name) = match outcome {
-            true => ("PASS", path.display()),
-            false => ("FAIL", path.display()),
+        let (word, name) = if outcome {
+            ("PASS", path.display())
+        } else {
+            ("FAIL", path.display())
         };
         is_sound &= outcome;
         note(&format!("{word}: {name}"));
     }
-    Ok(match is_sound {
-        true => Exit::Found,
-        false => Exit::None,
-    })
+    Ok(if is_sound { Exit::Found } else { Exit::None })
 }
 
 fn header(args: &Journal) -> Result<Exit, Failure> {

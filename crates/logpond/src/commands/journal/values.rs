@@ -11,7 +11,7 @@ use logpond_search::order::Direction;
 use logpond_search::query::Filter;
 
 use super::ask::{Question, parameters};
-use super::source::{Source, Wanted};
+use super::source::{RecordQuery, Source};
 use crate::commands::listing::{exit, print, rows, text};
 use crate::commands::{Exit, Failure};
 use logpond_client::{Client, Trailer};
@@ -146,7 +146,7 @@ fn each_entry(
     source: &Source,
     each: &mut dyn FnMut(&Entry),
 ) -> Result<Trailer, Failure> {
-    let wanted = Wanted {
+    let wanted = RecordQuery {
         filter: &question.filter,
         range: question.range(),
         direction: Direction::Forward,

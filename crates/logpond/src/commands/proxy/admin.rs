@@ -8,13 +8,13 @@ use std::sync::Arc;
 use logpond_proxy::Control;
 use tokio::net::TcpListener;
 
-use super::configured::Followed;
+use super::configured::ConfigHandle;
 use crate::cli::Proxy;
 use crate::commands::Failure;
 use logpond_host::hostname;
 use logpond_host::shutdown::Shutdown;
 use logpond_http::Hosts;
-use logpond_http::proxy::{Operated, serve};
+use logpond_http::proxy::{Operations, serve};
 use logpond_listen::net::bind_tcp;
 use logpond_settings::host_names;
 
@@ -71,8 +71,8 @@ impl Admin {
     }
 
     /// Serves until the stop.
-    pub(super) async fn serve(self, control: Control, followed: Followed, shutdown: Shutdown) {
-        let operated = Operated {
+    pub(super) async fn serve(self, control: Control, followed: ConfigHandle, shutdown: Shutdown) {
+        let operated = Operations {
             control,
             hosts: self.hosts,
             reload: Box::new(move || followed.reload()),

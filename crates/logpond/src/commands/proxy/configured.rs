@@ -6,32 +6,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 use logpond_proxy::{Control, Frontend};
 
 use super::acme::Acme;
-use super::frontends::{self, Loaded};
+use super::frontends::{self, FrontendSet};
 use super::sandbox::Sandbox;
 use super::source::Source;
 use crate::commands::Failure;
 use logpond_host::telemetry::{say, warn};
 use logpond_host::terminal::with_causes;
-use logpond_host::watch::{Seen, Watched};
+use logpond_host::watch::{WatchTarget, WatchedFiles};
 
 /// The frontends, and what they were made of.
-pub(super) struct Configured {
+pub(super) struct ProxyConfig {
     source: Source,
-    loaded: Loaded,
+    loaded: FrontendSet,
     /// The settings file and those that it names, before they were read.
-    seen: Seen,
+    seen: WatchedFiles,
     /// What files are to be in, if anything.
     sandbox: Option<Sandbox>,
 }
 
-impl Configured {
+impl ProxyConfig {
     /// # Errors
     /// When something is wrong with what is written, or with a file.
-    pub(super) fn new(source: Source) -> Result<Configured, Failure> {
-        let seen = Seen::of(source.path().map(Into::into).into_iter().collect());
-        let mut configured = Configured {
+    pub(super) fn new(source: Source) -> Result<ProxyConfig, Failure> {
+        let seen = WatchedFiles::of(source.path().map(Into::into).into_iter().collect());
+        let mut configured = ProxyConfig {
             source,
-            loaded: Loaded::default(),
+            loaded: FrontendSet::default(),
             seen,
             sandbox: None,
         };
@@ -62,11 +62,11 @@ impl Configured {
     ///
     /// # Errors
     /// When those could not be kept.
-    pub(super) fn under(self, control: Control, mut acme: Acme) -> Result<Followed, Failure> {
+    pub(super) fn under(self, control: Control, mut acme: Acme) -> Result<ConfigHandle, Failure> {
         let configured = self;
         acme.check(&configured.loaded.orders)?;
         acme.follow(&configured.loaded.orders)?;
-        Ok(Followed(Arc::new(Mutex::new(Following {
+        Ok(ConfigHandle(Arc::new(Mutex::new(ConfigFollower {
             configured,
             control,
             acme,
@@ -96,15 +96,15 @@ impl Configured {
 
 /// Settings that a running proxy follows. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Followed(Arc<Mutex<Following>>);
+pub(super) struct ConfigHandle(Arc<Mutex<ConfigFollower>>);
 
-struct Following {
-    configured: Configured,
+struct ConfigFollower {
+    configured: ProxyConfig,
     control: Control,
     acme: Acme,
 }
 
-impl Followed {
+impl ConfigHandle {
     /// Reads the files now, whether they have changed or not.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ impl Followed {
     }
 }
 
-impl Following {
+impl ConfigFollower {
     fn take_in(&mut self) -> Result<(), Failure> {
         let before = self.configured.loaded.clone();
         self.configured.load()?;
@@ -149,14 +149,14 @@ impl Following {
     }
 
     fn replace(&mut self) -> Result<(), Failure> {
-        let Loaded { frontends, orders } = &self.configured.loaded;
+        let FrontendSet { frontends, orders } = &self.configured.loaded;
         self.acme.check(orders)?;
         self.control.replace(frontends)?;
         self.acme.follow(orders)
     }
 }
 
-impl Watched for Followed {
+impl WatchTarget for ConfigHandle {
     fn look(&mut self, is_asked: bool) {
         // What came of it was said.
         let _ = self.take_in(is_asked);

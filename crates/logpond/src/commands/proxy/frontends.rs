@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use logpond_proxy::{
-    Certificates, ClientAuth, Frontend, Limits, Ordered, ProxyHeader, Route, SniRule, TlsSettings,
-    Trust, Upstream,
+    Certificates, ClientAuth, Frontend, Limits, OrderedCertificate, ProxyHeader, Route, SniRule,
+    TlsSettings, Trust, Upstream,
 };
 use logpond_tls::{CertificateFiles, ClientFiles, staple_path};
 
@@ -49,7 +49,7 @@ pub(super) fn files(sections: &[Placed]) -> Vec<PathBuf> {
 
 /// Frontends, and the orders of certificates that they have.
 #[derive(Clone, Default)]
-pub(super) struct Loaded {
+pub(super) struct FrontendSet {
     pub(super) frontends: Vec<Frontend>,
     pub(super) orders: Orders,
 }
@@ -59,7 +59,7 @@ pub(super) struct Loaded {
 ///
 /// # Errors
 /// When certificates cannot be used, or what is written does not go together.
-pub(super) fn load(sections: &[Placed], before: &Loaded) -> Result<Loaded, Failure> {
+pub(super) fn load(sections: &[Placed], before: &FrontendSet) -> Result<FrontendSet, Failure> {
     let connections = connections(sections)?;
     let is_one = sections.len() == 1;
     let mut frontends: Vec<Frontend> = Vec::with_capacity(sections.len());
@@ -84,7 +84,7 @@ pub(super) fn load(sections: &[Placed], before: &Loaded) -> Result<Loaded, Failu
         }
         frontends.push(frontend);
     }
-    Ok(Loaded { frontends, orders })
+    Ok(FrontendSet { frontends, orders })
 }
 
 fn frontend(
@@ -117,7 +117,7 @@ fn frontend(
 
 fn certificates(
     section: &ProxySection,
-    ordered: Option<Arc<Ordered>>,
+    ordered: Option<Arc<OrderedCertificate>>,
     before: Option<&Certificates>,
 ) -> Result<Certificates, Failure> {
     if section.cert.is_empty() && section.key.is_empty() && ordered.is_none() {
@@ -144,9 +144,10 @@ fn certificates(
         files,
         ordered,
         alpn: protocols(&section.alpn)?,
-        sni: match section.strict_sni {
-            true => SniRule::Refuse,
-            false => SniRule::ShowFirst,
+        sni: if section.strict_sni {
+            SniRule::Refuse
+        } else {
+            SniRule::ShowFirst
         },
         clients: client_auth(section)?,
         ticket_secret: section.ticket_secret.clone(),
@@ -163,14 +164,15 @@ fn protocols(written: &[String]) -> Result<Vec<String>, Failure> {
     let names = written.iter().flat_map(|names| names.split(','));
     let checked = names.map(str::trim).map(|name| {
         let is_wrong = |c: char| c == ';' || c.is_whitespace() || c.is_control();
-        match (1..=255).contains(&name.len()) && !name.contains(is_wrong) {
-            true => Ok(name.to_owned()),
-            false => Err(format!(
+        if (1..=255).contains(&name.len()) && !name.contains(is_wrong) {
+Ok(name.to_owned())
+} else {
+Err(format!(
                 "alpn: '{name}' is no name of a protocol, such as h2 or http/1.1; several stand with \
                  commas: h2,http/1.1"
             )
-            .into()),
-        }
+            .into())
+}
     });
     checked.collect()
 }
@@ -181,13 +183,14 @@ fn client_auth(section: &ProxySection) -> Result<Option<ClientAuth>, Failure> {
         let is_silent = section.client_auth.is_none()
             && section.client_crl.is_empty()
             && section.client_allow.is_empty();
-        return match is_silent {
-            true => Ok(None),
-            false => Err(
+        return if is_silent {
+            Ok(None)
+        } else {
+            Err(
                 "clients are asked for certificates only where client-ca says by whom \
                           they are to be issued"
                     .into(),
-            ),
+            )
         };
     }
     Ok(Some(ClientAuth {
@@ -226,11 +229,12 @@ fn routes(section: &ProxySection) -> Result<Vec<Route>, Failure> {
             ..Route::default()
         });
     }
-    match routes.is_empty() {
-        true => Err("connections go nowhere; to needs an upstream, such as \
+    if routes.is_empty() {
+        Err("connections go nowhere; to needs an upstream, such as \
                      unix:/run/app.sock"
-            .into()),
-        false => Ok(routes),
+            .into())
+    } else {
+        Ok(routes)
     }
 }
 

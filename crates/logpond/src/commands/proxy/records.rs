@@ -17,7 +17,9 @@ use logpond_client::Address;
 use logpond_host::clock;
 use logpond_host::telemetry::warn;
 use logpond_host::terminal::{Out, with_causes};
-use logpond_ship::forward::{Backoff, FileZones, ForwardError, Outflow, Reading, Settings, Stream};
+use logpond_ship::forward::{
+    Backoff, FileZones, ForwardError, Outflow, ReadOptions, Settings, Stream,
+};
 
 /// What a spool for records may take.
 const SPOOL_SIZE: &str = "1GiB";
@@ -34,11 +36,11 @@ pub(super) struct Records {
     /// What they are written to.
     pub(super) output: Box<dyn Write + Send>,
     /// What sends them on from there.
-    pub(super) sending: Vec<Sending>,
+    pub(super) sending: Vec<SenderThread>,
 }
 
 /// A thread that sends records. It ends once nothing is left of the output.
-pub(super) struct Sending {
+pub(super) struct SenderThread {
     ended: Receiver<()>,
     stop: Arc<AtomicBool>,
 }
@@ -60,14 +62,14 @@ impl Records {
         let spool = args.records_spool.as_deref();
         let of_next = spool.map(|path| path.join(SPOOL_OF_NEXT));
         let mut sending = Vec::new();
-        let first = Sending::start(settings(args, spool)?, reader.try_clone()?);
+        let first = SenderThread::start(settings(args, spool)?, reader.try_clone()?);
         match (first, of_next) {
             (Ok(first), None) => sending.push(first),
             (Ok(first), Some(of_next)) => {
                 sending.push(first);
                 // What it holds is sent; nothing is added to it.
                 if of_next.exists() {
-                    match Sending::start(settings(args, Some(&of_next))?, io::empty()) {
+                    match SenderThread::start(settings(args, Some(&of_next))?, io::empty()) {
                         Ok(next) => sending.push(next),
                         // The process before took over itself: it is its spool, and it sends what it holds.
                         Err(ForwardError::Spool { .. }) if is_next => {}
@@ -76,7 +78,10 @@ impl Records {
                 }
             }
             (Err(ForwardError::Spool { .. }), Some(of_next)) if is_next => {
-                sending.push(Sending::start(settings(args, Some(&of_next))?, reader)?);
+                sending.push(SenderThread::start(
+                    settings(args, Some(&of_next))?,
+                    reader,
+                )?);
             }
             (Err(error), _) => return Err(error.into()),
         }
@@ -87,11 +92,11 @@ impl Records {
     }
 }
 
-impl Sending {
+impl SenderThread {
     fn start(
         settings: Settings,
         reader: impl Read + Send + 'static,
-    ) -> Result<Sending, ForwardError> {
+    ) -> Result<SenderThread, ForwardError> {
         let stop = Arc::new(AtomicBool::new(false));
         let outflow = Outflow::open(&settings, &stop)?;
         let (sender, ended) = mpsc::channel();
@@ -116,7 +121,7 @@ impl Sending {
         };
         let thread = thread::Builder::new().name("lp-records-out".to_owned());
         match thread.spawn(run) {
-            Ok(_) => Ok(Sending { ended, stop }),
+            Ok(_) => Ok(SenderThread { ended, stop }),
             Err(source) => Err(ForwardError::Input {
                 name: "records of connections".to_owned(),
                 source,
@@ -143,7 +148,7 @@ fn settings(args: &Proxy, spool_at: Option<&Path>) -> Result<Settings, Failure> 
         access: access(&args.access, &addresses)?,
         addresses,
         bulk: None,
-        reading: Reading {
+        read_options: ReadOptions {
             format: Some(Format::Lines),
             rule: None,
             record_wait: Duration::ZERO,

@@ -99,9 +99,10 @@ impl Sandbox {
         let access = [&args.access.token_file, &args.access.ca_file];
         let files = files.iter().chain(access.into_iter().flatten());
         let own = directories(files).map_err(failed)?;
-        let held = match has_taken_over && is_held() {
-            true => Ok(()),
-            false => hold(&own, written),
+        let held = if has_taken_over && is_held() {
+            Ok(())
+        } else {
+            hold(&own, written)
         };
         held.map_err(failed)?;
         Ok(Sandbox { own })
@@ -145,9 +146,10 @@ fn hold(own: &[PathBuf], written: &[PathBuf]) -> Result<(), String> {
     }
     hold_files(own, written).map_err(|error| format!("{KERNEL}: {}", with_causes(&error)))?;
     system_calls::refuse()?;
-    match is_held() {
-        true => Ok(()),
-        false => Err("the kernel took it and does not do it".to_owned()),
+    if is_held() {
+        Ok(())
+    } else {
+        Err("the kernel took it and does not do it".to_owned())
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::cli::{Proxy, ProxyFrontend};
 use crate::commands::{Failure, variable};
 use logpond_settings::{
-    Age, Origin, ProxySection, Surroundings, WeighedTarget, Written, parse_age, read_proxies,
+    Age, Environment, Origin, ProxySection, TextValue, WeighedTarget, parse_age, read_proxies,
 };
 
 /// Where the frontends are written.
@@ -33,7 +33,7 @@ impl Source {
         if let Some(path) = &args.config {
             return Ok(Source::File(path.clone()));
         }
-        let files = Surroundings {
+        let files = Environment {
             variable: &variable,
             is_root: rustix::process::geteuid().is_root(),
         }
@@ -70,13 +70,14 @@ impl Source {
         let sections: Vec<Placed> = sections
             .map(|(origin, section)| (Some(origin), section))
             .collect();
-        match sections.is_empty() {
-            true => Err(format!(
+        if sections.is_empty() {
+            Err(format!(
                 "{} has no [[proxy]] section: write one with listen, cert, key and to",
                 path.display()
             )
-            .into()),
-            false => Ok(sections),
+            .into())
+        } else {
+            Ok(sections)
         }
     }
 }
@@ -130,7 +131,7 @@ fn all<T, E: Display>(
 }
 
 fn time(flag: &str, text: &Option<String>) -> Result<Option<Age>, Failure> {
-    let read = |text: &String| duration(flag, text).map(Written);
+    let read = |text: &String| duration(flag, text).map(TextValue);
     text.as_ref().map(read).transpose()
 }
 

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use logpond_proxy::Listening;
+use logpond_proxy::ListenSockets;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, socketpair};
 
@@ -42,19 +42,19 @@ const TIME_MAX: Duration = Duration::from_secs(60);
 /// What a process hands over.
 #[derive(Debug, Default)]
 pub(super) struct Sockets {
-    pub(super) listening: Vec<Listening>,
+    pub(super) listening: Vec<ListenSockets>,
     pub(super) admin: Option<TcpListener>,
 }
 
 /// The process before this one, which waits to hear that this one serves.
 #[derive(Debug)]
-pub(super) struct Before(OwnedFd);
+pub(super) struct PreviousProcess(OwnedFd);
 
 /// Takes over what a process before this one hands over, if there is one.
 ///
 /// # Errors
 /// When it does not do so.
-pub(super) fn take_over() -> Result<(Sockets, Option<Before>), Failure> {
+pub(super) fn take_over() -> Result<(Sockets, Option<PreviousProcess>), Failure> {
     if variable(VARIABLE).is_none() {
         return Ok((Sockets::default(), None));
     }
@@ -62,7 +62,7 @@ pub(super) fn take_over() -> Result<(Sockets, Option<Before>), Failure> {
     set_socket_timeout(&socket, Timeout::Recv, Some(TIME_MAX))?;
     let sockets = receive_all(&socket)
         .map_err(|error| format!("the process before hands over nothing: {error}"))?;
-    Ok((sockets, Some(Before(socket))))
+    Ok((sockets, Some(PreviousProcess(socket))))
 }
 
 fn receive_all(socket: &OwnedFd) -> io::Result<Sockets> {
@@ -87,7 +87,7 @@ fn receive_all(socket: &OwnedFd) -> io::Result<Sockets> {
         let asked: SocketAddr = asked.parse().map_err(io::Error::other)?;
         if number == sockets.listening.len() {
             let of_it = Vec::new();
-            sockets.listening.push(Listening {
+            sockets.listening.push(ListenSockets {
                 asked,
                 sockets: of_it,
             });
@@ -101,7 +101,7 @@ fn receive_all(socket: &OwnedFd) -> io::Result<Sockets> {
     Err(io::ErrorKind::InvalidData.into())
 }
 
-impl Before {
+impl PreviousProcess {
     /// Lets it know that this process serves.
     pub(super) fn tell(self) {
         // It may have been killed, which changes nothing for this one.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use logpond_record::Timestamp;
 
 use super::Question;
-use super::remote::{Held, parameters};
+use super::remote::{RowStack, parameters};
 use super::sink::Sink;
 use crate::cli::Query;
 use crate::commands::listing::lacks;
@@ -25,8 +25,8 @@ const WAIT_FIRST: Duration = Duration::from_millis(200);
 /// The longest wait before asking again.
 const WAIT_LONGEST: Duration = Duration::from_secs(5);
 
-/// What is followed.
-pub(in crate::commands) struct Following {
+/// The parameters of a follower.
+pub(in crate::commands) struct FollowOptions {
     /// What every request says.
     pub(in crate::commands) base: Parameters,
     /// What is printed first.
@@ -48,7 +48,7 @@ pub(in crate::commands) enum Backlog {
 pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<Trailer, Failure> {
     let client = client(&args.server)?;
     sink.progress.disable();
-    let following = Following {
+    let following = FollowOptions {
         base: parameters(question, sink),
         backlog: match question.limit {
             0 => Backlog::None,
@@ -66,7 +66,7 @@ pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<
 /// Follows until the process is ended, or the end of the range is over; gives how many were printed.
 pub(in crate::commands) fn follow(
     client: &Client,
-    following: Following,
+    following: FollowOptions,
     sink: &mut Sink,
 ) -> Result<u64, Failure> {
     let base = following.base;
@@ -164,7 +164,7 @@ fn backlog(
     asked.push(("direction", "backward".into()));
     asked.push(("positions", "true".into()));
     let mut answer = client.get("/api/v1/query", &asked)?;
-    let mut held = Held::default();
+    let mut held = RowStack::default();
     let mut trailer = loop {
         match answer.next_item()? {
             Item::Row(line) => {

@@ -17,8 +17,8 @@ use logpond_record::{
     Entry, EntryKind, Envelope, Id, Incarnation, Labels, Record, TimeRange, Timestamp,
 };
 use logpond_search::Scratch;
-use logpond_search::context::{Context, Shown};
-use logpond_search::hints::{Asked, Outside, hints};
+use logpond_search::context::{Context, ContextItem};
+use logpond_search::hints::{HintRequest, Outside, hints};
 
 use super::sink::Sink;
 use super::{HELD_BYTES_MAX, Question};
@@ -53,7 +53,7 @@ pub(super) fn run(
     search.bytes_total = lengths.unwrap_or(0);
     for path in files {
         if let Err(error) = search.read(path, sink) {
-            match error.downcast::<Unreadable>() {
+            match error.downcast::<UnreadableFile>() {
                 Ok(unreadable) => {
                     note(&format!("logpond: {unreadable}"));
                     search.unreadable += 1;
@@ -92,15 +92,15 @@ fn declared(args: &Query) -> Result<Labels, Failure> {
 
 /// A file that cannot be read.
 #[derive(Debug)]
-struct Unreadable(String, std::io::Error);
+struct UnreadableFile(String, std::io::Error);
 
-impl std::fmt::Display for Unreadable {
+impl std::fmt::Display for UnreadableFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} cannot be read: {}", self.0, self.1)
     }
 }
 
-impl std::error::Error for Unreadable {}
+impl std::error::Error for UnreadableFile {}
 
 /// A search through files.
 struct Search<'a> {
@@ -125,15 +125,15 @@ struct Search<'a> {
     bytes_total: u64,
     newest: Option<Timestamp>,
     /// What is known as long as nothing was found.
-    seen: Seen,
+    seen: HintData,
     unreadable: usize,
     is_done: bool,
     failure: Option<Failure>,
 }
 
-/// What tells what was meant by a question that finds nothing.
+/// Facts of the lines for a hint if nothing matches.
 #[derive(Default)]
-struct Seen {
+struct HintData {
     /// Names of fields of the first records.
     names: BTreeSet<String>,
     before: Option<Outside>,
@@ -141,15 +141,15 @@ struct Seen {
 }
 
 /// The labels of a file's lines: those that were declared for all, and what the file's own headers declare.
-struct Declared {
+struct FileLabels {
     own: Labels,
     headers: FileHeaders,
     labels: Labels,
 }
 
-impl Declared {
-    fn new(own: Labels) -> Declared {
-        Declared {
+impl FileLabels {
+    fn new(own: Labels) -> FileLabels {
+        FileLabels {
             labels: own.clone(),
             own,
             headers: FileHeaders::default(),
@@ -196,7 +196,7 @@ impl<'a> Search<'a> {
             bytes: 0,
             bytes_total: 0,
             newest: None,
-            seen: Seen::default(),
+            seen: HintData::default(),
             unreadable: 0,
             is_done: false,
             failure: None,
@@ -206,16 +206,17 @@ impl<'a> Search<'a> {
     fn read(&mut self, path: &Path, sink: &mut Sink) -> Result<(), Failure> {
         let is_standard = path.as_os_str() == "-";
         let name = path.display().to_string();
-        let unreadable = |error| Unreadable(name.clone(), error);
-        let mut reader = match is_standard {
-            true => input::standard_text(),
-            false => input::open_text(path).map_err(unreadable)?,
+        let unreadable = |error| UnreadableFile(name.clone(), error);
+        let mut reader = if is_standard {
+            input::standard_text()
+        } else {
+            input::open_text(path).map_err(unreadable)?
         };
         let mut declared = self.declared.clone();
         if self.labels_files {
             declared.push(("file".into(), name.as_str().into()));
         }
-        let mut file = Declared::new(declared);
+        let mut file = FileLabels::new(declared);
         let mut splitter = LineSplitter::new(LINE_BYTES_MAX);
         let mut chunk = vec![0; CHUNK_BYTES];
         loop {
@@ -255,7 +256,7 @@ impl<'a> Search<'a> {
     }
 
     /// Takes one line; a failure waits in `failure`, since the splitter cannot be stopped.
-    fn line(&mut self, line: Line<'_>, file: &mut Declared, sink: &mut Sink) {
+    fn line(&mut self, line: Line<'_>, file: &mut FileLabels, sink: &mut Sink) {
         if self.failure.is_some() || self.is_done {
             return;
         }
@@ -292,18 +293,19 @@ impl<'a> Search<'a> {
             return Ok(());
         }
         let Some(context) = &mut self.context else {
-            return match is_match {
-                true => self.show(&record, true, sink),
-                false => Ok(()),
+            return if is_match {
+                self.show(&record, true, sink)
+            } else {
+                Ok(())
             };
         };
         let mut shown = Vec::new();
         context.push(record.into_owned(), is_match, |item| shown.push(item));
         for item in shown {
             match item {
-                Shown::Match(record) => self.show(&record, true, sink)?,
-                Shown::Context(record) => self.show(&record, false, sink)?,
-                Shown::Separator => match &mut self.tail {
+                ContextItem::Match(record) => self.show(&record, true, sink)?,
+                ContextItem::Context(record) => self.show(&record, false, sink)?,
+                ContextItem::Separator => match &mut self.tail {
                     Some(tail) => tail.push(None, false, self.question.limit)?,
                     None => sink.gap()?,
                 },
@@ -325,9 +327,10 @@ impl<'a> Search<'a> {
             return;
         }
         let is_before = record.time < self.range.from;
-        let side = match is_before {
-            true => &mut self.seen.before,
-            false => &mut self.seen.behind,
+        let side = if is_before {
+            &mut self.seen.before
+        } else {
+            &mut self.seen.behind
         };
         let side = side.get_or_insert(Outside {
             count: 0,
@@ -335,9 +338,10 @@ impl<'a> Search<'a> {
             nearest: record.time,
         });
         side.count += 1;
-        side.nearest = match is_before {
-            true => side.nearest.max(record.time),
-            false => side.nearest.min(record.time),
+        side.nearest = if is_before {
+            side.nearest.max(record.time)
+        } else {
+            side.nearest.min(record.time)
         };
     }
 
@@ -348,7 +352,7 @@ impl<'a> Search<'a> {
         }
         let names: Vec<&str> = self.seen.names.iter().map(|name| &**name).collect();
         let are_all = self.number <= NAMED_RECORDS_MAX && names.len() < NAMES_MAX;
-        let hints = hints(&Asked {
+        let hints = hints(&HintRequest {
             filter: &self.question.meaning.filter,
             // Of the command line's text the filter has all.
             written: None,
@@ -474,9 +478,10 @@ impl Tail {
             None => sink.gap(),
         };
         let mut items = self.items.into_iter().map(|(row, _)| row);
-        match is_reversed {
-            false => items.try_for_each(&mut print),
-            true => items.rev().try_for_each(&mut print),
+        if is_reversed {
+            items.rev().try_for_each(&mut print)
+        } else {
+            items.try_for_each(&mut print)
         }
     }
 }
@@ -499,9 +504,9 @@ mod tests {
             context.push(row, name.is_uppercase(), |item| shown.push(item));
             for item in shown {
                 match item {
-                    Shown::Match(row) => tail.push(Some(row), true, limit).unwrap(),
-                    Shown::Context(row) => tail.push(Some(row), false, limit).unwrap(),
-                    Shown::Separator => tail.push(None, false, limit).unwrap(),
+                    ContextItem::Match(row) => tail.push(Some(row), true, limit).unwrap(),
+                    ContextItem::Context(row) => tail.push(Some(row), false, limit).unwrap(),
+                    ContextItem::Separator => tail.push(None, false, limit).unwrap(),
                 }
             }
         }

@@ -53,13 +53,15 @@ pub(super) fn facts(
     (source, is_server): (String, bool),
     trailer: &mut Trailer,
 ) -> Result<Facts, Failure> {
-    let zone = match args.utc {
-        true => TimeZone::UTC,
-        false => question.meaning.zone.clone(),
+    let zone = if args.utc {
+        TimeZone::UTC
+    } else {
+        question.meaning.zone.clone()
     };
-    let buckets = match is_server {
-        true => buckets(args, question, &zone, trailer)?,
-        false => Vec::new(),
+    let buckets = if is_server {
+        buckets(args, question, &zone, trailer)?
+    } else {
+        Vec::new()
     };
     let meaning = &question.meaning;
     let missing = trailer.missing.iter().map(|part| match part.as_str() {

@@ -24,7 +24,7 @@ pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<
     if args.reverse || question.limit > 0 {
         parameters.push(("direction", "backward".into()));
     }
-    let mut held = (question.limit > 0 && !args.reverse).then(Held::default);
+    let mut held = (question.limit > 0 && !args.reverse).then(RowStack::default);
     let mut answer = client.get("/api/v1/query", &parameters)?;
     let trailer = loop {
         match answer.next_item()? {
@@ -85,12 +85,12 @@ fn count(client: &Client, parameters: &Parameters, sink: &mut Sink) -> Result<Tr
 
 /// Rows that came newest first and are printed oldest first; an empty one is a gap.
 #[derive(Default)]
-pub(in crate::commands) struct Held {
+pub(in crate::commands) struct RowStack {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-impl Held {
+impl RowStack {
     pub(in crate::commands) fn push(&mut self, line: &[u8]) -> Result<(), Failure> {
         if self.bytes.len() + line.len() > HELD_BYTES_MAX {
             return Err(

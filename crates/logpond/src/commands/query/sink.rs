@@ -208,9 +208,10 @@ impl Sink {
     }
 
     fn flush_if_full(&mut self) -> io::Result<()> {
-        match self.buffer.len() >= BUFFER_BYTES {
-            true => self.flush(),
-            false => Ok(()),
+        if self.buffer.len() >= BUFFER_BYTES {
+            self.flush()
+        } else {
+            Ok(())
         }
     }
 }

@@ -30,9 +30,10 @@ fn table(queries: &[Value]) -> Vec<u8> {
     for query in queries {
         let variables = query["variables"].as_object().into_iter().flatten();
         let variables: Vec<&str> = variables.map(|(name, _)| &**name).collect();
-        let built_in = match query["built_in"] == true {
-            true => "(built in) ",
-            false => "",
+        let built_in = if query["built_in"] == true {
+            "(built in) "
+        } else {
+            ""
         };
         table.row(vec![
             text(query, "name"),

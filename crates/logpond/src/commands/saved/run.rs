@@ -56,9 +56,10 @@ pub(super) fn run(args: &SavedRun) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Found);
     }
-    let range = match args.since.is_none() && args.until.is_none() {
-        true => " in the last hour (--since reaches further back)",
-        false => "",
+    let range = if args.since.is_none() && args.until.is_none() {
+        " in the last hour (--since reaches further back)"
+    } else {
+        ""
     };
     note(&format!("nothing is found{range}"));
     Ok(Exit::None)

@@ -7,8 +7,8 @@ use logpond_bucket::{Location, Store};
 
 use super::super::Server;
 use super::client::{compact, get, push};
-use super::{Pond, settings};
-use logpond_engine::backup::{Job, Made, Progress, make, restore};
+use super::{TestServer, settings};
+use logpond_engine::backup::{BackupReport, Job, Progress, make, restore};
 use logpond_host::clock;
 use logpond_host::disk::RealDisk;
 
@@ -26,7 +26,7 @@ fn count(http: SocketAddr) -> u64 {
     trailer["rows"].as_u64().unwrap()
 }
 
-fn back_up(pond: &Pond, store: &Store, nonce: u128) -> Made {
+fn back_up(pond: &TestServer, store: &Store, nonce: u128) -> BackupReport {
     make(&Job {
         disk: &RealDisk::open(pond.directory.path()).unwrap(),
         objects: store,
@@ -43,7 +43,7 @@ fn a_server_answers_from_what_was_restored() {
     let place = tempfile::tempdir().unwrap();
     let location = Location::Directory(place.path().to_owned());
     let store = Store::open(&location, &[]).unwrap();
-    let mut pond = Pond::new();
+    let mut pond = TestServer::new();
     add(pond.http(), 0..300);
     compact(pond.http());
     add(pond.http(), 300..400);

@@ -4,7 +4,7 @@ use std::io::{BufReader, Write};
 use std::net::SocketAddr;
 
 use super::client::{Answer, connect, get, metric, read_answer, request};
-use super::{Pond, settings};
+use super::{TestServer, settings};
 use crate::serve::Server;
 use logpond_listen::tokens::{self, Entry, Role, Token};
 use logpond_settings::{Protocol, host_names};
@@ -36,8 +36,8 @@ fn ask(address: SocketAddr, (method, path): (&str, &str), headers: &str) -> Answ
 }
 
 /// Everywhere that HTTP is spoken.
-fn listeners(pond: &Pond) -> Vec<SocketAddr> {
-    let addresses = pond.server().addresses();
+fn listeners(server: &TestServer) -> Vec<SocketAddr> {
+    let addresses = server.server().addresses();
     let on = addresses.intakes.on();
     let shippers = on.filter(|(listener, _)| listener.protocol == Protocol::Http);
     let shippers: Vec<SocketAddr> = shippers.map(|(_, address)| address).collect();
@@ -47,8 +47,8 @@ fn listeners(pond: &Pond) -> Vec<SocketAddr> {
 
 #[test]
 fn a_name_that_is_not_the_servers_is_answered_nothing() {
-    let pond = Pond::new();
-    for address in listeners(&pond) {
+    let server = TestServer::new();
+    for address in listeners(&server) {
         for attempt in ATTEMPTS {
             let port = address.port();
             let answer = ask(address, attempt, &format!("Host: evil.example:{port}\r\n"));
@@ -60,7 +60,7 @@ fn a_name_that_is_not_the_servers_is_answered_nothing() {
         }
     }
     let page = ("GET", "http://evil.example/");
-    let http = pond.http();
+    let http = server.http();
     assert_eq!(ask(http, page, "Host: 127.0.0.1\r\n").status, 421);
     let twice = "Host: 127.0.0.1\r\nHost: evil.example\r\n";
     assert_ne!(ask(http, ("GET", "/"), twice).status, 200);
@@ -82,8 +82,8 @@ fn a_name_that_is_not_the_servers_is_answered_nothing() {
 
 #[test]
 fn a_page_of_another_site_is_answered_nothing_but_by_a_link() {
-    let pond = Pond::new();
-    for address in listeners(&pond) {
+    let server = TestServer::new();
+    for address in listeners(&server) {
         let host = format!("Host: {address}\r\n");
         for site in ["cross-site", "same-site"] {
             for attempt in ATTEMPTS.into_iter().filter(|(_, path)| *path != "/nowhere") {
@@ -107,7 +107,7 @@ fn a_page_of_another_site_is_answered_nothing_but_by_a_link() {
         let own = format!("{host}Sec-Fetch-Site: same-origin\r\n");
         assert_eq!(ask(address, ("GET", "/-/ready"), &own).status, 200);
     }
-    let (rows, _) = get(pond.http(), "/api/v1/query?from=@0").rows();
+    let (rows, _) = get(server.http(), "/api/v1/query?from=@0").rows();
     assert!(rows.is_empty(), "{rows:?}");
 }
 

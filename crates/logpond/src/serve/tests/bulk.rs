@@ -8,7 +8,7 @@ use logpond_segment::batches::BatchId;
 use logpond_segment::journal::UploadWriter;
 use serde_json::Value;
 
-use super::Pond;
+use super::TestServer;
 use super::client::{connect, get};
 use logpond_host::telemetry::Intake;
 
@@ -66,8 +66,8 @@ fn upload(frames: &[Frame]) -> Vec<u8> {
     bytes
 }
 
-fn open(pond: &Pond) -> (TcpStream, BufReader<TcpStream>) {
-    let stream = connect(pond.address(Intake::Bulk));
+fn open(server: &TestServer) -> (TcpStream, BufReader<TcpStream>) {
+    let stream = connect(server.address(Intake::Bulk));
     let answers = BufReader::new(stream.try_clone().unwrap());
     (stream, answers)
 }
@@ -93,16 +93,16 @@ fn read(line: &str) -> Value {
 }
 
 /// Sends these bytes, ends the sending side, and reads all answers.
-fn exchange(pond: &Pond, bytes: &[u8]) -> Vec<Value> {
-    let (mut stream, answers) = open(pond);
+fn exchange(server: &TestServer, bytes: &[u8]) -> Vec<Value> {
+    let (mut stream, answers) = open(server);
     stream.write_all(bytes).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
     let lines = answers.lines().map(Result::unwrap);
     lines.map(|line| read(&line)).collect()
 }
 
-fn found(pond: &Pond) -> Vec<String> {
-    let (rows, trailer) = get(pond.http(), "/api/v1/query?fields=raw&from=@0").rows();
+fn found(server: &TestServer) -> Vec<String> {
+    let (rows, trailer) = get(server.http(), "/api/v1/query?fields=raw&from=@0").rows();
     assert_eq!(trailer["complete"], true);
     let lines = rows.iter().map(|row| row["_line"].as_str().unwrap());
     let mut lines: Vec<_> = lines.map(str::to_owned).collect();
@@ -119,8 +119,8 @@ fn accepted(count: u64) -> Value {
 
 #[test]
 fn each_upload_is_answered_in_turn() {
-    let mut pond = Pond::new();
-    let (mut stream, mut answers) = open(&pond);
+    let mut server = TestServer::new();
+    let (mut stream, mut answers) = open(&server);
     let first = upload(&[Frame::new(0, &[b"a", b"b"]), Frame::new(1, &[b"c"])]);
     stream.write_all(&first).unwrap();
     assert_eq!(answer(&mut answers), accepted(3));
@@ -134,11 +134,11 @@ fn each_upload_is_answered_in_turn() {
     for count in [1, 0, 2] {
         assert_eq!(answer(&mut answers), accepted(count));
     }
-    let (rows, _) = get(pond.http(), "/api/v1/query?from=@0").rows();
+    let (rows, _) = get(server.http(), "/api/v1/query?from=@0").rows();
     assert!(rows.iter().all(|row| row["hostname"] == "ash"));
-    assert_eq!(found(&pond), ["a", "b", "c", "d", "e", "f"]);
+    assert_eq!(found(&server), ["a", "b", "c", "d", "e", "f"]);
     // The connection is still open; the drain ends it with a reason.
-    pond.stop();
+    server.stop();
     let last = answer(&mut answers);
     assert_eq!(last["retry"], true, "{last}");
     assert_eq!(answers.read_to_string(&mut String::new()).unwrap(), 0);
@@ -146,31 +146,31 @@ fn each_upload_is_answered_in_turn() {
 
 #[test]
 fn an_upload_sent_again_counts_once() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     let frames = || vec![Frame::new(0, &[b"a", b"b"]), Frame::new(1, &[b"c"])];
     let again = || frames().into_iter().map(Frame::again).collect::<Vec<_>>();
     // Broken off within its second frame: nothing was acknowledged, the first may be kept.
     let whole = upload(&frames());
-    let torn = exchange(&pond, &whole[..whole.len() - 100]);
+    let torn = exchange(&server, &whole[..whole.len() - 100]);
     assert_eq!(torn.len(), 1, "{torn:?}");
     assert_eq!(
         (&torn[0]["retry"], &torn[0]["accepted"]),
         (&true.into(), &Value::Null)
     );
     let bytes = [upload(&again()), upload(&again())].concat();
-    assert_eq!(exchange(&pond, &bytes), [accepted(3), accepted(3)]);
-    assert_eq!(found(&pond), ["a", "b", "c"]);
+    assert_eq!(exchange(&server, &bytes), [accepted(3), accepted(3)]);
+    assert_eq!(found(&server), ["a", "b", "c"]);
 }
 
 #[test]
 fn what_is_not_taken_is_named_by_its_number_in_the_upload() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     let long = vec![b'x'; (1 << 20) + 1];
     let frames = [
         Frame::new(0, &[b"a", &long, b"b"]),
         Frame::new(1, &[b"{\"n\":1}", b"{\"n\":"]).json(),
     ];
-    let answers = exchange(&pond, &upload(&frames));
+    let answers = exchange(&server, &upload(&frames));
     assert_eq!(answers[0]["accepted"], 3);
     assert_eq!(answers[0]["rejected_total"], 2);
     let rejected = answers[0]["rejected"].as_array().unwrap();
@@ -182,13 +182,13 @@ fn what_is_not_taken_is_named_by_its_number_in_the_upload() {
     let reasons: Vec<_> = rejected.iter().map(|r| r["reason"].to_string()).collect();
     assert!(reasons[0].contains("1048577 bytes"), "{reasons:?}");
     assert!(reasons[1].contains("not a JSON object"), "{reasons:?}");
-    assert_eq!(found(&pond).len(), 3);
+    assert_eq!(found(&server).len(), 3);
 }
 
 /// What is no upload is told so at once, and nothing of it is kept.
 #[test]
 fn other_bytes_are_refused_with_a_reason() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     let good = upload(&[Frame::new(0, &[b"a"])]);
     let flipped = {
         let mut bytes = good.clone();
@@ -207,7 +207,7 @@ fn other_bytes_are_refused_with_a_reason() {
         ),
     ];
     for (bytes, reason) in table {
-        let (mut stream, mut answers) = open(&pond);
+        let (mut stream, mut answers) = open(&server);
         stream.write_all(bytes).unwrap();
         // The sending side stays open: the answer does not wait for more.
         let answer = answer(&mut answers);
@@ -217,6 +217,6 @@ fn other_bytes_are_refused_with_a_reason() {
         drop(stream);
     }
     // Nothing at all is no mistake.
-    assert_eq!(exchange(&pond, b""), [] as [Value; 0]);
-    assert_eq!(found(&pond), [] as [String; 0]);
+    assert_eq!(exchange(&server, b""), [] as [Value; 0]);
+    assert_eq!(found(&server), [] as [String; 0]);
 }

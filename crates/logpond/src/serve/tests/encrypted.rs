@@ -6,14 +6,14 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::client::{PATIENCE, connect, get, read_answer};
-use super::{Pond, settings};
+use super::{TestServer, settings};
 use crate::serve::{ServeError, Server};
-use authority::{Authority, Made, files};
+use authority::{Authority, TestCertificate, files};
 use logpond_client::{Access, Address, Client, ClientError, Item, Parameters};
 use logpond_listen::tokens::{self, Entry, Role, Token};
 
 /// A server with this certificate, and the file of the authority that clients trust.
-fn encrypted(authority: &Authority, made: &Made) -> (Pond, std::path::PathBuf) {
+fn encrypted(authority: &Authority, made: &TestCertificate) -> (TestServer, std::path::PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let mut settings = settings(directory.path());
     let files = files(directory.path());
@@ -25,7 +25,7 @@ fn encrypted(authority: &Authority, made: &Made) -> (Pond, std::path::PathBuf) {
     let authorities = directory.path().join("ca.pem");
     std::fs::write(&authorities, authority.pem()).unwrap();
     let server = Some(Server::start(&settings).unwrap());
-    (Pond { server, directory }, authorities)
+    (TestServer { server, directory }, authorities)
 }
 
 fn create(path: &Path) -> Token {
@@ -36,9 +36,14 @@ fn create(path: &Path) -> Token {
 }
 
 /// Asks as the commands do.
-fn ask(pond: &Pond, scheme: &str, host: &str, authorities: &Path) -> Result<u64, ClientError> {
-    let address = format!("{scheme}://{host}:{}", pond.http().port());
-    let token = pond.directory.path().join("token");
+fn ask(
+    server: &TestServer,
+    scheme: &str,
+    host: &str,
+    authorities: &Path,
+) -> Result<u64, ClientError> {
+    let address = format!("{scheme}://{host}:{}", server.http().port());
+    let token = server.directory.path().join("token");
     let mut access = Access::new(Some(&token), None).unwrap();
     access.trust(Some(authorities)).unwrap();
     let client = Client::new(Address::parse(&address).unwrap(), &access);
@@ -54,17 +59,17 @@ fn ask(pond: &Pond, scheme: &str, host: &str, authorities: &Path) -> Result<u64,
 fn commands_ask_over_tls_whom_they_believe() {
     let authority = Authority::new();
     let made = authority.issue(&["localhost", "127.0.0.1"], |_| {});
-    let (pond, authorities) = encrypted(&authority, &made);
+    let (server, authorities) = encrypted(&authority, &made);
     for host in ["localhost", "127.0.0.1"] {
-        assert_eq!(ask(&pond, "https", host, &authorities).unwrap(), 0);
+        assert_eq!(ask(&server, "https", host, &authorities).unwrap(), 0);
     }
     let refused = |scheme: &str, authorities: &Path| {
-        let error = ask(&pond, scheme, "127.0.0.1", authorities);
+        let error = ask(&server, scheme, "127.0.0.1", authorities);
         error.unwrap_err().to_string()
     };
     let said = refused("http", &authorities);
     assert!(said.contains("speaks TLS only; ask at https://"), "{said}");
-    let others = pond.directory.path().join("others.pem");
+    let others = server.directory.path().join("others.pem");
     std::fs::write(&others, Authority::new().pem()).unwrap();
     let said = refused("https", &others);
     assert!(
@@ -72,7 +77,7 @@ fn commands_ask_over_tls_whom_they_believe() {
         "{said}"
     );
     assert!(said.contains("--ca-file"), "{said}");
-    let counts = pond
+    let counts = server
         .server()
         .metrics()
         .access
@@ -90,11 +95,11 @@ fn commands_ask_over_tls_whom_they_believe() {
 fn a_certificate_for_another_name_is_not_believed() {
     let authority = Authority::new();
     let made = authority.issue(&["example.com"], |_| {});
-    let (pond, authorities) = encrypted(&authority, &made);
-    let said = ask(&pond, "https", "127.0.0.1", &authorities).unwrap_err();
+    let (server, authorities) = encrypted(&authority, &made);
+    let said = ask(&server, "https", "127.0.0.1", &authorities).unwrap_err();
     assert!(said.to_string().contains("only valid for"), "{said}");
     // Of itself it says no more than what it needs to: what came unencrypted is not looked at.
-    let mut stream = connect(pond.http());
+    let mut stream = connect(server.http());
     stream.write_all(b"POST /api/v1/push HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nx\n").unwrap();
     let answer = read_answer(&mut BufReader::new(stream));
     assert_eq!(answer.status, 400);
@@ -103,27 +108,27 @@ fn a_certificate_for_another_name_is_not_believed() {
 
 #[test]
 fn https_to_a_plain_server_says_so() {
-    let pond = Pond::new();
-    let token = pond.directory.path().join("token");
+    let server = TestServer::new();
+    let token = server.directory.path().join("token");
     std::fs::write(token, "x").unwrap();
-    let authorities = pond.directory.path().join("ca.pem");
+    let authorities = server.directory.path().join("ca.pem");
     std::fs::write(&authorities, Authority::new().pem()).unwrap();
-    let said = ask(&pond, "https", "127.0.0.1", &authorities).unwrap_err();
+    let said = ask(&server, "https", "127.0.0.1", &authorities).unwrap_err();
     assert!(matches!(said, ClientError::Tls { .. }), "{said:?}");
     let said = said.to_string();
     assert!(
         said.contains("does not speak TLS; ask at http://"),
         "{said}"
     );
-    assert_eq!(get(pond.http(), "/-/healthy").status, 200);
+    assert_eq!(get(server.http(), "/-/healthy").status, 200);
 }
 
 #[test]
 fn the_stop_does_not_wait_for_handshakes() {
     let authority = Authority::new();
-    let (mut pond, _) = encrypted(&authority, &authority.issue(&["localhost"], |_| {}));
-    let mut silent = connect(pond.http());
-    pond.stop();
+    let (mut server, _) = encrypted(&authority, &authority.issue(&["localhost"], |_| {}));
+    let mut silent = connect(server.http());
+    server.stop();
     assert_eq!(silent.read(&mut [0; 8]).unwrap_or(0), 0);
 }
 

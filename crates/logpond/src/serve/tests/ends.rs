@@ -1,22 +1,22 @@
 use std::io::{Read, Write};
 
 use super::client::{begin, connect, get, push, read_chunk};
-use super::{Pond, settings};
+use super::{TestServer, settings};
 use crate::serve::{ServeError, Server};
 use logpond_host::telemetry::Intake;
 
 #[test]
 fn the_drain_keeps_what_was_sent_and_the_next_start_finds_it() {
-    let mut pond = Pond::new();
-    assert_eq!(push(pond.http(), "text/plain", b"by http\n").status, 200);
-    let mut fast = connect(pond.address(Intake::Fast));
+    let mut server = TestServer::new();
+    assert_eq!(push(server.http(), "text/plain", b"by http\n").status, 200);
+    let mut fast = connect(server.address(Intake::Fast));
     fast.write_all(b"fast\nwithout end").unwrap();
-    let mut durable = connect(pond.address(Intake::Durable));
+    let mut durable = connect(server.address(Intake::Durable));
     durable.write_all(b"durable\n").unwrap();
     let mut ok = [0; 5];
     durable.read_exact(&mut ok).unwrap();
     assert_eq!(&ok, b"OK 1\n");
-    pond.restart();
+    server.restart();
     for stream in [&mut fast, &mut durable] {
         assert_eq!(
             stream.read(&mut [0; 8]).unwrap(),
@@ -24,7 +24,7 @@ fn the_drain_keeps_what_was_sent_and_the_next_start_finds_it() {
             "open connections are closed in order"
         );
     }
-    let (rows, trailer) = get(pond.http(), "/api/v1/query").rows();
+    let (rows, trailer) = get(server.http(), "/api/v1/query").rows();
     let mut found: Vec<_> = rows.iter().map(|r| r["_msg"].as_str().unwrap()).collect();
     found.sort_unstable();
     assert_eq!(
@@ -32,7 +32,7 @@ fn the_drain_keeps_what_was_sent_and_the_next_start_finds_it() {
         ["by http", "durable", "fast", "without end"],
         "{trailer}"
     );
-    let recovered = pond.server().recovered();
+    let recovered = server.server().recovered();
     assert_eq!(
         (recovered.closed.len(), recovered.cuts.len()),
         (1, 0),
@@ -61,11 +61,11 @@ fn a_thread_that_panicked_does_not_keep_the_others_from_their_end() {
 
 #[test]
 fn a_followed_query_ends_with_its_trailer() {
-    let mut pond = Pond::new();
-    push(pond.http(), "text/plain", b"x\n");
-    let mut reader = begin(pond.http(), "/api/v1/query?follow=true");
+    let mut server = TestServer::new();
+    push(server.http(), "text/plain", b"x\n");
+    let mut reader = begin(server.http(), "/api/v1/query?follow=true");
     assert!(read_chunk(&mut reader).is_some());
-    pond.stop();
+    server.stop();
     let last = read_chunk(&mut reader).expect("a trailer");
     let last: serde_json::Value = serde_json::from_slice(&last).unwrap();
     // It counts what was sent, and says that more might have come.
@@ -76,15 +76,15 @@ fn a_followed_query_ends_with_its_trailer() {
 
 #[test]
 fn a_port_in_use_names_the_flag_and_a_directory_in_use_the_directory() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     let directory = tempfile::tempdir().unwrap();
     let mut taken = settings(directory.path());
-    let fast = pond.address(Intake::Fast);
+    let fast = server.address(Intake::Fast);
     taken.listeners.set(Intake::Fast, Some(fast));
     let error = Server::start(&taken).err().unwrap();
     assert!(matches!(error, ServeError::Bind(_)), "{error:?}");
     assert!(error.to_string().contains("(--fast)") && error.to_string().contains("in use"));
-    let error = Server::start(&settings(pond.directory.path()))
+    let error = Server::start(&settings(server.directory.path()))
         .err()
         .unwrap();
     assert!(matches!(&error, ServeError::Data(_)), "{error:?}");

@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::client::{PATIENCE, compact, connect, get};
 use super::lines::wait_for_count;
-use super::{Pond, Server, settings};
+use super::{Server, TestServer, settings};
 use logpond_host::telemetry::Intake;
 
-fn fluent(pond: &Pond) -> TcpStream {
+fn fluent(pond: &TestServer) -> TcpStream {
     connect(pond.address(Intake::Fluent))
 }
 
@@ -69,13 +69,13 @@ fn rest(stream: &mut TcpStream) -> Vec<u8> {
     rest
 }
 
-fn records(pond: &Pond) -> Vec<Value> {
+fn records(pond: &TestServer) -> Vec<Value> {
     let (rows, trailer) = get(pond.http(), "/api/v1/query?from=@0&to=2100-01-01").rows();
     assert_eq!(trailer["complete"], true, "{trailer}");
     rows
 }
 
-fn words(pond: &Pond) -> Vec<String> {
+fn words(pond: &TestServer) -> Vec<String> {
     let rows = records(pond);
     let words = rows
         .iter()
@@ -87,7 +87,7 @@ fn words(pond: &Pond) -> Vec<String> {
 
 #[test]
 fn chunks_are_acknowledged_once_they_are_durable() {
-    let pond = Pond::new();
+    let pond = TestServer::new();
     let mut stream = fluent(&pond);
     stream.write_all(&chunk("c1", &["one", "two"])).unwrap();
     read(&mut stream, &ack("c1"));
@@ -113,7 +113,7 @@ fn chunks_are_acknowledged_once_they_are_durable() {
 
 #[test]
 fn a_chunk_that_is_sent_again_counts_once() {
-    let mut pond = Pond::new();
+    let mut pond = TestServer::new();
     let first = chunk("c1", &["one", "two"]);
     let mut stream = fluent(&pond);
     stream.write_all(&first).unwrap();
@@ -159,7 +159,7 @@ fn a_chunk_that_is_sent_again_counts_once() {
 
 #[test]
 fn without_a_chunk_nothing_is_answered() {
-    let pond = Pond::new();
+    let pond = TestServer::new();
     let mut stream = fluent(&pond);
     let message = list(&[text("app"), vec![0], map(&[("message", text("by one"))])]);
     stream
@@ -172,7 +172,7 @@ fn without_a_chunk_nothing_is_answered() {
 
 #[test]
 fn what_is_no_message_ends_the_connection_and_is_not_acknowledged() {
-    let pond = Pond::new();
+    let pond = TestServer::new();
     for bad in [
         b"\xc1".to_vec(),
         b"\x07".to_vec(),
@@ -232,7 +232,7 @@ fn with_a_shared_key_clients_say_who_they_are() {
     let mut wanted = settings(&directory.path().join("data"));
     wanted.fluent_security = Some(path);
     let server = Server::start(&wanted).unwrap();
-    let pond = Pond {
+    let pond = TestServer {
         server: Some(server),
         directory,
     };
@@ -279,7 +279,7 @@ fn with_a_shared_key_clients_say_who_they_are() {
 
 #[test]
 fn heartbeats_are_answered_on_the_same_port() {
-    let pond = Pond::new();
+    let pond = TestServer::new();
     let address = pond.address(Intake::Fluent);
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -3,21 +3,21 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr};
 
-use super::Pond;
+use super::TestServer;
 use super::client::{connect, get, metric};
 use super::lines::wait_for_count;
 use logpond_host::telemetry::Intake;
 
 /// Every listener for records over TCP, by the name of its intake.
-fn listeners(pond: &Pond) -> [(&'static str, SocketAddr); 7] {
+fn listeners(server: &TestServer) -> [(&'static str, SocketAddr); 7] {
     [
-        ("fast", pond.address(Intake::Fast)),
-        ("durable", pond.address(Intake::Durable)),
-        ("bulk", pond.address(Intake::Bulk)),
-        ("syslog_tcp", pond.address(Intake::SyslogTcp)),
-        ("relp", pond.address(Intake::Relp)),
-        ("gelf_tcp", pond.address(Intake::GelfTcp)),
-        ("fluent", pond.address(Intake::Fluent)),
+        ("fast", server.address(Intake::Fast)),
+        ("durable", server.address(Intake::Durable)),
+        ("bulk", server.address(Intake::Bulk)),
+        ("syslog_tcp", server.address(Intake::SyslogTcp)),
+        ("relp", server.address(Intake::Relp)),
+        ("gelf_tcp", server.address(Intake::GelfTcp)),
+        ("fluent", server.address(Intake::Fluent)),
     ]
 }
 
@@ -35,14 +35,14 @@ fn send(address: SocketAddr, pieces: &[&[u8]]) -> Vec<u8> {
     answer
 }
 
-fn foreign(pond: &Pond, intake: &str) -> i64 {
+fn foreign(server: &TestServer, intake: &str) -> i64 {
     let name = format!("logpond_ingest_foreign_connections_total{{intake=\"{intake}\"}}");
-    metric(pond.http(), &name)
+    metric(server.http(), &name)
 }
 
 #[test]
 fn nothing_of_http_or_tls_becomes_a_record() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     // A body whose lines are good records of every listener.
     let body = "<13>1 2026-03-02T00:00:00Z ash app - - - forged\n{\"short_message\":\"forged\"}\n\
                 1 open 15 commands=syslog\n2 syslog 9 <13>x y z\n";
@@ -58,7 +58,7 @@ fn nothing_of_http_or_tls_becomes_a_record() {
         &[b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"forged\n"],
         &[hello],
     ];
-    for (name, address) in listeners(&pond) {
+    for (name, address) in listeners(&server) {
         for (at, attempt) in attempts.into_iter().enumerate() {
             let answer = send(address, attempt);
             let said = String::from_utf8_lossy(&answer);
@@ -76,21 +76,21 @@ fn nothing_of_http_or_tls_becomes_a_record() {
                 )
             }
         }
-        assert_eq!(foreign(&pond, name), attempts.len() as i64, "{name}");
+        assert_eq!(foreign(&server, name), attempts.len() as i64, "{name}");
         let answer = send(address, &[long.as_bytes()]);
         assert!(!String::from_utf8_lossy(&answer).contains("OK"), "{name}");
     }
     // The connections before were ended before this one was taken.
-    let mark = send(listeners(&pond)[1].1, &[b"mark\n"]);
+    let mark = send(listeners(&server)[1].1, &[b"mark\n"]);
     assert_eq!(String::from_utf8_lossy(&mark), "OK 1\n");
-    let (rows, _) = get(pond.http(), "/api/v1/query?from=@0").rows();
+    let (rows, _) = get(server.http(), "/api/v1/query?from=@0").rows();
     assert_eq!(rows.len(), 1, "{rows:?}");
     assert_eq!(rows[0]["_msg"], "mark");
 }
 
 #[test]
 fn text_that_only_looks_like_a_request_is_kept() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     let lines = [
         "GET / took 5 ms",
         "GET / HTTP/1.1 200 12",
@@ -98,7 +98,7 @@ fn text_that_only_looks_like_a_request_is_kept() {
         "PUT",
         "\"GET / HTTP/1.1\" 200",
     ];
-    let durable = pond.address(Intake::Durable);
+    let durable = server.address(Intake::Durable);
     for line in lines {
         let answer = send(durable, &[line.as_bytes(), b"\n"]);
         assert_eq!(String::from_utf8_lossy(&answer), "OK 1\n", "{line}");
@@ -108,11 +108,11 @@ fn text_that_only_looks_like_a_request_is_kept() {
     let said = String::from_utf8_lossy(&answer).into_owned();
     let acknowledged = said.lines().map(|line| line[3..].parse::<u64>().unwrap());
     assert_eq!(acknowledged.sum::<u64>(), 3, "{said}");
-    let syslog = pond.address(Intake::SyslogTcp);
+    let syslog = server.address(Intake::SyslogTcp);
     send(syslog, &[b"<13>GET / HTTP/1.1\n"]);
     send(syslog, &[b"18 <13>GET / HTTP/1.1"]);
-    wait_for_count(&pond, lines.len() as u64 + 5);
-    for (name, _) in listeners(&pond) {
-        assert_eq!(foreign(&pond, name), 0, "{name}");
+    wait_for_count(&server, lines.len() as u64 + 5);
+    for (name, _) in listeners(&server) {
+        assert_eq!(foreign(&server, name), 0, "{name}");
     }
 }

@@ -5,20 +5,20 @@ use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use serde_json::Value;
 
-use super::Pond;
+use super::TestServer;
 use super::client::{connect, get, request};
 use super::lines::wait_for_count;
 use logpond_host::telemetry::Intake;
 
 /// All records, oldest first.
-fn records(pond: &Pond) -> Vec<Value> {
-    let (rows, trailer) = get(pond.http(), "/api/v1/query?from=@0&to=2100-01-01").rows();
+fn records(server: &TestServer) -> Vec<Value> {
+    let (rows, trailer) = get(server.http(), "/api/v1/query?from=@0&to=2100-01-01").rows();
     assert_eq!(trailer["complete"], true, "{trailer}");
     rows
 }
 
-fn metrics(pond: &Pond) -> String {
-    String::from_utf8(get(pond.http(), "/metrics").body).unwrap()
+fn metrics(server: &TestServer) -> String {
+    String::from_utf8(get(server.http(), "/metrics").body).unwrap()
 }
 
 fn message(number: u32, text: &str) -> Vec<u8> {
@@ -56,9 +56,9 @@ fn chunks(id: u64, message: &[u8], bytes: usize) -> Vec<Vec<u8>> {
 
 #[test]
 fn datagrams_plain_compressed_and_in_chunks() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let address = pond.address(Intake::GelfUdp);
+    let address = server.address(Intake::GelfUdp);
     let long = "x".repeat(100_000);
     let mut datagrams = vec![message(0, "plain"), gzip(&message(1, "gzip"))];
     datagrams.push(zlib(&message(2, "zlib")));
@@ -71,8 +71,8 @@ fn datagrams_plain_compressed_and_in_chunks() {
     for datagram in &datagrams {
         socket.send_to(datagram, address).unwrap();
     }
-    wait_for_count(&pond, 6);
-    let rows = records(&pond);
+    wait_for_count(&server, 6);
+    let rows = records(&server);
     for (row, (number, text)) in rows
         .iter()
         .zip((0..).zip(["plain", "gzip", "zlib", &long, "both"]))
@@ -90,7 +90,7 @@ fn datagrams_plain_compressed_and_in_chunks() {
     }
     assert_eq!(rows[5]["_msg"], "not GELF at all");
     assert_eq!(rows[5]["hostname"], logpond_host::hostname::own());
-    let said = metrics(&pond);
+    let said = metrics(&server);
     for line in [
         "logpond_ingest_records_total{intake=\"gelf_udp\"} 6\n",
         "logpond_ingest_lost_total{intake=\"gelf_udp\"} 1\n",
@@ -103,8 +103,8 @@ fn datagrams_plain_compressed_and_in_chunks() {
 
 #[test]
 fn messages_over_tcp_end_with_nul_or_a_line_end() {
-    let pond = Pond::new();
-    let mut stream = connect(pond.address(Intake::GelfTcp));
+    let server = TestServer::new();
+    let mut stream = connect(server.address(Intake::GelfTcp));
     let mut bytes = message(0, "first");
     bytes.push(0);
     bytes.extend(message(1, "second"));
@@ -115,21 +115,21 @@ fn messages_over_tcp_end_with_nul_or_a_line_end() {
     let mut answers = Vec::new();
     stream.read_to_end(&mut answers).unwrap();
     assert!(answers.is_empty());
-    wait_for_count(&pond, 4);
-    let rows = records(&pond);
+    wait_for_count(&server, 4);
+    let rows = records(&server);
     let words: Vec<_> = rows.iter().map(|row| row["_msg"].as_str()).collect();
     assert_eq!(words[..3], ["first", "second", "without its end"].map(Some));
     assert_eq!(rows[3]["no"], "message");
-    let said = metrics(&pond);
+    let said = metrics(&server);
     assert!(said.contains("logpond_ingest_records_total{intake=\"gelf_tcp\"} 4\n"));
     assert!(said.contains("logpond_ingest_malformed_total{intake=\"gelf_tcp\"} 1\n"));
 }
 
 #[test]
 fn over_http_messages_are_durable_or_refused() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     let gelf = |headers: &[(&str, &str)], body: &[u8]| {
-        request(pond.http(), "POST", "/gelf", headers, body).status
+        request(server.http(), "POST", "/gelf", headers, body).status
     };
     assert_eq!(gelf(&[], &message(0, "one")), 202);
     let both = [&message(1, "two")[..], b"\n", &message(2, "three")].concat();
@@ -139,13 +139,13 @@ fn over_http_messages_are_durable_or_refused() {
     assert_eq!(gelf(&[header], &zlib(&message(3, "four"))), 202);
     assert_eq!(gelf(&[], b"{\"no\":\"message\"}"), 400);
     assert_eq!(gelf(&[("Content-Encoding", "gzip")], b"x"), 400);
-    let rows = records(&pond);
+    let rows = records(&server);
     let words: Vec<_> = rows
         .iter()
         .map(|row| row["_msg"].as_str().unwrap())
         .collect();
     assert_eq!(words, ["one", "two", "three", "four"]);
-    let said = metrics(&pond);
+    let said = metrics(&server);
     assert!(said.contains("logpond_ingest_records_total{intake=\"gelf_http\"} 4\n"));
     assert!(said.contains("logpond_ingest_malformed_total{intake=\"gelf_http\"} 2\n"));
 }
@@ -154,18 +154,18 @@ fn over_http_messages_are_durable_or_refused() {
 #[test]
 fn over_http_the_answer_does_not_have_to_be_waited_for() {
     const MESSAGES: u32 = 100;
-    let pond = Pond::new();
+    let server = TestServer::new();
     for number in 0..MESSAGES {
         let body = message(number, "unread");
         let head = format!(
             "POST /gelf HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n",
             body.len()
         );
-        let mut stream = connect(pond.http());
+        let mut stream = connect(server.http());
         stream
             .write_all(&[head.as_bytes(), &body].concat())
             .unwrap();
         drop(stream);
     }
-    wait_for_count(&pond, u64::from(MESSAGES));
+    wait_for_count(&server, u64::from(MESSAGES));
 }

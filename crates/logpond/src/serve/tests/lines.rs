@@ -2,12 +2,12 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, UdpSocket};
 
 use super::client::{connect, get};
-use super::{Pond, settings};
+use super::{TestServer, settings};
 use crate::serve::Server;
 use logpond_host::telemetry::Intake;
 
 /// Asks until the count of records is reached; every ask is a whole round trip.
-pub(super) fn wait_for_count(pond: &Pond, wanted: u64) {
+pub(super) fn wait_for_count(pond: &TestServer, wanted: u64) {
     let started = std::time::Instant::now();
     loop {
         let (_, trailer) = get(pond.http(), "/api/v1/query?count=true&from=@0").rows();
@@ -20,7 +20,7 @@ pub(super) fn wait_for_count(pond: &Pond, wanted: u64) {
 
 #[test]
 fn durable_lines_are_acknowledged_and_visible_at_once() {
-    let pond = Pond::new();
+    let pond = TestServer::new();
     let mut stream = connect(pond.address(Intake::Durable));
     let mut answers = BufReader::new(stream.try_clone().unwrap());
     for round in 1..=3 {
@@ -44,7 +44,7 @@ fn durable_lines_are_acknowledged_and_visible_at_once() {
 
 #[test]
 fn a_last_line_without_its_end_is_kept() {
-    let pond = Pond::new();
+    let pond = TestServer::new();
     let mut stream = connect(pond.address(Intake::Durable));
     stream.write_all(b"a\nlast").unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
@@ -67,7 +67,7 @@ fn a_last_line_without_its_end_is_kept() {
 
 #[test]
 fn a_hostname_in_the_line_wins() {
-    let pond = Pond::new();
+    let pond = TestServer::new();
     let mut stream = connect(pond.address(Intake::Fast));
     let lines = b"{\"msg\":\"a\",\"hostname\":\"web-1\"}\n<13>1 - web-2 app - - - b\n";
     stream.write_all(lines).unwrap();
@@ -80,7 +80,7 @@ fn a_hostname_in_the_line_wins() {
 
 #[test]
 fn long_lines_are_cut_and_marked() {
-    let pond = Pond::new();
+    let pond = TestServer::new();
     let mut stream = connect(pond.address(Intake::Durable));
     let long = vec![b'x'; (1 << 20) + 5];
     stream.write_all(b"before\n").unwrap();
@@ -98,7 +98,7 @@ fn long_lines_are_cut_and_marked() {
 
 #[test]
 fn many_connections_lose_nothing() {
-    let pond = Pond::new();
+    let pond = TestServer::new();
     let address = pond.address(Intake::Durable);
     std::thread::scope(|scope| {
         for sender in 0..8 {
@@ -123,7 +123,7 @@ fn many_connections_lose_nothing() {
 
 #[test]
 fn each_line_of_a_datagram_is_a_record() {
-    let pond = Pond::new();
+    let pond = TestServer::new();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = pond.address(Intake::LinesUdp);
     let datagrams = [
@@ -151,7 +151,7 @@ fn this_machine_may_have_another_name() {
     let directory = tempfile::tempdir().unwrap();
     let mut named = settings(directory.path());
     named.hostname = "ash".to_owned();
-    let mut pond = Pond {
+    let mut pond = TestServer {
         server: Some(Server::start(&named).unwrap()),
         directory,
     };

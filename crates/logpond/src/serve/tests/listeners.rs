@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::client::{PATIENCE, connect, get, metric};
 use super::lines::wait_for_count;
-use super::{Pond, settings};
+use super::{TestServer, settings};
 use crate::serve::{ServeError, Server};
 use logpond_host::telemetry::Intake;
 use logpond_listen::net;
@@ -67,7 +67,7 @@ fn what_nobody_asked_for_may_be_absent_and_comes_later() {
     lines.shutdown(Shutdown::Write).unwrap();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.send_to(b"<13>late\n", udp).unwrap();
-    let mut pond = Pond {
+    let mut pond = TestServer {
         server: Some(server),
         directory,
     };

@@ -2,20 +2,20 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::Pond;
+use super::TestServer;
 use super::client::{PATIENCE, begin, compact, get, push, read_chunk, request};
 
 /// Seven records, a second apart, pushed out of order in two batches.
-fn pond() -> Pond {
-    let pond = Pond::new();
+fn filled_server() -> TestServer {
+    let server = TestServer::new();
     for batch in [&[5, 1, 3][..], &[0, 6, 2, 4]] {
         let body: String = batch.iter().map(|n| row(*n)).collect();
         assert_eq!(
-            push(pond.http(), "application/x-ndjson", body.as_bytes()).status,
+            push(server.http(), "application/x-ndjson", body.as_bytes()).status,
             200
         );
     }
-    pond
+    server
 }
 
 fn row(n: u64) -> String {
@@ -24,8 +24,9 @@ fn row(n: u64) -> String {
         + "\n"
 }
 
-fn ask(pond: &Pond, parameters: &str) -> (String, Value) {
-    let (rows, trailer) = get(pond.http(), &format!("/api/v1/query?from=@0&{parameters}")).rows();
+fn ask(server: &TestServer, parameters: &str) -> (String, Value) {
+    let path = format!("/api/v1/query?from=@0&{parameters}");
+    let (rows, trailer) = get(server.http(), &path).rows();
     let texts = rows.iter().map(|r| match r.get("_gap") {
         Some(_) => "|".to_owned(),
         None => r["n"].to_string(),
@@ -35,7 +36,7 @@ fn ask(pond: &Pond, parameters: &str) -> (String, Value) {
 
 #[test]
 fn order_limits_pages_and_context() {
-    let pond = pond();
+    let server = filled_server();
     let table = [
         ("", "0123456"),
         ("direction=backward", "6543210"),
@@ -50,7 +51,7 @@ fn order_limits_pages_and_context() {
         ("q=nothing", ""),
     ];
     for (parameters, expected) in table {
-        let (found, trailer) = ask(&pond, parameters);
+        let (found, trailer) = ask(&server, parameters);
         assert_eq!(found, expected, "{parameters}");
         assert_eq!(trailer["complete"], true);
         assert_eq!(trailer["newest"], "2026-03-02T00:00:06.000000000Z");
@@ -58,7 +59,7 @@ fn order_limits_pages_and_context() {
     let mut pages = String::new();
     let mut parameters = "limit=2".to_owned();
     loop {
-        let (page, trailer) = ask(&pond, &parameters);
+        let (page, trailer) = ask(&server, &parameters);
         pages += &(page + "|");
         let Some(cursor) = trailer["cursor"].as_str() else {
             break;
@@ -67,13 +68,13 @@ fn order_limits_pages_and_context() {
         parameters = format!("limit=2&cursor={cursor}");
     }
     assert_eq!(pages, "01|23|45|6|");
-    let (_, trailer) = ask(&pond, "count=true&q=level=info");
+    let (_, trailer) = ask(&server, "count=true&q=level=info");
     assert_eq!(trailer["rows"], 4);
 }
 
 #[test]
 fn context_is_the_same_over_segments_and_journal() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     // Times go back and forth and are often equal; some records go to a segment, others stay in
     // the journal.
     let body = |numbers: std::ops::Range<u64>| -> String {
@@ -87,20 +88,21 @@ fn context_is_the_same_over_segments_and_journal() {
         numbers.map(line).collect()
     };
     push(
-        pond.http(),
+        server.http(),
         "application/x-ndjson",
         body(0..1500).as_bytes(),
     );
     let headers = [("Content-Length", "0")];
-    let compacted = request(pond.http(), "POST", "/api/v1/compact?wait", &headers, b"");
+    let compacted = request(server.http(), "POST", "/api/v1/compact?wait", &headers, b"");
     assert_eq!(compacted.status, 200);
     push(
-        pond.http(),
+        server.http(),
         "application/x-ndjson",
         body(1500..2000).as_bytes(),
     );
     let numbers = |parameters: &str| -> Vec<Option<u64>> {
-        let (rows, _) = get(pond.http(), &format!("/api/v1/query?from=@0&{parameters}")).rows();
+        let path = format!("/api/v1/query?from=@0&{parameters}");
+        let (rows, _) = get(server.http(), &path).rows();
         rows.iter().map(|row| row["n"].as_u64()).collect()
     };
     for direction in ["forward", "backward"] {
@@ -129,9 +131,9 @@ fn context_is_the_same_over_segments_and_journal() {
                 };
                 context.push(*n, is_match, |shown| {
                     expected.push(match shown {
-                        logpond_search::context::Shown::Separator => None,
-                        logpond_search::context::Shown::Match(n)
-                        | logpond_search::context::Shown::Context(n) => Some(n),
+                        logpond_search::context::ContextItem::Separator => None,
+                        logpond_search::context::ContextItem::Match(n)
+                        | logpond_search::context::ContextItem::Context(n) => Some(n),
                     });
                 });
             }
@@ -167,7 +169,7 @@ fn near(all: &[u64], shown: &[usize], (ahead, behind): (usize, usize)) -> Vec<Op
 /// Every match that is shown has its context: beyond the range, before the page, and where others match, too.
 #[test]
 fn context_belongs_to_each_match_that_is_shown() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     let time = |n: u64| 1_772_409_600 + n * 7919 % 50 * 3600 * 12;
     let is_match = |n: u64| n % 7 < 2;
     let body = |numbers: std::ops::Range<u64>| -> String {
@@ -179,18 +181,18 @@ fn context_belongs_to_each_match_that_is_shown() {
     };
     let push = |numbers| {
         push(
-            pond.http(),
+            server.http(),
             "application/x-ndjson",
             body(numbers).as_bytes(),
         )
     };
     push(0..300);
     let headers = [("Content-Length", "0")];
-    let compacted = request(pond.http(), "POST", "/api/v1/compact?wait", &headers, b"");
+    let compacted = request(server.http(), "POST", "/api/v1/compact?wait", &headers, b"");
     assert_eq!(compacted.status, 200);
     push(300..400);
     let ask = |parameters: &str| {
-        let (rows, trailer) = get(pond.http(), &format!("/api/v1/query?{parameters}")).rows();
+        let (rows, trailer) = get(server.http(), &format!("/api/v1/query?{parameters}")).rows();
         let rows = rows.iter().map(|row| row["n"].as_u64());
         (rows.collect::<Vec<_>>(), trailer)
     };
@@ -240,20 +242,20 @@ fn context_belongs_to_each_match_that_is_shown() {
 
 #[test]
 fn a_long_query_may_come_as_a_form() {
-    let pond = pond();
+    let server = filled_server();
     let headers = [("Content-Type", "application/x-www-form-urlencoded")];
     let body = b"from=%400&q=level%3Derror+AND+%22record+6%22";
-    let (rows, _) = request(pond.http(), "POST", "/api/v1/query", &headers, body).rows();
+    let (rows, _) = request(server.http(), "POST", "/api/v1/query", &headers, body).rows();
     assert_eq!((rows.len(), &rows[0]["n"]), (1, &6.into()));
 }
 
 #[test]
 fn a_query_may_come_as_json_and_no_body_is_ignored() {
-    let pond = pond();
+    let server = filled_server();
     let ask = |content_type: &str, body: &str| {
         let headers = [("Content-Type", content_type)];
         request(
-            pond.http(),
+            server.http(),
             "POST",
             "/api/v1/query",
             &headers,
@@ -270,17 +272,17 @@ fn a_query_may_come_as_json_and_no_body_is_ignored() {
 
 #[test]
 fn tables() {
-    let pond = pond();
-    let (rows, trailer) = get(pond.http(), "/api/v1/top?from=@0&field=level").rows();
+    let server = filled_server();
+    let (rows, trailer) = get(server.http(), "/api/v1/top?from=@0&field=level").rows();
     assert_eq!(rows[0], serde_json::json!({"value": "info", "count": 4}));
     assert_eq!((rows.len(), &trailer["rows"]), (2, &7.into()));
     let path = "/api/v1/histogram?from=2026-03-02T00:00:00Z&to=2026-03-02T00:00:08Z&step=4s";
-    let (rows, _) = get(pond.http(), path).rows();
+    let (rows, _) = get(server.http(), path).rows();
     let counts: Vec<_> = rows.iter().map(|r| r["count"].as_u64().unwrap()).collect();
     assert_eq!(counts, [4, 3]);
     assert_eq!(rows[1]["from"], "2026-03-02T00:00:04.000000000Z");
     let path = "/api/v1/patterns?from=2026-03-02T00:00:00Z&to=2026-03-02T00:00:08Z&step=4s&n=1";
-    let (rows, trailer) = get(pond.http(), path).rows();
+    let (rows, trailer) = get(server.http(), path).rows();
     let (first, pattern) = (&rows[0], &rows[0]["pattern"]);
     assert_eq!(
         (pattern, &trailer["rows"]),
@@ -291,25 +293,25 @@ fn tables() {
         (&4.into(), &"info".into())
     );
     assert_eq!(first["samples"].as_array().unwrap().len(), 3);
-    assert_eq!(get(pond.http(), "/api/v1/patterns?step=0s").status, 400);
-    let (rows, _) = get(pond.http(), "/api/v1/fields?from=@0").rows();
+    assert_eq!(get(server.http(), "/api/v1/patterns?step=0s").status, 400);
+    let (rows, _) = get(server.http(), "/api/v1/fields?from=@0").rows();
     let level = rows.iter().find(|r| r["field"] == "level").unwrap();
     assert_eq!((&level["rows"], &level["distinct"]), (&7.into(), &2.into()));
-    let (rows, trailer) = get(pond.http(), "/api/v1/stats?from=@0&field=n&by=level").rows();
+    let (rows, trailer) = get(server.http(), "/api/v1/stats?from=@0&field=n&by=level").rows();
     let info = rows.iter().find(|row| row["value"] == "info").unwrap();
     assert_eq!((rows.len(), &trailer["rows"]), (2, &7.into()));
     let sum: u64 = rows.iter().map(|row| row["sum"].as_u64().unwrap()).sum();
     assert_eq!((&info["count"], sum), (&4.into(), (0..7).sum()));
-    assert_eq!(get(pond.http(), "/api/v1/stats").status, 400);
-    let (rows, _) = get(pond.http(), "/api/v1/segments").rows();
+    assert_eq!(get(server.http(), "/api/v1/stats").status, 400);
+    let (rows, _) = get(server.http(), "/api/v1/segments").rows();
     assert_eq!(rows[0]["rows"], 7);
 }
 
 #[test]
 fn followers_get_what_arrives_and_nothing_twice() {
-    let mut pond = pond();
+    let mut server = filled_server();
     let path = "/api/v1/query?from=@0&follow=true&q=level=error";
-    let mut reader = begin(pond.http(), path);
+    let mut reader = begin(server.http(), path);
     let mut seen = String::new();
     let mut last = Value::Null;
     let mut read_until = |count: usize, seen: &mut String, last: &mut Value| {
@@ -326,7 +328,7 @@ fn followers_get_what_arrives_and_nothing_twice() {
     };
     read_until(3, &mut seen, &mut last);
     for n in [9, 8] {
-        push(pond.http(), "application/x-ndjson", row(n).as_bytes());
+        push(server.http(), "application/x-ndjson", row(n).as_bytes());
     }
     read_until(1, &mut seen, &mut last);
     assert_eq!(seen, "0369");
@@ -337,29 +339,35 @@ fn followers_get_what_arrives_and_nothing_twice() {
         last["_id"].as_str().unwrap()
     );
     drop(reader);
-    push(pond.http(), "application/x-ndjson", row(3).as_bytes());
-    pond.restart();
+    push(server.http(), "application/x-ndjson", row(3).as_bytes());
+    server.restart();
     let path = format!("/api/v1/query?from=@0&follow=true&q=level=error&limit=1&cursor={cursor}");
-    let (rows, _) = get(pond.http(), &path).rows();
+    let (rows, _) = get(server.http(), &path).rows();
     assert_eq!((rows.len(), &rows[0]["n"]), (1, &3.into()));
 }
 
 /// While nobody reads, files come and go that a follower never saw.
 #[test]
 fn followers_get_what_was_stored_before_they_came_to_it() {
-    let pond = Pond::new();
-    let mut reader = begin(pond.http(), "/api/v1/query?from=@0&follow=true");
+    let server = TestServer::new();
+    let mut reader = begin(server.http(), "/api/v1/query?from=@0&follow=true");
     // More than is on its way to somebody who does not read.
     let body = format!("{}\n", "x".repeat(1000)).repeat(20_000);
     for _ in 0..2 {
-        assert_eq!(push(pond.http(), "text/plain", body.as_bytes()).status, 200);
+        assert_eq!(
+            push(server.http(), "text/plain", body.as_bytes()).status,
+            200
+        );
     }
     let push_line = |line: &str| {
-        assert_eq!(push(pond.http(), "text/plain", line.as_bytes()).status, 200);
+        assert_eq!(
+            push(server.http(), "text/plain", line.as_bytes()).status,
+            200
+        );
     };
     for line in ["first", "second", "third"] {
         push_line(line);
-        compact(pond.http());
+        compact(server.http());
     }
     push_line("last");
     let (mut filler, mut others) = (0, Vec::new());
@@ -380,16 +388,19 @@ fn followers_get_what_was_stored_before_they_came_to_it() {
 
 #[test]
 fn a_reader_that_stalls_holds_little_and_one_that_leaves_ends_the_query() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     let line = "x".repeat(1000);
     let body = format!("{line}\n").repeat(20_000);
     for _ in 0..4 {
-        assert_eq!(push(pond.http(), "text/plain", body.as_bytes()).status, 200);
+        assert_eq!(
+            push(server.http(), "text/plain", body.as_bytes()).status,
+            200
+        );
     }
     let before = resident_bytes();
     let mut streams: Vec<_> = (0..3)
         .map(|_| {
-            let mut reader = begin(pond.http(), "/api/v1/query");
+            let mut reader = begin(server.http(), "/api/v1/query");
             assert!(read_chunk(&mut reader).is_some());
             reader
         })
@@ -404,7 +415,7 @@ fn a_reader_that_stalls_holds_little_and_one_that_leaves_ends_the_query() {
         rows += chunk.iter().filter(|b| **b == b'\n').count();
     }
     assert!(rows > 79_000, "{rows}");
-    let metrics = pond.server().metrics().clone();
+    let metrics = server.server().metrics().clone();
     while metrics.queries_active.get() > 0 {
         std::thread::yield_now();
     }
@@ -424,14 +435,14 @@ fn resident_bytes() -> u64 {
 
 #[test]
 fn a_compaction_is_begun_or_waited_for() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     let states = || -> Vec<String> {
-        let (rows, _) = get(pond.http(), "/api/v1/segments").rows();
+        let (rows, _) = get(server.http(), "/api/v1/segments").rows();
         let state = |row: &Value| row["state"].as_str().unwrap().to_string();
         rows.iter().map(state).collect()
     };
-    push(pond.http(), "text/plain", b"one\n");
-    let begun = request(pond.http(), "POST", "/api/v1/compact?cold", &[], b"");
+    push(server.http(), "text/plain", b"one\n");
+    let begun = request(server.http(), "POST", "/api/v1/compact?cold", &[], b"");
     assert_eq!(
         (begun.status, begun.json()),
         (202, json!({ "started": true }))
@@ -440,8 +451,8 @@ fn a_compaction_is_begun_or_waited_for() {
     while states() != ["cold"] {
         assert!(started.elapsed() < PATIENCE, "{:?}", states());
     }
-    push(pond.http(), "text/plain", b"two\n");
-    let done = request(pond.http(), "POST", "/api/v1/compact?cold&wait", &[], b"");
+    push(server.http(), "text/plain", b"two\n");
+    let done = request(server.http(), "POST", "/api/v1/compact?cold&wait", &[], b"");
     assert_eq!(
         (done.status, &done.rows().1["complete"]),
         (200, &true.into())

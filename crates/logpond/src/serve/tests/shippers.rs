@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::Pond;
+use super::TestServer;
 use super::client::{Answer, compact, get, request};
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 const NDJSON: (&str, &str) = ("Content-Type", "application/x-ndjson");
 
-fn post(pond: &Pond, path: &str, header: (&str, &str), body: &[u8]) -> Answer {
-    request(pond.http(), "POST", path, &[header], body)
+fn post(server: &TestServer, path: &str, header: (&str, &str), body: &[u8]) -> Answer {
+    request(server.http(), "POST", path, &[header], body)
 }
 
 fn text(answer: &Answer) -> &str {
@@ -17,15 +17,15 @@ fn text(answer: &Answer) -> &str {
 }
 
 /// All records in the order of their times.
-fn records(pond: &Pond) -> Vec<Value> {
-    let (rows, trailer) = get(pond.http(), "/api/v1/query?from=@0&to=2100-01-01").rows();
+fn records(server: &TestServer) -> Vec<Value> {
+    let (rows, trailer) = get(server.http(), "/api/v1/query?from=@0&to=2100-01-01").rows();
     assert_eq!(trailer["complete"], true, "{trailer}");
     rows
 }
 
-fn lines(pond: &Pond) -> Vec<String> {
+fn lines(server: &TestServer) -> Vec<String> {
     let (rows, _) = get(
-        pond.http(),
+        server.http(),
         "/api/v1/query?from=@0&to=2100-01-01&fields=raw",
     )
     .rows();
@@ -36,25 +36,25 @@ fn lines(pond: &Pond) -> Vec<String> {
 }
 
 /// Before and after everything has gone into a segment.
-fn in_both_states(pond: &Pond, assert: impl Fn()) {
+fn in_both_states(server: &TestServer, assert: impl Fn()) {
     assert();
-    compact(pond.http());
+    compact(server.http());
     assert();
 }
 
 #[test]
 fn loki_entries_keep_their_time_line_and_fields() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     let body = br#"{"streams":[
         {"stream":{"app":"shop","env":"prod"},"values":[
             ["1772409600000000001","{\"level\":\"info\",\"time\":\"2026-01-01T00:00:00Z\",\"n\":1}"],
             ["1772409600000000002","<13>1 2026-01-02T00:00:00Z ash app - - - hello",{"trace":"4bf9"}]]},
         {"stream":{"app":"web"},"values":[
             ["1772409600000000003","10.0.0.1 - - [03/Jan/2026:00:00:06 +0000] \"GET /a HTTP/1.1\" 200 5"]]}]}"#;
-    let answer = post(&pond, "/loki/api/v1/push", JSON, body);
+    let answer = post(&server, "/loki/api/v1/push", JSON, body);
     assert_eq!((answer.status, text(&answer)), (204, ""));
-    in_both_states(&pond, || {
-        let rows = records(&pond);
+    in_both_states(&server, || {
+        let rows = records(&server);
         let times: Vec<_> = rows
             .iter()
             .map(|row| row["_time"].as_str().unwrap())
@@ -76,7 +76,7 @@ fn loki_entries_keep_their_time_line_and_fields() {
             (&rows[2]["app"], &rows[2]["status"]),
             (&"web".into(), &200.into())
         );
-        let lines = lines(&pond);
+        let lines = lines(&server);
         assert!(
             lines[0].contains("\"time\":\"2026-01-01T00:00:00Z\""),
             "{lines:?}"
@@ -90,7 +90,7 @@ fn loki_entries_keep_their_time_line_and_fields() {
             "{lines:?}"
         );
         let found = get(
-            pond.http(),
+            server.http(),
             "/api/v1/query?from=@0&q=trace%3D4bf9&count=true",
         )
         .rows();
@@ -100,8 +100,8 @@ fn loki_entries_keep_their_time_line_and_fields() {
 
 #[test]
 fn loki_takes_what_it_can_and_says_what_it_cannot() {
-    let pond = Pond::new();
-    let push = |body: &str| post(&pond, "/loki/api/v1/push", JSON, body.as_bytes());
+    let server = TestServer::new();
+    let push = |body: &str| post(&server, "/loki/api/v1/push", JSON, body.as_bytes());
     let answer =
         push(r#"{"streams":[{"stream":{},"values":[["1","good"],["x","bad"],["2","good too"]]}]}"#);
     assert_eq!(answer.status, 400);
@@ -109,7 +109,7 @@ fn loki_takes_what_it_can_and_says_what_it_cannot() {
         text(&answer),
         "2 entries are stored, 1 are not: entry 2: time 'x' is no number of nanoseconds\n"
     );
-    assert_eq!(lines(&pond), ["good", "good too"]);
+    assert_eq!(lines(&server), ["good", "good too"]);
     let answer = push("{\"streams\":7}");
     assert_eq!(answer.status, 400);
     assert!(
@@ -119,22 +119,22 @@ fn loki_takes_what_it_can_and_says_what_it_cannot() {
     );
     // What is neither JSON nor Snappy.
     let header = ("Content-Type", "application/x-protobuf");
-    let answer = post(&pond, "/loki/api/v1/push", header, b"hello");
+    let answer = post(&server, "/loki/api/v1/push", header, b"hello");
     assert_eq!(answer.status, 400);
     assert_eq!(
         text(&answer),
         "the body is not one complete block of Snappy\n"
     );
-    assert_eq!(get(pond.http(), "/ready").status, 200);
+    assert_eq!(get(server.http(), "/ready").status, 200);
 }
 
 #[test]
 fn elastic_answers_as_its_clients_read_it() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     let body = b"{\"create\":{\"_index\":\"logs\"}}\n{\"@timestamp\":\"2026-03-02T00:00:01Z\",\"message\":\"a\"}\n\
                  {\"index\":{\"_index\":\"logs\",\"_id\":\"7\"}}\n{\"@timestamp\":1772409602000,\"message\":\"b\"}\n";
     let answer = post(
-        &pond,
+        &server,
         "/_bulk?filter_path=errors,items.*.error",
         NDJSON,
         body,
@@ -154,7 +154,7 @@ fn elastic_answers_as_its_clients_read_it() {
 
     let mixed = b"{\"create\":{}}\n{\"message\":\"c\",\"@timestamp\":\"2026-03-02T00:00:03Z\"}\n\
                   {\"create\":{}}\nno json\n{\"delete\":{\"_id\":\"7\"}}\n";
-    let answer = post(&pond, "/elasticsearch/other/_bulk", NDJSON, mixed);
+    let answer = post(&server, "/elasticsearch/other/_bulk", NDJSON, mixed);
     assert_eq!(
         (answer.status, &answer.json()["errors"]),
         (200, &true.into())
@@ -167,8 +167,8 @@ fn elastic_answers_as_its_clients_read_it() {
         items[1]["create"]["error"]["type"],
         "document_parsing_exception"
     );
-    in_both_states(&pond, || {
-        let rows = records(&pond);
+    in_both_states(&server, || {
+        let rows = records(&server);
         let found: Vec<_> = rows
             .iter()
             .map(|row| format!("{} {} {}", row["_time"], row["_msg"], row["_index"]))
@@ -182,14 +182,14 @@ fn elastic_answers_as_its_clients_read_it() {
             ]
         );
     });
-    let answer = post(&pond, "/_bulk", NDJSON, b"{\"create\":{}}\n{}\n");
+    let answer = post(&server, "/_bulk", NDJSON, b"{\"create\":{}}\n{}\n");
     assert_eq!(
         (answer.status, &answer.json()["status"]),
         (400, &400.into())
     );
     assert_eq!(answer.json()["error"]["type"], "illegal_argument_exception");
     let document = b"{\n \"message\": \"one\"\n}";
-    let answer = post(&pond, "/logs/_doc", JSON, document);
+    let answer = post(&server, "/logs/_doc", JSON, document);
     assert_eq!(
         (answer.status, &answer.json()["result"]),
         (201, &"created".into())
@@ -198,8 +198,8 @@ fn elastic_answers_as_its_clients_read_it() {
 
 #[test]
 fn elastic_clients_find_what_they_ask_for_first() {
-    let pond = Pond::new();
-    let ask = |method, path| request(pond.http(), method, path, &[JSON], b"");
+    let server = TestServer::new();
+    let ask = |method, path| request(server.http(), method, path, &[JSON], b"");
     let greeting = ask("GET", "/").json();
     assert_eq!(greeting["tagline"], "You Know, for Search");
     assert_eq!(
@@ -232,9 +232,15 @@ fn elastic_clients_find_what_they_ask_for_first() {
     // Clients that sniff go to the address that they came by.
     let nodes = ask("GET", "/_nodes/http").json();
     let address = &nodes["nodes"]["logpond"]["http"]["publish_address"];
-    assert_eq!(address, &pond.http().to_string());
+    assert_eq!(address, &server.http().to_string());
     let template = vec![b' '; 300_000];
-    let answer = request(pond.http(), "PUT", "/_index_template/a", &[JSON], &template);
+    let answer = request(
+        server.http(),
+        "PUT",
+        "/_index_template/a",
+        &[JSON],
+        &template,
+    );
     assert_eq!(answer.json()["acknowledged"], true);
     // Names do not reach into other paths.
     assert_eq!(ask("POST", "//_bulk").status, 404);
@@ -245,7 +251,7 @@ fn elastic_clients_find_what_they_ask_for_first() {
 /// As clients of Elasticsearch 6 send: the path has a type, and maybe an id.
 #[test]
 fn elastic_clients_may_name_a_type() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     let document = br#"{"message":"typed"}"#;
     let table = [
         ("POST", "/system/events?timeout=1m", None),
@@ -254,7 +260,7 @@ fn elastic_clients_may_name_a_type() {
         ("POST", "/beat/doc", None),
     ];
     for (method, path, id) in table {
-        let answer = request(pond.http(), method, path, &[JSON], document);
+        let answer = request(server.http(), method, path, &[JSON], document);
         assert_eq!(answer.status, 201, "{path}: {}", text(&answer));
         let index = path.split('/').nth(1).unwrap();
         assert_eq!(answer.json()["_index"], index);
@@ -263,7 +269,7 @@ fn elastic_clients_may_name_a_type() {
         }
     }
     let bulk = b"{\"index\":{}}\n{\"message\":\"in bulk\"}\n";
-    let answer = request(pond.http(), "POST", "/logs/flb_type/_bulk", &[JSON], bulk);
+    let answer = request(server.http(), "POST", "/logs/flb_type/_bulk", &[JSON], bulk);
     let answer = answer.json();
     let item = &answer["items"][0]["index"];
     assert_eq!(
@@ -272,7 +278,7 @@ fn elastic_clients_may_name_a_type() {
     );
     for path in ["/a/b", "/api/v1/nothing", "/v1/traces", "/a/b/c"] {
         assert_eq!(
-            request(pond.http(), "POST", path, &[JSON], document).status,
+            request(server.http(), "POST", path, &[JSON], document).status,
             404,
             "{path}"
         );
@@ -282,7 +288,7 @@ fn elastic_clients_may_name_a_type() {
 /// As Java's, Go's and other typed clients send single documents, and read what they are answered.
 #[test]
 fn typed_elastic_clients_read_their_answers() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     let table = [
         ("PUT", "/logs/_doc/a%2Fb", "a/b"),
         ("POST", "/logs/_doc/7", "7"),
@@ -296,7 +302,7 @@ fn typed_elastic_clients_read_their_answers() {
     ];
     for (method, path, id) in table {
         let document = format!("{{\"message\":\"to {path}\"}}");
-        let answer = request(pond.http(), method, path, &[JSON], document.as_bytes());
+        let answer = request(server.http(), method, path, &[JSON], document.as_bytes());
         let said = answer.json();
         assert_eq!((answer.status, &said["_index"]), (201, &"logs".into()));
         let given = said["_id"].as_str().unwrap();
@@ -311,13 +317,13 @@ fn typed_elastic_clients_read_their_answers() {
         );
     }
     let bulk = b"{\"index\":{\"_index\":\"logs\"},\"pipeline\":\"p\"}\n{\"message\":\"in bulk\"}\n";
-    let item = post(&pond, "/_bulk", NDJSON, bulk).json()["items"][0]["index"].clone();
+    let item = post(&server, "/_bulk", NDJSON, bulk).json()["items"][0]["index"].clone();
     assert_eq!(item["_id"].as_str().map(str::len), Some(22));
     assert_eq!(
         (&item["_shards"]["failed"], &item["_seq_no"]),
         (&0.into(), &0.into())
     );
-    let ids: Vec<_> = records(&pond)
+    let ids: Vec<_> = records(&server)
         .iter()
         .map(|row| row["_document_id"].clone())
         .collect();
@@ -334,13 +340,13 @@ fn typed_elastic_clients_read_their_answers() {
         ]
     );
     let long = format!("/logs/_doc/{}", "i".repeat(513));
-    assert_eq!(post(&pond, &long, JSON, b"{}").status, 400);
+    assert_eq!(post(&server, &long, JSON, b"{}").status, 400);
 }
 
 #[test]
 fn every_index_of_elastic_exists() {
-    let pond = Pond::new();
-    let ask = |method, path| request(pond.http(), method, path, &[JSON], b"");
+    let server = TestServer::new();
+    let ask = |method, path| request(server.http(), method, path, &[JSON], b"");
     let created = ask("PUT", "/logs-2026.11.27").json();
     assert_eq!(
         (&created["acknowledged"], &created["index"]),
@@ -359,15 +365,15 @@ fn every_index_of_elastic_exists() {
 
 #[test]
 fn logstash_sends_to_an_address_without_a_path() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     let one = br#"{"@timestamp":"2026-03-02T00:00:01.000Z","@version":"1","message":"an event"}"#;
-    assert_eq!(post(&pond, "/", JSON, one).status, 200);
+    assert_eq!(post(&server, "/", JSON, one).status, 200);
     let several = br#"[{"@timestamp":"2026-03-02T00:00:02.000Z","message":"one of a batch"},{"message":"another"}]"#;
     assert_eq!(
-        request(pond.http(), "PUT", "/", &[JSON], several).status,
+        request(server.http(), "PUT", "/", &[JSON], several).status,
         200
     );
-    let rows = records(&pond);
+    let rows = records(&server);
     let found: Vec<_> = rows
         .iter()
         .map(|row| row["_msg"].as_str().unwrap())
@@ -378,22 +384,22 @@ fn logstash_sends_to_an_address_without_a_path() {
 /// Fluent Bit puts the line of a file under `log`, whomever it sends to.
 #[test]
 fn lines_under_log_are_messages() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     let bulk = "{\"create\":{\"_index\":\"logstash-2026.03.02\"}}\n\
         {\"@timestamp\":\"2026-03-02T00:00:00.001Z\",\"log\":\"by es\",\"stream\":\"stderr\"}\n";
-    assert_eq!(post(&pond, "/_bulk", NDJSON, bulk.as_bytes()).status, 200);
+    assert_eq!(post(&server, "/_bulk", NDJSON, bulk.as_bytes()).status, 200);
     let event = br#"{"time":1772409600.002,"event":{"log":"by splunk"}}"#;
     assert_eq!(
-        post(&pond, "/services/collector/event", JSON, event).status,
+        post(&server, "/services/collector/event", JSON, event).status,
         200
     );
     let loki = br#"{"streams":[{"stream":{"job":"fluent-bit"},"values":[
         ["1772409600003000000","{\"log\":\"by loki\"}"]]}]}"#;
-    assert_eq!(post(&pond, "/loki/api/v1/push", JSON, loki).status, 204);
+    assert_eq!(post(&server, "/loki/api/v1/push", JSON, loki).status, 204);
     let line = br#"{"date":1772409600.004,"time":1772409600.004,"log":"by http"}"#;
-    assert_eq!(post(&pond, "/api/v1/push", NDJSON, line).status, 200);
-    in_both_states(&pond, || {
-        let rows = records(&pond);
+    assert_eq!(post(&server, "/api/v1/push", NDJSON, line).status, 200);
+    in_both_states(&server, || {
+        let rows = records(&server);
         let messages: Vec<_> = rows.iter().map(|row| row["_msg"].as_str()).collect();
         assert_eq!(
             messages,
@@ -405,15 +411,15 @@ fn lines_under_log_are_messages() {
 
 #[test]
 fn opentelemetry_is_answered_in_its_own_encoding() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     let body = br#"{"resourceLogs":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}}]},
         "scopeLogs":[{"logRecords":[
             {"timeUnixNano":"1772409600000000001","severityNumber":17,"body":{"stringValue":"one"}},
             {"timeUnixNano":"1772409600000000002","body":{"kvlistValue":{"values":[{"key":"n","value":{"intValue":"2"}}]}}}]}]}]}"#;
-    let answer = post(&pond, "/v1/logs", JSON, body);
+    let answer = post(&server, "/v1/logs", JSON, body);
     assert_eq!((answer.status, text(&answer)), (200, "{}"));
-    in_both_states(&pond, || {
-        let rows = records(&pond);
+    in_both_states(&server, || {
+        let rows = records(&server);
         assert_eq!(rows.len(), 2);
         assert_eq!(rows[0]["service.name"], "shop");
         assert_eq!(
@@ -431,7 +437,7 @@ fn opentelemetry_is_answered_in_its_own_encoding() {
         "{{\"resourceLogs\":[{{\"scopeLogs\":[{{\"logRecords\":[{{\"body\":{{\"stringValue\":\"{long}\"}}}},\
          {{\"body\":{{\"stringValue\":\"short\"}}}}]}}]}}]}}"
     );
-    let answer = post(&pond, "/otlp/v1/logs", JSON, body.as_bytes());
+    let answer = post(&server, "/otlp/v1/logs", JSON, body.as_bytes());
     assert_eq!(answer.status, 200);
     let partial = answer.json()["partialSuccess"].clone();
     assert_eq!(partial["rejectedLogRecords"], "1");
@@ -440,12 +446,12 @@ fn opentelemetry_is_answered_in_its_own_encoding() {
         message.starts_with("record 1: the line has 1048577 bytes"),
         "{message}"
     );
-    assert_eq!(records(&pond).len(), 3);
+    assert_eq!(records(&server).len(), 3);
     // Errors: INVALID_ARGUMENT, as JSON and as Protocol Buffers.
-    let answer = post(&pond, "/v1/logs", JSON, b"[");
+    let answer = post(&server, "/v1/logs", JSON, b"[");
     assert_eq!((answer.status, &answer.json()["code"]), (400, &3.into()));
     let protobuf = ("Content-Type", "application/x-protobuf");
-    let answer = post(&pond, "/v1/logs", protobuf, b"\xff");
+    let answer = post(&server, "/v1/logs", protobuf, b"\xff");
     assert_eq!((answer.status, &answer.body[..2]), (400, &b"\x08\x03"[..]));
     assert!(
         answer
@@ -453,22 +459,22 @@ fn opentelemetry_is_answered_in_its_own_encoding() {
             .to_ascii_lowercase()
             .contains("content-type: application/x-protobuf")
     );
-    let answer = post(&pond, "/v1/logs", protobuf, b"");
+    let answer = post(&server, "/v1/logs", protobuf, b"");
     assert_eq!((answer.status, &answer.body[..]), (200, &b""[..]));
-    assert_eq!(post(&pond, "/v1/logs", NDJSON, b"").status, 415);
+    assert_eq!(post(&server, "/v1/logs", NDJSON, b"").status, 415);
 }
 
 #[test]
 fn bad_splunk_events_cost_no_good_ones() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     let body = br#"{"time":1772409600.25,"host":"web-1","event":"one","fields":{"n":1}}{"event":{"message":"two"}}"#;
-    let answer = post(&pond, "/services/collector/event?index=main", JSON, body);
+    let answer = post(&server, "/services/collector/event?index=main", JSON, body);
     assert_eq!(
         (answer.status, text(&answer)),
         (200, "{\"code\":0,\"text\":\"Success\"}\n")
     );
     let body = b"{\"event\":\"three\"}{\"event\":\"\"}{\"event\":\"\xff\"}\n{\"event\":\"six\"}";
-    let answer = post(&pond, "/services/collector", JSON, body);
+    let answer = post(&server, "/services/collector", JSON, body);
     assert_eq!(answer.status, 400);
     let json = answer.json();
     assert_eq!(
@@ -486,14 +492,14 @@ fn bad_splunk_events_cost_no_good_ones() {
     assert_eq!(counts, (&2.into(), &2.into()));
     let raw = ("X-Splunk-Request-Channel", "c");
     let answer = post(
-        &pond,
+        &server,
         "/services/collector/raw/1.0?host=h&source=s",
         raw,
         b"four\nfive\n",
     );
     assert_eq!((answer.status, &answer.json()["ackId"]), (200, &0.into()));
     let answer = post(
-        &pond,
+        &server,
         "/services/collector/ack?channel=c",
         JSON,
         b"{\"acks\":[0,7]}",
@@ -502,8 +508,8 @@ fn bad_splunk_events_cost_no_good_ones() {
         answer.json()["acks"],
         serde_json::json!({ "0": true, "7": true })
     );
-    in_both_states(&pond, || {
-        let rows = records(&pond);
+    in_both_states(&server, || {
+        let rows = records(&server);
         let mut found: Vec<_> = rows
             .iter()
             .map(|row| row["_msg"].as_str().unwrap())
@@ -520,18 +526,21 @@ fn bad_splunk_events_cost_no_good_ones() {
             (&"h".into(), &"s".into())
         );
     });
-    let answer = get(pond.http(), "/services/collector/health");
+    let answer = get(server.http(), "/services/collector/health");
     assert_eq!((answer.status, &answer.json()["code"]), (200, &17.into()));
     let path = "/services/collector/event/1.0";
-    assert_eq!(request(pond.http(), "OPTIONS", path, &[], b"").status, 200);
-    let answer = post(&pond, "/services/collector", JSON, b"");
+    assert_eq!(
+        request(server.http(), "OPTIONS", path, &[], b"").status,
+        200
+    );
+    let answer = post(&server, "/services/collector", JSON, b"");
     assert_eq!((answer.status, &answer.json()["code"]), (400, &5.into()));
 }
 
 /// What senders say of a record is the same once it is in a segment, whatever its type.
 #[test]
 fn every_kind_of_value_survives_a_segment() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     let values = [
         r#"{"stringValue":"text"}"#,
         r#"{"stringValue":""}"#,
@@ -560,10 +569,10 @@ fn every_kind_of_value_survives_a_segment() {
         "{{\"resourceLogs\":[{{\"scopeLogs\":[{{\"logRecords\":[{}]}}]}}]}}",
         sent.join(",")
     );
-    let answer = post(&pond, "/v1/logs", JSON, body.as_bytes());
+    let answer = post(&server, "/v1/logs", JSON, body.as_bytes());
     assert_eq!((answer.status, text(&answer)), (200, "{}"));
-    let before = records(&pond);
+    let before = records(&server);
     assert_eq!(before.len(), values.len());
     assert_eq!(before[3]["same"], i64::MIN);
-    in_both_states(&pond, || assert_eq!(records(&pond), before));
+    in_both_states(&server, || assert_eq!(records(&server), before));
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
 
-use super::Pond;
+use super::TestServer;
 use super::client::{PATIENCE, connect, metric, push, read_answer};
 use logpond_host::telemetry::Intake;
 use logpond_listen::net;
@@ -24,8 +24,8 @@ fn connect_from(own: [u8; 4], address: SocketAddr) -> TcpStream {
 
 #[test]
 fn one_address_cannot_keep_others_out() {
-    let pond = Pond::new();
-    let bulk = pond.address(Intake::Bulk);
+    let server = TestServer::new();
+    let bulk = server.address(Intake::Bulk);
     let most = net::connections_per_address_max(net::BULK_CONNECTIONS_MAX);
     let mut idle: Vec<_> = (0..most).map(|_| connect(bulk)).collect();
     // One more of the same address is closed, and others are served.
@@ -36,7 +36,7 @@ fn one_address_cannot_keep_others_out() {
     let mut said = [0; 8];
     assert_eq!(other.read(&mut said).unwrap(), said.len());
     let refused = "logpond_connections_refused_total{intake=\"bulk\"}";
-    assert_eq!(metric(pond.http(), refused), 1);
+    assert_eq!(metric(server.http(), refused), 1);
     // One that waits gets a place that is given back.
     let mut next = connect(bulk);
     next.write_all(b"{no journal file}").unwrap();
@@ -52,10 +52,10 @@ fn lines(bytes: usize) -> Vec<u8> {
 
 #[test]
 fn bodies_that_stand_still_do_not_keep_others_out() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     let part = lines(16 << 20);
     let stalled = (0..4).map(|_| {
-        let mut stream = connect(pond.http());
+        let mut stream = connect(server.http());
         let head = format!(
             "POST /api/v1/push HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n\
              Content-Length: {}\r\n\r\n",
@@ -66,7 +66,7 @@ fn bodies_that_stand_still_do_not_keep_others_out() {
         stream
     });
     let stalled: Vec<TcpStream> = stalled.collect();
-    let answer = push(pond.http(), "text/plain", &lines(1 << 20));
+    let answer = push(server.http(), "text/plain", &lines(1 << 20));
     assert_eq!(
         answer.status,
         200,

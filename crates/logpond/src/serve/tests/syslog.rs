@@ -1,16 +1,16 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, UdpSocket};
 
-use super::Pond;
+use super::TestServer;
 use super::client::{connect, get};
 use super::lines::wait_for_count;
 use logpond_host::telemetry::Intake;
 
 #[test]
 fn datagrams_become_records_with_their_own_hostname_or_that_of_the_sender() {
-    let pond = Pond::new();
+    let server = TestServer::new();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let address = pond.address(Intake::SyslogUdp);
+    let address = server.address(Intake::SyslogUdp);
     let datagrams = [
         &b"<34>1 2026-03-02T00:02:32Z web-1 app 7 - - with a name\n"[..],
         b"not syslog at all",
@@ -20,15 +20,15 @@ fn datagrams_become_records_with_their_own_hostname_or_that_of_the_sender() {
     for datagram in datagrams {
         socket.send_to(datagram, address).unwrap();
     }
-    wait_for_count(&pond, 3);
-    let (rows, _) = get(pond.http(), "/api/v1/query?from=@0&q=with").rows();
+    wait_for_count(&server, 3);
+    let (rows, _) = get(server.http(), "/api/v1/query?from=@0&q=with").rows();
     assert_eq!(
         (&rows[0]["hostname"], &rows[0]["_msg"]),
         (&"web-1".into(), &"with a name".into())
     );
-    let (rows, _) = get(pond.http(), "/api/v1/query?from=@0&q=%22not+syslog%22").rows();
+    let (rows, _) = get(server.http(), "/api/v1/query?from=@0&q=%22not+syslog%22").rows();
     assert_eq!(rows[0]["hostname"], logpond_host::hostname::own());
-    let metrics = String::from_utf8(get(pond.http(), "/metrics").body).unwrap();
+    let metrics = String::from_utf8(get(server.http(), "/metrics").body).unwrap();
     assert!(metrics.contains("logpond_ingest_records_total{intake=\"syslog_udp\"} 3\n"));
     assert!(
         metrics.contains("logpond_syslog_udp_kernel_drops_total 0\n"),
@@ -39,8 +39,8 @@ fn datagrams_become_records_with_their_own_hostname_or_that_of_the_sender() {
 /// Datagrams are received many at once: none loses its length or its place.
 #[test]
 fn bursts_of_datagrams_are_told_apart() {
-    let pond = Pond::new();
-    let address = pond.address(Intake::SyslogUdp);
+    let server = TestServer::new();
+    let address = server.address(Intake::SyslogUdp);
     let senders = ["127.0.0.1:0", "127.0.0.2:0"].map(|from| UdpSocket::bind(from).unwrap());
     let longest = 65_507;
     let messages: Vec<String> = (0..200)
@@ -57,8 +57,8 @@ fn bursts_of_datagrams_are_told_apart() {
         let sender = &senders[number % 2];
         sender.send_to(message.as_bytes(), address).unwrap();
     }
-    wait_for_count(&pond, messages.len() as u64);
-    let (rows, _) = get(pond.http(), "/api/v1/query?from=@0&limit=0&q=burst").rows();
+    wait_for_count(&server, messages.len() as u64);
+    let (rows, _) = get(server.http(), "/api/v1/query?from=@0&limit=0&q=burst").rows();
     let found = rows.iter().map(|row| row["_msg"].as_str().unwrap());
     let number_of = |message: &str| message.split(' ').nth(1).unwrap().parse::<usize>().unwrap();
     // Those of each sender are in their order.
@@ -76,8 +76,8 @@ fn bursts_of_datagrams_are_told_apart() {
 
 #[test]
 fn both_framings_on_one_connection() {
-    let pond = Pond::new();
-    let mut stream = connect(pond.address(Intake::SyslogTcp));
+    let server = TestServer::new();
+    let mut stream = connect(server.address(Intake::SyslogTcp));
     let counted = b"<13>1 - h a - - - counted\nline";
     stream
         .write_all(format!("{} ", counted.len()).as_bytes())
@@ -90,8 +90,8 @@ fn both_framings_on_one_connection() {
     let mut answers = Vec::new();
     stream.read_to_end(&mut answers).unwrap();
     assert!(answers.is_empty());
-    wait_for_count(&pond, 3);
-    let (rows, _) = get(pond.http(), "/api/v1/query").rows();
+    wait_for_count(&server, 3);
+    let (rows, _) = get(server.http(), "/api/v1/query").rows();
     let messages: Vec<_> = rows.iter().map(|r| r["_msg"].as_str().unwrap()).collect();
     assert_eq!(messages, ["counted\nline", "by line", "last"]);
 }
@@ -99,8 +99,8 @@ fn both_framings_on_one_connection() {
 /// As librelp does it: open, messages with others on their way, close.
 #[test]
 fn relp_messages_are_acknowledged_once_they_are_durable() {
-    let pond = Pond::new();
-    let mut stream = connect(pond.address(Intake::Relp));
+    let server = TestServer::new();
+    let mut stream = connect(server.address(Intake::Relp));
     stream
         .write_all(b"1 open 31 relp_version=0\ncommands=syslog\n\n")
         .unwrap();
@@ -125,7 +125,7 @@ fn relp_messages_are_acknowledged_once_they_are_durable() {
         (line(), line()),
         ("2 rsp 6 200 OK\n".into(), "3 rsp 6 200 OK\n".into())
     );
-    let (rows, _) = get(pond.http(), "/api/v1/query?from=@0&to=2100-01-01").rows();
+    let (rows, _) = get(server.http(), "/api/v1/query?from=@0&to=2100-01-01").rows();
     let found: Vec<_> = rows
         .iter()
         .map(|row| row["_msg"].as_str().unwrap())
@@ -143,13 +143,13 @@ fn relp_messages_are_acknowledged_once_they_are_durable() {
     assert_eq!(line(), "", "the connection ends");
 
     // What is no RELP is not stored, and ends the connection.
-    let mut stream = connect(pond.address(Intake::Relp));
+    let mut stream = connect(server.address(Intake::Relp));
     stream.write_all(b"<13>plain\n").unwrap();
     let mut rest = Vec::new();
     let _ = stream.read_to_end(&mut rest);
     assert_eq!(rest, b"");
     let (_, trailer) = get(
-        pond.http(),
+        server.http(),
         "/api/v1/query?count=true&from=@0&to=2100-01-01",
     )
     .rows();
@@ -158,8 +158,8 @@ fn relp_messages_are_acknowledged_once_they_are_durable() {
 
 /// Sends messages of these numbers in a session and gives what was answered up to the last of them; the
 /// session is not closed.
-fn send_by_relp(pond: &Pond, numbers: std::ops::Range<usize>) -> String {
-    let mut stream = connect(pond.address(Intake::Relp));
+fn send_by_relp(server: &TestServer, numbers: std::ops::Range<usize>) -> String {
+    let mut stream = connect(server.address(Intake::Relp));
     let mut sent = String::from("1 open 15 commands=syslog\n");
     let last = format!("\n{} rsp 6 200 OK\n", numbers.end + 1);
     for number in numbers {
@@ -180,30 +180,30 @@ fn send_by_relp(pond: &Pond, numbers: std::ops::Range<usize>) -> String {
 
 #[test]
 fn what_a_relp_client_sends_again_is_not_stored_again() {
-    let mut pond = Pond::new();
-    let resent = |pond: &Pond| {
-        let metrics = String::from_utf8(get(pond.http(), "/metrics").body).unwrap();
+    let mut server = TestServer::new();
+    let resent = |server: &TestServer| {
+        let metrics = String::from_utf8(get(server.http(), "/metrics").body).unwrap();
         let name = "logpond_ingest_resent_records_total{intake=\"relp\"} ";
         let line = metrics.lines().find(|line| line.starts_with(name));
         line.unwrap()[name.len()..].parse::<u64>().unwrap()
     };
-    send_by_relp(&pond, 0..10);
+    send_by_relp(&server, 0..10);
     // The first session ends when the server reads its end, before or after the next one begins.
-    let wait_for_end = |pond: &Pond| {
+    let wait_for_end = |server: &TestServer| {
         let open = "logpond_connections{intake=\"relp\"} 0\n";
-        while !String::from_utf8(get(pond.http(), "/metrics").body)
+        while !String::from_utf8(get(server.http(), "/metrics").body)
             .unwrap()
             .contains(open)
         {
             std::thread::yield_now();
         }
     };
-    wait_for_end(&pond);
-    send_by_relp(&pond, 7..15);
-    assert_eq!(resent(&pond), 3);
-    wait_for_end(&pond);
-    pond.restart();
-    send_by_relp(&pond, 12..20);
-    assert_eq!(resent(&pond), 3, "12 to 14 were in the journal");
-    wait_for_count(&pond, 20);
+    wait_for_end(&server);
+    send_by_relp(&server, 7..15);
+    assert_eq!(resent(&server), 3);
+    wait_for_end(&server);
+    server.restart();
+    send_by_relp(&server, 12..20);
+    assert_eq!(resent(&server), 3, "12 to 14 were in the journal");
+    wait_for_count(&server, 20);
 }

@@ -6,22 +6,22 @@ use std::time::Instant;
 use base64::Engine as _;
 
 use super::client::{PATIENCE, connect, get, read_head, request};
-use super::{Pond, settings};
+use super::{TestServer, settings};
 use crate::serve::{ServeError, Server};
 use logpond_http::routes;
 use logpond_listen::tokens::{self, Entry, ROLES, Role, Token};
 
 /// A server that asks for tokens.
-fn guarded() -> Pond {
+fn guarded() -> TestServer {
     let directory = tempfile::tempdir().unwrap();
     let mut settings = settings(directory.path());
     settings.require_token = true;
     let server = Some(Server::start(&settings).unwrap());
-    Pond { server, directory }
+    TestServer { server, directory }
 }
 
-fn file(pond: &Pond) -> std::path::PathBuf {
-    pond.directory.path().join("tokens.toml")
+fn file(server: &TestServer) -> std::path::PathBuf {
+    server.directory.path().join("tokens.toml")
 }
 
 fn create(path: &Path, role: Role) -> Token {
@@ -53,22 +53,22 @@ fn head(address: SocketAddr, method: &str, path: &str, token: Option<&Token>) ->
 }
 
 /// Asks again until the answer to a query has this status.
-fn wait_for_status(pond: &Pond, token: &Token, status: u16) {
+fn wait_for_status(server: &TestServer, token: &Token, status: u16) {
     let started = Instant::now();
-    while head(pond.http(), "GET", "/api/v1/query", Some(token)).0 != status {
+    while head(server.http(), "GET", "/api/v1/query", Some(token)).0 != status {
         assert!(started.elapsed() < PATIENCE, "status {status} never came");
     }
 }
 
 #[test]
 fn every_route_wants_a_token_of_its_role() {
-    let pond = guarded();
-    let granted = ROLES.map(|role| (role, create(&file(&pond), role)));
-    wait_for_status(&pond, &granted[2].1, 200);
+    let server = guarded();
+    let granted = ROLES.map(|role| (role, create(&file(&server), role)));
+    wait_for_status(&server, &granted[2].1, 200);
     let mut open = Vec::new();
     for (path, methods, needed) in routes() {
         for method in methods {
-            let (status, said) = head(pond.http(), method.as_str(), path, None);
+            let (status, said) = head(server.http(), method.as_str(), path, None);
             let Some(needed) = needed else {
                 open.push(path);
                 assert!(!matches!(status, 401 | 403), "{method} {path}");
@@ -78,7 +78,7 @@ fn every_route_wants_a_token_of_its_role() {
             let challenge = "www-authenticate: bearer realm=\"logpond\"";
             assert!(said.to_lowercase().contains(challenge), "{said}");
             for (role, token) in &granted {
-                let (status, _) = head(pond.http(), method.as_str(), path, Some(token));
+                let (status, _) = head(server.http(), method.as_str(), path, Some(token));
                 let is_refused = matches!(status, 401 | 403);
                 let what = format!("{method} {path} with {role:?}: {status}");
                 assert_eq!(is_refused, !role.allows(needed), "{what}");
@@ -101,11 +101,11 @@ fn every_route_wants_a_token_of_its_role() {
 }
 
 /// Signs in; gives the status and the cookie.
-fn sign_in(pond: &Pond, token: &str) -> (u16, String) {
+fn sign_in(server: &TestServer, token: &str) -> (u16, String) {
     let body = format!("{{\"token\":\"{token}\"}}");
     let json = [("Content-Type", "application/json")];
     let answer = request(
-        pond.http(),
+        server.http(),
         "POST",
         "/api/v1/session",
         &json,
@@ -121,11 +121,11 @@ fn sign_in(pond: &Pond, token: &str) -> (u16, String) {
 
 #[test]
 fn a_browser_signs_in_by_a_cookie() {
-    let pond = guarded();
-    let reader = create(&file(&pond), Role::Read);
-    let writer = create(&file(&pond), Role::Write);
-    wait_for_status(&pond, &reader, 200);
-    let (status, cookie) = sign_in(&pond, reader.expose());
+    let server = guarded();
+    let reader = create(&file(&server), Role::Read);
+    let writer = create(&file(&server), Role::Write);
+    wait_for_status(&server, &reader, 200);
+    let (status, cookie) = sign_in(&server, reader.expose());
     assert_eq!(status, 204);
     for part in ["HttpOnly", "SameSite=Strict", "Path=/"] {
         assert!(cookie.contains(part), "{cookie}");
@@ -136,7 +136,7 @@ fn a_browser_signs_in_by_a_cookie() {
     );
     let pair = cookie.split(';').next().unwrap();
     let ask = |headers: &[(&str, &str)]| {
-        request(pond.http(), "GET", "/api/v1/query", headers, b"").status
+        request(server.http(), "GET", "/api/v1/query", headers, b"").status
     };
     assert_eq!(ask(&[("Cookie", pair)]), 200);
     assert_eq!(ask(&[("Cookie", &format!("a=b; {pair}"))]), 200);
@@ -151,26 +151,26 @@ fn a_browser_signs_in_by_a_cookie() {
         ("X-Forwarded-Proto", "https"),
     ];
     let answer = request(
-        pond.http(),
+        server.http(),
         "POST",
         "/api/v1/session",
         &headers,
         body.as_bytes(),
     );
     assert!(answer.head.contains("; Secure"), "{}", answer.head);
-    assert_eq!(sign_in(&pond, "lp_unknown").0, 401);
-    assert_eq!(sign_in(&pond, writer.expose()).0, 403);
-    let out = request(pond.http(), "DELETE", "/api/v1/session", &[], b"");
+    assert_eq!(sign_in(&server, "lp_unknown").0, 401);
+    assert_eq!(sign_in(&server, writer.expose()).0, 403);
+    let out = request(server.http(), "DELETE", "/api/v1/session", &[], b"");
     assert_eq!(out.status, 204);
     assert!(out.head.contains("Max-Age=0"), "{}", out.head);
 }
 
 #[test]
 fn refusals_say_what_to_do() {
-    let pond = guarded();
-    let reader = create(&file(&pond), Role::Read);
-    wait_for_status(&pond, &reader, 200);
-    let answer = get(pond.http(), "/metrics");
+    let server = guarded();
+    let reader = create(&file(&server), Role::Read);
+    wait_for_status(&server, &reader, 200);
+    let answer = get(server.http(), "/metrics");
     let error = answer.json()["error"].clone();
     assert_eq!(
         (answer.status, &error["code"]),
@@ -187,7 +187,7 @@ fn refusals_say_what_to_do() {
             ("Content-Type", "text/plain"),
             ("Authorization", authorization),
         ];
-        request(pond.http(), "POST", "/api/v1/push", &headers, b"x\n")
+        request(server.http(), "POST", "/api/v1/push", &headers, b"x\n")
     };
     let answer = push(&bearer(&reader));
     let error = answer.json()["error"].clone();
@@ -200,46 +200,46 @@ fn refusals_say_what_to_do() {
     assert_eq!(answer.status, 401);
     assert!(answer.head.contains("invalid_token"), "{}", answer.head);
     assert_eq!(answer.json()["error"]["code"], "token_refused");
-    let writer = create(&file(&pond), Role::Write);
+    let writer = create(&file(&server), Role::Write);
     let pair = format!("shipper:{}", writer.expose());
     let basic = base64::engine::general_purpose::STANDARD.encode(pair);
     let started = Instant::now();
     while push(&format!("Basic {basic}")).status != 200 {
         assert!(started.elapsed() < PATIENCE, "never taken");
     }
-    let metrics = &pond.server().metrics().access;
+    let metrics = &server.server().metrics().access;
     assert!(metrics.no_token.get() >= 1);
     assert!(metrics.unknown_token.get() >= 1);
     assert_eq!(metrics.role.get(), 1);
     // What was refused left nothing behind.
     let headers = [("Authorization", &*bearer(&reader))];
-    let answer = request(pond.http(), "GET", "/api/v1/query", &headers, b"");
+    let answer = request(server.http(), "GET", "/api/v1/query", &headers, b"");
     assert_eq!(answer.rows().0.len(), 1);
 }
 
 #[test]
 fn changes_of_the_file_are_noticed_and_bad_ones_change_nothing() {
-    let pond = guarded();
-    let kept = create(&file(&pond), Role::Read);
-    let revoked = create(&file(&pond), Role::Admin);
-    wait_for_status(&pond, &revoked, 200);
-    tokens::update(&file(&pond), |tokens| tokens.remove(revoked.id())).unwrap();
-    wait_for_status(&pond, &revoked, 401);
-    let reloads = pond
+    let server = guarded();
+    let kept = create(&file(&server), Role::Read);
+    let revoked = create(&file(&server), Role::Admin);
+    wait_for_status(&server, &revoked, 200);
+    tokens::update(&file(&server), |tokens| tokens.remove(revoked.id())).unwrap();
+    wait_for_status(&server, &revoked, 401);
+    let reloads = server
         .server()
         .metrics()
         .access
-        .reloads(logpond_host::telemetry::Reloaded::Tokens);
+        .reloads(logpond_host::telemetry::ReloadTarget::Tokens);
     let failed = reloads.failed.get();
-    std::fs::write(file(&pond), "[[token]").unwrap();
+    std::fs::write(file(&server), "[[token]").unwrap();
     let started = Instant::now();
     while reloads.failed.get() == failed {
         assert!(started.elapsed() < PATIENCE, "the bad file went unnoticed");
         std::thread::yield_now();
     }
-    wait_for_status(&pond, &kept, 200);
-    std::fs::remove_file(file(&pond)).unwrap();
-    wait_for_status(&pond, &kept, 401);
+    wait_for_status(&server, &kept, 200);
+    std::fs::remove_file(file(&server)).unwrap();
+    wait_for_status(&server, &kept, 401);
 }
 
 #[test]

@@ -135,14 +135,14 @@ fn a_held_process_serves_and_another_one_takes_over() {
     let place = Place::new();
     place.name(&place.own, LISTEN);
     let data = place.scratch.path().join("data");
-    let pond = Pond::start(program(), &data, &[]).unwrap();
+    let server = TestServer::start(program(), &data, &[]).unwrap();
     let spool = place.scratch.path().join("spool");
     let arguments = [
         "--config",
         place.settings.to_str().unwrap(),
         "--sandbox",
         "--records",
-        &pond.url(),
+        &server.url(),
         "--records-spool",
         spool.to_str().unwrap(),
     ];
@@ -195,7 +195,7 @@ fn a_held_process_serves_and_another_one_takes_over() {
     third.signal(Signal::TERM);
     // Their output ends with them, and their records are where they were to go.
     assert_eq!(proxy.records.all(), "");
-    let (rows, _) = pond.query("close_reason=client").unwrap();
+    let (rows, _) = server.query("close_reason=client").unwrap();
     assert_eq!(rows.len(), 4, "{rows:?}");
 }
 

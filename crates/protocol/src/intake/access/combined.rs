@@ -274,14 +274,14 @@ fn names_of(rest: &str) -> &'static [(&'static str, Take)] {
     }
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let [first, second, third, fourth] = values;
-    match is_number(first) {
-        true if second.contains('.') && third.starts_with('[') && fourth.starts_with('[') => {
-            &INGRESS
-        }
-        true if second.starts_with('"') && third.starts_with('"') && fourth.ends_with("ms") => {
-            &TRAEFIK
-        }
-        _ => &[],
+    if !is_number(first) {
+        &[]
+    } else if second.contains('.') && third.starts_with('[') && fourth.starts_with('[') {
+        &INGRESS
+    } else if second.starts_with('"') && third.starts_with('"') && fourth.ends_with("ms") {
+        &TRAEFIK
+    } else {
+        &[]
     }
 }
 

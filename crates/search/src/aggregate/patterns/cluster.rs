@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::template::WILDCARD;
-use super::{FixedMap, Found};
+use super::{FixedMap, TemplateStats};
 
 /// Templates that must agree but for some words before these words are taken for variable: two or three
 /// that differ in one word say different things.
@@ -30,7 +30,7 @@ pub(super) struct Template {
     /// The template.
     pub(super) text: Box<[u8]>,
     /// What was counted.
-    pub(super) found: Found,
+    pub(super) found: TemplateStats,
 }
 
 /// Templates of one level with the same number of words.

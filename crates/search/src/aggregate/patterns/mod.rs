@@ -14,7 +14,7 @@ use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::FixedMap;
 use super::histogram::{Histogram, HistogramError};
-use crate::label::{self, Computed};
+use crate::label::{self, ComputedLabel};
 use cluster::{Template, cluster};
 pub(crate) use template::write_pattern;
 use template::{WILDCARD, write_template};
@@ -46,15 +46,15 @@ pub struct Patterns {
     range: TimeRange,
     step_ns: i64,
     /// By the length of the level, the level and the template.
-    found: FixedMap<Box<[u8]>, Found>,
+    found: FixedMap<Box<[u8]>, TemplateStats>,
     bytes: usize,
     is_coarse: bool,
     key: Vec<u8>,
 }
 
-/// What was counted of one template.
+/// The counts and samples of one template.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Found {
+struct TemplateStats {
     count: u64,
     /// Whether a message is a part of its line.
     is_part: bool,
@@ -77,7 +77,7 @@ pub struct Sample {
 pub struct Pattern {
     /// The words that its messages share, `<_>` for those that differ.
     pub text: Box<[u8]>,
-    /// The level of its records, see [`Computed::Level`]; empty if it is not known.
+    /// The level of its records, see [`ComputedLabel::Level`]; empty if it is not known.
     pub level: Box<[u8]>,
     /// Records.
     pub count: u64,
@@ -141,7 +141,7 @@ impl Patterns {
         }
         let is_part = matches!(record.message, Message::Part(_))
             && (record.whole.is_some() || message_is_part(&record.shape));
-        let level = Computed::Level.of(record);
+        let level = ComputedLabel::Level.of(record);
         let level = String::from_utf8_lossy(&level);
         self.add_message(&level, record.time, &text, is_part);
     }
@@ -208,7 +208,7 @@ impl Patterns {
         time.0.div_euclid(self.step_ns).saturating_mul(self.step_ns)
     }
 
-    fn change(&mut self, key: &[u8], change: impl FnOnce(&mut Found)) {
+    fn change(&mut self, key: &[u8], change: impl FnOnce(&mut TemplateStats)) {
         if !self.found.contains_key(key) {
             self.make_room(key.len());
         }
@@ -237,10 +237,7 @@ impl Patterns {
         self.bytes = 0;
         for (at, template) in templates.into_iter().enumerate() {
             let is_rare = at >= TEMPLATES_MAX / 2 || self.bytes > BYTES_MAX / 2;
-            let text = match is_rare {
-                true => WILDCARD,
-                false => &*template.text,
-            };
+            let text = if is_rare { WILDCARD } else { &*template.text };
             let mut key = Vec::new();
             write_key(&template.level, &mut key);
             key.extend_from_slice(text);
@@ -248,7 +245,7 @@ impl Patterns {
         }
     }
 
-    fn add_found(&mut self, key: Box<[u8]>, more: Found) {
+    fn add_found(&mut self, key: Box<[u8]>, more: TemplateStats) {
         let key_bytes = key.len() + TEMPLATE_OVERHEAD_BYTES;
         let before = self.found.len();
         let found = self.found.entry(key).or_default();
@@ -270,7 +267,7 @@ impl Patterns {
         }
     }
 
-    fn merge_found(&mut self, key: Box<[u8]>, found: Found) {
+    fn merge_found(&mut self, key: Box<[u8]>, found: TemplateStats) {
         if !self.found.contains_key(&key) && self.found.len() >= TEMPLATES_MAX {
             self.is_coarse = true;
             self.shrink();
@@ -313,10 +310,10 @@ impl Patterns {
             if level_bytes >= key.len() {
                 return Err(DecodeError::Malformed("a template"));
             }
-            let mut found = Found {
+            let mut found = TemplateStats {
                 count: from.number("the records of a template")?,
                 is_part: from.flag("whether messages are parts of lines")?,
-                ..Found::default()
+                ..TemplateStats::default()
             };
             for _ in 0..from.count(2, "the buckets")? {
                 let start = from.time("a bucket")?.0;
@@ -383,8 +380,8 @@ fn write_key(level: &[u8], key: &mut Vec<u8>) {
     key.extend_from_slice(level);
 }
 
-fn templates(found: FixedMap<Box<[u8]>, Found>) -> Vec<Template> {
-    let template = |(key, found): (Box<[u8]>, Found)| {
+fn templates(found: FixedMap<Box<[u8]>, TemplateStats>) -> Vec<Template> {
+    let template = |(key, found): (Box<[u8]>, TemplateStats)| {
         let (level, text) = key[1..].split_at(usize::from(key[0]));
         Template {
             level: level.into(),
@@ -400,13 +397,13 @@ fn by_count(a: &Template, b: &Template) -> std::cmp::Ordering {
     by_count.then_with(|| (&a.text, &a.level).cmp(&(&b.text, &b.level)))
 }
 
-impl Found {
+impl TemplateStats {
     fn bytes(&self) -> usize {
         let samples = self.samples.iter();
         self.buckets.len() * BUCKET_BYTES + samples.map(|sample| sample.text.len()).sum::<usize>()
     }
 
-    fn merge(&mut self, other: Found) {
+    fn merge(&mut self, other: TemplateStats) {
         self.count += other.count;
         self.is_part |= other.is_part;
         for (start, count) in other.buckets {

@@ -74,9 +74,10 @@ fn write_word(word: &[u8], from: usize, out: &mut Vec<u8>) {
         Some((b'.', rest)) if !rest.is_empty() => (rest, &b"."[..]),
         _ => (word, &b""[..]),
     };
-    match names_a_number(word) {
-        true => write_wildcard(from, out),
-        false => out.extend_from_slice(word),
+    if names_a_number(word) {
+        write_wildcard(from, out)
+    } else {
+        out.extend_from_slice(word)
     }
     out.extend_from_slice(end);
 }

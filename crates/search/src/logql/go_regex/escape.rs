@@ -61,12 +61,11 @@ pub(super) fn unicode_class(written: &str, at: usize) -> Result<Option<UnicodeCl
     let letter = if is_negated { 'P' } else { 'p' };
     let class = format!(r"\{letter}{{{name}}}");
     let is_name = !name.is_empty() && name.chars().all(|c| c == '_' || c.is_ascii_alphabetic());
-    match is_name && regex_syntax::parse(&class).is_ok() {
-        true => Ok(Some(UnicodeClass { text: class, end })),
-        false => {
-            let message = format!("there is no such class: `{}`", &written[at..end]);
-            Err(error(at..end, message))
-        }
+    if is_name && regex_syntax::parse(&class).is_ok() {
+        Ok(Some(UnicodeClass { text: class, end }))
+    } else {
+        let message = format!("there is no such class: `{}`", &written[at..end]);
+        Err(error(at..end, message))
     }
 }
 

@@ -31,7 +31,7 @@ const REPETITIONS_MAX: u32 = 1000;
 
 /// An expression in the syntax of our engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Translated {
+pub(crate) struct Translation {
     /// The expression. Of several groups of one name only the first has it.
     pub(crate) source: String,
     /// Where a name stands a second time in what was written.
@@ -42,7 +42,7 @@ pub(crate) struct Translated {
 ///
 /// # Errors
 /// When it is none; says which of its bytes are at fault.
-pub(crate) fn translate(written: &str) -> Result<Translated, RegexError> {
+pub(crate) fn translate(written: &str) -> Result<Translation, RegexError> {
     let mut translator = Translator {
         written,
         at: 0,
@@ -58,7 +58,7 @@ pub(crate) fn translate(written: &str) -> Result<Translated, RegexError> {
     if let Some(open) = translator.open.first() {
         return Err(error(*open..written.len(), "a ( is not closed"));
     }
-    Ok(Translated {
+    Ok(Translation {
         source: translator.out,
         repeated_name: translator.repeated_name,
     })
@@ -217,19 +217,16 @@ impl<'w> Translator<'w> {
             return Err(error(self.at..end, message));
         }
         let start = self.at + opening;
-        match self.names.contains(name) {
-            true => {
-                let span = start..start + name.len();
-                self.repeated_name.get_or_insert(span);
-                self.out.push('(');
-            }
-            false => {
-                // Our engine has no names that begin with a digit, and labels have none either.
-                let is_number_like = name.starts_with(|c: char| c.is_ascii_digit());
-                let prefix = if is_number_like { "_" } else { "" };
-                self.out.push_str(&format!("(?P<{prefix}{name}>"));
-                self.names.insert(name);
-            }
+        if self.names.contains(name) {
+            let span = start..start + name.len();
+            self.repeated_name.get_or_insert(span);
+            self.out.push('(');
+        } else {
+            // Our engine has no names that begin with a digit, and labels have none either.
+            let is_number_like = name.starts_with(|c: char| c.is_ascii_digit());
+            let prefix = if is_number_like { "_" } else { "" };
+            self.out.push_str(&format!("(?P<{prefix}{name}>"));
+            self.names.insert(name);
         }
         self.open.push(self.at);
         self.at = start + name.len() + 1;

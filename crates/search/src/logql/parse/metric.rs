@@ -2,8 +2,9 @@
 
 use super::super::Span;
 use super::super::ast::{
-    BinaryOperation, Conversion, Grouping, LabelReplace, LogQuery, Many, Matching, MatchingLabels,
-    Metric, Operator, RangeAggregation, RangeFunction, Unwrap, VectorAggregation, VectorFunction,
+    BinaryOperation, Conversion, Grouping, LabelReplace, LogQuery, ManySide, Matching,
+    MatchingLabels, Metric, Operator, RangeAggregation, RangeFunction, Unwrap, VectorAggregation,
+    VectorFunction,
 };
 use super::super::error::ParseError;
 use super::super::lexer::Kind;
@@ -13,8 +14,8 @@ use crate::nearest;
 /// Functions that are neither of ranges nor of vectors.
 const OTHER_FUNCTIONS: [&str; 2] = ["vector", "label_replace"];
 
-/// What may stand between lines and the function of their numbers.
-struct Ranged {
+/// The part of an expression between the lines and the function of their numbers.
+struct RangeSelector {
     log: LogQuery,
     unwrap: Option<Unwrap>,
     range_ns: Option<i64>,
@@ -114,8 +115,8 @@ impl Parser<'_> {
         let labels = self.names()?;
         matching.labels = Some(MatchingLabels { is_on, labels });
         matching.many = match () {
-            () if self.is_word("group_left") => Many::Left,
-            () if self.is_word("group_right") => Many::Right,
+            () if self.is_word("group_left") => ManySide::Left,
+            () if self.is_word("group_right") => ManySide::Right,
             () => return Ok(matching),
         };
         if operator.is_set() {
@@ -200,9 +201,10 @@ impl Parser<'_> {
         );
         if !self.is_sign("(") {
             let is_comparison = matches!(self.kind(), Kind::Sign("=" | "=~" | "!=" | "!~"));
-            return match is_comparison {
-                true => error.suggest("labels stand in braces: {app=\"shop\"}"),
-                false => error.suggest("lines with a text are {} |= \"text\""),
+            return if is_comparison {
+                error.suggest("labels stand in braces: {app=\"shop\"}")
+            } else {
+                error.suggest("lines with a text are {} |= \"text\"")
             };
         }
         let ranges = RangeFunction::ALL.iter().map(|f| f.as_str());
@@ -291,12 +293,11 @@ impl Parser<'_> {
             && (self.is_sign_ahead(1, ",") || self.is_sign_ahead(2, ","));
         let name = function.as_str();
         if !function.has_parameter() {
-            return match is_number {
-                true => {
-                    let message = format!("unsupported parameter for operation {name}(");
-                    Err(self.error_here(message))
-                }
-                false => Ok(None),
+            return if is_number {
+                let message = format!("unsupported parameter for operation {name}(");
+                Err(self.error_here(message))
+            } else {
+                Ok(None)
             };
         }
         if !is_number {
@@ -361,7 +362,7 @@ impl Parser<'_> {
     }
 
     /// Lines with a range, which may stand in several places.
-    fn ranged(&mut self) -> Result<Ranged> {
+    fn ranged(&mut self) -> Result<RangeSelector> {
         let mut ranged = if self.is_sign("(") {
             self.descend()?;
             self.advance();
@@ -374,7 +375,7 @@ impl Parser<'_> {
                 let error = self.unexpected("{ or (");
                 return Err(error.suggest("begin with a selector such as {app=\"shop\"}"));
             }
-            Ranged {
+            RangeSelector {
                 log: LogQuery {
                     matchers: self.matchers()?,
                     stages: Vec::new(),
@@ -393,7 +394,7 @@ impl Parser<'_> {
         Ok(ranged)
     }
 
-    fn range_and_offset(&mut self, ranged: &mut Ranged) -> Result<()> {
+    fn range_and_offset(&mut self, ranged: &mut RangeSelector) -> Result<()> {
         if let Kind::Range(range_ns) = *self.kind() {
             if ranged.range_ns.is_some() {
                 return Err(self.error_here("syntax error: unexpected RANGE"));
@@ -427,23 +428,22 @@ impl Parser<'_> {
         self.advance();
         let span = self.span();
         let word = self.expect_word()?;
-        let (label, conversion) = match self.take_sign("(") {
-            false => (word, Conversion::Number),
-            true => {
-                let named = Conversion::NAMED.iter().copied();
-                let known = named
-                    .clone()
-                    .find(|c| c.as_str().eq_ignore_ascii_case(&word));
-                let Some(conversion) = known else {
-                    let names = named.map(Conversion::as_str);
-                    let hint = nearest(&word, names).map(|name| format!("did you mean {name}?"));
-                    let message = format!("syntax error: {word} is no conversion of unwrap");
-                    return Err(self.error(span, message).maybe_suggest(hint));
-                };
-                let label = self.expect_word()?;
-                self.expect_sign(")")?;
-                (label, conversion)
-            }
+        let (label, conversion) = if self.take_sign("(") {
+            let named = Conversion::NAMED.iter().copied();
+            let known = named
+                .clone()
+                .find(|c| c.as_str().eq_ignore_ascii_case(&word));
+            let Some(conversion) = known else {
+                let names = named.map(Conversion::as_str);
+                let hint = nearest(&word, names).map(|name| format!("did you mean {name}?"));
+                let message = format!("syntax error: {word} is no conversion of unwrap");
+                return Err(self.error(span, message).maybe_suggest(hint));
+            };
+            let label = self.expect_word()?;
+            self.expect_sign(")")?;
+            (label, conversion)
+        } else {
+            (word, Conversion::Number)
         };
         let mut filters = Vec::new();
         while self.take_sign("|") {

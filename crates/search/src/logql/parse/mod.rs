@@ -19,9 +19,10 @@ type Result<T> = std::result::Result<T, ParseError>;
 /// When the text is none.
 pub fn parse(text: &str) -> Result<Query> {
     let mut parser = Parser::new(text)?;
-    let query = match parser.begins_with_selector() {
-        true => Query::Log(parser.log_query()?),
-        false => Query::Metric(parser.metric()?),
+    let query = if parser.begins_with_selector() {
+        Query::Log(parser.log_query()?)
+    } else {
+        Query::Metric(parser.metric()?)
     };
     parser.end()?;
     Ok(query)
@@ -136,9 +137,10 @@ impl<'a> Parser<'a> {
     }
 
     fn expect_sign(&mut self, sign: &'static str) -> Result<()> {
-        match self.take_sign(sign) {
-            true => Ok(()),
-            false => Err(self.unexpected(sign)),
+        if self.take_sign(sign) {
+            Ok(())
+        } else {
+            Err(self.unexpected(sign))
         }
     }
 

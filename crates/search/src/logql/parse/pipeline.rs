@@ -238,9 +238,10 @@ impl Parser<'_> {
         }
         loop {
             let label = self.expect_word()?;
-            let expression = match self.take_sign("=") {
-                true => self.expect_text()?,
-                false => label.clone(),
+            let expression = if self.take_sign("=") {
+                self.expect_text()?
+            } else {
+                label.clone()
             };
             extractions.push(Extraction { label, expression });
             if !self.take_sign(",") {
@@ -422,9 +423,10 @@ impl Parser<'_> {
             (Kind::Duration(duration), _) => Quantity::Duration(*duration),
             (Kind::Bytes(bytes), _) if !is_negative => Quantity::Bytes(*bytes),
             _ => {
-                let expected = match may_be_text {
-                    true => "STRING or NUMBER or DURATION or BYTES",
-                    false => "NUMBER or DURATION or BYTES",
+                let expected = if may_be_text {
+                    "STRING or NUMBER or DURATION or BYTES"
+                } else {
+                    "NUMBER or DURATION or BYTES"
                 };
                 let hint = match self.kind() {
                     Kind::Word(word) => {

@@ -99,9 +99,10 @@ impl Parser<'_> {
             matcher.operator,
             MatchOperator::Regex | MatchOperator::NotRegex
         );
-        match is_regex {
-            true => self.check_expression(&matcher.value, matcher.span),
-            false => Ok(()),
+        if is_regex {
+            self.check_expression(&matcher.value, matcher.span)
+        } else {
+            Ok(())
         }
     }
 

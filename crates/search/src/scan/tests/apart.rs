@@ -109,7 +109,7 @@ fn streams_and_values_of_labels_apart_are_those_of_records() {
             by(&["ms", "service_name"]),
             by(&["user", "path", "detected_level"]),
         ] {
-            check_streams(&shared, &wanted, StreamsAsked { by, steps }, query);
+            check_streams(&shared, &wanted, StreamsRequest { by, steps }, query);
         }
         let (mut expected, mut found) = (FieldStats::new(), FieldStats::new());
         expected.add_rows(wanted.len() as u64);
@@ -151,7 +151,7 @@ fn numbers_of_labels_apart_are_those_of_records() {
     let segment = segment_of(&records);
     let at = |seconds: i64| Timestamp(START_NS + seconds * 1_000_000_000);
     let times = Times::range(at(100), at(1500), 130_000_000_000).unwrap();
-    let kept = KeptColumns::new(KEPT_BYTES);
+    let kept = ColumnCache::new(KEPT_BYTES);
     for query in [
         "sum by (app) (count_over_time({}[5m]))",
         "sum by (user) (count_over_time({status=\"404\"}[5m]))",

@@ -81,9 +81,10 @@ fn escaped(count: u64) -> Vec<Record<'static>> {
         record.values = Vec::new();
         for (at, slot) in shape.slots().iter().enumerate() {
             let is_escaped = slot.is_message() || !matches!(&*slot.name, "i" | "host" | "level");
-            let (value, spelled) = match is_escaped {
-                true => text(n * 8 + at as u64),
-                false => (format!("{}", n % 9), None),
+            let (value, spelled) = if is_escaped {
+                text(n * 8 + at as u64)
+            } else {
+                (format!("{}", n % 9), None)
             };
             let mut rendered = Vec::new();
             slot.kind.write_text(value.as_bytes(), &mut rendered);
@@ -97,12 +98,11 @@ fn escaped(count: u64) -> Vec<Record<'static>> {
                 SlotKind::Int => Value::Int(n as i64),
                 _ => Value::Str(value.into()),
             };
-            match slot.is_message() {
-                true => {
-                    record.message = Message::Part(value);
-                    record.values.push(Value::Null);
-                }
-                false => record.values.push(value),
+            if slot.is_message() {
+                record.message = Message::Part(value);
+                record.values.push(Value::Null);
+            } else {
+                record.values.push(value)
             }
         }
         record.shape = shape;
@@ -139,12 +139,13 @@ fn spellings_of_libraries_are_found() {
         record.shape = Arc::clone(&shape);
         record.message = Message::Part(Value::Str(text.into()));
         (record.values, record.whole) = (vec![Value::Null], None);
-        record.fixes = match text == spelled {
-            true => Vec::new(),
-            false => vec![Fix {
+        record.fixes = if text == spelled {
+            Vec::new()
+        } else {
+            vec![Fix {
                 slot: 0,
                 text: spelled.as_bytes().into(),
-            }],
+            }]
         };
     }
     let segment = segment_of(&records);

@@ -112,7 +112,7 @@ fn logql_finds_large_numbers_in_columns_as_in_lines() {
     let segment = segment_of(&records);
     let at = |seconds: i64| Timestamp(START_NS + seconds * 1_000_000_000);
     let times = Times::range(at(100), at(1500), 130_000_000_000).unwrap();
-    let kept = KeptColumns::new(KEPT_BYTES);
+    let kept = ColumnCache::new(KEPT_BYTES);
     for query in [
         "sum by (id) (count_over_time({} | json [5m]))",
         "sum by (id, app) (count_over_time({} | json | id != \"\" [5m]))",
@@ -149,7 +149,7 @@ fn logql_compares_exactly_as_the_query_language_does() {
     let records = large(3000);
     let segment = segment_of(&records);
     let at = Timestamp(START_NS + 3_000_000_000_000);
-    let kept = KeptColumns::new(KEPT_BYTES);
+    let kept = ColumnCache::new(KEPT_BYTES);
     for condition in [
         "id = 18446744073709551614",
         "id > 18446744073709551613",

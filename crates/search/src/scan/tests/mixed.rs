@@ -68,9 +68,10 @@ fn mixed(ints: u64, count: u64) -> Vec<Record<'static>> {
         let mut label = |name: &'static str, value| record.labels.push((name.into(), value));
         if n % 7 > 3 {
             label("severity", Value::Int((n % 8) as i64));
-            let value = match n % 10 < ints {
-                true => Value::Int(12_345 + (n % 3) as i64),
-                false => Value::Float([2.5, 12_345.0][n as usize % 2]),
+            let value = if n % 10 < ints {
+                Value::Int(12_345 + (n % 3) as i64)
+            } else {
+                Value::Float([2.5, 12_345.0][n as usize % 2])
             };
             label("user_id", value);
         }
@@ -191,7 +192,7 @@ fn check_columns(segment: &SegmentFile, records: &[Record<'_>]) {
 
 fn check_metrics(segment: &SegmentFile, records: &[Record<'_>]) {
     let at = Timestamp(START_NS + 3_000_000_000_000);
-    let kept = KeptColumns::new(KEPT_BYTES);
+    let kept = ColumnCache::new(KEPT_BYTES);
     for query in [
         "sum by (user_id) (count_over_time({}[1h]))",
         "sum by (user_id) (count_over_time({user_id=\"12345\"}[1h]))",

@@ -83,7 +83,7 @@ fn numbers_are_those_of_records() {
     let segment = segment_of(&records);
     let at = |seconds: i64| Timestamp(START_NS + seconds * 1_000_000_000);
     let times = Times::range(at(100), at(1500), 130_000_000_000).unwrap();
-    let kept = KeptColumns::new(KEPT_BYTES);
+    let kept = ColumnCache::new(KEPT_BYTES);
     for query in QUERIES {
         let Query::Metric(metric) = parse(query).unwrap() else {
             panic!("{query} asks for lines");
@@ -130,7 +130,7 @@ fn counts_of_one_label_are_those_of_records() {
         "service_name",
     ];
     let filters = ["", "| status >= 300", "|= \"refused\""];
-    let kept = KeptColumns::new(KEPT_BYTES);
+    let kept = ColumnCache::new(KEPT_BYTES);
     for (name, filter) in names.iter().flat_map(|name| filters.map(|f| (name, f))) {
         let query = format!("sum by ({name}) (count_over_time({{}} {filter} [1h]))");
         let Query::Metric(metric) = parse(&query).unwrap() else {
@@ -235,7 +235,7 @@ pub(super) fn by_record(leaf: &Arc<Leaf>, records: &[Record<'_>]) -> RangeTable 
 }
 
 /// By the columns of a segment, of which every other row group was kept of a table of earlier times.
-pub(super) fn by_column(leaf: &Arc<Leaf>, segment: &SegmentFile, kept: &KeptColumns) -> RangeTable {
+pub(super) fn by_column(leaf: &Arc<Leaf>, segment: &SegmentFile, kept: &ColumnCache) -> RangeTable {
     let directory = segment.read_directory().unwrap();
     let evaluator = Evaluator::new(leaf.filter(), leaf.range()).unwrap();
     let shared = SegmentScan::new(segment, &directory, &evaluator, &SourceSet::new());

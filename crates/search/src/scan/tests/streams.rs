@@ -25,7 +25,7 @@ fn short_and_long(count: u64) -> Vec<Record<'static>> {
     (0..count).map(record).collect()
 }
 
-fn streams(records: &[Record<'_>], asked: &StreamsAsked) -> [StreamsAnswer; 2] {
+fn streams(records: &[Record<'_>], asked: &StreamsRequest) -> [StreamsAnswer; 2] {
     let segment = segment_of(records);
     let directory = segment.read_directory().unwrap();
     let evaluator = Evaluator::new(&Filter::All, TimeRange::ALL).unwrap();
@@ -47,7 +47,7 @@ fn lines_are_as_long_as_those_of_their_stream() {
     let records = short_and_long(2000);
     let steps = Some((Timestamp(START_NS), 300 * STEP_NS));
     for steps in [None, steps] {
-        let [found, expected] = streams(&records, &StreamsAsked { by: None, steps });
+        let [found, expected] = streams(&records, &StreamsRequest { by: None, steps });
         assert_eq!(found.streams.len(), expected.streams.len());
         for (found, expected) in found.streams.iter().zip(&expected.streams) {
             assert_eq!(found.labels, expected.labels);
@@ -58,7 +58,7 @@ fn lines_are_as_long_as_those_of_their_stream() {
             );
         }
     }
-    let [found, expected] = streams(&records, &StreamsAsked::default());
+    let [found, expected] = streams(&records, &StreamsRequest::default());
     let all = |answer: &StreamsAnswer| answer.streams.iter().map(|s| s.tally.bytes).sum::<u64>();
     assert!(
         all(&found).abs_diff(all(&expected)) <= 2,
@@ -69,7 +69,7 @@ fn lines_are_as_long_as_those_of_their_stream() {
 #[test]
 fn what_is_made_of_a_line_is_no_label_of_its_stream() {
     let records = short_and_long(100);
-    for answer in streams(&records, &StreamsAsked::default()) {
+    for answer in streams(&records, &StreamsRequest::default()) {
         assert_eq!(answer.streams.len(), 2, "{answer:?}");
         let names = answer.streams[0]
             .labels
@@ -78,7 +78,7 @@ fn what_is_made_of_a_line_is_no_label_of_its_stream() {
         assert_eq!(names.collect::<Vec<_>>(), ["app", "service_name"]);
     }
     let by = Some(vec!["referer_host".into()]);
-    for answer in streams(&records, &StreamsAsked { by, steps: None }) {
+    for answer in streams(&records, &StreamsRequest { by, steps: None }) {
         assert_eq!(
             answer.streams.len(),
             5,

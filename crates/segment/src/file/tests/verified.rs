@@ -14,7 +14,7 @@ fn files() -> Vec<Vec<u8>> {
         .to_vec()
 }
 
-fn check(bytes: Vec<u8>) -> verify::Checked {
+fn check(bytes: Vec<u8>) -> verify::VerifyReport {
     let file = Memory(Arc::new(Mutex::new(bytes)));
     verify::file(Arc::new(file), None).unwrap()
 }

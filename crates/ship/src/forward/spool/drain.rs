@@ -11,11 +11,11 @@ use logpond_segment::disk::Disk;
 use logpond_segment::journal::{self, ClosedFile, Frame, JournalFile};
 
 use super::marks::{Marks, SENT_AHEAD};
-use super::{POSITION_LABEL, Shared};
+use super::{POSITION_LABEL, SpoolState};
 use crate::forward::Totals;
 use crate::forward::position::Position;
 use crate::forward::records::Body;
-use crate::forward::sender::{Outgoing, Outlet, SendError, Sender};
+use crate::forward::sender::{OutgoingBatch, Outlet, SendError, Sender};
 use logpond_host::terminal::note;
 
 /// How long the sending side sleeps when there is nothing to send; it is woken by news.
@@ -26,7 +26,7 @@ const ASK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The sending side of a spool.
 pub(super) struct Drain {
-    shared: Arc<Shared>,
+    shared: Arc<SpoolState>,
     sender: Sender,
     marks: Marks,
     /// What of the marked file may have been sent by an earlier run.
@@ -34,7 +34,7 @@ pub(super) struct Drain {
     /// Batches of the file at hand that are not replicated yet.
     unreplicated: BatchSet,
     /// Files that servers have, and that are kept until there are copies.
-    kept: Vec<Kept>,
+    kept: Vec<AcknowledgedFile>,
     asked_at: Instant,
     /// Whether the end waits for copies.
     waits_for_replication: bool,
@@ -42,7 +42,7 @@ pub(super) struct Drain {
 }
 
 /// A file all of whose batches were acknowledged.
-struct Kept {
+struct AcknowledgedFile {
     source: SourceId,
     path: String,
     /// Batches of it that are not replicated yet.
@@ -58,7 +58,7 @@ struct Next {
 
 impl Drain {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<SpoolState>,
         sender: Sender,
         marks: Marks,
         waits_for_replication: bool,
@@ -230,7 +230,7 @@ impl Drain {
                 .ended_at
                 .map(|at| at.max(started).elapsed())
         };
-        let outgoing = Outgoing {
+        let outgoing = OutgoingBatch {
             body: &body,
             labels: &labels,
             id,
@@ -278,7 +278,7 @@ impl Drain {
         self.marks.unknown.insert(source);
         self.forget_mark(source);
         self.marks.save(&*self.shared.disk)?;
-        self.kept.push(Kept {
+        self.kept.push(AcknowledgedFile {
             source,
             path,
             unreplicated,

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use crate::forward::tests::{Say, Server, settings};
+use crate::forward::tests::{Behaviour, Server, settings};
 use crate::forward::{Settings, run};
 
 const LINE_BYTES: usize = 1000;
@@ -82,7 +82,7 @@ fn what_no_server_took_is_sent_by_the_next_run() {
 #[test]
 fn what_may_have_been_sent_is_sent_as_a_retry() {
     let bench = Bench::new();
-    let silent = Server::start(&[Say::Vanish; 1000]);
+    let silent = Server::start(&[Behaviour::Vanish; 1000]);
     bench
         .run(&mut bench.settings(&silent), &lines(0..2500))
         .unwrap_err();
@@ -116,7 +116,7 @@ fn without_its_marks_everything_is_a_retry() {
 fn a_full_spool_makes_reading_wait() {
     let bench = Bench::new();
     // The server is away for some time, and there is more than the spool holds.
-    let server = Server::start(&[Say::Status(503); 20]);
+    let server = Server::start(&[Behaviour::Status(503); 20]);
     let mut settings = bench.settings(&server);
     settings.backoff.give_up_after = None;
     let totals = bench.run(&mut settings, &lines(0..12_000)).unwrap();
@@ -150,7 +150,7 @@ fn a_full_spool_drops_what_comes_if_it_may_and_says_so() {
 #[test]
 fn the_log_says_what_was_dropped() {
     let bench = Bench::new();
-    let server = Server::start(&[Say::Status(503); 3]);
+    let server = Server::start(&[Behaviour::Status(503); 3]);
     let mut settings = bench.settings(&server);
     settings.backoff.give_up_after = None;
     let (own, producer) = (Producer::new().unwrap(), Producer::new().unwrap());
@@ -193,7 +193,7 @@ fn a_spool_has_one_user() {
 #[test]
 fn what_is_not_replicated_stays_in_the_spool() {
     let bench = Bench::new();
-    let server = Server::start(&[Say::NotYet; 1000]);
+    let server = Server::start(&[Behaviour::NotYet; 1000]);
     let mut settings = bench.settings(&server);
     // The end waits for one server only; the rest goes on later.
     bench.run(&mut settings, b"a\n").unwrap();
@@ -201,7 +201,12 @@ fn what_is_not_replicated_stays_in_the_spool() {
     // The next run does not know what became of it; the batch is the same.
     settings.waits_for_replication = true;
     settings.backoff.give_up_after = None;
-    let server = Server::start(&[Say::NotYet, Say::NotYet, Say::Lost, Say::NotYet]);
+    let server = Server::start(&[
+        Behaviour::NotYet,
+        Behaviour::NotYet,
+        Behaviour::Lost,
+        Behaviour::NotYet,
+    ]);
     settings.addresses = crate::forward::tests::settings(&[&server]).addresses;
     bench.run(&mut settings, b"").unwrap();
     assert_eq!((bench.files(), server.left()), (0, 0));

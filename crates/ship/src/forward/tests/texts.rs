@@ -56,8 +56,8 @@ fn other_encodings_are_followed() {
 #[test]
 fn records_of_several_lines_are_whole_in_other_encodings() {
     let mut bench = Bench::new();
-    bench.reading.rule = Some(Rule::stacktrace());
-    bench.reading.record_wait = Duration::from_secs(600);
+    bench.read_options.rule = Some(Rule::stacktrace());
+    bench.read_options.record_wait = Duration::from_secs(600);
     bench.append_bytes("a.log", b"\xff\xfe");
     let mut text = String::new();
     for line in [

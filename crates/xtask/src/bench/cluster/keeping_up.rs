@@ -6,9 +6,9 @@
 use std::path::Path;
 
 use super::ROUNDS_DEFAULT;
-use super::loaded::Loaded;
+use super::loaded::LoadResult;
 use super::servers::{CONNECTIONS, Kind, LINE};
-use super::steady::{Sample, Steady};
+use super::steady::{Sample, SteadyState};
 use crate::bench::Settings;
 use crate::bench::table::{Report, Target};
 use crate::run::Outcome;
@@ -43,9 +43,10 @@ pub(super) fn rate_max(program: &Path) -> Outcome<u32> {
     let (mut kept, mut not_kept) = (RATE_LEAST, RATE_MOST);
     while not_kept - kept > RATE_NEAR {
         let rate = whole((kept + not_kept) / 2);
-        match is_kept_up(program, rate)? {
-            true => kept = rate,
-            false => not_kept = rate,
+        if is_kept_up(program, rate)? {
+            kept = rate;
+        } else {
+            not_kept = rate;
         }
     }
     Ok(kept)
@@ -61,7 +62,7 @@ fn whole(rate: u32) -> u32 {
 }
 
 fn is_kept_up(program: &Path, rate: u32) -> Outcome<bool> {
-    let probe = Loaded::of(program, Kind::Cluster, rate, PROBE_SECONDS)?;
+    let probe = LoadResult::of(program, Kind::Cluster, rate, PROBE_SECONDS)?;
     let share = probe.acknowledged / (f64::from(rate) * PROBE_SECONDS);
     let offered_per_s = probe.samples.last().map_or(0.0, |s| s.offered / s.at_s);
     let quarter = probe.samples.len() - probe.samples.len() / 4;
@@ -102,7 +103,7 @@ pub(super) fn measure(
     let rate = rate_of_load(rate_max);
     let seconds = settings.seconds.unwrap_or(SECONDS_DEFAULT);
     for _ in 0..settings.rounds.unwrap_or(ROUNDS_DEFAULT) {
-        let loaded = Loaded::wholly(program, Kind::Cluster, rate, seconds)?;
+        let loaded = LoadResult::wholly(program, Kind::Cluster, rate, seconds)?;
         report.row(cells(&loaded, rate, seconds));
     }
     report.note(format!(
@@ -118,11 +119,11 @@ pub(super) fn measure(
     Ok(())
 }
 
-fn cells(loaded: &Loaded, rate: u32, seconds: f64) -> Vec<String> {
+fn cells(loaded: &LoadResult, rate: u32, seconds: f64) -> Vec<String> {
     let half = loaded.samples.len() / 2;
     let [first, second] = [&loaded.samples[..half], &loaded.samples[half..]];
     let ratio = loaded.consumed_per_offered;
-    let steady = Steady::of(&loaded.samples, seconds).map(|steady| {
+    let steady = SteadyState::of(&loaded.samples, seconds).map(|steady| {
         let target = Target::at_least(1.0, ">= 1");
         let judged = steady.at_most().map(|ratio| target.judged(ratio));
         let judged = judged.unwrap_or_else(|| "too coarse to be judged".into());

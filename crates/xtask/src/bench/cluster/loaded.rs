@@ -12,8 +12,8 @@ use super::steady::Sample;
 use crate::bench::machine;
 use crate::run::Outcome;
 
-/// What taking records in cost, and whether stores kept up.
-pub(super) struct Loaded {
+/// The cost of ingest, and the lag of the stores.
+pub(super) struct LoadResult {
     /// Records that were acknowledged, and those that were not: refused, or without an answer.
     pub(super) acknowledged: f64,
     pub(super) not_taken: f64,
@@ -36,9 +36,9 @@ pub(super) struct Loaded {
     pub(super) samples: Vec<Sample>,
 }
 
-impl Loaded {
+impl LoadResult {
     /// Starts servers, loads them for so many seconds, and waits until all is in segments.
-    pub(super) fn of(program: &Path, kind: Kind, rate: u32, seconds: f64) -> Outcome<Loaded> {
+    pub(super) fn of(program: &Path, kind: Kind, rate: u32, seconds: f64) -> Outcome<LoadResult> {
         let servers = Servers::start(program, kind)?;
         let (before, all_before) = (servers.cpu()?, machine::busy_seconds()?);
         let start = Instant::now();
@@ -67,7 +67,7 @@ impl Loaded {
             Kind::Cluster => status(&servers.nodes[0])?["consumed_per_offered"].as_f64(),
         };
         servers.settle(acknowledged)?;
-        Ok(Loaded {
+        Ok(LoadResult {
             acknowledged,
             not_taken: number("refused")? + number("failed")?,
             took_s: number("seconds")?,
@@ -83,8 +83,13 @@ impl Loaded {
     }
 
     /// The same, where all has to be taken.
-    pub(super) fn wholly(program: &Path, kind: Kind, rate: u32, seconds: f64) -> Outcome<Loaded> {
-        let loaded = Loaded::of(program, kind, rate, seconds)?;
+    pub(super) fn wholly(
+        program: &Path,
+        kind: Kind,
+        rate: u32,
+        seconds: f64,
+    ) -> Outcome<LoadResult> {
+        let loaded = LoadResult::of(program, kind, rate, seconds)?;
         match loaded.not_taken {
             0.0 => Ok(loaded),
             lost => Err(format!("{lost} records were not taken at {rate} a second")),

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::LOOK_EVERY;
 use super::steady::Sample;
-use crate::bench::pond::{Pond, Scratch, cpu_seconds, wait_until};
+use crate::bench::pond::{Scratch, TestServer, cpu_seconds, wait_until};
 use crate::run::Outcome;
 
 /// The roles of the cluster's nodes.
@@ -34,7 +34,7 @@ pub(super) enum Kind {
 /// The processes of one measurement.
 pub(super) struct Servers {
     /// Those that take records in, then the others.
-    pub(super) nodes: Vec<Pond>,
+    pub(super) nodes: Vec<TestServer>,
     /// How many those are.
     intakes: usize,
     _scratch: Scratch,
@@ -53,13 +53,13 @@ impl Servers {
                 let data = scratch.path().join(format!("{role}-{number}"));
                 let join = nodes
                     .first()
-                    .map_or("off".into(), |n: &Pond| n.address("gossip"));
+                    .map_or("off".into(), |n: &TestServer| n.address("gossip"));
                 let of_cluster = ["--gossip", "127.0.0.1:0", "--replication", COPIES];
                 let extra = match kind {
                     Kind::Single => vec![],
                     Kind::Cluster => [&of_cluster[..], &["--join", &join]].concat(),
                 };
-                nodes.push(Pond::start_as(program, role, &data, &extra)?);
+                nodes.push(TestServer::start_as(program, role, &data, &extra)?);
             }
         }
         let servers = Servers {
@@ -74,7 +74,7 @@ impl Servers {
     /// Waits until each node knows all others, and what they take in.
     fn meet(&self) -> Outcome<()> {
         let all = self.nodes.len();
-        let knows_all = |node: &Pond| match all {
+        let knows_all = |node: &TestServer| match all {
             1 => true,
             _ => status(node).is_ok_and(|said| {
                 let nodes = said["nodes"].as_array().map_or(&[][..], Vec::as_slice);
@@ -84,7 +84,7 @@ impl Servers {
         wait_until("all nodes know each other", || {
             self.nodes.iter().all(knows_all)
         })?;
-        let is_complete = |node: &Pond| {
+        let is_complete = |node: &TestServer| {
             let answer = node.query("nothing");
             answer.is_ok_and(|(_, trailer)| trailer["complete"] == true)
         };
@@ -93,7 +93,7 @@ impl Servers {
         })
     }
 
-    pub(super) fn intakes(&self) -> &[Pond] {
+    pub(super) fn intakes(&self) -> &[TestServer] {
         &self.nodes[..self.intakes]
     }
 
@@ -103,13 +103,13 @@ impl Servers {
 
     /// How often journals were synced.
     pub(super) fn syncs(&self) -> Outcome<f64> {
-        let of = |node: &Pond| node.metric("logpond_journal_sync_seconds_count");
+        let of = |node: &TestServer| node.metric("logpond_journal_sync_seconds_count");
         self.intakes().iter().map(of).sum()
     }
 
     /// Starts the sender.
     pub(super) fn load(&self, program: &Path, rate: u32, seconds: f64) -> Outcome<Child> {
-        let urls: Vec<String> = self.intakes().iter().map(Pond::url).collect();
+        let urls: Vec<String> = self.intakes().iter().map(TestServer::url).collect();
         let (rate, seconds) = (rate.to_string(), format!("{seconds}s"));
         Command::new(program)
             .args(["load", "--addr", &urls.join(","), "--rate", &rate])
@@ -123,7 +123,7 @@ impl Servers {
 
     /// Waits until records are in segments, with all their copies.
     pub(super) fn settle(&self, records: f64) -> Outcome<()> {
-        let rows = |node: &Pond| {
+        let rows = |node: &TestServer| {
             let of = |name| node.metric(name).unwrap_or(0.0);
             of("logpond_store_consumed_rows_total") + of("logpond_handoff_consumed_rows_total")
         };
@@ -163,6 +163,6 @@ impl Servers {
 }
 
 /// What a cluster says of itself.
-pub(super) fn status(node: &Pond) -> Outcome<serde_json::Value> {
+pub(super) fn status(node: &TestServer) -> Outcome<serde_json::Value> {
     serde_json::from_str(&node.get("/api/v1/cluster")?).map_err(|e| e.to_string())
 }

@@ -32,23 +32,23 @@ pub(super) struct Sample {
     pub(super) consumed: f64,
 }
 
-/// How consuming goes in the steady part of a load.
+/// The progress of consuming in the steady part of a load.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Steady {
+pub(super) struct SteadyState {
     /// Consumed for each offered.
     pub(super) ratio: f64,
     /// How far off that may be.
     pub(super) resolution: f64,
 }
 
-impl Steady {
+impl SteadyState {
     /// The ratio that would be judged if anything can be.
     pub(super) fn at_most(self) -> Option<f64> {
         (self.resolution <= RESOLUTION_MAX).then_some(self.ratio + self.resolution)
     }
 
     /// By what was seen during a load of this length; `None` if that is too little.
-    pub(super) fn of(samples: &[Sample], load_s: f64) -> Option<Steady> {
+    pub(super) fn of(samples: &[Sample], load_s: f64) -> Option<SteadyState> {
         let half = load_s / 2.0;
         let length = match (half / PERIOD_S).floor() {
             0.0 => half,
@@ -70,7 +70,7 @@ impl Steady {
         let slope = steady.iter().map(common).sum::<f64>() / spread;
         let off = |s: &Sample| (waiting(s) - waits - slope * (s.at_s - at)).powi(2);
         let variance = steady.iter().map(off).sum::<f64>() / (count - 2.0);
-        Some(Steady {
+        Some(SteadyState {
             ratio: 1.0 - slope / rate,
             resolution: 2.0 * (variance / spread).sqrt() / rate,
         })
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn a_queue_of_steady_length_is_no_falling_behind() {
         let samples = samples(60, 1.0);
-        let steady = Steady::of(&samples, 60.0).unwrap();
+        let steady = SteadyState::of(&samples, 60.0).unwrap();
         assert!(
             (steady.ratio - 1.0).abs() <= steady.resolution,
             "{steady:?}"
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn falling_behind_shows() {
         for (load_s, share) in [(60, 0.93), (120, 0.97)] {
-            let steady = Steady::of(&samples(load_s, share), f64::from(load_s)).unwrap();
+            let steady = SteadyState::of(&samples(load_s, share), f64::from(load_s)).unwrap();
             assert!(steady.ratio + steady.resolution < 1.0, "{steady:?}");
             assert!((steady.ratio - share).abs() < 0.02, "{steady:?}");
         }
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn too_coarse_is_not_judged() {
-        let resolution = |resolution| Steady {
+        let resolution = |resolution| SteadyState {
             ratio: 0.9,
             resolution,
         };
@@ -138,13 +138,13 @@ mod tests {
 
     #[test]
     fn too_little_says_nothing() {
-        assert!(Steady::of(&[], 60.0).is_none());
-        assert!(Steady::of(&samples(20, 1.0), 20.0).is_none());
+        assert!(SteadyState::of(&[], 60.0).is_none());
+        assert!(SteadyState::of(&samples(20, 1.0), 20.0).is_none());
         let idle = samples(60, 1.0).into_iter().map(|sample| Sample {
             offered: 5.0,
             consumed: 5.0,
             ..sample
         });
-        assert!(Steady::of(&idle.collect::<Vec<_>>(), 60.0).is_none());
+        assert!(SteadyState::of(&idle.collect::<Vec<_>>(), 60.0).is_none());
     }
 }

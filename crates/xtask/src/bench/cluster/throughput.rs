@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::ROUNDS_DEFAULT;
-use super::loaded::Loaded;
+use super::loaded::LoadResult;
 use super::servers::{CONNECTIONS, COPIES, Kind, LINE, SETTLED_SHARE};
 use crate::bench::Settings;
 use crate::bench::table::{Report, Target};
@@ -36,8 +36,8 @@ pub(super) fn measure(
     let seconds = settings.seconds.unwrap_or(SECONDS_DEFAULT);
     for (rate, is_judged) in [(rate, true), (RATE_LOW, false)] {
         for _ in 0..settings.rounds.unwrap_or(ROUNDS_DEFAULT) {
-            let single = Loaded::wholly(program, Kind::Single, rate, seconds)?;
-            let cluster = Loaded::wholly(program, Kind::Cluster, rate, seconds)?;
+            let single = LoadResult::wholly(program, Kind::Single, rate, seconds)?;
+            let cluster = LoadResult::wholly(program, Kind::Cluster, rate, seconds)?;
             let share = single.settled_s / cluster.settled_s;
             let mut said = format!("{share:.2} x");
             if is_judged {
@@ -60,7 +60,7 @@ pub(super) fn measure(
     Ok(())
 }
 
-fn cells(loaded: &Loaded, rate: u32, kind: Kind, share: String) -> Vec<String> {
+fn cells(loaded: &LoadResult, rate: u32, kind: Kind, share: String) -> Vec<String> {
     let servers = match kind {
         Kind::Single => "`logpond serve`",
         Kind::Cluster => "3 ingesters, 3 stores",

@@ -74,14 +74,14 @@ impl Listener {
 }
 
 /// A connection with what has come in of a request and what is left of an answer.
-struct Served {
+struct EchoConnection {
     stream: Box<dyn Duplex>,
     input: Vec<u8>,
     output: Vec<u8>,
     written: usize,
 }
 
-impl Served {
+impl EchoConnection {
     /// Reads, answers and writes as far as it goes; false is its end.
     fn advance(&mut self, may_have_ended: bool, scratch: &mut [u8]) -> bool {
         loop {
@@ -156,7 +156,7 @@ pub(crate) fn serve(place: &str) -> Outcome<()> {
 struct Server {
     poll: Poll,
     listener: Listener,
-    served: Vec<Option<Served>>,
+    served: Vec<Option<EchoConnection>>,
     free: Vec<usize>,
 }
 
@@ -191,9 +191,10 @@ impl Server {
                     continue;
                 };
                 let ended = event.is_read_closed() || event.is_error();
-                let goes_on = match event.is_readable() || ended {
-                    true => served.advance(ended, &mut scratch),
-                    false => served.flush(),
+                let goes_on = if event.is_readable() || ended {
+                    served.advance(ended, &mut scratch)
+                } else {
+                    served.flush()
                 };
                 if !goes_on {
                     self.served[number] = None;
@@ -221,7 +222,7 @@ impl Server {
             let both = Interest::READABLE | Interest::WRITABLE;
             let registry = self.poll.registry();
             registry.register(&mut stream, Token(number), both)?;
-            self.served[number] = Some(Served {
+            self.served[number] = Some(EchoConnection {
                 stream,
                 input: Vec::new(),
                 output: Vec::new(),
@@ -283,7 +284,7 @@ mod tests {
         let mut requests = Exchange::Echo(5).request();
         requests.extend(Exchange::Download(3).request());
         let output = std::rc::Rc::default();
-        let mut served = Served {
+        let mut served = EchoConnection {
             stream: Box::new(Memory {
                 input: io::Cursor::new(requests),
                 output: std::rc::Rc::clone(&output),

@@ -10,18 +10,18 @@ use std::process::Command;
 
 use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256};
 
-use super::packages::Packed;
+use super::packages::PackagedProgram;
 use super::page::figure;
 use super::peers::Certificate;
 use super::process::pin_thread;
 use crate::bench::Settings;
-use crate::bench::pond::{Pond, Scratch, cpu_seconds};
+use crate::bench::pond::{Scratch, TestServer, cpu_seconds};
 use crate::bench::table::{Report, load_average, median};
 use crate::e2e::http::encode;
 use crate::run::{Outcome, find_program, output};
 
 /// Who asks.
-const CLIENT: Packed = Packed {
+const CLIENT: PackagedProgram = PackagedProgram {
     packages: &["nghttp2-client"],
     program: "h2load",
     module: None,
@@ -143,7 +143,7 @@ struct Sample {
 struct Bench {
     scratch: Scratch,
     /// Without TLS first.
-    ponds: [Pond; 2],
+    ponds: [TestServer; 2],
     client: Command,
 }
 
@@ -183,8 +183,8 @@ impl Bench {
                 }
                 _ => Command::new(program),
             };
-            let pond = Pond::start_under(command, &scratch.path().join(name), flags)?;
-            Ok::<_, String>(pond)
+            let server = TestServer::start_under(command, &scratch.path().join(name), flags)?;
+            Ok::<_, String>(server)
         };
         let plain = start("plain", &[])?;
         let flags = ["--tls-certificate", &chain, "--tls-key", &key];
@@ -255,7 +255,7 @@ impl Bench {
         Ok(sample)
     }
 
-    fn pond(&self, way: &Way) -> &Pond {
+    fn pond(&self, way: &Way) -> &TestServer {
         &self.ponds[usize::from(way.is_encrypted)]
     }
 

@@ -10,7 +10,7 @@ use rustls::ClientConfig;
 use super::client::{self, AtEdge, Destination, Edge, Idle, Load, keep_asking, shake_hands};
 use super::message::Exchange;
 use super::process::Tree;
-use super::results::{Grid, Opening, Openings, Resting, Sample, Series};
+use super::results::{ConnectionRates, Grid, IdleMemory, Openings, Sample, Series};
 use super::syscalls::Count;
 use crate::run::Outcome;
 
@@ -165,7 +165,7 @@ impl Plan {
         openings
     }
 
-    fn opening(&self, candidate: &Candidate, resumes: bool) -> Outcome<Opening> {
+    fn opening(&self, candidate: &Candidate, resumes: bool) -> Outcome<ConnectionRates> {
         let destination = candidate.destination(resumes)?;
         let load = self.load(destination, OPENED_AT_A_TIME, SMALL);
         let mut cpu_s = 0.0;
@@ -176,7 +176,7 @@ impl Plan {
         if done.count == 0 {
             return Err("no connection was over in time".into());
         }
-        Ok(Opening {
+        Ok(ConnectionRates {
             cpu_us: cpu_s * 1e6 / done.count as f64,
             per_second: done.count as f64 / done.seconds,
             resumed: done.resumed as f64 / done.count as f64,
@@ -184,7 +184,7 @@ impl Plan {
     }
 
     /// Memory of idle connections, of somebody who has had none yet.
-    pub(super) fn resting(&self, candidate: &Candidate) -> Outcome<Resting> {
+    pub(super) fn resting(&self, candidate: &Candidate) -> Outcome<IdleMemory> {
         let memory = || -> Outcome<u64> {
             std::thread::sleep(SETTLES);
             candidate.trees.iter().map(|tree| tree.memory_bytes()).sum()
@@ -196,7 +196,7 @@ impl Plan {
             idle.grow(count, SMALL)?;
             *more = memory()?.saturating_sub(before_bytes);
         }
-        Ok(Resting {
+        Ok(IdleMemory {
             before_bytes,
             more_bytes,
         })

@@ -75,9 +75,10 @@ pub(super) struct Head<'m> {
 pub(super) fn head(message: &[u8]) -> Outcome<Option<Head<'_>>> {
     let looked_at = &message[..message.len().min(HEAD_BYTES_MAX)];
     let Some(end) = looked_at.windows(4).position(|four| four == b"\r\n\r\n") else {
-        return match message.len() < HEAD_BYTES_MAX {
-            true => Ok(None),
-            false => Err("a head does not end".into()),
+        return if message.len() < HEAD_BYTES_MAX {
+            Ok(None)
+        } else {
+            Err("a head does not end".into())
         };
     };
     let text = str::from_utf8(&message[..end]).map_err(|e| e.to_string())?;

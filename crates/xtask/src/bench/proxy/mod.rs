@@ -31,7 +31,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use measure::Plan;
-use peers::{Certificate, Found, Kind, Proxy, Setup};
+use peers::{Certificate, Kind, PeerProgram, Proxy, Setup};
 use process::{Tree, pin_thread, raise_open_files};
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256, RsaKeySize};
 
@@ -71,14 +71,14 @@ struct Bench {
     scratch: Scratch,
     plan: Plan,
     /// Logpond first; who is not there is left out.
-    found: Vec<Found>,
+    found: Vec<PeerProgram>,
     certificates: [Certificate; 2],
     connections_max: usize,
     server_core: Option<usize>,
 }
 
 /// Proxies that listen.
-struct Started {
+struct ProxySet {
     proxies: Vec<(Kind, Proxy)>,
     /// Why others do not.
     remarks: Vec<String>,
@@ -159,15 +159,15 @@ impl Bench {
     fn run(&self, report: &mut Report) -> Outcome<String> {
         let echo = self.scratch.path().join("echo.sock");
         let _echo = self.start_echo(&format!("unix:{}", echo.display()))?;
-        let mut judged = Vec::new();
-        let grid = self.steady(&echo, report, &mut judged)?;
+        let mut comparison = Vec::new();
+        let grid = self.steady(&echo, report, &mut comparison)?;
         report.fact(format!("{LOADS} after the first part: {}", load_average()));
-        self.node(report, &mut judged)?;
+        self.node(report, &mut comparison)?;
         report.fact(format!("{LOADS} after the second: {}", load_average()));
-        self.openings(&echo, report, &mut judged)?;
-        self.resting(&echo, report, &mut judged)?;
+        self.openings(&echo, report, &mut comparison)?;
+        self.resting(&echo, report, &mut comparison)?;
         report.fact(format!("{LOADS} after the last: {}", load_average()));
-        page::targets(report, judged);
+        page::targets(report, comparison);
         report.note(
             "The others are hitch, haproxy and nginx. CPU is judged by the best of the rounds, as other load \
              on the machine only adds to it. Wall time is judged by medians, as only one of two may have had a \
@@ -199,7 +199,7 @@ impl Bench {
     /// Starts a proxy before a socket, with files in a directory of this name.
     fn start(
         &self,
-        found: &Found,
+        found: &PeerProgram,
         upstream: &Path,
         certificate: &Certificate,
         name: &str,
@@ -219,8 +219,8 @@ impl Bench {
     }
 
     /// All that can be started, and what is to be said of the others.
-    fn start_all(&self, upstream: &Path, certificate: &Certificate, name: &str) -> Started {
-        let mut started = Started {
+    fn start_all(&self, upstream: &Path, certificate: &Certificate, name: &str) -> ProxySet {
+        let mut started = ProxySet {
             proxies: Vec::new(),
             remarks: Vec::new(),
         };

@@ -37,9 +37,9 @@ server.listen(kind === 'unix'
   : { host, port: Number(port), backlog: 4096 });
 ";
 
-/// What node.js serves.
+/// The listener of node.js.
 #[derive(Clone, Copy)]
-pub(super) enum Served<'s> {
+pub(super) enum ServeMode<'s> {
     Http,
     Https(&'s Certificate),
     Unix(&'s Path),
@@ -59,7 +59,7 @@ pub(super) fn version() -> Option<String> {
 
 impl Node {
     /// Starts it on a core, with files in this directory.
-    pub(super) fn start(served: Served, core: Option<usize>, directory: &Path) -> Outcome<Node> {
+    pub(super) fn start(served: ServeMode, core: Option<usize>, directory: &Path) -> Outcome<Node> {
         let node = find_program("node").ok_or("node has gone")?;
         fs::create_dir_all(directory).map_err(|e| format!("{}: {e}", directory.display()))?;
         let script = directory.join("echo.js");
@@ -67,7 +67,7 @@ impl Node {
         let mut command = Command::new(node);
         command.arg(script);
         let said = directory.join("said");
-        if let Served::Unix(path) = served {
+        if let ServeMode::Unix(path) = served {
             command.arg("unix").arg(path);
             let is_ready = || UnixStream::connect(path).is_ok();
             let tree = Tree::start(&command, core, &said, is_ready)?;
@@ -80,12 +80,12 @@ impl Node {
             .parse()
             .map_err(|e| format!("no address: {e}"))?;
         let kind = match served {
-            Served::Https(_) => "https",
+            ServeMode::Https(_) => "https",
             _ => "http",
         };
         let (host, port) = (address.ip().to_string(), address.port().to_string());
         command.args([kind, &host, &port]);
-        if let Served::Https(certificate) = served {
+        if let ServeMode::Https(certificate) = served {
             command.args([&certificate.chain, &certificate.key]);
         }
         let is_ready = || TcpStream::connect(address).is_ok();

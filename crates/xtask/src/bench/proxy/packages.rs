@@ -9,7 +9,7 @@ use crate::run::{Outcome, check, find_program, output, target_directory};
 
 /// A program, by the packages that it is in.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Packed {
+pub(super) struct PackagedProgram {
     /// Its own package first.
     pub(super) packages: &'static [&'static str],
     pub(super) program: &'static str,
@@ -17,7 +17,7 @@ pub(super) struct Packed {
     pub(super) module: Option<&'static str>,
 }
 
-impl Packed {
+impl PackagedProgram {
     /// The program, and where its module is; none where it can neither be found nor unpacked.
     pub(super) fn find(&self) -> Option<(Command, Option<PathBuf>)> {
         if let Some(found) = self.look() {

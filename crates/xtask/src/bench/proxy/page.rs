@@ -2,7 +2,7 @@
 
 use super::message::Exchange;
 use super::peers::Kind;
-use super::results::{Grid, Openings, Resting, Sample, Series, Spread};
+use super::results::{Grid, IdleMemory, Openings, Sample, Series, Spread};
 use crate::bench::table::{Report, Target};
 
 /// The part of what the best of the others take for large bodies.
@@ -16,7 +16,7 @@ pub(super) const NODE_HTTPS: &str = "node, HTTPS";
 pub(super) const NODE_BEHIND: &str = "node behind Logpond";
 
 /// A measured value with a name of its own for its target.
-pub(super) struct Judged {
+pub(super) struct TargetComparison {
     pub(super) what: String,
     pub(super) measured: String,
     pub(super) target: String,
@@ -105,7 +105,11 @@ pub(super) fn openings(report: &mut Report, all: &[Openings]) {
 }
 
 /// The table of idle connections.
-pub(super) fn resting(report: &mut Report, counts: [usize; 2], all: &[(String, Option<Resting>)]) {
+pub(super) fn resting(
+    report: &mut Report,
+    counts: [usize; 2],
+    all: &[(String, Option<IdleMemory>)],
+) {
     let [fewer, more] = counts.map(|count| format!("{count} more, kB each"));
     report.table(
         "Memory of idle connections",
@@ -131,7 +135,7 @@ pub(super) fn kilobytes_each(bytes: u64, count: usize) -> f64 {
 }
 
 /// CPU for a request beside the best of the others, at each size.
-pub(super) fn judge_sizes(grid: &Grid) -> Vec<Judged> {
+pub(super) fn judge_sizes(grid: &Grid) -> Vec<TargetComparison> {
     let columns = grid.exchanges.iter().enumerate();
     columns
         .filter_map(|(column, exchange)| {
@@ -139,11 +143,12 @@ pub(super) fn judge_sizes(grid: &Grid) -> Vec<Judged> {
             let own = cpu(Kind::Logpond.name())?.best;
             let (name, other) = best(f64::lt, |kind| Some(cpu(kind.name())?.best))?;
             let is_large = *exchange == Exchange::Echo(LARGE_BYTES);
-            let target = match is_large {
-                true => Target::at_most(0.6, "<= 0.6 times"),
-                false => Target::at_most(1.0, "no more"),
+            let target = if is_large {
+                Target::at_most(0.6, "<= 0.6 times")
+            } else {
+                Target::at_most(1.0, "no more")
             };
-            Some(Judged {
+            Some(TargetComparison {
                 what: format!("CPU for a request, {exchange}, beside the best of the others"),
                 measured: compared(own / other, own, "µs", name, other),
                 target: target.judged(own / other),
@@ -153,14 +158,14 @@ pub(super) fn judge_sizes(grid: &Grid) -> Vec<Judged> {
 }
 
 /// Handshakes for a CPU second beside the best of the others.
-pub(super) fn judge_openings(all: &[Openings]) -> Vec<Judged> {
+pub(super) fn judge_openings(all: &[Openings]) -> Vec<TargetComparison> {
     let target = Target::at_least(2.0, ">= 2 times");
     all.iter()
         .filter_map(|openings| {
             let rate = |name: &str| openings.series(name)?.most(|opening| 1e6 / opening.cpu_us);
             let own = rate(Kind::Logpond.name())?.best;
             let (name, other) = best(f64::gt, |kind| Some(rate(kind.name())?.best))?;
-            Some(Judged {
+            Some(TargetComparison {
                 what: format!("connections for a CPU second, {}", openings.kind),
                 measured: compared(own / other, own, "", name, other),
                 target: target.judged(own / other),
@@ -170,10 +175,13 @@ pub(super) fn judge_openings(all: &[Openings]) -> Vec<Judged> {
 }
 
 /// Memory of idle connections.
-pub(super) fn judge_resting(counts: [usize; 2], own: Option<Resting>) -> Option<Judged> {
+pub(super) fn judge_resting(
+    counts: [usize; 2],
+    own: Option<IdleMemory>,
+) -> Option<TargetComparison> {
     let [_, count] = counts;
     let each = kilobytes_each(own?.more_bytes[1], count);
-    Some(Judged {
+    Some(TargetComparison {
         what: format!("memory of one of {count} idle connections"),
         measured: format!("{} kB", figure(each)),
         target: Target::at_most(10.0, "<= 10 kB").judged(each),
@@ -182,13 +190,13 @@ pub(super) fn judge_resting(counts: [usize; 2], own: Option<Resting>) -> Option<
 
 /// Requests a second of node.js behind the proxy, beside its own HTTPS. Medians: these are figures of
 /// wall time, and the best of one may be of a quiet moment that the other did not have.
-pub(super) fn judge_node(grid: &Grid) -> Vec<Judged> {
+pub(super) fn judge_node(grid: &Grid) -> Vec<TargetComparison> {
     let columns = grid.exchanges.iter().enumerate();
     columns
         .filter_map(|(column, exchange)| {
             let rate = |name| grid.series(name, column)?.most(|sample| sample.per_second);
             let (behind, alone) = (rate(NODE_BEHIND)?.median, rate(NODE_HTTPS)?.median);
-            Some(Judged {
+            Some(TargetComparison {
                 what: format!("requests a second of node behind Logpond, {exchange}"),
                 measured: compared(behind / alone, behind, "", NODE_HTTPS, alone),
                 target: Target::at_least(1.0, "more than its own HTTPS").judged(behind / alone),
@@ -211,20 +219,23 @@ fn best(
     let others = Kind::ALL.into_iter().filter(|kind| kind.is_measure());
     others
         .filter_map(|kind| Some((kind.name(), of(kind)?)))
-        .reduce(|best, next| match is_better(&next.1, &best.1) {
-            true => next,
-            false => best,
+        .reduce(|best, next| {
+            if is_better(&next.1, &best.1) {
+                next
+            } else {
+                best
+            }
         })
 }
 
 /// The table of targets.
-pub(super) fn targets(report: &mut Report, judged: Vec<Judged>) {
+pub(super) fn targets(report: &mut Report, comparison: Vec<TargetComparison>) {
     report.table("Targets", &["what", "measured", "target"]);
-    for Judged {
+    for TargetComparison {
         what,
         measured,
         target,
-    } in judged
+    } in comparison
     {
         report.row(vec![what, measured, target]);
     }
@@ -233,7 +244,7 @@ pub(super) fn targets(report: &mut Report, judged: Vec<Judged>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::proxy::results::Opening;
+    use crate::bench::proxy::results::ConnectionRates;
 
     fn sample(cpu_us: f64) -> Sample {
         Sample {
@@ -293,11 +304,11 @@ mod tests {
             ("nginx", 12.5),
             ("stunnel", 1.0),
         ];
-        let judged = judge_sizes(&grid(&costs));
-        assert_eq!(judged.len(), 2);
-        assert_eq!(judged[0].measured, "0.80 times: 10.0 µs, nginx 12.5 µs");
-        assert_eq!(judged[0].target, "no more met");
-        assert_eq!(judged[1].target, "<= 0.6 times **missed**");
+        let comparison = judge_sizes(&grid(&costs));
+        assert_eq!(comparison.len(), 2);
+        assert_eq!(comparison[0].measured, "0.80 times: 10.0 µs, nginx 12.5 µs");
+        assert_eq!(comparison[0].target, "no more met");
+        assert_eq!(comparison[1].target, "<= 0.6 times **missed**");
     }
 
     #[test]
@@ -311,27 +322,27 @@ mod tests {
     fn new_connections_are_judged_by_cpu() {
         let mut openings = Openings::new("P-256", ["Logpond", "haproxy"].into_iter());
         for ((_, series), cpu_us) in openings.rows.iter_mut().zip([250.0, 400.0]) {
-            series.samples.push(Opening {
+            series.samples.push(ConnectionRates {
                 cpu_us,
                 per_second: 100.0,
                 resumed: 0.0,
             });
         }
-        let judged = judge_openings(&[openings]);
-        assert_eq!(judged[0].measured, "1.60 times: 4000, haproxy 2500");
-        assert_eq!(judged[0].target, ">= 2 times **missed**");
+        let comparison = judge_openings(&[openings]);
+        assert_eq!(comparison[0].measured, "1.60 times: 4000, haproxy 2500");
+        assert_eq!(comparison[0].target, ">= 2 times **missed**");
     }
 
     #[test]
     fn idle_connections_and_node_have_targets() {
-        let resting = Resting {
+        let resting = IdleMemory {
             before_bytes: 0,
             more_bytes: [1_000_000, 45_000_000],
         };
-        let judged = judge_resting([1_000, 5_000], Some(resting)).unwrap();
-        assert_eq!(judged.measured, "9.00 kB");
-        assert_eq!(judged.target, "<= 10 kB met");
-        let judged = judge_node(&grid(&[(NODE_HTTPS, 50.0), (NODE_BEHIND, 40.0)]));
-        assert_eq!(judged[0].target, "more than its own HTTPS met");
+        let comparison = judge_resting([1_000, 5_000], Some(resting)).unwrap();
+        assert_eq!(comparison.measured, "9.00 kB");
+        assert_eq!(comparison.target, "<= 10 kB met");
+        let comparison = judge_node(&grid(&[(NODE_HTTPS, 50.0), (NODE_BEHIND, 40.0)]));
+        assert_eq!(comparison[0].target, "more than its own HTTPS met");
     }
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::measure::{CONNECTIONS, CONNECTIONS_COUNTED, Candidate, OPENED_AT_A_TIME, Plan};
 use super::message::Exchange;
-use super::node::{self, Node, Served};
-use super::page::{self, Judged, NODE_BEHIND, NODE_HTTPS};
+use super::node::{self, Node, ServeMode};
+use super::page::{self, NODE_BEHIND, NODE_HTTPS, TargetComparison};
 use super::peers::{Certificate, Kind, Proxy};
 use super::results::Grid;
 use super::{Bench, PICTURE, syscalls};
@@ -33,7 +33,7 @@ impl Bench {
         &self,
         echo: &Path,
         report: &mut Report,
-        judged: &mut Vec<Judged>,
+        comparison: &mut Vec<TargetComparison>,
     ) -> Outcome<Grid> {
         let [certificate, _] = &self.certificates;
         let address = free_address()?;
@@ -88,7 +88,7 @@ impl Bench {
             |series, _| series.least(|sample| sample.p99_ms),
         );
         self.calls(&candidates[1..], report);
-        judged.extend(page::judge_sizes(&grid));
+        comparison.extend(page::judge_sizes(&grid));
         Ok(grid)
     }
 
@@ -120,7 +120,11 @@ impl Bench {
     }
 
     /// The article's own experiment: node.js by itself, and behind the proxy.
-    pub(super) fn node(&self, report: &mut Report, judged: &mut Vec<Judged>) -> Outcome<()> {
+    pub(super) fn node(
+        &self,
+        report: &mut Report,
+        comparison: &mut Vec<TargetComparison>,
+    ) -> Outcome<()> {
         let own = self.found.iter().find(|found| found.kind == Kind::Logpond);
         let (Some(_), Some(own)) = (node::version(), own) else {
             report.table("Node.js with and without the proxy", &[]);
@@ -130,9 +134,9 @@ impl Bench {
         let [certificate, _] = &self.certificates;
         let socket = self.directory("node.sock");
         let start = |served, name| Node::start(served, self.server_core, &self.directory(name));
-        let http = start(Served::Http, "node-http")?;
-        let https = start(Served::Https(certificate), "node-https")?;
-        let behind = start(Served::Unix(&socket), "node-unix")?;
+        let http = start(ServeMode::Http, "node-http")?;
+        let https = start(ServeMode::Https(certificate), "node-https")?;
+        let behind = start(ServeMode::Unix(&socket), "node-unix")?;
         let proxy = self.start(own, &socket, certificate, "node")?;
         let mut candidates = Vec::new();
         for (name, node, trusted) in [
@@ -182,7 +186,7 @@ impl Bench {
             &grid,
             |series, _| series.least(|sample| sample.p50_ms),
         );
-        judged.extend(page::judge_node(&grid));
+        comparison.extend(page::judge_node(&grid));
         Ok(())
     }
 
@@ -191,7 +195,7 @@ impl Bench {
         &self,
         echo: &Path,
         report: &mut Report,
-        judged: &mut Vec<Judged>,
+        comparison: &mut Vec<TargetComparison>,
     ) -> Outcome<()> {
         eprintln!("== New connections");
         let mut all = Vec::new();
@@ -210,7 +214,7 @@ impl Bench {
              {OPENED_AT_A_TIME} at a time. The best of the rounds, and the median. Resumed: TLS 1.3 sessions \
              by tickets with X25519, after a P-256 handshake."
         ));
-        judged.extend(page::judge_openings(&all));
+        comparison.extend(page::judge_openings(&all));
         Ok(())
     }
 
@@ -219,7 +223,7 @@ impl Bench {
         &self,
         echo: &Path,
         report: &mut Report,
-        judged: &mut Vec<Judged>,
+        comparison: &mut Vec<TargetComparison>,
     ) -> Outcome<()> {
         eprintln!("== Idle connections");
         let [certificate, _] = &self.certificates;
@@ -238,7 +242,7 @@ impl Bench {
             }
             let resting = resting.ok();
             if found.kind == Kind::Logpond {
-                judged.extend(page::judge_resting(self.plan.idle, resting));
+                comparison.extend(page::judge_resting(self.plan.idle, resting));
             }
             all.push((name.to_owned(), resting));
         }

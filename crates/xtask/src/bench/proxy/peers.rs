@@ -9,7 +9,7 @@ use std::process::Command;
 
 use rustix::process::geteuid;
 
-use super::packages::Packed;
+use super::packages::PackagedProgram;
 use super::process::Tree;
 use crate::run::{Outcome, free_address};
 
@@ -50,7 +50,7 @@ pub(super) struct Setup<'s> {
 }
 
 /// A program that was found.
-pub(super) struct Found {
+pub(super) struct PeerProgram {
     pub(super) kind: Kind,
     pub(super) version: String,
     /// The program of Logpond.
@@ -89,7 +89,7 @@ impl Kind {
         matches!(self, Kind::Hitch | Kind::Haproxy | Kind::Nginx)
     }
 
-    fn packed(self) -> Option<Packed> {
+    fn packed(self) -> Option<PackagedProgram> {
         let (packages, program, module): (&'static [&'static str], _, _) = match self {
             Kind::Logpond => return None,
             Kind::Hitch => (&["hitch"], "hitch", None),
@@ -101,7 +101,7 @@ impl Kind {
             ),
             Kind::Stunnel => (&["stunnel4"], "stunnel4", None),
         };
-        Some(Packed {
+        Some(PackagedProgram {
             packages,
             program,
             module,
@@ -117,7 +117,7 @@ impl Kind {
     }
 
     /// The version that it says it has; none where it does not run.
-    pub(super) fn find(self, program: &Path) -> Option<Found> {
+    pub(super) fn find(self, program: &Path) -> Option<PeerProgram> {
         let (mut command, _) = self.command(program)?;
         command.arg(match self {
             Kind::Logpond | Kind::Hitch => "--version",
@@ -128,7 +128,7 @@ impl Kind {
         // Programs disagree about where it goes.
         let text = [said.stdout, said.stderr].concat();
         let text = String::from_utf8_lossy(&text);
-        said.status.success().then(|| Found {
+        said.status.success().then(|| PeerProgram {
             kind: self,
             version: version(&text),
             program: program.to_owned(),
@@ -159,7 +159,7 @@ fn version(said: &str) -> String {
     })
 }
 
-impl Found {
+impl PeerProgram {
     /// Starts it on a free port.
     pub(super) fn start(&self, setup: Setup) -> Outcome<Proxy> {
         let kind = self.kind;
@@ -224,9 +224,10 @@ impl Setup<'_> {
 
     fn hitch(&self, listen: SocketAddr) -> String {
         // It does not serve as root.
-        let user = match geteuid().is_root() {
-            true => "user = \"nobody\"\n",
-            false => "",
+        let user = if geteuid().is_root() {
+            "user = \"nobody\"\n"
+        } else {
+            ""
         };
         format!(
             "{user}frontend = \"[{}]:{}\"\nbackend = \"{}\"\npem-file = \"{}\"\nworkers = 1\n\

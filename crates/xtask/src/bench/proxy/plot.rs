@@ -77,9 +77,10 @@ fn draw_bars(svg: &mut String, bars: &[Bar], own: &str, panel_width: f64) {
     let room = panel_width - NAMES_WIDTH - FIGURE_WIDTH;
     for (number, bar) in bars.iter().enumerate() {
         let y = TITLE_HEIGHT - 8.0 + BAR_STEP * number as f64;
-        let width = match most > 0.0 {
-            true => room * bar.value / most,
-            false => 0.0,
+        let width = if most > 0.0 {
+            room * bar.value / most
+        } else {
+            0.0
         };
         let class = if bar.name == own { "own" } else { "other" };
         let text_y = y + 12.0;

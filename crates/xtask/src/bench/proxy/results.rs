@@ -16,7 +16,7 @@ pub(super) struct Sample {
 
 /// A load of connections with a request each.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Opening {
+pub(super) struct ConnectionRates {
     /// CPU for a connection.
     pub(super) cpu_us: f64,
     pub(super) per_second: f64,
@@ -26,7 +26,7 @@ pub(super) struct Opening {
 
 /// Memory of a process with all of its children.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Resting {
+pub(super) struct IdleMemory {
     pub(super) before_bytes: u64,
     /// What came to it with idle connections, of which there are fewer first.
     pub(super) more_bytes: [u64; 2],
@@ -60,7 +60,7 @@ pub(super) struct Row {
 pub(super) struct Openings {
     /// What is made in the handshake.
     pub(super) kind: &'static str,
-    pub(super) rows: Vec<(String, Series<Opening>)>,
+    pub(super) rows: Vec<(String, Series<ConnectionRates>)>,
 }
 
 /// The best of rounds, and the middle.
@@ -156,7 +156,7 @@ impl Openings {
     }
 
     /// The samples of a candidate.
-    pub(super) fn series(&self, name: &str) -> Option<&Series<Opening>> {
+    pub(super) fn series(&self, name: &str) -> Option<&Series<ConnectionRates>> {
         let found = self.rows.iter().find(|(known, _)| known == name);
         found.map(|(_, series)| series)
     }

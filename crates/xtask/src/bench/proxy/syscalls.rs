@@ -44,9 +44,10 @@ impl Count {
             has_ended = count.strace.try_wait().is_ok_and(|status| status.is_some());
             has_ended || pids.iter().all(|pid| is_traced(*pid))
         })?;
-        match has_ended {
-            true => Err("strace may not watch the processes".into()),
-            false => Ok(count),
+        if has_ended {
+            Err("strace may not watch the processes".into())
+        } else {
+            Ok(count)
         }
     }
 

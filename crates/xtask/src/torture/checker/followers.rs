@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Client, Event, Ledger, Micros, Violation, runs, was_down};
-use crate::torture::history::{self, Ending, Followed, Row};
+use crate::torture::history::{self, AnswerEnd, FollowerEvent, Row};
 
 /// How long after its disk was lost all have heard that a node was given up.
 const GIVEN_UP: Micros = 30_000_000;
@@ -44,24 +44,24 @@ pub(super) fn check(ledger: &Ledger<'_>, events: &[Event], violations: &mut Vec<
         };
         let state = followers.entry(*follower).or_default();
         match what {
-            Followed::Asked { .. } => state.come_back(*at),
-            Followed::Shown(rows) => state.see(ledger, rows, *at, &mut found),
-            Followed::Told(_) => state.since.clear(),
-            Followed::Noticed { node, answers } => {
+            FollowerEvent::Asked { .. } => state.come_back(*at),
+            FollowerEvent::Shown(rows) => state.see(ledger, rows, *at, &mut found),
+            FollowerEvent::Told(_) => state.since.clear(),
+            FollowerEvent::Noticed { node, answers } => {
                 // There may be two nodes of one address.
                 let lost_at = replaced.get(node);
                 if lost_at.is_none_or(|lost| state.asked_at > lost + GIVEN_UP) {
                     state.note(node, *answers, &mut found);
                 }
             }
-            Followed::Ended { place, began, how } => {
+            FollowerEvent::Ended { place, began, how } => {
                 let was_up = !state.is_over && !was_down(events, *place, *began, *at);
                 let what = format!("{}, asked at {began}", ledger.place(*place));
                 state.end(how, *began, was_up, &mut |kind, why: &str| {
                     found(kind, format!("{what}: {why}"));
                 });
             }
-            Followed::Over => {
+            FollowerEvent::Over => {
                 state.is_over = true;
                 state.check_absent(ledger, *at, &mut found);
             }
@@ -130,9 +130,10 @@ impl Follower {
     }
 
     fn note(&mut self, node: &str, answers: bool, found: &mut impl FnMut(&'static str, String)) {
-        let is_news = match answers {
-            true => self.away.remove(node),
-            false => self.away.insert(node.to_owned()),
+        let is_news = if answers {
+            self.away.remove(node)
+        } else {
+            self.away.insert(node.to_owned())
         };
         if !is_news {
             found(
@@ -144,21 +145,24 @@ impl Follower {
 
     fn end(
         &mut self,
-        how: &Ending,
+        how: &AnswerEnd,
         began: Micros,
         was_up: bool,
         found: &mut impl FnMut(&'static str, &str),
     ) {
         match how {
-            Ending::First { is_complete } => {
+            AnswerEnd::First { is_complete } => {
                 self.owed_since = if *is_complete { 0 } else { began };
             }
-            Ending::Stopped { missing } if missing.is_empty() => {
+            AnswerEnd::Stopped { missing } if missing.is_empty() => {
                 found("UNTRUTHFUL GAP", "it ended, and nothing is missing");
             }
-            Ending::Stopped { .. } if was_up => found("NO ANSWER", "it was up, and ended"),
-            Ending::Broken { why } if was_up => found("NO ANSWER", why),
-            Ending::Left | Ending::Silent | Ending::Stopped { .. } | Ending::Broken { .. } => {}
+            AnswerEnd::Stopped { .. } if was_up => found("NO ANSWER", "it was up, and ended"),
+            AnswerEnd::Broken { why } if was_up => found("NO ANSWER", why),
+            AnswerEnd::Left
+            | AnswerEnd::Silent
+            | AnswerEnd::Stopped { .. }
+            | AnswerEnd::Broken { .. } => {}
         }
     }
 

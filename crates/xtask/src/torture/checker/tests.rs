@@ -1,7 +1,7 @@
 //! Histories that are fine, and one for each thing that must not be.
 
 use super::*;
-use crate::torture::history::{Ending, Followed, Found, Question, Row};
+use crate::torture::history::{AnswerEnd, FollowerEvent, QueryResult, Question, Row};
 use logpond_record::Id;
 
 const NODE: &str = "10.0.0.1:7659";
@@ -49,7 +49,7 @@ fn rows(numbers: &[u64], missing: Option<&str>) -> Answer {
         place: 1,
         began: 3 * SECOND,
         ended: 4 * SECOND,
-        found: Found::Rows {
+        found: QueryResult::Rows {
             numbers: numbers.to_vec(),
             altered: Vec::new(),
         },
@@ -62,7 +62,7 @@ fn rows(numbers: &[u64], missing: Option<&str>) -> Answer {
 fn count(number: u64, is_complete: bool) -> Answer {
     Answer {
         question: Question::Count(0),
-        found: Found::Counts(BTreeMap::from([(0, number)])),
+        found: QueryResult::Counts(BTreeMap::from([(0, number)])),
         ..rows(&[], if is_complete { None } else { Some("node x: y") })
     }
 }
@@ -141,7 +141,7 @@ fn nothing_is_there_twice_or_of_nobody() {
     let invented = [&ALL[..], &[10]].concat();
     assert_eq!(kinds(&[rows(&invented, None)]), ["INVENTED"]);
     let mut altered = rows(&ALL, None);
-    altered.found = Found::Rows {
+    altered.found = QueryResult::Rows {
         numbers: ALL.to_vec(),
         altered: vec![3],
     };
@@ -300,7 +300,7 @@ fn what_was_seen_beside_answers_counts() {
 }
 
 /// What befell a follower from the fourth second on, after [`sent`], one second each.
-fn followed(whats: Vec<Followed>) -> Vec<Event> {
+fn followed(whats: Vec<FollowerEvent>) -> Vec<Event> {
     let each = (3..).zip(whats).map(|(second, what)| Event::Followed {
         follower: 0,
         what,
@@ -309,36 +309,36 @@ fn followed(whats: Vec<Followed>) -> Vec<Event> {
     each.collect()
 }
 
-fn kinds_followed(whats: Vec<Followed>) -> Vec<&'static str> {
+fn kinds_followed(whats: Vec<FollowerEvent>) -> Vec<&'static str> {
     let events = [sent(), followed(whats)].concat();
     let found = check(&events, &facts());
     found.iter().map(|violation| violation.kind).collect()
 }
 
-fn asked(place: Place) -> Followed {
-    Followed::Asked {
+fn asked(place: Place) -> FollowerEvent {
+    FollowerEvent::Asked {
         place,
         is_first: false,
         goes_on: true,
     }
 }
 
-fn shown(numbers: &[u64]) -> Followed {
+fn shown(numbers: &[u64]) -> FollowerEvent {
     let row = |number: &u64| Row {
         client: 0,
         number: *number,
         id: Id(u128::from(*number)),
         is_altered: false,
     };
-    Followed::Shown(numbers.iter().map(row).collect())
+    FollowerEvent::Shown(numbers.iter().map(row).collect())
 }
 
-fn told() -> Followed {
-    Followed::Told("somewhere".to_owned())
+fn told() -> FollowerEvent {
+    FollowerEvent::Told("somewhere".to_owned())
 }
 
-fn ended(how: Ending) -> Followed {
-    Followed::Ended {
+fn ended(how: AnswerEnd) -> FollowerEvent {
+    FollowerEvent::Ended {
         place: 0,
         began: 3 * SECOND,
         how,
@@ -351,15 +351,15 @@ fn a_follower_may_be_sent_again_what_came_behind_a_position() {
         asked(0),
         told(),
         shown(&ALL[..5]),
-        ended(Ending::Left),
+        ended(AnswerEnd::Left),
         asked(1),
         shown(&ALL[2..7]),
-        ended(Ending::Silent),
+        ended(AnswerEnd::Silent),
         // Neither these nor those of the time before were sent before the position.
         asked(0),
         shown(&ALL),
         told(),
-        Followed::Over,
+        FollowerEvent::Over,
     ];
     assert_eq!(kinds_followed(right), [""; 0]);
 }
@@ -367,7 +367,7 @@ fn a_follower_may_be_sent_again_what_came_behind_a_position() {
 #[test]
 fn a_follower_is_shown_nothing_twice() {
     let once = || vec![asked(0), shown(&ALL)];
-    let followed_by = |rest: &[Followed]| kinds_followed([&once()[..], rest].concat());
+    let followed_by = |rest: &[FollowerEvent]| kinds_followed([&once()[..], rest].concat());
     // In one answer, with and without a position between them.
     assert_eq!(followed_by(&[shown(&[3])]), ["DUPLICATE"]);
     assert_eq!(followed_by(&[told(), shown(&[3])]), ["DUPLICATE"]);
@@ -378,7 +378,7 @@ fn a_follower_is_shown_nothing_twice() {
     assert_eq!(followed_by(&back), ["DUPLICATE"]);
     // Another sending is no other record.
     let mut copy = shown(&[3]);
-    if let Followed::Shown(rows) = &mut copy {
+    if let FollowerEvent::Shown(rows) = &mut copy {
         rows[0].id = Id(77);
     }
     assert_eq!(followed_by(&[told(), asked(1), copy]), ["DUPLICATE"]);
@@ -388,7 +388,7 @@ fn a_follower_is_shown_nothing_twice() {
 fn a_follower_is_shown_everything_in_the_end() {
     let short = || vec![asked(0), shown(&ALL[1..]), told()];
     assert_eq!(kinds_followed(short()), [""; 0]);
-    let over = [short(), vec![Followed::Over]].concat();
+    let over = [short(), vec![FollowerEvent::Over]].concat();
     assert_eq!(kinds_followed(over.clone()), ["NOT SHOWN"]);
     // What another one was shown is there, acknowledged or not.
     let mut events = vec![sent().remove(0)];
@@ -407,12 +407,12 @@ fn a_follower_is_shown_everything_in_the_end() {
 #[test]
 fn following_from_an_answer_that_lacked_something_begins_with_it() {
     let from = |is_complete, began| {
-        let first = Followed::Ended {
+        let first = FollowerEvent::Ended {
             place: 0,
             began,
-            how: Ending::First { is_complete },
+            how: AnswerEnd::First { is_complete },
         };
-        kinds_followed(vec![asked(0), told(), first, asked(0), Followed::Over])
+        kinds_followed(vec![asked(0), told(), first, asked(0), FollowerEvent::Over])
     };
     assert_eq!(from(true, 3 * SECOND), ["NOT SHOWN"]);
     assert_eq!(from(false, 3 * SECOND), [""; 0]);
@@ -423,7 +423,7 @@ fn following_from_an_answer_that_lacked_something_begins_with_it() {
 fn a_follower_is_shown_nothing_invented() {
     assert_eq!(kinds_followed(vec![asked(0), shown(&[10])]), ["INVENTED"]);
     let mut altered = shown(&[3]);
-    if let Followed::Shown(rows) = &mut altered {
+    if let FollowerEvent::Shown(rows) = &mut altered {
         rows[0].is_altered = true;
     }
     assert_eq!(kinds_followed(vec![asked(0), altered]), ["INVENTED"]);
@@ -439,13 +439,13 @@ fn a_follower_is_shown_nothing_invented() {
 #[test]
 fn who_is_up_is_followed_to_the_end() {
     let broken = || {
-        ended(Ending::Broken {
+        ended(AnswerEnd::Broken {
             why: "reset".to_owned(),
         })
     };
     let stopped = |missing: &[&str]| {
         let missing = missing.iter().map(ToString::to_string).collect();
-        ended(Ending::Stopped { missing })
+        ended(AnswerEnd::Stopped { missing })
     };
     assert_eq!(kinds_followed(vec![broken()]), ["NO ANSWER"]);
     assert_eq!(kinds_followed(vec![stopped(&["it stops"])]), ["NO ANSWER"]);
@@ -464,19 +464,19 @@ fn who_is_up_is_followed_to_the_end() {
     assert_eq!(while_down(stopped(&["it stops"])), [""; 0]);
     assert_eq!(while_down(stopped(&[])), ["UNTRUTHFUL GAP"]);
     // In the end everybody is stopped.
-    let over = vec![shown(&ALL), Followed::Over, stopped(&["it stops"])];
+    let over = vec![shown(&ALL), FollowerEvent::Over, stopped(&["it stops"])];
     assert_eq!(kinds_followed(over), [""; 0]);
 }
 
 #[test]
 fn notices_take_turns() {
-    let notice = |answers| Followed::Noticed {
+    let notice = |answers| FollowerEvent::Noticed {
         node: format!("node {NODE}"),
         answers,
     };
     let judged = |notices: &[bool], events: &[Event]| {
         let notices = notices.iter().map(|answers| notice(*answers));
-        let whats: Vec<Followed> = std::iter::once(asked(0)).chain(notices).collect();
+        let whats: Vec<FollowerEvent> = std::iter::once(asked(0)).chain(notices).collect();
         check(&[events, &followed(whats)].concat(), &facts()).len()
     };
     assert_eq!(judged(&[false, true, false], &[]), 0);

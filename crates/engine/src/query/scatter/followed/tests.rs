@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use logpond_cluster::{
-    Cover, Fate, HeldJournal, HeldSegment, Inventory, Living, ProcessId, Registry,
+    Cover, CurrentIncarnation, Fate, HeldJournal, HeldSegment, Inventory, ProcessId, Registry,
 };
 use logpond_record::{Incarnation, TimeRange, Timestamp};
 use logpond_segment::batches::BatchId;
@@ -53,7 +53,7 @@ struct World {
     streams: BTreeMap<usize, Stream>,
     batches: u64,
     clock: u64,
-    followed: Followed,
+    followed: FollowerState,
     whole: Whole,
     shown: Vec<String>,
 }
@@ -199,7 +199,7 @@ impl World {
     }
 
     /// What a node holds.
-    fn inventory(&self, node: usize) -> Indexed {
+    fn inventory(&self, node: usize) -> IndexedInventory {
         let mut inventory = Inventory::empty(NodeId(node as u128), ProcessId(0));
         inventory.registry = self.registry.clone().into();
         for (name, source) in &self.sources {
@@ -240,9 +240,9 @@ impl World {
         inventory.living = self.incarnations.get(&node).and_then(|incarnation| {
             let incarnation = Incarnation(*incarnation);
             let end = self.next_source(incarnation).sequence;
-            (end > 0).then_some(Living { incarnation, end })
+            (end > 0).then_some(CurrentIncarnation { incarnation, end })
         });
-        Indexed::new(inventory)
+        IndexedInventory::new(inventory)
     }
 
     fn originals(&self, node: usize, wanted: &BatchSet) -> BatchSet {
@@ -258,9 +258,9 @@ impl World {
     fn open_stream(&mut self, node: usize) {
         let node_name = NodeId(node as u128);
         let is_streaming = self.streams.contains_key(&node);
-        match self.is_down.contains(&node) {
-            true if is_streaming => self.end_stream(node),
-            false if !is_streaming => {
+        match (self.is_down.contains(&node), is_streaming) {
+            (true, true) => self.end_stream(node),
+            (false, false) => {
                 let positions = self.followed.positions().clone();
                 let stream = Stream {
                     positions,
@@ -289,7 +289,7 @@ impl World {
             return;
         };
         let mut left = count;
-        let mut passed = Passed::default();
+        let mut passed = JournalProgress::default();
         let mut parts = Vec::new();
         let own = self.sources.iter().filter(|(name, source)| {
             let is_own = name.incarnation.0 >> 64 == node as u128 + 1;
@@ -361,8 +361,8 @@ impl World {
     fn errand(&mut self, mut left: usize) {
         let up = (0..NODES).filter(|node| !self.is_down.contains(node));
         let up: Vec<usize> = up.collect();
-        let held: Vec<Indexed> = up.iter().map(|node| self.inventory(*node)).collect();
-        let held: Vec<&Indexed> = held.iter().collect();
+        let held: Vec<IndexedInventory> = up.iter().map(|node| self.inventory(*node)).collect();
+        let held: Vec<&IndexedInventory> = held.iter().collect();
         let stored = SourceSet::union_of(held.iter().map(|indexed| indexed.stored()));
         let Some(errand) = self.followed.plan(&held, &stored) else {
             return;
@@ -504,7 +504,7 @@ impl World {
             Step::Reconnect(copied_rows) => {
                 self.followed.told();
                 let text = self.followed.positions().to_text_with(copied_rows);
-                self.followed = Followed::new(
+                self.followed = FollowerState::new(
                     Positions::from_text(&text).expect("it is one"),
                     &BatchSet::default(),
                 );

@@ -30,8 +30,8 @@ pub(super) struct Board {
     end: AtomicU64,
 }
 
-/// What was noted of a stream.
-pub(in crate::net::local) struct Noted {
+/// The saved state of a stream.
+pub(in crate::net::local) struct StreamNote {
     /// What is known of it.
     pub(in crate::net::local) state: State,
     /// Whether its header may be in the stream still.
@@ -75,7 +75,7 @@ impl Board {
     }
 
     /// What is noted of a stream; `None` if nothing of it was taken yet.
-    pub(super) fn read(&self, slot: u16) -> io::Result<Option<Noted>> {
+    pub(super) fn read(&self, slot: u16) -> io::Result<Option<StreamNote>> {
         let mut bytes = vec![0; SLOT_BYTES];
         self.file.read_exact_at(&mut bytes, at(slot))?;
         let (phase, state, place) = slot::read(&bytes);
@@ -83,7 +83,7 @@ impl Board {
             return Ok(None);
         }
         let state = state.ok_or(io::ErrorKind::InvalidData)?;
-        Ok(Some(Noted {
+        Ok(Some(StreamNote {
             state,
             is_header_there: phase == Phase::Seen,
             unfinished: self.read_line(place)?,

@@ -17,7 +17,7 @@ use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use rustix::net::{RecvFlags, SocketFlags};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::holding::Holding;
+use super::holding::DescriptorTable;
 use super::message::{Answer, MESSAGE_BYTES_MAX, Request};
 use super::name::Name;
 use crate::net::local::bind;
@@ -44,7 +44,7 @@ pub fn run(control: &Path) -> io::Result<()> {
         listener,
         told,
         server: None,
-        holding: Holding::new(Instant::now()),
+        holding: DescriptorTable::new(Instant::now()),
     };
     while keeper.wait()? {
         keeper.listen();
@@ -84,7 +84,7 @@ struct Keeper {
     /// Gets a byte at a signal that asks for the end.
     told: UnixStream,
     server: Option<OwnedFd>,
-    holding: Holding<OwnedFd>,
+    holding: DescriptorTable<OwnedFd>,
 }
 
 impl Keeper {

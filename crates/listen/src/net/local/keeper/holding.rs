@@ -17,16 +17,16 @@ use super::name::Name;
 use logpond_settings::SOCKET_WAIT_MAX;
 
 /// A descriptor, or what stands for it in a test.
-pub(super) struct Kept<F> {
+pub(super) struct DescriptorEntry<F> {
     pub(super) name: Name,
     /// What to remove in the end.
     pub(super) path: Option<PathBuf>,
     pub(super) descriptor: F,
 }
 
-/// What is kept, and until when.
-pub(super) struct Holding<F> {
-    kept: Vec<Kept<F>>,
+/// The descriptors that are kept, and the end of their time.
+pub(super) struct DescriptorTable<F> {
+    kept: Vec<DescriptorEntry<F>>,
     until: Instant,
     /// How long the server that is connected wants it to be waited for the next; `None` until it serves.
     wait: Option<Duration>,
@@ -36,17 +36,17 @@ pub(super) struct Holding<F> {
 
 /// A request that is not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum HoldError {
     /// There is nothing to keep.
     Missing,
     /// There is too much.
     Full,
 }
 
-impl<F> Holding<F> {
+impl<F> DescriptorTable<F> {
     /// Nothing; it is over unless a server connects at once.
-    pub(super) fn new(now: Instant) -> Holding<F> {
-        Holding {
+    pub(super) fn new(now: Instant) -> DescriptorTable<F> {
+        DescriptorTable {
             kept: Vec::new(),
             until: now,
             wait: None,
@@ -69,15 +69,19 @@ impl<F> Holding<F> {
     }
 
     /// Does what the server says; `descriptor` came with it.
-    pub(super) fn take(&mut self, request: Request, descriptor: Option<F>) -> Result<(), Refused> {
+    pub(super) fn take(
+        &mut self,
+        request: Request,
+        descriptor: Option<F>,
+    ) -> Result<(), HoldError> {
         match request {
             Request::Keep(name, path) => {
-                let descriptor = descriptor.ok_or(Refused::Missing)?;
+                let descriptor = descriptor.ok_or(HoldError::Missing)?;
                 self.kept.retain(|kept| kept.name != name);
                 if self.kept.len() >= KEPT_MAX {
-                    return Err(Refused::Full);
+                    return Err(HoldError::Full);
                 }
-                self.kept.push(Kept {
+                self.kept.push(DescriptorEntry {
                     name,
                     path,
                     descriptor,
@@ -104,7 +108,7 @@ impl<F> Holding<F> {
     }
 
     /// What is kept.
-    pub(super) fn kept(&self) -> &[Kept<F>] {
+    pub(super) fn kept(&self) -> &[DescriptorEntry<F>] {
         &self.kept
     }
 }
@@ -119,7 +123,7 @@ mod tests {
         Request::Keep(Name::Stream(number), None)
     }
 
-    fn names(holding: &Holding<u8>) -> Vec<(Name, u8)> {
+    fn names(holding: &DescriptorTable<u8>) -> Vec<(Name, u8)> {
         let kept = holding.kept().iter();
         kept.map(|kept| (kept.name, kept.descriptor)).collect()
     }
@@ -128,7 +132,7 @@ mod tests {
     fn it_ends_when_nobody_comes_back_in_time() {
         let start = Instant::now();
         let later = |seconds| start + Duration::from_secs(seconds);
-        let mut holding = Holding::new(start);
+        let mut holding = DescriptorTable::new(start);
         assert_eq!(holding.deadline(start), Some(start), "nobody ever came");
         assert!(holding.connect());
         assert!(!holding.connect(), "there is one");
@@ -168,8 +172,8 @@ mod tests {
 
     #[test]
     fn descriptors_come_and_go_by_their_names() {
-        let mut holding = Holding::new(Instant::now());
-        assert_eq!(holding.take(stream(1), None), Err(Refused::Missing));
+        let mut holding = DescriptorTable::new(Instant::now());
+        assert_eq!(holding.take(stream(1), None), Err(HoldError::Missing));
         assert_eq!(holding.take(stream(1), Some(1)), Ok(()));
         assert_eq!(holding.take(stream(2), Some(2)), Ok(()));
         assert_eq!(holding.take(stream(1), Some(3)), Ok(()));
@@ -183,7 +187,7 @@ mod tests {
         for number in 2..=u16::try_from(KEPT_MAX).unwrap() {
             assert_eq!(holding.take(stream(number), Some(0)), Ok(()));
         }
-        assert_eq!(holding.take(stream(0), Some(0)), Err(Refused::Full));
+        assert_eq!(holding.take(stream(0), Some(0)), Err(HoldError::Full));
         assert_eq!(holding.take(stream(1), Some(4)), Ok(()), "it is replaced");
     }
 }

@@ -46,7 +46,7 @@ pub(super) enum Answer {
 
 /// The message is none of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Misunderstood;
+pub(super) struct UnknownMessage;
 
 impl Request {
     pub(super) fn to_bytes(&self) -> Vec<u8> {
@@ -61,18 +61,18 @@ impl Request {
         }
     }
 
-    pub(super) fn read(bytes: &[u8]) -> Result<Request, Misunderstood> {
+    pub(super) fn read(bytes: &[u8]) -> Result<Request, UnknownMessage> {
         let (verb, rest) = words(bytes)?;
         match verb {
             b"keep" => {
-                let end = rest.iter().position(|b| *b == 0).ok_or(Misunderstood)?;
+                let end = rest.iter().position(|b| *b == 0).ok_or(UnknownMessage)?;
                 let path = Path::new(OsStr::from_bytes(&rest[end + 1..]));
                 let path = (!path.as_os_str().is_empty()).then(|| path.to_owned());
                 Ok(Request::Keep(parsed(&rest[..end])?, path))
             }
             b"drop" => Ok(Request::Drop(parsed(rest)?)),
             b"serving" => Ok(Request::Serving(Duration::from_millis(parsed(rest)?))),
-            _ => Err(Misunderstood),
+            _ => Err(UnknownMessage),
         }
     }
 }
@@ -85,29 +85,32 @@ impl Answer {
         }
     }
 
-    pub(super) fn read(bytes: &[u8]) -> Result<Answer, Misunderstood> {
+    pub(super) fn read(bytes: &[u8]) -> Result<Answer, UnknownMessage> {
         match words(bytes)? {
             (b"keeper", rest) => match words(rest)? {
                 (version, count) if parsed(version) == Ok(VERSION) => {
                     Ok(Answer::Count(parsed(count)?))
                 }
-                _ => Err(Misunderstood),
+                _ => Err(UnknownMessage),
             },
             (b"kept", name) => Ok(Answer::Kept(parsed(name)?)),
-            _ => Err(Misunderstood),
+            _ => Err(UnknownMessage),
         }
     }
 }
 
 /// The first word, and what is behind the space.
-fn words(bytes: &[u8]) -> Result<(&[u8], &[u8]), Misunderstood> {
-    let end = bytes.iter().position(|b| *b == b' ').ok_or(Misunderstood)?;
+fn words(bytes: &[u8]) -> Result<(&[u8], &[u8]), UnknownMessage> {
+    let end = bytes
+        .iter()
+        .position(|b| *b == b' ')
+        .ok_or(UnknownMessage)?;
     Ok((&bytes[..end], &bytes[end + 1..]))
 }
 
-fn parsed<T: std::str::FromStr>(bytes: &[u8]) -> Result<T, Misunderstood> {
-    let text = std::str::from_utf8(bytes).map_err(|_| Misunderstood)?;
-    text.parse().map_err(|_| Misunderstood)
+fn parsed<T: std::str::FromStr>(bytes: &[u8]) -> Result<T, UnknownMessage> {
+    let text = std::str::from_utf8(bytes).map_err(|_| UnknownMessage)?;
+    text.parse().map_err(|_| UnknownMessage)
 }
 
 #[cfg(test)]
@@ -164,7 +167,7 @@ mod tests {
         ];
         for bytes in requests {
             let read = Request::read(bytes);
-            assert_eq!(read, Err(Misunderstood), "{}", bytes.escape_ascii());
+            assert_eq!(read, Err(UnknownMessage), "{}", bytes.escape_ascii());
         }
         let answers: [&[u8]; 6] = [
             b"",
@@ -176,7 +179,7 @@ mod tests {
         ];
         for bytes in answers {
             let read = Answer::read(bytes);
-            assert_eq!(read, Err(Misunderstood), "{}", bytes.escape_ascii());
+            assert_eq!(read, Err(UnknownMessage), "{}", bytes.escape_ascii());
         }
     }
 }

@@ -41,7 +41,7 @@ use std::time::Duration;
 use logpond_protocol::intake::lines::Unfinished;
 
 use board::Board;
-pub(super) use board::Noted;
+pub(super) use board::StreamNote;
 use message::Request;
 use name::Name;
 pub(super) use name::{Identity, Kind};
@@ -69,7 +69,7 @@ const ROOM_PAUSE: Duration = Duration::from_millis(10);
 const ROOM_PAUSES_MAX: usize = 200;
 
 /// A descriptor and what it is.
-struct Kept {
+struct NamedDescriptor {
     name: Name,
     descriptor: OwnedFd,
 }
@@ -99,16 +99,16 @@ impl Backend {
     }
 }
 
-/// What an earlier server has left with a keeper.
-pub(super) struct Left {
+/// The descriptors that an earlier server has left with a keeper.
+pub(super) struct Handover {
     backend: Option<Backend>,
     control: PathBuf,
-    kept: Vec<Kept>,
+    kept: Vec<NamedDescriptor>,
 }
 
-impl Left {
+impl Handover {
     /// Takes over what is there. `control` is where a keeper of our own is found.
-    pub(super) fn take_over(control: &Path) -> Left {
+    pub(super) fn take_over(control: &Path) -> Handover {
         let control = std::path::absolute(control).unwrap_or_else(|_| control.to_owned());
         open_files::raise_limit();
         let (backend, kept) = match ServiceManager::that_keeps() {
@@ -116,7 +116,7 @@ impl Left {
                 let inherited = service_manager::inherited().into_iter();
                 let kept = inherited.filter_map(|(name, descriptor)| {
                     let name = name.parse().ok()?;
-                    Some(Kept { name, descriptor })
+                    Some(NamedDescriptor { name, descriptor })
                 });
                 (Some(Backend::Manager(manager)), kept.collect())
             }
@@ -132,7 +132,7 @@ impl Left {
                 }
             },
         };
-        Left {
+        Handover {
             backend,
             control,
             kept,
@@ -176,7 +176,7 @@ pub(super) struct LeftStream {
     pub(super) stream: UnixStream,
     pub(super) kept: KeptStream,
     /// What was noted of it; `None` if nothing was taken from it.
-    pub(super) noted: Option<Noted>,
+    pub(super) noted: Option<StreamNote>,
 }
 
 impl Keeper {
@@ -185,7 +185,7 @@ impl Keeper {
     /// # Errors
     /// When there is no keeper and none can be started, or it does not keep these.
     pub(super) fn start(
-        left: Left,
+        left: Handover,
         sockets: &[ToKeep<'_>],
         takes_streams: bool,
     ) -> io::Result<(Arc<Keeper>, Vec<LeftStream>)> {

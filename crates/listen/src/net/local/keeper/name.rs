@@ -38,7 +38,7 @@ pub(in crate::net::local) struct Identity {
 
 /// The name is none of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Unknown;
+pub(super) struct UnknownName;
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,9 +57,9 @@ impl fmt::Display for Name {
 }
 
 impl FromStr for Name {
-    type Err = Unknown;
+    type Err = UnknownName;
 
-    fn from_str(text: &str) -> Result<Name, Unknown> {
+    fn from_str(text: &str) -> Result<Name, UnknownName> {
         let mut parts = text.split('-');
         let number = |parts: &mut std::str::Split<'_, char>| {
             let digits = parts
@@ -67,13 +67,13 @@ impl FromStr for Name {
                 .filter(|part| part.starts_with(|c: char| c.is_ascii_digit()));
             digits
                 .and_then(|part| part.parse::<u64>().ok())
-                .ok_or(Unknown)
+                .ok_or(UnknownName)
         };
         let name = match parts.next() {
             Some("board") => Name::Board,
             Some("stream") => {
                 let slot = number(&mut parts)?;
-                Name::Stream(u16::try_from(slot).map_err(|_| Unknown)?)
+                Name::Stream(u16::try_from(slot).map_err(|_| UnknownName)?)
             }
             Some(kind @ ("datagrams" | "listener")) => {
                 let kind = match kind {
@@ -83,11 +83,11 @@ impl FromStr for Name {
                 let (device, inode) = (number(&mut parts)?, number(&mut parts)?);
                 Name::Socket(kind, Identity { device, inode })
             }
-            _ => return Err(Unknown),
+            _ => return Err(UnknownName),
         };
         match parts.next() {
             None => Ok(name),
-            Some(_) => Err(Unknown),
+            Some(_) => Err(UnknownName),
         }
     }
 }
@@ -134,7 +134,7 @@ mod tests {
             "listener-1-18446744073709551616",
         ];
         for text in unknown {
-            assert_eq!(text.parse::<Name>(), Err(Unknown), "{text}");
+            assert_eq!(text.parse::<Name>(), Err(UnknownName), "{text}");
         }
     }
 }

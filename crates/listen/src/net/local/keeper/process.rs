@@ -14,7 +14,7 @@ use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketT
 
 use super::holder::is_ours;
 use super::message::{Answer, MESSAGE_BYTES_MAX, Request};
-use super::{KEPT_MAX, Kept};
+use super::{KEPT_MAX, NamedDescriptor};
 use crate::net::local::bind;
 use logpond_host::descriptors;
 
@@ -61,7 +61,9 @@ impl KeeperProcess {
     ///
     /// # Errors
     /// When it is somebody else's, or does not give all that it has.
-    pub(super) fn take_over(control: &Path) -> io::Result<Option<(KeeperProcess, Vec<Kept>)>> {
+    pub(super) fn take_over(
+        control: &Path,
+    ) -> io::Result<Option<(KeeperProcess, Vec<NamedDescriptor>)>> {
         let socket = socket()?;
         match rustix::net::connect(&socket, &SocketAddrUnix::new(control)?) {
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::CONNREFUSED) => return Ok(None),
@@ -86,7 +88,7 @@ impl KeeperProcess {
         for _ in 0..count {
             match receive(&socket)? {
                 Some((Answer::Kept(name), Some(descriptor))) => {
-                    taken.push(Kept { name, descriptor });
+                    taken.push(NamedDescriptor { name, descriptor });
                 }
                 _ => return Err(misunderstood()),
             }

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use super::*;
 use crate::net::tls::tests::listen;
-use crate::net::tls::{Authority, Issued, Name};
+use crate::net::tls::{Authority, IssuedCertificate, Name};
 use logpond_client::tls_error_of_request;
 use logpond_host::clock;
 
@@ -22,7 +22,7 @@ const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
 /// An authority, opened again from its files, as the command does.
 struct Ca {
-    made: Issued,
+    made: IssuedCertificate,
     authority: Authority,
 }
 
@@ -33,7 +33,7 @@ impl Ca {
         Ca { made, authority }
     }
 
-    fn node(&self, name: &str) -> Issued {
+    fn node(&self, name: &str) -> IssuedCertificate {
         let local = [
             Name::Address([127, 0, 0, 1].into()),
             Name::Dns("localhost".into()),
@@ -43,7 +43,7 @@ impl Ca {
     }
 
     /// A certificate of this authority that is changed as the test wants it, and names no role.
-    fn other(&self, change: impl FnOnce(&mut CertificateParams)) -> Issued {
+    fn other(&self, change: impl FnOnce(&mut CertificateParams)) -> IssuedCertificate {
         let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
         params.extended_key_usages = vec![
             ExtendedKeyUsagePurpose::ServerAuth,
@@ -52,32 +52,32 @@ impl Ca {
         change(&mut params);
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.authority.issuer).unwrap();
-        Issued {
+        IssuedCertificate {
             certificate: certificate.pem(),
             key: key.serialize_pem(),
         }
     }
 }
 
-fn write(directory: &Path, ca: &Ca, own: &Issued) {
+fn write(directory: &Path, ca: &Ca, own: &IssuedCertificate) {
     std::fs::write(directory.join(AUTHORITIES_NAME), &ca.made.certificate).unwrap();
     std::fs::write(directory.join(CERTIFICATE_NAME), &own.certificate).unwrap();
     std::fs::write(directory.join(KEY_NAME), &own.key).unwrap();
 }
 
 /// The directory of a node.
-fn directory(ca: &Ca, own: &Issued) -> TempDir {
+fn directory(ca: &Ca, own: &IssuedCertificate) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), ca, own);
     directory
 }
 
-fn load(directory: &Path) -> (Arc<ClusterTls>, Box<dyn Watched>) {
+fn load(directory: &Path) -> (Arc<ClusterTls>, Box<dyn WatchTarget>) {
     cluster(directory, &Arc::new(Metrics::default())).unwrap()
 }
 
 /// What a client does who looks at nothing before it connects: trusts one, shows another's.
-fn unchecked_agent(trusted: &Ca, own: &Issued) -> ureq::Agent {
+fn unchecked_agent(trusted: &Ca, own: &IssuedCertificate) -> ureq::Agent {
     let der = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
     let key = PrivateKeyDer::from_pem_slice(own.key.as_bytes()).unwrap();
     let chain = vec![der(&own.certificate)];
@@ -90,19 +90,19 @@ fn unchecked_agent(trusted: &Ca, own: &Issued) -> ureq::Agent {
 }
 
 /// A listener of a cluster that answers nodes by their names.
-struct Listening {
+struct TestListener {
     address: SocketAddr,
     /// Who got through, or why somebody did not.
     seen: Receiver<Result<String, String>>,
     _stop: oneshot::Sender<()>,
 }
 
-impl Listening {
-    fn start(tls: &Arc<ClusterTls>) -> Listening {
+impl TestListener {
+    fn start(tls: &Arc<ClusterTls>) -> TestListener {
         let (sender, seen) = channel();
         let tls = tls.clone();
         let (address, stop) = listen(move |stream| answer(tls.clone(), stream, sender.clone()));
-        Listening {
+        TestListener {
             address,
             seen,
             _stop: stop,
@@ -160,7 +160,7 @@ fn nodes_of_a_cluster_talk() {
     );
     let ((a, _), (b, _)) = (load(a.path()), load(b.path()));
     assert_eq!((&*a.node(), &*b.node()), ("node-a", "node-b"));
-    let listening = Listening::start(&a);
+    let listening = TestListener::start(&a);
     let both = || Ok("node-b".to_owned());
     assert_eq!(listening.ask(&b.agent()), (both(), both()));
     let plain = b
@@ -178,7 +178,7 @@ fn nobody_else_gets_in_and_both_ends_know_why() {
     let (ca, foreign) = (Ca::new(), Ca::new());
     let kept = directory(&ca, &ca.node("node-a"));
     let (tls, _) = load(kept.path());
-    let listening = Listening::start(&tls);
+    let listening = TestListener::start(&tls);
     let now = clock::now();
     let old = now.saturating_add(-2 * 365 * 86_400 * 1_000_000_000);
     let over = ca.authority.issue_node("node-b", &[], old, YEAR).unwrap();
@@ -238,7 +238,7 @@ fn without_a_certificate_nobody_gets_in() {
     let ca = Ca::new();
     let kept = directory(&ca, &ca.node("node-a"));
     let (tls, _) = load(kept.path());
-    let listening = Listening::start(&tls);
+    let listening = TestListener::start(&tls);
     let mut access = logpond_client::Access::default();
     access
         .trust(Some(&kept.path().join(AUTHORITIES_NAME)))
@@ -268,7 +268,7 @@ fn a_node_believes_only_the_address_that_it_asked_and_only_servers() {
     let now = clock::now();
     let moved = ca.authority.issue_node("node-b", &elsewhere, now, YEAR);
     let there = directory(&ca, &moved.unwrap());
-    let listening = Listening::start(&load(there.path()).0);
+    let listening = TestListener::start(&load(there.path()).0);
     let (heard, _) = listening.ask(&tls.agent());
     let heard = heard.unwrap_err();
     assert!(heard.contains("only valid for"), "{heard}");
@@ -279,7 +279,7 @@ fn what_others_would_refuse_is_no_start() {
     let (ca, foreign) = (Ca::new(), Ca::new());
     let old = clock::now().saturating_add(-2 * 365 * 86_400 * 1_000_000_000);
     let over = ca.authority.issue_node("node-b", &[], old, YEAR).unwrap();
-    let mixed = Issued {
+    let mixed = IssuedCertificate {
         certificate: ca.node("node-b").certificate,
         key: ca.node("node-b").key,
     };
@@ -313,7 +313,7 @@ fn acceptor_and_agent_follow_the_files_together() {
     let at_a = directory(&ca, &ca.node("node-a"));
     let at_b = directory(&ca, &ca.node("node-b"));
     let ((a, mut watch_a), (b, mut watch_b)) = (load(at_a.path()), load(at_b.path()));
-    let listening = Listening::start(&a);
+    let listening = TestListener::start(&a);
     assert_eq!(listening.ask(&b.agent()).0, Ok("node-b".to_owned()));
     // One has moved to another authority, the other not yet.
     write(at_a.path(), &next, &next.node("node-a"));

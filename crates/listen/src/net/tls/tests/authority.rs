@@ -14,7 +14,7 @@ pub(crate) struct Authority {
 }
 
 /// A certificate and its key, in PEM.
-pub(crate) struct Made {
+pub(crate) struct TestCertificate {
     pub(crate) certificate: String,
     pub(crate) key: String,
 }
@@ -41,21 +41,21 @@ impl Authority {
         &self,
         names: &[&str],
         change: impl FnOnce(&mut CertificateParams),
-    ) -> Made {
+    ) -> TestCertificate {
         let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
         let mut params = CertificateParams::new(names).unwrap();
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         change(&mut params);
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        Made {
+        TestCertificate {
             certificate: certificate.pem(),
             key: key.serialize_pem(),
         }
     }
 }
 
-impl Made {
+impl TestCertificate {
     /// Writes both files.
     pub(crate) fn write(&self, files: &CertificateFiles) {
         std::fs::write(&files.certificate, &self.certificate).unwrap();

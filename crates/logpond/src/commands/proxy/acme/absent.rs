@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use logpond_proxy::Ordered;
+use logpond_proxy::OrderedCertificate;
 
 use crate::commands::Failure;
 use logpond_host::shutdown::Shutdown;
@@ -44,13 +44,14 @@ pub(super) fn order(
     section: &ProxySection,
     _: &Orders,
     _: &mut Orders,
-) -> Result<Option<Arc<Ordered>>, Failure> {
-    match section.acme.is_empty() {
-        true => Ok(None),
-        false => Err(
+) -> Result<Option<Arc<OrderedCertificate>>, Failure> {
+    if section.acme.is_empty() {
+        Ok(None)
+    } else {
+        Err(
             "acme: this logpond was built without ACME; packages of releases have it; from source: \
              cargo build --release -p logpond --features acme"
                 .into(),
-        ),
+        )
     }
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use logpond_proxy::Ordered;
+use logpond_proxy::OrderedCertificate;
 use logpond_tls::{provider, read_certificates};
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore};
@@ -35,10 +35,10 @@ impl Orders {
 
 /// One of them. Cheap to clone; two are the same if one is the clone of the other.
 #[derive(Clone)]
-pub(super) struct Order(Arc<Made>);
+pub(super) struct Order(Arc<PreparedOrder>);
 
-struct Made {
-    asked: Asked,
+struct PreparedOrder {
+    request: OrderRequest,
     /// How the server is talked to.
     client: Arc<ClientConfig>,
     store: Store,
@@ -46,9 +46,9 @@ struct Made {
     is_kept: bool,
 }
 
-/// What is asked of whom.
+/// The parameters of an order: names, contact and authority.
 #[derive(Debug, PartialEq, Eq)]
-struct Asked {
+struct OrderRequest {
     /// In lower case.
     names: Vec<String>,
     contact: Vec<String>,
@@ -66,19 +66,23 @@ impl PartialEq for Order {
 
 impl Order {
     /// Reads what came of it before, too.
-    fn new(asked: Asked) -> Result<Order, Failure> {
-        let ordered = Arc::new(Ordered::new(&asked.names));
-        let account = [&asked.contact[..], std::slice::from_ref(&asked.directory)].concat();
-        let store = Store::new(&asked.store, ordered, &asked.directory, &account);
-        Ok(Order(Arc::new(Made {
+    fn new(request: OrderRequest) -> Result<Order, Failure> {
+        let ordered = Arc::new(OrderedCertificate::new(&request.names));
+        let account = [
+            &request.contact[..],
+            std::slice::from_ref(&request.directory),
+        ]
+        .concat();
+        let store = Store::new(&request.store, ordered, &request.directory, &account);
+        Ok(Order(Arc::new(PreparedOrder {
             is_kept: store.show(),
-            client: client(asked.authorities.as_deref())?,
-            asked,
+            client: client(request.authorities.as_deref())?,
+            request,
             store,
         })))
     }
 
-    pub(super) fn ordered(&self) -> &Arc<Ordered> {
+    pub(super) fn ordered(&self) -> &Arc<OrderedCertificate> {
         self.0.store.ordered()
     }
 
@@ -93,24 +97,24 @@ impl Order {
 
     /// Its names in words.
     pub(super) fn names(&self) -> String {
-        self.0.asked.names.join(", ")
+        self.0.request.names.join(", ")
     }
 
     pub(super) fn directory(&self) -> &str {
-        &self.0.asked.directory
+        &self.0.request.directory
     }
 
     /// What talks to the server.
     pub(super) fn state(&self) -> AcmeState<std::io::Error> {
-        let Made {
-            asked,
+        let PreparedOrder {
+            request,
             client,
             store,
             ..
         } = &*self.0;
-        AcmeConfig::new_with_client_config(&asked.names, client.clone())
-            .contact(&asked.contact)
-            .directory(&asked.directory)
+        AcmeConfig::new_with_client_config(&request.names, client.clone())
+            .contact(&request.contact)
+            .directory(&request.directory)
             .cache(store.clone())
             .state()
     }
@@ -125,15 +129,15 @@ pub(in super::super) fn order(
     section: &ProxySection,
     before: &Orders,
     now: &mut Orders,
-) -> Result<Option<Arc<Ordered>>, Failure> {
-    let Some(asked) = asked(section)? else {
+) -> Result<Option<Arc<OrderedCertificate>>, Failure> {
+    let Some(request) = asked(section)? else {
         return Ok(None);
     };
-    if let Some(same) = now.iter().find(|order| order.0.asked == asked) {
+    if let Some(same) = now.iter().find(|order| order.0.request == request) {
         return Ok(Some(same.ordered().clone()));
     }
-    let same = before.iter().find(|order| order.0.asked == asked);
-    let order = same.cloned().map_or_else(|| Order::new(asked), Ok)?;
+    let same = before.iter().find(|order| order.0.request == request);
+    let order = same.cloned().map_or_else(|| Order::new(request), Ok)?;
     for other in before.iter() {
         order.ordered().show_meanwhile(other.ordered());
     }
@@ -141,15 +145,16 @@ pub(in super::super) fn order(
     Ok(Some(order.ordered().clone()))
 }
 
-fn asked(section: &ProxySection) -> Result<Option<Asked>, Failure> {
+fn asked(section: &ProxySection) -> Result<Option<OrderRequest>, Failure> {
     if section.acme.is_empty() {
         let is_silent = section.acme_contact.is_empty()
             && section.acme_directory.is_none()
             && section.acme_dir.is_none()
             && section.acme_ca.is_none();
-        return match is_silent {
-            true => Ok(None),
-            false => Err("certificates are ordered only where acme names whom they are for".into()),
+        return if is_silent {
+            Ok(None)
+        } else {
+            Err("certificates are ordered only where acme names whom they are for".into())
         };
     }
     let Some(store) = section.acme_dir.clone() else {
@@ -171,7 +176,7 @@ fn asked(section: &ProxySection) -> Result<Option<Asked>, Failure> {
         return Err(error.into());
     }
     let authorities = section.acme_ca.as_deref().map(read_certificates);
-    Ok(Some(Asked {
+    Ok(Some(OrderRequest {
         names: names(&section.acme)?,
         contact: section.acme_contact.clone(),
         directory: directory.to_owned(),

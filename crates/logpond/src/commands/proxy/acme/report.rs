@@ -78,9 +78,10 @@ impl Report {
             error,
             OrderError::BadAuth(_) | OrderError::TooManyAttemptsAuth(_)
         );
-        let own_pause = match is_convinced {
-            true => Duration::ZERO,
-            false => NOT_CONVINCED_PAUSE,
+        let own_pause = if is_convinced {
+            Duration::ZERO
+        } else {
+            NOT_CONVINCED_PAUSE
         };
         let pause_s = (1_u64 << self.failures.min(PAUSE_POWER_MAX)).max(own_pause.as_secs());
         self.failures += 1;

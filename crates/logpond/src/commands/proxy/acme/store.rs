@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use aws_lc_rs::digest::{SHA256, digest};
-use logpond_proxy::Ordered;
+use logpond_proxy::OrderedCertificate;
 use logpond_tls::{Identity, TlsError, time_text};
 use rustix::fs::{Access, access};
 use rustls_acme::{AccountCache, CertCache};
@@ -35,14 +35,14 @@ struct Files {
     directory: PathBuf,
     certificate: PathBuf,
     account: PathBuf,
-    ordered: Arc<Ordered>,
+    ordered: Arc<OrderedCertificate>,
 }
 
 impl Store {
     /// For an order at `server`, by the account with what is said of it.
     pub(super) fn new(
         directory: &Path,
-        ordered: Arc<Ordered>,
+        ordered: Arc<OrderedCertificate>,
         server: &str,
         account: &[String],
     ) -> Store {
@@ -69,7 +69,7 @@ impl Store {
         &self.0.account
     }
 
-    pub(super) fn ordered(&self) -> &Arc<Ordered> {
+    pub(super) fn ordered(&self) -> &Arc<OrderedCertificate> {
         &self.0.ordered
     }
 

@@ -12,9 +12,9 @@ use super::Destination;
 use crate::bench::proxy::message::head;
 use crate::run::Outcome;
 
-/// What an event has brought.
+/// The effect of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Brought {
+pub(super) struct EventOutcome {
     /// An answer is complete.
     pub(super) answer: bool,
     /// The other side has ended.
@@ -128,8 +128,12 @@ impl Connection {
     }
 
     /// Reads what there is and writes what is left. An event that tells of an end is the last one.
-    pub(super) fn advance(&mut self, tells_of_end: bool, scratch: &mut [u8]) -> Outcome<Brought> {
-        let mut brought = Brought::default();
+    pub(super) fn advance(
+        &mut self,
+        tells_of_end: bool,
+        scratch: &mut [u8],
+    ) -> Outcome<EventOutcome> {
+        let mut brought = EventOutcome::default();
         loop {
             let count = match self.stream.read(scratch) {
                 Ok(0) => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mio::{Events, Interest, Poll, Token};
 
 use super::Destination;
-use super::connection::{Brought, Connection};
+use super::connection::{Connection, EventOutcome};
 use crate::run::Outcome;
 
 /// Bytes read at once, of all connections.
@@ -75,7 +75,7 @@ impl Crowd {
     }
 
     /// Waits a moment for events, and gives what they have brought, by numbers.
-    pub(super) fn turn(&mut self, brought: &mut Vec<(usize, Brought)>) -> Outcome<()> {
+    pub(super) fn turn(&mut self, brought: &mut Vec<(usize, EventOutcome)>) -> Outcome<()> {
         brought.clear();
         match self.poll.poll(&mut self.events, Some(LOOK)) {
             Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),

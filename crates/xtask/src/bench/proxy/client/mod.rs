@@ -80,9 +80,10 @@ pub(super) fn trusting(certificate: &[u8], resumes: bool) -> Outcome<Arc<ClientC
         .map_err(failed)?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    config.resumption = match resumes {
-        true => Resumption::in_memory_sessions(SESSIONS),
-        false => Resumption::disabled(),
+    config.resumption = if resumes {
+        Resumption::in_memory_sessions(SESSIONS)
+    } else {
+        Resumption::disabled()
     };
     Ok(Arc::new(config))
 }

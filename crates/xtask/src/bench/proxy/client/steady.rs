@@ -6,8 +6,8 @@ use super::crowd::Crowd;
 use super::{AtEdge, Edge, Load, PATIENCE};
 use crate::run::Outcome;
 
-/// What came of a load.
-pub(in crate::bench::proxy) struct Took {
+/// The outcome of a load.
+pub(in crate::bench::proxy) struct LoadOutcome {
     /// How long was counted.
     pub(in crate::bench::proxy) seconds: f64,
     /// Of each answer, in the order in which they came.
@@ -19,7 +19,7 @@ pub(in crate::bench::proxy) struct Took {
 /// # Errors
 ///
 /// If a connection breaks, an answer is none, or none comes.
-pub(in crate::bench::proxy) fn keep_asking(load: &Load, at_edge: AtEdge) -> Outcome<Took> {
+pub(in crate::bench::proxy) fn keep_asking(load: &Load, at_edge: AtEdge) -> Outcome<LoadOutcome> {
     let request = load.exchange.request();
     let mut crowd = Crowd::new()?;
     for _ in 0..load.connections {
@@ -28,7 +28,7 @@ pub(in crate::bench::proxy) fn keep_asking(load: &Load, at_edge: AtEdge) -> Outc
     let mut has_answer = vec![false; crowd.len()];
     let mut without_answer = crowd.len();
     let mut begin = None;
-    let mut took = Took {
+    let mut took = LoadOutcome {
         seconds: 0.0,
         latencies_us: Vec::new(),
     };

@@ -6,7 +6,7 @@ use super::*;
 
 fn store(directory: &Path, names: &[&str], server: &str) -> Store {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    let ordered = Arc::new(Ordered::new(&names));
+    let ordered = Arc::new(OrderedCertificate::new(&names));
     Store::new(directory, ordered, server, &[server.to_owned()])
 }
 
