@@ -32,7 +32,7 @@ pub(super) const WAIT_MAX: Duration = Duration::from_secs(10);
 const MEASURE_EVERY: Duration = Duration::from_millis(10);
 
 /// How often free pages are given back at once while the process has more than its budget.
-const PURGE_EVERY: Duration = Duration::from_millis(250);
+const PURGE_EVERY: Duration = Duration::from_millis(25);
 
 /// How often a query is ended while more is in use than there may be: the one before has to be gone.
 const END_EVERY: Duration = Duration::from_millis(500);
@@ -490,9 +490,13 @@ impl Budget {
         state.measured_at = Some(Instant::now());
         self.measured_ms.store(self.now_ms(), Ordering::Relaxed);
         state.cached = self.caches().iter().map(|cache| cache.bytes()).sum();
-        if state.held == 0 {
-            state.own = state.measured.in_use.saturating_sub(state.cached);
-        }
+        // With what queries have taken of their memory, which is not known, so this is the most.
+        let own_max = state.measured.in_use.saturating_sub(state.cached);
+        state.own = if state.held == 0 {
+            own_max
+        } else {
+            state.own.min(own_max)
+        };
         let room = self.bytes - self.bytes / QUERY_SHARE;
         let room = room.saturating_sub(state.used());
         self.room.store(room, Ordering::Relaxed);

@@ -99,6 +99,16 @@ fn what_is_measured_counts_too() {
     assert!(text.contains(numbers), "{text}");
 }
 
+/// A merge that has ended must not keep queries out as long as any of them runs.
+#[test]
+fn memory_that_others_give_back_is_there_while_queries_run() {
+    let (budget, in_use) = budget(128, 100);
+    let _first = query(&budget);
+    in_use.store(40 * MIB, Ordering::Relaxed);
+    let (_second, charge) = holding(&budget, 60);
+    assert!(!charge.is_refused());
+}
+
 #[test]
 fn the_largest_query_ends_while_more_is_measured_than_there_may_be() {
     let (budget, in_use) = budget(128, 10);
