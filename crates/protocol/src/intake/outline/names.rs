@@ -50,7 +50,7 @@ const fn with(name: &'static str, beside: &'static str) -> Name {
 }
 
 /// Names of the time.
-pub(super) const TIMES: [Name; 92] = [
+pub(super) const TIMES: [Name; 93] = [
     own("_time"),
     own("time"),
     own("timestamp"),
@@ -110,6 +110,8 @@ pub(super) const TIMES: [Name; 92] = [
     field("timestamp_ms"),
     // Kong, and GitHub's events.
     with("started_at", "request.method"),
+    // ModSecurity's audit log.
+    field("transaction.time_stamp"),
     with("created_at", "actor.login"),
     // Amazon's API Gateway, Akamai, Vercel.
     with("requestTimeEpoch", "httpMethod"),
