@@ -5,7 +5,7 @@
 //! | glog, klog, CockroachDB | `I0302 00:00:06.000000 1 server.go:7] …`, `I20260302 …`, `I260302 …` |
 //! | Tornado, Jupyter | `[I 260302 00:00:06 web:7] …` |
 //! | Android's logcat | `E/Tag( 77): …`, `03-02 00:00:06.000  77  78 E Tag: …` |
-//! | Redis, Valkey | `1:M 02 Mar 2026 00:00:06.000 * …` |
+//! | Redis, Valkey, KeyDB | `1:M 02 Mar 2026 00:00:06.000 * …`, `1:23:M 02 Mar 2026 …` |
 //! | MongoDB up to 4.2 | `2026-03-02T00:00:06.000+0000 I NETWORK  [conn1] …` |
 //! | etcd 3.3 | `2026-03-02 00:00:06.000000 I \| etcdserver: …` |
 //! | VMware ESXi 8 | `2026-03-02T00:00:06.000Z In(14) vpxa[77]: …`; the number is a priority of syslog |
@@ -243,7 +243,7 @@ fn redis(head: &[u8]) -> Option<&'static str> {
     let process = digits(head.strip_prefix(b"[").unwrap_or(head));
     let rest = match head {
         [b'[', rest @ ..] => rest[process..].strip_prefix(b"] ")?,
-        _ => match head[process..] {
+        _ => match *behind_thread(&head[process..]) {
             [b':', b'M' | b'S' | b'C' | b'X', b' ', ref rest @ ..] => rest,
             _ => return None,
         },
@@ -273,6 +273,14 @@ fn redis(head: &[u8]) -> Option<&'static str> {
         [b' ', b'*', b' ', ..] => Some("notice"),
         [b' ', b'#', b' ', ..] => Some("warn"),
         _ => None,
+    }
+}
+
+/// The text behind `:23`, the number of a thread that KeyDB writes.
+fn behind_thread(text: &[u8]) -> &[u8] {
+    match text {
+        [b':', rest @ ..] if digits(rest) > 0 => &rest[digits(rest)..],
+        _ => text,
     }
 }
 

@@ -99,7 +99,7 @@ const BRACKETED: [&str; 16] = [
     "] {level} {msg:logger}",
     // PHP, PHP-FPM.
     "] PHP {error_type}:  {msg:php}",
-    "] {level}: ([pool {pool:w}] )?{msg}",
+    "] {level}: ([pool {pool:w}] )?(pid {pid:i}, {function:w}, line {line:i}: )?{msg:fpm}",
     // Envoy.
     "][{tid:i}][{level}][{logger:w}] [{file:w}:{line:i}] {msg}",
     // gunicorn.
@@ -148,8 +148,14 @@ const RUBY: [&str; 1] = [" #{pid:i}]~{level} -- {progname:e}: {msg:ruby}"];
 /// PostgreSQL with a time between angles, as packages of Red Hat had it.
 const ANGLED: [&str; 1] = ["{msg:postgres}"];
 
-/// Redis, Valkey.
-const REDIS: [&str; 1] = ["{pid:i}:{role:w} {time} {sign} {msg}"];
+/// Redis from version 3, Sentinel, Valkey; KeyDB has a thread's number, too. An X is Sentinel's role.
+const REDIS: [&str; 2] = [
+    "{pid:i}:{tid:i}:{role:w} {time} {sign} {msg}",
+    "{pid:i}:{role:w} {time} {sign} {msg}",
+];
+
+/// Redis before version 3.
+const OLD_REDIS: [&str; 1] = ["[{pid:i}] {time} {sign} {msg}"];
 
 /// Cassandra.
 const LEVELLED: [&str; 1] = ["{level}~[{thread}] {time} {file:w}:{line:i} - {msg}"];
@@ -173,6 +179,7 @@ struct Groups {
     ruby: Group,
     angled: Group,
     redis: Group,
+    old_redis: Group,
     levelled: Group,
     coredns: Group,
     radius: Group,
@@ -191,6 +198,7 @@ static GROUPS: LazyLock<Groups> = LazyLock::new(|| {
         ruby: group(true, &RUBY),
         angled: group(true, &ANGLED),
         redis: group(false, &REDIS),
+        old_redis: group(false, &OLD_REDIS),
         levelled: group(false, &LEVELLED),
         coredns: group(false, &COREDNS),
         radius: group(true, &RADIUS),
@@ -204,6 +212,9 @@ pub(super) fn candidates(line: &[u8]) -> Option<(&'static str, &'static Group)> 
             let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
             match rest.get(digits..digits + 3)? {
                 [b':', b'A'..=b'Z', b' '] => Some(("", &GROUPS.redis)),
+                [b':', b'0'..=b'9', b'0'..=b'9' | b':'] if is_keydb(&rest[digits..]) => {
+                    Some(("", &GROUPS.redis))
+                }
                 [b'-' | b'/' | b'.' | b':', ..] if digits < 4 => Some(("", &GROUPS.timed)),
                 // MySQL 5.5: `261127  0:51:25 `
                 [b' ', b'0'..=b'9' | b' ', b'0'..=b'9'] if digits == 5 => Some(("", &GROUPS.timed)),
@@ -211,6 +222,7 @@ pub(super) fn candidates(line: &[u8]) -> Option<(&'static str, &'static Group)> 
             }
         }
         [b'<', b' ', b'0'..=b'9', ..] => Some(("< ", &GROUPS.angled)),
+        [b'[', b'0'..=b'9', ref rest @ ..] if is_old_redis(rest) => Some(("", &GROUPS.old_redis)),
         [b'[', b'0'..=b'9', ..] => Some(("[", &GROUPS.bracketed)),
         [b'[', b'A'..=b'Z', b'a'..=b'z', b'a'..=b'z', b' ', ..] => Some(("[", &GROUPS.named)),
         [b'[', b'A'..=b'Z', b'A'..=b'Z', ..] => Some(("", &GROUPS.coredns)),
@@ -244,6 +256,32 @@ pub(super) fn candidates(line: &[u8]) -> Option<(&'static str, &'static Group)> 
         }
         _ => None,
     }
+}
+
+/// True for `:23:M `: a thread's number and a role.
+fn is_keydb(text: &[u8]) -> bool {
+    let digits = text[1..].iter().take_while(|byte| byte.is_ascii_digit());
+    matches!(text[1 + digits.count()..], [b':', b'A'..=b'Z', b' ', ..])
+}
+
+/// True for `234] 27 Nov 00:51:25`, behind a bracket and a digit.
+fn is_old_redis(text: &[u8]) -> bool {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
+    matches!(
+        text[digits.count()..],
+        [
+            b']',
+            b' ',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b' ',
+            b'A'..=b'Z',
+            b'a'..=b'z',
+            b'a'..=b'z',
+            b' ',
+            ..
+        ]
+    )
 }
 
 /// True for a line of which some rows have no level: labels of PostgreSQL that say none, and lines of products

@@ -40,10 +40,11 @@ pub(super) enum Tail {
     Zap,
     /// `["message"] [key=value] …`
     Tidb,
-    /// Names within the message of MySQL, RabbitMQ and Rails: see [`facts`].
+    /// Names within the message of MySQL, RabbitMQ, Rails and PHP-FPM: see [`facts`].
     Mysql,
     Rabbitmq,
     Ruby,
+    Fpm,
     /// A prefix of PostgreSQL, its label and the message: see [`postgres`].
     Postgres,
 }
@@ -74,6 +75,7 @@ impl Tail {
             "mysql" => Tail::Mysql,
             "rabbitmq" => Tail::Rabbitmq,
             "ruby" => Tail::Ruby,
+            "fpm" => Tail::Fpm,
             "postgres" => Tail::Postgres,
             _ => Tail::None,
         }
@@ -94,6 +96,7 @@ impl Tail {
             Tail::Mysql => facts::mysql(text, pen),
             Tail::Rabbitmq => facts::rabbitmq(text, pen),
             Tail::Ruby => facts::ruby(text, pen),
+            Tail::Fpm => facts::fpm(text, pen),
             Tail::Postgres => return postgres::draw(text, pen),
         }
         Some(())
@@ -114,12 +117,13 @@ fn nginx<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
         let made = pen.beside.fields.len();
         pen.sketch.message(&text.as_bytes()[..start]);
         if start > 0 && nginx_values(&text[start..], pen).is_some() {
-            return;
+            return facts::firewall(&text[..start], pen);
         }
         pen.sketch.rewind(mark);
         pen.beside.fields.truncate(made);
     }
     pen.sketch.message(text.as_bytes());
+    facts::firewall(text, pen);
 }
 
 fn nginx_values<'a>(mut rest: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
@@ -174,8 +178,12 @@ fn apache<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
             pen.sketch.message(message.as_bytes());
             pen.sketch.literal(REFERER);
             pen.text("referer", referer);
+            facts::firewall(message, pen);
         }
-        None => pen.sketch.message(text.as_bytes()),
+        None => {
+            pen.sketch.message(text.as_bytes());
+            facts::firewall(text, pen);
+        }
     }
 }
 
