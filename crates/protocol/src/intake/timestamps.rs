@@ -16,6 +16,7 @@ mod general;
 mod head;
 mod line;
 mod months;
+mod regions;
 mod traditional;
 mod zones;
 
@@ -135,8 +136,8 @@ enum Layout {
     Epoch(u8),
     /// A row of [`TABLE`].
     Row(u8),
-    /// A form that is not rendered, and what it leaves open.
-    Other(Assumed),
+    /// A form that is not rendered, what it leaves open, and true if a zone is written.
+    Other(Assumed, bool),
 }
 
 /// What stands between the time of day and the offset.
@@ -177,7 +178,7 @@ impl Form {
         let is_year_behind = self.zone_name.is_some_and(|(_, is_year)| is_year);
         let has_offset = has_offset && self.zone_name.is_none_or(|(name, _)| name.is_certain());
         let (has_year, has_zone) = match self.layout {
-            Layout::Other(assumed) => return assumed,
+            Layout::Other(assumed, _) => return assumed,
             Layout::Iso { zone, .. } => (true, has_offset || zone == Zone::Named),
             Layout::Access | Layout::Epoch(_) => (true, true),
             Layout::Syslog { year, .. } => (year || is_year_behind, has_offset),
@@ -248,7 +249,7 @@ impl Form {
             }
             Layout::Row(row) => self.write_row(TABLE[usize::from(row)].as_bytes(), out),
             // The text that is kept stands for it.
-            Layout::Other(_) => out.extend_from_slice(b"%Y-%m-%dT%H:%M:%S.%9f%z[Z]"),
+            Layout::Other(..) => out.extend_from_slice(b"%Y-%m-%dT%H:%M:%S.%9f%z[Z]"),
         }
     }
 
@@ -358,6 +359,9 @@ impl TimeReader {
         if let Some((name, is_year_behind)) = found.form.zone_name {
             return in_place(&found, &name, is_year_behind, place, received);
         }
+        if let Layout::Other(_, true) = found.form.layout {
+            return found;
+        }
         let Some((time, minutes)) = place.instant(found.time, found.form.assumed(), received)
         else {
             return found;
@@ -432,7 +436,19 @@ impl TimeReader {
         let bytes = if is_whole { text.len() } else { read.bytes };
         let found = in_rows().or_else(hand_read);
         let found = found.filter(|found| found.bytes == bytes);
-        Some(found.unwrap_or_else(|| other(read.time, bytes, read.assumed)))
+        Some(found.unwrap_or_else(|| self.unrendered(&read, bytes, received)))
+    }
+
+    /// An instant in a form that is not rendered.
+    fn unrendered(&self, read: &Read, bytes: usize, received: Timestamp) -> Written {
+        match read.zone {
+            None => other(read.time, bytes, read.assumed),
+            Some(_) => {
+                let mut found = other(self.placed_read(read, received), bytes, read.assumed);
+                found.form.layout = Layout::Other(read.assumed, true);
+                found
+            }
+        }
     }
 
     fn row(&self, row: usize, text: &[u8], received: Timestamp) -> Option<Written> {
@@ -479,7 +495,7 @@ fn other(time: Timestamp, bytes: usize, assumed: Assumed) -> Written {
         time,
         bytes,
         form: Form {
-            layout: Layout::Other(assumed),
+            layout: Layout::Other(assumed, false),
             fraction_digits: 0,
             offset: Offset::default(),
             zone_name: None,
@@ -489,8 +505,8 @@ fn other(time: Timestamp, bytes: usize, assumed: Assumed) -> Written {
     }
 }
 
-/// True if a time may go on behind what the readers of usual forms take: a half of the day, or a short
-/// offset.
+/// True if a time may go on behind what the readers of usual forms take: a half of the day, a short offset, or the
+/// name of a region.
 fn continues(behind: &[u8]) -> bool {
     match behind {
         [b' ', b'+' | b'-', b'0'..=b'9', ..] => true,
@@ -501,6 +517,8 @@ fn continues(behind: &[u8]) -> bool {
             after @ ..,
         ] => !after.first().is_some_and(u8::is_ascii_alphanumeric),
         [0xc2 | 0xe2, ..] => true,
+        [b' ', b'(' | b'[', ..] | [b'[', ..] => regions::read_bracketed(behind).is_some(),
+        [b' ', region @ ..] => regions::read(region).is_some(),
         _ => false,
     }
 }

@@ -11,7 +11,7 @@
 //! | date and clock in one | `20261127005125` |
 //! | clock | `00:51:25`, ` 0:51:25`, `00:51`, `005125`, `00.51.25`, with a fraction or not |
 //! | half | `AM`, `pm`, `p.m.`, behind a space of any kind or none |
-//! | zone | `Z`, `+01:00`, `+0100`, `-03`, `CEST`, `GMT+1` |
+//! | zone | `Z`, `+01:00`, `+0100`, `-03`, `CEST`, `GMT+1`, `Europe/Berlin` |
 //! | year | behind clock or zone, where the date has none |
 //!
 //! The order of day, month and year of numbers alone is that of the product that writes such a form
@@ -257,7 +257,6 @@ fn finish(
         return None;
     }
     let minutes = zone.map_or(0, |zone| i64::from(zone.minutes()));
-    let is_zone_certain = zone.is_some_and(|zone| zone.is_certain());
     let is_full = clock.has_seconds
         && match dates {
             Dates::One(date) => date.year.is_some(),
@@ -274,6 +273,10 @@ fn finish(
             let (time, is_certain) = numbers.instant(order, clock, minutes, received)?;
             (time, true, is_certain)
         }
+    };
+    let (time, is_zone_certain) = match zone {
+        Some(zone) => zone.place(time, received)?,
+        None => (time, false),
     };
     Some(Read {
         time,

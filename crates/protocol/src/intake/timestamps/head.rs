@@ -3,7 +3,7 @@
 use logpond_record::{TimePattern, Timestamp};
 
 use super::general;
-use super::{GOOGLE_ROW, Layout, TimeReader, Written, other};
+use super::{GOOGLE_ROW, Layout, TimeReader, Written};
 
 /// Bytes of most concrete patterns.
 const PATTERN_BYTES: usize = 48;
@@ -22,7 +22,7 @@ impl TimeReader {
             let read = general::read_google(text, received)?;
             let row = self.row(GOOGLE_ROW, text, received);
             let row = row.filter(|found| found.bytes == read.bytes && found.time == read.time);
-            let found = row.unwrap_or_else(|| other(read.time, read.bytes, read.assumed));
+            let found = row.unwrap_or_else(|| self.unrendered(&read, read.bytes, received));
             Some(self.placed(found, received))
         };
         if text.get(4) == Some(&b' ')
@@ -39,7 +39,7 @@ impl TimeReader {
     pub(super) fn is_exact(&self, found: &Written, text: &[u8]) -> bool {
         match found.form.layout {
             Layout::Row(_) if found.form.zone_name.is_none() => found.exact,
-            Layout::Other(_) => false,
+            Layout::Other(..) => false,
             _ => self.renders_to(found, text),
         }
     }
