@@ -25,6 +25,7 @@ use std::sync::{Arc, Mutex};
 use epoch::{decimal_epoch, epoch};
 pub(crate) use epoch::{unix_instant, unix_seconds, unix_time};
 use general::Read;
+use head::continues;
 pub(crate) use line::behind_tags;
 use logpond_record::{Assumed, Civil, TimePattern, Timestamp, write_unwritten_offset};
 use traditional::syslog;
@@ -329,6 +330,9 @@ impl TimeReader {
     ///
     /// `certain` says that the field can be nothing but a time, so that small numbers are one too.
     pub(crate) fn whole(&self, text: &[u8], received: Timestamp, certain: bool) -> Option<Written> {
+        if text.ends_with(b" ") {
+            return self.padded(text, received, certain);
+        }
         let mut found = known(text, received)
             .filter(|found| found.bytes == text.len())
             .or_else(|| epoch(text, certain))
@@ -502,24 +506,6 @@ fn other(time: Timestamp, bytes: usize, assumed: Assumed) -> Written {
             zone_minutes: 0,
         },
         exact: false,
-    }
-}
-
-/// True if a time may go on behind what the readers of usual forms take: a half of the day, a short offset, or the
-/// name of a region.
-fn continues(behind: &[u8]) -> bool {
-    match behind {
-        [b' ', b'+' | b'-', b'0'..=b'9', ..] => true,
-        [
-            b' ',
-            b'A' | b'P' | b'a' | b'p',
-            b'M' | b'm' | b'.',
-            after @ ..,
-        ] => !after.first().is_some_and(u8::is_ascii_alphanumeric),
-        [0xc2 | 0xe2, ..] => true,
-        [b' ', b'(' | b'[', ..] | [b'[', ..] => regions::read_bracketed(behind).is_some(),
-        [b' ', region @ ..] => regions::read(region).is_some(),
-        _ => false,
     }
 }
 

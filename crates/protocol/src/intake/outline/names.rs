@@ -285,7 +285,7 @@ const fn level(name: &'static str, beside: &'static str, scale: Scale) -> LevelN
 }
 
 /// Level fields of one product each.
-pub(super) const LEVELS: [LevelName; 32] = [
+pub(super) const LEVELS: [LevelName; 33] = [
     // MongoDB.
     level("s", "t.$date", Scale::Usual),
     // MySQL's JSON sink.
@@ -327,6 +327,8 @@ pub(super) const LEVELS: [LevelName; 32] = [
     level("object.type", "object.involvedObject.kind", Scale::Usual),
     level("eventLogLevel", "", Scale::Usual),
     level("status", "ddsource", Scale::Usual),
+    // Heroku's router.
+    level("at", "dyno", Scale::Usual),
 ];
 
 /// Two fields that are one instant.

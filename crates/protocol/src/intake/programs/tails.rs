@@ -50,7 +50,7 @@ pub(super) enum Tail {
 }
 
 /// Values of nginx behind a message, with their labels in their order; those in quotes end with one.
-const NGINX: [(&str, &str); 8] = [
+const NGINX: [(&str, &str); 9] = [
     (", client: ", "client"),
     (", server: ", "server"),
     (", request: \"", "request"),
@@ -58,6 +58,8 @@ const NGINX: [(&str, &str); 8] = [
     (", upstream: \"", "upstream"),
     (", host: \"", "host"),
     (", referrer: \"", "referer"),
+    // Kong.
+    (", request_id: \"", "request_id"),
     (", bytes from/to client:", "bytes_client"),
 ];
 

@@ -67,7 +67,7 @@ const WEEKDAYS: [&[u8]; 7] = [
 ];
 
 /// Texts between date and clock; longer ones stand first.
-const BETWEEN: [&[u8]; 19] = [
+const BETWEEN: [&[u8]; 21] = [
     b"\" time=\"",
     b"\" \"",
     b"\",\"",
@@ -76,6 +76,7 @@ const BETWEEN: [&[u8]; 19] = [
     b" time=",
     b" at ",
     b" @ ",
+    b" -- ",
     b" - ",
     b", ",
     b"::",
@@ -86,6 +87,7 @@ const BETWEEN: [&[u8]; 19] = [
     b":",
     b"-",
     b",",
+    b";",
     b"_",
 ];
 
@@ -318,6 +320,8 @@ impl Numbers {
         match (self.separator, between) {
             // Central Europe.
             (b'.', _) => return Some(Order::DayMonthYear),
+            // Suricata's own log up to version 6.
+            (b'/', b" -- ") => return Some(Order::DayMonthYear),
             // Suricata and Snort; Microsoft's DHCP server; Valve's game servers.
             (b'/', b"-" | b"," | b" - ") => return Some(Order::MonthDayYear),
             // Access logs: cPanel's, whose offset is always -0000, and Proxmox's.
@@ -462,6 +466,11 @@ fn date(cursor: &mut Cursor<'_>) -> Option<Dates> {
         digits @ 1..=2 => short_first(cursor, digits),
         _ => None,
     }
+}
+
+/// True for the name of a month, three letters of it.
+pub(super) fn is_month(text: &[u8]) -> bool {
+    name_of(&Cursor::new(text), &MONTHS).is_some_and(|(_, bytes)| bytes == text.len())
 }
 
 /// One digit or two.

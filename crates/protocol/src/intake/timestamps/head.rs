@@ -2,8 +2,7 @@
 
 use logpond_record::{TimePattern, Timestamp};
 
-use super::general;
-use super::{GOOGLE_ROW, Layout, TimeReader, Written};
+use super::{GOOGLE_ROW, Layout, TimeReader, Written, general, other, regions};
 
 /// Bytes of most concrete patterns.
 const PATTERN_BYTES: usize = 48;
@@ -32,6 +31,20 @@ impl TimeReader {
         }
         let found = self.header(text, received).or_else(google);
         found.or_else(|| self.clock(text, received))
+    }
+
+    /// The instant that the whole of a text is, with blanks behind it, as .NET's formats of times have them.
+    pub(super) fn padded(
+        &self,
+        text: &[u8],
+        received: Timestamp,
+        certain: bool,
+    ) -> Option<Written> {
+        let found = self.whole(text.trim_ascii_end(), received, certain)?;
+        let mut padded = other(found.time, text.len(), found.form.assumed());
+        // It is in its place.
+        padded.form.layout = Layout::Other(found.form.assumed(), true);
+        Some(padded)
     }
 
     /// True if the form of `found`, which was read by the rows, rendered is `text`. A row knows it itself, but for the
@@ -66,5 +79,23 @@ impl TimeReader {
             **last = Some(concrete);
         }
         rendered == text
+    }
+}
+
+/// True if a time may go on behind what the readers of usual forms take: a half of the day, a short offset, or the
+/// name of a region.
+pub(super) fn continues(behind: &[u8]) -> bool {
+    match behind {
+        [b' ', b'+' | b'-', b'0'..=b'9', ..] => true,
+        [
+            b' ',
+            b'A' | b'P' | b'a' | b'p',
+            b'M' | b'm' | b'.',
+            after @ ..,
+        ] => !after.first().is_some_and(u8::is_ascii_alphanumeric),
+        [0xc2 | 0xe2, ..] => true,
+        [b' ', b'(' | b'[', ..] | [b'[', ..] => regions::read_bracketed(behind).is_some(),
+        [b' ', region @ ..] => regions::read(region).is_some(),
+        _ => false,
     }
 }

@@ -16,7 +16,7 @@ const MINUTES_MAX: i64 = 14 * 60;
 
 /// Abbreviations, their minutes east of UTC, and the minutes of other zones that use them (IANA's time
 /// zone database, and names that are in daily use beside it).
-const NAMES: [(&str, i16, &[i16]); 57] = [
+const NAMES: [(&str, i16, &[i16]); 59] = [
     ("UTC", 0, &[]),
     ("GMT", 0, &[]),
     ("UCT", 0, &[]),
@@ -29,6 +29,9 @@ const NAMES: [(&str, i16, &[i16]); 57] = [
     ("CEST", 120, &[]),
     ("MET", 60, &[]),
     ("MEST", 120, &[]),
+    // Java's names in German.
+    ("MEZ", 60, &[]),
+    ("MESZ", 120, &[]),
     ("EET", 120, &[]),
     ("EEST", 180, &[]),
     ("WAT", 60, &[]),
@@ -84,7 +87,7 @@ const NAMES: [(&str, i16, &[i16]); 57] = [
 ];
 
 /// Abbreviations that end with another letter than T, as of time.
-const OTHER_NAMES: [&[u8]; 5] = [b"UTC", b"Z", b"MSK", b"WIB", b"WITA"];
+const OTHER_NAMES: [&[u8]; 7] = [b"UTC", b"Z", b"MSK", b"WIB", b"WITA", b"MEZ", b"MESZ"];
 
 /// Names that are no abbreviations, and name no offset but that of UTC.
 const LONG_NAMES: [&str; 4] = ["Coordinated Universal Time", "Etc/UTC", "Zulu", "Universal"];
