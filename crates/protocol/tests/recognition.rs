@@ -1,6 +1,7 @@
 //! A count of what is not recognised in real logs. Its numbers may only fall.
 
 mod real_logs;
+#[allow(dead_code, reason = "other tests use the rest")]
 mod records;
 
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ const RECEIVED: Timestamp = Timestamp(1_795_737_600_000_000_000);
 /// lines without a time of their own, without a level, and without a field.
 const COUNTS_MAX: [(&str, [usize; 3]); 9] = [
     ("cloudtrail", [0, 1128, 0]),
-    ("crowdsec-hub", [35, 1259, 726]),
+    ("crowdsec-hub", [34, 1239, 726]),
     ("elastic-examples", [17129, 34910, 17803]),
     ("json-benches", [0, 0, 0]),
     ("lnav", [4442, 6844, 4908]),

@@ -12,6 +12,7 @@
 //! | etcd 3.3 | `2026-03-02 00:00:06.000000 I \| etcdserver: …` |
 //! | VMware ESXi 8 | `2026-03-02T00:00:06.000Z In(14) vpxa[77]: …`; the number is a priority of syslog |
 //! | Erlang's reports | `=ERROR REPORT==== 2-Mar-2026::00:00:06 ===` |
+//! | Sympa | `info main::do_signoff() …` |
 //! | apt | `E: …` |
 //! | MikroTik | `system,error,critical login failure …`; topics, the last level among them counts |
 //! | Cisco | `%ASA-4-106023: …`; the number is a severity of syslog |
@@ -57,7 +58,7 @@ pub(super) fn of_start(head: &[u8]) -> Option<&'static str> {
         [b'[', b'A', b'U', b'D', b'I', b'T', b' ', ..] => Some("notice"),
         [b'[', b'0'..=b'9', _, b'/' | b'.', ..] | [b'[', b'0'..=b'9', b'/', ..] => websphere(head),
         [b'0'..=b'9' | b'[', ..] => redis(head),
-        [b'a'..=b'z', ..] => mikrotik(head),
+        [b'a'..=b'z', ..] => mikrotik(head).or_else(|| sympa(head)),
         _ => None,
     }
 }
@@ -373,6 +374,18 @@ pub(super) fn mikrotik(head: &[u8]) -> Option<&'static str> {
         b"critical" => Some("critical"),
         _ => None,
     })
+}
+
+/// `info main::do_signoff() …`: a word and the name of a function, as Perl's Sympa writes to syslog.
+fn sympa(head: &[u8]) -> Option<&'static str> {
+    let letters = head.iter().take_while(|byte| byte.is_ascii_lowercase());
+    let (word, rest) = head.split_at(letters.count());
+    let place = rest
+        .strip_prefix(b" ")?
+        .split(|byte| *byte == b' ')
+        .next()?;
+    memmem::find(place, b"::")?;
+    Some(Severity::of_word(word)?.name())
 }
 
 /// `ERROR REPORT==== …`

@@ -169,7 +169,7 @@ pub(super) const TIMES: [Name; 93] = [
 ];
 
 /// Names of the message. `log` is what Fluentd, Fluent Bit and Docker call a line.
-pub(super) const MESSAGES: [Name; 49] = [
+pub(super) const MESSAGES: [Name; 53] = [
     own("_msg"),
     own("message"),
     own("msg"),
@@ -208,6 +208,11 @@ pub(super) const MESSAGES: [Name; 49] = [
     field("body.text"),
     field("body.message"),
     field("body.msg"),
+    // The same with a body that is an object, as the collector's exporter for Elasticsearch writes it.
+    field("body.structured.message"),
+    field("body.structured.msg"),
+    field("Body.message"),
+    field("Body.msg"),
     field("Body"),
     field("body"),
     // macOS, Supabase, Okta, Falco, AWS Lambda.

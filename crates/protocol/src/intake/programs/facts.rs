@@ -125,7 +125,7 @@ const TAGGED_BYTES_MAX: usize = 16 << 10;
 pub(super) fn firewall<'a>(message: &'a str, pen: &mut Pen<'_, '_, 'a>) {
     let is_one = |name: &&str| memmem::find(message.as_bytes(), name.as_bytes()).is_some();
     let is_short = message.len() <= TAGGED_BYTES_MAX;
-    if !message.ends_with("\"]") || !is_short || !FIREWALLS.iter().any(|name| is_one(&name)) {
+    if !message.ends_with("\"]") || !is_short || !FIREWALLS.iter().any(is_one) {
         return;
     }
     let starts = memchr_iter(b'[', message.as_bytes()).take(TAGS_MAX);

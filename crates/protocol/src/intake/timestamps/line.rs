@@ -270,7 +270,7 @@ fn bracketed(text: &[u8], open: u8, received: Timestamp, depth: usize) -> Bracke
 fn behind_part(text: &[u8]) -> Option<&[u8]> {
     let behind = match text.first()? {
         b' ' | b'\t' => 1,
-        0x1b => colour(text)?,
+        0x1b | b'\\' => colour(text)?,
         b'"' | b'\'' => quoted(text)?,
         b'-' | b'|' | b'*' | b'#' | b'%' | b'>' | b'=' | b',' | b':' | b';' | b'!' | b']'
         | b'.' => 1,
@@ -284,12 +284,13 @@ fn behind_part(text: &[u8]) -> Option<&[u8]> {
     Some(&rest[blanks..])
 }
 
-/// Bytes of an escape sequence of a terminal.
+/// Bytes of an escape sequence of a terminal, as it is or as loggers escape it.
 fn colour(text: &[u8]) -> Option<usize> {
-    let inside = text.strip_prefix(b"\x1b[")?;
-    let head = inside.iter().take(PART_BYTES_MAX);
+    const STARTS: [&[u8]; 4] = [b"\x1b[", b"\\x1b[", b"\\u001b[", b"\\033["];
+    let start = STARTS.iter().find(|start| text.starts_with(start))?.len();
+    let head = text[start..].iter().take(PART_BYTES_MAX);
     let end = head.into_iter().position(u8::is_ascii_alphabetic)?;
-    Some(2 + end + 1)
+    Some(start + end + 1)
 }
 
 /// Bytes of a quote, if what is quoted is a time or the name of one, or of the quoted text with the
