@@ -105,8 +105,8 @@ pub(crate) fn java_packages(what: &str) -> Option<PathBuf> {
         let name = entry.file_name();
         name.to_string_lossy().starts_with("log4j-core")
     };
-    let entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
-    if entries.map(has_log4j).any(|has| has) {
+    let mut entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
+    if entries.any(has_log4j) {
         return Some(path);
     }
     skip(
