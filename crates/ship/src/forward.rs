@@ -28,6 +28,7 @@ mod stream;
 mod records;
 mod form;
 mod labels;
+mod lines;
 mod zones;
 mod position;
 mod archive;

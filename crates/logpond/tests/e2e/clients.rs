@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::pond::{Scratch, TestServer, wait_until};
-use crate::surroundings::{node_packages, program, python};
+use crate::surroundings::{java_packages, monolog, node_packages, program, python};
 
 /// Records of a burst.
 const BURST: usize = 1000;
@@ -223,6 +223,106 @@ const PYTHON_FILES: [Sender; 6] = [
     },
 ];
 
+/// Libraries of Java. One process sends by all of them.
+const JAVA: Sender = Sender {
+    burst: 200,
+    stack: "\"it failed\" \"Ship.java\"",
+    nested: "user.id",
+    ..SENDER
+};
+
+/// The layouts of log4j2, and Elastic's client.
+const JAVAS: [Sender; 9] = [
+    Sender {
+        kind: "log4j2-gelf",
+        listener: "gelf_tcp",
+        ..JAVA
+    },
+    Sender {
+        kind: "log4j2-ecs",
+        listener: "fast",
+        ..JAVA
+    },
+    Sender {
+        kind: "elasticsearch-java",
+        ..JAVA
+    },
+    Sender {
+        kind: "log4j2-ecs-file",
+        listener: "",
+        ..JAVA
+    },
+    Sender {
+        kind: "log4j2-gcp-file",
+        listener: "",
+        nested: "",
+        ..JAVA
+    },
+    Sender {
+        kind: "log4j2-gelf-template-file",
+        listener: "",
+        nested: "",
+        ..JAVA
+    },
+    Sender {
+        kind: "log4j2-json-file",
+        listener: "",
+        nested: "contextMap.user.id",
+        ..JAVA
+    },
+    Sender {
+        kind: "log4j2-logstash-file",
+        listener: "",
+        nested: "mdc.user.id",
+        ..JAVA
+    },
+    // Its pattern shows no fields.
+    Sender {
+        kind: "log4j2-pattern-file",
+        listener: "",
+        nested: "",
+        ..JAVA
+    },
+];
+
+/// Monolog with its formatters.
+const MONOLOG: Sender = Sender {
+    burst: 200,
+    stack: "\"it failed\" \"ship.php\"",
+    nested: "context.user.id",
+    ..SENDER
+};
+
+const MONOLOGS: [Sender; 5] = [
+    Sender {
+        kind: "monolog-json",
+        listener: "fast",
+        ..MONOLOG
+    },
+    Sender {
+        kind: "monolog-file",
+        listener: "",
+        nested: "",
+        ..MONOLOG
+    },
+    Sender {
+        kind: "monolog-iso-file",
+        listener: "",
+        nested: "",
+        ..MONOLOG
+    },
+    Sender {
+        kind: "monolog-json-file",
+        listener: "",
+        ..MONOLOG
+    },
+    Sender {
+        kind: "monolog-logstash-file",
+        listener: "",
+        ..MONOLOG
+    },
+];
+
 fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/clients")
 }
@@ -299,6 +399,41 @@ fn write_and_forward(name: &str, senders: &[Sender], command: impl Fn() -> Comma
     let records = |sender: &Sender| sender.burst + 6 + usize::from(sender.has_past);
     let (rows, _) = server.query("").unwrap();
     assert_eq!(rows.len(), senders.iter().map(records).sum::<usize>());
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
+}
+
+/// Has one process send by all of them, and `forward` the files that it writes.
+fn send_as_one(name: &str, senders: &[Sender], mut command: Command) {
+    let scratch = Scratch::new(name).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    command.arg(senders[0].burst.to_string()).env("TZ", "UTC");
+    let mut forward = Command::new(program());
+    forward.args(["forward", "--multiline", "auto", "--addr", &server.url()]);
+    for sender in senders {
+        command.arg(sender.kind);
+        match sender.listener {
+            "" => {
+                let path = scratch.path().join(sender.kind);
+                command.arg(&path);
+                forward.arg(&path);
+            }
+            listener => {
+                command.arg(server.address(listener));
+            }
+        }
+    }
+    for command in [&mut command, &mut forward] {
+        let output = command.stdout(Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}: {said}");
+    }
+    senders.iter().for_each(|sender| check(&server, sender));
+    let (rows, _) = server.query("").unwrap();
+    assert_eq!(rows.len(), senders.len() * (senders[0].burst + 7));
+    assert_eq!(
+        server.metric("logpond_ingest_malformed_total").unwrap(),
+        0.0
+    );
     assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
@@ -380,5 +515,24 @@ fn files_of_loggers_of_node_are_forwarded() {
 fn files_of_loggers_of_python_are_forwarded() {
     if let Some(python) = python("loggers of Python") {
         write_and_forward("python-files", &PYTHON_FILES, || python_program(&python));
+    }
+}
+
+#[test]
+fn libraries_of_java_send_here() {
+    if let Some(packages) = java_packages("libraries of Java") {
+        let mut command = Command::new("java");
+        command.arg("-cp").arg(packages.join("*"));
+        command.arg(programs().join("java/Ship.java"));
+        send_as_one("java", &JAVAS, command);
+    }
+}
+
+#[test]
+fn monolog_sends_here() {
+    if monolog("Monolog") {
+        let mut command = Command::new("php");
+        command.arg(programs().join("php/ship.php"));
+        send_as_one("monolog", &MONOLOGS, command);
     }
 }

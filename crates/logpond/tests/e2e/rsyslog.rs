@@ -48,7 +48,7 @@ impl Rsyslog {
         if !checks_out {
             skip(
                 "rsyslog",
-                "there is no rsyslog with RELP (./test installs it)",
+                "there is no rsyslog with the module (./test installs it)",
             );
             return None;
         }
@@ -114,6 +114,47 @@ fn messages_over_relp_are_here_once() {
         rows.iter()
             .all(|row| row["hostname"] == "ash" && row["app"] == "app")
     );
+}
+
+/// rsyslog's output for Elasticsearch, with its template of documents and its own.
+#[test]
+fn messages_in_documents_are_here_once() {
+    let scratch = Scratch::new("rsyslog-documents").unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let address = server.address("http");
+    let (host, port) = address.rsplit_once(':').unwrap();
+    let action = format!(
+        "module(load=\"omelasticsearch\")\n\
+         template(name=\"document\" type=\"list\" option.json=\"on\") {{\n\
+         constant(value=\"{{\\\"@timestamp\\\":\\\"\") property(name=\"timereported\" dateFormat=\"rfc3339\")\n\
+         constant(value=\"\\\",\\\"host\\\":\\\"\") property(name=\"hostname\")\n\
+         constant(value=\"\\\",\\\"severity\\\":\\\"\") property(name=\"syslogseverity-text\")\n\
+         constant(value=\"\\\",\\\"tag\\\":\\\"\") property(name=\"syslogtag\")\n\
+         constant(value=\"\\\",\\\"message\\\":\\\"\") property(name=\"msg\")\n\
+         constant(value=\"\\\"}}\") }}\n\
+         ruleset(name=\"out\") {{ action(type=\"omelasticsearch\" server=\"{host}\" serverport=\"{port}\" \
+         template=\"document\" searchIndex=\"logs-syslog\" bulkmode=\"on\" errorFile=\"{}\" \
+         action.resumeRetryCount=\"-1\") }}",
+        scratch.path().join("refused").display(),
+    );
+    let Some(rsyslog) = Rsyslog::start(&scratch, &action) else {
+        return;
+    };
+    rsyslog.pass_on("indexed", 0..MESSAGES);
+    wait_until("all messages are here", || {
+        server.query("indexed")
+            .is_ok_and(|(rows, _)| rows.len() >= MESSAGES)
+    })
+    .unwrap();
+    let (rows, trailer) = server.query("indexed level=notice host=ash").unwrap();
+    assert_eq!(trailer["complete"], true);
+    let messages: BTreeSet<_> = rows.iter().map(|row| row["_msg"].to_string()).collect();
+    assert_eq!((rows.len(), messages.len()), (MESSAGES, MESSAGES));
+    let is_right = |row: &serde_json::Value| {
+        row["_time"] == "2026-03-02T00:00:00.000000000Z" && row["_index"] == "logs-syslog"
+    };
+    assert!(rows.iter().all(is_right), "{}", rows[0]);
+    assert!(!scratch.path().join("refused").exists());
 }
 
 /// How often the server is killed while rsyslog sends.

@@ -92,6 +92,41 @@ pub(crate) fn node_packages(what: &str) -> Option<PathBuf> {
     None
 }
 
+/// The folder with the jars of `testdata/clients/java`, as `./test` sets it up, if there is a compiler, too.
+pub(crate) fn java_packages(what: &str) -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let default = || root.join("target/java");
+    let path = env::var_os("LOGPOND_JAVA_PACKAGES").map_or_else(default, PathBuf::from);
+    if !has_program("javac") {
+        skip(what, "there is no compiler of Java (./test installs it)");
+        return None;
+    }
+    let has_log4j = |entry: std::fs::DirEntry| {
+        let name = entry.file_name();
+        name.to_string_lossy().starts_with("log4j-core")
+    };
+    let mut entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
+    if entries.any(has_log4j) {
+        return Some(path);
+    }
+    skip(
+        what,
+        "there are no libraries of Java (./test gets them below target/java)",
+    );
+    None
+}
+
+/// True if there is PHP with Monolog.
+pub(crate) fn monolog(what: &str) -> bool {
+    let mut command = Command::new("php");
+    command.args(["-r", "require 'Monolog/autoload.php';"]);
+    let is_there = command.output().is_ok_and(|output| output.status.success());
+    if !is_there {
+        skip(what, "there is no PHP with Monolog (./test installs them)");
+    }
+    is_there
+}
+
 /// A generated corpus and its facts.
 pub(crate) struct Corpus {
     /// The file.

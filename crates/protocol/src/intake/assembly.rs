@@ -225,6 +225,37 @@ impl Assembler {
         }
     }
 
+    /// Takes the beginning of a line that was too long to be read whole, and the number of bytes behind that. No format
+    /// of a runtime has such lines.
+    pub fn push_cut(
+        &mut self,
+        line: &[u8],
+        cut_bytes: usize,
+        start: u64,
+        now: Duration,
+        take: &mut impl FnMut(Assembled<'_>),
+    ) {
+        let is_unfit = self.settings.format != Format::Lines;
+        let source = &mut self.sources[Stream::Unnamed as usize];
+        if start < source.from.max(if is_unfit { self.resumed_at } else { 0 }) {
+            return;
+        }
+        self.counts.unfit += u64::from(is_unfit);
+        source.changed = now;
+        let kept = self.kept_of(line);
+        let cut_bytes = cut_bytes.saturating_add(line.len() - kept);
+        let head = Head {
+            start,
+            ..Head::default()
+        };
+        if is_unfit {
+            return self.give(Stream::Unnamed, &head, &line[..kept], cut_bytes, take);
+        }
+        let evidence = self.sources[Stream::Unnamed as usize].evidence;
+        let line = (head, &line[..kept], cut_bytes);
+        self.add_line(Stream::Unnamed, line, &evidence, take);
+    }
+
     /// Takes the lines that the file begins with into the evidence for the rule, after
     /// [`Assembler::resume`]: those before [`Assembler::reads_from`], at most [`EVIDENCE_BYTES_MAX`].
     pub fn learn(&mut self, text: &[u8]) {

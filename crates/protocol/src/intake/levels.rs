@@ -188,7 +188,7 @@ impl<'a> Scan<'a> {
             && next.is_none_or(|byte| {
                 is_close(byte) || is_edge(byte) || matches!(byte, b':' | b',' | b'!' | b';')
             });
-        if place.is_bracketed() || place.is_piped() {
+        if place.is_bracketed() || place.is_piped() || place.is_column() {
             return true;
         }
         if !(stands_alone || behind_colour(place.behind).is_some()) {
@@ -311,9 +311,11 @@ impl Place<'_> {
     /// True inside of brackets, with blanks behind it or not (`[info     ]`), or with a module before it:
     /// Apache writes `[core:error]`, and `[ssl:trace3]`.
     fn is_bracketed(&self) -> bool {
-        let opens = self
-            .before
-            .is_some_and(|byte| is_open(byte) || byte == b':');
+        let opens = match self.before {
+            // Fluent Bit pads words before them.
+            Some(b' ') => self.ahead.ends_with(b"[ "),
+            before => before.is_some_and(|byte| is_open(byte) || byte == b':'),
+        };
         let mut behind = self.behind;
         if let [b'0'..=b'9', rest @ ..] = behind {
             behind = rest;
@@ -338,6 +340,13 @@ impl Place<'_> {
         let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         let name = ahead.iter().rev().take_while(|byte| is_name(byte)).count();
         name > 0 && ahead[..ahead.len() - name].ends_with(b"] ")
+    }
+
+    /// In capitals, as a column of CSV: `;ERROR;`, `,"ERROR",`
+    fn is_column(&self) -> bool {
+        let is_parted = self.before == Some(b';') && self.next() == Some(b';');
+        let is_quoted = self.ahead.ends_with(b",\"") && self.behind.starts_with(b"\",");
+        is_capital(self.word) && (is_parted || is_quoted)
     }
 
     /// `|Warn|`, and in capitals with blanks: `| SUCCESS  |`.
@@ -382,7 +391,8 @@ fn is_dashed(behind: &[u8]) -> bool {
 fn is_of_time(word: &[u8], before: Option<u8>) -> bool {
     const NAMES: &[u8] = b"JanFebMarAprMayJunJulAugSepOctNovDecMonTueWedThuFriSatSun";
     match word.len() {
-        1 => matches!(word, b"T" | b"Z"),
+        // The last is that of an exponent.
+        1 => matches!(word, b"T" | b"Z" | b"e"),
         2 => matches!(word, b"AM" | b"PM" | b"am" | b"pm"),
         3 if NAMES
             .chunks_exact(3)

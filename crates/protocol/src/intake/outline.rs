@@ -513,7 +513,8 @@ impl Outline {
         let mut no_times = Vec::new();
         for &(rank, slot) in &self.times {
             let OutlineSlot { span, kind, .. } = self.slots[slot as usize];
-            let may_be = is_text(kind) || matches!(kind, b'i' | b'f');
+            // A number with more digits than a float holds is kept as it is written.
+            let may_be = is_text(kind) || matches!(kind, b'i' | b'f' | b'r');
             if !may_be || !self.is_meant(rank, &names::TIMES) {
                 continue;
             }

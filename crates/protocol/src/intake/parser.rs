@@ -10,6 +10,7 @@
 //! kept as bytes. The message of a JSON object is read as a line is, too, see [`nested`].
 
 mod formats;
+mod joints;
 mod nested;
 mod stated;
 
@@ -36,6 +37,7 @@ use super::{
     Beside, access, audit, content, csvlog, headers, levels, logfmt, programs, slowlog, syslog,
 };
 use formats::Formats;
+use joints::Joints;
 
 /// The field that says which process sent an entry.
 const SENDER_FIELD: &str = "_PID";
@@ -60,6 +62,7 @@ pub struct Parser {
     formats: Formats,
     zones: Zones,
     met: Met,
+    joints: Joints,
     /// How many messages deep the text is that is read.
     depth: usize,
     scratch: Vec<u8>,
@@ -159,6 +162,7 @@ impl Parser {
             formats: Formats::default(),
             zones: Zones::default(),
             met: Met::default(),
+            joints: Joints::default(),
             depth: 0,
             scratch: Vec::with_capacity(SHAPE_BYTES_MAX),
         }

@@ -16,6 +16,7 @@ mod general;
 mod head;
 mod line;
 mod months;
+mod regions;
 mod traditional;
 mod zones;
 
@@ -24,6 +25,7 @@ use std::sync::{Arc, Mutex};
 use epoch::{decimal_epoch, epoch};
 pub(crate) use epoch::{unix_instant, unix_seconds, unix_time};
 use general::Read;
+use head::continues;
 pub(crate) use line::behind_tags;
 use logpond_record::{Assumed, Civil, TimePattern, Timestamp, write_unwritten_offset};
 use traditional::syslog;
@@ -135,8 +137,8 @@ enum Layout {
     Epoch(u8),
     /// A row of [`TABLE`].
     Row(u8),
-    /// A form that is not rendered, and what it leaves open.
-    Other(Assumed),
+    /// A form that is not rendered, what it leaves open, and true if a zone is written.
+    Other(Assumed, bool),
 }
 
 /// What stands between the time of day and the offset.
@@ -177,7 +179,7 @@ impl Form {
         let is_year_behind = self.zone_name.is_some_and(|(_, is_year)| is_year);
         let has_offset = has_offset && self.zone_name.is_none_or(|(name, _)| name.is_certain());
         let (has_year, has_zone) = match self.layout {
-            Layout::Other(assumed) => return assumed,
+            Layout::Other(assumed, _) => return assumed,
             Layout::Iso { zone, .. } => (true, has_offset || zone == Zone::Named),
             Layout::Access | Layout::Epoch(_) => (true, true),
             Layout::Syslog { year, .. } => (year || is_year_behind, has_offset),
@@ -248,7 +250,7 @@ impl Form {
             }
             Layout::Row(row) => self.write_row(TABLE[usize::from(row)].as_bytes(), out),
             // The text that is kept stands for it.
-            Layout::Other(_) => out.extend_from_slice(b"%Y-%m-%dT%H:%M:%S.%9f%z[Z]"),
+            Layout::Other(..) => out.extend_from_slice(b"%Y-%m-%dT%H:%M:%S.%9f%z[Z]"),
         }
     }
 
@@ -328,6 +330,9 @@ impl TimeReader {
     ///
     /// `certain` says that the field can be nothing but a time, so that small numbers are one too.
     pub(crate) fn whole(&self, text: &[u8], received: Timestamp, certain: bool) -> Option<Written> {
+        if text.ends_with(b" ") {
+            return self.padded(text, received, certain);
+        }
         let mut found = known(text, received)
             .filter(|found| found.bytes == text.len())
             .or_else(|| epoch(text, certain))
@@ -357,6 +362,9 @@ impl TimeReader {
         };
         if let Some((name, is_year_behind)) = found.form.zone_name {
             return in_place(&found, &name, is_year_behind, place, received);
+        }
+        if let Layout::Other(_, true) = found.form.layout {
+            return found;
         }
         let Some((time, minutes)) = place.instant(found.time, found.form.assumed(), received)
         else {
@@ -432,7 +440,19 @@ impl TimeReader {
         let bytes = if is_whole { text.len() } else { read.bytes };
         let found = in_rows().or_else(hand_read);
         let found = found.filter(|found| found.bytes == bytes);
-        Some(found.unwrap_or_else(|| other(read.time, bytes, read.assumed)))
+        Some(found.unwrap_or_else(|| self.unrendered(&read, bytes, received)))
+    }
+
+    /// An instant in a form that is not rendered.
+    fn unrendered(&self, read: &Read, bytes: usize, received: Timestamp) -> Written {
+        match read.zone {
+            None => other(read.time, bytes, read.assumed),
+            Some(_) => {
+                let mut found = other(self.placed_read(read, received), bytes, read.assumed);
+                found.form.layout = Layout::Other(read.assumed, true);
+                found
+            }
+        }
     }
 
     fn row(&self, row: usize, text: &[u8], received: Timestamp) -> Option<Written> {
@@ -479,29 +499,13 @@ fn other(time: Timestamp, bytes: usize, assumed: Assumed) -> Written {
         time,
         bytes,
         form: Form {
-            layout: Layout::Other(assumed),
+            layout: Layout::Other(assumed, false),
             fraction_digits: 0,
             offset: Offset::default(),
             zone_name: None,
             zone_minutes: 0,
         },
         exact: false,
-    }
-}
-
-/// True if a time may go on behind what the readers of usual forms take: a half of the day, or a short
-/// offset.
-fn continues(behind: &[u8]) -> bool {
-    match behind {
-        [b' ', b'+' | b'-', b'0'..=b'9', ..] => true,
-        [
-            b' ',
-            b'A' | b'P' | b'a' | b'p',
-            b'M' | b'm' | b'.',
-            after @ ..,
-        ] => !after.first().is_some_and(u8::is_ascii_alphanumeric),
-        [0xc2 | 0xe2, ..] => true,
-        _ => false,
     }
 }
 

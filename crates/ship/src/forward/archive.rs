@@ -1,5 +1,7 @@
 //! A compressed file that rotation has left: read once, from where its lines were sent up to.
 //!
+//! Its text may have any encoding that a plain file may have.
+//!
 //! Which file it was is told by its decompressed start, since compressing gives it another inode. Its
 //! position is one in the decompressed bytes; after a restart they are decompressed again up to there.
 
@@ -11,14 +13,16 @@ use std::time::Instant;
 
 use logpond_protocol::intake::headers::FileHeaders;
 
-use super::cutter::{BATCH_BYTES, Cutter, first_batch};
+use super::cutter::{BATCH_BYTES, Cutter, Pushed, first_batch};
 use super::form::{Form, ReadOptions};
 use super::labels;
+use super::lines::{Lines, LongLine};
 use super::position::{FINGERPRINT_BYTES_MAX, Fingerprint, Identity, Position};
 use super::records::{self, Records};
 use super::sender::{Origin, Outlet};
 use super::{ForwardError, Totals};
 use crate::input;
+use crate::input::text::Encoding;
 
 /// Bytes decompressed at once.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -73,6 +77,7 @@ pub(super) struct Archive {
     /// The first bytes of its content.
     start: Vec<u8>,
     cutter: Cutter,
+    encoding: Encoding,
     form: Form,
     /// Bytes of content that went into the cutter, or were sent before.
     pushed: u64,
@@ -109,6 +114,8 @@ impl Archive {
             }
             offset = form.reads_from(known.offset);
         }
+        let (encoding, mark_bytes) = Encoding::detect(&start);
+        offset = offset.max(mark_bytes as u64);
         Ok(Archive {
             path: path.to_path_buf(),
             identity,
@@ -119,7 +126,8 @@ impl Archive {
             declared: Vec::new(),
             reader: input::open(path)?,
             start,
-            cutter: Cutter::default(),
+            cutter: Cutter::new(encoding),
+            encoding,
             form,
             pushed: offset,
             offset,
@@ -183,6 +191,9 @@ impl Archive {
         sender: &mut dyn Outlet,
         totals: &mut Totals,
     ) -> Result<(), ForwardError> {
+        if let Some(long) = self.cutter.take_long() {
+            self.send_long(&long, now, sender, totals)?;
+        }
         let rest = self.cutter.take_rest();
         self.send_lines(&rest, now, sender, totals)?;
         let held = self.form.flush(true, now, totals);
@@ -203,50 +214,87 @@ impl Archive {
         let learned = &chunk[..wanted.min(skipped as usize)];
         self.skipped.extend_from_slice(learned);
         if skipped > 0 && self.to_skip == 0 {
-            self.form.learn(&std::mem::take(&mut self.skipped));
+            let skipped = std::mem::take(&mut self.skipped);
+            let (_, mark_bytes) = Encoding::detect(&skipped);
+            let lines = Lines::of(&skipped[mark_bytes..], self.encoding, 0);
+            self.form.learn(&lines.text);
         }
         let chunk = &chunk[skipped as usize..];
         self.pushed += chunk.len() as u64;
-        let over_long = self.cutter.push(chunk);
-        if let Some(over_long) = &over_long {
-            let line = self.lines + over_long.lines_before + 1;
-            let reason = "it is longer than 32 MiB, the hard limit for lines";
-            totals.reject(&self.name, line, reason);
-        }
-        if over_long.is_some() || self.cutter.is_full(BATCH_BYTES) {
+        let is_full = match self.cutter.push(chunk) {
+            Pushed::Lines => self.cutter.is_full(BATCH_BYTES),
+            Pushed::LongBegins => true,
+            Pushed::LongEnds(long) => {
+                self.send_long(&long, now, sender, totals)?;
+                self.cutter.is_full(BATCH_BYTES)
+            }
+        };
+        if is_full {
             let lines = self.cutter.take();
             self.send_lines(&lines, now, sender, totals)?;
         }
         Ok(())
     }
 
-    fn send_lines(
+    /// Sends the beginning of a line that is longer than any server takes.
+    fn send_long(
         &mut self,
-        lines: &[u8],
+        long: &LongLine,
         now: Instant,
         sender: &mut dyn Outlet,
         totals: &mut Totals,
     ) -> Result<(), ForwardError> {
-        if !self.form.is_decided() && !lines.is_empty() {
-            self.form.decide(lines);
+        if !self.form.is_decided() {
+            self.form.decide(&long.head);
         }
-        self.declared = self.headers.declare(lines);
-        // Lines that are too long are not in the cutter.
-        self.offset = self.pushed - (self.cutter.bytes() + lines.len()) as u64;
-        let mut rest = lines;
-        while !rest.is_empty() {
+        self.offset = self.pushed - self.cutter.bytes() - long.raw_bytes;
+        let batch = self.form.cut(long, self.offset, now, totals);
+        self.offset += long.raw_bytes;
+        self.send(Records::Entries(&batch), sender, totals)
+    }
+
+    fn send_lines(
+        &mut self,
+        raw: &[u8],
+        now: Instant,
+        sender: &mut dyn Outlet,
+        totals: &mut Totals,
+    ) -> Result<(), ForwardError> {
+        self.offset = self.pushed - self.cutter.bytes() - raw.len() as u64;
+        let mut left = raw;
+        while !left.is_empty() {
+            let lines = Lines::of(left, self.encoding, self.offset);
+            left = &left[(lines.end() - self.offset) as usize..];
+            self.send_text(&lines, now, sender, totals)?;
+        }
+        Ok(())
+    }
+
+    fn send_text(
+        &mut self,
+        lines: &Lines<'_>,
+        now: Instant,
+        sender: &mut dyn Outlet,
+        totals: &mut Totals,
+    ) -> Result<(), ForwardError> {
+        if !self.form.is_decided() {
+            self.form.decide(&lines.text);
+        }
+        self.declared = self.headers.declare(&lines.text);
+        let mut at = 0;
+        while at < lines.text.len() {
+            let rest = &lines.text[at..];
             if self.form.assembler().is_some() {
-                let from = self.offset;
-                let place = |within: usize| from + within as u64;
+                let place = |within: usize| lines.place(at + within);
                 let (taken, batch) = self.form.fill(rest, &place, now, totals);
                 self.form.say_choice(&self.name);
-                rest = &rest[taken..];
-                self.offset += taken as u64;
+                at += taken;
+                self.offset = lines.place(at);
                 self.send(Records::Entries(&batch), sender, totals)?;
             } else {
-                let (batch, after) = rest.split_at(first_batch(rest));
-                rest = after;
-                self.offset += batch.len() as u64;
+                let batch = &rest[..first_batch(rest)];
+                at += batch.len();
+                self.offset = lines.place(at);
                 let cut = records::cut(batch, totals);
                 self.send(Records::of(batch, &cut), sender, totals)?;
             }

@@ -13,6 +13,7 @@ use logpond_segment::journal::FRAME_ENTRIES_MAX;
 
 use super::Totals;
 use super::cutter::BATCH_BYTES;
+use super::lines::LongLine;
 use logpond_host::terminal::note;
 
 /// Bytes at the start of a file that its format is recognised in: a runtime's line is at most 16 KiB,
@@ -215,6 +216,28 @@ impl Form {
         }
         totals.count(&assembler.take_counts());
         (taken, batch)
+    }
+
+    /// The records that end with a line that is longer than any server takes, of which the beginning is kept.
+    pub(super) fn cut(
+        &mut self,
+        line: &LongLine,
+        place: u64,
+        now: Instant,
+        totals: &mut Totals,
+    ) -> Batch {
+        let now = self.clock(now);
+        let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
+        let mut lines = Assembler::new(assembly::Settings::of(Format::Lines));
+        let (assembler, place) = match &mut self.state {
+            State::Assembled(assembler) => (&mut **assembler, place),
+            _ => (&mut lines, 0),
+        };
+        assembler.push_cut(&line.head, line.cut_bytes(), place, now, &mut |record| {
+            record.push_to(&mut batch);
+        });
+        totals.count(&assembler.take_counts());
+        batch
     }
 
     /// What is held and has waited for too long, or all that is held.

@@ -7,13 +7,15 @@ use std::time::{Duration, Instant};
 
 use logpond_protocol::intake::headers::FileHeaders;
 
-use super::cutter::{Cutter, first_batch};
+use super::cutter::{Cutter, Pushed, first_batch};
 use super::form::{Form, ReadOptions};
 use super::labels;
+use super::lines::LongLine;
 use super::records::{self, Records};
 use super::sender::{Origin, Outlet};
 use super::{ForwardError, Settings, Stream, Totals};
 use crate::input;
+use crate::input::text::Encoding;
 
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -119,7 +121,7 @@ pub(super) fn forward(
             source,
         })?;
     let mut batches = Batches {
-        cutter: Cutter::default(),
+        cutter: Cutter::new(Encoding::Bytes),
         waiting_since: None,
         lines: 0,
         form: Form::new(input.read_options, Instant::now()),
@@ -203,6 +205,9 @@ impl Batches<'_> {
                 Ok(Err(error)) => Some(error),
                 Err(RecvTimeoutError::Disconnected) => None,
             };
+            if let Some(long) = self.cutter.take_long() {
+                self.send_long(&long)?;
+            }
             let rest = self.cutter.take_rest();
             self.send(&rest)?;
             self.send_held(true)?;
@@ -212,16 +217,13 @@ impl Batches<'_> {
     }
 
     fn add(&mut self, chunk: &[u8]) -> Result<(), ForwardError> {
-        if let Some(over_long) = self.cutter.push(chunk) {
-            let line = self.lines + over_long.lines_before + 1;
-            self.totals.reject(
-                self.input.name,
-                line,
-                "it is longer than 32 MiB, the hard limit for lines",
-            );
-            let batch = self.cutter.take();
-            self.send(&batch)?;
-            self.lines += 1;
+        match self.cutter.push(chunk) {
+            Pushed::Lines => {}
+            Pushed::LongBegins => {
+                let batch = self.cutter.take();
+                self.send(&batch)?;
+            }
+            Pushed::LongEnds(long) => self.send_long(&long)?,
         }
         if self.cutter.is_full(self.sender.batch_bytes()) {
             let batch = self.cutter.take();
@@ -252,6 +254,18 @@ impl Batches<'_> {
         }
         self.send_held(false)?;
         self.sender.flush().map_err(ForwardError::Send)
+    }
+
+    /// Sends the beginning of a line that is longer than any server takes.
+    fn send_long(&mut self, long: &LongLine) -> Result<(), ForwardError> {
+        if !self.form.is_decided() {
+            self.form.decide(&long.head);
+        }
+        let batch = self
+            .form
+            .cut(long, self.offset, Instant::now(), self.totals);
+        self.offset += long.raw_bytes;
+        self.send_batch(Records::Entries(&batch))
     }
 
     /// Sends the records that end with the first of these lines; gives how many bytes were taken.

@@ -1,6 +1,5 @@
 //! One file that is followed.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -13,9 +12,10 @@ use logpond_record::Batch;
 use logpond_record::limits::LINE_BYTES_MAX;
 
 use super::archive::{Seen, seen};
-use super::cutter::{BATCH_BYTES, BATCH_LINES_MAX, first_batch};
+use super::cutter::{BATCH_BYTES, first_batch};
 use super::form::{DETECTION_BYTES, Form, ReadOptions};
 use super::labels;
+use super::lines::{Lines, LongLine};
 use super::position::{Fingerprint, Identity, Position, hash_before};
 use super::records::{self, Records};
 use super::sender::{Origin, Outlet};
@@ -53,8 +53,8 @@ pub(super) struct WatchedFile {
     /// Length and change time at which no whole line was left to send; nothing is read until they
     /// change.
     idle_at: Option<Seen>,
-    /// Whether the bytes up to the next line end belong to a line that no server takes.
-    is_skipping: bool,
+    /// The line that begins at `offset`, if it is longer than any server takes and its end was not read.
+    long: Option<LongLine>,
     /// Lines, or records made of them, since reading began.
     lines: u64,
     /// When the file was last seen to change, for files that lost their name.
@@ -105,7 +105,7 @@ impl WatchedFile {
             awaits: [false; 3],
             lent: [None; 3],
             idle_at: None,
-            is_skipping: false,
+            long: None,
             lines: 0,
             changed: now,
         })
@@ -256,9 +256,14 @@ impl WatchedFile {
                 .map_err(|e| self.unreadable(e))?;
             if bytes.is_empty() {
                 self.idle_at = Some(seen);
+                if let Some(long) = self.long.take_if(|_| to_the_end) {
+                    self.take_long(&long, now, sender, totals)?;
+                    moved = true;
+                }
                 break;
             }
-            self.take_in(&bytes, now, sender, totals)?;
+            let is_all = to_the_end && self.is_read_up_to(bytes.len(), seen.0);
+            self.take_in(&bytes, is_all, now, sender, totals)?;
             moved = true;
         }
         let is_all = to_the_end && !moved;
@@ -289,7 +294,7 @@ impl WatchedFile {
         self.offset = 0;
         self.encoding = None;
         self.idle_at = None;
-        self.is_skipping = false;
+        self.long = None;
         self.lines = 0;
         let start = Fingerprint::of(&self.file, 0).map_err(|e| self.unreadable(e))?;
         self.position.fingerprint = start;
@@ -300,6 +305,12 @@ impl WatchedFile {
         self.lent = [None; 3];
         self.position = self.position_now();
         Ok(())
+    }
+
+    /// True if nothing is behind so many bytes that were read.
+    fn is_read_up_to(&self, bytes: usize, length: u64) -> bool {
+        let before = self.offset + self.long.as_ref().map_or(0, |line| line.raw_bytes);
+        before + bytes as u64 >= length
     }
 
     /// The next whole lines, behind the byte order mark and behind a hole: as many as one batch takes.
@@ -335,7 +346,7 @@ impl WatchedFile {
 
     /// Passes NUL bytes at the beginning of a line, if they are a hole and something is behind them.
     fn skip_hole(&mut self, length: u64) -> io::Result<()> {
-        if self.is_skipping {
+        if self.long.is_some() {
             return Ok(());
         }
         let mut chunk = vec![0; 1];
@@ -362,27 +373,30 @@ impl WatchedFile {
 
     /// The next whole lines: about a batch of them, or one line that is longer.
     ///
-    /// Of a line beyond the hard limit it gives the first piece, to be skipped with its rest.
+    /// Of a line beyond the hard limit it gives one piece after the other.
     fn read(&self, encoding: Encoding, length: u64, to_the_end: bool) -> io::Result<Vec<u8>> {
-        let left = length.saturating_sub(self.offset);
+        let offset = self.offset + self.long.as_ref().map_or(0, |line| line.raw_bytes);
+        let left = length.saturating_sub(offset);
         let mut wanted = BATCH_BYTES as u64;
         loop {
             let mut bytes = vec![0; wanted.min(left) as usize];
-            let filled = read_fully_at(&self.file, &mut bytes, self.offset)?;
+            let filled = read_fully_at(&self.file, &mut bytes, offset)?;
             bytes.truncate(filled);
             let is_all = filled as u64 == left;
             match encoding.whole_lines(&bytes) {
-                _ if self.is_skipping => {
-                    let end = encoding.first_line(&bytes);
-                    bytes.truncate(end.unwrap_or(filled));
+                _ if self.long.is_some() => {
+                    let part = filled - encoding.unfinished(&bytes);
+                    bytes.truncate(encoding.first_line(&bytes).unwrap_or(part));
                 }
                 _ if is_all && to_the_end => {}
                 Some(end) => bytes.truncate(end),
-                None if wanted > LINE_BYTES_MAX as u64 => {}
+                None if filled > LINE_BYTES_MAX => {
+                    bytes.truncate(filled - encoding.unfinished(&bytes));
+                }
                 None if is_all => bytes.clear(),
                 None if (filled as u64) < wanted => bytes.clear(),
                 None => {
-                    wanted = (wanted * 4).min(LINE_BYTES_MAX as u64 + 1);
+                    wanted = (wanted * 4).min(LINE_BYTES_MAX as u64 + 8);
                     continue;
                 }
             }
@@ -394,27 +408,30 @@ impl WatchedFile {
     fn take_in(
         &mut self,
         bytes: &[u8],
+        is_all: bool,
         now: Instant,
         sender: &mut dyn Outlet,
         totals: &mut Totals,
     ) -> Result<(), ForwardError> {
         let encoding = self.encoding.unwrap_or(Encoding::Bytes);
         let is_ended = encoding.whole_lines(bytes) == Some(bytes.len());
-        let is_one = encoding
-            .first_line(bytes)
-            .is_none_or(|end| end == bytes.len());
-        if self.is_skipping || (bytes.len() > LINE_BYTES_MAX && is_one) {
-            if !self.is_skipping {
-                let name = self.path.to_string_lossy();
-                let reason = "it is longer than 32 MiB, the hard limit for lines";
-                totals.reject(&name, self.lines + 1, reason);
-                self.lines += 1;
-            }
-            self.is_skipping = !is_ended;
-            self.offset += bytes.len() as u64;
-            self.position = self.position_now();
+        let is_one = || {
+            let end = encoding.first_line(bytes);
+            end.is_none_or(|end| end == bytes.len())
+        };
+        if let Some(long) = &mut self.long {
+            long.go_on(bytes, encoding);
+        } else if bytes.len() > LINE_BYTES_MAX && is_one() {
+            self.long = Some(LongLine::of(bytes, encoding));
+        }
+        if let Some(long) = self.long.take() {
+            // Its end may be what is still to be read, so it is read anew after a restart.
             self.idle_at = None;
-            return Ok(());
+            if !is_ended && !is_all {
+                self.long = Some(long);
+                return Ok(());
+            }
+            return self.take_long(&long, now, sender, totals);
         }
         let mut left = bytes;
         while !left.is_empty() {
@@ -423,6 +440,22 @@ impl WatchedFile {
             self.take_lines(&lines, now, sender, totals)?;
         }
         Ok(())
+    }
+
+    /// Takes a line in that is longer than any server takes: its beginning.
+    fn take_long(
+        &mut self,
+        long: &LongLine,
+        now: Instant,
+        sender: &mut dyn Outlet,
+        totals: &mut Totals,
+    ) -> Result<(), ForwardError> {
+        if !self.form.is_decided() {
+            self.decide().map_err(|e| self.unreadable(e))?;
+        }
+        let batch = self.form.cut(long, self.offset, now, totals);
+        self.offset += long.raw_bytes;
+        self.send(Records::Entries(&batch), sender, totals)
     }
 
     /// Takes lines of UTF-8 in.
@@ -511,51 +544,6 @@ impl WatchedFile {
             name: self.path.display().to_string(),
             source,
         }
-    }
-}
-
-/// Lines of a file as UTF-8, and where they are in the file.
-struct Lines<'b> {
-    text: Cow<'b, [u8]>,
-    /// The places at which lines begin, in the text and in the file; the end of the last one, too.
-    starts: Vec<(usize, u64)>,
-}
-
-impl<'b> Lines<'b> {
-    /// About a batch of the lines that begin at `offset`, at least one.
-    fn of(bytes: &'b [u8], encoding: Encoding, offset: u64) -> Lines<'b> {
-        if encoding == Encoding::Bytes {
-            let ends = [(0, offset), (bytes.len(), offset + bytes.len() as u64)];
-            return Lines {
-                text: Cow::Borrowed(bytes),
-                starts: ends.to_vec(),
-            };
-        }
-        let (mut text, mut starts, mut at) = (Vec::new(), vec![(0, offset)], 0);
-        while at < bytes.len() && text.len() < BATCH_BYTES && starts.len() <= BATCH_LINES_MAX {
-            let rest = &bytes[at..];
-            let line = &rest[..encoding.first_line(rest).unwrap_or(rest.len())];
-            encoding.decode(line, &mut text);
-            at += line.len();
-            starts.push((text.len(), offset + at as u64));
-        }
-        Lines {
-            text: Cow::Owned(text),
-            starts,
-        }
-    }
-
-    /// The place in the file of the line that begins at this place of the text.
-    fn place(&self, at: usize) -> u64 {
-        let behind = self.starts.partition_point(|(start, _)| *start <= at);
-        let (start, place) = self.starts[behind.saturating_sub(1)];
-        // Only lines of bytes begin between those places.
-        place + (at - start) as u64
-    }
-
-    /// The place in the file behind them.
-    fn end(&self) -> u64 {
-        self.place(self.text.len())
     }
 }
 

@@ -158,7 +158,7 @@ impl Encoding {
 
     /// Bytes at the end of a text that are no whole character yet: a part of a unit, or the first unit of
     /// a pair.
-    fn unfinished(self, text: &[u8]) -> usize {
+    pub fn unfinished(self, text: &[u8]) -> usize {
         let width = self.unit_bytes();
         let part = text.len() % width;
         let whole = &text[..text.len() - part];

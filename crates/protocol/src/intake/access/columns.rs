@@ -469,6 +469,13 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
         self.sketch.literal(value.close);
     }
 
+    /// Draws a label and the value that it names, each behind a blank.
+    pub(super) fn named_value(&mut self, name: &str, label: &Trailing<'a>, value: &Trailing<'a>) {
+        self.sketch.literal(" ");
+        self.sketch.literal(label.text);
+        self.trailing_value(name, Take::Text, value);
+    }
+
     /// The name of the next value without one, as long as there are names.
     pub(super) fn next_extra(&mut self) -> Option<&'static str> {
         let name = EXTRA.get(self.extras)?;

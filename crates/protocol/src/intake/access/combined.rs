@@ -211,6 +211,13 @@ fn rest<'a>(mut rest: &'a str, has_host: bool, pen: &mut Pen<'_, '_, 'a, '_>) {
         } else {
             None
         };
+        if known.len() == 0
+            && let Some((name, quoted)) = named(&value)
+        {
+            pen.named_value(name, &value, &quoted);
+            rest = quoted.rest;
+            continue;
+        }
         if let Some(slot) = slot {
             pen.quoted(slot, value.text);
         } else if let Some(slot) = third(&value).filter(|_| !has_third && known.len() == 0) {
@@ -233,6 +240,16 @@ fn rest<'a>(mut rest: &'a str, has_host: bool, pen: &mut Pen<'_, '_, 'a, '_>) {
         }
     }
     pen.surplus(rest);
+}
+
+/// Names that stand before values in quotes, with a colon: Kong's.
+const NAMED: [(&str, &str); 1] = [("kong_request_id:", "request_id")];
+
+/// The name of the next value, if this one is its label, and that value.
+fn named<'a>(label: &Trailing<'a>) -> Option<(&'static str, Trailing<'a>)> {
+    let (_, name) = NAMED.iter().find(|(known, _)| *known == label.text)?;
+    let value = label.rest.strip_prefix(' ').and_then(Trailing::read)?;
+    value.is_quoted().then_some((*name, value))
 }
 
 /// True if the next value is in quotes.

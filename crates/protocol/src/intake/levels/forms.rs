@@ -5,14 +5,18 @@
 //! | glog, klog, CockroachDB | `I0302 00:00:06.000000 1 server.go:7] …`, `I20260302 …`, `I260302 …` |
 //! | Tornado, Jupyter | `[I 260302 00:00:06 web:7] …` |
 //! | Android's logcat | `E/Tag( 77): …`, `03-02 00:00:06.000  77  78 E Tag: …` |
-//! | Redis, Valkey | `1:M 02 Mar 2026 00:00:06.000 * …` |
+//! | Redis, Valkey, KeyDB | `1:M 02 Mar 2026 00:00:06.000 * …`, `1:23:M 02 Mar 2026 …` |
 //! | MongoDB up to 4.2 | `2026-03-02T00:00:06.000+0000 I NETWORK  [conn1] …` |
+//! | Telegraf | `2026-03-02T00:00:06Z E! …` |
+//! | TensorFlow | `2026-03-02 00:00:06.000000: E tensorflow/a.cc:7] …` |
 //! | etcd 3.3 | `2026-03-02 00:00:06.000000 I \| etcdserver: …` |
 //! | VMware ESXi 8 | `2026-03-02T00:00:06.000Z In(14) vpxa[77]: …`; the number is a priority of syslog |
 //! | Erlang's reports | `=ERROR REPORT==== 2-Mar-2026::00:00:06 ===` |
+//! | Sympa | `info main::do_signoff() …` |
 //! | apt | `E: …` |
 //! | MikroTik | `system,error,critical login failure …`; topics, the last level among them counts |
 //! | Cisco | `%ASA-4-106023: …`; the number is a severity of syslog |
+//! | WebSphere, Liberty | `[3/2/26 0:00:06:000 CET] 0000001a WSVR          E   …`, `[AUDIT   ] …` |
 //! | Windows | `<Event …><Level>2</Level>`, `Error,27/11/2026 00:51:25,…` |
 //! | PostgreSQL | `PREFIX LOG:  …`, with two blanks |
 
@@ -27,6 +31,9 @@ const POSTGRES_BYTES_MAX: usize = 512;
 
 /// How far into an event of Windows its level is looked for, in bytes.
 const EVENT_BYTES_MAX: usize = 1024;
+
+/// The most percent signs that are looked at.
+const PERCENTS_MAX: usize = 4;
 
 /// The end of PostgreSQL's label.
 static LABEL_END: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(":  "));
@@ -48,8 +55,10 @@ pub(super) fn of_start(head: &[u8]) -> Option<&'static str> {
         ] => letter_of(letter),
         [b'=', b'A'..=b'Z', ..] => erlang(&head[1..]),
         [b'V' | b'I' | b'W' | b'E' | b'C', b'a'..=b'z', ..] => event_viewer(head),
+        [b'[', b'A', b'U', b'D', b'I', b'T', b' ', ..] => Some("notice"),
+        [b'[', b'0'..=b'9', _, b'/' | b'.', ..] | [b'[', b'0'..=b'9', b'/', ..] => websphere(head),
         [b'0'..=b'9' | b'[', ..] => redis(head),
-        [b'a'..=b'z', ..] => mikrotik(head),
+        [b'a'..=b'z', ..] => mikrotik(head).or_else(|| sympa(head)),
         _ => None,
     }
 }
@@ -71,6 +80,10 @@ pub(super) fn behind_time(
         }
         (&[letter @ b'A'..=b'Z'], [b'/', rest @ ..]) => logcat(letter, rest),
         (&[letter @ b'A'..=b'Z'], [b' ', b'|', b' ', ..]) => letter_of(letter),
+        (&[letter @ (b'D' | b'I' | b'W' | b'E')], [b'!', b' ', ..]) => letter_of(letter),
+        (&[letter @ b'A'..=b'Z'], [b' ', rest @ ..]) if is_tensorflow(head, rest) => {
+            letter_of(letter)
+        }
         (&[letter @ b'A'..=b'Z'], [b' ', ..]) if is_threadtime(head) => letter_of(letter),
         (&[letter @ b'A'..=b'Z'], [b' ', rest @ ..])
             if is_behind_ids(&head[..head.len() - behind.len() - 1]) && rest.contains(&b':') =>
@@ -147,6 +160,14 @@ fn logcat(letter: u8, rest: &[u8]) -> Option<&'static str> {
     letter_of(letter).filter(|_| is_process)
 }
 
+/// True for `: I tensorflow/core/a.cc:7] …`, behind a time.
+fn is_tensorflow(head: &[u8], behind: &[u8]) -> bool {
+    let ahead = &head[..head.len() - behind.len()];
+    let word = behind.split(|byte| *byte == b' ').next();
+    ahead[..ahead.len() - 2].ends_with(b": ")
+        && word.is_some_and(|word| word.ends_with(b"]") && memmem::find(word, b".cc:").is_some())
+}
+
 /// True for lines that begin as logcat's format `threadtime`.
 fn is_threadtime(head: &[u8]) -> bool {
     digits(head) == 2
@@ -212,16 +233,22 @@ pub(super) fn event_xml(line: &[u8]) -> Option<&'static str> {
     Some(Severity::of_windows(u32::from(digit - b'0'))?.name())
 }
 
-/// `%ASA-4-106023: …`: Cisco's facility, severity and mnemonic near the start of a line.
+/// `%ASA-4-106023: …`: Cisco's facility, severity and mnemonic near the start of a line. The name of a context may
+/// stand between other signs before it: `%$ VDC-1 %$ %VSHD-5-…`.
 pub(super) fn cisco(head: &[u8]) -> Option<&'static str> {
-    let percent = memchr::memchr(b'%', head)?;
-    let tag = &head[percent + 1..];
+    memchr::memchr_iter(b'%', head)
+        .take(PERCENTS_MAX)
+        .find_map(|percent| mnemonic(&head[percent + 1..]))
+}
+
+/// `ASA-4-106023:`, `PKT_INFRA-LINK-3-UPDOWN :`
+fn mnemonic(text: &[u8]) -> Option<&'static str> {
     let is_part = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
-    let facility = tag
+    let facility = text
         .iter()
         .take_while(|byte| is_part(byte) || **byte == b'-')
         .count();
-    let tag = &tag[..facility];
+    let (tag, behind) = text.split_at(facility);
     let (rest, mnemonic) = tag.split_at(tag.iter().rposition(|byte| *byte == b'-')?);
     let [
         ..,
@@ -232,10 +259,33 @@ pub(super) fn cisco(head: &[u8]) -> Option<&'static str> {
     else {
         return None;
     };
-    let is_tag =
-        mnemonic.len() > 1 && matches!(head.get(percent + 1 + facility), None | Some(b':'));
+    let is_tag = mnemonic.len() > 1 && matches!(behind, [] | [b':', ..] | [b' ', b':', ..]);
     let severity = Severity::of_syslog(severity - b'0').filter(|_| is_tag)?;
     Some(severity.name())
+}
+
+/// `[11/27/26 0:51:25:818 CET] 00000041 WSVR          E   WSVR0001E: …`: a letter behind the component, which is padded
+/// to a column. WebSphere writes `A`, `O` and `R`, too: for the audit, and for what programs print.
+fn websphere(head: &[u8]) -> Option<&'static str> {
+    let end = memchr::memchr(b']', head)?;
+    let thread = head[end + 1..].strip_prefix(b" ")?;
+    let is_thread = |byte: &u8| byte.is_ascii_hexdigit();
+    let rest = thread.get(8..)?.strip_prefix(b" ")?;
+    if !thread[..8].iter().all(is_thread) {
+        return None;
+    }
+    let component = rest.iter().position(|byte| *byte == b' ')?;
+    let [letter, b' ', ..] = *rest[component..].trim_ascii_start() else {
+        return None;
+    };
+    match letter {
+        b'A' => Some("notice"),
+        b'O' => Some("info"),
+        b'R' => Some("error"),
+        b'C' => Some("info"),
+        b'>' | b'<' | b'1'..=b'3' => Some("trace"),
+        letter => letter_of(letter),
+    }
 }
 
 /// `1:M 02 Mar 2026 00:00:06.000 * …`, before version 3 `[1] 02 Mar 00:00:06.000 * …`
@@ -243,7 +293,7 @@ fn redis(head: &[u8]) -> Option<&'static str> {
     let process = digits(head.strip_prefix(b"[").unwrap_or(head));
     let rest = match head {
         [b'[', rest @ ..] => rest[process..].strip_prefix(b"] ")?,
-        _ => match head[process..] {
+        _ => match *behind_thread(&head[process..]) {
             [b':', b'M' | b'S' | b'C' | b'X', b' ', ref rest @ ..] => rest,
             _ => return None,
         },
@@ -273,6 +323,14 @@ fn redis(head: &[u8]) -> Option<&'static str> {
         [b' ', b'*', b' ', ..] => Some("notice"),
         [b' ', b'#', b' ', ..] => Some("warn"),
         _ => None,
+    }
+}
+
+/// The text behind `:23`, the number of a thread that KeyDB writes.
+fn behind_thread(text: &[u8]) -> &[u8] {
+    match text {
+        [b':', rest @ ..] if digits(rest) > 0 => &rest[digits(rest)..],
+        _ => text,
     }
 }
 
@@ -316,6 +374,18 @@ pub(super) fn mikrotik(head: &[u8]) -> Option<&'static str> {
         b"critical" => Some("critical"),
         _ => None,
     })
+}
+
+/// `info main::do_signoff() …`: a word and the name of a function, as Perl's Sympa writes to syslog.
+fn sympa(head: &[u8]) -> Option<&'static str> {
+    let letters = head.iter().take_while(|byte| byte.is_ascii_lowercase());
+    let (word, rest) = head.split_at(letters.count());
+    let place = rest
+        .strip_prefix(b" ")?
+        .split(|byte| *byte == b' ')
+        .next()?;
+    memmem::find(place, b"::")?;
+    Some(Severity::of_word(word)?.name())
 }
 
 /// `ERROR REPORT==== …`

@@ -50,7 +50,7 @@ const fn with(name: &'static str, beside: &'static str) -> Name {
 }
 
 /// Names of the time.
-pub(super) const TIMES: [Name; 92] = [
+pub(super) const TIMES: [Name; 93] = [
     own("_time"),
     own("time"),
     own("timestamp"),
@@ -110,6 +110,8 @@ pub(super) const TIMES: [Name; 92] = [
     field("timestamp_ms"),
     // Kong, and GitHub's events.
     with("started_at", "request.method"),
+    // ModSecurity's audit log.
+    field("transaction.time_stamp"),
     with("created_at", "actor.login"),
     // Amazon's API Gateway, Akamai, Vercel.
     with("requestTimeEpoch", "httpMethod"),
@@ -167,7 +169,7 @@ pub(super) const TIMES: [Name; 92] = [
 ];
 
 /// Names of the message. `log` is what Fluentd, Fluent Bit and Docker call a line.
-pub(super) const MESSAGES: [Name; 49] = [
+pub(super) const MESSAGES: [Name; 53] = [
     own("_msg"),
     own("message"),
     own("msg"),
@@ -206,6 +208,11 @@ pub(super) const MESSAGES: [Name; 49] = [
     field("body.text"),
     field("body.message"),
     field("body.msg"),
+    // The same with a body that is an object, as the collector's exporter for Elasticsearch writes it.
+    field("body.structured.message"),
+    field("body.structured.msg"),
+    field("Body.message"),
+    field("Body.msg"),
     field("Body"),
     field("body"),
     // macOS, Supabase, Okta, Falco, AWS Lambda.
@@ -283,7 +290,7 @@ const fn level(name: &'static str, beside: &'static str, scale: Scale) -> LevelN
 }
 
 /// Level fields of one product each.
-pub(super) const LEVELS: [LevelName; 32] = [
+pub(super) const LEVELS: [LevelName; 33] = [
     // MongoDB.
     level("s", "t.$date", Scale::Usual),
     // MySQL's JSON sink.
@@ -325,6 +332,8 @@ pub(super) const LEVELS: [LevelName; 32] = [
     level("object.type", "object.involvedObject.kind", Scale::Usual),
     level("eventLogLevel", "", Scale::Usual),
     level("status", "ddsource", Scale::Usual),
+    // Heroku's router.
+    level("at", "dyno", Scale::Usual),
 ];
 
 /// Two fields that are one instant.

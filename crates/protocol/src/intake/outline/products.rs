@@ -6,7 +6,9 @@ use super::requests::Column::{
     Agent, Bytes, CacheStatus, Method, Path, Port, Protocol, Query, Referer, RemotePort, RequestId,
     RequestLength, Scheme, Status, UpstreamAddr, UpstreamStatus, User,
 };
-use super::requests::Take::{self, Client, Forwarded, Number, Request, Target, Text, Version};
+use super::requests::Take::{
+    self, Client, Forwarded, Headers, Number, Request, Target, Text, Version,
+};
 use super::requests::{MILLISECONDS, NANOSECONDS, Product, SECONDS};
 
 const fn product(
@@ -305,9 +307,105 @@ const WAF: &[(&str, Take)] = &[
     ("httpRequest.uri", Target),
     ("httpRequest.args", Text(Query)),
     ("httpRequest.httpVersion", Text(Protocol)),
+    ("httpRequest.scheme", Text(Scheme)),
     ("httpRequest.host", Take::Host),
     ("httpRequest.requestId", Text(RequestId)),
+    ("httpRequest.headers", Headers),
     ("responseCodeSent", Number(Status)),
+];
+
+/// Suricata's EVE; AWS Network Firewall has it below `event`. `http-body` and `dump-all-headers` add the list.
+const SURICATA: &[(&str, Take)] = &[
+    ("src_ip", Client),
+    ("src_port", Number(RemotePort)),
+    ("http.http_method", Text(Method)),
+    ("http.url", Target),
+    ("http.protocol", Text(Protocol)),
+    ("http.hostname", Take::Host),
+    ("http.http_port", Number(Port)),
+    ("http.status", Number(Status)),
+    ("http.length", Number(Bytes)),
+    ("http.http_refer", Text(Referer)),
+    ("http.http_user_agent", Text(Agent)),
+    ("http.request_headers", Headers),
+    ("event.src_ip", Client),
+    ("event.src_port", Number(RemotePort)),
+    ("event.http.http_method", Text(Method)),
+    ("event.http.url", Target),
+    ("event.http.protocol", Text(Protocol)),
+    ("event.http.hostname", Take::Host),
+    ("event.http.status", Number(Status)),
+    ("event.http.length", Number(Bytes)),
+    ("event.http.http_refer", Text(Referer)),
+    ("event.http.http_user_agent", Text(Agent)),
+    ("event.http.request_headers", Headers),
+];
+
+/// Zeek's log of HTTP as JSON.
+const ZEEK: &[(&str, Take)] = &[
+    ("id.orig_h", Client),
+    ("id.orig_p", Number(RemotePort)),
+    ("username", Text(User)),
+    ("uri", Target),
+    ("version", Version),
+    ("status_code", Number(Status)),
+    ("request_body_len", Number(RequestLength)),
+    ("response_body_len", Number(Bytes)),
+    ("referrer", Text(Referer)),
+    ("user_agent", Text(Agent)),
+];
+
+/// ModSecurity's audit log as JSON.
+const MODSECURITY: &[(&str, Take)] = &[
+    ("transaction.client_ip", Client),
+    ("transaction.client_port", Number(RemotePort)),
+    ("transaction.request.method", Text(Method)),
+    ("transaction.request.uri", Target),
+    ("transaction.request.http_version", Version),
+    ("transaction.request.headers.Host", Take::Host),
+    ("transaction.request.headers.host", Take::Host),
+    ("transaction.request.headers.User-Agent", Text(Agent)),
+    ("transaction.request.headers.user-agent", Text(Agent)),
+    ("transaction.request.headers.Referer", Text(Referer)),
+    ("transaction.request.headers.referer", Text(Referer)),
+    ("transaction.response.http_code", Number(Status)),
+    ("transaction.unique_id", Text(RequestId)),
+];
+
+/// Fastly's real-time logs as JSON, by the names that its console proposes.
+const FASTLY: &[(&str, Take)] = &[
+    ("client_ip", Client),
+    ("request_method", Text(Method)),
+    ("url", Target),
+    ("request_protocol", Text(Protocol)),
+    ("request_referer", Text(Referer)),
+    ("request_user_agent", Text(Agent)),
+    ("response_status", Number(Status)),
+    ("response_body_size", Number(Bytes)),
+    ("response_state", Text(CacheStatus)),
+];
+
+/// Objects of other products with a list of a request's headers, behind the names that most of these have.
+const LISTED: &[(&str, Take)] = &[
+    ("request.clientIp", Client),
+    ("request.client_ip", Client),
+    ("request.remote_ip", Client),
+    ("clientIp", Client),
+    ("client_ip", Client),
+    ("remote_ip", Client),
+    ("request.method", Text(Method)),
+    ("request.httpMethod", Text(Method)),
+    ("request.uri", Target),
+    ("request.url", Target),
+    ("request.path", Target),
+    ("request.querystring", Text(Query)),
+    ("request.httpVersion", Version),
+    ("request.protocol", Text(Protocol)),
+    ("request.headers", Headers),
+    ("request.bodySize", Number(RequestLength)),
+    ("response.status", Number(Status)),
+    ("response.statusCode", Number(Status)),
+    ("response.bodySize", Number(Bytes)),
 ];
 
 /// Cloudflare's Logpush, data set HTTP requests.
@@ -375,6 +473,8 @@ const AZURE: &[(&str, Take)] = &[
     ("properties.requestProtocol", Text(Scheme)),
     ("properties.hostName", Take::Host),
     ("properties.host", Take::Host),
+    ("properties.hostname", Take::Host),
+    ("properties.originalHost", Take::Host),
     ("properties.httpStatusCode", Number(Status)),
     ("properties.httpStatus", Number(Status)),
     ("properties.responseBytes", Number(Bytes)),
@@ -383,6 +483,12 @@ const AZURE: &[(&str, Take)] = &[
     ("properties.receivedBytes", Number(RequestLength)),
     ("properties.userAgent", Text(Agent)),
     ("properties.referer", Text(Referer)),
+    ("properties.serverRouted", Text(UpstreamAddr)),
+    ("properties.originIp", Text(UpstreamAddr)),
+    ("properties.serverStatus", Number(UpstreamStatus)),
+    ("properties.cacheStatus", Text(CacheStatus)),
+    ("properties.trackingReference", Text(RequestId)),
+    ("properties.transactionId", Text(RequestId)),
     ("properties.timeTaken", SECONDS),
 ];
 
@@ -504,9 +610,12 @@ const USUAL: &[(&str, Take)] = &[
 ];
 
 /// All products. One whose marks others have, too, stands behind these.
-pub(super) const PRODUCTS: [Product; 44] = [
+pub(super) const PRODUCTS: [Product; 53] = [
     product(&["response_code", "response_flags"], ENVOY),
     product(&["response_code", "start_time", "method"], ENVOY),
+    // A list: elsewhere each header is a member.
+    product(&["request.headers", "request.method"], LISTED),
+    product(&["request.headers", "request.httpMethod"], LISTED),
     product(&["response.status", "request.method"], KONG),
     product(&["request.uri", "request.method", "status"], CADDY),
     product(&["DownstreamStatus"], TRAEFIK),
@@ -522,6 +631,17 @@ pub(super) const PRODUCTS: [Product; 44] = [
     product(&["cliIP", "reqMethod"], AKAMAI),
     product(&["proxy.method", "proxy.path"], VERCEL),
     product(&["properties.httpMethod", "properties.requestUri"], AZURE),
+    // The logs of their firewalls have no method.
+    product(&["properties.requestUri", "properties.clientIp"], AZURE),
+    product(&["properties.requestUri", "properties.clientIP"], AZURE),
+    product(&["http.http_method", "src_ip"], SURICATA),
+    product(&["event.http.http_method", "event.src_ip"], SURICATA),
+    product(&["id.orig_h", "method", "uri"], ZEEK),
+    product(
+        &["transaction.client_ip", "transaction.request.uri"],
+        MODSECURITY,
+    ),
+    product(&["response_status", "request_method", "url"], FASTLY),
     product(&["req.method", "req.url", "res.statusCode"], NODE),
     product(
         &["http.response.status_code", "http.request.method"],

@@ -94,6 +94,8 @@ pub(super) enum Take {
     Took(u64),
     /// The same as text with its unit; a number alone may be anything.
     TookWithUnit,
+    /// A list of the request's headers, as objects of name and value.
+    Headers,
 }
 
 /// Seconds, milliseconds and nanoseconds.
@@ -108,6 +110,19 @@ pub(super) struct Product {
     /// Names with what they hold. Of several that make one field, the first one counts.
     pub(super) names: &'static [(&'static str, Take)],
 }
+
+/// Headers of a request that are columns, in lower case.
+const HEADERS: [(&str, Take); 6] = [
+    ("host", Take::Host),
+    (":authority", Take::Host),
+    ("user-agent", Take::Text(Column::Agent)),
+    ("referer", Take::Text(Column::Referer)),
+    ("content-length", Take::Number(Column::RequestLength)),
+    ("x-request-id", Take::Text(Column::RequestId)),
+];
+
+/// Headers of a list that are looked at. Servers accept a hundred or fewer.
+const HEADERS_MAX: usize = 256;
 
 /// Fields among which those of a request are looked for. Objects about requests have fewer.
 const REQUEST_SLOTS_MAX: usize = 256;
@@ -171,6 +186,15 @@ impl Outline {
     }
 }
 
+/// A header of a list.
+#[derive(serde::Deserialize)]
+struct Header {
+    #[serde(alias = "key", alias = "Name")]
+    name: String,
+    #[serde(alias = "Value", default)]
+    value: String,
+}
+
 /// Fields that are made of an object.
 struct Made<'a> {
     fields: Vec<(Cow<'a, str>, Value<'a>)>,
@@ -189,6 +213,7 @@ impl<'a> Made<'a> {
                     self.put(Column::Duration, Value::Float(seconds));
                 }
             }
+            Take::Headers => self.headers(value),
             _ => {
                 let Some(text) = text_of(value).filter(|text| !matches!(&**text, "" | "-")) else {
                     return;
@@ -235,7 +260,22 @@ impl<'a> Made<'a> {
                 };
                 self.put_text(Column::Protocol, text);
             }
-            Take::Number(_) | Take::Took(_) | Take::TookWithUnit => {}
+            Take::Number(_) | Take::Took(_) | Take::TookWithUnit | Take::Headers => {}
+        }
+    }
+
+    /// `[{"name":"Host","value":"shop.example.org"}]`; of several with one name the first counts.
+    fn headers(&mut self, value: &Value<'a>) {
+        let Value::Json(json) = value else { return };
+        let Ok(headers) = serde_json::from_str::<Vec<Header>>(json) else {
+            return;
+        };
+        for header in headers.into_iter().take(HEADERS_MAX) {
+            let name = header.name.to_ascii_lowercase();
+            let known = HEADERS.iter().find(|(known, _)| *known == name);
+            if let Some((_, take)) = known {
+                self.take(*take, &Value::Str(Cow::Owned(header.value)));
+            }
         }
     }
 

@@ -14,6 +14,7 @@
 //! line is kept whole, and its shape lists the fields.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use logpond_record::limits::SHAPE_BYTES_MAX;
 use logpond_record::{
@@ -98,18 +99,14 @@ impl Parser {
         read.map(Parsed::into_owned)
     }
 
-    /// The object with the fields of its message.
-    fn combine<'a>(
+    /// Draws the object and its message as one, or lists their fields.
+    fn draw_joint<'a>(
         &mut self,
-        entry: &Entry<'a>,
-        outer: Parsed<'a>,
-        inner: Parsed<'static>,
+        outer: &Parsed<'a>,
+        inner: &Parsed<'static>,
         text: &str,
-    ) -> Parsed<'a> {
-        let (level, derived) = (inner.level, inner.derived.clone());
-        let beside = inner.parts.beside.clone();
-        let time = inner.time.filter(|_| outer.parts.time.is_none());
-        let mut joint = Joint::new(&outer, &inner);
+    ) -> Option<Drawn<'a>> {
+        let mut joint = Joint::new(outer, inner);
         let is_drawn = joint.can_draw() && joint.draw(text);
         if !is_drawn {
             joint.list();
@@ -125,12 +122,33 @@ impl Parser {
         } else {
             self.shapes.find_listing(&shape_text)
         };
-        let Some(shape) = shape else {
-            let mut outer = outer;
+        Some((shape?, values, fixes, is_drawn))
+    }
+
+    /// The object with the fields of its message.
+    fn combine<'a>(
+        &mut self,
+        entry: &Entry<'a>,
+        mut outer: Parsed<'a>,
+        mut inner: Parsed<'static>,
+        text: &str,
+    ) -> Parsed<'a> {
+        let time = inner.time.filter(|_| outer.parts.time.is_none());
+        let end = &text[without_end(text).len()..];
+        let known = self.joints.join(&mut outer, &mut inner, end);
+        let is_known = known.is_some();
+        let Some((shape, values, fixes, is_drawn)) = known
+            .map(|(shape, values, fixes)| (shape, values, fixes, true))
+            .or_else(|| self.draw_joint(&outer, &inner, text))
+        else {
             self.read_text(entry, &mut outer);
             return outer;
         };
-        let mut outer = outer;
+        if is_drawn && !is_known {
+            self.joints.learn(&outer, &inner, end, &shape);
+        }
+        let (level, derived) = (inner.level, inner.derived);
+        let beside = inner.parts.beside;
         if outer.parts.time.is_none() {
             outer.parts.time = inner.parts.time;
             outer.parts.time_source = inner.parts.time_source;
@@ -156,6 +174,9 @@ impl Parser {
         outer
     }
 }
+
+/// A shape with its values and fixes, and whether it renders the line.
+type Drawn<'a> = (Arc<Shape>, Vec<Value<'a>>, Vec<Fix<'a>>, bool);
 
 /// A text without the line end that containers' runtimes leave at it.
 fn without_end(text: &str) -> &str {

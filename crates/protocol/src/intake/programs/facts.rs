@@ -3,11 +3,15 @@
 //! A text of a client may stand in a message. A value is taken only where the product has put quotes or brackets
 //! around it, and where it has none of them within.
 
+use std::borrow::Cow;
+
 use logpond_record::Value;
+use memchr::{memchr_iter, memmem};
 
 use super::Pen;
 use super::sentences;
-use crate::intake::access::canonical_int;
+use crate::intake::access::{canonical_int, closing_quote};
+use crate::intake::logfmt;
 
 /// The most bytes of a message that are looked at.
 const MESSAGE_BYTES_MAX: usize = 1 << 10;
@@ -78,6 +82,103 @@ pub(super) fn rabbitmq<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
     }
     for (name, label) in [("vhost", ", vhost: '"), ("user", ", user: '")] {
         pen.make_text(name, quoted(behind, label).unwrap_or_default());
+    }
+}
+
+/// Names of the firewalls whose messages have tags.
+const FIREWALLS: [&str; 2] = ["ModSecurity: ", "Coraza: "];
+
+/// Their tags with the names of the fields. The severity is that of the rule: the server says the line's level.
+const TAGS: [(&str, &str); 16] = [
+    ("file", "file"),
+    ("line", "line"),
+    ("id", "id"),
+    ("rev", "rev"),
+    ("msg", "msg"),
+    ("data", "data"),
+    ("severity", "rule_severity"),
+    ("ver", "ver"),
+    ("maturity", "maturity"),
+    ("accuracy", "accuracy"),
+    (TAG, TAG),
+    ("hostname", "hostname"),
+    ("uri", "uri"),
+    ("unique_id", "unique_id"),
+    ("ref", "ref"),
+    ("client", "client"),
+];
+
+/// The tag that may be there more than once: its field is then a list.
+const TAG: &str = "tag";
+
+/// Fields that are text, also if they have digits only.
+const TEXTS: [&str; 6] = ["data", "msg", "ref", "ver", "unique_id", "uri"];
+
+/// The most tags of a message, and the most places where they are tried to begin.
+const TAGS_MAX: usize = 64;
+
+/// The longest message with tags.
+const TAGGED_BYTES_MAX: usize = 16 << 10;
+
+/// `ModSecurity: Warning. … [id "942100"] [msg "…"] [tag "…"] [tag "…"] [uri "/cart"]`: the tags are those from
+/// which all is tags. A request's data stands before them, and within them its quotes are escaped.
+pub(super) fn firewall<'a>(message: &'a str, pen: &mut Pen<'_, '_, 'a>) {
+    let is_one = |name: &&str| memmem::find(message.as_bytes(), name.as_bytes()).is_some();
+    let is_short = message.len() <= TAGGED_BYTES_MAX;
+    if !message.ends_with("\"]") || !is_short || !FIREWALLS.iter().any(is_one) {
+        return;
+    }
+    let starts = memchr_iter(b'[', message.as_bytes()).take(TAGS_MAX);
+    let Some(tags) = { starts }.find_map(|start| tags(&message[start..])) else {
+        return;
+    };
+    for (known, name) in TAGS {
+        let values = tags.iter().filter(|(key, _)| *key == known);
+        let values = values.map(|(_, value)| *value).filter(|v| !v.is_empty());
+        let values: Vec<&str> = values.collect();
+        match values[..] {
+            [] => {}
+            [_, _, ..] if known == TAG => {
+                let json = serde_json::Value::from(values).to_string();
+                pen.make(name, Value::Json(Cow::Owned(json)));
+            }
+            [value, ..] => match logfmt::bare_value(value) {
+                (read, b'i', true) if !TEXTS.contains(&name) => pen.make(name, read),
+                _ => pen.make_text(name, value),
+            },
+        }
+    }
+}
+
+/// The tags of a text that has nothing else.
+fn tags(text: &str) -> Option<Vec<(&str, &str)>> {
+    let mut tags = Vec::new();
+    let mut rest = text;
+    while tags.len() < TAGS_MAX {
+        let (name, inside) = rest.strip_prefix('[')?.split_once(" \"")?;
+        if !TAGS.iter().any(|(known, _)| *known == name) {
+            return None;
+        }
+        let end = closing_quote(inside)?;
+        tags.push((name, &inside[..end]));
+        rest = inside[end..].strip_prefix("\"]")?;
+        if rest.trim_end_matches(' ').is_empty() {
+            return Some(tags);
+        }
+        rest = rest.strip_prefix(' ')?;
+    }
+    None
+}
+
+/// `child 77 exited with code 0 after 12.3 seconds from start`, and `fpm is running, pid 1`.
+pub(super) fn fpm<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
+    pen.sketch.message(text.as_bytes());
+    let child = text
+        .strip_prefix("child ")
+        .map(|rest| rest.split(' ').next());
+    let own = text.strip_prefix("fpm is running, pid ").map(Some);
+    if let Some(pid) = child.or(own).flatten().and_then(canonical_int) {
+        pen.make("pid", Value::Int(pid));
     }
 }
 

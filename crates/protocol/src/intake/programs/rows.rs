@@ -23,7 +23,7 @@ impl Group {
 }
 
 /// Behind a time that begins the line.
-const TIMED: [&str; 37] = [
+const TIMED: [&str; 47] = [
     // nginx, error log.
     " [{level}] {pid:i}#{tid:i}: (*{connection:i} )?{msg:nginx}",
     // MySQL 8, MySQL and MariaDB, error log.
@@ -56,6 +56,21 @@ const TIMED: [&str; 37] = [
     "~{level}~{pid:i} --- [_{thread}] {logger:w}_: {msg}",
     // logback, log4j2, log4net.
     " [{thread}] {level}~{logger:w} - {msg}",
+    // logback from version 1.3, where there are no pairs before the message.
+    " [{thread}] {level}~{logger:w} -- {msg}",
+    // Jetty.
+    ":{level}:{logger:w}:{thread:w}: {msg}",
+    // Solr.
+    "~{level}~\\({thread}\\) [{context}] {logger:q} {msg}",
+    // OSSEC and Wazuh, with the place in debugging and without.
+    " {component:w}[{pid:i}] {file:w}:{line:i} at {function:w}: {level}: {msg}",
+    " {component:w}:{module:w}: {level}: {msg}",
+    // Rust's tracing with the number of the thread.
+    "~{level}~ThreadId\\({tid:w}\\) {logger:q}: {msg}",
+    "~{level}~ThreadId\\({tid:w}\\) {logger:w}: {msg}",
+    // lighttpd.
+    ": \\({file:w}:{line:i}\\) {msg}",
+    ": \\({file:w}\\) {msg}",
     // Tomcat.
     " {level} [{thread}] {logger:q} {msg}",
     // Hadoop, HBase, Rust's tracing.
@@ -69,6 +84,7 @@ const TIMED: [&str; 37] = [
     // zap's console encoder.
     "\t{level}\t{caller:p}\t{msg:zap}",
     "\t{level}\t{logger:w}\t{caller:p}\t{msg:zap}",
+    "\t{level}\t{logger:w}\t{msg:zap}",
     // Sidekiq.
     " pid={pid:i} tid={tid:w} (class={class:w} )?(jid={jid:w} )?(bid={bid:w} )?(tags={tags:w} )?(elapsed={elapsed:w} )?{level}: {msg}",
     // hclog of HashiCorp.
@@ -92,14 +108,14 @@ const TIMED: [&str; 37] = [
 ];
 
 /// Behind a time that a bracket opens.
-const BRACKETED: [&str; 16] = [
+const BRACKETED: [&str; 17] = [
     // Elasticsearch, OpenSearch, Logstash.
     "][{level}_][{logger:w}_]([{pipeline:w}])?( [{node:w}])?_{msg}",
     // Kafka.
     "] {level} {msg:logger}",
     // PHP, PHP-FPM.
     "] PHP {error_type}:  {msg:php}",
-    "] {level}: ([pool {pool:w}] )?{msg}",
+    "] {level}: ([pool {pool:w}] )?(pid {pid:i}, {function:w}, line {line:i}: )?{msg:fpm}",
     // Envoy.
     "][{tid:i}][{level}][{logger:w}] [{file:w}:{line:i}] {msg}",
     // gunicorn.
@@ -121,12 +137,16 @@ const BRACKETED: [&str; 16] = [
     " {level}~{target:w}] {msg}",
     // Asterisk.
     "] {level}[{tid:i}]([{callid:w}])? {file:w}: {msg}",
+    "] {level}[{tid:i}]([{callid:w}])?: {file:w}:{line:i} {function:w}: {msg}",
     // pino-pretty.
     "] {level} \\({pid:i}( on {hostname:w})?\\): {msg}",
 ];
 
+/// Behind a time of which the day and the month are numbers, before those of [`BRACKETED`]: WebSphere.
+const SLASHED: [&str; 1] = ["] {thread:w} {component:w}~{event_type:u}~{msg}"];
+
 /// Behind a time with a name of a day or a month that a bracket opens.
-const NAMED: [&str; 3] = [
+const NAMED: [&str; 4] = [
     // Apache HTTP Server 2.4.
     "] [({module:w}:)?{level}] [pid {pid:i}(:tid {tid:i})?] ({file:w}\\({line:i}\\): )?\
      (\\({errno:i}\\){error}: )?([client {client:a}] )?([remote {remote:a}] )?({code}: )?{msg:apache}",
@@ -134,6 +154,7 @@ const NAMED: [&str; 3] = [
     "] [{level}] ([client {client:c}] )?{msg:apache}",
     // Asterisk.
     "] {level}[{tid:i}]([{callid:w}])? {file:w}: {msg}",
+    "] {level}[{tid:i}]([{callid:w}])?: {file:w}:{line:i} {function:w}: {msg}",
 ];
 
 /// Behind the letter and the time of Google's logging libraries: glog, klog, CockroachDB.
@@ -148,11 +169,23 @@ const RUBY: [&str; 1] = [" #{pid:i}]~{level} -- {progname:e}: {msg:ruby}"];
 /// PostgreSQL with a time between angles, as packages of Red Hat had it.
 const ANGLED: [&str; 1] = ["{msg:postgres}"];
 
-/// Redis, Valkey.
-const REDIS: [&str; 1] = ["{pid:i}:{role:w} {time} {sign} {msg}"];
+/// Redis from version 3, Sentinel, Valkey; KeyDB has a thread's number, too. An X is Sentinel's role.
+const REDIS: [&str; 2] = [
+    "{pid:i}:{tid:i}:{role:w} {time} {sign} {msg}",
+    "{pid:i}:{role:w} {time} {sign} {msg}",
+];
 
-/// Cassandra.
-const LEVELLED: [&str; 1] = ["{level}~[{thread}] {time} {file:w}:{line:i} - {msg}"];
+/// Redis before version 3, and NATS.
+const NUMBERED: [&str; 2] = [
+    "[{pid:i}] {time} {sign} {msg}",
+    "[{pid:i}] {time} [{level}] {msg}",
+];
+
+/// Cassandra, and the form `verbose` of Django's documentation.
+const LEVELLED: [&str; 2] = [
+    "{level}~[{thread}] {time} {file:w}:{line:i} - {msg}",
+    "{level} {time} {module:w} {pid:i} {tid:i} {msg}",
+];
 
 /// CoreDNS: its plugins, and queries.
 const COREDNS: [&str; 2] = [
@@ -168,11 +201,13 @@ const RADIUS: [&str; 1] = [" : {category:w}: {msg}"];
 struct Groups {
     timed: Group,
     bracketed: Group,
+    slashed: Group,
     named: Group,
     google: Group,
     ruby: Group,
     angled: Group,
     redis: Group,
+    numbered: Group,
     levelled: Group,
     coredns: Group,
     radius: Group,
@@ -186,11 +221,13 @@ static GROUPS: LazyLock<Groups> = LazyLock::new(|| {
     Groups {
         timed: group(true, &TIMED),
         bracketed: group(true, &BRACKETED),
+        slashed: group(true, &[&SLASHED[..], &BRACKETED[..]].concat()),
         named: group(true, &NAMED),
         google: group(true, &GOOGLE),
         ruby: group(true, &RUBY),
         angled: group(true, &ANGLED),
         redis: group(false, &REDIS),
+        numbered: group(false, &NUMBERED),
         levelled: group(false, &LEVELLED),
         coredns: group(false, &COREDNS),
         radius: group(true, &RADIUS),
@@ -204,6 +241,9 @@ pub(super) fn candidates(line: &[u8]) -> Option<(&'static str, &'static Group)> 
             let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
             match rest.get(digits..digits + 3)? {
                 [b':', b'A'..=b'Z', b' '] => Some(("", &GROUPS.redis)),
+                [b':', b'0'..=b'9', b'0'..=b'9' | b':'] if is_keydb(&rest[digits..]) => {
+                    Some(("", &GROUPS.redis))
+                }
                 [b'-' | b'/' | b'.' | b':', ..] if digits < 4 => Some(("", &GROUPS.timed)),
                 // MySQL 5.5: `261127  0:51:25 `
                 [b' ', b'0'..=b'9' | b' ', b'0'..=b'9'] if digits == 5 => Some(("", &GROUPS.timed)),
@@ -211,6 +251,10 @@ pub(super) fn candidates(line: &[u8]) -> Option<(&'static str, &'static Group)> 
             }
         }
         [b'<', b' ', b'0'..=b'9', ..] => Some(("< ", &GROUPS.angled)),
+        [b'[', b'0'..=b'9', ref rest @ ..] if is_numbered(rest) => Some(("", &GROUPS.numbered)),
+        [b'[', b'0'..=b'9', b'/', ..] | [b'[', b'0'..=b'9', b'0'..=b'9', b'/', b'0'..=b'9', ..] => {
+            Some(("[", &GROUPS.slashed))
+        }
         [b'[', b'0'..=b'9', ..] => Some(("[", &GROUPS.bracketed)),
         [b'[', b'A'..=b'Z', b'a'..=b'z', b'a'..=b'z', b' ', ..] => Some(("[", &GROUPS.named)),
         [b'[', b'A'..=b'Z', b'A'..=b'Z', ..] => Some(("", &GROUPS.coredns)),
@@ -234,8 +278,9 @@ pub(super) fn candidates(line: &[u8]) -> Option<(&'static str, &'static Group)> 
         [b'A'..=b'Z', b'A'..=b'Z', ..] => {
             let letters = line.iter().take_while(|byte| byte.is_ascii_uppercase());
             let behind = &line[letters.count()..];
-            let is_it = behind.trim_ascii_start().starts_with(b"[") && behind[0] == b' ';
-            is_it.then(|| ("", &GROUPS.levelled))
+            let next = behind.trim_ascii_start().first();
+            let is_it = next.is_some_and(|byte| *byte == b'[' || byte.is_ascii_digit());
+            (is_it && behind[0] == b' ').then(|| ("", &GROUPS.levelled))
         }
         // `Fri Nov 27 00:51:25 2026 : `
         [b'A'..=b'Z', b'a'..=b'z', b'a'..=b'z', b' ', ..] => {
@@ -246,11 +291,51 @@ pub(super) fn candidates(line: &[u8]) -> Option<(&'static str, &'static Group)> 
     }
 }
 
+/// True for `:23:M `: a thread's number and a role.
+fn is_keydb(text: &[u8]) -> bool {
+    let digits = text[1..].iter().take_while(|byte| byte.is_ascii_digit());
+    matches!(text[1 + digits.count()..], [b':', b'A'..=b'Z', b' ', ..])
+}
+
+/// True for `234] 27 Nov 00:51:25` and `234] 2026/11/27 00:51:25`, behind a bracket and a digit.
+fn is_numbered(text: &[u8]) -> bool {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
+    matches!(
+        text[digits.count()..],
+        [
+            b']',
+            b' ',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b' ',
+            b'A'..=b'Z',
+            b'a'..=b'z',
+            b'a'..=b'z',
+            b' ',
+            ..
+        ] | [
+            b']',
+            b' ',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b'/',
+            ..
+        ]
+    )
+}
+
+/// Texts of lines without a level: of macOS, and of lighttpd.
+const UNLEVELLED: [&[u8]; 2] = [b" 0x", b": ("];
+
 /// True for a line of which some rows have no level: labels of PostgreSQL that say none, and lines of products
 /// that write none, or write it as a letter or in another word.
 pub(super) fn may_lack_level(line: &[u8]) -> bool {
     let head = &line[..line.len().min(HEAD_BYTES_MAX)];
     !head[0].is_ascii_digit()
         || memchr::memchr2(b'[', b'|', head).is_some()
-        || pattern::find(head, b" 0x").is_some()
+        || UNLEVELLED
+            .iter()
+            .any(|mark| pattern::find(head, mark).is_some())
 }

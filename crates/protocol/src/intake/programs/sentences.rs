@@ -187,7 +187,8 @@ fn postfix<'a>(message: &'a str, made: &mut Made<'a>) -> Option<()> {
     }
     let (id, rest) = message.split_once(": ")?;
     let is_id = id.len() >= 5 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    if !is_id {
+    // `warning: …` and `statistics: …` are no messages of a queue.
+    if !is_id || id.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return None;
     }
     put_text(made, "queue_id", id);

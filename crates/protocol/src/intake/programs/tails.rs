@@ -40,16 +40,17 @@ pub(super) enum Tail {
     Zap,
     /// `["message"] [key=value] …`
     Tidb,
-    /// Names within the message of MySQL, RabbitMQ and Rails: see [`facts`].
+    /// Names within the message of MySQL, RabbitMQ, Rails and PHP-FPM: see [`facts`].
     Mysql,
     Rabbitmq,
     Ruby,
+    Fpm,
     /// A prefix of PostgreSQL, its label and the message: see [`postgres`].
     Postgres,
 }
 
 /// Values of nginx behind a message, with their labels in their order; those in quotes end with one.
-const NGINX: [(&str, &str); 8] = [
+const NGINX: [(&str, &str); 9] = [
     (", client: ", "client"),
     (", server: ", "server"),
     (", request: \"", "request"),
@@ -57,6 +58,8 @@ const NGINX: [(&str, &str); 8] = [
     (", upstream: \"", "upstream"),
     (", host: \"", "host"),
     (", referrer: \"", "referer"),
+    // Kong.
+    (", request_id: \"", "request_id"),
     (", bytes from/to client:", "bytes_client"),
 ];
 
@@ -74,6 +77,7 @@ impl Tail {
             "mysql" => Tail::Mysql,
             "rabbitmq" => Tail::Rabbitmq,
             "ruby" => Tail::Ruby,
+            "fpm" => Tail::Fpm,
             "postgres" => Tail::Postgres,
             _ => Tail::None,
         }
@@ -94,6 +98,7 @@ impl Tail {
             Tail::Mysql => facts::mysql(text, pen),
             Tail::Rabbitmq => facts::rabbitmq(text, pen),
             Tail::Ruby => facts::ruby(text, pen),
+            Tail::Fpm => facts::fpm(text, pen),
             Tail::Postgres => return postgres::draw(text, pen),
         }
         Some(())
@@ -114,12 +119,13 @@ fn nginx<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
         let made = pen.beside.fields.len();
         pen.sketch.message(&text.as_bytes()[..start]);
         if start > 0 && nginx_values(&text[start..], pen).is_some() {
-            return;
+            return facts::firewall(&text[..start], pen);
         }
         pen.sketch.rewind(mark);
         pen.beside.fields.truncate(made);
     }
     pen.sketch.message(text.as_bytes());
+    facts::firewall(text, pen);
 }
 
 fn nginx_values<'a>(mut rest: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
@@ -174,8 +180,12 @@ fn apache<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
             pen.sketch.message(message.as_bytes());
             pen.sketch.literal(REFERER);
             pen.text("referer", referer);
+            facts::firewall(message, pen);
         }
-        None => pen.sketch.message(text.as_bytes()),
+        None => {
+            pen.sketch.message(text.as_bytes());
+            facts::firewall(text, pen);
+        }
     }
 }
 

@@ -183,7 +183,8 @@ pub(super) fn is_of_file(line: &[u8]) -> bool {
     if host.ends_with(b"]:") && is_rsyslog {
         return true;
     }
-    let may_be_host = !host.is_empty()
+    // `… - error: refused` is a logger's line.
+    let may_be_host = !matches!(host, b"" | b"-")
         && host.len() <= WORD_BYTES_MAX
         && std::str::from_utf8(host).is_ok_and(is_host)
         && !timestamps::is_level(host);

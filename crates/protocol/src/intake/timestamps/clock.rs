@@ -34,7 +34,10 @@ impl TimeReader {
             b'[' | b'(' => {
                 let in_year = || of_year(line, received);
                 let clock = self.clock(&line[1..], received);
-                clock.or_else(|| Some(self.placed(in_year()?, received)))
+                let behind = || self.clock(behind_bracket(line)?, received);
+                clock
+                    .or_else(behind)
+                    .or_else(|| Some(self.placed(in_year()?, received)))
             }
             0x1b => {
                 let head = &line[..line.len().min(COLOUR_BYTES_MAX)];
@@ -73,6 +76,14 @@ impl TimeReader {
         let found = times.find(|found| found.time <= received.saturating_add(AHEAD_NS_MAX))?;
         (found.time >= received.saturating_add(-AGE_NS_MAX)).then_some(found)
     }
+}
+
+/// The text behind a word in brackets, as the level of `[info] 00:51:25.818 …`.
+fn behind_bracket(line: &[u8]) -> Option<&[u8]> {
+    let head = &line[..line.len().min(COLOUR_BYTES_MAX)];
+    let close = memchr::memchr(b']', head)?;
+    let is_word = line[1..close].iter().all(u8::is_ascii_alphabetic);
+    line[close + 1..].strip_prefix(b" ").filter(|_| is_word)
 }
 
 /// `[WARNING] 330/005125 (77)`: days since the year began, hours, minutes and seconds, as HAProxy's starts write them.

@@ -11,7 +11,7 @@
 //! | date and clock in one | `20261127005125` |
 //! | clock | `00:51:25`, ` 0:51:25`, `00:51`, `005125`, `00.51.25`, with a fraction or not |
 //! | half | `AM`, `pm`, `p.m.`, behind a space of any kind or none |
-//! | zone | `Z`, `+01:00`, `+0100`, `-03`, `CEST`, `GMT+1` |
+//! | zone | `Z`, `+01:00`, `+0100`, `-03`, `CEST`, `GMT+1`, `Europe/Berlin` |
 //! | year | behind clock or zone, where the date has none |
 //!
 //! The order of day, month and year of numbers alone is that of the product that writes such a form
@@ -67,7 +67,7 @@ const WEEKDAYS: [&[u8]; 7] = [
 ];
 
 /// Texts between date and clock; longer ones stand first.
-const BETWEEN: [&[u8]; 19] = [
+const BETWEEN: [&[u8]; 21] = [
     b"\" time=\"",
     b"\" \"",
     b"\",\"",
@@ -76,6 +76,7 @@ const BETWEEN: [&[u8]; 19] = [
     b" time=",
     b" at ",
     b" @ ",
+    b" -- ",
     b" - ",
     b", ",
     b"::",
@@ -86,6 +87,7 @@ const BETWEEN: [&[u8]; 19] = [
     b":",
     b"-",
     b",",
+    b";",
     b"_",
 ];
 
@@ -257,7 +259,6 @@ fn finish(
         return None;
     }
     let minutes = zone.map_or(0, |zone| i64::from(zone.minutes()));
-    let is_zone_certain = zone.is_some_and(|zone| zone.is_certain());
     let is_full = clock.has_seconds
         && match dates {
             Dates::One(date) => date.year.is_some(),
@@ -274,6 +275,10 @@ fn finish(
             let (time, is_certain) = numbers.instant(order, clock, minutes, received)?;
             (time, true, is_certain)
         }
+    };
+    let (time, is_zone_certain) = match zone {
+        Some(zone) => zone.place(time, received)?,
+        None => (time, false),
     };
     Some(Read {
         time,
@@ -315,6 +320,8 @@ impl Numbers {
         match (self.separator, between) {
             // Central Europe.
             (b'.', _) => return Some(Order::DayMonthYear),
+            // Suricata's own log up to version 6.
+            (b'/', b" -- ") => return Some(Order::DayMonthYear),
             // Suricata and Snort; Microsoft's DHCP server; Valve's game servers.
             (b'/', b"-" | b"," | b" - ") => return Some(Order::MonthDayYear),
             // Access logs: cPanel's, whose offset is always -0000, and Proxmox's.
@@ -459,6 +466,11 @@ fn date(cursor: &mut Cursor<'_>) -> Option<Dates> {
         digits @ 1..=2 => short_first(cursor, digits),
         _ => None,
     }
+}
+
+/// True for the name of a month, three letters of it.
+pub(super) fn is_month(text: &[u8]) -> bool {
+    name_of(&Cursor::new(text), &MONTHS).is_some_and(|(_, bytes)| bytes == text.len())
 }
 
 /// One digit or two.

@@ -2,8 +2,7 @@
 
 use logpond_record::{TimePattern, Timestamp};
 
-use super::general;
-use super::{GOOGLE_ROW, Layout, TimeReader, Written, other};
+use super::{GOOGLE_ROW, Layout, TimeReader, Written, general, other, regions};
 
 /// Bytes of most concrete patterns.
 const PATTERN_BYTES: usize = 48;
@@ -22,7 +21,7 @@ impl TimeReader {
             let read = general::read_google(text, received)?;
             let row = self.row(GOOGLE_ROW, text, received);
             let row = row.filter(|found| found.bytes == read.bytes && found.time == read.time);
-            let found = row.unwrap_or_else(|| other(read.time, read.bytes, read.assumed));
+            let found = row.unwrap_or_else(|| self.unrendered(&read, read.bytes, received));
             Some(self.placed(found, received))
         };
         if text.get(4) == Some(&b' ')
@@ -34,12 +33,26 @@ impl TimeReader {
         found.or_else(|| self.clock(text, received))
     }
 
+    /// The instant that the whole of a text is, with blanks behind it, as .NET's formats of times have them.
+    pub(super) fn padded(
+        &self,
+        text: &[u8],
+        received: Timestamp,
+        certain: bool,
+    ) -> Option<Written> {
+        let found = self.whole(text.trim_ascii_end(), received, certain)?;
+        let mut padded = other(found.time, text.len(), found.form.assumed());
+        // It is in its place.
+        padded.form.layout = Layout::Other(found.form.assumed(), true);
+        Some(padded)
+    }
+
     /// True if the form of `found`, which was read by the rows, rendered is `text`. A row knows it itself, but for the
     /// name of a zone.
     pub(super) fn is_exact(&self, found: &Written, text: &[u8]) -> bool {
         match found.form.layout {
             Layout::Row(_) if found.form.zone_name.is_none() => found.exact,
-            Layout::Other(_) => false,
+            Layout::Other(..) => false,
             _ => self.renders_to(found, text),
         }
     }
@@ -66,5 +79,23 @@ impl TimeReader {
             **last = Some(concrete);
         }
         rendered == text
+    }
+}
+
+/// True if a time may go on behind what the readers of usual forms take: a half of the day, a short offset, or the
+/// name of a region.
+pub(super) fn continues(behind: &[u8]) -> bool {
+    match behind {
+        [b' ', b'+' | b'-', b'0'..=b'9', ..] => true,
+        [
+            b' ',
+            b'A' | b'P' | b'a' | b'p',
+            b'M' | b'm' | b'.',
+            after @ ..,
+        ] => !after.first().is_some_and(u8::is_ascii_alphanumeric),
+        [0xc2 | 0xe2, ..] => true,
+        [b' ', b'(' | b'[', ..] | [b'[', ..] => regions::read_bracketed(behind).is_some(),
+        [b' ', region @ ..] => regions::read(region).is_some(),
+        _ => false,
     }
 }

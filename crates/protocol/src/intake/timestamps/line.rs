@@ -5,12 +5,12 @@
 //! is what the line is about (`expires 2027-01-01 00:00:00`). Last, a time that is all that stands in
 //! square brackets counts wherever they are near the start.
 
-use logpond_record::{Assumed, Timestamp};
+use logpond_record::{Assumed, Civil, Timestamp};
 
 use super::cursor::Cursor;
-use super::epoch::{leading_epoch, tai64};
+use super::epoch::{decimal_epoch, leading_epoch, tai64};
 use super::general::{self, Read};
-use super::{DAY_NS, Written, continues, iso, zones};
+use super::{DAY_NS, Written, continues, in_latest_year, iso, read_fraction, zones};
 use crate::intake::timestamps::traditional::syslog;
 
 /// The most parts before a time.
@@ -56,9 +56,10 @@ const NAMES: [&[u8]; 20] = [
 ];
 
 /// Words that products put before the time: load balancers their protocol, others as they are.
-const WORDS: [&[u8]; 12] = [
+const WORDS: [&[u8]; 14] = [
     b"http", b"https", b"h2", b"grpcs", b"ws", b"wss", b"tls", b"tcp", b"udp", b"stdout",
-    b"stderr", b"alert",
+    b"stderr", b"alert", // Ceph's log of the cluster.
+    b"cluster", b"audit",
 ];
 
 /// The most tags before a text, and the most bytes of one.
@@ -66,7 +67,9 @@ const TAGS_MAX: usize = 4;
 const TAG_BYTES_MAX: usize = 128;
 
 /// Starts of lines whose time stands behind a word, further on.
-const WITHIN: [(&[u8], &[u8]); 6] = [
+const WITHIN: [(&[u8], &[u8]); 7] = [
+    // OSSEC, Wazuh.
+    (b"** Alert ", b"Alert "),
     // Windows' events.
     (b"<Event", b"SystemTime='"),
     (b"<Event", b"SystemTime=\""),
@@ -82,9 +85,67 @@ const WITHIN: [(&[u8], &[u8]); 6] = [
 pub(super) fn find(line: &[u8], received: Timestamp) -> Option<Read> {
     let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
     leading(line, received, 0)
+        .or_else(|| exponential(line).or_else(|| chromium(line, received)))
         .or_else(|| in_brackets(line, received))
         .or_else(|| within(line, received))
         .map(|found| if is_utc(line) { in_utc(found) } else { found })
+}
+
+/// `1.795740685818426e+09`, a TAB, as zap's encoder for consoles writes Unix time.
+fn exponential(line: &[u8]) -> Option<Read> {
+    let [b'1', b'.', ..] = line else { return None };
+    let head = &line[..line.len().min(PART_BYTES_MAX)];
+    let tab = memchr::memchr(b'\t', head)?;
+    let is_it = memchr::memchr(b'e', &head[..tab]).is_some();
+    let time = decimal_epoch(&head[..tab], false).filter(|_| is_it)?;
+    Some(certain(time, tab))
+}
+
+/// `[77:78:1127/005125.818426:ERROR:gpu_init.cc(7)] …`: numbers of process and thread, or none, and the time without a
+/// year, as Chromium writes them.
+fn chromium(line: &[u8], received: Timestamp) -> Option<Read> {
+    let mut cursor = Cursor::new(line.strip_prefix(b"[")?);
+    for _ in 0..2 {
+        let digits = cursor.digits();
+        if digits > 0 && cursor.peek_at(digits) == Some(b':') {
+            cursor.at += digits + 1;
+        }
+    }
+    let is_date = cursor.digits() == 4 && cursor.peek_at(4) == Some(b'/');
+    if !is_date {
+        return None;
+    }
+    let (month, day) = (cursor.number(2)?, cursor.number(2)?);
+    cursor.at += 1;
+    if cursor.digits() != 6 {
+        return None;
+    }
+    let mut civil = Civil {
+        year: 0,
+        month,
+        day,
+        hour: cursor.number(2)?,
+        minute: cursor.number(2)?,
+        second: cursor.number(2)?,
+    };
+    let nanos = match cursor.eat(b'.') {
+        true => {
+            let (nanos, digits) = read_fraction(cursor.rest())?;
+            cursor.at += usize::from(digits);
+            nanos
+        }
+        false => 0,
+    };
+    if cursor.peek() != Some(b':') {
+        return None;
+    }
+    Some(Read {
+        time: in_latest_year(&mut civil, nanos, 0, received)?,
+        bytes: line.len() - cursor.rest().len(),
+        assumed: Assumed::YearAndZone,
+        zone: None,
+        is_full: false,
+    })
 }
 
 /// True if a line begins with a time, or with one in brackets as access logs do.
@@ -209,7 +270,7 @@ fn bracketed(text: &[u8], open: u8, received: Timestamp, depth: usize) -> Bracke
 fn behind_part(text: &[u8]) -> Option<&[u8]> {
     let behind = match text.first()? {
         b' ' | b'\t' => 1,
-        0x1b => colour(text)?,
+        0x1b | b'\\' => colour(text)?,
         b'"' | b'\'' => quoted(text)?,
         b'-' | b'|' | b'*' | b'#' | b'%' | b'>' | b'=' | b',' | b':' | b';' | b'!' | b']'
         | b'.' => 1,
@@ -223,12 +284,13 @@ fn behind_part(text: &[u8]) -> Option<&[u8]> {
     Some(&rest[blanks..])
 }
 
-/// Bytes of an escape sequence of a terminal.
+/// Bytes of an escape sequence of a terminal, as it is or as loggers escape it.
 fn colour(text: &[u8]) -> Option<usize> {
-    let inside = text.strip_prefix(b"\x1b[")?;
-    let head = inside.iter().take(PART_BYTES_MAX);
+    const STARTS: [&[u8]; 4] = [b"\x1b[", b"\\x1b[", b"\\u001b[", b"\\033["];
+    let start = STARTS.iter().find(|start| text.starts_with(start))?.len();
+    let head = text[start..].iter().take(PART_BYTES_MAX);
     let end = head.into_iter().position(u8::is_ascii_alphabetic)?;
-    Some(2 + end + 1)
+    Some(start + end + 1)
 }
 
 /// Bytes of a quote, if what is quoted is a time or the name of one, or of the quoted text with the
@@ -314,6 +376,14 @@ fn word(text: &[u8]) -> Option<usize> {
     }
     if let Some(colons) = memchr::memmem::find(word, b"::") {
         return Some(colons + 2);
+    }
+    // `RP/0/RSP0/CPU0:Nov 27 …` of Cisco's IOS XR.
+    if word.contains(&b'/')
+        && let Some((node, month)) = word.len().checked_sub(4).map(|at| word.split_at(at))
+        && month[0] == b':'
+        && general::is_month(&month[1..])
+    {
+        return Some(node.len() + 1);
     }
     if let Some(name) = word.strip_suffix(b":").or(word.strip_suffix(b"\":"))
         && is_time_name(name)
@@ -408,8 +478,12 @@ fn within(line: &[u8], received: Timestamp) -> Option<Read> {
         // The data behind an event's head may hold anything; a client's text stands before the others.
         let at = match start {
             [b'<', ..] => memchr::memmem::find(&line[..line.len().min(WITHIN_BYTES_MAX)], mark),
+            [b'*', ..] => Some(start.len() - mark.len()),
             _ => memchr::memmem::rfind(line, mark),
         }?;
+        if start[0] == b'*' {
+            return Some(certain(leading_epoch(&line[at + mark.len()..])?, 10));
+        }
         here(&line[at + mark.len()..], false, received).filter(|found| is_likely(found, received))
     })
 }

@@ -234,7 +234,7 @@ const LINES: &[(&str, Option<i64>)] = &[
     ),
     ("[02-Mar-2026 00:02:32 UTC] PHP Warning:  x", Some(AT)),
     (
-        "[02-Mar-2026 00:02:32 Europe/Berlin] PHP Warning:  x",
+        "[02-Mar-2026 01:02:32 Europe/Berlin] PHP Warning:  x",
         Some(AT),
     ),
     ("02-MAR-2026 00:02:32 * (CONNECT_DATA=x)", Some(AT)),

@@ -7,6 +7,7 @@
 use logpond_record::{Timestamp, write_unwritten_offset};
 
 use super::cursor::Cursor;
+use super::regions::{self, Region};
 use super::traditional::{syslog_civil, year_after};
 use super::{Form, Layout, Written, digit, in_latest_year, instant, read_offset};
 
@@ -15,7 +16,7 @@ const MINUTES_MAX: i64 = 14 * 60;
 
 /// Abbreviations, their minutes east of UTC, and the minutes of other zones that use them (IANA's time
 /// zone database, and names that are in daily use beside it).
-const NAMES: [(&str, i16, &[i16]); 57] = [
+const NAMES: [(&str, i16, &[i16]); 59] = [
     ("UTC", 0, &[]),
     ("GMT", 0, &[]),
     ("UCT", 0, &[]),
@@ -28,6 +29,9 @@ const NAMES: [(&str, i16, &[i16]); 57] = [
     ("CEST", 120, &[]),
     ("MET", 60, &[]),
     ("MEST", 120, &[]),
+    // Java's names in German.
+    ("MEZ", 60, &[]),
+    ("MESZ", 120, &[]),
     ("EET", 120, &[]),
     ("EEST", 180, &[]),
     ("WAT", 60, &[]),
@@ -83,16 +87,10 @@ const NAMES: [(&str, i16, &[i16]); 57] = [
 ];
 
 /// Abbreviations that end with another letter than T, as of time.
-const OTHER_NAMES: [&[u8]; 5] = [b"UTC", b"Z", b"MSK", b"WIB", b"WITA"];
+const OTHER_NAMES: [&[u8]; 7] = [b"UTC", b"Z", b"MSK", b"WIB", b"WITA", b"MEZ", b"MESZ"];
 
 /// Names that are no abbreviations, and name no offset but that of UTC.
-const LONG_NAMES: [&str; 5] = [
-    "Coordinated Universal Time",
-    "Etc/UTC",
-    "Etc/GMT",
-    "Zulu",
-    "Universal",
-];
+const LONG_NAMES: [&str; 4] = ["Coordinated Universal Time", "Etc/UTC", "Zulu", "Universal"];
 
 /// The longest abbreviation, also of the form `TZ-11`.
 const NAME_BYTES_MAX: usize = 6;
@@ -116,24 +114,28 @@ pub(super) struct ZoneName {
 pub(super) enum Zone {
     /// An offset in minutes; true if it is `-00:00`, which says that the zone is not known.
     Offset(i16, bool),
-    /// A name.
+    /// An abbreviation.
     Name(ZoneName),
+    /// The name of a zone whose offset depends on the time.
+    Region(Region),
 }
 
 impl Zone {
-    /// East of UTC.
+    /// East of UTC; nothing where that depends on the time, see [`Zone::place`].
     pub(super) fn minutes(&self) -> i16 {
         match self {
             Zone::Offset(minutes, _) => *minutes,
             Zone::Name(name) => name.minutes,
+            Zone::Region(_) => 0,
         }
     }
 
-    /// True if it is one offset and no other.
-    pub(super) fn is_certain(&self) -> bool {
+    /// The instant of a time that was read by [`Zone::minutes`], and true if it can be no other one.
+    pub(super) fn place(&self, time: Timestamp, received: Timestamp) -> Option<(Timestamp, bool)> {
         match self {
-            Zone::Offset(..) => true,
-            Zone::Name(name) => name.is_certain(),
+            Zone::Offset(..) => Some((time, true)),
+            Zone::Name(name) => Some((time, name.is_certain())),
+            Zone::Region(region) => region.instant(time, received),
         }
     }
 
@@ -141,10 +143,10 @@ impl Zone {
         matches!(self, Zone::Offset(_, true))
     }
 
-    /// The name, if it is one.
+    /// The abbreviation, if it is one.
     pub(super) fn name(&self) -> Option<&ZoneName> {
         match self {
-            Zone::Offset(..) => None,
+            Zone::Offset(..) | Zone::Region(_) => None,
             Zone::Name(name) => Some(name),
         }
     }
@@ -271,6 +273,10 @@ pub(super) fn with_name(text: &[u8], found: Written, received: Timestamp) -> Opt
 /// parted by dots: DB2, which does so, writes the offset in minutes.
 pub(super) fn read(cursor: &mut Cursor<'_>, is_dotted: bool) -> Option<Zone> {
     let mut ahead = *cursor;
+    if let Some((region, bytes)) = regions::read_bracketed(ahead.rest()) {
+        cursor.at += bytes;
+        return Some(Zone::Region(region));
+    }
     let is_spaced = ahead.eat(b' ');
     let zone = match ahead.peek()? {
         b'+' | b'-' if is_dotted && !is_spaced => offset_in_minutes(&mut ahead),
@@ -342,7 +348,7 @@ fn is_offset_ended(text: &[u8], length: usize, is_spaced: bool) -> bool {
     }
 }
 
-/// Reads `CET`, `UTC`, `GMT+1`, `UTC-03:00`.
+/// Reads `CET`, `UTC`, `GMT+1`, `UTC-03:00`, `Europe/Berlin`.
 fn named(cursor: &mut Cursor<'_>) -> Option<Zone> {
     // Words that go on in small letters are the rule.
     let is_long = matches!(cursor.rest(), [b'C' | b'E' | b'Z' | b'U', b'a'..=b'z', ..]);
@@ -352,6 +358,12 @@ fn named(cursor: &mut Cursor<'_>) -> Option<Zone> {
     if let Some(long) = long_names.find(|name| cursor.rest().starts_with(name.as_bytes())) {
         cursor.at += long.len();
         return ends(cursor).then_some(Zone::Offset(0, false));
+    }
+    if let Some((region, bytes)) = regions::read(cursor.rest())
+        && ZoneName::read(cursor.rest()).is_none_or(|name| usize::from(name.length) < bytes)
+    {
+        cursor.at += bytes;
+        return Some(Zone::Region(region));
     }
     let name = ZoneName::read(cursor.rest())?;
     let is_utc = cursor.rest().starts_with(b"UTC") || cursor.rest().starts_with(b"GMT");

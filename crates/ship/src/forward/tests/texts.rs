@@ -136,3 +136,72 @@ fn long_lines_are_cut_as_those_of_containers_are() {
     assert_eq!((totals.accepted, totals.rejected, totals.cut), (3, 0, 1));
     assert_eq!(bench.poll(&mut tail), "");
 }
+
+/// A line that no server takes is kept as those are that a server would cut, also if its end comes later.
+#[test]
+fn lines_beyond_the_hard_limit_are_cut() {
+    const MIB: usize = 1 << 20;
+    let kept = |bytes: usize| format!("_truncated_bytes={bytes} {}", "x".repeat(MIB));
+    let half = "x".repeat(17 * MIB);
+    let mut bench = Bench::new();
+    bench.append("a.log", &format!("before\n{half}"));
+    let mut tail = bench.start("a.log");
+    assert_eq!(bench.poll(&mut tail), "before\n");
+    bench.append("a.log", &half);
+    assert_eq!(bench.poll(&mut tail), "");
+    // Its start is read anew.
+    drop(tail);
+    let mut tail = bench.start("a.log");
+    assert_eq!(bench.poll(&mut tail), "");
+    bench.append("a.log", &format!("{half}\nbehind\n"));
+    let mut text = String::new();
+    // Each turn reads some batches.
+    for _ in 0..8 {
+        text += &bench.poll(&mut tail);
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines, [&*kept(51 * MIB), "behind"]);
+    assert_eq!((bench.totals.rejected, bench.totals.cut), (0, 1));
+}
+
+#[test]
+fn compressed_files_of_other_encodings_are_decoded() {
+    let text = "Logon\nLogin failed for é\u{a0d}😀\nlast";
+    let raw = [b"\xff\xfe".as_slice(), &utf16(text, u16::to_le_bytes)].concat();
+    let mut bench = Bench::new();
+    bench.append_bytes("plain", &raw);
+    bench.compress("plain", "a.log.gz");
+    // Another content: a file that was sent is not sent again.
+    let next: Vec<u8> = "next in UTF-32, é😀\n"
+        .chars()
+        .flat_map(|c| u32::from(c).to_be_bytes())
+        .collect();
+    let zstd = zstd::encode_all(&next[..], 1).unwrap();
+    fs::write(bench.path("b.log.zst"), zstd).unwrap();
+    let mut tail = bench.start("*.log*");
+    let found = bench.poll_long(&mut tail).replace("lastnext", "last\nnext");
+    let mut lines: Vec<&str> = found.lines().collect();
+    lines.sort_unstable();
+    let expected = [
+        "Login failed for é\u{a0d}😀",
+        "Logon",
+        "last",
+        "next in UTF-32, é😀",
+    ];
+    assert_eq!(lines, expected);
+}
+
+/// The place up to which a plain file was sent is one in its bytes, also once it is compressed.
+#[test]
+fn a_file_of_another_encoding_goes_on_when_it_is_compressed() {
+    let mut bench = Bench::new();
+    bench.append_bytes("a.log", b"\xff\xfe");
+    bench.append_bytes("a.log", &utf16("première\nsecond\n", u16::to_le_bytes));
+    let mut tail = bench.start("*.log*");
+    assert_eq!(bench.poll(&mut tail), "première\nsecond\n");
+    drop(tail);
+    bench.append_bytes("a.log", &utf16("third\n", u16::to_le_bytes));
+    bench.compress("a.log", "a.log.1.gz");
+    let mut tail = bench.start("*.log*");
+    assert_eq!(bench.poll_long(&mut tail), "third\n");
+}
