@@ -11,8 +11,8 @@ use logpond_bucket::{
 use logpond_cluster::Day;
 use logpond_cluster::chain::{Change, Outcome, SegmentEntry, link_name, segment_name};
 use logpond_record::{
-    Assumed, Batch, EntryKind, Id, Incarnation, Message, Record, ShapeTable, TimeSource, Timestamp,
-    Value,
+    Assumption, Batch, EntryKind, Id, Incarnation, Message, Record, ShapeTable, TimeSource,
+    Timestamp, Value,
 };
 use logpond_segment::build;
 use logpond_segment::disk::Disk;
@@ -107,7 +107,7 @@ fn segments() -> Vec<(SegmentEntry, Bytes)> {
         build::from_journal(&disk, id, std::slice::from_ref(file), |entry| Record {
             id: entry.id,
             time: NOON,
-            time_source: TimeSource::Line(Assumed::Nothing),
+            time_source: TimeSource::Line(Assumption::Nothing),
             received: entry.received,
             message: Message::Part(Value::Str(String::from_utf8_lossy(entry.raw))),
             shape: ShapeTable::new().text(),

@@ -282,7 +282,7 @@ mod tests {
             for days in -7000..3000 {
                 let at = NOW.seconds().0 + days * 86_400 + 3 * 3600;
                 let local = Timestamp::from_seconds(at + minutes_at(&zone, at) * 60, 0).unwrap();
-                let assumed = logpond_record::Assumed::Zone;
+                let assumed = logpond_record::Assumption::Zone;
                 let near = Timestamp::from_seconds(at, 0).unwrap();
                 let (read, _) = made.instant(local, assumed, near).unwrap();
                 assert_eq!(read, near, "{name} {text}");

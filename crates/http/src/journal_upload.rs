@@ -23,7 +23,7 @@ use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValu
 use hyper::{Request, Response, StatusCode};
 use logpond_protocol::intake::body::Encoding;
 use logpond_protocol::intake::journal_entry::Position;
-use logpond_protocol::intake::journal_upload::{Part, Sealed, UploadError, UploadReader};
+use logpond_protocol::intake::journal_upload::{Part, SealedEntry, UploadError, UploadReader};
 use logpond_protocol::intake::push::Rejection;
 use logpond_record::{Batch, EntryKind, Timestamp};
 use logpond_segment::batches::{BatchId, BatchSet};
@@ -288,7 +288,7 @@ impl Upload<'_> {
         let held = self.held_of(&part.entries);
         let mut batches = Vec::with_capacity(part.entries.len());
         let (mut known, mut records, mut bytes) = (0, 0, 0);
-        for Sealed { batch, position } in part.entries {
+        for SealedEntry { batch, position } in part.entries {
             let id = position.map(name_of);
             if id.is_some_and(|id| held.contains(id.epoch, id.sequence)) {
                 known += 1;
@@ -309,7 +309,7 @@ impl Upload<'_> {
     }
 
     /// What of these entries is here.
-    fn held_of(&self, entries: &[Sealed]) -> BatchSet {
+    fn held_of(&self, entries: &[SealedEntry]) -> BatchSet {
         let names = entries
             .iter()
             .filter_map(|entry| entry.position)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Request, Response, StatusCode};
-use logpond_protocol::intake::push::Pushed;
+use logpond_protocol::intake::push::DecodedBody;
 use logpond_protocol::intake::push::otlp::{self, OtlpError};
 use logpond_record::Labels;
 use serde_json::json;
@@ -97,7 +97,7 @@ pub(super) fn refused(error: OtlpError) -> ApiError {
 }
 
 /// An `ExportLogsServiceResponse`; empty if everything was taken.
-fn success(pushed: &Pushed, form: Form) -> Vec<u8> {
+fn success(pushed: &DecodedBody, form: Form) -> Vec<u8> {
     let rejected = pushed.rejected_total;
     let message = first_rejection(pushed);
     match form {
@@ -116,11 +116,11 @@ fn success(pushed: &Pushed, form: Form) -> Vec<u8> {
 }
 
 /// An `ExportLogsServiceResponse` in Protocol Buffers; empty if everything was taken.
-pub(super) fn success_message(pushed: &Pushed) -> Vec<u8> {
+pub(super) fn success_message(pushed: &DecodedBody) -> Vec<u8> {
     otlp::write_success(pushed.rejected_total as u64, &first_rejection(pushed))
 }
 
-fn first_rejection(pushed: &Pushed) -> String {
+fn first_rejection(pushed: &DecodedBody) -> String {
     let first = pushed.rejected.first();
     first.map_or(String::new(), |rejection| {
         format!("record {}: {}", rejection.line, rejection.reason)

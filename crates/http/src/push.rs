@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Request, Response, StatusCode};
-use logpond_protocol::intake::push::{self, PushForm, Pushed};
+use logpond_protocol::intake::push::{self, DecodedBody, PushForm};
 use logpond_record::{Labels, limits::FIELD_NAME_BYTES_MAX};
 use logpond_segment::batches::{BatchId, BatchIdError};
 use serde_json::json;
@@ -49,7 +49,7 @@ pub(super) async fn answer(
         decoded.map_err(|error| ApiError::new(Kind::BodyTooLarge, error.to_string()))
     };
     let pushed = intake::decode(app, request.into_body(), encoding, decode).await?;
-    let Pushed {
+    let DecodedBody {
         batch,
         accepted,
         rejected,

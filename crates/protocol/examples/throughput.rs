@@ -41,7 +41,7 @@ fn main() {
         .filter(|l| !l.is_empty())
         .collect();
     let bytes: usize = lines.iter().map(|l| l.len()).sum();
-    let mut seen = Seen::default();
+    let mut seen = ShapeStats::default();
     let each = repeat(seconds, || seen = parse(&lines, kind, &labels));
     println!(
         "parse: {:.0} MB/s, {:.0} records/s; {} records, {:.1} slots each, {} text, {} whole, \
@@ -64,16 +64,16 @@ fn main() {
 }
 
 #[derive(Default)]
-struct Seen {
+struct ShapeStats {
     slots: usize,
     text: usize,
     whole: usize,
     fixed: usize,
 }
 
-fn parse(lines: &[&[u8]], kind: EntryKind, labels: &Labels) -> Seen {
+fn parse(lines: &[&[u8]], kind: EntryKind, labels: &Labels) -> ShapeStats {
     let mut parser = Parser::new();
-    let mut seen = Seen::default();
+    let mut seen = ShapeStats::default();
     for raw in lines {
         let record = parser.parse(&Entry {
             id: Id::MIN,

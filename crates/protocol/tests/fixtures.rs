@@ -253,7 +253,7 @@ fn the_syslog_vectors_are_met() {
                 let input = String::from_utf8(input).unwrap().replace("%[1]s", "\n");
                 let mut splitter = FrameSplitter::new(LINE_BYTES_MAX);
                 let (mut bytes, mut frames, mut missing) = (Vec::new(), 0, 0);
-                let mut take = |f: logpond_protocol::intake::frames::Framed<'_>| {
+                let mut take = |f: logpond_protocol::intake::frames::Frame<'_>| {
                     bytes.extend_from_slice(f.bytes);
                     frames += 1;
                     missing += f.truncated_bytes;

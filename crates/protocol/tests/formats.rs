@@ -308,7 +308,7 @@ fn damaged_lines_are_rebuilt() {
 
 /// A format on the page.
 #[derive(Default)]
-struct Described {
+struct FormatEntry {
     source: String,
     line: String,
     has_time: bool,
@@ -317,7 +317,7 @@ struct Described {
     fields: Vec<String>,
 }
 
-impl Described {
+impl FormatEntry {
     fn add(&mut self, format: &Table) {
         if self.line.is_empty() {
             self.source = text(format, "source").unwrap_or_default().to_owned();
@@ -385,7 +385,7 @@ fn page() -> String {
     for family in families() {
         let _ = writeln!(page, "## {}\n", family.heading);
         let mut order = Vec::new();
-        let mut described: BTreeMap<String, Described> = BTreeMap::new();
+        let mut described: BTreeMap<String, FormatEntry> = BTreeMap::new();
         for format in &family.formats {
             let name = text(format, "name").expect("a name").to_owned();
             if !order.contains(&name) {

@@ -14,7 +14,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use logpond_protocol::intake::assembly::{Assembled, Assembler, Settings};
+use logpond_protocol::intake::assembly::{AssembledRecord, Assembler, Settings};
 use logpond_protocol::intake::container::Format;
 use logpond_protocol::intake::multiline::Rule;
 use toml::{Table, Value as Toml};
@@ -97,7 +97,7 @@ fn read(
     stops: usize,
 ) -> Vec<(Option<&'static str>, String)> {
     let mut found = Vec::new();
-    let mut take = |record: Assembled<'_>| {
+    let mut take = |record: AssembledRecord<'_>| {
         let line = String::from_utf8(record.line.to_vec()).unwrap();
         found.push((record.stream.name(), line));
     };

@@ -80,13 +80,13 @@ fn others(record: &Record<'_>, but: &str) -> BTreeMap<String, Value<'static>> {
 }
 
 #[derive(Default)]
-struct Tried {
+struct TrialCounts {
     edits: usize,
     searched: usize,
     as_fields: usize,
 }
 
-impl Tried {
+impl TrialCounts {
     fn line(&mut self, kind: EntryKind, raw: &[u8], parser: &mut Parser) {
         let labels = Labels::new();
         let before = parser.parse(&entry(kind, Envelope::default(), &labels, raw));
@@ -172,7 +172,7 @@ fn every_field_of_the_fixtures_can_be_changed() {
     };
     let mut files = Vec::new();
     files_below(&folder.join("fixtures"), &mut files);
-    let mut tried = Tried::default();
+    let mut tried = TrialCounts::default();
     for path in files {
         let data = std::fs::read(&path).unwrap();
         let mut parser = Parser::new();
@@ -186,7 +186,7 @@ fn every_field_of_the_fixtures_can_be_changed() {
             }
         }
     }
-    let Tried {
+    let TrialCounts {
         edits,
         searched,
         as_fields,

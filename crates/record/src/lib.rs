@@ -35,6 +35,6 @@ pub use severity::{SEVERITY_LABELS, Severity, is_severity_field};
 pub use shape::{Piece, Shape, ShapeError, ShapeTable, Slot, SlotKind};
 pub use time::{Civil, TimeRange, Timestamp};
 pub use time_pattern::{ParsedTime, PatternError, TimePattern, write_unwritten_offset};
-pub use time_source::{Assumed, TimeSource};
+pub use time_source::{Assumption, TimeSource};
 pub use value::{Value, write_float, write_int};
 pub use value_type::{TypeSet, ValueType};

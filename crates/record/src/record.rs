@@ -147,13 +147,13 @@ impl<'a> Record<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time_source::Assumed;
+    use crate::time_source::Assumption;
 
     fn record(shape: &str, values: Vec<Value<'static>>) -> Record<'static> {
         Record {
             id: Id(1),
             time: Timestamp(0),
-            time_source: TimeSource::Line(Assumed::Nothing),
+            time_source: TimeSource::Line(Assumption::Nothing),
             received: Timestamp(0),
             message: Message::Absent,
             shape: Arc::new(Shape::new(shape).unwrap()),

@@ -3,7 +3,7 @@
 /// What a written time leaves open, and a reader has to assume.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum Assumed {
+pub enum Assumption {
     /// It is a whole instant.
     #[default]
     Nothing = 0,
@@ -19,17 +19,17 @@ pub enum Assumed {
     DayAndZone = 5,
 }
 
-impl Assumed {
+impl Assumption {
     /// The guess about a time that says its day, its year and its offset, or not. A time whose day is
     /// assumed has a year.
-    pub fn of(has_day: bool, has_year: bool, has_zone: bool) -> Assumed {
+    pub fn of(has_day: bool, has_year: bool, has_zone: bool) -> Assumption {
         match (has_day, has_year, has_zone) {
-            (true, true, true) => Assumed::Nothing,
-            (true, true, false) => Assumed::Zone,
-            (true, false, true) => Assumed::Year,
-            (true, false, false) => Assumed::YearAndZone,
-            (false, _, true) => Assumed::Day,
-            (false, _, false) => Assumed::DayAndZone,
+            (true, true, true) => Assumption::Nothing,
+            (true, true, false) => Assumption::Zone,
+            (true, false, true) => Assumption::Year,
+            (true, false, false) => Assumption::YearAndZone,
+            (false, _, true) => Assumption::Day,
+            (false, _, false) => Assumption::DayAndZone,
         }
     }
 }
@@ -40,50 +40,50 @@ pub enum TimeSource {
     /// The receive time: the record has none of its own.
     Received,
     /// A time field of a structured record or JSON line.
-    Field(Assumed),
+    Field(Assumption),
     /// A protocol header, such as syslog's.
-    Header(Assumed),
+    Header(Assumption),
     /// A timestamp recognised in a plain line.
-    Line(Assumed),
+    Line(Assumption),
 }
 
 /// All sources with their names, in the order of their codes.
 const SOURCES: [(TimeSource, &str); TimeSource::COUNT] = [
     (TimeSource::Received, "received"),
-    (TimeSource::Field(Assumed::Nothing), "field"),
-    (TimeSource::Header(Assumed::Nothing), "header"),
-    (TimeSource::Line(Assumed::Nothing), "line"),
-    (TimeSource::Field(Assumed::Zone), "field-zone-assumed"),
-    (TimeSource::Header(Assumed::Zone), "header-zone-assumed"),
-    (TimeSource::Line(Assumed::Zone), "line-zone-assumed"),
-    (TimeSource::Field(Assumed::Year), "field-year-assumed"),
-    (TimeSource::Header(Assumed::Year), "header-year-assumed"),
-    (TimeSource::Line(Assumed::Year), "line-year-assumed"),
+    (TimeSource::Field(Assumption::Nothing), "field"),
+    (TimeSource::Header(Assumption::Nothing), "header"),
+    (TimeSource::Line(Assumption::Nothing), "line"),
+    (TimeSource::Field(Assumption::Zone), "field-zone-assumed"),
+    (TimeSource::Header(Assumption::Zone), "header-zone-assumed"),
+    (TimeSource::Line(Assumption::Zone), "line-zone-assumed"),
+    (TimeSource::Field(Assumption::Year), "field-year-assumed"),
+    (TimeSource::Header(Assumption::Year), "header-year-assumed"),
+    (TimeSource::Line(Assumption::Year), "line-year-assumed"),
     (
-        TimeSource::Field(Assumed::YearAndZone),
+        TimeSource::Field(Assumption::YearAndZone),
         "field-year-and-zone-assumed",
     ),
     (
-        TimeSource::Header(Assumed::YearAndZone),
+        TimeSource::Header(Assumption::YearAndZone),
         "header-year-and-zone-assumed",
     ),
     (
-        TimeSource::Line(Assumed::YearAndZone),
+        TimeSource::Line(Assumption::YearAndZone),
         "line-year-and-zone-assumed",
     ),
-    (TimeSource::Field(Assumed::Day), "field-day-assumed"),
-    (TimeSource::Header(Assumed::Day), "header-day-assumed"),
-    (TimeSource::Line(Assumed::Day), "line-day-assumed"),
+    (TimeSource::Field(Assumption::Day), "field-day-assumed"),
+    (TimeSource::Header(Assumption::Day), "header-day-assumed"),
+    (TimeSource::Line(Assumption::Day), "line-day-assumed"),
     (
-        TimeSource::Field(Assumed::DayAndZone),
+        TimeSource::Field(Assumption::DayAndZone),
         "field-day-and-zone-assumed",
     ),
     (
-        TimeSource::Header(Assumed::DayAndZone),
+        TimeSource::Header(Assumption::DayAndZone),
         "header-day-and-zone-assumed",
     ),
     (
-        TimeSource::Line(Assumed::DayAndZone),
+        TimeSource::Line(Assumption::DayAndZone),
         "line-day-and-zone-assumed",
     ),
 ];

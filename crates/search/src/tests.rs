@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use logpond_record::{Assumed, Fix, Id, Message, Record, Shape, TimeSource, Timestamp, Value};
+use logpond_record::{Assumption, Fix, Id, Message, Record, Shape, TimeSource, Timestamp, Value};
 use logpond_segment::tokens::tokens;
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ pub(crate) fn record(
     Record {
         id: Id(7),
         time: Timestamp(1_795_293_000_000_000_000),
-        time_source: TimeSource::Header(Assumed::Nothing),
+        time_source: TimeSource::Header(Assumption::Nothing),
         received: Timestamp(1_795_293_001_000_000_000),
         message,
         shape: Arc::new(Shape::new(shape).unwrap()),

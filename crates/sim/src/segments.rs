@@ -8,8 +8,8 @@
 use std::borrow::Cow;
 
 use logpond_record::{
-    Assumed, Entry, Id, Incarnation, Message, Record, ShapeTable, SourceId, TimeSource, Timestamp,
-    Value,
+    Assumption, Entry, Id, Incarnation, Message, Record, ShapeTable, SourceId, TimeSource,
+    Timestamp, Value,
 };
 use logpond_segment::build::{self, BuildError, DIRECTORY};
 use logpond_segment::compact::{self, Job, Live, Settings};
@@ -266,7 +266,7 @@ fn decode<'e>(entry: &Entry<'e>, shapes: &mut ShapeTable) -> Record<'e> {
         id: entry.id,
         // Event times overlap between files and repeat within them.
         time: Timestamp(entry.received.0 - (entry.raw.len() as i64 % 7) * 10 * SECOND_NS),
-        time_source: TimeSource::Line(Assumed::Nothing),
+        time_source: TimeSource::Line(Assumption::Nothing),
         received: entry.received,
         message,
         shape: shape.expect("a shape"),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use hyper::header::CONTENT_TYPE;
 use hyper::{Request, Response, StatusCode};
 use logpond_protocol::intake::body::Encoding;
-use logpond_protocol::intake::push::Pushed;
+use logpond_protocol::intake::push::DecodedBody;
 use logpond_protocol::intake::push::loki::{self, LokiError};
 use logpond_record::Labels;
 use xxhash_rust::xxh3::xxh3_128;
@@ -71,7 +71,7 @@ fn refused(error: LokiError) -> ApiError {
 
 /// What was not taken, if something was not: the first reason in the first line, which is all that Promtail
 /// logs.
-fn rejections(pushed: &Pushed) -> Option<String> {
+fn rejections(pushed: &DecodedBody) -> Option<String> {
     let (accepted, rejected) = (pushed.accepted, pushed.rejected_total);
     let mut text = format!("{accepted} entries are stored, {rejected} are not: ");
     for rejection in &pushed.rejected {

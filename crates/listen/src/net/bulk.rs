@@ -18,8 +18,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use logpond_protocol::intake::foreign::{Foreign, Opening, OpeningLook};
-use logpond_protocol::intake::push::{self, Pushed, REJECTIONS_MAX};
+use logpond_protocol::intake::foreign::{Foreign, OpeningLook, OpeningVerdict};
+use logpond_protocol::intake::push::{self, DecodedBody, REJECTIONS_MAX};
 use logpond_segment::batches::BatchId;
 use logpond_segment::journal::{
     END_MARK_BYTES, FILE_HEADER_BYTES, FILE_MAGIC, FRAME_BODY_BYTES_MAX, FRAME_HEADER_BYTES,
@@ -164,7 +164,7 @@ impl Upload {
         })
     }
 
-    fn add_rejected(&mut self, pushed: &Pushed) {
+    fn add_rejected(&mut self, pushed: &DecodedBody) {
         let room = REJECTIONS_MAX - self.rejected.len();
         let named = pushed.rejected.iter().take(room);
         let named = named.map(|r| (self.entries + r.line as u64, r.reason.to_string()));
@@ -304,7 +304,7 @@ impl Inflow {
         let mut bytes = [0; UNDECIDED_BYTES_MAX];
         let more = async {
             let mut filled = 0;
-            while opening == Opening::Undecided && filled < bytes.len() {
+            while opening == OpeningVerdict::Undecided && filled < bytes.len() {
                 match self.stream.read(&mut bytes[filled..]).await {
                     Ok(0) | Err(_) => break,
                     Ok(read) => {
@@ -317,7 +317,7 @@ impl Inflow {
         // Who says nothing more has said what there is to know.
         let _ = tokio::time::timeout(LOOK_TIME_MAX, more).await;
         match opening {
-            Opening::Foreign(foreign) => {
+            OpeningVerdict::Foreign(foreign) => {
                 opening::count(&self.context);
                 // To others it is said as to anybody who sends something else.
                 Some(foreign).filter(|foreign| *foreign == Foreign::Http)
@@ -344,7 +344,7 @@ impl Inflow {
     async fn submit(
         &mut self,
         upload: &mut Upload,
-        pushed: Pushed,
+        pushed: DecodedBody,
         id: BatchId,
     ) -> Result<(), UploadFailure> {
         upload.add_rejected(&pushed);
@@ -387,7 +387,7 @@ async fn receive(stream: &mut OwnedReadHalf, body: &mut [u8]) -> Result<(), Uplo
 /// A part of an upload, its records checked.
 enum Part {
     Header,
-    Frame(Pushed, BatchId),
+    Frame(DecodedBody, BatchId),
     End,
 }
 

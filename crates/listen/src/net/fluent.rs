@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use logpond_protocol::intake::foreign::{self, Foreign, OpeningLook};
-use logpond_protocol::intake::push::fluent::{self, Decoded, FluentError, ValueEnd};
+use logpond_protocol::intake::push::fluent::{self, DecodedEvents, FluentError, ValueEnd};
 use logpond_segment::batches::BatchSet;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpStream, UdpSocket};
@@ -141,7 +141,7 @@ pub async fn serve_fluent(stream: TcpStream, peer: IpAddr, context: Context, flu
         sender,
         buffer: Vec::new(),
         look: OpeningLook::default(),
-        opening: foreign::Opening::Undecided,
+        opening: foreign::OpeningVerdict::Undecided,
     };
     let end = connection.run().await;
     if let Err(End::Foreign(foreign)) = end {
@@ -205,7 +205,7 @@ struct Connection {
     unfinished: Holder,
     /// What the connection speaks.
     look: OpeningLook,
-    opening: foreign::Opening,
+    opening: foreign::OpeningVerdict,
 }
 
 impl Connection {
@@ -343,22 +343,22 @@ impl Connection {
 
     /// Looks at what came behind so many bytes, as long as it is not known what the connection speaks.
     fn look_at(&mut self, filled: usize) -> Result<(), End> {
-        if self.opening == foreign::Opening::Undecided {
+        if self.opening == foreign::OpeningVerdict::Undecided {
             self.opening = self.look.look(&self.buffer[filled..]);
         }
         match self.opening {
-            foreign::Opening::Foreign(foreign) => Err(End::Foreign(foreign)),
+            foreign::OpeningVerdict::Foreign(foreign) => Err(End::Foreign(foreign)),
             _ => Ok(()),
         }
     }
 
     /// Whether what came may be taken for messages. The first byte of each says so.
     fn is_own(&self) -> bool {
-        self.opening == foreign::Opening::Own || self.buffer.len() > UNDECIDED_BYTES_MAX
+        self.opening == foreign::OpeningVerdict::Own || self.buffer.len() > UNDECIDED_BYTES_MAX
     }
 
     /// Has the records of messages taken, and acknowledges those of a chunk.
-    async fn take(&mut self, part: Decoded, is_in_segments: bool) -> Result<(), End> {
+    async fn take(&mut self, part: DecodedEvents, is_in_segments: bool) -> Result<(), End> {
         let metrics = self.context.metrics.intake(self.context.intake);
         metrics.malformed.add(part.malformed as u64);
         metrics.truncated.add(part.truncated as u64);

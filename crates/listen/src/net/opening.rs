@@ -57,7 +57,7 @@ impl ConnectionPrefix {
             return take(new);
         }
         let opening = self.look.look(new);
-        if let (foreign::Opening::Undecided, Some(held)) = (opening, &mut self.held)
+        if let (foreign::OpeningVerdict::Undecided, Some(held)) = (opening, &mut self.held)
             && held.len() + new.len() <= UNDECIDED_BYTES_MAX
         {
             return held.extend_from_slice(new);
@@ -76,12 +76,12 @@ impl ConnectionPrefix {
         }
     }
 
-    fn decide(&mut self, opening: foreign::Opening, take: &mut impl FnMut(&[u8])) {
+    fn decide(&mut self, opening: foreign::OpeningVerdict, take: &mut impl FnMut(&[u8])) {
         let held = self.held.take().unwrap_or_default();
         match opening {
-            foreign::Opening::Foreign(foreign) => self.foreign = Some(foreign),
-            foreign::Opening::Own => self.is_own = true,
-            foreign::Opening::Undecided => {}
+            foreign::OpeningVerdict::Foreign(foreign) => self.foreign = Some(foreign),
+            foreign::OpeningVerdict::Own => self.is_own = true,
+            foreign::OpeningVerdict::Undecided => {}
         }
         if self.foreign.is_none() && !held.is_empty() {
             take(&held);

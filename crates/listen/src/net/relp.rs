@@ -6,7 +6,7 @@
 
 mod peers;
 
-use logpond_protocol::intake::relp::{self, RelpError, RelpSplitter, Sent};
+use logpond_protocol::intake::relp::{self, RelpCommand, RelpError, RelpSplitter};
 use logpond_protocol::intake::resent::Fingerprint;
 
 pub(super) use peers::Peer;
@@ -78,20 +78,20 @@ impl RelpSession {
         let mut taken = MessageCounts::default();
         let fed = splitter.feed(bytes, |sent| {
             waiting.push(match sent {
-                Sent::Open {
+                RelpCommand::Open {
                     number,
                     is_syslog: true,
                 } => {
                     *is_open = true;
                     Transaction::Open(number)
                 }
-                Sent::Open { number, .. } => {
+                RelpCommand::Open { number, .. } => {
                     Transaction::Refused(number, "only commands=syslog is taken")
                 }
-                Sent::Message { number, .. } if !*is_open => {
+                RelpCommand::Message { number, .. } if !*is_open => {
                     Transaction::Refused(number, "the session was not opened")
                 }
-                Sent::Message {
+                RelpCommand::Message {
                     number,
                     bytes,
                     truncated_bytes,
@@ -114,11 +114,11 @@ impl RelpSession {
                         }
                     }
                 }
-                Sent::Close { number } => {
+                RelpCommand::Close { number } => {
                     *is_over = true;
                     Transaction::Close(number)
                 }
-                Sent::Unknown { number } => Transaction::Refused(number, "unknown command"),
+                RelpCommand::Unknown { number } => Transaction::Refused(number, "unknown command"),
             });
         });
         if let Err(error) = fed {

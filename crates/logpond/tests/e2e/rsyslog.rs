@@ -142,7 +142,8 @@ fn messages_in_documents_are_here_once() {
     };
     rsyslog.pass_on("indexed", 0..MESSAGES);
     wait_until("all messages are here", || {
-        server.query("indexed")
+        server
+            .query("indexed")
             .is_ok_and(|(rows, _)| rows.len() >= MESSAGES)
     })
     .unwrap();

@@ -20,7 +20,7 @@ mod servers;
 
 use memchr::{memchr, memchr_iter};
 
-use super::access_format::{Drawn, Times};
+use super::access_format::{DerivedFields, Times};
 use super::sketch::Sketch;
 pub(crate) use clock::Clock;
 pub(crate) use columns::{MILLISECOND, Pen, SECOND, Take, nanoseconds};
@@ -45,7 +45,7 @@ pub(crate) fn draw<'a>(
     line: &'a str,
     times: Times<'_>,
     sketch: &mut Sketch<'_, 'a>,
-) -> Option<Drawn<'a>> {
+) -> Option<DerivedFields<'a>> {
     let (line, carriage_return) = match line.strip_suffix('\r') {
         Some(line) => (line, "\r"),
         None => (line, ""),

@@ -27,7 +27,7 @@ use std::fmt;
 
 use logpond_record::limits::FIELD_NAME_BYTES_MAX;
 
-pub(crate) use line::{Drawn, Times, host_of};
+pub(crate) use line::{DerivedFields, Times, host_of};
 
 /// The longest definition in bytes; real ones have a few hundred.
 pub const DEFINITION_BYTES_MAX: usize = 4 << 10;
@@ -47,7 +47,7 @@ pub struct AccessFormat {
     /// Whether its lines are JSON objects.
     is_json: bool,
     /// The columns that a file lists itself, instead of steps.
-    listed: Option<listed::Listed>,
+    listed: Option<listed::ColumnList>,
 }
 
 /// How a server writes a value that holds a quote or a control character.
@@ -73,13 +73,13 @@ enum Step {
 /// A value of a line.
 #[derive(Debug, PartialEq)]
 struct Variable {
-    meaning: Meaning,
+    meaning: FieldMeaning,
     end: End,
 }
 
 /// What a value is.
 #[derive(Debug, PartialEq)]
-enum Meaning {
+enum FieldMeaning {
     /// Text; `-` says that there is none.
     Text(Box<str>),
     /// Text; a `-` is its value.
@@ -216,7 +216,7 @@ impl AccessFormat {
             let reason = FormatReason::TooLong;
             return Err(FormatError { at: 0, reason });
         }
-        match listed::Listed::new(definition) {
+        match listed::ColumnList::new(definition) {
             Some(listed) => Ok(AccessFormat {
                 steps: Box::default(),
                 escape: Escape::None,
@@ -229,7 +229,7 @@ impl AccessFormat {
 
     /// The number of values of its lines, if a file lists them.
     pub(crate) fn columns(&self) -> Option<usize> {
-        self.listed.as_ref().map(listed::Listed::count)
+        self.listed.as_ref().map(listed::ColumnList::count)
     }
 }
 

@@ -21,7 +21,7 @@ use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX, TRUNCATED_FIELD
 use logpond_record::{Batch, EntryKind, Timestamp, Value};
 
 use super::container::{Format, Part, Stream};
-use super::group::{Added, Group, HeldLine};
+use super::group::{Group, HeldLine, LineOutcome};
 use super::joiner::{Head, Joiner};
 use super::lines::character_end;
 use super::multiline::{Choice, EVIDENCE_BYTES_MAX, Evidence, Rule};
@@ -63,7 +63,7 @@ impl Settings {
 
 /// A record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Assembled<'a> {
+pub struct AssembledRecord<'a> {
     /// Where it was written to.
     pub stream: Stream,
     /// The time that the runtime gave its first part.
@@ -76,7 +76,7 @@ pub struct Assembled<'a> {
     pub truncated_bytes: usize,
 }
 
-impl Assembled<'_> {
+impl AssembledRecord<'_> {
     /// Adds it to a batch of kind [`EntryKind::Enveloped`]. Attributes that are more than a record has
     /// fields, or whose name is too long for one, are left out.
     pub fn push_to(&self, batch: &mut Batch) {
@@ -200,7 +200,7 @@ impl Assembler {
         line: &[u8],
         start: u64,
         now: Duration,
-        take: &mut impl FnMut(Assembled<'_>),
+        take: &mut impl FnMut(AssembledRecord<'_>),
     ) {
         let Some(part) = self.part(line) else {
             return self.give_unfit(line, start, take);
@@ -233,7 +233,7 @@ impl Assembler {
         cut_bytes: usize,
         start: u64,
         now: Duration,
-        take: &mut impl FnMut(Assembled<'_>),
+        take: &mut impl FnMut(AssembledRecord<'_>),
     ) {
         let is_unfit = self.settings.format != Format::Lines;
         let source = &mut self.sources[Stream::Unnamed as usize];
@@ -309,7 +309,7 @@ impl Assembler {
     }
 
     /// Gives what has waited for its rest for too long.
-    pub fn flush_due(&mut self, now: Duration, take: &mut impl FnMut(Assembled<'_>)) {
+    pub fn flush_due(&mut self, now: Duration, take: &mut impl FnMut(AssembledRecord<'_>)) {
         for stream in Stream::ALL {
             let source = &self.sources[stream as usize];
             let wait = match source.joiner.head() {
@@ -323,7 +323,7 @@ impl Assembler {
     }
 
     /// Gives all that is held: nothing follows.
-    pub fn finish(&mut self, take: &mut impl FnMut(Assembled<'_>)) {
+    pub fn finish(&mut self, take: &mut impl FnMut(AssembledRecord<'_>)) {
         for stream in Stream::ALL {
             self.give_held(stream, take);
         }
@@ -358,7 +358,7 @@ impl Assembler {
     }
 
     /// Gives a line that is none of the format. Such a line is never held, nor part of another record.
-    fn give_unfit(&mut self, line: &[u8], start: u64, take: &mut impl FnMut(Assembled<'_>)) {
+    fn give_unfit(&mut self, line: &[u8], start: u64, take: &mut impl FnMut(AssembledRecord<'_>)) {
         if start < self.resumed_at {
             return;
         }
@@ -389,7 +389,7 @@ impl Assembler {
         part: Part<'_>,
         start: u64,
         evidence: &Evidence,
-        take: &mut impl FnMut(Assembled<'_>),
+        take: &mut impl FnMut(AssembledRecord<'_>),
     ) {
         let head = Head {
             start,
@@ -407,7 +407,7 @@ impl Assembler {
         &mut self,
         stream: Stream,
         evidence: &Evidence,
-        take: &mut impl FnMut(Assembled<'_>),
+        take: &mut impl FnMut(AssembledRecord<'_>),
     ) {
         let mut joiner = std::mem::take(&mut self.sources[stream as usize].joiner);
         joiner.finish(|head, line, cut_bytes| {
@@ -417,7 +417,7 @@ impl Assembler {
     }
 
     /// Gives all that is held of a stream.
-    fn give_held(&mut self, stream: Stream, take: &mut impl FnMut(Assembled<'_>)) {
+    fn give_held(&mut self, stream: Stream, take: &mut impl FnMut(AssembledRecord<'_>)) {
         if self.sources[stream as usize].joiner.head().is_some() {
             self.counts.unfinished += 1;
             let evidence = self.sources[stream as usize].evidence_before;
@@ -427,7 +427,7 @@ impl Assembler {
     }
 
     /// Gives the record of a stream, and those of the lines that are held behind it.
-    fn give_groups(&mut self, stream: Stream, take: &mut impl FnMut(Assembled<'_>)) {
+    fn give_groups(&mut self, stream: Stream, take: &mut impl FnMut(AssembledRecord<'_>)) {
         // Each turn gives a line at least.
         loop {
             let held = self.give_group(stream, take);
@@ -442,7 +442,7 @@ impl Assembler {
     fn give_group(
         &mut self,
         stream: Stream,
-        take: &mut impl FnMut(Assembled<'_>),
+        take: &mut impl FnMut(AssembledRecord<'_>),
     ) -> Vec<HeldLine> {
         let mut group = std::mem::take(&mut self.sources[stream as usize].group);
         let takes_empty = self.settings.rule.as_ref().is_some_and(Rule::is_auto);
@@ -459,7 +459,7 @@ impl Assembler {
         stream: Stream,
         (head, line, cut_bytes): (Head<'_>, &[u8], usize),
         evidence: &Evidence,
-        take: &mut impl FnMut(Assembled<'_>),
+        take: &mut impl FnMut(AssembledRecord<'_>),
     ) {
         let wait = self.settings.record_wait;
         let group = &mut self.sources[stream as usize].group;
@@ -474,9 +474,9 @@ impl Assembler {
         }
         let group = &mut self.sources[stream as usize].group;
         match group.add(&rule, evidence, &head, line, self.settings.line_bytes_max) {
-            Added::Taken => return,
-            Added::Other => {}
-            Added::Full => self.counts.split += 1,
+            LineOutcome::Taken => return,
+            LineOutcome::Other => {}
+            LineOutcome::Full => self.counts.split += 1,
         }
         let mut held = self.give_group(stream, take);
         if held.is_empty() {
@@ -496,7 +496,7 @@ impl Assembler {
         &mut self,
         stream: Stream,
         lines: Vec<HeldLine>,
-        take: &mut impl FnMut(Assembled<'_>),
+        take: &mut impl FnMut(AssembledRecord<'_>),
     ) {
         let Some(rule) = self.settings.rule.clone() else {
             return;
@@ -507,10 +507,10 @@ impl Assembler {
             let bytes_max = self.settings.line_bytes_max;
             let group = &mut self.sources[stream as usize].group;
             let added = group.add(&rule, &line.evidence, &line.head, &line.text, bytes_max);
-            if added == Added::Taken {
+            if added == LineOutcome::Taken {
                 continue;
             }
-            self.counts.split += u64::from(added == Added::Full);
+            self.counts.split += u64::from(added == LineOutcome::Full);
             let held = self.give_group(stream, take);
             if held.is_empty() {
                 let group = &mut self.sources[stream as usize].group;
@@ -530,10 +530,10 @@ impl Assembler {
         head: &Head<'_>,
         line: &[u8],
         truncated_bytes: usize,
-        take: &mut impl FnMut(Assembled<'_>),
+        take: &mut impl FnMut(AssembledRecord<'_>),
     ) {
         self.counts.cut += u64::from(truncated_bytes > 0);
-        take(Assembled {
+        take(AssembledRecord {
             stream,
             time: head.time,
             attributes: &head.attributes,

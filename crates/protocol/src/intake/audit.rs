@@ -26,7 +26,7 @@ mod record_types;
 
 use std::borrow::Cow;
 
-use logpond_record::{Assumed, Value};
+use logpond_record::{Assumption, Value};
 use memchr::{memchr, memchr2, memrchr};
 
 use super::outline::{BODY_PREFIX, Outline};
@@ -216,7 +216,7 @@ pub(crate) fn beside<'a>(text: &str) -> Beside<'a> {
             .into_iter()
             .map(|(name, value)| (name.into(), value))
             .collect(),
-        time: time.map(|time| (time, Assumed::Nothing)),
+        time: time.map(|time| (time, Assumption::Nothing)),
     }
 }
 
@@ -332,15 +332,15 @@ struct Reader<'o, 'a> {
 impl<'a> Reader<'_, 'a> {
     fn head(&mut self, head: &Head) {
         if let Some(node) = head.node {
-            self.add_as(NODE_FIELD, node, Reading::Text);
+            self.add_as(NODE_FIELD, node, ValueReading::Text);
         }
         let kind = &self.text[head.kind.0..head.kind.1];
         match kind.parse::<u16>() {
-            Ok(_) => self.add_as(TYPE_FIELD, head.kind, Reading::Number),
-            Err(_) => self.add_as(TYPE_NAME_FIELD, head.kind, Reading::Text),
+            Ok(_) => self.add_as(TYPE_FIELD, head.kind, ValueReading::Number),
+            Err(_) => self.add_as(TYPE_NAME_FIELD, head.kind, ValueReading::Text),
         }
-        self.add_as("_time", head.time, Reading::Text);
-        self.add_as(ID_FIELD, head.id, Reading::Number);
+        self.add_as("_time", head.time, ValueReading::Text);
+        self.add_as(ID_FIELD, head.id, ValueReading::Number);
     }
 
     /// Takes what stands between two places.
@@ -383,8 +383,8 @@ impl<'a> Reader<'_, 'a> {
         let Some((result, permissions, after)) = found() else {
             return from;
         };
-        self.add(RESULT_KEY, result, sayer, Reading::Text);
-        self.add(PERMISSIONS_KEY, permissions, sayer, Reading::Text);
+        self.add(RESULT_KEY, result, sayer, ValueReading::Text);
+        self.add(PERMISSIONS_KEY, permissions, sayer, ValueReading::Text);
         let for_whom = bytes[after..end].iter().take_while(|b| **b == b' ').count();
         behind(&bytes[..end], after + for_whom, b"for ").unwrap_or(after)
     }
@@ -414,20 +414,20 @@ impl<'a> Reader<'_, 'a> {
                 Some(b'{') => trimmed(self.text, start + 1, close),
                 _ => (start + 1, close),
             };
-            self.add(name, span, sayer, Reading::Text);
+            self.add(name, span, sayer, ValueReading::Text);
             return close + 1;
         }
         let word = &rest[..memchr2(b' ', SEPARATOR, rest).unwrap_or(rest.len())];
         let stop = start + word.strip_suffix(b",").unwrap_or(word).len();
         let reading = match sayer {
-            Sayer::Auditd => Reading::Text,
-            _ if NUMBERS.contains(&name) => Reading::Number,
+            Sayer::Auditd => ValueReading::Text,
+            _ if NUMBERS.contains(&name) => ValueReading::Number,
             _ if CHOSEN.contains(&name) || (self.has_arguments && is_argument(name)) => {
-                Reading::Chosen {
+                ValueReading::Chosen {
                     has_parts: matches!(name, b"proctitle"),
                 }
             }
-            _ => Reading::Text,
+            _ => ValueReading::Text,
         };
         self.add(name, (start, stop), sayer, reading);
         stop
@@ -451,12 +451,12 @@ impl<'a> Reader<'_, 'a> {
         }
         // A separator where none is expected is a word.
         let stop = stop.max(from + 1);
-        self.add(TEXT_KEY, (from, stop), sayer, Reading::Text);
+        self.add(TEXT_KEY, (from, stop), sayer, ValueReading::Text);
         stop
     }
 
     /// Adds a field by its key.
-    fn add(&mut self, key: &[u8], span: (usize, usize), sayer: Sayer, reading: Reading) {
+    fn add(&mut self, key: &[u8], span: (usize, usize), sayer: Sayer, reading: ValueReading) {
         self.name.clear();
         let mut named = NAMED.iter().filter(|_| sayer == Sayer::Kernel);
         match named.find(|(known, _)| *known == key) {
@@ -479,7 +479,7 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Adds a field by its name.
-    fn add_as(&mut self, name: &str, span: (usize, usize), reading: Reading) {
+    fn add_as(&mut self, name: &str, span: (usize, usize), reading: ValueReading) {
         let read = reading.of(&self.text[span.0..span.1]);
         let name = name.as_bytes();
         self.outline
@@ -505,7 +505,7 @@ fn is_argument(key: &[u8]) -> bool {
 
 /// How a value is read.
 #[derive(Clone, Copy)]
-enum Reading {
+enum ValueReading {
     Text,
     Number,
     /// Hexadecimal digits of text, whose parts NULs may end.
@@ -514,17 +514,17 @@ enum Reading {
     },
 }
 
-impl Reading {
+impl ValueReading {
     /// A value, the letter of its slot's kind, and whether it is written as it would be rendered.
     fn of(self, written: &str) -> (Value<'_>, u8, bool) {
         let as_text = (Value::Str(Cow::Borrowed(written)), b't', true);
         match self {
-            Reading::Text => as_text,
-            Reading::Number => match logfmt::bare_value(written) {
+            ValueReading::Text => as_text,
+            ValueReading::Number => match logfmt::bare_value(written) {
                 number @ (Value::Int(_), ..) => number,
                 _ => as_text,
             },
-            Reading::Chosen { has_parts } => match decoded(written, has_parts) {
+            ValueReading::Chosen { has_parts } => match decoded(written, has_parts) {
                 Some(value) => (value, b't', false),
                 None => as_text,
             },

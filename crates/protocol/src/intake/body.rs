@@ -162,28 +162,28 @@ pub struct Decoder {
 }
 
 enum Inner {
-    Identity(Collected),
-    Gzip(Box<MultiGzDecoder<Collected>>),
+    Identity(CollectedBytes),
+    Gzip(Box<MultiGzDecoder<CollectedBytes>>),
     Zstd {
         decoder: ZstdDecoder<'static>,
-        collected: Collected,
+        collected: CollectedBytes,
         /// Whether the last frame is complete.
         complete: bool,
     },
-    Deflate(Box<ZlibDecoder<Collected>>),
+    Deflate(Box<ZlibDecoder<CollectedBytes>>),
     /// A block is decompressed as a whole: what came of it.
     SnappyBlock {
         block: Vec<u8>,
-        collected: Collected,
+        collected: CollectedBytes,
     },
     Stepped {
         unpacker: Box<Unpacker>,
-        collected: Collected,
+        collected: CollectedBytes,
     },
 }
 
 /// What came out so far.
-struct Collected {
+struct CollectedBytes {
     bytes: Vec<u8>,
     bytes_max: usize,
     received: usize,
@@ -193,7 +193,7 @@ struct Collected {
 impl Decoder {
     /// A decoder for one body of at most `bytes_max` bytes, at most [`BODY_BYTES_MAX`].
     pub fn new(encoding: Encoding, bytes_max: usize) -> Result<Decoder, BodyError> {
-        let collected = Collected {
+        let collected = CollectedBytes {
             bytes: Vec::new(),
             bytes_max: bytes_max.min(BODY_BYTES_MAX),
             received: 0,
@@ -318,7 +318,7 @@ pub(super) fn zstd_decoder() -> io::Result<ZstdDecoder<'static>> {
 fn decompress(
     decoder: &mut ZstdDecoder<'static>,
     chunk: &[u8],
-    collected: &mut Collected,
+    collected: &mut CollectedBytes,
     complete: &mut bool,
 ) -> io::Result<()> {
     let mut input = InBuffer::around(chunk);
@@ -346,7 +346,7 @@ fn decompress(
 fn step_through(
     unpacker: &mut Unpacker,
     chunk: &[u8],
-    collected: &mut Collected,
+    collected: &mut CollectedBytes,
 ) -> io::Result<()> {
     let (mut rest, mut out) = (chunk, Vec::new());
     while !rest.is_empty() || unpacker.is_pending() {
@@ -363,7 +363,7 @@ fn step_through(
 }
 
 /// A block says first how long it is decompressed, which is checked before it is believed.
-fn decompress_block(block: &[u8], mut collected: Collected) -> Result<Vec<u8>, BodyError> {
+fn decompress_block(block: &[u8], mut collected: CollectedBytes) -> Result<Vec<u8>, BodyError> {
     if block.is_empty() {
         return Ok(Vec::new());
     }
@@ -376,7 +376,7 @@ fn decompress_block(block: &[u8], mut collected: Collected) -> Result<Vec<u8>, B
     decoder.decompress_vec(block).map_err(corrupt)
 }
 
-impl Collected {
+impl CollectedBytes {
     /// Fails, and notes why, if a body of so many bytes is not taken.
     fn allow(&mut self, length: usize) -> io::Result<()> {
         let dense_max = ALLOWANCE_BYTES.max(self.received.saturating_mul(RATIO_MAX));
@@ -391,13 +391,13 @@ impl Collected {
         }
     }
 
-    fn receive(&mut self, bytes: usize) -> &mut Collected {
+    fn receive(&mut self, bytes: usize) -> &mut CollectedBytes {
         self.received = self.received.saturating_add(bytes);
         self
     }
 }
 
-impl Write for Collected {
+impl Write for CollectedBytes {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.allow(self.bytes.len() + bytes.len())?;
         self.bytes.extend_from_slice(bytes);

@@ -12,7 +12,7 @@ mod times;
 
 pub(crate) use times::of_event;
 
-use logpond_record::{Assumed, TimeSource, Timestamp, Value};
+use logpond_record::{Assumption, TimeSource, Timestamp, Value};
 
 use super::access_format::Times;
 use super::outline::Outline;
@@ -65,14 +65,14 @@ pub(crate) fn draw<'a>(
         None => ("", message),
     };
     // A record has the zone and the year that many headers lack.
-    let is_guess = sketch.parts.time_source != TimeSource::Header(Assumed::Nothing);
+    let is_guess = sketch.parts.time_source != TimeSource::Header(Assumption::Nothing);
     let Some(parts) = read(text, outline) else {
         return of_program(message, sketch, times, received, is_guess);
     };
     // The instant that the message says by itself, with nothing left open.
     let exact = || {
         let (_, written, _) = outline.find_time(text.as_bytes(), received, times).0?;
-        (written.form.assumed() == Assumed::Nothing).then_some(written.time)
+        (written.form.assumed() == Assumption::Nothing).then_some(written.time)
     };
     let exact = times::of_object(text, sketch.parts.time, sketch.parts.time_source, exact);
     sketch.take_message();
@@ -86,8 +86,8 @@ pub(crate) fn draw<'a>(
     };
     // A time that leaves nothing open counts more than a header's that does.
     let time = time.or_else(event);
-    let time = time.filter(|(_, assumed)| is_guess && *assumed == Assumed::Nothing);
-    let exact = exact.map(|time| (time, Assumed::Nothing));
+    let time = time.filter(|(_, assumed)| is_guess && *assumed == Assumption::Nothing);
+    let exact = exact.map(|time| (time, Assumption::Nothing));
     Beside {
         fields,
         time: time.or(exact),

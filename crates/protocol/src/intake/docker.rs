@@ -17,7 +17,7 @@ use super::container::{Part, Stream, time};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written<'a> {
+struct DockerLine<'a> {
     #[serde(borrow)]
     log: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -35,7 +35,7 @@ pub fn parse(line: &[u8]) -> Option<Part<'_>> {
     if line.first() != Some(&b'{') {
         return None;
     }
-    let written: Written<'_> = serde_json::from_slice(line).ok()?;
+    let written: DockerLine<'_> = serde_json::from_slice(line).ok()?;
     let stream = match &*written.stream {
         "" => Stream::Unnamed,
         name => Stream::from_name(name.as_bytes())?,

@@ -23,7 +23,7 @@ pub enum Foreign {
 
 /// What is known of a connection by what it began with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opening {
+pub enum OpeningVerdict {
     /// More bytes are needed; so far no line has ended.
     Undecided,
     /// It is none of the others.
@@ -55,7 +55,7 @@ enum State {
     LineFeed,
     /// So many bytes of a TLS record have come.
     Hello(usize),
-    Decided(Opening),
+    Decided(OpeningVerdict),
 }
 
 const VERSION: &[u8] = b"HTTP/";
@@ -78,7 +78,7 @@ impl Default for OpeningLook {
 
 impl OpeningLook {
     /// Takes the next bytes of the connection.
-    pub fn look(&mut self, bytes: &[u8]) -> Opening {
+    pub fn look(&mut self, bytes: &[u8]) -> OpeningVerdict {
         for byte in bytes {
             if let State::Decided(opening) = self.0 {
                 return opening;
@@ -87,16 +87,16 @@ impl OpeningLook {
         }
         match self.0 {
             State::Decided(opening) => opening,
-            _ => Opening::Undecided,
+            _ => OpeningVerdict::Undecided,
         }
     }
 
     /// The connection has ended: a whole request line needs no end then.
-    pub fn end(&mut self) -> Opening {
+    pub fn end(&mut self) -> OpeningVerdict {
         let opening = match self.0 {
             State::Decided(opening) => opening,
-            State::LineEnd | State::LineFeed => Opening::Foreign(Foreign::Http),
-            _ => Opening::Own,
+            State::LineEnd | State::LineFeed => OpeningVerdict::Foreign(Foreign::Http),
+            _ => OpeningVerdict::Own,
         };
         self.0 = State::Decided(opening);
         opening
@@ -104,8 +104,8 @@ impl OpeningLook {
 }
 
 fn next(state: State, byte: u8) -> State {
-    const OWN: State = State::Decided(Opening::Own);
-    const HTTP: State = State::Decided(Opening::Foreign(Foreign::Http));
+    const OWN: State = State::Decided(OpeningVerdict::Own);
+    const HTTP: State = State::Decided(OpeningVerdict::Foreign(Foreign::Http));
     match (state, byte) {
         (State::Start, HANDSHAKE) => State::Hello(1),
         (State::Start | State::Method, byte) if is_token(byte) => State::Method,
@@ -125,7 +125,7 @@ fn next(state: State, byte: u8) -> State {
         (State::Hello(2), 0..=TLS_MINOR_MAX) => State::Hello(3),
         (State::Hello(at @ 3..MESSAGE_TYPE_AT), _) => State::Hello(at + 1),
         (State::Hello(MESSAGE_TYPE_AT), CLIENT_HELLO) => {
-            State::Decided(Opening::Foreign(Foreign::Tls))
+            State::Decided(OpeningVerdict::Foreign(Foreign::Tls))
         }
         _ => OWN,
     }
@@ -140,19 +140,23 @@ fn is_token(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    fn opening(bytes: &[u8]) -> Opening {
+    fn opening(bytes: &[u8]) -> OpeningVerdict {
         let whole = OpeningLook::default().look(bytes);
         let mut piecemeal = OpeningLook::default();
         let last = bytes.chunks(1).map(|byte| piecemeal.look(byte)).last();
-        assert_eq!(last.unwrap_or(Opening::Undecided), whole, "{bytes:?}");
+        assert_eq!(
+            last.unwrap_or(OpeningVerdict::Undecided),
+            whole,
+            "{bytes:?}"
+        );
         whole
     }
 
     #[test]
     fn requests_and_hellos_are_foreign() {
-        const HTTP: Opening = Opening::Foreign(Foreign::Http);
-        const TLS: Opening = Opening::Foreign(Foreign::Tls);
-        let table: [(&[u8], Opening); 34] = [
+        const HTTP: OpeningVerdict = OpeningVerdict::Foreign(Foreign::Http);
+        const TLS: OpeningVerdict = OpeningVerdict::Foreign(Foreign::Tls);
+        let table: [(&[u8], OpeningVerdict); 34] = [
             (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", HTTP),
             (b"POST /api/v1/push?a=b%3Cc HTTP/1.0\r\n", HTTP),
             (b"GET / HTTP/1.1\n", HTTP),
@@ -163,30 +167,39 @@ mod tests {
             (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", HTTP),
             (b"GET / HTTP/3\r\n", HTTP),
             (b"5 /abc HTTP/1.1\r\n", HTTP),
-            (b"{x /abc HTTP/1.1\r\n", Opening::Own),
+            (b"{x /abc HTTP/1.1\r\n", OpeningVerdict::Own),
             (b"no-such-method /<13>x\xc3\xa4 HTTP/1.1\r\n", HTTP),
             (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", TLS),
             (b"\x16\x03\x03\x00\x05\x01", TLS),
-            (b"\x16\x03\x03\x00\x05\x02", Opening::Own),
-            (b"\x16\x03\x0a", Opening::Own),
-            (b"\x16 text\n", Opening::Own),
-            (b"", Opening::Undecided),
-            (b"GET", Opening::Undecided),
-            (b"GET / HTTP/1.1", Opening::Undecided),
-            (b"\x16\x03\x01\x02", Opening::Undecided),
-            (b"GET / HTTP/1.1 200\n", Opening::Own),
-            (b"GET / took 5 ms\n", Opening::Own),
-            (b"GET /\r\n", Opening::Own),
-            (b"GET /\0 HTTP/1.1\r\n", Opening::Own),
-            (b"GET the book\n", Opening::Own),
-            (b"POST failed\n", Opening::Own),
-            (b"\"GET / HTTP/1.1\" 200\n", Opening::Own),
-            (b"10.0.0.1 - - [x] \"GET / HTTP/1.1\"\n", Opening::Own),
-            (b"<34>1 2026 a b - - - GET / HTTP/1.1\n", Opening::Own),
-            (b"12 <34>1 2026 a", Opening::Own),
-            (b"1 open 85 relp_version=0\n", Opening::Own),
-            (b"{\"short_message\":\"GET / HTTP/1.1\"}\0", Opening::Own),
-            (b"\n", Opening::Own),
+            (b"\x16\x03\x03\x00\x05\x02", OpeningVerdict::Own),
+            (b"\x16\x03\x0a", OpeningVerdict::Own),
+            (b"\x16 text\n", OpeningVerdict::Own),
+            (b"", OpeningVerdict::Undecided),
+            (b"GET", OpeningVerdict::Undecided),
+            (b"GET / HTTP/1.1", OpeningVerdict::Undecided),
+            (b"\x16\x03\x01\x02", OpeningVerdict::Undecided),
+            (b"GET / HTTP/1.1 200\n", OpeningVerdict::Own),
+            (b"GET / took 5 ms\n", OpeningVerdict::Own),
+            (b"GET /\r\n", OpeningVerdict::Own),
+            (b"GET /\0 HTTP/1.1\r\n", OpeningVerdict::Own),
+            (b"GET the book\n", OpeningVerdict::Own),
+            (b"POST failed\n", OpeningVerdict::Own),
+            (b"\"GET / HTTP/1.1\" 200\n", OpeningVerdict::Own),
+            (
+                b"10.0.0.1 - - [x] \"GET / HTTP/1.1\"\n",
+                OpeningVerdict::Own,
+            ),
+            (
+                b"<34>1 2026 a b - - - GET / HTTP/1.1\n",
+                OpeningVerdict::Own,
+            ),
+            (b"12 <34>1 2026 a", OpeningVerdict::Own),
+            (b"1 open 85 relp_version=0\n", OpeningVerdict::Own),
+            (
+                b"{\"short_message\":\"GET / HTTP/1.1\"}\0",
+                OpeningVerdict::Own,
+            ),
+            (b"\n", OpeningVerdict::Own),
         ];
         for (bytes, expected) in table {
             assert_eq!(opening(bytes), expected, "{}", bytes.escape_ascii());
@@ -196,26 +209,29 @@ mod tests {
     #[test]
     fn a_verdict_stands() {
         let mut look = OpeningLook::default();
-        assert_eq!(look.look(b"hello\n"), Opening::Own);
-        assert_eq!(look.look(b"GET / HTTP/1.1\r\n"), Opening::Own);
+        assert_eq!(look.look(b"hello\n"), OpeningVerdict::Own);
+        assert_eq!(look.look(b"GET / HTTP/1.1\r\n"), OpeningVerdict::Own);
         let mut look = OpeningLook::default();
         look.look(b"GET / HTTP/1.1\r\n");
-        let http = Opening::Foreign(Foreign::Http);
+        let http = OpeningVerdict::Foreign(Foreign::Http);
         assert_eq!((look.look(b"hello\n"), look.end()), (http, http));
     }
 
     #[test]
     fn the_end_decides() {
         for (bytes, expected) in [
-            (&b"GET / HTTP/1.1"[..], Opening::Foreign(Foreign::Http)),
-            (b"GET / HTTP/1.1\r", Opening::Foreign(Foreign::Http)),
-            (b"GET / HTTP/", Opening::Own),
-            (b"GET / HTTP/1", Opening::Own),
-            (b"\x16\x03", Opening::Own),
-            (b"", Opening::Own),
+            (
+                &b"GET / HTTP/1.1"[..],
+                OpeningVerdict::Foreign(Foreign::Http),
+            ),
+            (b"GET / HTTP/1.1\r", OpeningVerdict::Foreign(Foreign::Http)),
+            (b"GET / HTTP/", OpeningVerdict::Own),
+            (b"GET / HTTP/1", OpeningVerdict::Own),
+            (b"\x16\x03", OpeningVerdict::Own),
+            (b"", OpeningVerdict::Own),
         ] {
             let mut look = OpeningLook::default();
-            assert_eq!(look.look(bytes), Opening::Undecided);
+            assert_eq!(look.look(bytes), OpeningVerdict::Undecided);
             assert_eq!(look.end(), expected, "{}", bytes.escape_ascii());
         }
     }

@@ -37,7 +37,7 @@ pub(super) const START_BYTES_MAX: usize = COUNT_DIGITS_MAX + 1 + 3 + PRIORITY_DI
 
 /// A frame without its framing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Framed<'a> {
+pub struct Frame<'a> {
     /// What there is of the frame.
     pub bytes: &'a [u8],
     /// Bytes that are missing at its end: cut off, or announced and not sent.
@@ -119,7 +119,7 @@ impl FrameSplitter {
     }
 
     /// Takes the next bytes of the stream and gives each message that ends in them.
-    pub fn feed(&mut self, mut input: &[u8], mut take: impl FnMut(Framed<'_>)) {
+    pub fn feed(&mut self, mut input: &[u8], mut take: impl FnMut(Frame<'_>)) {
         // Each round consumes a byte at least, or leaves the start of a frame.
         while !input.is_empty() {
             input = match self.state {
@@ -132,7 +132,7 @@ impl FrameSplitter {
     }
 
     /// Gives what there is of an unfinished message.
-    pub fn finish(&mut self, mut take: impl FnMut(Framed<'_>)) {
+    pub fn finish(&mut self, mut take: impl FnMut(Frame<'_>)) {
         if let State::Counted(left) = self.state {
             self.truncated_bytes += left;
         }
@@ -152,7 +152,7 @@ impl FrameSplitter {
         self.partial.len() + self.behind_line.len()
     }
 
-    fn start<'i>(&mut self, input: &'i [u8], take: &mut impl FnMut(Framed<'_>)) -> &'i [u8] {
+    fn start<'i>(&mut self, input: &'i [u8], take: &mut impl FnMut(Frame<'_>)) -> &'i [u8] {
         // With nothing held, which is the rule, the input decides without being copied.
         if self.partial.is_empty() {
             match start(input) {
@@ -175,7 +175,7 @@ impl FrameSplitter {
     }
 
     /// Begins a frame with bytes that are held.
-    fn begin(&mut self, mut bytes: Vec<u8>, take: &mut impl FnMut(Framed<'_>)) {
+    fn begin(&mut self, mut bytes: Vec<u8>, take: &mut impl FnMut(Frame<'_>)) {
         let last = bytes.last().copied();
         match start(&bytes) {
             Start::Unknown => self.partial = bytes,
@@ -198,7 +198,7 @@ impl FrameSplitter {
         }
     }
 
-    fn text<'i>(&mut self, input: &'i [u8], take: &mut impl FnMut(Framed<'_>)) -> &'i [u8] {
+    fn text<'i>(&mut self, input: &'i [u8], take: &mut impl FnMut(Frame<'_>)) -> &'i [u8] {
         let Some(end) = memchr2(b'\n', 0, input) else {
             self.hold(input);
             return &[];
@@ -219,7 +219,7 @@ impl FrameSplitter {
         if self.partial.is_empty() && frame.len() <= self.frame_bytes_max {
             let bytes = without_return(frame, is_line);
             if !bytes.is_empty() {
-                take(Framed {
+                take(Frame {
                     bytes,
                     truncated_bytes: 0,
                 });
@@ -256,7 +256,7 @@ impl FrameSplitter {
     }
 
     /// Behind an LF in a frame that NUL may end.
-    fn line<'i>(&mut self, input: &'i [u8], take: &mut impl FnMut(Framed<'_>)) -> &'i [u8] {
+    fn line<'i>(&mut self, input: &'i [u8], take: &mut impl FnMut(Frame<'_>)) -> &'i [u8] {
         self.behind_line.push(input[0]);
         match start(&self.behind_line) {
             _ if is_start(&self.behind_line) => {
@@ -297,7 +297,7 @@ impl FrameSplitter {
         &mut self,
         input: &'i [u8],
         left: usize,
-        take: &mut impl FnMut(Framed<'_>),
+        take: &mut impl FnMut(Frame<'_>),
     ) -> &'i [u8] {
         let (part, after) = input.split_at(left.min(input.len()));
         if part.len() < left {
@@ -309,7 +309,7 @@ impl FrameSplitter {
         if self.partial.is_empty() && part.len() <= self.frame_bytes_max {
             let bytes = trim_end(part);
             if !bytes.is_empty() {
-                take(Framed {
+                take(Frame {
                     bytes,
                     truncated_bytes: 0,
                 });
@@ -332,14 +332,14 @@ impl FrameSplitter {
         self.truncated_bytes += bytes.len() - kept;
     }
 
-    fn give(&mut self, take: &mut impl FnMut(Framed<'_>)) {
+    fn give(&mut self, take: &mut impl FnMut(Frame<'_>)) {
         let kept = match self.truncated_bytes {
             0 => self.partial.len(),
             _ => character_end(&self.partial),
         };
         let truncated_bytes = self.truncated_bytes + self.partial.len() - kept;
         if kept + truncated_bytes > 0 {
-            take(Framed {
+            take(Frame {
                 bytes: &self.partial[..kept],
                 truncated_bytes,
             });

@@ -5,10 +5,10 @@ use std::time::Duration;
 use logpond_record::{Batch, Entry, EntryKind, Envelope, Id, Labels, Timestamp, envelope, line_of};
 
 use super::access_format::{AccessFormat, LABEL_PREFIX};
-use super::assembly::{Assembled, Assembler, Settings};
+use super::assembly::{AssembledRecord, Assembler, Settings};
 use super::body::{BodyError, Decoder, Encoding};
 use super::container::{Format, Part};
-use super::frames::{FrameSplitter, Framed, START_BYTES_MAX};
+use super::frames::{Frame, FrameSplitter, START_BYTES_MAX};
 use super::journal_entry::{DERIVED, Sealer, fields_of};
 use super::journal_export::{ENTRY_BYTES_MAX, ExportSplitter, Exported, write_entry};
 use super::journal_file::{Item, JournalFile};
@@ -165,7 +165,7 @@ pub fn fuzz_assembly(data: &[u8]) {
             std::cell::RefCell::new(Vec::new()),
             std::cell::RefCell::new(Vec::new()),
         ];
-        let keep = |way: usize, record: Assembled<'_>| {
+        let keep = |way: usize, record: AssembledRecord<'_>| {
             assert!(record.line.len() <= FRAME_BYTES_MAX);
             let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
             record.push_to(&mut batch);
@@ -213,7 +213,7 @@ pub fn fuzz_multiline(data: &[u8]) {
             ..Settings::of(Format::Lines)
         });
         let mut text = Vec::new();
-        let mut take = |record: Assembled<'_>| {
+        let mut take = |record: AssembledRecord<'_>| {
             text.extend_from_slice(record.line);
             text.push(b'\n');
         };
@@ -340,7 +340,7 @@ pub fn fuzz_frames(data: &[u8]) {
         let mut frames = [Vec::new(), Vec::new()];
         for (frames, chunk) in frames.iter_mut().zip([data.len().max(1), 1]) {
             let mut splitter = FrameSplitter::new(FRAME_BYTES_MAX);
-            let mut take = |f: Framed<'_>| frames.push((f.bytes.to_vec(), f.truncated_bytes));
+            let mut take = |f: Frame<'_>| frames.push((f.bytes.to_vec(), f.truncated_bytes));
             splitter.feed(first, &mut take);
             for part in data.chunks(chunk) {
                 splitter.feed(part, &mut take);

@@ -61,7 +61,7 @@ impl HeldLine {
 
 /// The outcome of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Added {
+pub(super) enum LineOutcome {
     /// It belongs to the record, or may.
     Taken,
     /// It begins another one.
@@ -102,17 +102,17 @@ impl Group {
         head: &Head<'_>,
         line: &[u8],
         bytes_max: usize,
-    ) -> Added {
+    ) -> LineOutcome {
         self.hint = Hint::default();
         if self.head.is_none() {
-            return Added::Other;
+            return LineOutcome::Other;
         }
         let (progress, is_held) = match rule.continued(self.progress, line) {
             Step::Take(progress) => (progress, false),
             Step::Hold(progress) => (progress, true),
             Step::Refuse(hint) => {
                 self.hint = hint;
-                return Added::Other;
+                return LineOutcome::Other;
             }
         };
         let held: usize = self.held.iter().map(|held| 1 + held.text.len()).sum();
@@ -123,7 +123,7 @@ impl Group {
             let has_room =
                 self.held.len() < HELD_LINES_MAX && self.held_bytes + bytes <= HELD_BYTES_MAX;
             if is_full || !has_room {
-                return Added::Other;
+                return LineOutcome::Other;
             }
             self.held_bytes += bytes;
             self.held.push(HeldLine {
@@ -132,14 +132,14 @@ impl Group {
                 evidence: *evidence,
             });
         } else if is_full {
-            return Added::Full;
+            return LineOutcome::Full;
         } else {
             self.take_held();
             self.push(line);
         }
         self.time = head.time;
         self.progress = progress;
-        Added::Taken
+        LineOutcome::Taken
     }
 
     /// Begins a record with the line that was added last; there is none.

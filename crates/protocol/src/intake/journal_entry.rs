@@ -123,7 +123,7 @@ impl Position {
     }
 
     /// Reads the address that newer exports have beside the cursor.
-    fn of_address(fields: &Sorted<'_>) -> Option<Position> {
+    fn of_address(fields: &SortedFields<'_>) -> Option<Position> {
         let hexadecimal = |name| u128::from_str_radix(fields.text(name)?, 16).ok();
         Some(Position {
             seqnum_id: hexadecimal("__SEQNUM_ID")?,
@@ -138,23 +138,23 @@ impl Position {
 pub fn position_of<'a>(
     fields: impl Iterator<Item = (&'a str, &'a [u8])> + Clone,
 ) -> Option<Position> {
-    position(&Sorted::new(fields))
+    position(&SortedFields::new(fields))
 }
 
-fn position(fields: &Sorted<'_>) -> Option<Position> {
+fn position(fields: &SortedFields<'_>) -> Option<Position> {
     let cursor = fields.first("__CURSOR").and_then(Position::of_cursor);
     cursor.or_else(|| Position::of_address(fields))
 }
 
 /// The fields of an entry by name.
-struct Sorted<'a>(Vec<(&'a str, &'a [u8])>);
+struct SortedFields<'a>(Vec<(&'a str, &'a [u8])>);
 
-impl<'a> Sorted<'a> {
-    fn new(fields: impl Iterator<Item = (&'a str, &'a [u8])>) -> Sorted<'a> {
+impl<'a> SortedFields<'a> {
+    fn new(fields: impl Iterator<Item = (&'a str, &'a [u8])>) -> SortedFields<'a> {
         let mut fields: Vec<_> = fields.collect();
         // Values of one name stay in their order.
         fields.sort_by_key(|(name, _)| *name);
-        Sorted(fields)
+        SortedFields(fields)
     }
 
     /// The values of each name.
@@ -219,7 +219,7 @@ impl Sealer {
         fields: impl Iterator<Item = (&'a str, &'a [u8])> + Clone,
         batch: &mut Batch,
     ) -> Result<Option<Position>, RejectReason> {
-        let fields = Sorted::new(fields);
+        let fields = SortedFields::new(fields);
         let line = fields.first("MESSAGE").unwrap_or_default();
         if line.len() > self.line_bytes_max {
             return Err(RejectReason::TooLong {
@@ -252,7 +252,7 @@ impl Sealer {
     }
 
     /// How the line is to be read: for what it is, unless a field of it would pass for one of an entry.
-    fn kind(&mut self, line: &[u8], fields: &Sorted<'_>) -> EntryKind {
+    fn kind(&mut self, line: &[u8], fields: &SortedFields<'_>) -> EntryKind {
         if line.len() > RECOGNISED_BYTES_MAX {
             return EntryKind::Text;
         }
@@ -349,7 +349,7 @@ fn value_bytes(value: &Value<'_>) -> usize {
     }
 }
 
-fn derived<'a>(fields: &Sorted<'a>) -> impl Iterator<Item = (&'a str, Value<'a>)> + use<'a> {
+fn derived<'a>(fields: &SortedFields<'a>) -> impl Iterator<Item = (&'a str, Value<'a>)> + use<'a> {
     let level = |name, max| {
         let number: i64 = fields.text(name)?.parse().ok()?;
         (0..=max).contains(&number).then_some(Value::Int(number))
@@ -378,7 +378,7 @@ fn derived<'a>(fields: &Sorted<'a>) -> impl Iterator<Item = (&'a str, Value<'a>)
 
 /// The entry's time; `None` if it says none that a record may have. By the time at which the journal took them
 /// entries are in the order of the journal, which those of programs are not.
-fn time_of(fields: &Sorted<'_>) -> Option<Timestamp> {
+fn time_of(fields: &SortedFields<'_>) -> Option<Timestamp> {
     let names = ["__REALTIME_TIMESTAMP", SENT_AT];
     let mut times = names.into_iter().filter_map(|name| {
         let us: i64 = fields.text(name)?.parse().ok()?;

@@ -77,7 +77,7 @@ impl std::error::Error for UploadError {}
 
 /// An entry as a batch of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sealed {
+pub struct SealedEntry {
     /// Its record.
     pub batch: Batch,
     /// Which entry of which journal it is, if it says so.
@@ -88,7 +88,7 @@ pub struct Sealed {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
     /// The entries.
-    pub entries: Vec<Sealed>,
+    pub entries: Vec<SealedEntry>,
     /// The first entries that cannot be taken, with their numbers in the upload.
     pub rejected: Vec<Rejection>,
     /// How many cannot be taken.
@@ -235,7 +235,7 @@ impl UploadReader {
             match sealed {
                 Ok(position) => {
                     bytes += batch.payload().len();
-                    part.entries.push(Sealed { batch, position });
+                    part.entries.push(SealedEntry { batch, position });
                 }
                 Err(reason) => part.reject(*entries, reason),
             }

@@ -14,7 +14,7 @@ mod learned;
 
 pub(crate) use edit::{JsonChange, edit};
 pub(crate) use flatten::{flatten_line, is_object};
-pub(crate) use learned::Learned;
+pub(crate) use learned::Outlines;
 
 use std::borrow::Cow;
 use std::fmt;

@@ -18,7 +18,7 @@ pub struct Line<'a> {
 
 /// A line of which the end has not come.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unfinished {
+pub struct UnfinishedLine {
     /// What was kept of it.
     pub bytes: Vec<u8>,
     /// Bytes behind these that were left out, because it is too long.
@@ -76,18 +76,18 @@ impl LineSplitter {
     }
 
     /// Takes the unfinished line out, if there is one, for somebody else to go on with.
-    pub fn take_unfinished(&mut self) -> Option<Unfinished> {
+    pub fn take_unfinished(&mut self) -> Option<UnfinishedLine> {
         if self.is_idle() {
             return None;
         }
-        Some(Unfinished {
+        Some(UnfinishedLine {
             bytes: std::mem::take(&mut self.partial),
             truncated_bytes: std::mem::take(&mut self.truncated_bytes),
         })
     }
 
     /// Goes on with an unfinished line; nothing was fed yet.
-    pub fn resume(&mut self, line: &Unfinished) {
+    pub fn resume(&mut self, line: &UnfinishedLine) {
         self.hold(&line.bytes);
         self.truncated_bytes += line.truncated_bytes;
     }

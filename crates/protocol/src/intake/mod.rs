@@ -17,7 +17,7 @@
 
 use std::borrow::Cow;
 
-use logpond_record::{Assumed, Timestamp, Value};
+use logpond_record::{Assumption, Timestamp, Value};
 
 pub mod lines;
 pub mod frames;
@@ -74,7 +74,7 @@ pub use syslog::header_bytes as syslog_header_bytes;
 #[derive(Default)]
 pub(crate) struct Beside<'a> {
     pub(crate) fields: Vec<(Cow<'a, str>, Value<'a>)>,
-    pub(crate) time: Option<(Timestamp, Assumed)>,
+    pub(crate) time: Option<(Timestamp, Assumption)>,
     /// The level that stands in its head.
     pub(crate) level: Option<&'static str>,
 }

@@ -40,9 +40,9 @@ use super::audit;
 use super::declared::{DeclaredNames, NAMES_MAX};
 use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
-use super::timestamps::{Form, TimeReader, Written};
+use super::timestamps::{Form, TimeReader, TimestampText};
 use name_kinds::{has_marks, hash, is_pattern, is_reserved, is_unlisted_count};
-use names::{How, Meaning, Name};
+use names::{How, Name, NameMeaning};
 
 pub(crate) use names::Place;
 pub(crate) use requests::RequestPlan;
@@ -123,7 +123,7 @@ pub(crate) struct ChosenTime {
 }
 
 /// A time field with its value and its text.
-pub(crate) type FoundTime<'a> = (ChosenTime, Written, &'a [u8]);
+pub(crate) type FoundTime<'a> = (ChosenTime, TimestampText, &'a [u8]);
 
 /// The message field that was chosen.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -302,14 +302,14 @@ impl Outline {
             }
         }
         names::meanings(name, |meaning| match meaning {
-            Meaning::Time(row) => put(&mut self.times, (TABLE_RANK + usize::from(row), index)),
-            Meaning::Message(row) => {
+            NameMeaning::Time(row) => put(&mut self.times, (TABLE_RANK + usize::from(row), index)),
+            NameMeaning::Message(row) => {
                 put(&mut self.messages, (TABLE_RANK + usize::from(row), index));
             }
-            Meaning::Level(row) => put(&mut self.levels, (usize::from(row), index)),
-            Meaning::Pair(row) => put(&mut self.pairs, (usize::from(row), index)),
-            Meaning::Request(row) => self.products.push(row),
-            Meaning::Usual => self.has_level = true,
+            NameMeaning::Level(row) => put(&mut self.levels, (usize::from(row), index)),
+            NameMeaning::Pair(row) => put(&mut self.pairs, (usize::from(row), index)),
+            NameMeaning::Request(row) => self.products.push(row),
+            NameMeaning::Usual => self.has_level = true,
         });
     }
 
@@ -746,7 +746,7 @@ fn drawn(
 pub(crate) fn take_time<'a>(
     parts: &mut Parts<'a>,
     chosen: &ChosenTime,
-    written: &Written,
+    written: &TimestampText,
     text: &'a [u8],
 ) {
     match chosen.place {
@@ -759,7 +759,7 @@ pub(crate) fn take_time<'a>(
 }
 
 /// Makes `written` the record's time, filling slot `slot`, where it stands as `text`.
-fn set_time<'a>(parts: &mut Parts<'a>, slot: u32, written: &Written, text: &'a [u8]) {
+fn set_time<'a>(parts: &mut Parts<'a>, slot: u32, written: &TimestampText, text: &'a [u8]) {
     parts.time = Some(written.time);
     parts.time_source = TimeSource::Field(written.form.assumed());
     parts.values[slot as usize] = Value::Null;

@@ -20,14 +20,14 @@ use std::sync::Arc;
 
 use logpond_record::limits::{SHAPE_BYTES_MAX, UNLISTED_FIELD};
 use logpond_record::{
-    Assumed, Entry, EntryKind, Fix, LABEL_SUFFIX, Message, RULE_FIELD, Record, Shape, SlotKind,
+    Assumption, Entry, EntryKind, Fix, LABEL_SUFFIX, Message, RULE_FIELD, Record, Shape, SlotKind,
     TimeSource, Timestamp, Value, is_reserved_for_senders, is_severity_field, split_label_name,
 };
 
 use super::access_format::Times;
 use super::declared::{LastNames, fields_of_batch, is_default, is_line_time_first};
 use super::journal_entry::is_alias;
-use super::json::{self, Learned};
+use super::json::{self, Outlines};
 use super::outline::{DocumentLevel, Outcome, Outline, SaidLevel, Summary};
 use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
@@ -57,11 +57,11 @@ pub struct Parser {
     times: TimeReader,
     shapes: Shapes,
     outline: Outline,
-    learned: Learned,
+    learned: Outlines,
     names: LastNames,
     formats: Formats,
     zones: Zones,
-    met: Met,
+    met: ParserStats,
     joints: Joints,
     /// How many messages deep the text is that is read.
     depth: usize,
@@ -70,7 +70,7 @@ pub struct Parser {
 
 /// What a parser has met.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Met {
+pub struct ParserStats {
     /// Lines that were text though their batch declared formats of access logs.
     pub unfit: u64,
     /// Entries that are without fields since reading them panicked.
@@ -84,7 +84,7 @@ impl Default for Parser {
 }
 
 /// What became of a line: its shape, its parts, and whether it is kept whole.
-struct Parsed<'a> {
+struct ParsedLine<'a> {
     shape: Arc<Shape>,
     parts: Parts<'a>,
     whole: bool,
@@ -96,12 +96,12 @@ struct Parsed<'a> {
     /// True if a field of it says the level.
     has_level: bool,
     /// A time that counts more than that of the shape.
-    time: Option<(Timestamp, Assumed)>,
+    time: Option<(Timestamp, Assumption)>,
 }
 
-impl<'a> Parsed<'a> {
-    fn new(shape: Arc<Shape>, parts: Parts<'a>) -> Parsed<'a> {
-        Parsed {
+impl<'a> ParsedLine<'a> {
+    fn new(shape: Arc<Shape>, parts: Parts<'a>) -> ParsedLine<'a> {
+        ParsedLine {
             shape,
             parts,
             whole: false,
@@ -121,7 +121,7 @@ impl<'a> Parsed<'a> {
     }
 
     /// Says how many fields of the line the shape does not list.
-    fn lacking(mut self, unlisted: usize) -> Parsed<'a> {
+    fn lacking(mut self, unlisted: usize) -> ParsedLine<'a> {
         if unlisted > 0 {
             let count = Value::Int(unlisted as i64);
             self.derived.push((Cow::Borrowed(UNLISTED_FIELD), count));
@@ -130,14 +130,14 @@ impl<'a> Parsed<'a> {
     }
 }
 
-impl Parsed<'_> {
+impl ParsedLine<'_> {
     /// The same without borrowed parts.
-    fn into_owned(self) -> Parsed<'static> {
+    fn into_owned(self) -> ParsedLine<'static> {
         let derived = self.derived.into_iter();
         let owned = |(name, value): (Cow<'_, str>, Value<'_>)| {
             (Cow::Owned(name.into_owned()), value.into_owned())
         };
-        Parsed {
+        ParsedLine {
             parts: self.parts.into_owned(),
             derived: derived.map(owned).collect(),
             shape: self.shape,
@@ -157,11 +157,11 @@ impl Parser {
             times: TimeReader::new(),
             shapes: Shapes::new(),
             outline: Outline::new(),
-            learned: Learned::new(),
+            learned: Outlines::new(),
             names: LastNames::default(),
             formats: Formats::default(),
             zones: Zones::default(),
-            met: Met::default(),
+            met: ParserStats::default(),
             joints: Joints::default(),
             depth: 0,
             scratch: Vec::with_capacity(SHAPE_BYTES_MAX),
@@ -169,7 +169,7 @@ impl Parser {
     }
 
     /// What it has met since this was last asked.
-    pub fn take_met(&mut self) -> Met {
+    pub fn take_met(&mut self) -> ParserStats {
         std::mem::take(&mut self.met)
     }
 
@@ -201,7 +201,7 @@ impl Parser {
     /// The entry as text without fields. What was learned is given up with what was under way.
     #[cold]
     fn give_up<'a>(&mut self, entry: &Entry<'a>) -> Record<'a> {
-        let met = Met {
+        let met = ParserStats {
             panicked: self.met.panicked + 1,
             ..self.met
         };
@@ -232,11 +232,11 @@ impl Parser {
         self.record(entry, parsed, labels_as_sent(entry))
     }
 
-    fn read<'a>(&mut self, entry: &Entry<'a>) -> Parsed<'a> {
+    fn read<'a>(&mut self, entry: &Entry<'a>) -> ParsedLine<'a> {
         self.times.set_zone(self.zones.of(entry.labels));
         if let (names, true) = self.names.of(entry.labels) {
             self.outline.set_declared(names);
-            self.learned = Learned::new();
+            self.learned = Outlines::new();
         }
         self.recognise(entry)
             .unwrap_or_else(|| self.plain_text(entry))
@@ -245,7 +245,7 @@ impl Parser {
     fn record<'a>(
         &self,
         entry: &Entry<'a>,
-        parsed: Parsed<'a>,
+        parsed: ParsedLine<'a>,
         mut labels: Vec<(Cow<'a, str>, Value<'a>)>,
     ) -> Record<'a> {
         let has_own_time = parsed.parts.time.is_some() || parsed.time.is_some();
@@ -299,7 +299,7 @@ impl Parser {
         };
         let given = entry.envelope.time;
         if let Some(time) = given.filter(|_| !(has_own_time && is_line_time_first(entry.labels))) {
-            set_time(&mut record, time, TimeSource::Header(Assumed::Nothing));
+            set_time(&mut record, time, TimeSource::Header(Assumption::Nothing));
         } else if let Some((time, assumed)) = parsed.time {
             set_time(&mut record, time, TimeSource::Field(assumed));
         }
@@ -311,7 +311,7 @@ impl Parser {
         record
     }
 
-    fn recognise<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+    fn recognise<'a>(&mut self, entry: &Entry<'a>) -> Option<ParsedLine<'a>> {
         match entry.kind {
             EntryKind::Json => self.json(entry),
             EntryKind::Syslog => self.syslog(entry, true).or_else(|| self.line(entry)),
@@ -321,7 +321,7 @@ impl Parser {
         }
     }
 
-    fn line<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+    fn line<'a>(&mut self, entry: &Entry<'a>) -> Option<ParsedLine<'a>> {
         if let Some(parsed) = self.declared(entry) {
             return Some(parsed);
         }
@@ -343,7 +343,7 @@ impl Parser {
         parsed.or_else(|| self.program(entry))
     }
 
-    fn json<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+    fn json<'a>(&mut self, entry: &Entry<'a>) -> Option<ParsedLine<'a>> {
         if entry.raw.trim_ascii_start().first() != Some(&b'{') {
             return None;
         }
@@ -351,7 +351,7 @@ impl Parser {
         let learned = self.learned.read(text, entry.received, &self.times);
         if let Some((shape, parts, summary)) = learned {
             let level = summary.level(&parts);
-            let mut parsed = Parsed::new(shape, parts);
+            let mut parsed = ParsedLine::new(shape, parts);
             parsed.say_level(summary, level);
             return Some(self.nest(entry, parsed));
         }
@@ -368,7 +368,7 @@ impl Parser {
         &mut self,
         entry: &Entry<'a>,
         read: fn(&'a str, &mut Outline) -> Option<Parts<'a>>,
-    ) -> Option<Parsed<'a>> {
+    ) -> Option<ParsedLine<'a>> {
         let text = std::str::from_utf8(entry.raw).ok()?;
         let mut parts = read(text, &mut self.outline)?;
         let outcome = self.finish(entry, &mut parts);
@@ -377,25 +377,25 @@ impl Parser {
             None => content::of_event(text, &self.times, entry.received),
             Some(_) => None,
         };
-        Some(Parsed {
+        Some(ParsedLine {
             time,
             ..self.parsed(parts, outcome, message)
         })
     }
 
-    fn slowlog<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+    fn slowlog<'a>(&mut self, entry: &Entry<'a>) -> Option<ParsedLine<'a>> {
         let text = std::str::from_utf8(entry.raw).ok()?;
         let mut sketch = Sketch::new(&mut self.scratch, 12);
         let time = slowlog::draw(text, &self.times, entry.received, &mut sketch)?;
         let shape = self.shapes.find(sketch.shape())?.shape;
-        Some(Parsed {
+        Some(ParsedLine {
             time,
-            ..Parsed::new(shape, sketch.parts)
+            ..ParsedLine::new(shape, sketch.parts)
         })
     }
 
     /// A line that begins as only one program or logger writes it. Other lines are text.
-    fn program<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+    fn program<'a>(&mut self, entry: &Entry<'a>) -> Option<ParsedLine<'a>> {
         let candidate = programs::candidate(entry.raw)?;
         let text = std::str::from_utf8(entry.raw).ok()?;
         let mut sketch = Sketch::new(&mut self.scratch, 12);
@@ -409,14 +409,14 @@ impl Parser {
             return (self.depth == 0).then(|| self.text_of_level(entry, level));
         };
         let shape = self.shapes.find(sketch.shape())?.shape;
-        Some(Parsed {
+        Some(ParsedLine {
             derived: beside.fields,
             level: beside.level,
-            ..Parsed::new(shape, sketch.parts)
+            ..ParsedLine::new(shape, sketch.parts)
         })
     }
 
-    fn csvlog<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+    fn csvlog<'a>(&mut self, entry: &Entry<'a>) -> Option<ParsedLine<'a>> {
         let text = std::str::from_utf8(entry.raw).ok()?;
         let mut sketch = Sketch::new(&mut self.scratch, 26);
         let times = Times {
@@ -425,12 +425,12 @@ impl Parser {
         };
         csvlog::draw(text, times, &mut sketch)?;
         let shape = self.shapes.find(sketch.shape())?.shape;
-        Some(Parsed::new(shape, sketch.parts))
+        Some(ParsedLine::new(shape, sketch.parts))
     }
 
     /// A record of the audit system. Who sent it may be known by the kernel's word, and is not to be
     /// mistaken for whom it is about.
-    fn audit<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+    fn audit<'a>(&mut self, entry: &Entry<'a>) -> Option<ParsedLine<'a>> {
         let in_envelope = entry.envelope.fields().map(|(name, _)| name);
         let in_batch = entry.labels.iter().map(|(name, _)| &**name);
         let is_sender_known = in_envelope.chain(in_batch).any(|name| name == SENDER_FIELD);
@@ -463,7 +463,7 @@ impl Parser {
         mut parts: Parts<'a>,
         outcome: Outcome,
         message: Message<'a>,
-    ) -> Parsed<'a> {
+    ) -> ParsedLine<'a> {
         let Outcome {
             whole,
             unlisted,
@@ -475,21 +475,21 @@ impl Parser {
             parts.values = vec![Value::Null];
             parts.fixes.clear();
             parts.message = message;
-            return Parsed {
+            return ParsedLine {
                 whole: true,
-                ..Parsed::new(self.shapes.text(), parts)
+                ..ParsedLine::new(self.shapes.text(), parts)
             };
         };
         debug_assert_eq!(shape.slots().len(), parts.values.len());
-        let mut parsed = Parsed {
+        let mut parsed = ParsedLine {
             whole,
-            ..Parsed::new(shape, parts)
+            ..ParsedLine::new(shape, parts)
         };
         parsed.say_level(summary, level);
         parsed.lacking(unlisted)
     }
 
-    fn syslog<'a>(&mut self, entry: &Entry<'a>, anything: bool) -> Option<Parsed<'a>> {
+    fn syslog<'a>(&mut self, entry: &Entry<'a>, anything: bool) -> Option<ParsedLine<'a>> {
         let received = entry.received;
         let scratch = &mut self.scratch;
         let mut sketch = syslog::draw(entry.raw, received, anything, &self.times, scratch)?;
@@ -508,17 +508,17 @@ impl Parser {
             self.shapes.find(sketch.shape())?.shape
         };
         let (parts, unlisted) = sketch.finish();
-        let parsed = Parsed {
+        let parsed = ParsedLine {
             derived: fields,
             level,
             time,
             whole: unlisted.is_some(),
-            ..Parsed::new(shape, parts)
+            ..ParsedLine::new(shape, parts)
         };
         Some(parsed.lacking(unlisted.unwrap_or(0)))
     }
 
-    fn access<'a>(&mut self, entry: &Entry<'a>, reader: access::Reader) -> Option<Parsed<'a>> {
+    fn access<'a>(&mut self, entry: &Entry<'a>, reader: access::Reader) -> Option<ParsedLine<'a>> {
         let text = std::str::from_utf8(entry.raw).ok()?;
         let mut sketch = Sketch::new(&mut self.scratch, 14);
         let times = Times {
@@ -527,28 +527,28 @@ impl Parser {
         };
         let drawn = access::draw(reader, text, times, &mut sketch)?;
         let shape = self.shapes.find(sketch.shape())?.shape;
-        Some(Parsed {
+        Some(ParsedLine {
             derived: formats::derived(&drawn, None),
-            ..Parsed::new(shape, sketch.parts)
+            ..ParsedLine::new(shape, sketch.parts)
         })
     }
 
     /// A line of a format that was declared for it.
-    fn declared<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+    fn declared<'a>(&mut self, entry: &Entry<'a>) -> Option<ParsedLine<'a>> {
         if !formats::is_declared(entry) {
             return None;
         }
         let mut sketch = Sketch::new(&mut self.scratch, 16);
         let beside = self.formats.draw_line(entry, &mut sketch, &self.times)?;
         let shape = self.shapes.find(sketch.shape())?.shape;
-        Some(Parsed {
+        Some(ParsedLine {
             derived: beside.fields,
             time: beside.time,
-            ..Parsed::new(shape, sketch.parts)
+            ..ParsedLine::new(shape, sketch.parts)
         })
     }
 
-    fn plain_text<'a>(&mut self, entry: &Entry<'a>) -> Parsed<'a> {
+    fn plain_text<'a>(&mut self, entry: &Entry<'a>) -> ParsedLine<'a> {
         // Of text whose sender says what counts, the words do not.
         let level = match entry.kind {
             EntryKind::Text => None,
@@ -558,7 +558,11 @@ impl Parser {
     }
 
     /// A line that is text, of which the level is known.
-    fn text_of_level<'a>(&mut self, entry: &Entry<'a>, level: Option<&'static str>) -> Parsed<'a> {
+    fn text_of_level<'a>(
+        &mut self,
+        entry: &Entry<'a>,
+        level: Option<&'static str>,
+    ) -> ParsedLine<'a> {
         let is_unfit = entry.kind == EntryKind::Line
             && formats::is_declared(entry)
             && !headers::is_remark(entry.raw);
@@ -583,7 +587,7 @@ impl Parser {
         text: &[u8],
         received: Timestamp,
         level: Option<&'static str>,
-    ) -> Option<(Timestamp, Assumed)> {
+    ) -> Option<(Timestamp, Assumption)> {
         let found = self.times.of_line(text, received);
         found.or_else(|| {
             level?;
@@ -592,11 +596,11 @@ impl Parser {
     }
 
     /// Text of which nothing is known.
-    fn unread<'a>(&self, entry: &Entry<'a>) -> Parsed<'a> {
+    fn unread<'a>(&self, entry: &Entry<'a>) -> ParsedLine<'a> {
         let mut parts = Parts::new(1);
         parts.message = Message::Part(Value::text(entry.raw));
         parts.values.push(Value::Null);
-        Parsed::new(self.shapes.text(), parts)
+        ParsedLine::new(self.shapes.text(), parts)
     }
 }
 

@@ -20,12 +20,12 @@ mod rows;
 mod sentences;
 mod tails;
 
-use logpond_record::{Assumed, TimeSource, Timestamp, Value};
+use logpond_record::{Assumption, TimeSource, Timestamp, Value};
 
 use super::Beside;
 use super::access_format::Times;
 use super::sketch::Sketch;
-use super::timestamps::Written;
+use super::timestamps::TimestampText;
 
 pub(crate) use sentences::{fields as fields_of_sentence, is_daemon};
 
@@ -107,7 +107,7 @@ impl<'a> Pen<'_, '_, 'a> {
         &mut self,
         row: &pattern::Row,
         start: &'static str,
-        time: Option<&(Written, &'a str)>,
+        time: Option<&(TimestampText, &'a str)>,
         rest: &'a str,
         times: Times<'_>,
     ) -> Option<()> {
@@ -120,7 +120,7 @@ impl<'a> Pen<'_, '_, 'a> {
     }
 
     /// Draws the time, which is the record's unless a header had one.
-    fn time(&mut self, written: &Written, text: &'a str) {
+    fn time(&mut self, written: &TimestampText, text: &'a str) {
         let assumed = written.form.assumed();
         match self.sketch.parts.time {
             None => self.sketch.time(written, text.as_bytes(), TimeSource::Line),
@@ -162,8 +162,8 @@ impl<'a> Pen<'_, '_, 'a> {
 }
 
 /// The time of a line that a header's counts more than: one that leaves nothing open.
-pub(crate) fn certain(time: Option<(Timestamp, Assumed)>) -> Option<(Timestamp, Assumed)> {
-    time.filter(|(_, assumed)| *assumed == Assumed::Nothing)
+pub(crate) fn certain(time: Option<(Timestamp, Assumption)>) -> Option<(Timestamp, Assumption)> {
+    time.filter(|(_, assumed)| *assumed == Assumption::Nothing)
 }
 
 #[cfg(test)]

@@ -111,7 +111,7 @@ impl fmt::Display for Rejection {
 
 /// A decoded body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pushed {
+pub struct DecodedBody {
     /// The accepted lines.
     pub batch: Batch,
     /// How many there are.
@@ -122,10 +122,10 @@ pub struct Pushed {
     pub rejected_total: usize,
 }
 
-impl Pushed {
+impl DecodedBody {
     /// Nothing but an empty batch.
-    fn new(batch: Batch) -> Pushed {
-        Pushed {
+    fn new(batch: Batch) -> DecodedBody {
+        DecodedBody {
             batch,
             accepted: 0,
             rejected: Vec::new(),
@@ -155,7 +155,7 @@ impl Pushed {
     }
 
     /// The same once everything is in the batch.
-    fn finished(mut self) -> Pushed {
+    fn finished(mut self) -> DecodedBody {
         self.accepted = self.batch.len();
         self
     }
@@ -218,7 +218,7 @@ impl std::error::Error for TooLarge {}
 
 /// Records on their way into the batch of one body, each with what its sender said of it.
 struct Shipment {
-    pushed: Pushed,
+    pushed: DecodedBody,
     line_bytes_max: usize,
     /// Records so far, taken or not.
     records: usize,
@@ -229,7 +229,7 @@ impl Shipment {
     /// [`LINE_BYTES_MAX`], are rejected.
     fn new(labels: Labels, line_bytes_max: usize) -> Shipment {
         Shipment {
-            pushed: Pushed::new(Batch::new(EntryKind::Enveloped, labels)),
+            pushed: DecodedBody::new(Batch::new(EntryKind::Enveloped, labels)),
             line_bytes_max: line_bytes_max.min(LINE_BYTES_MAX),
             records: 0,
         }
@@ -265,7 +265,7 @@ impl Shipment {
         self.pushed.reject(self.records, reason);
     }
 
-    fn finish(self) -> Pushed {
+    fn finish(self) -> DecodedBody {
         self.pushed.finished()
     }
 }
@@ -314,7 +314,7 @@ pub fn decode(
     body: &[u8],
     labels: Labels,
     line_bytes_max: usize,
-) -> Result<Pushed, TooLarge> {
+) -> Result<DecodedBody, TooLarge> {
     let line_bytes_max = line_bytes_max.min(LINE_BYTES_MAX);
     match form {
         PushForm::NdJson => decode_json(body, labels, line_bytes_max),
@@ -323,8 +323,12 @@ pub fn decode(
     }
 }
 
-fn decode_json(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Pushed, TooLarge> {
-    let mut pushed = Pushed::new(Batch::new(EntryKind::Json, labels));
+fn decode_json(
+    body: &[u8],
+    labels: Labels,
+    line_bytes_max: usize,
+) -> Result<DecodedBody, TooLarge> {
+    let mut pushed = DecodedBody::new(Batch::new(EntryKind::Json, labels));
     // Editors on Windows begin files with a byte order mark, which JSON does not allow.
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let mut values = Values::new(body, line_bytes_max);
@@ -345,9 +349,13 @@ fn decode_json(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Pus
     Ok(pushed.finished())
 }
 
-fn decode_text(body: &[u8], mut labels: Labels, line_bytes_max: usize) -> Result<Pushed, TooLarge> {
+fn decode_text(
+    body: &[u8],
+    mut labels: Labels,
+    line_bytes_max: usize,
+) -> Result<DecodedBody, TooLarge> {
     headers::declare_for(body, &mut labels);
-    let mut pushed = Pushed::new(Batch::new(EntryKind::Line, labels));
+    let mut pushed = DecodedBody::new(Batch::new(EntryKind::Line, labels));
     for (line, number) in Lines(body).zip(1..) {
         pushed.add(number, line, check(EntryKind::Line, line, line_bytes_max))?;
     }
@@ -357,13 +365,13 @@ fn decode_text(body: &[u8], mut labels: Labels, line_bytes_max: usize) -> Result
 /// Leaves out of a batch that came whole what [`decode`] would reject: JSON entries that are no
 /// objects, what is no envelope, and lines longer than `line_bytes_max`, which is at most
 /// [`LINE_BYTES_MAX`].
-pub fn screen(batch: Batch, line_bytes_max: usize) -> Pushed {
+pub fn screen(batch: Batch, line_bytes_max: usize) -> DecodedBody {
     let line_bytes_max = line_bytes_max.min(LINE_BYTES_MAX);
     let kind = batch.kind;
     let is_sound = batch
         .iter()
         .all(|line| check(kind, line, line_bytes_max).is_ok());
-    let mut pushed = Pushed::new(Batch::new(kind, batch.labels.clone()));
+    let mut pushed = DecodedBody::new(Batch::new(kind, batch.labels.clone()));
     if is_sound {
         pushed.batch = batch
     } else {
@@ -381,7 +389,11 @@ pub fn screen(batch: Batch, line_bytes_max: usize) -> Pushed {
 ///
 /// # Errors
 /// As for [`decode`].
-pub fn decode_default(form: PushForm, body: &[u8], labels: Labels) -> Result<Pushed, TooLarge> {
+pub fn decode_default(
+    form: PushForm,
+    body: &[u8],
+    labels: Labels,
+) -> Result<DecodedBody, TooLarge> {
     decode(form, body, labels, LINE_BYTES_DEFAULT)
 }
 

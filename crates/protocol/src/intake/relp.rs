@@ -32,7 +32,7 @@ const OFFER_BYTES_MAX: usize = 8 << 10;
 
 /// What a session's client sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sent<'a> {
+pub enum RelpCommand<'a> {
     /// It begins, with these offers.
     Open {
         /// Number of the transaction.
@@ -144,7 +144,7 @@ impl RelpSplitter {
     pub fn feed(
         &mut self,
         mut input: &[u8],
-        mut take: impl FnMut(Sent<'_>),
+        mut take: impl FnMut(RelpCommand<'_>),
     ) -> Result<(), RelpError> {
         while let [first, rest @ ..] = input {
             match self.state {
@@ -183,7 +183,7 @@ impl RelpSplitter {
     }
 
     /// Takes a byte of a head.
-    fn head(&mut self, byte: u8, take: &mut impl FnMut(Sent<'_>)) -> Result<(), RelpError> {
+    fn head(&mut self, byte: u8, take: &mut impl FnMut(RelpCommand<'_>)) -> Result<(), RelpError> {
         let spaces = self.partial.iter().filter(|byte| **byte == b' ').count();
         let is_end = byte == b'\n' || (byte == b' ' && spaces == 2);
         if !is_end {
@@ -226,19 +226,19 @@ impl RelpSplitter {
         }
     }
 
-    fn give(&mut self, number: u32, command: Command, take: &mut impl FnMut(Sent<'_>)) {
+    fn give(&mut self, number: u32, command: Command, take: &mut impl FnMut(RelpCommand<'_>)) {
         take(match command {
-            Command::Open => Sent::Open {
+            Command::Open => RelpCommand::Open {
                 number,
                 is_syslog: offers_syslog(&self.partial),
             },
-            Command::Syslog => Sent::Message {
+            Command::Syslog => RelpCommand::Message {
                 number,
                 bytes: &self.partial,
                 truncated_bytes: self.truncated_bytes,
             },
-            Command::Close => Sent::Close { number },
-            Command::Unknown => Sent::Unknown { number },
+            Command::Close => RelpCommand::Close { number },
+            Command::Unknown => RelpCommand::Unknown { number },
         });
         self.partial.clear();
         self.truncated_bytes = 0;
@@ -280,7 +280,7 @@ pub fn write_ok(number: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("{number} rsp 6 200 OK\n").as_bytes());
 }
 
-/// Appends the answer to [`Sent::Open`].
+/// Appends the answer to [`RelpCommand::Open`].
 pub fn write_opened(number: u32, out: &mut Vec<u8>) {
     let data = "200 OK\nrelp_version=0\nrelp_software=logpond\ncommands=syslog";
     out.extend_from_slice(format!("{number} rsp {} {data}\n", data.len()).as_bytes());
@@ -292,7 +292,7 @@ pub fn write_refused(number: u32, reason: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("{number} rsp {} {data}\n", data.len()).as_bytes());
 }
 
-/// Appends the answer to [`Sent::Close`].
+/// Appends the answer to [`RelpCommand::Close`].
 pub fn write_closed(number: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("{number} rsp 0\n0 serverclose 0\n").as_bytes());
 }
@@ -315,7 +315,7 @@ mod tests {
         for part in input.chunks(chunk) {
             let fed = splitter.feed(part, |sent| {
                 found.push(match sent {
-                    Sent::Message {
+                    RelpCommand::Message {
                         number,
                         bytes,
                         truncated_bytes,

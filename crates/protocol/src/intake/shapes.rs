@@ -28,7 +28,7 @@ pub(crate) struct Shapes {
 }
 
 /// A shape and whether it had been asked for before.
-pub(crate) struct Found {
+pub(crate) struct ShapeLookup {
     pub(crate) shape: Arc<Shape>,
     pub(crate) known: bool,
 }
@@ -71,7 +71,7 @@ impl Shapes {
     }
 
     /// The shape with this text; `None` if it does not compile.
-    pub(crate) fn find(&mut self, text: &[u8]) -> Option<Found> {
+    pub(crate) fn find(&mut self, text: &[u8]) -> Option<ShapeLookup> {
         if let Some(at) = self
             .recent
             .iter()
@@ -81,7 +81,7 @@ impl Shapes {
                 self.recent.swap(at, at - 1);
             }
             let shape = Arc::clone(&self.recent[at.saturating_sub(1)]);
-            return Some(Found { shape, known: true });
+            return Some(ShapeLookup { shape, known: true });
         }
         if self.table.len() >= SHAPES_MAX {
             self.table = ShapeTable::new();
@@ -92,7 +92,7 @@ impl Shapes {
             self.recent.pop();
         }
         self.recent.push(Arc::clone(&shape));
-        Some(Found {
+        Some(ShapeLookup {
             shape,
             known: self.table.len() == before,
         })

@@ -3,11 +3,11 @@
 //! Invariant: `text` is the shape of what was drawn so far, `values` has one value per slot of it.
 
 use logpond_record::limits::{LISTING_BYTES_MAX, SHAPE_BYTES_MAX};
-use logpond_record::{Assumed, Fix, Message, Shape, TimeSource, Timestamp, Value};
+use logpond_record::{Assumption, Fix, Message, Shape, TimeSource, Timestamp, Value};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::timestamps::Written;
+use super::timestamps::TimestampText;
 
 /// What a parser has made of a line: all of a record but its identity and its compiled shape.
 pub(crate) struct Parts<'a> {
@@ -195,9 +195,9 @@ impl<'s, 'a> Sketch<'s, 'a> {
     /// Draws the record's time, which was written as `text`.
     pub(crate) fn time(
         &mut self,
-        written: &Written,
+        written: &TimestampText,
         text: &'a [u8],
-        source: fn(Assumed) -> TimeSource,
+        source: fn(Assumption) -> TimeSource,
     ) {
         self.text.extend_from_slice("⟨_time:".as_bytes());
         written.form.write_pattern(self.text);

@@ -12,7 +12,7 @@
 //! Fields are `user`, `client`, `query_time`, `lock_time` and so on; what follows the remarks is the message. The
 //! time is that of `SET timestamp`, the start or the end of the statement in seconds, unless `# Time` is exact.
 
-use logpond_record::{Assumed, Timestamp, Value};
+use logpond_record::{Assumption, Timestamp, Value};
 use memchr::memmem;
 
 use super::logfmt;
@@ -41,7 +41,7 @@ pub(crate) fn draw<'a>(
     reader: &TimeReader,
     received: Timestamp,
     sketch: &mut Sketch<'_, 'a>,
-) -> Option<Option<(Timestamp, Assumed)>> {
+) -> Option<Option<(Timestamp, Assumption)>> {
     let mut rest = record;
     let mut time = None;
     for _ in 0..REMARKS_MAX {
@@ -71,9 +71,9 @@ pub(crate) fn draw<'a>(
     }
     let seconds = statement_time(rest);
     // A time with a zone is exact to the microsecond.
-    let is_exact = time.is_some_and(|(_, assumed)| assumed == Assumed::Nothing);
+    let is_exact = time.is_some_and(|(_, assumed)| assumed == Assumption::Nothing);
     if !is_exact && let Some(seconds) = seconds {
-        time = Some((seconds, Assumed::Nothing));
+        time = Some((seconds, Assumption::Nothing));
     }
     // Without a statement the record is its own message.
     if !rest.is_empty() {

@@ -3,7 +3,7 @@
 //! Invariants:
 //! - What is read depends on the text and the receive time only.
 //! - A [`Form`] names the concrete pattern (see `logpond_record::TimePattern`) that the text was
-//!   written in; where [`Written::exact`] holds, rendering that pattern gives the text back.
+//!   written in; where [`TimestampText::exact`] holds, rendering that pattern gives the text back.
 //!
 //! The forms that almost all lines have are read by hand. All others are put together of the parts that
 //! [`general`] knows. Those among them that are the rows of [`TABLE`] are rendered; a text of any
@@ -24,10 +24,10 @@ use std::sync::{Arc, Mutex};
 
 use epoch::{decimal_epoch, epoch};
 pub(crate) use epoch::{unix_instant, unix_seconds, unix_time};
-use general::Read;
+use general::GeneralTime;
 use head::continues;
 pub(crate) use line::behind_tags;
-use logpond_record::{Assumed, Civil, TimePattern, Timestamp, write_unwritten_offset};
+use logpond_record::{Assumption, Civil, TimePattern, Timestamp, write_unwritten_offset};
 use traditional::syslog;
 use zones::ZoneName;
 
@@ -138,7 +138,7 @@ enum Layout {
     /// A row of [`TABLE`].
     Row(u8),
     /// A form that is not rendered, what it leaves open, and true if a zone is written.
-    Other(Assumed, bool),
+    Other(Assumption, bool),
 }
 
 /// What stands between the time of day and the offset.
@@ -161,7 +161,7 @@ struct Offset {
 
 /// An instant read from text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Written {
+pub(crate) struct TimestampText {
     /// The instant.
     pub(crate) time: Timestamp,
     /// Bytes of the text that belong to it.
@@ -174,7 +174,7 @@ pub(crate) struct Written {
 
 impl Form {
     /// What it leaves open.
-    pub(crate) fn assumed(&self) -> Assumed {
+    pub(crate) fn assumed(&self) -> Assumption {
         let has_offset = self.offset.length > 0 || self.zone_name.is_some();
         let is_year_behind = self.zone_name.is_some_and(|(_, is_year)| is_year);
         let has_offset = has_offset && self.zone_name.is_none_or(|(name, _)| name.is_certain());
@@ -189,7 +189,7 @@ impl Form {
                 (row.contains("%Y"), has_offset || is_named)
             }
         };
-        Assumed::of(true, has_year, has_zone)
+        Assumption::of(true, has_year, has_zone)
     }
 
     /// Appends the concrete pattern.
@@ -316,7 +316,11 @@ impl TimeReader {
 
     /// The instant that a plain line shows: at its start, behind a level, a process or the like, or in
     /// brackets as in access logs.
-    pub(crate) fn of_line(&self, line: &[u8], received: Timestamp) -> Option<(Timestamp, Assumed)> {
+    pub(crate) fn of_line(
+        &self,
+        line: &[u8],
+        received: Timestamp,
+    ) -> Option<(Timestamp, Assumption)> {
         let found = line::find(line, received)?;
         Some((self.placed_read(&found, received), found.assumed))
     }
@@ -329,7 +333,12 @@ impl TimeReader {
     /// The instant that the whole of `text`, the value of a time field, is.
     ///
     /// `certain` says that the field can be nothing but a time, so that small numbers are one too.
-    pub(crate) fn whole(&self, text: &[u8], received: Timestamp, certain: bool) -> Option<Written> {
+    pub(crate) fn whole(
+        &self,
+        text: &[u8],
+        received: Timestamp,
+        certain: bool,
+    ) -> Option<TimestampText> {
         if text.ends_with(b" ") {
             return self.padded(text, received, certain);
         }
@@ -341,7 +350,7 @@ impl TimeReader {
                 Some(other(
                     decimal_epoch(text, certain)?,
                     text.len(),
-                    Assumed::Nothing,
+                    Assumption::Nothing,
                 ))
             })?;
         if let Layout::Row(_) = found.form.layout {
@@ -351,12 +360,12 @@ impl TimeReader {
     }
 
     /// The instant that a text begins with in the form `YYYY-MM-DDThh:mm:ss`, see [`iso`].
-    pub(crate) fn iso(&self, text: &[u8], received: Timestamp) -> Option<Written> {
+    pub(crate) fn iso(&self, text: &[u8], received: Timestamp) -> Option<TimestampText> {
         iso(text).map(|found| self.placed(found, received))
     }
 
     /// The same text in the zone of its batch, if it says none itself.
-    fn placed(&self, found: Written, received: Timestamp) -> Written {
+    fn placed(&self, found: TimestampText, received: Timestamp) -> TimestampText {
         let Some(place) = &self.place else {
             return found;
         };
@@ -375,7 +384,7 @@ impl TimeReader {
             zone_minutes,
             ..found.form
         };
-        Written {
+        TimestampText {
             time,
             form,
             ..found
@@ -383,7 +392,7 @@ impl TimeReader {
     }
 
     /// The instant of a plain line in the zone of its batch, if it says none itself.
-    fn placed_read(&self, found: &Read, received: Timestamp) -> Timestamp {
+    fn placed_read(&self, found: &GeneralTime, received: Timestamp) -> Timestamp {
         let Some(place) = &self.place else {
             return found.time;
         };
@@ -400,7 +409,7 @@ impl TimeReader {
 
     /// The instant that a header begins with, in any form, with the name of a zone behind it or not,
     /// and the year behind that.
-    pub(crate) fn header(&self, text: &[u8], received: Timestamp) -> Option<Written> {
+    pub(crate) fn header(&self, text: &[u8], received: Timestamp) -> Option<TimestampText> {
         let hand_read = syslog(text, received).or_else(|| iso(text));
         let found = match hand_read.filter(|found| !continues(&text[found.bytes..])) {
             Some(found) => zones::with_name(text, found, received).unwrap_or(found),
@@ -414,7 +423,7 @@ impl TimeReader {
     }
 
     /// An instant in a form that is not read by hand. `is_whole` says that it must be all of the text.
-    fn rare(&self, text: &[u8], received: Timestamp, is_whole: bool) -> Option<Written> {
+    fn rare(&self, text: &[u8], received: Timestamp, is_whole: bool) -> Option<TimestampText> {
         let read = general::read(text, received)?;
         let rest = &text[read.bytes..];
         if is_whole && !rest.is_empty() && zones::repeated(rest) != rest.len() {
@@ -444,7 +453,7 @@ impl TimeReader {
     }
 
     /// An instant in a form that is not rendered.
-    fn unrendered(&self, read: &Read, bytes: usize, received: Timestamp) -> Written {
+    fn unrendered(&self, read: &GeneralTime, bytes: usize, received: Timestamp) -> TimestampText {
         match read.zone {
             None => other(read.time, bytes, read.assumed),
             Some(_) => {
@@ -455,7 +464,7 @@ impl TimeReader {
         }
     }
 
-    fn row(&self, row: usize, text: &[u8], received: Timestamp) -> Option<Written> {
+    fn row(&self, row: usize, text: &[u8], received: Timestamp) -> Option<TimestampText> {
         let parsed = self.rows.get(row)?.parse(text, received)?;
         let mut offset = Offset::default();
         let written = parsed.offset();
@@ -464,7 +473,7 @@ impl TimeReader {
             .get_mut(..written.len())?
             .copy_from_slice(written);
         offset.length = written.len() as u8;
-        Some(Written {
+        Some(TimestampText {
             time: parsed.time,
             bytes: parsed.bytes,
             form: Form {
@@ -485,7 +494,7 @@ pub(crate) fn is_level(word: &[u8]) -> bool {
 }
 
 /// An instant in a form that is read by hand.
-fn known(text: &[u8], received: Timestamp) -> Option<Written> {
+fn known(text: &[u8], received: Timestamp) -> Option<TimestampText> {
     match text.first()? {
         b'0'..=b'9' => iso(text).or_else(|| access(text)),
         b'A'..=b'Z' => syslog(text, received),
@@ -494,8 +503,8 @@ fn known(text: &[u8], received: Timestamp) -> Option<Written> {
 }
 
 /// An instant in a form that is not rendered, which leaves this open.
-fn other(time: Timestamp, bytes: usize, assumed: Assumed) -> Written {
-    Written {
+fn other(time: Timestamp, bytes: usize, assumed: Assumption) -> TimestampText {
+    TimestampText {
         time,
         bytes,
         form: Form {
@@ -521,19 +530,19 @@ fn of_place(
         return None;
     }
     let local = time.saturating_add(name.minutes() * MINUTE_NS);
-    let (time, minutes) = place.instant(local, Assumed::Zone, received)?;
+    let (time, minutes) = place.instant(local, Assumption::Zone, received)?;
     Some((time, name.of_place(minutes)?))
 }
 
 fn in_place(
-    found: &Written,
+    found: &TimestampText,
     name: &ZoneName,
     is_year_behind: bool,
     place: &Place,
     received: Timestamp,
-) -> Written {
+) -> TimestampText {
     match of_place(found.time, name, place, received) {
-        Some((time, name)) => Written {
+        Some((time, name)) => TimestampText {
             time,
             form: Form {
                 zone_name: Some((name, is_year_behind)),
@@ -546,7 +555,7 @@ fn in_place(
 }
 
 /// Reads `YYYY-MM-DDThh:mm:ss`, with `-` or `/`, a `T` or a space, a fraction, an offset or none.
-pub(crate) fn iso(text: &[u8]) -> Option<Written> {
+pub(crate) fn iso(text: &[u8]) -> Option<TimestampText> {
     let head: &[u8; 19] = text.first_chunk()?;
     let (date, middle) = (head[4], head[10]);
     let separated = matches!(date, b'-' | b'/')
@@ -587,7 +596,7 @@ pub(crate) fn iso(text: &[u8]) -> Option<Written> {
         fraction,
         zone,
     };
-    Some(Written {
+    Some(TimestampText {
         time: instant(&civil, nanos, minutes)?,
         bytes: at,
         form: Form {
@@ -612,7 +621,7 @@ pub(crate) fn rfc3339(text: &[u8]) -> Option<Timestamp> {
 }
 
 /// Reads the form of access logs, `02/Mar/2026:00:00:06 +0000`.
-pub(crate) fn access(text: &[u8]) -> Option<Written> {
+pub(crate) fn access(text: &[u8]) -> Option<TimestampText> {
     let head: &[u8; 21] = text.first_chunk()?;
     let separated = head[2] == b'/'
         && head[6] == b'/'
@@ -632,7 +641,7 @@ pub(crate) fn access(text: &[u8]) -> Option<Written> {
         second: two(head, 18)?,
     };
     let (offset, minutes) = read_offset(&text[head.len()..])?;
-    Some(Written {
+    Some(TimestampText {
         time: instant(&civil, 0, minutes)?,
         bytes: head.len() + usize::from(offset.length),
         form: Form {

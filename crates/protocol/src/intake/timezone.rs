@@ -19,7 +19,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use logpond_record::{Assumed, Civil, Labels, Timestamp};
+use logpond_record::{Assumption, Civil, Labels, Timestamp};
 
 /// The label with the rule. It is no field of records.
 pub const LABEL: &str = "_timezone";
@@ -147,7 +147,7 @@ impl Zone {
     pub fn instant(
         &self,
         read: Timestamp,
-        assumed: Assumed,
+        assumed: Assumption,
         received: Timestamp,
     ) -> Option<(Timestamp, i64)> {
         let (local, nanos) = read.seconds();
@@ -159,9 +159,9 @@ impl Zone {
             ))
         };
         match assumed {
-            Assumed::Nothing | Assumed::Year | Assumed::Day => None,
-            Assumed::Zone | Assumed::DayAndZone => at(local),
-            Assumed::YearAndZone => {
+            Assumption::Nothing | Assumption::Year | Assumption::Day => None,
+            Assumption::Zone | Assumption::DayAndZone => at(local),
+            Assumption::YearAndZone => {
                 let latest = received.saturating_add(DAY_NS);
                 let mut civil = Civil::from_seconds(local);
                 let first = civil.year + 1;

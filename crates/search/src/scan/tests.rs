@@ -13,7 +13,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use logpond_record::{
-    Assumed, Fix, Id, Incarnation, Message, Record, Shape, ShapeTable, SlotKind, SourceId,
+    Assumption, Fix, Id, Incarnation, Message, Record, Shape, ShapeTable, SlotKind, SourceId,
     TimeRange, TimeSource, Timestamp, Value,
 };
 use logpond_segment::disk::{AppendFile, ReadAt};
@@ -118,7 +118,7 @@ fn samples(count: u64) -> Vec<Record<'static>> {
             let mut record = Record {
                 id: Id::new(1_772_409_600_000 + n, INCARNATION, n),
                 time: Timestamp(START_NS + n as i64 * STEP_NS),
-                time_source: TimeSource::Line(Assumed::Nothing),
+                time_source: TimeSource::Line(Assumption::Nothing),
                 received: Timestamp(START_NS + n as i64 * 1_000_000),
                 message,
                 shape,

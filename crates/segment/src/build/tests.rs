@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use logpond_record::{
-    Assumed, Batch, EntryKind, Envelope, Message, ShapeTable, SourceId, TimeSource, Timestamp,
+    Assumption, Batch, EntryKind, Envelope, Message, ShapeTable, SourceId, TimeSource, Timestamp,
     Value,
 };
 
@@ -49,7 +49,7 @@ pub(super) fn decode<'e>(entry: &Entry<'e>) -> Record<'e> {
     Record {
         id: entry.id,
         time: time_of(text.parse().unwrap()),
-        time_source: TimeSource::Line(Assumed::Nothing),
+        time_source: TimeSource::Line(Assumption::Nothing),
         received: entry.received,
         message: Message::Part(Value::Str(Cow::Borrowed(text))),
         shape: ShapeTable::new().text(),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use logpond_record::{
-    Assumed, Fix, Id, Incarnation, Message, Record, Shape, ShapeTable, SourceId, TimeSource,
+    Assumption, Fix, Id, Incarnation, Message, Record, Shape, ShapeTable, SourceId, TimeSource,
     Timestamp, Value,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -69,7 +69,7 @@ fn record(
     Record {
         id: Id::new(1_772_409_600_000 + n, INCARNATION, n),
         time: Timestamp(1_772_409_600_000_000_000 + n as i64 * 1_000_500),
-        time_source: TimeSource::Line(Assumed::Nothing),
+        time_source: TimeSource::Line(Assumption::Nothing),
         received: Timestamp(1_772_409_600_000_000_000 + n as i64 * 1_000_000),
         message,
         shape,

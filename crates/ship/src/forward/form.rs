@@ -245,7 +245,7 @@ impl Form {
         let now = self.clock(now);
         let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
         if let State::Assembled(assembler) = &mut self.state {
-            let take = &mut |record: assembly::Assembled<'_>| record.push_to(&mut batch);
+            let take = &mut |record: assembly::AssembledRecord<'_>| record.push_to(&mut batch);
             if all {
                 assembler.finish(take)
             } else {

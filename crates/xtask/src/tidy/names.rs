@@ -5,9 +5,6 @@ use super::sources::{Source, repository};
 /// The most types, of 1,000, whose name is a bare participle. A few are the term of a standard or of a library.
 const PARTICIPLES_PER_MILLE_MAX: usize = 10;
 
-/// A crate whose types are renamed apart from those of the others, and do not count until then.
-const UNCOUNTED: &str = "crates/protocol/";
-
 /// Participles that a suffix does not give away.
 const IRREGULAR: [&str; 75] = [
     "Beaten",
@@ -133,9 +130,6 @@ fn types_are_nouns() {
     let mut findings = Vec::new();
     let mut count = 0;
     for source in repository().iter().filter(|s| s.is_rust()) {
-        if source.path.starts_with(UNCOUNTED) {
-            continue;
-        }
         for (number, line) in code_lines(source) {
             let Some(name) = type_name(line) else {
                 continue;

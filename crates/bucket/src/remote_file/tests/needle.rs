@@ -3,7 +3,8 @@
 use std::io;
 
 use logpond_record::{
-    Assumed, Id, Incarnation, Message, Record, ShapeTable, SourceId, TimeSource, Timestamp, Value,
+    Assumption, Id, Incarnation, Message, Record, ShapeTable, SourceId, TimeSource, Timestamp,
+    Value,
 };
 use logpond_segment::disk::AppendFile;
 use logpond_segment::file::{Directory, Profile, SegmentFile, SegmentWriter, SourceEntry};
@@ -52,7 +53,7 @@ fn add(builder: &mut RowsBuilder, shapes: &mut ShapeTable, n: u64) {
     let record = Record {
         id: Id::new(1_772_409_600_000 + n, Incarnation(5), n),
         time: Timestamp((1_772_409_600 + n as i64) * 1_000_000_000),
-        time_source: TimeSource::Line(Assumed::Nothing),
+        time_source: TimeSource::Line(Assumption::Nothing),
         received: Timestamp((1_772_409_600 + n as i64) * 1_000_000_000),
         message: Message::Line,
         shape: shapes.intern(SHAPE.as_bytes()).unwrap(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use aws_lc_rs::hmac;
 use logpond_protocol::intake::Parser;
-use logpond_protocol::intake::rewrite::{Change, Draft, Edit, Named};
+use logpond_protocol::intake::rewrite::{Change, Draft, Edit, NamedFields};
 use logpond_record::Value;
 use logpond_record::limits::LINE_BYTES_DEFAULT;
 use logpond_search::{Finder, Replacement};
@@ -133,7 +133,7 @@ impl Replace {
         let is_changed = draft.edit_line(parser, |line| self.replaced(line));
         // What is written with escapes.
         let names = draft.names_in_line(|value| replace_in(self, value).is_some());
-        let mut replacing = Named::new(names, |value| replace_in(self, value));
+        let mut replacing = NamedFields::new(names, |value| replace_in(self, value));
         is_changed | draft.edit(&mut replacing, parser)
     }
 }
@@ -173,7 +173,7 @@ pub(super) fn strip_ansi(draft: &mut Draft<'_>, parser: &mut Parser) -> bool {
     if names.is_empty() {
         return is_changed;
     }
-    is_changed | draft.edit(&mut Named::new(names, stripped), parser)
+    is_changed | draft.edit(&mut NamedFields::new(names, stripped), parser)
 }
 
 fn stripped(value: &Value<'_>) -> Option<Change> {

@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use logpond_protocol::intake::push::fluent::Decoded;
+use logpond_protocol::intake::push::fluent::DecodedEvents;
 use logpond_record::Timestamp;
 use logpond_segment::batches::{BatchId, BatchSet};
 use logpond_segment::sources::Interval;
@@ -50,7 +50,7 @@ pub(super) fn is_durable(durability: &Durability, epoch: u128, batches: usize) -
 }
 
 /// Whether segments hold all batches of a chunk.
-pub(super) fn are_all(in_segments: &InSegments, epoch: u128, part: &Decoded) -> bool {
+pub(super) fn are_all(in_segments: &InSegments, epoch: u128, part: &DecodedEvents) -> bool {
     in_segments(epoch) == batches_of(epoch, part.batches.len())
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use logpond_record::{Assumed, TimePattern, TimeSource, Timestamp, write_unwritten_offset};
+use logpond_record::{Assumption, TimePattern, TimeSource, Timestamp, write_unwritten_offset};
 
 use crate::intake::access_format::Times;
 use crate::intake::sketch::Sketch;
@@ -44,23 +44,23 @@ pub(crate) enum Clock {
 }
 
 /// A clock's pattern, and what it leaves open.
-const TABLE: [(&str, Assumed); 16] = [
-    ("%Y-%m-%d %H:%M:%S", Assumed::Nothing),
-    ("%Y-%m-%d\t%H:%M:%S", Assumed::Nothing),
-    ("%Y-%m-%d %H:%M:%S", Assumed::Zone),
-    ("%Y-%m-%d %H:%M:%S.%f", Assumed::Nothing),
-    ("%Y-%m-%d %H:%M:%S.%f", Assumed::Zone),
-    ("%d/%b/%Y:%H:%M:%S.%f", Assumed::Zone),
-    ("%d/%b/%Y %H:%M:%S", Assumed::Zone),
-    ("%d/%b/%Y:%H:%M:%S", Assumed::Zone),
-    ("%m/%d/%Y:%H:%M:%S %z", Assumed::Nothing),
-    ("%a %b %e %H:%M:%S %Y", Assumed::Zone),
-    ("%Y/%m/%d - %H:%M:%S", Assumed::Zone),
-    ("%Y-%m-%dT%H:%M:%S.%f%z", Assumed::Nothing),
-    ("%Y-%m-%dT%H:%M:%S%z", Assumed::Nothing),
-    ("%Y-%m-%dT%H:%M:%S", Assumed::Nothing),
-    ("%s.%f", Assumed::Nothing),
-    ("%s", Assumed::Nothing),
+const TABLE: [(&str, Assumption); 16] = [
+    ("%Y-%m-%d %H:%M:%S", Assumption::Nothing),
+    ("%Y-%m-%d\t%H:%M:%S", Assumption::Nothing),
+    ("%Y-%m-%d %H:%M:%S", Assumption::Zone),
+    ("%Y-%m-%d %H:%M:%S.%f", Assumption::Nothing),
+    ("%Y-%m-%d %H:%M:%S.%f", Assumption::Zone),
+    ("%d/%b/%Y:%H:%M:%S.%f", Assumption::Zone),
+    ("%d/%b/%Y %H:%M:%S", Assumption::Zone),
+    ("%d/%b/%Y:%H:%M:%S", Assumption::Zone),
+    ("%m/%d/%Y:%H:%M:%S %z", Assumption::Nothing),
+    ("%a %b %e %H:%M:%S %Y", Assumption::Zone),
+    ("%Y/%m/%d - %H:%M:%S", Assumption::Zone),
+    ("%Y-%m-%dT%H:%M:%S.%f%z", Assumption::Nothing),
+    ("%Y-%m-%dT%H:%M:%S%z", Assumption::Nothing),
+    ("%Y-%m-%dT%H:%M:%S", Assumption::Nothing),
+    ("%s.%f", Assumption::Nothing),
+    ("%s", Assumption::Nothing),
 ];
 
 static PATTERNS: LazyLock<Vec<Option<TimePattern>>> = LazyLock::new(|| {
@@ -79,9 +79,9 @@ pub(super) const BRACKETED: [Clock; 6] = [
 ];
 
 /// A time as it stands in a line.
-pub(crate) struct Read {
+pub(crate) struct ClockTime {
     pub(crate) time: Timestamp,
-    pub(crate) assumed: Assumed,
+    pub(crate) assumed: Assumption,
     /// Bytes of the text that belong to it.
     pub(crate) bytes: usize,
     /// The concrete pattern, which a slot has.
@@ -100,7 +100,7 @@ impl Clock {
     }
 
     /// The time that `text` begins with.
-    pub(crate) fn read(self, text: &[u8], times: Times<'_>) -> Option<Read> {
+    pub(crate) fn read(self, text: &[u8], times: Times<'_>) -> Option<ClockTime> {
         let pattern = PATTERNS.get(self as usize)?.as_ref()?;
         let assumed = TABLE[self as usize].1;
         let found = pattern.parse(text, times.received)?;
@@ -115,7 +115,7 @@ impl Clock {
             }
             _ => found.time,
         };
-        Some(Read {
+        Some(ClockTime {
             time,
             assumed,
             bytes: found.bytes,
@@ -125,7 +125,7 @@ impl Clock {
     }
 }
 
-impl Read {
+impl ClockTime {
     /// Draws it as the record's time.
     pub(crate) fn draw<'a>(&self, text: &'a str, sketch: &mut Sketch<'_, 'a>) {
         let source = TimeSource::Line(self.assumed);

@@ -8,7 +8,7 @@ use memchr::{memchr, memmem};
 
 use super::clock::Clock;
 use super::{canonical_int, closing_quote, parts_of};
-use crate::intake::access_format::{Drawn, Times, host_of};
+use crate::intake::access_format::{DerivedFields, Times, host_of};
 use crate::intake::outline::BODY_PREFIX;
 use crate::intake::sketch::Sketch;
 use crate::intake::timestamps;
@@ -88,7 +88,7 @@ pub(crate) struct Pen<'p, 's, 'a, 't> {
     /// Values without a name so far.
     extras: usize,
     took_ns: Option<u64>,
-    pub(crate) drawn: Drawn<'a>,
+    pub(crate) drawn: DerivedFields<'a>,
 }
 
 impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
@@ -100,12 +100,12 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
             has_host: false,
             extras: 0,
             took_ns: None,
-            drawn: Drawn::default(),
+            drawn: DerivedFields::default(),
         }
     }
 
     /// Ends the line.
-    pub(crate) fn finish(mut self) -> Drawn<'a> {
+    pub(crate) fn finish(mut self) -> DerivedFields<'a> {
         if let Some(took_ns) = self.took_ns {
             self.drawn.duration_s = Some(took_ns as f64 / SECOND as f64);
         }
@@ -437,7 +437,7 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
     pub(super) fn trailing(&mut self, rest: &'a str, names: &[(&str, Take)]) {
         let mut rest = self.named(rest, names);
         // Each round takes a value, and there are only so many names.
-        while let Some(value) = rest.strip_prefix(' ').and_then(Trailing::read) {
+        while let Some(value) = rest.strip_prefix(' ').and_then(TrailingValue::read) {
             let Some(name) = self.next_extra() else { break };
             self.trailing_value(name, Take::Plain, &value);
             rest = value.rest;
@@ -448,7 +448,7 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
     /// Draws the values that have names; gives the rest.
     pub(super) fn named(&mut self, mut rest: &'a str, names: &[(&str, Take)]) -> &'a str {
         for (name, take) in names {
-            let Some(value) = rest.strip_prefix(' ').and_then(Trailing::read) else {
+            let Some(value) = rest.strip_prefix(' ').and_then(TrailingValue::read) else {
                 break;
             };
             self.trailing_value(name, *take, &value);
@@ -458,7 +458,7 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
     }
 
     /// Draws a value behind a blank.
-    pub(super) fn trailing_value(&mut self, name: &str, take: Take, value: &Trailing<'a>) {
+    pub(super) fn trailing_value(&mut self, name: &str, take: Take, value: &TrailingValue<'a>) {
         self.sketch.literal(" ");
         self.sketch.literal(value.open);
         let mark = self.sketch.mark();
@@ -470,7 +470,12 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
     }
 
     /// Draws a label and the value that it names, each behind a blank.
-    pub(super) fn named_value(&mut self, name: &str, label: &Trailing<'a>, value: &Trailing<'a>) {
+    pub(super) fn named_value(
+        &mut self,
+        name: &str,
+        label: &TrailingValue<'a>,
+        value: &TrailingValue<'a>,
+    ) {
         self.sketch.literal(" ");
         self.sketch.literal(label.text);
         self.trailing_value(name, Take::Text, value);
@@ -492,19 +497,19 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
 }
 
 /// A value behind the known columns.
-pub(super) struct Trailing<'a> {
+pub(super) struct TrailingValue<'a> {
     open: &'static str,
     pub(super) text: &'a str,
     close: &'static str,
     pub(super) rest: &'a str,
 }
 
-impl<'a> Trailing<'a> {
+impl<'a> TrailingValue<'a> {
     pub(super) fn is_quoted(&self) -> bool {
         self.open == "\""
     }
 
-    pub(super) fn read(text: &'a str) -> Option<Trailing<'a>> {
+    pub(super) fn read(text: &'a str) -> Option<TrailingValue<'a>> {
         let (open, close, length) = match text.as_bytes().first()? {
             b'"' => ("\"", "\"", closing_quote(&text[1..])?),
             b'[' => ("[", "]", memchr(b']', &text.as_bytes()[1..])?),
@@ -513,7 +518,7 @@ impl<'a> Trailing<'a> {
         };
         let inside = &text[open.len()..];
         let rest = &inside[length + close.len()..];
-        (rest.is_empty() || rest.starts_with(' ')).then_some(Trailing {
+        (rest.is_empty() || rest.starts_with(' ')).then_some(TrailingValue {
             open,
             text: &inside[..length],
             close,

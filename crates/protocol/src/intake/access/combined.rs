@@ -13,7 +13,7 @@ use memchr::memchr;
 
 use super::clock::BRACKETED;
 use super::closing_quote;
-use super::columns::{Pen, SECOND, Take, Trailing};
+use super::columns::{Pen, SECOND, Take, TrailingValue};
 
 /// The values behind the agent in ingress-nginx's default format.
 const INGRESS: [(&str, Take); 9] = [
@@ -202,7 +202,7 @@ fn rest<'a>(mut rest: &'a str, has_host: bool, pen: &mut Pen<'_, '_, 'a, '_>) {
     let mut known = ["referer:t", AGENT].iter();
     let (mut has_third, mut is_apart) = (false, false);
     // Each round takes a value, and there are only so many names.
-    while let Some(value) = rest.strip_prefix(' ').and_then(Trailing::read) {
+    while let Some(value) = rest.strip_prefix(' ').and_then(TrailingValue::read) {
         // Behind a bare value, such as a duration, referer and agent still stand side by side.
         is_apart |= !value.is_quoted();
         let is_known = value.is_quoted() && !(is_apart && known.len() == 2 && !is_pair(value.rest));
@@ -246,22 +246,22 @@ fn rest<'a>(mut rest: &'a str, has_host: bool, pen: &mut Pen<'_, '_, 'a, '_>) {
 const NAMED: [(&str, &str); 1] = [("kong_request_id:", "request_id")];
 
 /// The name of the next value, if this one is its label, and that value.
-fn named<'a>(label: &Trailing<'a>) -> Option<(&'static str, Trailing<'a>)> {
+fn named<'a>(label: &TrailingValue<'a>) -> Option<(&'static str, TrailingValue<'a>)> {
     let (_, name) = NAMED.iter().find(|(known, _)| *known == label.text)?;
-    let value = label.rest.strip_prefix(' ').and_then(Trailing::read)?;
+    let value = label.rest.strip_prefix(' ').and_then(TrailingValue::read)?;
     value.is_quoted().then_some((*name, value))
 }
 
 /// True if the next value is in quotes.
 fn is_pair(rest: &str) -> bool {
-    let next = rest.strip_prefix(' ').and_then(Trailing::read);
+    let next = rest.strip_prefix(' ').and_then(TrailingValue::read);
     next.is_some_and(|value| value.is_quoted())
 }
 
 /// The slot of the first quoted value behind the agent: a host, or the list of addresses that nginx's own example
 /// format has there. A lone address is a host: servers are asked for by their address, too. `None` for what
 /// tells neither.
-fn third(value: &Trailing<'_>) -> Option<&'static str> {
+fn third(value: &TrailingValue<'_>) -> Option<&'static str> {
     let is_listed = |byte: u8| byte.is_ascii_hexdigit() || b".:, ".contains(&byte);
     let is_list = |text: &str| {
         text.contains(", ") && text.bytes().all(is_listed) && text.split(", ").all(is_address)
@@ -283,7 +283,7 @@ fn names_of(rest: &str) -> &'static [(&'static str, Take)] {
     let mut values = [""; 4];
     let mut behind = rest;
     for text in &mut values {
-        let Some(value) = behind.strip_prefix(' ').and_then(Trailing::read) else {
+        let Some(value) = behind.strip_prefix(' ').and_then(TrailingValue::read) else {
             break;
         };
         *text = &behind[1..behind.len() - value.rest.len()];

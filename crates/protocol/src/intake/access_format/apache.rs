@@ -1,7 +1,7 @@
 //! Apache's directives: `%h`, `%>s`, `%{Referer}i` (mod_log_config, mod_logio).
 
-use super::compile::{Item, Named};
-use super::{Clock, FormatError, FormatReason, Meaning};
+use super::compile::{Item, NamedVariable};
+use super::{Clock, FieldMeaning, FormatError, FormatReason};
 
 const SECOND: u64 = 1_000_000_000;
 const MILLISECOND: u64 = 1_000_000;
@@ -41,7 +41,7 @@ pub(super) fn items(text: &str) -> Result<Vec<Item>, FormatError> {
         }
         let named = named(&directive, percent, &text[percent..at])?;
         let (before, behind) = match named.meaning {
-            Meaning::Time(Clock::Access, _) if directive.argument.is_none() => ("[", "]"),
+            FieldMeaning::Time(Clock::Access, _) if directive.argument.is_none() => ("[", "]"),
             _ => ("", ""),
         };
         literal.push_str(before);
@@ -91,17 +91,21 @@ fn directive(text: &str, percent: usize) -> Result<Directive<'_>, FormatError> {
     })
 }
 
-fn named(directive: &Directive<'_>, at: usize, written: &str) -> Result<Named, FormatError> {
+fn named(
+    directive: &Directive<'_>,
+    at: usize,
+    written: &str,
+) -> Result<NamedVariable, FormatError> {
     let error = |reason| Err(FormatError { at, reason });
-    let text = |name: &str| Meaning::Text(name.into());
-    let number = |name: &str| Meaning::Number(name.into());
+    let text = |name: &str| FieldMeaning::Text(name.into());
+    let number = |name: &str| FieldMeaning::Number(name.into());
     let (own_name, meaning) = match (directive.letter, directive.argument) {
         ("h", _) | ("a", None) => ("remote_addr".to_owned(), text("remote_addr")),
         ("a", Some(_)) => ("peer_addr".to_owned(), text("peer_addr")),
         ("A", _) => ("server_addr".to_owned(), text("server_addr")),
         ("l", _) => ("ident".to_owned(), text("ident")),
         ("u", _) => ("user".to_owned(), text("user")),
-        ("r", _) => ("request".to_owned(), Meaning::Request),
+        ("r", _) => ("request".to_owned(), FieldMeaning::Request),
         ("m", _) => ("method".to_owned(), text("method")),
         ("U", _) => ("path".to_owned(), text("path")),
         ("q", _) => ("query".to_owned(), text("query")),
@@ -141,7 +145,7 @@ fn named(directive: &Directive<'_>, at: usize, written: &str) -> Result<Named, F
         ("e" | "n", Some(variable)) => other("", variable),
         _ => return error(FormatReason::Directive(written.to_owned())),
     };
-    Ok(Named {
+    Ok(NamedVariable {
         at,
         written: written.to_owned(),
         own_name,
@@ -150,39 +154,42 @@ fn named(directive: &Directive<'_>, at: usize, written: &str) -> Result<Named, F
     })
 }
 
-fn duration(name: &str, unit_ns: u64) -> (String, Meaning) {
-    (name.to_owned(), Meaning::Duration(name.into(), unit_ns))
+fn duration(name: &str, unit_ns: u64) -> (String, FieldMeaning) {
+    (
+        name.to_owned(),
+        FieldMeaning::Duration(name.into(), unit_ns),
+    )
 }
 
-fn time(name: &str, clock: Clock) -> (String, Meaning) {
-    (name.to_owned(), Meaning::Time(clock, name.into()))
+fn time(name: &str, clock: Clock) -> (String, FieldMeaning) {
+    (name.to_owned(), FieldMeaning::Time(clock, name.into()))
 }
 
-fn request_header(header: &str) -> (String, Meaning) {
+fn request_header(header: &str) -> (String, FieldMeaning) {
     match header.to_ascii_lowercase().as_str() {
-        "referer" => ("referer".to_owned(), Meaning::Plain("referer".into())),
-        "user-agent" => ("agent".to_owned(), Meaning::Plain("agent".into())),
-        "host" => ("host".to_owned(), Meaning::Text("host".into())),
+        "referer" => ("referer".to_owned(), FieldMeaning::Plain("referer".into())),
+        "user-agent" => ("agent".to_owned(), FieldMeaning::Plain("agent".into())),
+        "host" => ("host".to_owned(), FieldMeaning::Text("host".into())),
         _ => other("http_", header),
     }
 }
 
 /// A field that is named after what it was called.
-fn other(prefix: &str, name: &str) -> (String, Meaning) {
+fn other(prefix: &str, name: &str) -> (String, FieldMeaning) {
     let name = format!("{prefix}{}", name.to_ascii_lowercase().replace('-', "_"));
     let name = name.trim_start_matches('_').to_owned();
-    let meaning = Meaning::Text(name.as_str().into());
+    let meaning = FieldMeaning::Text(name.as_str().into());
     (name, meaning)
 }
 
 /// Adds a directive. `%U%q` are one: the query has its question mark, if there is a query.
-fn join_query(items: &mut Vec<Item>, named: Named) {
+fn join_query(items: &mut Vec<Item>, named: NamedVariable) {
     if named.own_name == "query"
         && let Some(Item::Named(before)) = items.last_mut()
         && before.own_name == "path"
     {
         before.written.push_str(&named.written);
-        before.meaning = Meaning::Target;
+        before.meaning = FieldMeaning::Target;
         return;
     }
     items.push(Item::Named(named));

@@ -6,7 +6,7 @@ use logpond_record::limits::FIELD_NAME_BYTES_MAX;
 
 use super::quoting::unquote;
 use super::{
-    AccessFormat, Clock, End, Escape, FormatError, FormatReason, Meaning, Step, VARIABLES_MAX,
+    AccessFormat, Clock, End, Escape, FieldMeaning, FormatError, FormatReason, Step, VARIABLES_MAX,
     Variable, apache, nginx,
 };
 use crate::intake::outline::BODY_PREFIX;
@@ -23,18 +23,18 @@ const TARGET_FIELDS: [&str; 2] = ["path", "query"];
 /// A part of a definition.
 pub(super) enum Item {
     Literal(String),
-    Named(Named),
+    Named(NamedVariable),
 }
 
 /// A variable or directive.
-pub(super) struct Named {
+pub(super) struct NamedVariable {
     /// Its first byte in the definition.
     pub(super) at: usize,
     /// As it stands there.
     pub(super) written: String,
     /// What its field is called if another one has the usual name already.
     pub(super) own_name: String,
-    pub(super) meaning: Meaning,
+    pub(super) meaning: FieldMeaning,
     pub(super) is_list: bool,
 }
 
@@ -78,7 +78,7 @@ fn name_fields(items: &mut [Item]) -> Result<(), FormatError> {
         let (at, reason) = (named.at, FormatReason::Name(named.written.clone()));
         return Err(FormatError { at, reason });
     }
-    let Some(time) = named().filter_map(Named::precision).max() else {
+    let Some(time) = named().filter_map(NamedVariable::precision).max() else {
         return whole(FormatReason::NoTime);
     };
     let mut has_time = false;
@@ -95,14 +95,14 @@ fn name_fields(items: &mut [Item]) -> Result<(), FormatError> {
 }
 
 impl Item {
-    fn named(&self) -> Option<&Named> {
+    fn named(&self) -> Option<&NamedVariable> {
         match self {
             Item::Named(named) => Some(named),
             Item::Literal(_) => None,
         }
     }
 
-    fn named_mut(&mut self) -> Option<&mut Named> {
+    fn named_mut(&mut self) -> Option<&mut NamedVariable> {
         match self {
             Item::Named(named) => Some(named),
             Item::Literal(_) => None,
@@ -110,13 +110,13 @@ impl Item {
     }
 }
 
-impl Named {
+impl NamedVariable {
     /// How exactly it says the time, if it does.
     fn precision(&self) -> Option<u8> {
         match self.meaning {
-            Meaning::Time(Clock::Access, _) => Some(1),
-            Meaning::Time(Clock::Iso, _) => Some(2),
-            Meaning::Time(Clock::Other, _) => Some(3),
+            FieldMeaning::Time(Clock::Access, _) => Some(1),
+            FieldMeaning::Time(Clock::Iso, _) => Some(2),
+            FieldMeaning::Time(Clock::Other, _) => Some(3),
             _ => None,
         }
     }
@@ -124,14 +124,14 @@ impl Named {
     /// Takes the names of its fields, or falls back to its own one.
     fn claim(&mut self, taken: &mut HashSet<String>) {
         let fields: &[&str] = match &self.meaning {
-            Meaning::Request => &REQUEST_FIELDS,
-            Meaning::Target => &TARGET_FIELDS,
-            Meaning::Text(name)
-            | Meaning::Plain(name)
-            | Meaning::Number(name)
-            | Meaning::Duration(name, _) => &[name],
+            FieldMeaning::Request => &REQUEST_FIELDS,
+            FieldMeaning::Target => &TARGET_FIELDS,
+            FieldMeaning::Text(name)
+            | FieldMeaning::Plain(name)
+            | FieldMeaning::Number(name)
+            | FieldMeaning::Duration(name, _) => &[name],
             // Another time is the record's.
-            Meaning::Time(_, _) => &[],
+            FieldMeaning::Time(_, _) => &[],
         };
         let is_free = !fields.is_empty() && !fields.iter().any(|name| taken.contains(*name));
         if is_free {
@@ -146,8 +146,8 @@ impl Named {
             name = format!("{}_{number}", self.own_name);
         }
         self.meaning = match self.meaning {
-            Meaning::Number(_) => Meaning::Number(name.into()),
-            _ => Meaning::Text(name.into()),
+            FieldMeaning::Number(_) => FieldMeaning::Number(name.into()),
+            _ => FieldMeaning::Text(name.into()),
         };
     }
 }
@@ -171,7 +171,7 @@ fn steps(items: Vec<Item>, escape: Escape) -> Result<Vec<Step>, FormatError> {
 }
 
 /// Where a variable ends, by what follows it.
-fn end(named: &Named, next: Option<&Item>, escape: Escape) -> Result<End, FormatError> {
+fn end(named: &NamedVariable, next: Option<&Item>, escape: Escape) -> Result<End, FormatError> {
     Ok(match next {
         None => End::Line,
         Some(Item::Literal(text)) if text.starts_with('"') && escape != Escape::None => End::Quote,
@@ -189,10 +189,11 @@ fn end(named: &Named, next: Option<&Item>, escape: Escape) -> Result<End, Format
     })
 }
 
-fn is_path(meaning: &Meaning) -> bool {
-    *meaning == Meaning::Target || matches!(meaning, Meaning::Text(name) if &**name == "path")
+fn is_path(meaning: &FieldMeaning) -> bool {
+    *meaning == FieldMeaning::Target
+        || matches!(meaning, FieldMeaning::Text(name) if &**name == "path")
 }
 
-fn is_host(meaning: &Meaning) -> bool {
-    matches!(meaning, Meaning::Text(name) if matches!(&**name, "host" | "server_name"))
+fn is_host(meaning: &FieldMeaning) -> bool {
+    matches!(meaning, FieldMeaning::Text(name) if matches!(&**name, "host" | "server_name"))
 }

@@ -1,20 +1,20 @@
 //! A line read by a format.
 
-use logpond_record::{Assumed, SlotKind, TimeSource, Timestamp, Value};
+use logpond_record::{Assumption, SlotKind, TimeSource, Timestamp, Value};
 use memchr::{memchr, memmem};
 
-use super::{AccessFormat, Clock, End, Escape, Meaning, Step, Variable};
+use super::{AccessFormat, Clock, End, Escape, FieldMeaning, Step, Variable};
 use crate::intake::access::{canonical_int, closing_quote, parts_of};
 use crate::intake::json;
 use crate::intake::outline::BODY_PREFIX;
 use crate::intake::sketch::Sketch;
-use crate::intake::timestamps::{self, TimeReader, Written};
+use crate::intake::timestamps::{self, TimeReader, TimestampText};
 
 /// What a line says beside the fields that it is made of.
 #[derive(Debug, Default)]
-pub(crate) struct Drawn<'a> {
+pub(crate) struct DerivedFields<'a> {
     /// Its time, and what is a guess about it.
-    pub(crate) time: Option<(Timestamp, Assumed)>,
+    pub(crate) time: Option<(Timestamp, Assumption)>,
     /// The host of its referer.
     pub(crate) referer_host: Option<&'a str>,
     /// How long the request took, in seconds.
@@ -40,7 +40,7 @@ impl AccessFormat {
         line: &'a str,
         times: Times<'_>,
         sketch: &mut Sketch<'_, 'a>,
-    ) -> Option<Drawn<'a>> {
+    ) -> Option<DerivedFields<'a>> {
         let (line, carriage_return) = match line.strip_suffix('\r') {
             Some(line) => (line, "\r"),
             None => (line, ""),
@@ -50,12 +50,12 @@ impl AccessFormat {
             sketch.literal(carriage_return);
             return Some(drawn);
         }
-        let mut reading = Reading {
+        let mut reading = LineReader {
             rest: line,
             escape: self.escape,
             times,
             is_within: !sketch.parts.values.is_empty(),
-            drawn: Drawn::default(),
+            drawn: DerivedFields::default(),
         };
         for step in &self.steps {
             match step {
@@ -72,46 +72,46 @@ impl AccessFormat {
 }
 
 /// A line while it is read.
-struct Reading<'a, 't> {
+struct LineReader<'a, 't> {
     rest: &'a str,
     escape: Escape,
     times: Times<'t>,
     /// Whether the line stands behind a header, whose fields keep their names.
     is_within: bool,
-    drawn: Drawn<'a>,
+    drawn: DerivedFields<'a>,
 }
 
-impl<'a> Reading<'a, '_> {
+impl<'a> LineReader<'a, '_> {
     fn take(&mut self, variable: &Variable, sketch: &mut Sketch<'_, 'a>) -> Option<()> {
-        if let Meaning::Time(clock, name) = &variable.meaning {
+        if let FieldMeaning::Time(clock, name) = &variable.meaning {
             return self.take_time(*clock, name, &variable.end, sketch);
         }
         let value = self.value(&variable.end)?;
         match &variable.meaning {
-            Meaning::Text(name) => match value {
+            FieldMeaning::Text(name) => match value {
                 "-" => sketch.literal("-"),
                 _ => self.text(name, value, sketch),
             },
-            Meaning::Plain(name) => {
+            FieldMeaning::Plain(name) => {
                 if &**name == "referer" {
                     self.drawn.referer_host = host_of(value);
                 }
                 self.text(name, value, sketch);
             }
-            Meaning::Number(name) => match value {
+            FieldMeaning::Number(name) => match value {
                 "-" => sketch.literal("-"),
                 _ => self.slot(name, "i", Value::Int(canonical_int(value)?), sketch),
             },
-            Meaning::Duration(name, unit_ns) => {
+            FieldMeaning::Duration(name, unit_ns) => {
                 self.drawn.duration_s = seconds(value, *unit_ns);
                 match value {
                     "-" => sketch.literal("-"),
                     _ => self.text(name, value, sketch),
                 }
             }
-            Meaning::Request => self.request(value, sketch),
-            Meaning::Target => self.target(value, sketch),
-            Meaning::Time(..) => {}
+            FieldMeaning::Request => self.request(value, sketch),
+            FieldMeaning::Target => self.target(value, sketch),
+            FieldMeaning::Time(..) => {}
         }
         Some(())
     }
@@ -146,7 +146,7 @@ impl<'a> Reading<'a, '_> {
         Some(())
     }
 
-    fn time(&mut self, clock: Clock, end: &End) -> Option<(Written, &'a str)> {
+    fn time(&mut self, clock: Clock, end: &End) -> Option<(TimestampText, &'a str)> {
         let written = match clock {
             Clock::Access => timestamps::access(self.rest.as_bytes())?,
             Clock::Iso => {

@@ -15,11 +15,11 @@
 use std::collections::HashSet;
 
 use logpond_record::limits::FIELD_NAME_BYTES_MAX;
-use logpond_record::{Assumed, Timestamp};
+use logpond_record::{Assumption, Timestamp};
 
 use super::{FormatError, FormatReason, Times, VARIABLES_MAX, flow};
 use crate::intake::access::{Clock, MILLISECOND, Pen, SECOND, Take, nanoseconds};
-use crate::intake::access_format::Drawn;
+use crate::intake::access_format::DerivedFields;
 use crate::intake::logfmt;
 use crate::intake::outline::BODY_PREFIX;
 use crate::intake::sketch::Sketch;
@@ -74,7 +74,7 @@ const NAMES: [(&str, &str, Take); 36] = [
 
 /// The columns of a file.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Listed {
+pub(crate) struct ColumnList {
     columns: Box<[Column]>,
     is_zeek: bool,
 }
@@ -99,9 +99,9 @@ pub(super) enum Holds {
     Typed,
 }
 
-impl Listed {
+impl ColumnList {
     /// Compiles a header; `None` if the definition is none.
-    pub(super) fn new(definition: &str) -> Option<Result<Listed, FormatError>> {
+    pub(super) fn new(definition: &str) -> Option<Result<ColumnList, FormatError>> {
         let (mut columns, is_zeek) = if let Some(fields) = definition.strip_prefix(W3C_START) {
             (w3c(fields), false)
         } else if flow::is_header(definition.as_bytes()) {
@@ -122,7 +122,7 @@ impl Listed {
             0 => whole(FormatReason::NoVariables),
             1..=VARIABLES_MAX => match columns.iter().find(is_unfit) {
                 Some(column) => whole(FormatReason::Name(column.name.to_string())),
-                None => Ok(Listed {
+                None => Ok(ColumnList {
                     columns: columns.into(),
                     is_zeek,
                 }),
@@ -142,7 +142,7 @@ impl Listed {
         line: &'a str,
         times: Times<'_>,
         sketch: &mut Sketch<'_, 'a>,
-    ) -> Option<Drawn<'a>> {
+    ) -> Option<DerivedFields<'a>> {
         if line.starts_with('#') || flow::is_header(line.as_bytes()) {
             return None;
         }
@@ -300,7 +300,7 @@ impl<'a> Apart<'a> {
         }
     }
 
-    fn time(&self, times: Times<'_>) -> Option<(Timestamp, Assumed)> {
+    fn time(&self, times: Times<'_>) -> Option<(Timestamp, Assumption)> {
         let ((clock, date), time) = (self.date?, self.time?);
         let text = format!("{date} {time}");
         let clocks = [clock.with_fraction(), clock].into_iter();
@@ -407,7 +407,7 @@ mod tests {
     use super::*;
 
     fn names(definition: &str) -> String {
-        let listed = Listed::new(definition).unwrap().unwrap();
+        let listed = ColumnList::new(definition).unwrap().unwrap();
         let names: Vec<&str> = listed.columns.iter().map(|column| &*column.name).collect();
         names.join(" ")
     }
@@ -432,9 +432,9 @@ mod tests {
 
     #[test]
     fn what_is_no_header_is_none() {
-        assert!(Listed::new("$status").is_none());
-        assert!(Listed::new("#Fields:").unwrap().is_err());
+        assert!(ColumnList::new("$status").is_none());
+        assert!(ColumnList::new("#Fields:").unwrap().is_err());
         let many = format!("#Fields: {}", "a ".repeat(VARIABLES_MAX + 1));
-        assert!(Listed::new(&many).unwrap().is_err());
+        assert!(ColumnList::new(&many).unwrap().is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! nginx's variables: `$name` and `${name}` (ngx_http_log_module, ngx_http_core_module).
 
-use super::compile::{Item, Named};
-use super::{Clock, FormatError, FormatReason, Meaning};
+use super::compile::{Item, NamedVariable};
+use super::{Clock, FieldMeaning, FormatError, FormatReason};
 
 /// Nanoseconds of a second.
 const SECOND: u64 = 1_000_000_000;
@@ -21,7 +21,7 @@ pub(super) fn items(text: &str) -> Result<Vec<Item>, FormatError> {
         if literal < dollar {
             items.push(Item::Literal(text[literal..dollar].to_owned()));
         }
-        items.push(Item::Named(Named {
+        items.push(Item::Named(NamedVariable {
             at: dollar,
             written: text[dollar..end].to_owned(),
             // Names that begin so are the words of intakes.
@@ -55,17 +55,17 @@ fn name_at(text: &str, dollar: usize) -> Result<(&str, usize), FormatError> {
 
 /// What a variable holds. Those that are not listed are text of their own name: servers' modules,
 /// `map` and `set` make more of them.
-fn meaning(name: &str) -> Meaning {
-    let text = |name: &str| Meaning::Text(name.into());
-    let plain = |name: &str| Meaning::Plain(name.into());
-    let number = |name: &str| Meaning::Number(name.into());
+fn meaning(name: &str) -> FieldMeaning {
+    let text = |name: &str| FieldMeaning::Text(name.into());
+    let plain = |name: &str| FieldMeaning::Plain(name.into());
+    let number = |name: &str| FieldMeaning::Number(name.into());
     match name {
-        "time_local" => Meaning::Time(Clock::Access, name.into()),
-        "time_iso8601" => Meaning::Time(Clock::Iso, name.into()),
-        "msec" => Meaning::Time(Clock::Other, name.into()),
-        "request" => Meaning::Request,
-        "request_uri" => Meaning::Target,
-        "request_time" => Meaning::Duration(name.into(), SECOND),
+        "time_local" => FieldMeaning::Time(Clock::Access, name.into()),
+        "time_iso8601" => FieldMeaning::Time(Clock::Iso, name.into()),
+        "msec" => FieldMeaning::Time(Clock::Other, name.into()),
+        "request" => FieldMeaning::Request,
+        "request_uri" => FieldMeaning::Target,
+        "request_time" => FieldMeaning::Duration(name.into(), SECOND),
         "request_method" => text("method"),
         "uri" | "document_uri" => text("path"),
         "args" | "query_string" => text("query"),

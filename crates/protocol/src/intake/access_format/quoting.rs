@@ -4,14 +4,14 @@ use super::{DEFINITION_BYTES_MAX, Escape, FormatError, FormatReason};
 
 /// A definition without its quotes.
 #[derive(Debug)]
-pub(super) struct Unquoted {
+pub(super) struct UnquotedFormat {
     pub(super) text: String,
     pub(super) escape: Escape,
 }
 
 /// Takes `escape=…` and the quotes off. Text that does not begin with a quote is as it is, but for
 /// `\"`, which is how it stands between quotes.
-pub(super) fn unquote(definition: &str) -> Result<Unquoted, FormatError> {
+pub(super) fn unquote(definition: &str) -> Result<UnquotedFormat, FormatError> {
     if definition.len() > DEFINITION_BYTES_MAX {
         return Err(error(0, FormatReason::TooLong));
     }
@@ -36,7 +36,7 @@ pub(super) fn unquote(definition: &str) -> Result<Unquoted, FormatError> {
     if let Some(at) = text.find(['⟨', '⟩']) {
         return Err(error(at, FormatReason::Mark));
     }
-    Ok(Unquoted { text, escape })
+    Ok(UnquotedFormat { text, escape })
 }
 
 /// Joins `'…' '…'`. `None` if more than a name stands behind them: then the quotes are part of the

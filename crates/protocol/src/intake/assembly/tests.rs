@@ -5,7 +5,7 @@ use proptest::prelude::*;
 const NOW: Duration = Duration::from_secs(1);
 
 /// A record as text: stream, line, bytes that are missing.
-fn told(record: Assembled<'_>) -> String {
+fn told(record: AssembledRecord<'_>) -> String {
     let cut = match record.truncated_bytes {
         0 => String::new(),
         bytes => format!(" -{bytes}"),
@@ -18,7 +18,7 @@ fn told(record: Assembled<'_>) -> String {
 fn records(settings: &Settings, file: &str) -> Vec<String> {
     let mut assembler = Assembler::new(settings.clone());
     let mut records = Vec::new();
-    let mut take = |record: Assembled<'_>| records.push(told(record));
+    let mut take = |record: AssembledRecord<'_>| records.push(told(record));
     feed(&mut assembler, file, 0, &mut take);
     assembler.finish(&mut take);
     records
@@ -29,7 +29,7 @@ fn feed(
     assembler: &mut Assembler,
     file: &str,
     from: u64,
-    take: &mut impl FnMut(Assembled<'_>),
+    take: &mut impl FnMut(AssembledRecord<'_>),
 ) -> u64 {
     let mut offset = from;
     for line in file[from as usize..].split_inclusive('\n') {
@@ -148,7 +148,7 @@ fn what_waits_too_long_is_given() {
     let mut assembler = Assembler::new(Settings::of(Format::Cri));
     let file = cri("stdout", "P", "password: ") + &cri("stderr", "F", "a");
     let mut records = Vec::new();
-    let mut take = |r: Assembled<'_>| records.push(told(r));
+    let mut take = |r: AssembledRecord<'_>| records.push(told(r));
     let end = feed(&mut assembler, &file, 0, &mut take);
     assert_eq!(assembler.held(), [Some(0), None, None]);
     assembler.flush_due(NOW + PART_WAIT - Duration::from_millis(1), &mut take);
@@ -189,7 +189,7 @@ fn lines_that_do_not_fit_are_given_once() {
     let file = "{\"log\":\"a\"}\nnone\n{\"log\":\"b\\n\"}\n";
     let settings = Settings::of(Format::Docker);
     let mut found = Vec::new();
-    let mut take = |r: Assembled<'_>| found.push(told(r));
+    let mut take = |r: AssembledRecord<'_>| found.push(told(r));
     let mut first = Assembler::new(settings.clone());
     let end = feed(&mut first, &file[..17], 0, &mut take);
     let mut second = Assembler::resume(settings, end, first.held());
@@ -252,7 +252,8 @@ fn records_have_bounds() {
     let many = "a\n".to_owned() + &" \n".repeat(group::RECORD_LINES_MAX);
     let mut assembler = Assembler::new(settings);
     let mut lines = Vec::new();
-    let mut take = |r: Assembled<'_>| lines.push(r.line.iter().filter(|b| **b == b'\n').count());
+    let mut take =
+        |r: AssembledRecord<'_>| lines.push(r.line.iter().filter(|b| **b == b'\n').count());
     feed(&mut assembler, &many, 0, &mut take);
     assembler.finish(&mut take);
     assert_eq!(lines, [group::RECORD_LINES_MAX - 1, 0]);
@@ -267,7 +268,7 @@ fn a_record_waits_a_moment_for_more_lines() {
     };
     let mut assembler = Assembler::new(settings);
     let mut records = Vec::new();
-    let mut take = |r: Assembled<'_>| records.push(told(r));
+    let mut take = |r: AssembledRecord<'_>| records.push(told(r));
     let end = feed(&mut assembler, &cri("stdout", "F", "a"), 0, &mut take);
     assembler.flush_due(NOW + RECORD_WAIT / 2, &mut take);
     assert_eq!(assembler.held(), [Some(0), None, None]);
@@ -289,7 +290,7 @@ fn held_lines_are_carried() {
         ..Settings::of(Format::Lines)
     };
     let mut found = Vec::new();
-    let mut take = |r: Assembled<'_>| found.push(told(r));
+    let mut take = |r: AssembledRecord<'_>| found.push(told(r));
     let mut before = Assembler::new(settings.clone());
     feed(&mut before, "java.lang.Error: x\ny\n", 0, &mut take);
     assert_eq!(before.held(), [None, None, Some(0)]);
@@ -392,7 +393,7 @@ proptest! {
         let mut stops: Vec<usize> = stops.into_iter().map(|s| s.min(parts.len())).collect();
         stops.sort_unstable();
         let mut found = Vec::new();
-        let mut take = |r: Assembled<'_>| found.push(told(r));
+        let mut take = |r: AssembledRecord<'_>| found.push(told(r));
         let (mut offset, mut held) = (0, [None; 3]);
         for stop in stops.into_iter().chain([parts.len()]) {
             let end = file_of(&parts[..stop], format).len();

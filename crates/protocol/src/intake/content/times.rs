@@ -7,7 +7,7 @@
 //! | LEEF | `devTime`: likewise |
 //! | Fortinet, Sophos | `eventtime` in nanoseconds or seconds, else `date`, `time` and `tz` |
 
-use logpond_record::{Assumed, Civil, TimeSource, Timestamp};
+use logpond_record::{Assumption, Civil, TimeSource, Timestamp};
 use memchr::memmem;
 
 use crate::intake::timestamps::TimeReader;
@@ -23,7 +23,7 @@ pub(crate) fn of_event(
     text: &str,
     reader: &TimeReader,
     received: Timestamp,
-) -> Option<(Timestamp, Assumed)> {
+) -> Option<(Timestamp, Assumption)> {
     let read = |value: &str| instant(value, reader, received);
     match text.as_bytes() {
         [b'C', b'E', b'F', b':', ..] => {
@@ -51,7 +51,11 @@ pub(crate) fn is_of_device(text: &str) -> bool {
 }
 
 /// The time of pairs with an instant, or with a date and a time of day.
-fn of_pairs(text: &str, reader: &TimeReader, received: Timestamp) -> Option<(Timestamp, Assumed)> {
+fn of_pairs(
+    text: &str,
+    reader: &TimeReader,
+    received: Timestamp,
+) -> Option<(Timestamp, Assumption)> {
     let separators = [' '];
     let bare = |key| {
         let value: &str = value_of(text, key, &separators)?;
@@ -94,7 +98,11 @@ fn until_next_key(value: &str) -> &str {
 }
 
 /// The instant that a value is.
-fn instant(value: &str, reader: &TimeReader, received: Timestamp) -> Option<(Timestamp, Assumed)> {
+fn instant(
+    value: &str,
+    reader: &TimeReader,
+    received: Timestamp,
+) -> Option<(Timestamp, Assumption)> {
     let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     // Only these numbers of digits are seconds, milliseconds and so on of this age.
     if is_number && !matches!(value.len(), 10 | 13 | 16 | 19) {
@@ -131,10 +139,10 @@ pub(crate) fn of_object(
     let (own, own_ns) = exact.seconds();
     let difference = own - header;
     let is_same = match assumed {
-        Assumed::Nothing => difference == 0,
-        Assumed::Zone => is_offset(difference),
-        Assumed::Year => is_same_in_year(header, own, 0),
-        Assumed::YearAndZone => {
+        Assumption::Nothing => difference == 0,
+        Assumption::Zone => is_offset(difference),
+        Assumption::Year => is_same_in_year(header, own, 0),
+        Assumption::YearAndZone => {
             let within = difference.rem_euclid(DAY_S);
             let offsets = [within, within - DAY_S];
             let mut offsets = offsets.iter().filter(|offset| is_offset(**offset));
@@ -142,7 +150,7 @@ pub(crate) fn of_object(
         }
         _ => false,
     };
-    let is_better = assumed != Assumed::Nothing || own_ns != 0;
+    let is_better = assumed != Assumption::Nothing || own_ns != 0;
     (is_same && is_better).then_some(exact)
 }
 

@@ -4,7 +4,7 @@ fn split(input: &[u8], max: usize) -> Vec<(String, usize)> {
     let mut splitter = FrameSplitter::new(max);
     let mut frames = Vec::new();
     let mut take =
-        |f: Framed<'_>| frames.push((f.bytes.escape_ascii().to_string(), f.truncated_bytes));
+        |f: Frame<'_>| frames.push((f.bytes.escape_ascii().to_string(), f.truncated_bytes));
     splitter.feed(input, &mut take);
     splitter.finish(&mut take);
     frames

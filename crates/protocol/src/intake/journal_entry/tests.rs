@@ -8,7 +8,7 @@ use super::*;
 type Fields = Vec<(String, Vec<u8>)>;
 type Given<'a> = &'a [(&'a str, &'a [u8])];
 
-struct Sealed {
+struct SealedEntry {
     position: Option<Position>,
     kind: EntryKind,
     time: Option<Timestamp>,
@@ -18,7 +18,7 @@ struct Sealed {
     back: Fields,
 }
 
-fn seal(fields: Given<'_>) -> Result<Sealed, RejectReason> {
+fn seal(fields: Given<'_>) -> Result<SealedEntry, RejectReason> {
     let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
     let position = Sealer::new(1000).seal(fields.iter().copied(), &mut batch);
     assert_eq!(batch.len(), usize::from(position.is_ok()));
@@ -35,7 +35,7 @@ fn seal(fields: Given<'_>) -> Result<Sealed, RejectReason> {
     fields_of(each, line, |name, value| {
         back.push((name.to_owned(), value.to_vec()))
     });
-    Ok(Sealed {
+    Ok(SealedEntry {
         position,
         kind,
         time: envelope.time,

@@ -34,7 +34,7 @@ const EDGES_MAX: usize = 12;
 const LITERAL_BYTES_MAX: usize = 4 << 20;
 
 /// Outlines of JSON objects.
-pub(crate) struct Learned {
+pub(crate) struct Outlines {
     nodes: Vec<Vec<Edge>>,
     literal_bytes: usize,
     /// Slots of the last object: how many values to make room for.
@@ -67,10 +67,10 @@ enum Expect {
     End(Arc<Shape>, Summary, Option<Arc<RequestPlan>>),
 }
 
-impl Learned {
+impl Outlines {
     /// An empty tree.
-    pub(crate) fn new() -> Learned {
-        Learned {
+    pub(crate) fn new() -> Outlines {
+        Outlines {
             nodes: vec![Vec::new()],
             literal_bytes: 0,
             slots_hint: 8,
@@ -126,7 +126,7 @@ impl Learned {
         if self.nodes.len() + slots.len() + 1 > NODES_MAX
             || self.literal_bytes + text.len() > LITERAL_BYTES_MAX
         {
-            *self = Learned::new();
+            *self = Outlines::new();
         }
         let raw = text.as_bytes();
         let mut node = 0;

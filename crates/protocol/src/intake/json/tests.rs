@@ -319,7 +319,7 @@ fn what_was_learned_is_used_and_changes_nothing() {
             assert_eq!(learned, fresh, "{line} in round {round}");
         }
     }
-    let mut learned = Learned::new();
+    let mut learned = Outlines::new();
     assert!(
         learned
             .read(lines[0], RECEIVED, &TimeReader::new())

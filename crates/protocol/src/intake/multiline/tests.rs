@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::intake::assembly::{Assembled, Assembler, Settings};
+use crate::intake::assembly::{AssembledRecord, Assembler, Settings};
 use crate::intake::container::Format;
 
 /// The records of a text: each of its lines, with `|` where the next one belongs to it.
@@ -11,7 +11,7 @@ fn grouped(rule: &Rule, text: &str) -> Vec<String> {
         ..Settings::of(Format::Lines)
     });
     let mut records: Vec<String> = Vec::new();
-    let mut take = |record: Assembled<'_>| {
+    let mut take = |record: AssembledRecord<'_>| {
         let text = std::str::from_utf8(record.line).unwrap();
         records.push(text.replace('\n', "|"));
     };

@@ -395,7 +395,7 @@ pub(super) const PAIRS: [Pair; 15] = [
 
 /// A meaning of a name: a row of one of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Meaning {
+pub(super) enum NameMeaning {
     /// Of [`TIMES`].
     Time(u8),
     /// Of [`MESSAGES`].
@@ -457,28 +457,28 @@ const fn index() -> Index {
 }
 
 /// The name of this number, counted through all tables, and what it means.
-const fn name_of(number: usize) -> (&'static str, Meaning) {
+const fn name_of(number: usize) -> (&'static str, NameMeaning) {
     let mut row = number;
     if row < TIMES.len() {
-        return (TIMES[row].name, Meaning::Time(row as u8));
+        return (TIMES[row].name, NameMeaning::Time(row as u8));
     }
     row -= TIMES.len();
     if row < MESSAGES.len() {
-        return (MESSAGES[row].name, Meaning::Message(row as u8));
+        return (MESSAGES[row].name, NameMeaning::Message(row as u8));
     }
     row -= MESSAGES.len();
     if row < LEVELS.len() {
-        return (LEVELS[row].name, Meaning::Level(row as u8));
+        return (LEVELS[row].name, NameMeaning::Level(row as u8));
     }
     row -= LEVELS.len();
     if row < PAIRS.len() {
-        return (PAIRS[row].first, Meaning::Pair(row as u8));
+        return (PAIRS[row].first, NameMeaning::Pair(row as u8));
     }
     row -= PAIRS.len();
     if row < PRODUCTS.len() {
-        return (PRODUCTS[row].marks[0], Meaning::Request(row as u8));
+        return (PRODUCTS[row].marks[0], NameMeaning::Request(row as u8));
     }
-    (SEVERITY_LABELS[row - PRODUCTS.len()], Meaning::Usual)
+    (SEVERITY_LABELS[row - PRODUCTS.len()], NameMeaning::Usual)
 }
 
 /// The place of a name. Names that differ only in characters that a label writes as `_` share it.
@@ -503,7 +503,7 @@ const fn as_label(byte: u8) -> u8 {
 
 /// Calls `found` with each meaning of a name.
 #[inline]
-pub(super) fn meanings(name: &[u8], mut found: impl FnMut(Meaning)) {
+pub(super) fn meanings(name: &[u8], mut found: impl FnMut(NameMeaning)) {
     if name.is_empty() || name.len() > NAME_BYTES_MAX {
         return;
     }
@@ -511,7 +511,7 @@ pub(super) fn meanings(name: &[u8], mut found: impl FnMut(Meaning)) {
     while number != NONE {
         let (known, meaning) = name_of(usize::from(number));
         let is_it = match meaning {
-            Meaning::Usual => {
+            NameMeaning::Usual => {
                 known.len() == name.len()
                     && known.bytes().eq(name.iter().map(|byte| as_label(*byte)))
             }
@@ -528,7 +528,7 @@ pub(super) fn meanings(name: &[u8], mut found: impl FnMut(Meaning)) {
 mod tests {
     use super::*;
 
-    fn all(name: &str) -> Vec<Meaning> {
+    fn all(name: &str) -> Vec<NameMeaning> {
         let mut all = Vec::new();
         meanings(name.as_bytes(), |meaning| all.push(meaning));
         all
@@ -546,7 +546,7 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), count);
         for name in ["@l", "log.level", "level", "severity_number", "level_name"] {
-            assert_eq!(all(name), [Meaning::Usual], "{name}");
+            assert_eq!(all(name), [NameMeaning::Usual], "{name}");
         }
         for name in ["", "user", "levels", "remote_addr", "ms"] {
             assert_eq!(all(name), [], "{name}");

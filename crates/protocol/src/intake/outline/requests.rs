@@ -157,7 +157,7 @@ impl RequestPlan {
 
     /// The fields that are made of an object's values.
     pub(crate) fn fields<'a>(&self, values: &[Value<'a>]) -> Vec<(Cow<'a, str>, Value<'a>)> {
-        let mut made = Made {
+        let mut made = DerivedFields {
             fields: Vec::with_capacity(self.slots.len()),
             taken: self.taken,
         };
@@ -196,12 +196,12 @@ struct Header {
 }
 
 /// Fields that are made of an object.
-struct Made<'a> {
+struct DerivedFields<'a> {
     fields: Vec<(Cow<'a, str>, Value<'a>)>,
     taken: u32,
 }
 
-impl<'a> Made<'a> {
+impl<'a> DerivedFields<'a> {
     fn take(&mut self, take: Take, value: &Value<'a>) {
         match take {
             Take::Number(column) => self.number(column, value),

@@ -3,7 +3,7 @@
 //! It depends on the names and the kinds of the fields only; the values are read from the record's parts, so
 //! that lines of an outline that is known are read by it, too.
 
-use logpond_record::{Assumed, Severity, TimeSource, Timestamp, Value};
+use logpond_record::{Assumption, Severity, TimeSource, Timestamp, Value};
 
 use super::names::{How, Scale};
 use crate::intake::sketch::Parts;
@@ -88,7 +88,7 @@ impl Summary {
         let value = |slot: u32| parts.values.get(slot as usize);
         let (first, second) = (value(pair.first), pair.second.and_then(value));
         let found = match pair.how {
-            How::Nanos => with_nanos(first, second).map(|time| (time, Assumed::Nothing)),
+            How::Nanos => with_nanos(first, second).map(|time| (time, Assumption::Nothing)),
             How::Text => joined([first, second, pair.zone.and_then(value)], received, times),
         };
         if let Some((time, assumed)) = found {
@@ -113,7 +113,7 @@ fn joined(
     texts: [Option<&Value<'_>>; 3],
     received: Timestamp,
     times: &TimeReader,
-) -> Option<(Timestamp, Assumed)> {
+) -> Option<(Timestamp, Assumption)> {
     let text = |value: Option<&'_ Value<'_>>| match value {
         Some(Value::Str(text)) => Some(text.to_string()),
         _ => None,

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use logpond_record::{Assumed, Entry, TimeSource, Value};
+use logpond_record::{Assumption, Entry, TimeSource, Value};
 
-use super::super::access_format::{AccessFormat, Drawn, LABEL_PREFIX, Times};
+use super::super::access_format::{AccessFormat, DerivedFields, LABEL_PREFIX, Times};
 use super::super::outline::without_message;
 use super::super::sketch::Sketch;
 use super::super::timestamps::TimeReader;
@@ -69,7 +69,7 @@ impl Formats {
             return None;
         }
         // A server writes the zone and the year that many headers lack.
-        let is_guess = sketch.parts.time_source != TimeSource::Header(Assumed::Nothing);
+        let is_guess = sketch.parts.time_source != TimeSource::Header(Assumption::Nothing);
         let place = sketch.take_message();
         if let Some((drawn, name)) = self.draw(declared(entry), message, entry, sketch, times) {
             return Some(Beside {
@@ -106,7 +106,7 @@ impl Formats {
         entry: &Entry<'_>,
         sketch: &mut Sketch<'_, 'a>,
         times: &TimeReader,
-    ) -> Option<(Drawn<'a>, &'a str)> {
+    ) -> Option<(DerivedFields<'a>, &'a str)> {
         let place = sketch.mark();
         let times = Times {
             reader: times,
@@ -152,7 +152,7 @@ fn declared<'a>(entry: &Entry<'a>) -> impl Iterator<Item = (&'a str, &'a str)> +
 }
 
 /// The fields that a line has beside those that it is made of.
-pub(super) fn derived<'a>(drawn: &Drawn<'a>, format: Option<&'a str>) -> Derived<'a> {
+pub(super) fn derived<'a>(drawn: &DerivedFields<'a>, format: Option<&'a str>) -> Derived<'a> {
     let text = |name, text| (Cow::Borrowed(name), Value::Str(Cow::Borrowed(text)));
     let mut fields = Vec::new();
     fields.extend(format.map(|name| text(FORMAT_FIELD, name)));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use logpond_record::{Fix, Shape, SlotKind, Timestamp, Value};
 
-use super::Parsed;
+use super::ParsedLine;
 
 /// Pairs that are kept. A server has some programs whose lines shippers put into objects.
 const JOINTS_MAX: usize = 64;
@@ -53,7 +53,7 @@ pub(super) struct Joints {
 /// A shape with its values and fixes.
 pub(super) type Joined<'a> = (Arc<Shape>, Vec<Value<'a>>, Vec<Fix<'a>>);
 
-fn facts(outer: &Parsed<'_>) -> Facts {
+fn facts(outer: &ParsedLine<'_>) -> Facts {
     Facts {
         has_time: outer.parts.time.is_some(),
         has_level: outer.has_level,
@@ -62,7 +62,7 @@ fn facts(outer: &Parsed<'_>) -> Facts {
 }
 
 /// True if nothing of the values decides what is drawn.
-fn is_regular(outer: &Parsed<'_>, inner: &Parsed<'_>) -> bool {
+fn is_regular(outer: &ParsedLine<'_>, inner: &ParsedLine<'_>) -> bool {
     let message = outer.shape.message_slot();
     let mut fixes = outer.parts.fixes.iter();
     !outer.whole
@@ -75,8 +75,8 @@ impl Joints {
     /// The object with the fields of its message, if the pair is known. Takes the values of both then.
     pub(super) fn join<'a>(
         &mut self,
-        outer: &mut Parsed<'a>,
-        inner: &mut Parsed<'static>,
+        outer: &mut ParsedLine<'a>,
+        inner: &mut ParsedLine<'static>,
         end: &str,
     ) -> Option<Joined<'a>> {
         if !is_regular(outer, inner) {
@@ -120,8 +120,8 @@ impl Joints {
     /// Keeps the shape of a pair that was drawn.
     pub(super) fn learn(
         &mut self,
-        outer: &Parsed<'_>,
-        inner: &Parsed<'_>,
+        outer: &ParsedLine<'_>,
+        inner: &ParsedLine<'_>,
         end: &str,
         shape: &Arc<Shape>,
     ) {

@@ -25,7 +25,7 @@ use logpond_record::{
 use super::super::declared::is_line_time_first;
 use super::super::outline::BODY_PREFIX;
 use super::super::{audit, levels};
-use super::{Parsed, Parser};
+use super::{ParsedLine, Parser};
 
 /// How deep messages within messages are read: an object in a container's line in a shipper's object.
 const DEPTH_MAX: usize = 2;
@@ -42,7 +42,11 @@ const CLOSE: &str = "⟩";
 
 impl Parser {
     /// Reads the message of an object that was read.
-    pub(super) fn nest<'a>(&mut self, entry: &Entry<'a>, mut parsed: Parsed<'a>) -> Parsed<'a> {
+    pub(super) fn nest<'a>(
+        &mut self,
+        entry: &Entry<'a>,
+        mut parsed: ParsedLine<'a>,
+    ) -> ParsedLine<'a> {
         if self.depth == DEPTH_MAX {
             self.read_text(entry, &mut parsed);
             return parsed;
@@ -70,7 +74,7 @@ impl Parser {
     }
 
     /// The time and the level of a message that is text, where the object has none.
-    fn read_text(&self, entry: &Entry<'_>, parsed: &mut Parsed<'_>) {
+    fn read_text(&self, entry: &Entry<'_>, parsed: &mut ParsedLine<'_>) {
         let Message::Part(Value::Str(text)) = &parsed.parts.message else {
             return;
         };
@@ -87,7 +91,7 @@ impl Parser {
         }
     }
 
-    fn read_message(&mut self, entry: &Entry<'_>, text: &str) -> Option<Parsed<'static>> {
+    fn read_message(&mut self, entry: &Entry<'_>, text: &str) -> Option<ParsedLine<'static>> {
         let inner = Entry {
             kind: EntryKind::Line,
             raw: without_end(text).as_bytes(),
@@ -96,14 +100,14 @@ impl Parser {
         self.depth += 1;
         let read = self.recognise(&inner);
         self.depth -= 1;
-        read.map(Parsed::into_owned)
+        read.map(ParsedLine::into_owned)
     }
 
     /// Draws the object and its message as one, or lists their fields.
     fn draw_joint<'a>(
         &mut self,
-        outer: &Parsed<'a>,
-        inner: &Parsed<'static>,
+        outer: &ParsedLine<'a>,
+        inner: &ParsedLine<'static>,
         text: &str,
     ) -> Option<Drawn<'a>> {
         let mut joint = Joint::new(outer, inner);
@@ -129,10 +133,10 @@ impl Parser {
     fn combine<'a>(
         &mut self,
         entry: &Entry<'a>,
-        mut outer: Parsed<'a>,
-        mut inner: Parsed<'static>,
+        mut outer: ParsedLine<'a>,
+        mut inner: ParsedLine<'static>,
         text: &str,
-    ) -> Parsed<'a> {
+    ) -> ParsedLine<'a> {
         let time = inner.time.filter(|_| outer.parts.time.is_none());
         let end = &text[without_end(text).len()..];
         let known = self.joints.join(&mut outer, &mut inner, end);
@@ -185,8 +189,8 @@ fn without_end(text: &str) -> &str {
 
 /// The shape of an object and that of its message, as they become one.
 struct Joint<'j, 'a> {
-    outer: &'j Parsed<'a>,
-    inner: &'j Parsed<'static>,
+    outer: &'j ParsedLine<'a>,
+    inner: &'j ParsedLine<'static>,
     /// Text of the shape so far.
     text: Vec<u8>,
     values: Vec<Value<'a>>,
@@ -194,7 +198,7 @@ struct Joint<'j, 'a> {
 }
 
 impl<'j, 'a> Joint<'j, 'a> {
-    fn new(outer: &'j Parsed<'a>, inner: &'j Parsed<'static>) -> Joint<'j, 'a> {
+    fn new(outer: &'j ParsedLine<'a>, inner: &'j ParsedLine<'static>) -> Joint<'j, 'a> {
         let slots = outer.parts.values.len() + inner.parts.values.len();
         Joint {
             outer,

@@ -1,4 +1,4 @@
-use logpond_record::{Assumed, Batch, EntryKind, Envelope, Id, Labels, Timestamp, line_of};
+use logpond_record::{Assumption, Batch, EntryKind, Envelope, Id, Labels, Timestamp, line_of};
 use proptest::prelude::*;
 
 use super::*;
@@ -119,7 +119,7 @@ fn envelopes_say_time_and_fields() {
         assert!(rebuilds(&record, raw), "{line}");
         assert_eq!(
             (record.time, record.time_source),
-            (said, TimeSource::Header(Assumed::Nothing))
+            (said, TimeSource::Header(Assumption::Nothing))
         );
         assert_eq!(record.fixes.len(), fixes, "{line}: {:?}", record.fixes);
         let own = record
@@ -303,12 +303,12 @@ fn an_entry_whose_reading_panics_is_kept_without_fields() {
     assert_eq!(record.labels, [("app".into(), Value::Str("web".into()))]);
     // Nothing of it stays behind.
     assert_eq!(describe_record(&parser.parse(&entry)), expected);
-    let met = Met {
+    let met = ParserStats {
         unfit: 0,
         panicked: 1,
     };
     assert_eq!(parser.take_met(), met);
-    assert_eq!(parser.take_met(), Met::default());
+    assert_eq!(parser.take_met(), ParserStats::default());
 }
 
 proptest! {

@@ -6,7 +6,7 @@
 
 use logpond_record::EntryKind;
 
-use super::{Pushed, RejectReason, TooLarge, check};
+use super::{DecodedBody, RejectReason, TooLarge, check};
 
 /// Where in a body values may reach beyond their line.
 pub(super) struct Values<'a> {
@@ -35,7 +35,7 @@ impl<'a> Values<'a> {
         &mut self,
         at: usize,
         line: usize,
-        pushed: &mut Pushed,
+        pushed: &mut DecodedBody,
     ) -> Result<Option<usize>, TooLarge> {
         let Some((start, end, behind)) = self.find(at) else {
             return Ok(None);
@@ -85,7 +85,7 @@ impl<'a> Values<'a> {
         start: usize,
         end: usize,
         mut line: usize,
-        pushed: &mut Pushed,
+        pushed: &mut DecodedBody,
     ) -> Result<(), TooLarge> {
         let (mut at, last) = (start + 1, end - 1);
         let mut number = 0;

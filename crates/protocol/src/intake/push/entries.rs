@@ -10,7 +10,7 @@
 
 use logpond_record::{Batch, EntryKind, Labels};
 
-use super::{Pushed, RejectReason, TooLarge, check};
+use super::{DecodedBody, RejectReason, TooLarge, check};
 
 /// The content type of such a body.
 pub const CONTENT_TYPE: &str = "application/vnd.logpond.entries";
@@ -33,8 +33,8 @@ pub(super) fn decode(
     body: &[u8],
     labels: Labels,
     line_bytes_max: usize,
-) -> Result<Pushed, TooLarge> {
-    let mut pushed = Pushed::new(Batch::new(EntryKind::Enveloped, labels));
+) -> Result<DecodedBody, TooLarge> {
+    let mut pushed = DecodedBody::new(Batch::new(EntryKind::Enveloped, labels));
     let mut rest = body;
     let mut number = 0;
     while !rest.is_empty() {
@@ -72,7 +72,7 @@ mod tests {
         batch
     }
 
-    fn reasons(pushed: &Pushed) -> Vec<String> {
+    fn reasons(pushed: &DecodedBody) -> Vec<String> {
         pushed.rejected.iter().map(ToString::to_string).collect()
     }
 

@@ -126,7 +126,7 @@ impl Chunk {
 
 /// The events of a message, or of several one behind the other that want no acknowledgement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Decoded {
+pub struct DecodedEvents {
     /// The records, in order.
     pub batches: Vec<Batch>,
     /// The chunk that they are, if its sender waits for an acknowledgement.
@@ -145,12 +145,12 @@ pub fn decode(
     messages: &[u8],
     sender: &str,
     line_bytes_max: usize,
-) -> (Vec<Decoded>, Result<(), FluentError>) {
-    let mut parts = vec![Decoded::default()];
+) -> (Vec<DecodedEvents>, Result<(), FluentError>) {
+    let mut parts = vec![DecodedEvents::default()];
     let mut reader = Reader::new(messages);
     while !reader.is_at_end() {
-        let mut taking = Taking {
-            decoded: Decoded::default(),
+        let mut taking = MessageReader {
+            decoded: DecodedEvents::default(),
             bytes: 0,
             records: 0,
             sender,
@@ -169,8 +169,8 @@ pub fn decode(
     (parts, Ok(()))
 }
 
-impl Decoded {
-    fn append(&mut self, mut other: Decoded) {
+impl DecodedEvents {
+    fn append(&mut self, mut other: DecodedEvents) {
         self.malformed += other.malformed;
         self.truncated += other.truncated;
         for batch in other.batches.drain(..) {
@@ -259,8 +259,8 @@ impl Chunk {
 }
 
 /// A message that is being read.
-struct Taking<'s> {
-    decoded: Decoded,
+struct MessageReader<'s> {
+    decoded: DecodedEvents,
     /// Of all its batches.
     bytes: usize,
     /// Records so far.
@@ -269,7 +269,7 @@ struct Taking<'s> {
     line_bytes_max: usize,
 }
 
-impl Taking<'_> {
+impl MessageReader<'_> {
     fn message(&mut self, message: &[u8]) -> Result<(), FluentError> {
         let mut reader = Reader::new(message);
         let count = match reader.token()? {

@@ -30,12 +30,12 @@ use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value};
 
 use super::members::{Fields, Members, flatten, keep_last_but, text_of};
 use super::splunk::seconds;
-use super::{Lines, Pushed, RejectReason, TooLarge, check, check_names, check_time, put};
+use super::{DecodedBody, Lines, RejectReason, TooLarge, check, check_names, check_time, put};
 use crate::intake::body::{BODY_BYTES_MAX, BodyError, Encoding, decompressed};
 use crate::intake::timestamps;
 
 pub use chunks::{ASSEMBLY_TIME_MAX, Chunks};
-pub use stream::{Decoded, decode};
+pub use stream::{DecodedMessages, decode};
 
 /// How long a message may be, decompressed, where lines may have `line_bytes_max`: the text may stand
 /// in it twice, as `short_message` and within `full_message`.
@@ -88,10 +88,10 @@ struct Message<'a> {
 ///
 /// # Errors
 /// See [`GelfError`].
-pub fn decode_body(body: &[u8], line_bytes_max: usize) -> Result<Pushed, GelfError> {
+pub fn decode_body(body: &[u8], line_bytes_max: usize) -> Result<DecodedBody, GelfError> {
     let body = decompress(body, BODY_BYTES_MAX).map_err(GelfError::Compressed)?;
     let line_bytes_max = line_bytes_max.min(LINE_BYTES_MAX);
-    let mut pushed = Pushed::new(Batch::new(EntryKind::Enveloped, Labels::new()));
+    let mut pushed = DecodedBody::new(Batch::new(EntryKind::Enveloped, Labels::new()));
     let mut put = |number, message: &[u8]| {
         let message = read(message).and_then(|message| {
             check(EntryKind::Line, message.line.as_bytes(), line_bytes_max).map(|()| message)

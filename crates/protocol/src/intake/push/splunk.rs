@@ -26,7 +26,7 @@ use serde_json::value::RawValue;
 
 use super::members::{Fields, Members, flatten, keep_last};
 use super::{
-    Lines, Pushed, REJECTIONS_MAX, RejectReason, Shipment, TooLarge, check, check_names,
+    DecodedBody, Lines, REJECTIONS_MAX, RejectReason, Shipment, TooLarge, check, check_names,
     check_time, put, without_cr,
 };
 
@@ -353,7 +353,7 @@ pub fn decode_raw(
     body: &[u8],
     metadata: &Metadata,
     line_bytes_max: usize,
-) -> Result<Pushed, TooLarge> {
+) -> Result<DecodedBody, TooLarge> {
     let mut shipment = Shipment::new(metadata.fields.clone(), line_bytes_max);
     let lines = Lines(body).map(without_cr);
     for line in lines.filter(|line| !line.trim_ascii().is_empty()) {

@@ -1,11 +1,11 @@
 use super::*;
 
-fn entries(pushed: &Pushed) -> Vec<String> {
+fn entries(pushed: &DecodedBody) -> Vec<String> {
     let lines = pushed.batch.iter();
     lines.map(|l| l.escape_ascii().to_string()).collect()
 }
 
-fn reasons(pushed: &Pushed) -> Vec<String> {
+fn reasons(pushed: &DecodedBody) -> Vec<String> {
     pushed.rejected.iter().map(Rejection::to_string).collect()
 }
 

@@ -6,7 +6,7 @@ use logpond_record::Value;
 use memchr::memmem;
 
 use super::pairs::replace_all;
-use super::{Change, Draft, Edit, Named, text_of};
+use super::{Change, Draft, Edit, NamedFields, text_of};
 use crate::intake::parser::Parser;
 
 /// How often a field is changed in what it is made of: then there may be another word that makes it.
@@ -42,7 +42,7 @@ impl Draft<'_> {
                 break;
             }
             let names = self.names_in_line(|value| memmem::find(&value.to_text(), &old).is_some());
-            let mut within = Named::new(names, |value| replaced_within(value, &old, &new));
+            let mut within = NamedFields::new(names, |value| replaced_within(value, &old, &new));
             self.edit_line_fields(&mut within, parser);
             self.settle(parser);
         }

@@ -71,19 +71,19 @@ pub trait Edit {
 }
 
 /// Changes the values of the fields of these names, all in the same way.
-pub struct Named<F> {
+pub struct NamedFields<F> {
     names: Vec<String>,
     change: F,
 }
 
-impl<F: FnMut(&Value<'_>) -> Option<Change>> Named<F> {
+impl<F: FnMut(&Value<'_>) -> Option<Change>> NamedFields<F> {
     /// `change` gives what a value becomes; `None` if it stays.
-    pub fn new(names: Vec<String>, change: F) -> Named<F> {
-        Named { names, change }
+    pub fn new(names: Vec<String>, change: F) -> NamedFields<F> {
+        NamedFields { names, change }
     }
 }
 
-impl<F: FnMut(&Value<'_>) -> Option<Change>> Edit for Named<F> {
+impl<F: FnMut(&Value<'_>) -> Option<Change>> Edit for NamedFields<F> {
     fn names(&self) -> Vec<&str> {
         self.names.iter().map(String::as_str).collect()
     }
@@ -111,7 +111,7 @@ pub struct Draft<'a> {
     formats: Labels,
     /// The line, once it is another one.
     line: Option<Vec<u8>>,
-    slots: slots::Pending,
+    slots: slots::PendingChanges,
     is_changed: bool,
     are_labels_own: bool,
 }
@@ -131,7 +131,7 @@ impl<'a> Draft<'a> {
             own,
             formats,
             line: None,
-            slots: slots::Pending::default(),
+            slots: slots::PendingChanges::default(),
             is_changed: false,
             are_labels_own: false,
         }

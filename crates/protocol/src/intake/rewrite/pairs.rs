@@ -12,7 +12,7 @@ use crate::intake::parser::Parser;
 const VALUE_BYTES_MIN: usize = 4;
 
 /// What a value was, and what it becomes.
-struct Changed {
+struct ChangedPair {
     name: String,
     old: Vec<u8>,
     new: String,
@@ -30,7 +30,7 @@ impl Draft<'_> {
                 is_changed = true;
             }
         }
-        for Changed { old, new, .. } in &changed {
+        for ChangedPair { old, new, .. } in &changed {
             if old.len() >= VALUE_BYTES_MIN {
                 line = replace_all(&line, old, new.as_bytes());
             }
@@ -38,13 +38,13 @@ impl Draft<'_> {
         if !is_changed {
             return false;
         }
-        let is_gone = |one: &Changed| {
+        let is_gone = |one: &ChangedPair| {
             one.old.len() < VALUE_BYTES_MIN
                 || one.new.as_bytes() == one.old
                 || memmem::find(&line, &one.old).is_none()
         };
         let read = self.parsed(&line, parser);
-        let says = |one: &Changed| {
+        let says = |one: &ChangedPair| {
             let found = match (&*one.name, &read.message) {
                 (MESSAGE, Message::Part(value)) => Some(value),
                 (name, _) => read.field(name),
@@ -63,7 +63,7 @@ impl Draft<'_> {
     }
 
     /// The fields of the record that are changed.
-    fn changed_fields(&self, edit: &mut dyn Edit) -> Vec<Changed> {
+    fn changed_fields(&self, edit: &mut dyn Edit) -> Vec<ChangedPair> {
         let record = &self.record;
         let message = match &record.message {
             Message::Part(value) => Some((MESSAGE, value)),
@@ -75,7 +75,7 @@ impl Draft<'_> {
         let all = message.into_iter().chain(fields);
         all.filter_map(|(name, value)| {
             let change = edit.wants(name).then(|| edit.change(name, value))??;
-            Some(Changed {
+            Some(ChangedPair {
                 name: name.to_owned(),
                 old: value.to_text().into_owned(),
                 is_removed: change == Change::Remove,
@@ -85,7 +85,7 @@ impl Draft<'_> {
         .collect()
     }
 
-    fn set_fields(&mut self, changed: &[Changed]) {
+    fn set_fields(&mut self, changed: &[ChangedPair]) {
         let record = &mut self.record;
         for one in changed {
             let value = || Value::Str(Cow::Owned(one.new.clone()));

@@ -13,7 +13,7 @@ type Derived = Vec<(Cow<'static, str>, Value<'static>)>;
 
 /// What was changed and is not rendered yet.
 #[derive(Default)]
-pub(super) struct Pending {
+pub(super) struct PendingChanges {
     slots: Vec<u16>,
     /// Slots whose text was put into quotes as logfmt does.
     quoted: Vec<u16>,
@@ -21,7 +21,7 @@ pub(super) struct Pending {
     removed: Vec<Box<str>>,
 }
 
-impl Pending {
+impl PendingChanges {
     pub(super) fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
@@ -128,7 +128,7 @@ impl Draft<'_> {
 
     /// Whether reading this line gives the record's fields, message and time: then the fields that
     /// are made of it.
-    fn says(&self, line: &[u8], pending: &Pending, parser: &mut Parser) -> Option<Derived> {
+    fn says(&self, line: &[u8], pending: &PendingChanges, parser: &mut Parser) -> Option<Derived> {
         let read = self.parsed(line, parser);
         let is_told = |name: &str, value: &Value<'_>| {
             *value != Value::Str(Cow::Borrowed("-"))

@@ -4,11 +4,11 @@
 //! [`AGE_NS_MAX`] before the arrival, the line may be of any day, and has no time. So files of other days, and clocks of
 //! a zone that is not known, get none that is wrong by much.
 
-use logpond_record::{Assumed, Civil, Timestamp};
+use logpond_record::{Assumption, Civil, Timestamp};
 
 use super::cursor::Cursor;
 use super::general;
-use super::{DAY_NS, TimeReader, Written, instant, other};
+use super::{DAY_NS, TimeReader, TimestampText, instant, other};
 
 /// How old a line may be when it arrives.
 const AGE_NS_MAX: i64 = DAY_NS / 2;
@@ -28,7 +28,7 @@ impl TimeReader {
         &self,
         line: &[u8],
         received: Timestamp,
-    ) -> Option<(Timestamp, Assumed)> {
+    ) -> Option<(Timestamp, Assumption)> {
         let found = match line.first()? {
             b'0'..=b'9' => self.clock(line, received),
             b'[' | b'(' => {
@@ -50,7 +50,7 @@ impl TimeReader {
     }
 
     /// The instant of a clock that a text begins with.
-    pub(crate) fn clock(&self, text: &[u8], received: Timestamp) -> Option<Written> {
+    pub(crate) fn clock(&self, text: &[u8], received: Timestamp) -> Option<TimestampText> {
         // Few texts begin so.
         if !matches!(
             text,
@@ -70,7 +70,7 @@ impl TimeReader {
                 day: day.day,
                 ..civil
             };
-            let found = other(instant(&civil, nanos, 0)?, bytes, Assumed::DayAndZone);
+            let found = other(instant(&civil, nanos, 0)?, bytes, Assumption::DayAndZone);
             Some(self.placed(found, received))
         });
         let found = times.find(|found| found.time <= received.saturating_add(AHEAD_NS_MAX))?;
@@ -87,7 +87,7 @@ fn behind_bracket(line: &[u8]) -> Option<&[u8]> {
 }
 
 /// `[WARNING] 330/005125 (77)`: days since the year began, hours, minutes and seconds, as HAProxy's starts write them.
-fn of_year(line: &[u8], received: Timestamp) -> Option<Written> {
+fn of_year(line: &[u8], received: Timestamp) -> Option<TimestampText> {
     let close = memchr::memchr(b']', &line[..line.len().min(COLOUR_BYTES_MAX)])?;
     let mut cursor = Cursor::new(&line[close + 1..]);
     cursor.eat_spaces(COLOUR_BYTES_MAX);
@@ -118,5 +118,5 @@ fn of_year(line: &[u8], received: Timestamp) -> Option<Written> {
     };
     let mut times = [year, year - 1].into_iter().filter_map(in_year);
     let time = times.find(|time| *time <= latest)?;
-    Some(other(time, cursor.at, Assumed::YearAndZone))
+    Some(other(time, cursor.at, Assumption::YearAndZone))
 }

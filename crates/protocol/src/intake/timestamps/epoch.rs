@@ -5,7 +5,7 @@
 
 use logpond_record::Timestamp;
 
-use super::{Form, Layout, Offset, Written, read_fraction};
+use super::{Form, Layout, Offset, TimestampText, read_fraction};
 
 /// Fewer digits than this are no Unix time but a duration or a count: nine reach back to 1973.
 const EPOCH_DIGITS_MIN: usize = 9;
@@ -22,7 +22,7 @@ const DECIMAL_BYTES_MAX: usize = 40;
 const TAI64_EPOCH: u64 = (1 << 62) + 10;
 
 /// Reads Unix time: the whole of `text` is digits, or digits and a fraction of seconds.
-pub(super) fn epoch(text: &[u8], certain: bool) -> Option<Written> {
+pub(super) fn epoch(text: &[u8], certain: bool) -> Option<TimestampText> {
     let digits = text
         .iter()
         .take(20)
@@ -50,7 +50,7 @@ pub(super) fn epoch(text: &[u8], certain: bool) -> Option<Written> {
     if !certain && !EPOCH_PLAUSIBLE.contains(&time) {
         return None;
     }
-    Some(Written {
+    Some(TimestampText {
         time,
         bytes: text.len(),
         form: Form {
@@ -158,7 +158,7 @@ pub(crate) fn unix_instant(text: &[u8]) -> Option<Timestamp> {
 }
 
 /// Unix seconds with or without a fraction, up to a space.
-pub(crate) fn unix_seconds(text: &[u8]) -> Option<Written> {
+pub(crate) fn unix_seconds(text: &[u8]) -> Option<TimestampText> {
     let end = text.iter().take(32).position(|byte| *byte == b' ')?;
     epoch(&text[..end], false).filter(|found| found.form.layout == Layout::Epoch(b's'))
 }

@@ -18,7 +18,7 @@
 //! (see [`Numbers::order`]). If no product is known and several orders give a date, it is the one
 //! that is nearest below one day after the receive time, and the day is said to be assumed.
 
-use logpond_record::{Assumed, Civil, Timestamp};
+use logpond_record::{Assumption, Civil, Timestamp};
 
 use super::cursor::Cursor;
 use super::months;
@@ -93,11 +93,11 @@ const BETWEEN: [&[u8]; 21] = [
 
 /// A time and what was found out on the way.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Read {
+pub(super) struct GeneralTime {
     pub(super) time: Timestamp,
     /// Bytes of the text that belong to it.
     pub(super) bytes: usize,
-    pub(super) assumed: Assumed,
+    pub(super) assumed: Assumption,
     /// The zone that is written.
     pub(super) zone: Option<Zone>,
     /// True if it has seconds and a year of four digits.
@@ -155,7 +155,7 @@ struct Half {
 }
 
 /// Reads the time that a text begins with.
-pub(super) fn read(text: &[u8], received: Timestamp) -> Option<Read> {
+pub(super) fn read(text: &[u8], received: Timestamp) -> Option<GeneralTime> {
     let mut cursor = Cursor::new(text);
     let weekday = name_of(&cursor, &WEEKDAYS);
     if let Some((_, bytes)) = weekday {
@@ -197,7 +197,7 @@ fn is_short_date(clock: &Clock, behind: &[u8]) -> bool {
 
 /// Reads the month, day and clock that Google's logging library writes behind the letter of the level,
 /// with a year or without.
-pub(super) fn read_google(text: &[u8], received: Timestamp) -> Option<Read> {
+pub(super) fn read_google(text: &[u8], received: Timestamp) -> Option<GeneralTime> {
     let mut cursor = Cursor::new(text);
     let year = match cursor.digits() {
         4 => None,
@@ -243,7 +243,7 @@ fn finish(
     between: &[u8],
     clock: &Clock,
     received: Timestamp,
-) -> Option<Read> {
+) -> Option<GeneralTime> {
     let mut zone = zones::read(&mut cursor, clock.separator == b'.');
     let mut dates = dates;
     if let Dates::One(date) = &mut dates
@@ -280,10 +280,10 @@ fn finish(
         Some(zone) => zone.place(time, received)?,
         None => (time, false),
     };
-    Some(Read {
+    Some(GeneralTime {
         time,
         bytes: cursor.at,
-        assumed: Assumed::of(has_day, has_year, is_zone_certain),
+        assumed: Assumption::of(has_day, has_year, is_zone_certain),
         zone,
         is_full,
     })

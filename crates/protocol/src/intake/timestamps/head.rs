@@ -2,7 +2,7 @@
 
 use logpond_record::{TimePattern, Timestamp};
 
-use super::{GOOGLE_ROW, Layout, TimeReader, Written, general, other, regions};
+use super::{GOOGLE_ROW, Layout, TimeReader, TimestampText, general, other, regions};
 
 /// Bytes of most concrete patterns.
 const PATTERN_BYTES: usize = 48;
@@ -16,7 +16,7 @@ pub(super) struct Concrete {
 impl TimeReader {
     /// The instant that the head of a program's line begins with, as [`TimeReader::header`] reads it, as Google's
     /// logging libraries write it, or as a clock alone.
-    pub(crate) fn program(&self, text: &[u8], received: Timestamp) -> Option<Written> {
+    pub(crate) fn program(&self, text: &[u8], received: Timestamp) -> Option<TimestampText> {
         let google = || {
             let read = general::read_google(text, received)?;
             let row = self.row(GOOGLE_ROW, text, received);
@@ -39,7 +39,7 @@ impl TimeReader {
         text: &[u8],
         received: Timestamp,
         certain: bool,
-    ) -> Option<Written> {
+    ) -> Option<TimestampText> {
         let found = self.whole(text.trim_ascii_end(), received, certain)?;
         let mut padded = other(found.time, text.len(), found.form.assumed());
         // It is in its place.
@@ -49,7 +49,7 @@ impl TimeReader {
 
     /// True if the form of `found`, which was read by the rows, rendered is `text`. A row knows it itself, but for the
     /// name of a zone.
-    pub(super) fn is_exact(&self, found: &Written, text: &[u8]) -> bool {
+    pub(super) fn is_exact(&self, found: &TimestampText, text: &[u8]) -> bool {
         match found.form.layout {
             Layout::Row(_) if found.form.zone_name.is_none() => found.exact,
             Layout::Other(..) => false,
@@ -58,7 +58,7 @@ impl TimeReader {
     }
 
     /// True if the form of `found`, rendered, is `text`.
-    pub(super) fn renders_to(&self, found: &Written, text: &[u8]) -> bool {
+    pub(super) fn renders_to(&self, found: &TimestampText, text: &[u8]) -> bool {
         let mut pattern = Vec::with_capacity(PATTERN_BYTES);
         found.form.write_pattern(&mut pattern);
         // Lines of one program have one form.

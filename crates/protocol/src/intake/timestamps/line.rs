@@ -5,12 +5,12 @@
 //! is what the line is about (`expires 2027-01-01 00:00:00`). Last, a time that is all that stands in
 //! square brackets counts wherever they are near the start.
 
-use logpond_record::{Assumed, Civil, Timestamp};
+use logpond_record::{Assumption, Civil, Timestamp};
 
 use super::cursor::Cursor;
 use super::epoch::{decimal_epoch, leading_epoch, tai64};
-use super::general::{self, Read};
-use super::{DAY_NS, Written, continues, in_latest_year, iso, read_fraction, zones};
+use super::general::{self, GeneralTime};
+use super::{DAY_NS, TimestampText, continues, in_latest_year, iso, read_fraction, zones};
 use crate::intake::timestamps::traditional::syslog;
 
 /// The most parts before a time.
@@ -82,7 +82,7 @@ const WITHIN: [(&[u8], &[u8]); 7] = [
 ];
 
 /// The time of a line.
-pub(super) fn find(line: &[u8], received: Timestamp) -> Option<Read> {
+pub(super) fn find(line: &[u8], received: Timestamp) -> Option<GeneralTime> {
     let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
     leading(line, received, 0)
         .or_else(|| exponential(line).or_else(|| chromium(line, received)))
@@ -92,7 +92,7 @@ pub(super) fn find(line: &[u8], received: Timestamp) -> Option<Read> {
 }
 
 /// `1.795740685818426e+09`, a TAB, as zap's encoder for consoles writes Unix time.
-fn exponential(line: &[u8]) -> Option<Read> {
+fn exponential(line: &[u8]) -> Option<GeneralTime> {
     let [b'1', b'.', ..] = line else { return None };
     let head = &line[..line.len().min(PART_BYTES_MAX)];
     let tab = memchr::memchr(b'\t', head)?;
@@ -103,7 +103,7 @@ fn exponential(line: &[u8]) -> Option<Read> {
 
 /// `[77:78:1127/005125.818426:ERROR:gpu_init.cc(7)] …`: numbers of process and thread, or none, and the time without a
 /// year, as Chromium writes them.
-fn chromium(line: &[u8], received: Timestamp) -> Option<Read> {
+fn chromium(line: &[u8], received: Timestamp) -> Option<GeneralTime> {
     let mut cursor = Cursor::new(line.strip_prefix(b"[")?);
     for _ in 0..2 {
         let digits = cursor.digits();
@@ -128,21 +128,20 @@ fn chromium(line: &[u8], received: Timestamp) -> Option<Read> {
         minute: cursor.number(2)?,
         second: cursor.number(2)?,
     };
-    let nanos = match cursor.eat(b'.') {
-        true => {
-            let (nanos, digits) = read_fraction(cursor.rest())?;
-            cursor.at += usize::from(digits);
-            nanos
-        }
-        false => 0,
+    let nanos = if cursor.eat(b'.') {
+        let (nanos, digits) = read_fraction(cursor.rest())?;
+        cursor.at += usize::from(digits);
+        nanos
+    } else {
+        0
     };
     if cursor.peek() != Some(b':') {
         return None;
     }
-    Some(Read {
+    Some(GeneralTime {
         time: in_latest_year(&mut civil, nanos, 0, received)?,
         bytes: line.len() - cursor.rest().len(),
-        assumed: Assumed::YearAndZone,
+        assumed: Assumption::YearAndZone,
         zone: None,
         is_full: false,
     })
@@ -158,7 +157,7 @@ pub(super) fn is_at_start(line: &[u8], received: Timestamp) -> bool {
 
 /// The time that a text begins with, behind what may stand before it. `depth` is the number of brackets
 /// that it stands in.
-fn leading(text: &[u8], received: Timestamp, depth: usize) -> Option<Read> {
+fn leading(text: &[u8], received: Timestamp, depth: usize) -> Option<GeneralTime> {
     let mut rest = text;
     for part in 0..PARTS_MAX {
         if let Some(found) = here(rest, part == 0, received) {
@@ -166,8 +165,8 @@ fn leading(text: &[u8], received: Timestamp, depth: usize) -> Option<Read> {
         }
         rest = match *rest.first()? {
             open @ (b'[' | b'(' | b'<' | b'{') => match bracketed(rest, open, received, depth) {
-                Bracketed::Time(found) => return Some(found),
-                Bracketed::Other(after) => after,
+                BracketContent::Time(found) => return Some(found),
+                BracketContent::Other(after) => after,
             },
             _ => behind_part(rest)?,
         };
@@ -176,7 +175,7 @@ fn leading(text: &[u8], received: Timestamp, depth: usize) -> Option<Read> {
 }
 
 /// The time that a text begins with.
-fn here(text: &[u8], is_first: bool, received: Timestamp) -> Option<Read> {
+fn here(text: &[u8], is_first: bool, received: Timestamp) -> Option<GeneralTime> {
     let (first, second) = (*text.first()?, text.get(1));
     let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
     match first {
@@ -208,7 +207,7 @@ fn here(text: &[u8], is_first: bool, received: Timestamp) -> Option<Read> {
 }
 
 /// True if nothing behind a time that was read by hand can belong to it.
-fn is_ended(text: &[u8], found: &Written) -> bool {
+fn is_ended(text: &[u8], found: &TimestampText) -> bool {
     match &text[found.bytes..] {
         [] => true,
         behind @ [b' ', b'A'..=b'Z', ..] => !continues(behind) && !zones::is_next(behind),
@@ -218,8 +217,8 @@ fn is_ended(text: &[u8], found: &Written) -> bool {
     }
 }
 
-fn of_written(found: &Written) -> Read {
-    Read {
+fn of_written(found: &TimestampText) -> GeneralTime {
+    GeneralTime {
         time: found.time,
         bytes: found.bytes,
         assumed: found.form.assumed(),
@@ -228,24 +227,24 @@ fn of_written(found: &Written) -> Read {
     }
 }
 
-fn certain(time: Timestamp, bytes: usize) -> Read {
-    Read {
+fn certain(time: Timestamp, bytes: usize) -> GeneralTime {
+    GeneralTime {
         time,
         bytes,
-        assumed: Assumed::Nothing,
+        assumed: Assumption::Nothing,
         zone: None,
         is_full: true,
     }
 }
 
 /// The content of brackets.
-enum Bracketed<'t> {
-    Time(Read),
+enum BracketContent<'t> {
+    Time(GeneralTime),
     /// No time; what follows them, or what they hold if they do not end.
     Other(&'t [u8]),
 }
 
-fn bracketed(text: &[u8], open: u8, received: Timestamp, depth: usize) -> Bracketed<'_> {
+fn bracketed(text: &[u8], open: u8, received: Timestamp, depth: usize) -> BracketContent<'_> {
     let close = match open {
         b'[' => b']',
         b'(' => b')',
@@ -260,10 +259,10 @@ fn bracketed(text: &[u8], open: u8, received: Timestamp, depth: usize) -> Bracke
         // A time may be followed by what looks like the end of the brackets.
         let found = here(inside, true, received).or_else(|| leading(held, received, 1));
         if let Some(found) = found {
-            return Bracketed::Time(found);
+            return BracketContent::Time(found);
         }
     }
-    Bracketed::Other(end.map_or(inside, |end| &inside[end + 1..]))
+    BracketContent::Other(end.map_or(inside, |end| &inside[end + 1..]))
 }
 
 /// The text behind a part that may stand before a time.
@@ -461,7 +460,7 @@ fn is_time_name(name: &[u8]) -> bool {
 }
 
 /// A time that is all that stands in square brackets.
-fn in_brackets(line: &[u8], received: Timestamp) -> Option<Read> {
+fn in_brackets(line: &[u8], received: Timestamp) -> Option<GeneralTime> {
     let head = &line[..line.len().min(BRACKETS_BYTES_MAX)];
     let brackets = memchr::memchr_iter(b'[', head).take(BRACKETS_MAX);
     brackets.into_iter().find_map(|bracket| {
@@ -471,7 +470,7 @@ fn in_brackets(line: &[u8], received: Timestamp) -> Option<Read> {
     })
 }
 
-fn within(line: &[u8], received: Timestamp) -> Option<Read> {
+fn within(line: &[u8], received: Timestamp) -> Option<GeneralTime> {
     let line = behind_tags(line);
     let mut rows = WITHIN.iter().filter(|(start, _)| line.starts_with(start));
     rows.find_map(|(start, mark)| {
@@ -505,14 +504,14 @@ pub(crate) fn behind_tags(text: &[u8]) -> &[u8] {
 }
 
 /// True if a time within a line can be that of its event: it is whole, and not in the future.
-fn is_likely(found: &Read, received: Timestamp) -> bool {
+fn is_likely(found: &GeneralTime, received: Timestamp) -> bool {
     found.is_full && found.time <= received.saturating_add(DAY_NS)
 }
 
-fn in_utc(found: Read) -> Read {
+fn in_utc(found: GeneralTime) -> GeneralTime {
     match found.assumed {
-        Assumed::Zone => Read {
-            assumed: Assumed::Nothing,
+        Assumption::Zone => GeneralTime {
+            assumed: Assumption::Nothing,
             ..found
         },
         _ => found,

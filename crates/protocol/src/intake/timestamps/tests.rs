@@ -333,42 +333,58 @@ fn plain_lines_show_a_time() {
 #[test]
 fn guesses_are_told() {
     let table = [
-        ("2026-03-02 00:02:32 CST x", 1_772_431_352, Assumed::Zone),
-        ("2026-03-02 00:02:32 EST x", 1_772_427_752, Assumed::Nothing),
-        ("2026-03-02 00:02:32 XYZ x", 1_772_409_752, Assumed::Zone),
+        ("2026-03-02 00:02:32 CST x", 1_772_431_352, Assumption::Zone),
+        (
+            "2026-03-02 00:02:32 EST x",
+            1_772_427_752,
+            Assumption::Nothing,
+        ),
+        ("2026-03-02 00:02:32 XYZ x", 1_772_409_752, Assumption::Zone),
         (
             "2026-03-02 00:02:32 UTC+01:00 x",
             1_772_406_152,
-            Assumed::Nothing,
+            Assumption::Nothing,
         ),
         (
             "2026-03-02 00:02:32 GMT-7 x",
             1_772_434_952,
-            Assumed::Nothing,
+            Assumption::Nothing,
         ),
         // The third of February is nearer than the second of March, which is in the future.
-        ("02/03/2026 00:02:32 x", 1_772_409_752, Assumed::DayAndZone),
+        (
+            "02/03/2026 00:02:32 x",
+            1_772_409_752,
+            Assumption::DayAndZone,
+        ),
         // Neither is in the past.
-        ("05/06/2026 00:02:32 x", 1_778_025_752, Assumed::DayAndZone),
-        ("05/02/2026 00:02:32 x", 1_770_249_752, Assumed::DayAndZone),
-        ("28/02/2026 00:02:32 x", 1_772_236_952, Assumed::Zone),
+        (
+            "05/06/2026 00:02:32 x",
+            1_778_025_752,
+            Assumption::DayAndZone,
+        ),
+        (
+            "05/02/2026 00:02:32 x",
+            1_770_249_752,
+            Assumption::DayAndZone,
+        ),
+        ("28/02/2026 00:02:32 x", 1_772_236_952, Assumption::Zone),
         (
             "2026-03-02\t00:02:32\tFRA56-P1\t1\tx",
             1_772_409_752,
-            Assumed::Nothing,
+            Assumption::Nothing,
         ),
-        ("2026-03-02\t00:02:32\tx", 1_772_409_752, Assumed::Zone),
+        ("2026-03-02\t00:02:32\tx", 1_772_409_752, Assumption::Zone),
         (
             "2026-03-02 00:02:32 192.0.2.1 GET / - 443 - 192.0.2.7 x - 200",
             1_772_409_752,
-            Assumed::Nothing,
+            Assumption::Nothing,
         ),
         (
             "2026-03-02 00:02:32 GET / 200",
             1_772_409_752,
-            Assumed::Zone,
+            Assumption::Zone,
         ),
-        ("Mar  2 00:02:32 CET x", 1_772_406_152, Assumed::Year),
+        ("Mar  2 00:02:32 CET x", 1_772_406_152, Assumption::Year),
     ];
     let reader = TimeReader::new();
     for (line, seconds, assumed) in table {

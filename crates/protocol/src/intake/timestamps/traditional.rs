@@ -3,7 +3,7 @@
 use logpond_record::{Civil, Timestamp};
 
 use super::{
-    Form, Layout, Offset, Written, digit, in_latest_year, instant, month, read_fraction, two,
+    Form, Layout, Offset, TimestampText, digit, in_latest_year, instant, month, read_fraction, two,
 };
 
 /// The parts of `Mmm dd hh:mm:ss`, in no year.
@@ -63,7 +63,7 @@ pub(super) fn syslog_civil(text: &[u8]) -> Option<(Civil, u32)> {
 
 /// Reads `Mmm dd hh:mm:ss`, also without padding of the day, with a fraction or not, with a year
 /// after it or not.
-pub(super) fn syslog(text: &[u8], received: Timestamp) -> Option<Written> {
+pub(super) fn syslog(text: &[u8], received: Timestamp) -> Option<TimestampText> {
     let SyslogTime {
         mut civil,
         nanos,
@@ -84,7 +84,7 @@ pub(super) fn syslog(text: &[u8], received: Timestamp) -> Option<Written> {
         zero: text[4] == b'0',
         year: year.is_some(),
     };
-    Some(Written {
+    Some(TimestampText {
         time,
         bytes: at,
         form: Form {

@@ -9,7 +9,7 @@ use logpond_record::{Timestamp, write_unwritten_offset};
 use super::cursor::Cursor;
 use super::regions::{self, Region};
 use super::traditional::{syslog_civil, year_after};
-use super::{Form, Layout, Written, digit, in_latest_year, instant, read_offset};
+use super::{Form, Layout, TimestampText, digit, in_latest_year, instant, read_offset};
 
 /// The largest offset that is in use, in minutes.
 const MINUTES_MAX: i64 = 14 * 60;
@@ -230,7 +230,11 @@ fn hours(text: &[u8]) -> Option<(usize, i16)> {
 }
 
 /// The same time with the zone that ` NAME` behind it says, and the year of ` NAME 1987`.
-pub(super) fn with_name(text: &[u8], found: Written, received: Timestamp) -> Option<Written> {
+pub(super) fn with_name(
+    text: &[u8],
+    found: TimestampText,
+    received: Timestamp,
+) -> Option<TimestampText> {
     if found.form.offset.length > 0 {
         return None;
     }
@@ -258,7 +262,7 @@ pub(super) fn with_name(text: &[u8], found: Written, received: Timestamp) -> Opt
         }
         _ => Timestamp(found.time.0.checked_sub(minutes * 60_000_000_000)?),
     };
-    Some(Written {
+    Some(TimestampText {
         time,
         bytes,
         form: Form {

@@ -110,7 +110,7 @@ fn local_times_have_the_offset_of_their_day() {
     for (rule, local, received, minutes) in table {
         let zone = Zone::new(rule).unwrap();
         let (time, found) = zone
-            .instant(instant(local), Assumed::Zone, instant(received))
+            .instant(instant(local), Assumption::Zone, instant(received))
             .unwrap();
         assert_eq!(found, minutes, "{rule} {local}");
         assert_eq!(time.0, instant(local).0 - minutes * 60_000_000_000);
@@ -267,7 +267,7 @@ proptest! {
         let local = seconds + zone.minutes_at(seconds) * 60;
         let read = Timestamp::from_seconds(local, 5).unwrap();
         let received = Timestamp::from_seconds(seconds + shift, 0).unwrap();
-        let (time, minutes) = zone.instant(read, Assumed::Zone, received).unwrap();
+        let (time, minutes) = zone.instant(read, Assumption::Zone, received).unwrap();
         prop_assert_eq!(time.seconds().0 + minutes * 60, local);
         prop_assert_eq!(zone.minutes_at(time.seconds().0), minutes);
         // An hour that occurs twice is the one that is nearer; all others are what they were.

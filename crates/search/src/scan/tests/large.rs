@@ -37,7 +37,7 @@ fn large(count: u64) -> Vec<Record<'static>> {
             let mut record = Record {
                 id: Id::new(1_772_409_600_000 + n, INCARNATION, n),
                 time: Timestamp(START_NS + n as i64 * STEP_NS),
-                time_source: TimeSource::Line(Assumed::Nothing),
+                time_source: TimeSource::Line(Assumption::Nothing),
                 received: Timestamp(START_NS + n as i64 * 1_000_000),
                 message: Message::Absent,
                 shape: Arc::clone(&compiled[kind]),

@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use logpond_protocol::intake::lines::Unfinished;
+use logpond_protocol::intake::lines::UnfinishedLine;
 use logpond_record::limits::LINE_BYTES_MAX;
 use rustix::fs::MemfdFlags;
 
@@ -37,7 +37,7 @@ pub(in crate::net::local) struct StreamNote {
     /// Whether its header may be in the stream still.
     pub(in crate::net::local) is_header_there: bool,
     /// The line that had no end yet.
-    pub(in crate::net::local) unfinished: Option<Unfinished>,
+    pub(in crate::net::local) unfinished: Option<UnfinishedLine>,
 }
 
 impl Board {
@@ -90,7 +90,7 @@ impl Board {
         }))
     }
 
-    fn read_line(&self, place: Place) -> io::Result<Option<Unfinished>> {
+    fn read_line(&self, place: Place) -> io::Result<Option<UnfinishedLine>> {
         if place.length == 0 {
             return Ok(None);
         }
@@ -99,7 +99,7 @@ impl Board {
         }
         let mut bytes = vec![0; place.length as usize];
         self.file.read_exact_at(&mut bytes, place.offset)?;
-        Ok(Some(Unfinished {
+        Ok(Some(UnfinishedLine {
             bytes,
             truncated_bytes: place.truncated_bytes as usize,
         }))
@@ -127,7 +127,7 @@ impl Board {
     }
 
     /// Notes a line whose end has not come.
-    pub(super) fn leave(&self, slot: u16, line: &Unfinished) -> io::Result<()> {
+    pub(super) fn leave(&self, slot: u16, line: &UnfinishedLine) -> io::Result<()> {
         let length = line.bytes.len() as u64;
         let offset = self.end.fetch_add(length, Ordering::Relaxed);
         self.file.write_all_at(&line.bytes, offset)?;
@@ -186,7 +186,7 @@ mod tests {
         }
         board.take(last).unwrap();
         board.clear(1).unwrap();
-        let lines = [("half", 0), ("a line", 3)].map(|(text, truncated_bytes)| Unfinished {
+        let lines = [("half", 0), ("a line", 3)].map(|(text, truncated_bytes)| UnfinishedLine {
             bytes: text.as_bytes().to_vec(),
             truncated_bytes,
         });

@@ -38,7 +38,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use logpond_protocol::intake::lines::Unfinished;
+use logpond_protocol::intake::lines::UnfinishedLine;
 
 use board::Board;
 pub(super) use board::StreamNote;
@@ -373,7 +373,7 @@ impl KeptStream {
     }
 
     /// Leaves it to the next server, which goes on with this line.
-    pub(super) fn leave(&self, line: Option<&Unfinished>) {
+    pub(super) fn leave(&self, line: Option<&UnfinishedLine>) {
         if let Some(line) = line {
             let noted = self.keeper.board.leave(self.slot, line);
             self.keeper.complain_of(noted);

@@ -10,7 +10,7 @@ use super::*;
 const EVENT_TIME: &[u8] = b"\xd7\0\x69\xa4\xd3\0\0\0\0\x07";
 
 /// Each record: kind, time, fields and line.
-fn records(decoded: &Decoded) -> Vec<String> {
+fn records(decoded: &DecodedEvents) -> Vec<String> {
     let each = decoded.batches.iter().flat_map(|batch| {
         batch.iter().map(|held| {
             let (kind, envelope, line) = line_of(batch.kind, held);
@@ -61,7 +61,7 @@ fn entry(line: &str) -> Vec<u8> {
     list(&[EVENT_TIME.to_vec(), log(line)])
 }
 
-fn one(message: &[u8]) -> Decoded {
+fn one(message: &[u8]) -> DecodedEvents {
     let (mut parts, outcome) = decode(message, "peer", 40);
     assert_eq!(outcome, Ok(()), "{}", message.escape_ascii());
     // The first one is of those that want no acknowledgement.

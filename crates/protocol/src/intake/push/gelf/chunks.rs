@@ -60,7 +60,7 @@ struct Partial {
 
 /// What is held, of a sender or of all.
 #[derive(Clone, Copy, Default)]
-struct Held {
+struct HeldChunks {
     messages: usize,
     bytes: usize,
 }
@@ -71,8 +71,8 @@ pub struct Chunks {
     partial: BTreeMap<Key, Partial>,
     /// By the order in which they were begun.
     order: BTreeMap<u64, Key>,
-    senders: BTreeMap<u128, Held>,
-    all: Held,
+    senders: BTreeMap<u128, HeldChunks>,
+    all: HeldChunks,
     serial: u64,
     lost: u64,
 }

@@ -14,7 +14,7 @@ const DECODED_BYTES_MAX: usize = 4 << 20;
 
 /// Some of the messages, as records.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decoded {
+pub struct DecodedMessages {
     /// The records.
     pub batch: Batch,
     /// How many messages these are, and those that were lost.
@@ -29,11 +29,11 @@ pub struct Decoded {
 
 /// Decodes messages from number `from` on, in the order of `messages`, whose labels say what is known
 /// of the sender. At least one is taken, if there is one.
-pub fn decode(messages: &Batch, from: usize, line_bytes_max: usize) -> Decoded {
+pub fn decode(messages: &Batch, from: usize, line_bytes_max: usize) -> DecodedMessages {
     let line_bytes_max = line_bytes_max.min(LINE_BYTES_MAX);
     let (peer, labels): (Vec<_>, Vec<_>) = messages.labels.iter().partition(|l| *l.0 == *HOSTNAME);
     let labels = labels.into_iter().cloned().collect();
-    let mut decoded = Decoded {
+    let mut decoded = DecodedMessages {
         batch: Batch::new(EntryKind::Enveloped, labels),
         taken: 0,
         malformed: 0,
@@ -57,7 +57,7 @@ pub fn decode(messages: &Batch, from: usize, line_bytes_max: usize) -> Decoded {
     decoded
 }
 
-impl Decoded {
+impl DecodedMessages {
     /// Keeps a message, which is of this peer if it does not say so itself.
     fn put(&mut self, raw: &[u8], peer: Option<&str>, line_bytes_max: usize) {
         let (time, mut fields, line) = match read(raw) {

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::{LokiError, Pairs, add};
 use crate::intake::push::bounded::AtMost;
 use crate::intake::push::members::keep_last;
-use crate::intake::push::{BATCH_RECORDS_MAX, Pushed, RejectReason, Shipment};
+use crate::intake::push::{BATCH_RECORDS_MAX, DecodedBody, RejectReason, Shipment};
 
 #[derive(Deserialize)]
 struct Body<'a> {
@@ -172,7 +172,11 @@ fn time_of(text: &str) -> Result<Timestamp, RejectReason> {
 ///
 /// # Errors
 /// See [`LokiError`].
-pub fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Pushed, LokiError> {
+pub fn decode(
+    body: &[u8],
+    labels: Labels,
+    line_bytes_max: usize,
+) -> Result<DecodedBody, LokiError> {
     let no_push = |error: serde_json::Error| LokiError::Body(error.to_string());
     let text = String::from_utf8_lossy(body);
     let is_lossy = matches!(text, Cow::Owned(_));

@@ -15,7 +15,7 @@ use logpond_record::{Labels, Timestamp, Value};
 use super::{LokiError, Pairs, add, labels};
 use crate::intake::protobuf::{Field, fields};
 use crate::intake::push::members::keep_last;
-use crate::intake::push::{Pushed, RejectReason, Shipment};
+use crate::intake::push::{DecodedBody, RejectReason, Shipment};
 
 const NANOS: i64 = 1_000_000_000;
 
@@ -23,7 +23,11 @@ const NANOS: i64 = 1_000_000_000;
 ///
 /// # Errors
 /// See [`LokiError`].
-pub fn decode(body: &[u8], of_batch: Labels, line_bytes_max: usize) -> Result<Pushed, LokiError> {
+pub fn decode(
+    body: &[u8],
+    of_batch: Labels,
+    line_bytes_max: usize,
+) -> Result<DecodedBody, LokiError> {
     let mut shipment = Shipment::new(of_batch, line_bytes_max);
     let mut has_streams = false;
     for field in fields(body) {

@@ -2,10 +2,10 @@ use logpond_record::{Labels, line_of};
 
 use super::*;
 use crate::intake::protobuf::write;
-use crate::intake::push::Pushed;
+use crate::intake::push::DecodedBody;
 
 /// Each entry: its time, its fields and its line.
-fn entries(pushed: &Pushed) -> Vec<String> {
+fn entries(pushed: &DecodedBody) -> Vec<String> {
     let each = pushed.batch.iter().map(|held| {
         let (kind, envelope, line) = line_of(pushed.batch.kind, held);
         assert_eq!(kind, EntryKind::Line);
@@ -18,7 +18,7 @@ fn entries(pushed: &Pushed) -> Vec<String> {
     each.collect()
 }
 
-fn json(body: &str) -> Result<Pushed, LokiError> {
+fn json(body: &str) -> Result<DecodedBody, LokiError> {
     decode_json(body.as_bytes(), Labels::new(), 20)
 }
 

@@ -17,7 +17,7 @@ use super::ids::{self, SPAN_BYTES, TRACE_BYTES};
 use super::{Fields, LogRecord, NoRecord, OtlpError, add, has_room_for, scope_fields};
 use crate::intake::push::bounded::{AtMost, FirstOf};
 use crate::intake::push::members::keep_last;
-use crate::intake::push::{BATCH_RECORDS_MAX, Pushed, Shipment};
+use crate::intake::push::{BATCH_RECORDS_MAX, DecodedBody, Shipment};
 
 /// The most values of a list or a map within a value: each takes some hundred bytes, however short it is.
 const VALUES_MAX: usize = 65_536;
@@ -191,7 +191,11 @@ impl From<serde_json::Error> for OtlpError {
 ///
 /// # Errors
 /// See [`OtlpError`].
-pub fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Pushed, OtlpError> {
+pub fn decode(
+    body: &[u8],
+    labels: Labels,
+    line_bytes_max: usize,
+) -> Result<DecodedBody, OtlpError> {
     let mut shipment = Shipment::new(labels, line_bytes_max);
     let text = String::from_utf8_lossy(body);
     // In a body that is not UTF-8 these are the records that are not.

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::intake::protobuf::{Field, WireError, fields, write};
 use crate::intake::push::members::keep_last;
-use crate::intake::push::{Pushed, Shipment};
+use crate::intake::push::{DecodedBody, Shipment};
 
 impl From<WireError> for OtlpError {
     fn from(_: WireError) -> OtlpError {
@@ -41,7 +41,11 @@ impl From<WireError> for NoRecord {
 ///
 /// # Errors
 /// See [`OtlpError`].
-pub fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Pushed, OtlpError> {
+pub fn decode(
+    body: &[u8],
+    labels: Labels,
+    line_bytes_max: usize,
+) -> Result<DecodedBody, OtlpError> {
     let mut shipment = Shipment::new(labels, line_bytes_max);
     for field in fields(body) {
         if let (1, Field::Bytes(of_resource)) = field? {

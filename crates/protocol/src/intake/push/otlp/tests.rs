@@ -2,10 +2,10 @@ use logpond_record::{Labels, line_of};
 
 use super::*;
 use crate::intake::protobuf::write;
-use crate::intake::push::Pushed;
+use crate::intake::push::DecodedBody;
 
 /// Each record: kind and time, its fields and its line.
-fn records(pushed: &Pushed) -> Vec<String> {
+fn records(pushed: &DecodedBody) -> Vec<String> {
     let each = pushed.batch.iter().map(|held| {
         let (kind, envelope, line) = line_of(pushed.batch.kind, held);
         let mut out = format!("{kind:?} {:?}", envelope.time.map(|time| time.0));
