@@ -1,6 +1,7 @@
 //! An engine whose queries share the memory of the process.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use logpond_record::Timestamp;
 use logpond_search::metric::Plan;
@@ -11,6 +12,10 @@ use super::{
     TakeColumns, Trailer,
 };
 use logpond_host::memory::Budget;
+
+/// How long a query may begin anew after it was refused memory. With the memory that it asks for doubled each time, it
+/// does so a few times at most.
+const BEGIN_ANEW_MAX: Duration = Duration::from_secs(20);
 
 /// Another engine, each of whose queries takes memory to begin, and says why it ended if there was none.
 pub struct BudgetedEngine {
@@ -24,13 +29,27 @@ impl BudgetedEngine {
         BudgetedEngine { engine, budget }
     }
 
+    /// Runs a query. One that was refused memory and has written nothing begins anew, with more: of many that wait for
+    /// each other all come to their end, one after another.
     fn run<T>(
         &self,
         out: &mut Output,
-        query: impl FnOnce(&dyn Engine, &mut Output) -> Result<T, QueryError>,
+        mut query: impl FnMut(&dyn Engine, &mut Output) -> Result<T, QueryError>,
     ) -> Result<T, QueryError> {
         out.begin(&self.budget)?;
-        query(&*self.engine, out).map_err(|error| out.explained(error))
+        let begun = Instant::now();
+        loop {
+            let answer = query(&*self.engine, out).map_err(|error| out.explained(error));
+            let is_refused = matches!(answer, Err(QueryError::Memory(_)));
+            if !is_refused || !out.is_unwritten() || begun.elapsed() >= BEGIN_ANEW_MAX {
+                return answer;
+            }
+            let bytes = out.lease().and_then(|lease| lease.bytes_for_another_try());
+            let Some(bytes) = bytes else {
+                return answer;
+            };
+            out.begin_anew(&self.budget, bytes)?;
+        }
     }
 }
 
@@ -45,7 +64,7 @@ impl Engine for BudgetedEngine {
         empty: Box<dyn AnyTable>,
         out: &mut Output,
     ) -> Result<(Box<dyn AnyTable>, Trailer), QueryError> {
-        self.run(out, |engine, out| engine.table(scope, empty, out))
+        self.run(out, |engine, out| engine.table(scope, empty.copied(), out))
     }
 
     fn lines(&self, query: &LineQuery, out: &mut Output) -> Result<LineAnswer, QueryError> {
@@ -62,7 +81,10 @@ impl Engine for BudgetedEngine {
         take: TakeColumns<'_>,
         out: &mut Output,
     ) -> Result<Trailer, QueryError> {
-        self.run(out, |engine, out| engine.columns(query, take, out))
+        // What it has given cannot be taken back.
+        out.begin(&self.budget)?;
+        let answer = self.engine.columns(query, take, out);
+        answer.map_err(|error| out.explained(error))
     }
 
     // The list of files is small, and what merges them is no query.

@@ -68,6 +68,8 @@ pub struct Output {
     is_done: bool,
     /// Lines that were written so far.
     lines: u64,
+    /// Whether anything was sent.
+    has_sent: bool,
     is_broken: Arc<AtomicBool>,
     /// Who reads, if that is watched.
     reader: Option<Arc<Reader>>,
@@ -121,6 +123,7 @@ impl Output {
             line: Vec::new(),
             is_done: false,
             lines: 0,
+            has_sent: false,
             is_broken: Arc::default(),
             reader: None,
             is_wanted: None,
@@ -179,6 +182,30 @@ impl Output {
             self.in_flight.count_in(Lease::of_reader(budget));
         }
         Ok(())
+    }
+
+    /// Takes memory anew for a query that was refused some and has written nothing: so many bytes at once, so that it
+    /// need not ask for them while others do. Waits until there are as many.
+    ///
+    /// # Errors
+    /// As [`Output::begin`].
+    pub(super) fn begin_anew(
+        &mut self,
+        budget: &Arc<Budget>,
+        bytes: usize,
+    ) -> Result<(), QueryError> {
+        self.lease = None;
+        let lease = Lease::of_large_query(budget, bytes, &mut || self.check().is_ok());
+        self.lease = Some(lease.map_err(|refusal| match refusal {
+            Some(refusal) => QueryError::Memory(refusal.to_string()),
+            None => QueryError::Cancelled,
+        })?);
+        Ok(())
+    }
+
+    /// Whether nothing of the answer was written yet.
+    pub(super) fn is_unwritten(&self) -> bool {
+        self.lines == 0 && self.chunk.is_empty() && !self.has_sent
     }
 
     /// The memory of the query.
@@ -423,6 +450,7 @@ impl Output {
 
     /// Sends a chunk. Blocks while the reader is behind.
     fn send(&mut self, chunk: Vec<u8>) -> Result<(), Cancellation> {
+        self.has_sent = true;
         let is_stalled = Cell::new(false);
         let stall = || {
             if let Some(reader) = self.reader.as_ref().filter(|_| !is_stalled.replace(true)) {

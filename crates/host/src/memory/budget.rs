@@ -228,6 +228,11 @@ impl Budget {
         self.share(QUERY_BYTES_SHARE, QUERY_BYTES_MAX)
     }
 
+    /// The bytes that one query may have.
+    pub(crate) fn one_query_bytes(&self) -> usize {
+        self.bytes / ONE_QUERY_SHARE
+    }
+
     /// A part of the budget, and no more than so many bytes.
     pub fn share(&self, share: usize, bytes_max: usize) -> usize {
         (self.bytes / share).min(bytes_max)
@@ -350,7 +355,7 @@ impl Budget {
         let held = account.held.load(Ordering::Relaxed);
         let mut state = self.lock();
         self.measure_if_due(&mut state);
-        if held + bytes > self.bytes / ONE_QUERY_SHARE || state.own + held + bytes > self.bytes {
+        if held + bytes > self.one_query_bytes() || state.own + held + bytes > self.bytes {
             self.refuse(&state, account, bytes);
             return Answer::Refused;
         }

@@ -1,7 +1,7 @@
 //! The memory of one query.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::budget::{Account, Answer, Budget, Refusal, Turn, WAIT_MAX};
@@ -24,6 +24,8 @@ pub struct LeaseStopped;
 pub struct Lease {
     budget: Arc<Budget>,
     account: Arc<Account>,
+    /// Bytes that it holds for what the query will ask for.
+    reserve: AtomicUsize,
 }
 
 impl Drop for Lease {
@@ -47,7 +49,11 @@ impl Drop for QueuePlace<'_> {
 
 impl Lease {
     pub(super) fn new(budget: Arc<Budget>, account: Arc<Account>) -> Lease {
-        Lease { budget, account }
+        Lease {
+            budget,
+            account,
+            reserve: AtomicUsize::new(0),
+        }
     }
 
     /// A lease of a query that begins. Waits for memory while `goes_on`.
@@ -58,12 +64,38 @@ impl Lease {
         budget: &Arc<Budget>,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<Arc<Lease>, Option<Refusal>> {
+        Lease::of_large_query(budget, 0, goes_on)
+    }
+
+    /// The same of a query that is known to need so many bytes: it does not begin before it has them.
+    ///
+    /// # Errors
+    /// As [`Lease::of_query`].
+    pub fn of_large_query(
+        budget: &Arc<Budget>,
+        bytes: usize,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Arc<Lease>, Option<Refusal>> {
         let lease = budget.open();
-        let taken = lease.take(budget.query_bytes(), goes_on);
-        match taken {
-            Ok(()) => Ok(Arc::new(lease)),
+        let base = budget.query_bytes();
+        match lease.take_more(base.max(bytes), goes_on) {
+            Ok(()) => {
+                let reserve = bytes.saturating_sub(base);
+                lease.reserve.store(reserve, Ordering::Relaxed);
+                Ok(Arc::new(lease))
+            }
             Err(LeaseStopped) => Err(lease.refusal()),
         }
+    }
+
+    /// The bytes with which the query may come to its end if it begins anew, once it was refused. `None` if it can
+    /// never have as many as it asked for.
+    pub fn bytes_for_another_try(&self) -> Option<usize> {
+        let refusal = self.refusal()?;
+        let most = self.budget.one_query_bytes();
+        let needed = refusal.held + refusal.asked;
+        let is_possible = needed <= most && refusal.held < most;
+        is_possible.then(|| needed.max(2 * refusal.held).min(most))
     }
 
     /// A part of the budget, and no more than so many bytes.
@@ -98,8 +130,27 @@ impl Lease {
         }
     }
 
-    /// Waits for so many bytes more while `goes_on`.
+    /// Takes so many bytes more, first of the reserve; waits for them while `goes_on`.
     fn take(&self, bytes: usize, goes_on: &mut dyn FnMut() -> bool) -> Result<(), LeaseStopped> {
+        let less = |reserve: usize| Some(reserve.saturating_sub(bytes));
+        let reserve = self
+            .reserve
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        let drawn = reserve.unwrap_or_default().min(bytes);
+        if drawn == bytes {
+            return Ok(());
+        }
+        self.take_more(bytes - drawn, goes_on).inspect_err(|_| {
+            self.reserve.fetch_add(drawn, Ordering::Relaxed);
+        })
+    }
+
+    /// Waits for so many bytes of the budget while `goes_on`.
+    fn take_more(
+        &self,
+        bytes: usize,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<(), LeaseStopped> {
         match self.budget.ask(&self.account, bytes, None) {
             Answer::Granted => return Ok(()),
             Answer::Refused => return Err(LeaseStopped),

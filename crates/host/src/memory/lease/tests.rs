@@ -109,6 +109,35 @@ fn memory_that_others_give_back_is_there_while_queries_run() {
     assert!(!charge.is_refused());
 }
 
+/// A query that begins anew has what it needs before others can take it.
+#[test]
+fn a_query_that_was_refused_begins_with_more() {
+    let (budget, _) = budget(128, 10);
+    let (first, _charge) = holding(&budget, 60);
+    let (second, charge) = holding(&budget, 50);
+    let mut more = Charge::new(Some(&second));
+    assert!(more.set_while(20 * MIB, &mut || false).is_err());
+    budget.give_up(&second.account, 12 * MIB);
+    let bytes = second.bytes_for_another_try().unwrap();
+    assert_eq!(bytes, 64 * MIB, "half of the budget at most");
+    drop((more, charge, second, first));
+    drop(_charge);
+    let large = Lease::of_large_query(&budget, bytes, &mut || true).unwrap();
+    let held = || large.account.held.load(Ordering::Relaxed);
+    assert_eq!(held(), bytes);
+    let mut charge = Charge::new(Some(&large));
+    charge
+        .set_while(bytes - budget.query_bytes(), &mut || true)
+        .unwrap();
+    assert_eq!(held(), bytes, "it is of the reserve");
+    budget.give_up(&large.account, 12 * MIB);
+    assert_eq!(
+        large.bytes_for_another_try(),
+        None,
+        "it has all that it may have"
+    );
+}
+
 #[test]
 fn the_largest_query_ends_while_more_is_measured_than_there_may_be() {
     let (budget, in_use) = budget(128, 10);
