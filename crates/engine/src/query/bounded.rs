@@ -64,7 +64,9 @@ impl Engine for BudgetedEngine {
         empty: Box<dyn AnyTable>,
         out: &mut Output,
     ) -> Result<(Box<dyn AnyTable>, Trailer), QueryError> {
-        self.run(out, |engine, out| engine.table(scope, empty.copied(), out))
+        self.run(out, |engine, out| {
+            engine.table(scope, (*empty).copied(), out)
+        })
     }
 
     fn lines(&self, query: &LineQuery, out: &mut Output) -> Result<LineAnswer, QueryError> {
