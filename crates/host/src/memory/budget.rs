@@ -355,6 +355,10 @@ impl Budget {
         let held = account.held.load(Ordering::Relaxed);
         let mut state = self.lock();
         self.measure_if_due(&mut state);
+        if state.own + held + bytes > self.bytes {
+            // Some may have been given back since.
+            self.measure(&mut state);
+        }
         if held + bytes > self.one_query_bytes() || state.own + held + bytes > self.bytes {
             self.refuse(&state, account, bytes);
             return Answer::Refused;

@@ -116,7 +116,7 @@ fn a_query_that_was_refused_begins_with_more() {
     let (first, _charge) = holding(&budget, 60);
     let (second, charge) = holding(&budget, 50);
     let mut more = Charge::new(Some(&second));
-    assert!(more.set_while(20 * MIB, &mut || false).is_err());
+    assert!(more.set_while(12 * MIB, &mut || false).is_err());
     budget.give_up(&second.account, 12 * MIB);
     let bytes = second.bytes_for_another_try().unwrap();
     assert_eq!(bytes, 64 * MIB, "half of the budget at most");
