@@ -160,7 +160,7 @@ impl Server {
             listening: listening.clone(),
             saved: access.saved(),
             resends,
-            memory: budget,
+            memory: budget.clone(),
             operator: node.operator,
             is_encrypted: settings.tls.is_some(),
             #[cfg(feature = "sql")]
@@ -183,7 +183,7 @@ impl Server {
             tls: access.tls(),
             syslog_tls: access.syslog(),
             relp_peers,
-            unfinished_bytes: UNFINISHED.bytes(settings.memory.of(memory::bytes())),
+            unfinished_bytes: UNFINISHED.bytes(budget.bytes() as u64),
         };
         Ok(Server {
             addresses,

@@ -29,9 +29,9 @@ const ALL: &str = "--all";
 /// How much is tried.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
-    /// What each change must pass.
+    /// The steps that each change must pass.
     Change,
-    /// What takes hours, too.
+    /// Those that take hours, too.
     Night,
 }
 

@@ -136,7 +136,7 @@ fn stop_at_panic() -> (StopAtPanic, Shutdown) {
     (StopAtPanic(Arc::new(stopper)), shutdown)
 }
 
-/// What may wait for the disk.
+/// The bytes that may wait for the disk.
 const QUEUE_BYTES: usize = 32 << 20;
 
 fn parts(news: &News, metrics: &Arc<Metrics>, clock: fn() -> Timestamp) -> Parts {

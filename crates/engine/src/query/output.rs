@@ -68,7 +68,7 @@ pub struct Output {
     is_done: bool,
     /// Lines that were written so far.
     lines: u64,
-    /// Whether anything was sent.
+    /// True once anything was sent.
     has_sent: bool,
     is_broken: Arc<AtomicBool>,
     /// Who reads, if that is watched.
@@ -174,18 +174,14 @@ impl Output {
     /// When there is none in time, with why; or when nobody waits any more.
     pub fn begin(&mut self, budget: &Arc<Budget>) -> Result<(), QueryError> {
         if self.lease.is_none() {
-            let lease = Lease::of_query(budget, &mut || self.check().is_ok());
-            self.lease = Some(lease.map_err(|refusal| match refusal {
-                Some(refusal) => QueryError::Memory(refusal.to_string()),
-                None => QueryError::Cancelled,
-            })?);
+            self.begin_anew(budget, 0)?;
             self.in_flight.count_in(Lease::of_reader(budget));
         }
         Ok(())
     }
 
-    /// Takes memory anew for a query that was refused some and has written nothing: so many bytes at once, so that it
-    /// need not ask for them while others do. Waits until there are as many.
+    /// Takes memory for a query that has none, or gives back what it has because it was refused more before it had
+    /// written anything: at once the bytes that it is known to need, so that it need not ask for them while others do.
     ///
     /// # Errors
     /// As [`Output::begin`].
@@ -195,7 +191,7 @@ impl Output {
         bytes: usize,
     ) -> Result<(), QueryError> {
         self.lease = None;
-        let lease = Lease::of_large_query(budget, bytes, &mut || self.check().is_ok());
+        let lease = Lease::of_query(budget, bytes, &mut || self.check().is_ok());
         self.lease = Some(lease.map_err(|refusal| match refusal {
             Some(refusal) => QueryError::Memory(refusal.to_string()),
             None => QueryError::Cancelled,
@@ -203,7 +199,7 @@ impl Output {
         Ok(())
     }
 
-    /// Whether nothing of the answer was written yet.
+    /// True if nothing of the answer was written yet.
     pub(super) fn is_unwritten(&self) -> bool {
         self.lines == 0 && self.chunk.is_empty() && !self.has_sent
     }

@@ -355,11 +355,12 @@ impl Budget {
         let held = account.held.load(Ordering::Relaxed);
         let mut state = self.lock();
         self.measure_if_due(&mut state);
-        if state.own + held + bytes > self.bytes {
+        let never_fits = |state: &State| state.own + held + bytes > self.bytes;
+        if never_fits(&state) {
             // Some may have been given back since.
             self.measure(&mut state);
         }
-        if held + bytes > self.one_query_bytes() || state.own + held + bytes > self.bytes {
+        if held + bytes > self.one_query_bytes() || never_fits(&state) {
             self.refuse(&state, account, bytes);
             return Answer::Refused;
         }

@@ -26,7 +26,7 @@ pub const BODIES: Pool = pool(16, 64, 4);
 /// Parts of records, of all connections of listeners that are not HTTP.
 pub const UNFINISHED: Pool = pool(8, 64, 8);
 
-/// What waits for the disk.
+/// Records that wait for the disk.
 pub const QUEUE: Pool = pool(8, 32, 8);
 
 impl Pool {
@@ -35,22 +35,17 @@ impl Pool {
         let budget = usize::try_from(budget_bytes).unwrap_or(usize::MAX);
         (budget / self.share).clamp(self.bytes_min, self.bytes_max)
     }
-
-    /// How the pool is described in `docs/memory.md`.
-    pub fn described(self) -> String {
-        let Pool {
-            bytes_min,
-            bytes_max,
-            share,
-        } = self;
-        let (min, max) = (bytes_min >> 20, bytes_max >> 20);
-        format!("1/{share} of the budget, at least {min} MiB, at most {max} MiB")
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn described(pool: Pool) -> String {
+        let (min, max) = (pool.bytes_min >> 20, pool.bytes_max >> 20);
+        let share = pool.share;
+        format!("1/{share} of the budget, at least {min} MiB, at most {max} MiB")
+    }
 
     #[test]
     fn pools_grow_with_the_budget_within_bounds() {
@@ -82,7 +77,7 @@ mod tests {
             ("records that wait for the disk", QUEUE),
         ];
         for (what, pool) in rows {
-            let row = format!("| {what} | {} |", pool.described());
+            let row = format!("| {what} | {} |", described(pool));
             assert!(page.contains(&row), "docs/memory.md lacks {row}");
         }
     }

@@ -56,22 +56,12 @@ impl Lease {
         }
     }
 
-    /// A lease of a query that begins. Waits for memory while `goes_on`.
+    /// A lease of a query that begins; it does not before it has the bytes that it is known to need. Waits for memory
+    /// while `goes_on`.
     ///
     /// # Errors
     /// When there is none; why, if it was not that the query is not wanted any more.
     pub fn of_query(
-        budget: &Arc<Budget>,
-        goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Arc<Lease>, Option<Refusal>> {
-        Lease::of_large_query(budget, 0, goes_on)
-    }
-
-    /// The same of a query that is known to need so many bytes: it does not begin before it has them.
-    ///
-    /// # Errors
-    /// As [`Lease::of_query`].
-    pub fn of_large_query(
         budget: &Arc<Budget>,
         bytes: usize,
         goes_on: &mut dyn FnMut() -> bool,

@@ -7,7 +7,7 @@ use logpond_record::write_json_string;
 use logpond_search::aggregate::{FieldRow, FieldsAnswer};
 
 use super::reply::{failed, gathered, write_warnings};
-use super::{LokiRequest, selector, times};
+use super::{LokiRequest, selector};
 use crate::App;
 use crate::body::Body;
 use crate::error::ApiError;
@@ -30,12 +30,8 @@ pub(super) async fn answer(
     app: &Arc<App>,
     request: LokiRequest,
 ) -> Result<Response<Body>, ApiError> {
-    let range = times::range(&request)?;
-    let query = request.text("query").map(str::to_owned);
-    let gather = move |app: &App, out: &mut _| {
-        let scope = selector::scope(query.as_deref(), range)?;
-        app.engine.labels(&scope, out).map_err(failed)
-    };
+    let scope = selector::scope_of_request(&request)?;
+    let gather = move |app: &App, out: &mut _| app.engine.labels(&scope, out).map_err(failed);
     gathered(
         app,
         &request.headers,

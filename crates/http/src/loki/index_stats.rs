@@ -6,7 +6,7 @@ use hyper::Response;
 use logpond_search::aggregate::{StreamRow, StreamsRequest};
 
 use super::reply::{failed, gathered, write_warnings};
-use super::{LokiRequest, selector, times};
+use super::{LokiRequest, selector};
 use crate::App;
 use crate::body::Body;
 use crate::error::ApiError;
@@ -25,12 +25,8 @@ pub(super) async fn answer(
     app: &Arc<App>,
     request: LokiRequest,
 ) -> Result<Response<Body>, ApiError> {
-    let range = times::range(&request)?;
-    let query = request.text("query").map(str::to_owned);
-    let gather = move |app: &App, out: &mut Output| {
-        let scope = selector::scope(query.as_deref(), range)?;
-        stats(app, &scope, out).map_err(failed)
-    };
+    let scope = selector::scope_of_request(&request)?;
+    let gather = move |app: &App, out: &mut Output| stats(app, &scope, out).map_err(failed);
     gathered(app, &request.headers, gather, |stats, warnings, to| {
         let Stats {
             streams,

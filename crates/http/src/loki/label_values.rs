@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper::Response;
 
 use super::reply::{failed, gathered};
-use super::{LokiRequest, labels, selector, times};
+use super::{LokiRequest, labels, selector};
 use crate::App;
 use crate::body::Body;
 use crate::error::ApiError;
@@ -18,12 +18,9 @@ pub(super) async fn answer(
     names: &[&str],
 ) -> Result<Response<Body>, ApiError> {
     let label = params::of_path(names.first().copied().unwrap_or_default())?;
-    let range = times::range(&request)?;
-    let query = request.text("query").map(str::to_owned);
-    let gather = move |app: &App, out: &mut _| {
-        let scope = selector::scope(query.as_deref(), range)?;
-        app.engine.label_values(&scope, &label, out).map_err(failed)
-    };
+    let scope = selector::scope_of_request(&request)?;
+    let gather =
+        move |app: &App, out: &mut _| app.engine.label_values(&scope, &label, out).map_err(failed);
     gathered(
         app,
         &request.headers,

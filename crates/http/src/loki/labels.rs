@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper::Response;
 
 use super::reply::{self, Writer, failed, gathered, write_warnings};
-use super::{LokiRequest, selector, times};
+use super::{LokiRequest, selector};
 use crate::App;
 use crate::body::Body;
 use crate::error::ApiError;
@@ -15,10 +15,8 @@ pub(super) async fn answer(
     app: &Arc<App>,
     request: LokiRequest,
 ) -> Result<Response<Body>, ApiError> {
-    let range = times::range(&request)?;
-    let query = request.text("query").map(str::to_owned);
+    let scope = selector::scope_of_request(&request)?;
     let gather = move |app: &App, out: &mut _| {
-        let scope = selector::scope(query.as_deref(), range)?;
         let (labels, trailer) = app.engine.labels(&scope, out).map_err(failed)?;
         let mut names: Vec<_> = labels.fields.into_iter().map(|f| f.name).collect();
         names.sort_unstable();

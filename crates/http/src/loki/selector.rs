@@ -4,12 +4,14 @@ use logpond_record::TimeRange;
 use logpond_search::Filter;
 use logpond_search::logql::{self, LabelMatcher, ParseError};
 
+use super::{LokiRequest, times};
 use crate::error::{ApiError, Kind};
 use logpond_engine::query::Scope;
 
-/// The records of streams that a selector means; of all streams where there is none.
-pub(super) fn scope(text: Option<&str>, range: TimeRange) -> Result<Scope, ApiError> {
-    scope_of(&matchers(text)?, range)
+/// The records of streams that a request selects by `query`, in its time range; of all streams if it has no selector.
+pub(super) fn scope_of_request(request: &LokiRequest) -> Result<Scope, ApiError> {
+    let range = times::range(request)?;
+    scope_of(&matchers(request.text("query"))?, range)
 }
 
 /// The matchers of a selector.

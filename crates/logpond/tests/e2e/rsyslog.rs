@@ -8,6 +8,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use serde_json::Value;
+
 use crate::pond::{Scratch, TestServer, wait_until};
 use crate::proxy::{CutPoint, Proxy};
 use crate::surroundings::{program, say, skip};
@@ -85,6 +87,19 @@ impl Drop for Rsyslog {
     }
 }
 
+/// Waits for all messages that a query finds; each is there once.
+fn all_once(server: &TestServer, q: &str) -> Vec<Value> {
+    wait_until("all messages are here", || {
+        count_here(server, q) >= MESSAGES
+    })
+    .unwrap();
+    let (rows, trailer) = server.query(q).unwrap();
+    assert_eq!(trailer["complete"], true);
+    let messages: BTreeSet<_> = rows.iter().map(|row| row["_msg"].to_string()).collect();
+    assert_eq!((rows.len(), messages.len()), (MESSAGES, MESSAGES));
+    rows
+}
+
 #[test]
 fn messages_over_relp_are_here_once() {
     let scratch = Scratch::new("rsyslog").unwrap();
@@ -100,16 +115,7 @@ fn messages_over_relp_are_here_once() {
         return;
     };
     rsyslog.pass_on("relayed", 0..MESSAGES);
-    wait_until("all messages are here", || {
-        server
-            .query("relayed")
-            .is_ok_and(|(rows, _)| rows.len() >= MESSAGES)
-    })
-    .unwrap();
-    let (rows, trailer) = server.query("relayed").unwrap();
-    assert_eq!(trailer["complete"], true);
-    let messages: BTreeSet<_> = rows.iter().map(|row| row["_msg"].to_string()).collect();
-    assert_eq!((rows.len(), messages.len()), (MESSAGES, MESSAGES));
+    let rows = all_once(&server, "relayed");
     assert!(
         rows.iter()
             .all(|row| row["hostname"] == "ash" && row["app"] == "app")
@@ -141,17 +147,9 @@ fn messages_in_documents_are_here_once() {
         return;
     };
     rsyslog.pass_on("indexed", 0..MESSAGES);
-    wait_until("all messages are here", || {
-        server
-            .query("indexed")
-            .is_ok_and(|(rows, _)| rows.len() >= MESSAGES)
-    })
-    .unwrap();
-    let (rows, trailer) = server.query("indexed level=notice host=ash").unwrap();
-    assert_eq!(trailer["complete"], true);
-    let messages: BTreeSet<_> = rows.iter().map(|row| row["_msg"].to_string()).collect();
-    assert_eq!((rows.len(), messages.len()), (MESSAGES, MESSAGES));
-    let is_right = |row: &serde_json::Value| {
+    all_once(&server, "indexed");
+    let rows = all_once(&server, "indexed level=notice host=ash");
+    let is_right = |row: &Value| {
         row["_time"] == "2026-03-02T00:00:00.000000000Z" && row["_index"] == "logs-syslog"
     };
     assert!(rows.iter().all(is_right), "{}", rows[0]);

@@ -73,47 +73,41 @@ pub(crate) fn python(what: &str) -> Option<PathBuf> {
     None
 }
 
-/// The folder of Node's packages of `testdata/clients/node`, as `./test` sets it up.
-pub(crate) fn node_packages(what: &str) -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let default = || root.join("target/node/node_modules");
-    let path = env::var_os("LOGPOND_NODE_PACKAGES").map_or_else(default, PathBuf::from);
-    if !has_program("node") {
-        skip(what, "there is no node");
+/// A folder of packages that `./test` sets up: below `target/`, or as a variable says. `None` if the program that
+/// takes them is missing, or a package that is known to be among them.
+fn packages(
+    what: &str,
+    program: &str,
+    (variable, default): (&str, &str),
+    is_known: impl Fn(&str) -> bool,
+) -> Option<PathBuf> {
+    if !has_program(program) {
+        skip(what, &format!("there is no {program}"));
         return None;
     }
-    if path.join("winston").is_dir() {
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    let path = env::var_os(variable).map_or_else(|| target.join(default), PathBuf::from);
+    let mut entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
+    if entries.any(|entry| is_known(&entry.file_name().to_string_lossy())) {
         return Some(path);
     }
     skip(
         what,
-        "there are no packages of Node (./test installs them below target/node)",
+        &format!("there are no packages (./test installs them below target/{default})"),
     );
     None
 }
 
-/// The folder with the jars of `testdata/clients/java`, as `./test` sets it up, if there is a compiler, too.
+/// Node's packages of `testdata/clients/node`.
+pub(crate) fn node_packages(what: &str) -> Option<PathBuf> {
+    let place = ("LOGPOND_NODE_PACKAGES", "node/node_modules");
+    packages(what, "node", place, |name| name == "winston")
+}
+
+/// The jars of `testdata/clients/java`, if there is a compiler, too.
 pub(crate) fn java_packages(what: &str) -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let default = || root.join("target/java");
-    let path = env::var_os("LOGPOND_JAVA_PACKAGES").map_or_else(default, PathBuf::from);
-    if !has_program("javac") {
-        skip(what, "there is no compiler of Java (./test installs it)");
-        return None;
-    }
-    let has_log4j = |entry: std::fs::DirEntry| {
-        let name = entry.file_name();
-        name.to_string_lossy().starts_with("log4j-core")
-    };
-    let mut entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
-    if entries.any(has_log4j) {
-        return Some(path);
-    }
-    skip(
-        what,
-        "there are no libraries of Java (./test gets them below target/java)",
-    );
-    None
+    let place = ("LOGPOND_JAVA_PACKAGES", "java");
+    packages(what, "javac", place, |name| name.starts_with("log4j-core"))
 }
 
 /// True if there is PHP with Monolog.

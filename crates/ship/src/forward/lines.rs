@@ -56,7 +56,7 @@ impl<'b> Lines<'b> {
 /// than servers take by default, its beginning is kept.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LongLine {
-    /// What is kept of it, as UTF-8.
+    /// The beginning that is kept, as UTF-8.
     pub(super) head: Vec<u8>,
     /// Bytes of it as UTF-8, without its end.
     text_bytes: u64,

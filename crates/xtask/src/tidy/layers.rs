@@ -9,7 +9,7 @@ use super::sources::root;
 /// Crates that are no part of the product, and may use everything.
 const TOOLS: [&str; 3] = ["sim", "xtask", "fuzz"];
 
-/// What a crate may use of the workspace.
+/// The crates of the workspace that a crate may use.
 const ALLOWED: [(&str, &[&str]); 19] = [
     ("record", &[]),
     ("protocol", &["record"]),

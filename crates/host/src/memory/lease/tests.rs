@@ -24,7 +24,7 @@ fn budget(mib: usize, measured_mib: usize) -> (Arc<Budget>, Arc<AtomicUsize>) {
 }
 
 fn query(budget: &Arc<Budget>) -> Arc<Lease> {
-    Lease::of_query(budget, &mut || true).unwrap()
+    Lease::of_query(budget, 0, &mut || true).unwrap()
 }
 
 /// A query that holds so much, its base included.
@@ -56,7 +56,7 @@ fn what_a_query_has_comes_back_with_its_end() {
     assert!(text.starts_with(numbers), "{text}");
     assert!(text.contains("--memory"), "{text}");
     let (second, others) = holding(&budget, 64);
-    let error = Lease::of_query(&budget, &mut || false).unwrap_err();
+    let error = Lease::of_query(&budget, 0, &mut || false).unwrap_err();
     assert!(error.is_none(), "it was not wanted any more");
     drop((charge, first));
     let (third, mut charge) = holding(&budget, 54);
@@ -122,7 +122,7 @@ fn a_query_that_was_refused_begins_with_more() {
     assert_eq!(bytes, 64 * MIB, "half of the budget at most");
     drop((more, charge, second, first));
     drop(_charge);
-    let large = Lease::of_large_query(&budget, bytes, &mut || true).unwrap();
+    let large = Lease::of_query(&budget, bytes, &mut || true).unwrap();
     let held = || large.account.held.load(Ordering::Relaxed);
     assert_eq!(held(), bytes);
     let mut charge = Charge::new(Some(&large));
