@@ -12,7 +12,7 @@ mod edit;
 mod flatten;
 mod learned;
 
-pub(crate) use edit::{JsonChange, edit};
+pub(crate) use edit::{JsonChange, edit, edit_list};
 pub(crate) use flatten::{flatten_line, is_object};
 pub(crate) use learned::Outlines;
 

@@ -114,6 +114,22 @@ fn choices() -> Vec<Case> {
     ]
 }
 
+fn hidden_in_arrays() -> Vec<Case> {
+    vec![(
+        "[[rule]]\nredact = ['password', 'o.token']\nanonymise = ['ip']",
+        lines(&[
+            r#"{"users":[{"password":"x1","ip":"192.0.2.7"},{"password":["x2"]}]}"#,
+            r#"{"o":[{"token":4},[{"token":{"a":5}}]],"tokens":[{"id":6}]}"#,
+            "<13>1 2026-03-01T22:14:15Z h a - - - {\"users\":[{\"password\":\"x1\"}]}",
+        ]),
+        &[
+            r#"{"users":[{"password":"REDACTED","ip":"192.0.2.0"},{"password":"REDACTED"}]}"#,
+            r#"{"o":[{"token":"REDACTED"},[{"token":{"a":"REDACTED"}}]],"tokens":[{"id":6}]}"#,
+            "<13>1 2026-03-01T22:14:15Z h a - - - {\"users\":[{\"password\":\"REDACTED\"}]}",
+        ],
+    )]
+}
+
 /// The hashes are those that another program makes of this key and these names.
 fn hidden() -> Vec<Case> {
     vec![
@@ -259,7 +275,7 @@ fn replaced() -> Vec<Case> {
 
 #[test]
 fn rules_do_what_they_say() {
-    let all = [choices(), hidden(), replaced()];
+    let all = [choices(), hidden(), hidden_in_arrays(), replaced()];
     for (text, batch, expected) in all.into_iter().flatten() {
         assert_eq!(applied(text, &batch), expected, "{text}");
     }

@@ -12,6 +12,8 @@ use super::{Escapes, JsonError, Scanner, unescape};
 pub(crate) enum JsonChange {
     /// This text.
     Text(String),
+    /// This JSON.
+    Json(String),
     /// Null.
     Null,
 }
@@ -58,6 +60,7 @@ pub(crate) fn edit(
             copied = scanner.at;
             match change {
                 JsonChange::Text(text) => write_json_string(&text, &mut out),
+                JsonChange::Json(text) => out.extend_from_slice(text.as_bytes()),
                 JsonChange::Null => out.extend_from_slice(b"null"),
             }
         }
@@ -80,6 +83,44 @@ pub(crate) fn edit(
         Cow::Borrowed(_) => String::from_utf8(out).unwrap_or_default(),
         Cow::Owned(text) => text,
     }))
+}
+
+/// The list that `text` is with values changed in the objects that it holds, as [`edit`] changes them. Lists
+/// add nothing to a path. `None` if nothing is to be changed.
+pub(crate) fn edit_list(
+    text: &str,
+    decide: &mut dyn FnMut(&str, &Value<'_>) -> Option<JsonChange>,
+) -> Result<Option<String>, JsonError> {
+    let mut scanner = Scanner::new(text);
+    scanner.byte(b'[', "'['")?;
+    scanner.space();
+    let mut out = String::new();
+    let mut copied = 0;
+    while scanner.peek() != Some(b']') {
+        let start = scanner.at;
+        scanner.skip_value()?;
+        let element = &text[start..scanner.at];
+        let changed = match element.as_bytes().first() {
+            Some(b'{') => edit(element, &mut *decide)?,
+            Some(b'[') => edit_list(element, decide)?,
+            _ => None,
+        };
+        if let Some(changed) = changed {
+            out.push_str(&text[copied..start]);
+            out.push_str(&changed);
+            copied = scanner.at;
+        }
+        scanner.space();
+        if scanner.peek() != Some(b']') {
+            scanner.byte(b',', "',' or ']'")?;
+            scanner.space();
+        }
+    }
+    if copied == 0 {
+        return Ok(None);
+    }
+    out.push_str(&text[copied..]);
+    Ok(Some(out))
 }
 
 #[cfg(test)]
@@ -117,5 +158,32 @@ mod tests {
             assert_eq!(edited.unwrap().as_deref(), expected, "{text}");
         }
         assert!(edit(r#"{"secret":1"#, |_, _| None).is_err());
+    }
+
+    #[test]
+    fn values_within_lists_are_changed() {
+        let table = [
+            ("[]", None),
+            ("[1, \"{\", [2]]", None),
+            (
+                r#"[{"a":1},{"secret":2}]"#,
+                Some(r#"[{"a":1},{"secret":"R"}]"#),
+            ),
+            (
+                r#"[ 1, [ {"o":{"p":{"gone":"x"}}} , {} ], {"secret":"[{"} ]"#,
+                Some(r#"[ 1, [ {"o":{"p":{"gone":null}}} , {} ], {"secret":"R"} ]"#),
+            ),
+        ];
+        for (text, expected) in table {
+            let edited = edit_list(text, &mut |name, _| match name {
+                "secret" => Some(JsonChange::Text("R".to_owned())),
+                "o.p.gone" => Some(JsonChange::Null),
+                _ => None,
+            });
+            assert_eq!(edited.unwrap().as_deref(), expected, "{text}");
+        }
+        for broken in ["", "{}", "[", "[1", "[1 2]", "[1,"] {
+            assert!(edit_list(broken, &mut |_, _| None).is_err(), "{broken}");
+        }
     }
 }

@@ -10,6 +10,7 @@
 
 mod derived;
 mod fields;
+mod lists;
 mod pairs;
 mod nested;
 mod slots;
@@ -25,7 +26,7 @@ use logpond_record::{
 };
 
 use super::declared::{declarations_of, is_default};
-use super::json::{self, JsonChange};
+use super::json;
 use super::outline::MESSAGE_NAMES;
 use super::parser::Parser;
 
@@ -46,6 +47,8 @@ const FIELD_OVERHEAD_BYTES: usize = 16;
 pub enum Change {
     /// This text.
     Text(String),
+    /// This JSON: a list with values changed within it.
+    Json(String),
     /// Nothing: null in a line of JSON, `-` in any other, and beside a line the field is gone.
     Remove,
 }
@@ -53,8 +56,17 @@ pub enum Change {
 /// What stands in a line that is not JSON.
 fn text_of(change: Change) -> String {
     match change {
-        Change::Text(text) => text,
+        Change::Text(text) | Change::Json(text) => text,
         Change::Remove => "-".to_owned(),
+    }
+}
+
+/// The value beside a line that a text of a change is; `None` if the field is gone.
+fn value_of(change: Change) -> Option<Value<'static>> {
+    match change {
+        Change::Text(text) => Some(Value::Str(Cow::Owned(text))),
+        Change::Json(text) => Some(Value::Json(Cow::Owned(text))),
+        Change::Remove => None,
     }
 }
 
@@ -293,21 +305,17 @@ impl<'a> Draft<'a> {
         let mut index = 0;
         while index < self.record.labels.len() - self.derived {
             let (name, value) = &mut self.record.labels[index];
-            let change = if edit.wants(name) {
-                edit.change(name, value)
-            } else {
-                None
-            };
+            let change = lists::change(edit, name, value);
             let is_own = index < self.own;
             is_changed |= change.is_some();
             self.are_labels_own |= change.is_some() && !is_own;
-            match change {
+            match change.map(value_of) {
                 None => index += 1,
-                Some(Change::Text(text)) => {
-                    *value = Value::Str(Cow::Owned(text));
+                Some(Some(changed)) => {
+                    *value = changed;
                     index += 1;
                 }
-                Some(Change::Remove) => {
+                Some(None) => {
                     self.record.labels.remove(index);
                     self.own -= usize::from(is_own);
                 }
@@ -331,11 +339,8 @@ impl<'a> Draft<'a> {
             paths.push(path.to_owned());
             let names = [Some(path), is_message(path, value).then_some(MESSAGE)];
             let mut wanted = names.into_iter().flatten().filter(|name| edit.wants(name));
-            let change = wanted.next().and_then(|name| edit.change(name, value))?;
-            Some(match change {
-                Change::Text(text) => JsonChange::Text(text),
-                Change::Remove => JsonChange::Null,
-            })
+            let name = wanted.next().unwrap_or(path);
+            lists::change(edit, name, value).map(lists::json_change)
         };
         let edited = std::str::from_utf8(&line).map(|text| json::edit(text, decide));
         let is_edited = match edited {

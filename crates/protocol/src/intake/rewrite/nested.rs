@@ -7,7 +7,7 @@ use logpond_record::{Message, Value};
 use memchr::memmem;
 
 use super::pairs::replace_all;
-use super::{Change, Draft, Edit, text_of};
+use super::{Change, Draft, Edit, lists, value_of};
 use crate::intake::parser::Parser;
 
 /// Changes the values of the fields of these names only.
@@ -26,7 +26,7 @@ impl Edit for Among<'_> {
     }
 
     fn change(&mut self, name: &str, value: &Value<'_>) -> Option<Change> {
-        self.edit.change(name, value)
+        lists::change(self.edit, name, value)
     }
 }
 
@@ -38,10 +38,11 @@ impl Draft<'_> {
         edit: &mut dyn Edit,
         parser: &mut Parser,
     ) -> bool {
-        let slots = self.record.shape.slots().iter();
-        let fields = slots.filter(|slot| slot.is_field() && edit.wants(&slot.name));
-        let nested = fields.filter(|slot| !paths.iter().any(|path| **path == *slot.name));
-        let names: Vec<String> = nested.map(|slot| slot.name.to_string()).collect();
+        let slots = self.record.shape.slots().iter().zip(&self.record.values);
+        let fields = slots
+            .filter(|(slot, value)| slot.is_field() && lists::may_change(edit, &slot.name, value));
+        let nested = fields.filter(|(slot, _)| !paths.iter().any(|path| **path == *slot.name));
+        let names: Vec<String> = nested.map(|(slot, _)| slot.name.to_string()).collect();
         if names.is_empty() {
             return false;
         }
@@ -81,9 +82,10 @@ impl Draft<'_> {
             }
             if let Some(change) = within.change(&slot.name, value) {
                 let old = value.to_text().into_owned();
-                let new = text_of(change);
-                *value = Value::Str(new.clone().into());
-                changed.push((old, new));
+                let new = value_of(change).unwrap_or(Value::Str("-".into()));
+                let text = String::from_utf8_lossy(&new.to_text()).into_owned();
+                *value = new;
+                changed.push((old, text));
             }
         }
         if changed.is_empty() {

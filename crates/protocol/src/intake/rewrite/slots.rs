@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use logpond_record::{Fix, Message, Piece, Record, Shape, SlotKind, Value};
 
-use super::{Change, Draft, Edit, MESSAGE};
+use super::{Change, Draft, Edit, MESSAGE, lists, text_of, value_of};
 use crate::intake::logfmt;
 use crate::intake::parser::Parser;
 
@@ -40,14 +40,14 @@ impl Draft<'_> {
             } else {
                 &*slot.name
             };
-            if !(is_message || slot.is_field()) || !edit.wants(name) {
+            if !(is_message || slot.is_field()) {
                 continue;
             }
             let value = match (&self.record.message, is_message) {
                 (Message::Part(value), true) => value,
                 _ => &self.record.values[index],
             };
-            if let Some(change) = edit.change(name, value) {
+            if let Some(change) = lists::change(edit, name, value) {
                 self.set_slot(&shape, index, change);
                 if Some(index) == of_message {
                     self.record.message = Message::Part(self.record.values[index].clone());
@@ -73,22 +73,25 @@ impl Draft<'_> {
     fn set_slot(&mut self, shape: &Shape, index: usize, change: Change) {
         let slot = index as u16;
         self.line = None;
-        let text = match change {
-            Change::Text(text) => text,
-            Change::Remove => {
-                self.slots.removed.push(shape.slots()[index].name.clone());
-                "-".to_owned()
-            }
-        };
+        if change == Change::Remove {
+            self.slots.removed.push(shape.slots()[index].name.clone());
+        }
+        let value = value_of(change.clone()).unwrap_or(Value::Str(Cow::Borrowed("-")));
+        let is_json = matches!(change, Change::Json(_));
+        let text = text_of(change);
         self.record.fixes.retain(|fix| fix.slot != slot);
         self.slots.quoted.retain(|quoted| *quoted != slot);
-        if let Some((fix, is_quoted)) = fixed(shape, index, &text) {
+        let fix = match shape.slots()[index].kind {
+            // It stands there as it is.
+            SlotKind::Json if is_json => None,
+            _ => fixed(shape, index, &text),
+        };
+        if let Some((fix, is_quoted)) = fix {
             if is_quoted {
                 self.slots.quoted.push(slot);
             }
             self.put_fix(slot, fix);
         }
-        let value = Value::Str(Cow::Owned(text));
         if Some(index) == shape.message_slot() {
             self.record.message = Message::Part(value)
         } else {

@@ -81,7 +81,28 @@ type Case = (
     &'static str,
 );
 
-const CASES: [Case; 21] = [
+const CASES: [Case; 24] = [
+    (
+        EntryKind::Json,
+        r#"{"users":[{"pin":12,"n":1},[{"pin":"x"}],"pin"],"o":{"list":[ {"pin":null} ]}}"#,
+        &["users.pin", "o.list.pin"],
+        Some("R"),
+        r#"{"users":[{"pin":"R","n":1},[{"pin":"R"}],"pin"],"o":{"list":[ {"pin":"R"} ]}}"#,
+    ),
+    (
+        EntryKind::Json,
+        r#"{"users":[{"pin":12,"o":{"pins":[{"pin":{"x":1}}]}}]}"#,
+        &["users.pin", "users.o.pins.pin.x"],
+        None,
+        r#"{"users":[{"pin":null,"o":{"pins":[{"pin":{"x":null}}]}}]}"#,
+    ),
+    (
+        EntryKind::Syslog,
+        r#"<34>1 2026-03-01T22:14:15Z web1 app 7 ID - {"users":[{"pin":12}],"msg":"m"}"#,
+        &["users.pin"],
+        Some("R"),
+        r#"<34>1 2026-03-01T22:14:15Z web1 app 7 ID - {"users":[{"pin":"R"}],"msg":"m"}"#,
+    ),
     (
         EntryKind::Json,
         r#"{ "user":"bob", "o":{"pin": 12},"n":1 }"#,
