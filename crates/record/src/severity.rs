@@ -386,15 +386,15 @@ fn with_difference(word: &[u8]) -> Option<(&[u8], i32)> {
 /// True if a field of this name says a severity: one of [`SEVERITY_LABELS`] once each character that labels
 /// cannot have is `_`.
 pub fn is_severity_field(name: &str) -> bool {
-    let plain = |byte: u8| {
-        if byte.is_ascii_alphanumeric() {
-            byte
+    let plain = |letter: char| {
+        if letter.is_ascii_alphanumeric() {
+            letter
         } else {
-            b'_'
+            '_'
         }
     };
     let is_it =
-        |label: &&str| label.len() == name.len() && label.bytes().eq(name.bytes().map(plain));
+        |label: &&str| label.len() <= name.len() && label.chars().eq(name.chars().map(plain));
     SEVERITY_LABELS.iter().any(is_it)
 }
 

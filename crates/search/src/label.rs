@@ -175,9 +175,17 @@ impl ComputedLabel {
 
     /// What it is of a record.
     pub fn of<'r>(self, record: &'r Record<'_>) -> Cow<'r, [u8]> {
+        self.of_fields(record.fields())
+    }
+
+    /// What it is of a record with these fields.
+    pub(crate) fn of_fields<'r, 'v: 'r>(
+        self,
+        fields: impl Iterator<Item = (&'r str, &'r Value<'v>)>,
+    ) -> Cow<'r, [u8]> {
         // In one pass: there are many fields, and few of them say it.
-        let mut said: Vec<(usize, Place<'r>, (&'r str, &'r Value<'_>))> = Vec::new();
-        for (field, value) in record.fields().filter(|(_, value)| **value != Value::Null) {
+        let mut said: Vec<(usize, Place<'r>, (&'r str, &'r Value<'v>))> = Vec::new();
+        for (field, value) in fields.filter(|(_, value)| **value != Value::Null) {
             let Some(rank) = self.rank(split_label_name(field).0) else {
                 continue;
             };

@@ -15,6 +15,7 @@ pub mod tally;
 pub mod encoding;
 pub mod rows;
 pub mod overview;
+pub mod timeline;
 pub mod file;
 pub mod build;
 pub mod inventory;

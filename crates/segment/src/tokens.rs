@@ -6,14 +6,18 @@
 //!
 //! Layout (normative: `docs/format/segment.md`): a header, a table of bit offsets with one entry
 //! per bucket, and the buckets. A bucket holds the fingerprints with the same leading bits, in
-//! order: the gap to the one before (Rice code), then either one block number or a bitmap.
+//! order: the gap to the one before (Rice code), then either one block number or a bitmap. Behind the buckets are
+//! the filters of the parts of ids.
 
+mod grams;
 mod words;
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::encoding::MalformedPage;
 use crate::encoding::bits::{BitReader, BitWriter, width};
+pub use grams::GRAM_BYTES;
+use grams::GramCollector;
 use words::WordCollector;
 pub use words::{
     ID_BYTES_SHORT_MAX, LIST_BYTES_MAX, List, ListBuilder, LongIds, WordSet, Words,
@@ -23,9 +27,9 @@ pub use words::{
 /// Fingerprints per bucket aimed at: a look-up reads about 60 bytes.
 const BUCKET_ENTRIES: usize = 32;
 
-/// Bits of a fingerprint beyond those that number the entries: one absent token in 2^9 seems to
-/// be there.
-const SPARE_BITS: u32 = 9;
+/// Bits of a fingerprint beyond those that number the entries: one absent token in 2^7 seems to
+/// be there. Earlier writers had more.
+const SPARE_BITS: u32 = 7;
 
 /// The most blocks of a row group; a bitmap in the index is never longer.
 pub const BLOCKS_MAX: usize = 1 << 12;
@@ -243,12 +247,13 @@ pub struct TokenCollector {
     /// Fingerprint and block, the fingerprint in the upper half, of all blocks so far.
     pairs: Vec<u64>,
     words: WordCollector,
+    grams: GramCollector,
 }
 
 /// The tokens of a row group.
 pub struct Index {
-    /// The fingerprints, as they are stored.
-    pub fingerprints: Vec<u8>,
+    /// The fingerprints and the filters of ids, as they are stored.
+    pub bytes: Vec<u8>,
     /// The words; `None` if they were too many.
     pub words: Option<WordSet>,
     /// The lengths of long ids.
@@ -263,6 +268,7 @@ impl Default for TokenCollector {
             block: 0,
             pairs: Vec::new(),
             words: WordCollector::default(),
+            grams: GramCollector::default(),
         }
     }
 }
@@ -278,7 +284,7 @@ impl TokenCollector {
     /// Adds one token to the current block, unless it is of the kind that is not indexed.
     fn add_token(&mut self, token: &[u8]) {
         if may_be_time_fraction(token) {
-            return;
+            return self.grams.note_fraction(token.len() - 1);
         }
         let hash = xxh3_64(token).max(1);
         if place(&mut self.table, hash) {
@@ -289,6 +295,7 @@ impl TokenCollector {
             let pair = u64::from(fingerprint.max(1)) << 32 | u64::from(self.block);
             self.pairs.push(pair);
             self.words.add(token, self.block);
+            self.grams.add(token);
             self.used += 1;
             if self.used * 2 > self.table.len() {
                 self.grow();
@@ -307,6 +314,7 @@ impl TokenCollector {
     /// Ends the current block; tokens added from here on belong to the next one.
     pub fn end_block(&mut self) {
         self.block += 1;
+        self.grams.end_block();
         self.table.fill(0);
         self.used = 0;
     }
@@ -319,8 +327,10 @@ impl TokenCollector {
         let mut pairs = std::mem::take(&mut self.pairs);
         pairs.sort_unstable();
         let (words, long_ids) = self.words.finish(blocks);
+        let mut bytes = encode(&pairs, blocks);
+        bytes.append(&mut self.grams.finish());
         Index {
-            fingerprints: encode(&pairs, blocks),
+            bytes,
             words,
             long_ids,
         }
@@ -497,12 +507,37 @@ fn read_header(header: &[u8]) -> Result<Geometry, MalformedPage> {
         .map_err(|_| MalformedPage("the token index ends early"))?;
     let entries = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
     let blocks = usize::from(u16::from_le_bytes([bytes[4], bytes[5]]));
-    let geometry = Geometry::of(entries as usize, blocks);
-    let stored = (u32::from(bytes[6]), u32::from(bytes[7]));
-    if blocks > BLOCKS_MAX || stored != (geometry.fingerprint_bits, geometry.bucket_bits) {
+    let expected = Geometry::of(entries as usize, blocks);
+    let geometry = Geometry {
+        fingerprint_bits: u32::from(bytes[6]),
+        ..expected
+    };
+    let are_bits_known = (expected.fingerprint_bits..=32).contains(&geometry.fingerprint_bits);
+    if blocks > BLOCKS_MAX || !are_bits_known || u32::from(bytes[7]) != geometry.bucket_bits {
         return Err(MalformedPage("the header of the token index is wrong"));
     }
     Ok(geometry)
+}
+
+/// The blocks that may hold a text within an id, or `None` if the index, which has so many bytes, does not say:
+/// for a text that is too short or no part of an id, and in files of earlier writers.
+pub fn blocks_with_id_part<B: IndexBytes>(
+    index: &mut B,
+    bytes: usize,
+    text: &[u8],
+) -> Result<Option<BlockSet>, B::Error> {
+    if text.len() < GRAM_BYTES || !text.iter().all(u8::is_ascii_hexdigit) {
+        return Ok(None);
+    }
+    let geometry = read_header(&index.bytes(0, HEADER_BYTES)?)?;
+    let table_end = HEADER_BYTES + geometry.table_bytes();
+    let end = index.bytes(table_end - 4, 4)?;
+    let end = u32::from_le_bytes(end.try_into().unwrap_or_default()) as usize;
+    let from = table_end + end.div_ceil(8);
+    if from >= bytes {
+        return Ok(None);
+    }
+    grams::blocks_with(index, (from, geometry.blocks as usize), text).map(Some)
 }
 
 fn scan_bucket(
@@ -604,7 +639,7 @@ mod tests {
             block.iter().for_each(|t| collector.add_text(t.as_bytes()));
             collector.end_block();
         }
-        collector.finish().fingerprints
+        collector.finish().bytes
     }
 
     #[test]

@@ -81,6 +81,7 @@ pub use reader::{Chunks, Reader};
 pub use request::{CursorError, Scope, Search, cursor_text, parse_cursor};
 pub use retries::{copies, originals};
 pub use scatter::{Cluster, Nodes, Unreachable};
+pub use segment_rows::{Summary, SummaryKind};
 #[cfg(feature = "sql")]
 pub use sql::{SqlSource, spill_directory};
 

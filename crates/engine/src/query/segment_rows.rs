@@ -8,7 +8,7 @@
 //! rows that leave first are held then, and the rest is read again when its turn comes: memory is bounded
 //! by [`KEYS_MAX`] and [`KEPT_BYTES_MAX`], whatever times rows have.
 
-mod overviews;
+mod summaries;
 
 use std::io;
 use std::sync::Arc;
@@ -33,6 +33,7 @@ use super::window::is_before;
 use super::{QueryError, Scope, Search, Trailer};
 use crate::store::LiveSegment;
 use logpond_host::memory::Charge;
+pub use summaries::{Summary, SummaryKind};
 
 /// About the memory of decoded blocks that the open row groups keep together. Above it they forget all,
 /// and read again what they need.

@@ -13,7 +13,9 @@ use super::aggregates::Table;
 use super::kept::{Cache, CacheEntry, CacheKey};
 use super::output::Output;
 use super::progress::Progress;
-use super::segment_rows::{Group, GroupSelection, OpenSegments, SegmentPass, each_block};
+use super::segment_rows::{
+    Group, GroupSelection, OpenSegments, SegmentPass, SummaryKind, each_block,
+};
 use super::{QueryError, Trailer};
 use logpond_host::memory::Charge;
 
@@ -57,8 +59,8 @@ impl<T: Table> SegmentTables<'_, T> {
         progress: &mut Progress,
     ) -> Result<T, QueryError> {
         let mut chosen = self.pass.choose(trailer);
-        let wants_overviews = self.empty.wants_overviews();
-        let told = wants_overviews.then(|| self.add_overviews(&mut chosen, trailer));
+        let summary = self.empty.told_by();
+        let told = summary.map(|kind| self.add_summaries(kind, &mut chosen, trailer));
         if self.empty.wants_newest_first() {
             chosen
                 .groups
@@ -116,16 +118,21 @@ impl<T: Table> SegmentTables<'_, T> {
         Ok(table)
     }
 
-    /// The table of the segments whose records are all wanted, as far as their overviews tell enough; their
+    /// The table of the segments whose records are all wanted, as far as their summaries tell enough; their
     /// row groups are not read.
-    fn add_overviews(&self, chosen: &mut GroupSelection<'_>, trailer: &mut Trailer) -> T {
+    fn add_summaries(
+        &self,
+        kind: SummaryKind,
+        chosen: &mut GroupSelection<'_>,
+        trailer: &mut Trailer,
+    ) -> T {
         let GroupSelection { opened, groups } = chosen;
         let mut table = self.empty.clone();
         let mut told = HashSet::new();
         for segment in opened.whole_segments(self.pass.scope) {
-            let overview = opened.overview(segment, trailer);
-            if let Some(overview) = overview.filter(|overview| table.add_overview(overview)) {
-                trailer.rows += overview.rows;
+            let summary = opened.summary(segment, kind, trailer);
+            if let Some(summary) = summary.filter(|summary| table.add_summary(summary)) {
+                trailer.rows += summary.rows();
                 told.insert(segment);
             }
         }

@@ -9,9 +9,12 @@ use std::fmt;
 use std::ops::Range;
 
 use logpond_record::{Record, TimeRange, Timestamp, Value};
+use logpond_segment::timeline::{Kind, Timeline};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::with_named;
+use crate::field::Target;
+use crate::label::ComputedLabel;
 
 /// The most buckets of one histogram; more than any screen has columns.
 pub const BUCKETS_MAX: usize = 11_000;
@@ -156,6 +159,14 @@ pub fn nice_step_ns(range: TimeRange, buckets_wanted: u32) -> i64 {
     nice.unwrap_or((exact / week + 1) * week) as i64
 }
 
+/// What a label is of records of a kind.
+fn value_of_kind(label: ComputedLabel, kind: &Kind) -> Option<Value<'static>> {
+    let fields = kind.iter().map(|(name, text)| (&**name, Value::text(text)));
+    let fields: Vec<(&str, Value<'_>)> = fields.collect();
+    let text = label.of_fields(fields.iter().map(|(name, value)| (*name, value)));
+    label.value(&text).map(Value::into_owned)
+}
+
 impl Histogram {
     /// About the memory that it takes.
     pub fn bytes(&self) -> usize {
@@ -251,6 +262,29 @@ impl Histogram {
                 None => split.missing[index] += rows,
             }
         }
+    }
+
+    /// Counts all records of a segment; `false` if its timeline does not tell enough. The range has all of them.
+    pub fn add_timeline(&mut self, timeline: &Timeline) -> bool {
+        let (step, unit) = (i128::from(self.step_ns), i128::from(timeline.step_ns()));
+        if step % unit != 0 || self.first_start % unit != 0 {
+            return false;
+        }
+        let values = match (self.split_field().map(Target::new), timeline.kinds()) {
+            (None, _) => Vec::new(),
+            (Some(Target::Computed(label @ ComputedLabel::Severity)), Some(kinds)) => {
+                let values = kinds.iter().map(|kind| value_of_kind(label, kind));
+                values.collect()
+            }
+            _ => return false,
+        };
+        for (start, kind, rows) in timeline.counts() {
+            let value = values.get(kind as usize).and_then(Option::as_ref);
+            // A step may begin before the range does.
+            let start = start.max(self.range.from.0);
+            self.add_value(Timestamp(start), value, rows);
+        }
+        true
     }
 
     /// The part of the range that is in the same bucket as an instant; `None` outside of the range.

@@ -332,20 +332,33 @@ fn blocks_with_part(part: &TokenPart, scan: &mut GroupScan<'_>) -> Result<BlockS
         return everywhere();
     }
     if tokens::is_id(&part.text) {
-        // Ids are not among the words. A long one is whole, or within one that is longer still.
-        if part.folded || part.text.len() <= tokens::ID_BYTES_SHORT_MAX {
-            return everywhere();
-        }
-        let Some(hits) = scan.hits()? else {
-            return everywhere();
-        };
-        let mut set = scan.blocks_with_longer_ids(part.text.len());
-        set.unite(&scan.reader.look_up(&part.text)?);
-        return look_up_all(hits.of(part), set, scan);
+        return blocks_with_id_part(part, scan);
     }
     match scan.hits()? {
         Some(hits) => look_up_all(hits.of(part), BlockSet::none(blocks), scan),
         None => everywhere(),
+    }
+}
+
+/// The same for a part that may be of an id. Ids are not among the words.
+fn blocks_with_id_part(part: &TokenPart, scan: &mut GroupScan<'_>) -> Result<BlockSet, ReadError> {
+    let all = BlockSet::all(scan.blocks_count());
+    let mut set = scan.reader.blocks_with_id_part(&part.text)?;
+    if !part.folded && part.text.len() > tokens::ID_BYTES_SHORT_MAX {
+        // A long one is whole, or within one that is longer still.
+        let mut long = scan.blocks_with_longer_ids(part.text.len());
+        long.unite(&scan.reader.look_up(&part.text)?);
+        match &mut set {
+            Some(set) => set.intersect(&long),
+            None => set = Some(long),
+        }
+    }
+    let Some(set) = set else {
+        return Ok(all);
+    };
+    match scan.hits()? {
+        Some(hits) => look_up_all(hits.of(part), set, scan),
+        None => Ok(all),
     }
 }
 

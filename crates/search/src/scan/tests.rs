@@ -2,6 +2,7 @@
 
 mod apart;
 mod escapes;
+mod id_parts;
 mod large;
 mod mixed;
 mod numbers;
@@ -895,9 +896,11 @@ fn found_by(segment: &SegmentFile, filter: &Filter) -> Vec<Id> {
     let evaluator = Evaluator::new(filter, TimeRange::ALL).unwrap();
     let mut keys = Vec::new();
     let shared = SegmentScan::new(segment, &directory, &evaluator, &SourceSet::new());
-    let mut scan = GroupScan::new(&shared, 0);
-    scan.for_each_block(|scan, selected| scan.keys(&selected, &mut keys).map(|()| true))
-        .unwrap();
+    for group in 0..directory.row_groups.len() {
+        let mut scan = GroupScan::new(&shared, group);
+        scan.for_each_block(|scan, selected| scan.keys(&selected, &mut keys).map(|()| true))
+            .unwrap();
+    }
     keys.sort_unstable();
     keys.iter().map(|key| key.id).collect()
 }

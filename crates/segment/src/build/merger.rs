@@ -15,9 +15,11 @@ use crate::batches::BatchSet;
 use crate::disk::Disk;
 use crate::file::{
     Directory, FinishedFile, Profile, ROW_GROUP_ROWS_MAX, SegmentFile, SegmentWriter, SourceEntry,
+    Summaries,
 };
-use crate::overview::{Overview, OverviewBuilder};
+use crate::overview::OverviewBuilder;
 use crate::rows::{Block, FieldCounts, Rows, RowsBuilder, memory_bytes};
+use crate::timeline::TimelineBuilder;
 
 /// Lines collected before a merge writes a row group.
 const MERGE_BYTES: u64 = 16 << 20;
@@ -250,8 +252,8 @@ impl Output<'_> {
         let mut writer = SegmentWriter::new(file, id, profile, counts, schema.clone(), sources)?;
         writer.set_batches(self.batches);
         let is_whole = source_maps.iter().flatten().all(|place| *place != LEFT_OUT);
-        if let Some(overview) = merged_overview(inputs, &directories).filter(|_| is_whole) {
-            writer.set_overview(overview);
+        if is_whole {
+            writer.set_summaries(merged_summaries(inputs, &directories));
         }
         let mut merger = Merger::new(inputs, &directories, &self.sources, source_maps);
         let mut builder = RowsBuilder::new();
@@ -272,15 +274,25 @@ impl Output<'_> {
     }
 }
 
-/// The overview of all rows of the inputs; `None` if it is to be made of the rows.
-fn merged_overview(inputs: &[SegmentFile], directories: &[Directory]) -> Option<Overview> {
-    let mut merged = OverviewBuilder::default();
-    for (input, directory) in inputs.iter().zip(directories) {
-        // A damaged one is made anew.
-        let overview = input.overview(directory).ok()??;
-        merged.merge(&overview);
-    }
-    merged.finish()
+/// The overview and the timeline of all rows of the inputs, each `None` if it is to be made of the rows.
+fn merged_summaries(inputs: &[SegmentFile], directories: &[Directory]) -> Summaries {
+    let inputs = || inputs.iter().zip(directories);
+    // Damaged ones are made anew, as those that earlier writers did not make.
+    let overview = || {
+        let mut merged = OverviewBuilder::default();
+        for (input, directory) in inputs() {
+            merged.merge(&input.overview(directory).ok()??);
+        }
+        merged.finish()
+    };
+    let timeline = || {
+        let mut merged = TimelineBuilder::default();
+        for (input, directory) in inputs() {
+            merged.merge(&input.timeline(directory).ok()??);
+        }
+        merged.finish()
+    };
+    (overview(), timeline())
 }
 
 /// About the most memory of what is open at a time when these files are merged: of each of those that

@@ -136,7 +136,7 @@ impl<'d> Parts<'d> {
         let path = part_path(self.id, self.next_number());
         let file = self.disk.create(&path)?;
         let mut writer = SegmentWriter::new(file, self.id, Profile::Hot, counts, schema, sources)?;
-        writer.leave_overview();
+        writer.leave_summaries();
         writer.write(&rows)?;
         writer.finish()?;
         Ok(())

@@ -162,6 +162,8 @@ pub struct Directory {
     pub words: Vec<WordsEntry>,
     /// The place of the overview, if there is one.
     pub overview: Option<Place>,
+    /// The place of the timeline, if there is one.
+    pub timeline: Option<Place>,
 }
 
 impl Directory {
@@ -217,8 +219,10 @@ impl Directory {
         for list in &self.words {
             list.encode(&mut out);
         }
-        if let Some(overview) = &self.overview {
-            overview.encode(&mut out);
+        let summaries = [&self.overview, &self.timeline];
+        let count = summaries.iter().rposition(|place| place.is_some());
+        for place in &summaries[..count.map_or(0, |last| last + 1)] {
+            place.unwrap_or(Place::NOWHERE).encode(&mut out);
         }
         out
     }
@@ -244,8 +248,11 @@ impl Directory {
         for _ in 0..read_count(input)? {
             directory.words.push(WordsEntry::decode(input)?);
         }
-        if !input.is_empty() {
-            directory.overview = Some(Place::decode(input)?);
+        // Files of earlier versions have fewer of them.
+        for place in [&mut directory.overview, &mut directory.timeline] {
+            if !input.is_empty() {
+                *place = Some(Place::decode(input)?).filter(|place| *place != Place::NOWHERE);
+            }
         }
         if !input.is_empty() {
             return Err(MalformedPage("the directory has bytes after its end"));
@@ -379,6 +386,14 @@ impl WordsEntry {
 }
 
 impl Place {
+    /// That of a part which there is not.
+    const NOWHERE: Place = Place {
+        offset: 0,
+        bytes: 0,
+        plain_bytes: 0,
+        crc: 0,
+    };
+
     fn encode(&self, out: &mut Vec<u8>) {
         write_varint(self.offset, out);
         write_varint(self.bytes as u64, out);

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::batches::{BatchId, BatchSet};
 use crate::sources::SourceSet;
 
-/// The version of the segment format that is written: 2 has a column of templates.
-pub(super) const FORMAT_VERSION: u64 = 2;
+/// The version of the segment format that is written: 2 has a column of templates, 3 a timeline.
+pub(super) const FORMAT_VERSION: u64 = 3;
 
 /// The first version that can be read.
 const FORMAT_VERSION_FIRST: u64 = 1;

@@ -16,7 +16,7 @@ pub struct Part {
 }
 
 impl Directory {
-    /// All pages, parts of token indexes, lists of words and the overview, in the order of the file.
+    /// All pages, parts of token indexes, lists of words, the overview and the timeline, in the order of the file.
     pub fn parts(&self) -> Vec<Part> {
         let mut parts = Vec::new();
         for group in &self.row_groups {
@@ -43,11 +43,18 @@ impl Directory {
             crc: Some(list.crc),
             what: "the words have a wrong checksum",
         }));
-        parts.extend(self.overview.iter().map(|overview| Part {
-            offset: overview.offset,
-            bytes: overview.bytes as u64,
-            crc: Some(overview.crc),
-            what: "the overview has a wrong checksum",
+        let derived = [
+            (self.overview, "the overview has a wrong checksum"),
+            (self.timeline, "the timeline has a wrong checksum"),
+        ];
+        parts.extend(derived.into_iter().filter_map(|(place, what)| {
+            let place = place?;
+            Some(Part {
+                offset: place.offset,
+                bytes: place.bytes as u64,
+                crc: Some(place.crc),
+                what,
+            })
         }));
         parts.sort_unstable_by_key(|part| (part.offset, part.bytes));
         parts

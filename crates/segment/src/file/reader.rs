@@ -458,6 +458,12 @@ impl RowGroupReader<'_> {
         tokens::look_up(self, token)
     }
 
+    /// The blocks that may hold a text within an id; `None` if the token index does not say.
+    pub fn blocks_with_id_part(&mut self, text: &[u8]) -> Result<Option<BlockSet>, ReadError> {
+        let bytes = self.group.tokens.bytes as usize;
+        tokens::blocks_with_id_part(self, bytes, text)
+    }
+
     /// Reads the whole token index, to check it.
     pub fn check_tokens(&mut self) -> Result<(), ReadError> {
         let length = self.group.tokens.bytes as usize;

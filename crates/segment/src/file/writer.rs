@@ -27,6 +27,7 @@ use crate::rows::{
     Column, ColumnType, FieldCounts, Numbers, Plans, Rows, Schema, StringColumn, Strings,
     sorted_order, templates_of, time_slices,
 };
+use crate::timeline::{TIMELINE_BYTES_MAX, Timeline, TimelineBuilder};
 use crate::tokens::{List, ListBuilder, TokenCollector, WordSet};
 
 /// How much work goes into a file's size.
@@ -75,17 +76,35 @@ pub struct FinishedFile {
     pub bytes: u64,
 }
 
-/// A segment of fewer rows has no overview: reading it takes no longer.
-const OVERVIEW_ROWS_MIN: u64 = 8192;
+/// A segment of fewer rows has no overview and no timeline: reading it takes no longer.
+const SUMMARY_ROWS_MIN: u64 = 8192;
 
-/// The overview of a file on its way.
-enum FileOverview {
+/// A segment's overview and timeline, as far as they are within their bounds.
+pub(crate) type Summaries = (Option<Overview>, Option<Timeline>);
+
+/// A summary of a file on its way.
+enum FileSummary<B, S> {
     /// Made of the rows.
-    Counted(OverviewBuilder),
+    Counted(B),
     /// Known before.
-    Known(Overview),
+    Known(S),
     /// There is none.
     Absent,
+}
+
+impl<B: Default, S> FileSummary<B, S> {
+    /// A known one, or one that is made of the rows.
+    fn of(known: Option<S>) -> FileSummary<B, S> {
+        known.map_or_else(|| FileSummary::Counted(B::default()), FileSummary::Known)
+    }
+
+    fn finish(self, finish: impl FnOnce(B) -> Option<S>) -> Option<S> {
+        match self {
+            FileSummary::Counted(counted) => finish(counted),
+            FileSummary::Known(known) => Some(known),
+            FileSummary::Absent => None,
+        }
+    }
 }
 
 /// Writes one segment file, row group by row group.
@@ -103,7 +122,8 @@ pub struct SegmentWriter {
     /// read. They are about 1.2 % of the bytes of the lines: 12 MiB of a file of 1 GiB.
     indexes: Vec<Vec<u8>>,
     lists: Vec<Vec<u8>>,
-    overview: FileOverview,
+    overview: FileSummary<OverviewBuilder, Overview>,
+    timeline: FileSummary<TimelineBuilder, Timeline>,
     directory: Directory,
     manifest: Manifest,
     /// Rows written of each source.
@@ -133,13 +153,15 @@ impl SegmentWriter {
             words: ListBuilder::default(),
             indexes: Vec::new(),
             lists: Vec::new(),
-            overview: FileOverview::Counted(OverviewBuilder::default()),
+            overview: FileSummary::of(None),
+            timeline: FileSummary::of(None),
             directory: Directory {
                 schema,
                 counts,
                 row_groups: Vec::new(),
                 words: Vec::new(),
                 overview: None,
+                timeline: None,
             },
             source_rows: vec![0; sources.len()],
             manifest: Manifest {
@@ -170,14 +192,16 @@ impl SegmentWriter {
         self.directory.counts.count_labels_of(rows);
     }
 
-    /// Says what the rows hold, which are not counted then.
-    pub(crate) fn set_overview(&mut self, overview: Overview) {
-        self.overview = FileOverview::Known(overview);
+    /// Says what the rows hold, as far as it is known; they are counted for the rest.
+    pub(crate) fn set_summaries(&mut self, (overview, timeline): Summaries) {
+        self.overview = FileSummary::of(overview);
+        self.timeline = FileSummary::of(timeline);
     }
 
-    /// Writes a file without an overview: one that is merged soon.
-    pub(crate) fn leave_overview(&mut self) {
-        self.overview = FileOverview::Absent;
+    /// Writes a file without an overview and a timeline: one that is merged soon.
+    pub(crate) fn leave_summaries(&mut self) {
+        self.overview = FileSummary::Absent;
+        self.timeline = FileSummary::Absent;
     }
 
     /// The columns of the file.
@@ -214,9 +238,12 @@ impl SegmentWriter {
             ..RowGroupEntry::default()
         };
         self.write_columns((rows, &templates), &blocks, &mut entry)?;
-        if let FileOverview::Counted(overview) = &mut self.overview {
-            let Directory { schema, counts, .. } = &self.directory;
+        let Directory { schema, counts, .. } = &self.directory;
+        if let FileSummary::Counted(overview) = &mut self.overview {
             overview.add(rows, schema, counts);
+        }
+        if let FileSummary::Counted(timeline) = &mut self.timeline {
+            timeline.add(rows, schema, counts);
         }
         let words;
         (entry.tokens, words) = self.collect_tokens(rows, &blocks);
@@ -329,7 +356,7 @@ impl SegmentWriter {
             collector.add_block(block.clone(), number as u32, &mut self.tokens);
         }
         let index = self.tokens.finish();
-        let bytes = index.fingerprints;
+        let bytes = index.bytes;
         let entry = TokensEntry {
             offset: 0,
             bytes: bytes.len() as u32,
@@ -351,34 +378,43 @@ impl SegmentWriter {
             list.offset = self.file.bytes_written() as u64;
             self.file.write_all(bytes)?;
         }
-        self.write_overview()
+        self.write_summaries()
     }
 
-    fn write_overview(&mut self) -> Result<(), ParquetError> {
-        let overview = match std::mem::replace(&mut self.overview, FileOverview::Absent) {
-            FileOverview::Counted(overview) => overview.finish(),
-            FileOverview::Known(overview) => Some(overview),
-            FileOverview::Absent => None,
-        };
-        let is_worth = |overview: &Overview| {
-            overview.rows == self.manifest.rows && overview.rows >= OVERVIEW_ROWS_MIN
-        };
-        let Some(overview) = overview.filter(is_worth) else {
-            return Ok(());
-        };
-        let plain = overview.encode();
-        if plain.len() > OVERVIEW_BYTES_MAX {
-            return Ok(());
+    fn write_summaries(&mut self) -> Result<(), ParquetError> {
+        let overview = std::mem::replace(&mut self.overview, FileSummary::Absent);
+        let overview = overview.finish(OverviewBuilder::finish);
+        let timeline = std::mem::replace(&mut self.timeline, FileSummary::Absent);
+        let timeline = timeline.finish(TimelineBuilder::finish);
+        let rows = self.manifest.rows;
+        let is_worth = |counted: u64| counted == rows && rows >= SUMMARY_ROWS_MIN;
+        if let Some(overview) = overview.filter(|overview| is_worth(overview.rows)) {
+            self.directory.overview = self.write_summary(&overview.encode(), OVERVIEW_BYTES_MAX)?;
         }
-        let packed = zstd::bulk::compress(&plain, self.profile.zstd_level())?;
-        self.directory.overview = Some(Place {
+        if let Some(timeline) = timeline.filter(|timeline| is_worth(timeline.rows())) {
+            self.directory.timeline = self.write_summary(&timeline.encode(), TIMELINE_BYTES_MAX)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a summary, and gives its place; `None` if it is too long.
+    fn write_summary(
+        &mut self,
+        plain: &[u8],
+        bytes_max: usize,
+    ) -> Result<Option<Place>, ParquetError> {
+        if plain.len() > bytes_max {
+            return Ok(None);
+        }
+        let packed = zstd::bulk::compress(plain, self.profile.zstd_level())?;
+        let place = Place {
             offset: self.file.bytes_written() as u64,
             bytes: packed.len(),
             plain_bytes: plain.len(),
             crc: crc32c::crc32c(&packed),
-        });
+        };
         self.file.write_all(&packed)?;
-        Ok(())
+        Ok(Some(place))
     }
 
     fn count(&mut self, rows: &Rows) -> Result<(), ParquetError> {

@@ -47,7 +47,7 @@ impl OverviewBuilder {
             for (name, value) in rows.more.get(row).into_iter().flat_map(Overflow::new) {
                 self.add_value(&name, &value, 1);
             }
-            if !self.overview.is_bounded() {
+            if !self.overview.has_few_fields() {
                 self.is_bounded = false;
                 self.overview = Overview::default();
                 return;
@@ -57,7 +57,14 @@ impl OverviewBuilder {
         for messages in [&rows.message, &rows.message_bytes] {
             self.add_strings(MESSAGE, messages, ColumnType::Text);
         }
+        self.check_bounds();
+    }
+
+    fn check_bounds(&mut self) {
         self.is_bounded = self.overview.is_bounded();
+        if !self.is_bounded {
+            self.overview = Overview::default();
+        }
     }
 
     fn add_value(&mut self, name: &str, value: &Value<'_>, rows: u64) {
@@ -146,11 +153,11 @@ impl OverviewBuilder {
     pub(crate) fn merge(&mut self, other: &Overview) {
         if self.is_bounded {
             self.overview.merge(other);
-            self.is_bounded = self.overview.is_bounded();
+            self.check_bounds();
         }
     }
 
-    /// The overview; `None` if there are too many fields.
+    /// The overview; `None` if it would be beyond its bounds.
     pub(crate) fn finish(self) -> Option<Overview> {
         self.is_bounded.then_some(self.overview)
     }

@@ -4,7 +4,8 @@
 //! Questions about all records of a segment are answered from here, without reading its rows. An overview
 //! of a merged segment is made of those of its inputs. `docs/format/segment.md` is normative.
 //!
-//! Bounds: [`FIELDS_MAX`] fields; of each [`VALUES_MAX`] values with their records, or a [`Distinct`].
+//! Bounds: [`FIELDS_MAX`] fields; of each [`VALUES_MAX`] values with their records, or a [`Distinct`]; and
+//! [`BYTES_MAX`] of all.
 
 mod collect;
 mod distinct;
@@ -19,7 +20,10 @@ pub use distinct::{Distinct, EXACT_VALUES_MAX, fingerprint};
 use crate::wire::{DecodeError, Decoder, Encoder};
 
 /// The most fields of an overview: where there are more, there is none.
-pub const FIELDS_MAX: usize = 1024;
+pub const FIELDS_MAX: usize = 1 << 14;
+
+/// About the most memory of an overview: where it takes more, there is none.
+const BYTES_MAX: usize = 16 << 20;
 
 /// The most values of a field that are kept with their records …
 const VALUES_MAX: usize = 256;
@@ -102,6 +106,16 @@ impl ValueCounts {
 }
 
 impl Values {
+    /// About the memory that they take.
+    fn bytes(&self) -> usize {
+        match self {
+            Values::Counted(counted) => {
+                counted.bytes + counted.values.len() * size_of::<(Box<[u8]>, ValueCount)>()
+            }
+            Values::Distinct(distinct) => distinct.bytes(),
+        }
+    }
+
     fn add(&mut self, text: &[u8], count: ValueCount) {
         match self {
             Values::Distinct(distinct) => distinct.add(fingerprint(text)),
@@ -157,8 +171,15 @@ impl Overview {
     }
 
     /// Whether it has no more fields than it may.
-    pub(crate) fn is_bounded(&self) -> bool {
+    pub(crate) fn has_few_fields(&self) -> bool {
         self.fields.len() <= FIELDS_MAX
+    }
+
+    /// Whether it is within its bounds.
+    pub(crate) fn is_bounded(&self) -> bool {
+        let fields = self.fields.iter();
+        let bytes = fields.map(|(name, field)| name.len() + field.values.bytes());
+        self.has_few_fields() && bytes.sum::<usize>() <= BYTES_MAX
     }
 
     /// Adds what other records have.

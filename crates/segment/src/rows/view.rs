@@ -388,7 +388,7 @@ pub fn column_value(column: &Column, kind: ColumnType, row: usize) -> Option<Val
 }
 
 /// A value as a slot has it: columns of fractions hold whole numbers too, and the slot knows which it was.
-pub(super) fn as_slot(value: Value<'_>, is_whole: bool) -> Value<'_> {
+pub(crate) fn as_slot(value: Value<'_>, is_whole: bool) -> Value<'_> {
     match value {
         Value::Float(float) if is_whole => Value::Int(float as i64),
         value => value,

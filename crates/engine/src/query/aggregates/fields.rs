@@ -4,11 +4,11 @@ use logpond_record::Record;
 use logpond_search::aggregate::FieldStats;
 use logpond_search::scan::{GroupScan, SelectedRows};
 use logpond_segment::file::ReadError;
-use logpond_segment::overview::Overview;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 use serde_json::json;
 
 use super::super::output::Output;
+use super::super::segment_rows::{Summary, SummaryKind};
 use super::super::{Engine, QueryError, Scope, Trailer};
 use super::{Aggregate, AnyTable, ColumnForm, Table, column};
 
@@ -77,11 +77,14 @@ impl Table for FieldStats {
         scan.add_to_fields(selected, self)
     }
 
-    fn wants_overviews(&self) -> bool {
-        true
+    fn told_by(&self) -> Option<SummaryKind> {
+        Some(SummaryKind::Overview)
     }
 
-    fn add_overview(&mut self, overview: &Overview) -> bool {
+    fn add_summary(&mut self, summary: &Summary) -> bool {
+        let Summary::Overview(overview) = summary else {
+            return false;
+        };
         FieldStats::add_overview(self, overview);
         true
     }

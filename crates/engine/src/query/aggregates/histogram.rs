@@ -8,6 +8,7 @@ use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 use serde_json::{Value, json};
 
 use super::super::output::Output;
+use super::super::segment_rows::{Summary, SummaryKind};
 use super::super::{Engine, QueryError, Scope, Trailer};
 use super::{AnyTable, Table, ask_steps, read_field, read_steps};
 
@@ -94,6 +95,14 @@ impl Table for Histogram {
         selected: &SelectedRows,
     ) -> Result<(), ReadError> {
         scan.add_to_histogram(selected, self)
+    }
+
+    fn told_by(&self) -> Option<SummaryKind> {
+        Some(SummaryKind::Timeline)
+    }
+
+    fn add_summary(&mut self, summary: &Summary) -> bool {
+        matches!(summary, Summary::Timeline(timeline) if self.add_timeline(timeline))
     }
 
     fn merge(&mut self, other: Histogram) {

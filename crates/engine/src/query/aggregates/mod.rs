@@ -21,11 +21,11 @@ use std::sync::Arc;
 use logpond_record::{Record, TimeRange, Timestamp};
 use logpond_search::scan::{GroupScan, SelectedRows};
 use logpond_segment::file::ReadError;
-use logpond_segment::overview::Overview;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::output::Output;
 use super::question::{decode_range, encode_range};
+use super::segment_rows::{Summary, SummaryKind};
 use super::{Engine, QueryError, Scope, Trailer};
 
 pub use top::VALUES_MAX as TOP_VALUES_MAX;
@@ -48,13 +48,13 @@ pub(super) trait Table: Clone + Send + Sync + 'static {
         selected: &SelectedRows,
     ) -> Result<(), ReadError>;
 
-    /// True if overviews of segments may tell what it counts.
-    fn wants_overviews(&self) -> bool {
-        false
+    /// The summary of a segment that may tell what it counts.
+    fn told_by(&self) -> Option<SummaryKind> {
+        None
     }
 
-    /// Adds all records of a segment by its overview; `false` if that does not tell enough.
-    fn add_overview(&mut self, _overview: &Overview) -> bool {
+    /// Adds all records of a segment by its summary; `false` if that does not tell enough.
+    fn add_summary(&mut self, _summary: &Summary) -> bool {
         false
     }
 
@@ -123,11 +123,11 @@ pub trait AnyTable: Any + Send + Sync {
         selected: &SelectedRows,
     ) -> Result<(), ReadError>;
 
-    /// True if overviews of segments may tell what it counts.
-    fn uses_overviews(&self) -> bool;
+    /// The summary of a segment that may tell what it counts.
+    fn summary_kind(&self) -> Option<SummaryKind>;
 
-    /// Adds all records of a segment by its overview, if that tells enough.
-    fn add_segment(&mut self, overview: &Overview) -> bool;
+    /// Adds all records of a segment by its summary, if that tells enough.
+    fn add_segment(&mut self, summary: &Summary) -> bool;
 
     /// True if it costs less where the newest row groups come first.
     fn is_for_newest_first(&self) -> bool;
@@ -190,12 +190,12 @@ impl<T: Table> AnyTable for T {
         self.add_block(scan, selected)
     }
 
-    fn uses_overviews(&self) -> bool {
-        self.wants_overviews()
+    fn summary_kind(&self) -> Option<SummaryKind> {
+        self.told_by()
     }
 
-    fn add_segment(&mut self, overview: &Overview) -> bool {
-        self.add_overview(overview)
+    fn add_segment(&mut self, summary: &Summary) -> bool {
+        self.add_summary(summary)
     }
 
     fn is_for_newest_first(&self) -> bool {
@@ -269,12 +269,12 @@ impl Table for Box<dyn AnyTable> {
         (**self).add_selected(scan, selected)
     }
 
-    fn wants_overviews(&self) -> bool {
-        (**self).uses_overviews()
+    fn told_by(&self) -> Option<SummaryKind> {
+        (**self).summary_kind()
     }
 
-    fn add_overview(&mut self, overview: &Overview) -> bool {
-        (**self).add_segment(overview)
+    fn add_summary(&mut self, summary: &Summary) -> bool {
+        (**self).add_segment(summary)
     }
 
     fn wants_newest_first(&self) -> bool {

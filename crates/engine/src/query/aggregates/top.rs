@@ -5,12 +5,12 @@ use logpond_search::Target;
 use logpond_search::aggregate::{Top, TopRow, ValueType};
 use logpond_search::scan::{GroupScan, SelectedRows};
 use logpond_segment::file::ReadError;
-use logpond_segment::overview::Overview;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::super::output::Output;
+use super::super::segment_rows::{Summary, SummaryKind};
 use super::super::{Engine, QueryError, Scope, Trailer};
 use super::{Aggregate, AnyTable, ColumnForm, Parameter, ParameterKind, Table, column, read_field};
 
@@ -94,12 +94,12 @@ impl Table for Top {
         scan.add_to_top(&field, selected, self)
     }
 
-    fn wants_overviews(&self) -> bool {
-        true
+    fn told_by(&self) -> Option<SummaryKind> {
+        Some(SummaryKind::Overview)
     }
 
-    fn add_overview(&mut self, overview: &Overview) -> bool {
-        Top::add_overview(self, overview)
+    fn add_summary(&mut self, summary: &Summary) -> bool {
+        matches!(summary, Summary::Overview(overview) if self.add_overview(overview))
     }
 
     fn merge(&mut self, other: Top) {

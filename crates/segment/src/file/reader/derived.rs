@@ -1,4 +1,4 @@
-//! Templates of messages and the overview, which a file derives from its rows.
+//! Templates of messages, the overview and the timeline, which a file derives from its rows.
 
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use super::super::page::{Dictionary, Physical};
 use super::{ReadError, RowGroupReader, SegmentFile, damaged};
 use crate::overview::{OVERVIEW_BYTES_MAX, Overview};
 use crate::rows::{Column, StringColumn, Strings};
+use crate::timeline::{TIMELINE_BYTES_MAX, Timeline};
 
 impl SegmentFile {
     /// Reads what the segment holds; `None` if its file does not say.
@@ -30,6 +31,28 @@ impl SegmentFile {
         )?;
         let overview = Overview::decode(&plain).map_err(|_| wrong("the overview is malformed"))?;
         Ok(Some(overview))
+    }
+
+    /// Reads when the records of the segment are; `None` if its file does not say.
+    ///
+    /// # Errors
+    /// When the timeline is damaged or the disk fails.
+    pub fn timeline(&self, directory: &Directory) -> Result<Option<Timeline>, ReadError> {
+        let Some(place) = directory.timeline else {
+            return Ok(None);
+        };
+        let wrong = |what| damaged(place.offset, place.bytes as u64, what);
+        let plain = self.unpack(
+            place,
+            TIMELINE_BYTES_MAX,
+            [
+                "the timeline has a wrong checksum",
+                "the timeline is too large",
+                "the timeline does not decompress",
+            ],
+        )?;
+        let timeline = Timeline::decode(&plain).map_err(|_| wrong("the timeline is malformed"))?;
+        Ok(Some(timeline))
     }
 }
 
