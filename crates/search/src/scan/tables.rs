@@ -26,9 +26,34 @@ struct RowsByValue {
 }
 
 impl RowsByValue {
+    fn add(&mut self, row: u32, place: u32) {
+        self.rows.push(row);
+        self.of_rows.push(place);
+    }
+
+    /// The place of a value, which may have others.
+    fn place_of(&mut self, value: Option<Value<'static>>) -> u32 {
+        self.values.push(value);
+        self.values.len() as u32 - 1
+    }
+
     fn rows(&self) -> impl Iterator<Item = (u32, usize)> {
         let values = self.of_rows.iter().map(|value| *value as usize);
         self.rows.iter().copied().zip(values)
+    }
+}
+
+/// The value of a row in a column as a number that stands for it there.
+fn bits_of(column: &Column, row: usize) -> Option<u64> {
+    match column {
+        Column::Strings(strings) => {
+            let code = strings.codes[row];
+            (code != NULL).then_some(u64::from(code))
+        }
+        Column::Ints(numbers) => numbers.get(row).map(|number| number as u64),
+        Column::Floats(numbers) => numbers.get(row).map(f64::to_bits),
+        Column::Bools(numbers) => numbers.get(row).map(u64::from),
+        Column::Absent => None,
     }
 }
 
@@ -190,16 +215,92 @@ impl GroupScan<'_> {
             add_runs(rows, &[None], histogram);
             return Ok(());
         };
-        let Target::Computed(label) = Target::new(field) else {
-            return self.each_record(selected, |record| histogram.add(record));
+        let field = field.to_owned();
+        let (by_value, others) = match Target::new(&field) {
+            Target::Computed(label) => self.rows_by_computed(label, selected)?,
+            Target::Field(_) if !self.mixes_numbers(&field) => {
+                let rows = self.rows_by_field(&field, &selected.rows)?;
+                let (block, none) = (selected.block, Vec::new());
+                (rows, SelectedRows { block, rows: none })
+            }
+            _ => return self.each_record(selected, |record| histogram.add(record)),
         };
         let times = self.times()?.to_vec();
-        let (computed, others) = self.rows_by_computed(label, selected)?;
-        let rows = computed
+        let rows = by_value
             .rows()
             .map(|(row, value)| (times[row as usize], value));
-        add_runs(rows, &computed.values, histogram);
+        add_runs(rows, &by_value.values, histogram);
         self.each_record(&others, |record| histogram.add(record))
+    }
+
+    /// Some rows of the block at hand by a field, which does not mix numbers. Rows whose value is not in its
+    /// column come last.
+    fn rows_by_field(&mut self, field: &str, rows: &[u32]) -> Result<RowsByValue, ReadError> {
+        let is_elsewhere = self.may_be_elsewhere(field);
+        let directory = self.directory;
+        let number = directory.schema.column(field);
+        let (block, reader, _) = self.parts();
+        let (column, kind) = match number {
+            Some(number) => {
+                let kind = directory.schema.columns[number].kind;
+                (block.field(number, reader)?, kind)
+            }
+            None => (&Column::Absent, ColumnType::Text),
+        };
+        let mut found = RowsByValue {
+            values: vec![None],
+            rows: Vec::new(),
+            of_rows: Vec::new(),
+        };
+        let mut others = Vec::new();
+        let mut places: HashMap<u64, u32> = HashMap::new();
+        // Neighbours are mostly alike.
+        let mut last = (None, 0);
+        for &row in rows {
+            let cell = bits_of(column, row as usize);
+            let Some(bits) = cell else {
+                if is_elsewhere {
+                    others.push(row);
+                } else {
+                    found.add(row, 0);
+                }
+                continue;
+            };
+            if last.0 != cell {
+                let place = *places.entry(bits).or_insert_with(|| {
+                    let value = column_value(column, kind, row as usize);
+                    found.place_of(value.map(Value::into_owned))
+                });
+                last = (cell, place);
+            }
+            found.add(row, last.1);
+        }
+        self.add_elsewhere(field, &others, &mut found)?;
+        Ok(found)
+    }
+
+    /// Adds rows whose value is not in the column of their field, if they have one.
+    fn add_elsewhere(
+        &mut self,
+        field: &str,
+        rows: &[u32],
+        found: &mut RowsByValue,
+    ) -> Result<(), ReadError> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let without = self.visit_more(field, rows, |row, value| {
+            let place = found.place_of(Some(value.clone().into_owned()));
+            found.add(row, place);
+        })?;
+        let nulls = self.rows_with_null(field, &without)?;
+        let null = found.place_of(Some(Value::Null));
+        let mut nulls = nulls.into_iter().peekable();
+        for row in without {
+            let is_null = nulls.next_if_eq(&row).is_some();
+            found.add(row, if is_null { null } else { 0 });
+        }
+        Ok(())
     }
 
     /// Counts the fields of the selected rows of the block at hand.

@@ -468,6 +468,21 @@ fn tables_count_as_records_do() {
             "{field}"
         );
     }
+}
+
+#[test]
+fn histograms_and_fields_count_as_records_do() {
+    let records = samples(3000);
+    let segment = segment_of(&records);
+    let directory = segment.read_directory().unwrap();
+    let filter = parse("NOT \"peer-12\"").unwrap();
+    let matcher = Matcher::new(&filter).unwrap();
+    let evaluator = Evaluator::new(&filter, TimeRange::ALL).unwrap();
+    let mut scratch = Scratch::new();
+    let wanted: Vec<_> = records
+        .iter()
+        .filter(|r| matcher.matches(r, &mut scratch))
+        .collect();
     let range = TimeRange {
         from: Timestamp(START_NS),
         to: Timestamp(START_NS + 3000 * STEP_NS),
@@ -475,15 +490,25 @@ fn tables_count_as_records_do() {
     let new = || Histogram::new(range, 60_000_000_000, 0).unwrap();
     let (mut expected, mut found) = (new(), new());
     wanted.iter().for_each(|r| expected.add(r));
-    let (mut expected_levels, mut levels) = (new().split_by("_level"), new().split_by("_level"));
-    wanted.iter().for_each(|r| expected_levels.add(r));
+    // None of them has more values than there are series.
+    let fields = [
+        "_level", "status", "user", "hostname", "ok", "app", "list", "none",
+    ];
+    let mut split: Vec<[Histogram; 2]> = fields
+        .map(|field| [new().split_by(field), new().split_by(field)])
+        .into();
+    for [expected, _] in &mut split {
+        wanted.iter().for_each(|r| expected.add(r));
+    }
     let (mut expected_fields, mut found_fields) = (FieldStats::new(), FieldStats::new());
     wanted.iter().for_each(|r| expected_fields.add(r));
     let shared = SegmentScan::new(&segment, &directory, &evaluator, &SourceSet::new());
     let mut scan = GroupScan::new(&shared, 0);
     scan.for_each_block(|scan, s| {
         scan.add_to_histogram(&s, &mut found)?;
-        scan.add_to_histogram(&s, &mut levels)?;
+        for [_, found] in &mut split {
+            scan.add_to_histogram(&s, found)?;
+        }
         scan.add_to_fields(&s, &mut found_fields)?;
         Ok(true)
     })
@@ -492,10 +517,9 @@ fn tables_count_as_records_do() {
         format!("{:?}", found.finish()),
         format!("{:?}", expected.finish())
     );
-    assert_eq!(
-        format!("{:?}", levels.finish()),
-        format!("{:?}", expected_levels.finish())
-    );
+    for ([expected, found], field) in split.into_iter().zip(fields) {
+        assert_eq!(found.finish(), expected.finish(), "{field}");
+    }
     assert_eq!(
         format!("{:?}", found_fields.finish()),
         format!("{:?}", expected_fields.finish())
