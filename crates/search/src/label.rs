@@ -178,7 +178,7 @@ impl ComputedLabel {
         self.of_fields(record.fields())
     }
 
-    /// What it is of a record with these fields.
+    /// The same of a record with these fields.
     pub(crate) fn of_fields<'r, 'v: 'r>(
         self,
         fields: impl Iterator<Item = (&'r str, &'r Value<'v>)>,

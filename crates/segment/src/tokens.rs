@@ -16,8 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::encoding::MalformedPage;
 use crate::encoding::bits::{BitReader, BitWriter, width};
-pub use grams::GRAM_BYTES;
-use grams::GramCollector;
+use grams::{GRAM_BYTES, GramCollector};
 use words::WordCollector;
 pub use words::{
     ID_BYTES_SHORT_MAX, LIST_BYTES_MAX, List, ListBuilder, LongIds, WordSet, Words,
@@ -526,7 +525,7 @@ pub fn blocks_with_id_part<B: IndexBytes>(
     bytes: usize,
     text: &[u8],
 ) -> Result<Option<BlockSet>, B::Error> {
-    if text.len() < GRAM_BYTES || !text.iter().all(u8::is_ascii_hexdigit) {
+    if text.len() < GRAM_BYTES || !is_id(text) {
         return Ok(None);
     }
     let geometry = read_header(&index.bytes(0, HEADER_BYTES)?)?;

@@ -159,10 +159,11 @@ pub fn nice_step_ns(range: TimeRange, buckets_wanted: u32) -> i64 {
     nice.unwrap_or((exact / week + 1) * week) as i64
 }
 
-/// What a label is of records of a kind.
-fn value_of_kind(label: ComputedLabel, kind: &Kind) -> Option<Value<'static>> {
+/// The severity of records of a kind.
+fn severity_of(kind: &Kind) -> Option<Value<'static>> {
     let fields = kind.iter().map(|(name, text)| (&**name, Value::text(text)));
     let fields: Vec<(&str, Value<'_>)> = fields.collect();
+    let label = ComputedLabel::Severity;
     let text = label.of_fields(fields.iter().map(|(name, value)| (*name, value)));
     label.value(&text).map(Value::into_owned)
 }
@@ -264,17 +265,30 @@ impl Histogram {
         }
     }
 
+    /// True if each bucket is made of whole steps of this length.
+    fn has_steps_of(&self, step_ns: i64) -> bool {
+        self.step_ns % step_ns == 0 && self.first_start % i128::from(step_ns) == 0
+    }
+
+    /// True if timelines of segments may tell it.
+    pub fn may_be_of_timelines(&self) -> bool {
+        let split = self.split_field().map(Target::new);
+        let is_known = matches!(
+            split,
+            None | Some(Target::Computed(ComputedLabel::Severity))
+        );
+        is_known && self.has_steps_of(Timeline::STEP_NS_MIN)
+    }
+
     /// Counts all records of a segment; `false` if its timeline does not tell enough. The range has all of them.
     pub fn add_timeline(&mut self, timeline: &Timeline) -> bool {
-        let (step, unit) = (i128::from(self.step_ns), i128::from(timeline.step_ns()));
-        if step % unit != 0 || self.first_start % unit != 0 {
+        if !self.has_steps_of(timeline.step_ns()) {
             return false;
         }
         let values = match (self.split_field().map(Target::new), timeline.kinds()) {
             (None, _) => Vec::new(),
-            (Some(Target::Computed(label @ ComputedLabel::Severity)), Some(kinds)) => {
-                let values = kinds.iter().map(|kind| value_of_kind(label, kind));
-                values.collect()
+            (Some(Target::Computed(ComputedLabel::Severity)), Some(kinds)) => {
+                kinds.iter().map(severity_of).collect()
             }
             _ => return false,
         };

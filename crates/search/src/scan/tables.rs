@@ -6,8 +6,8 @@ use std::ops::Range;
 use logpond_record::{Timestamp, Value};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{
-    Column, ColumnType, NULL, Overflow, OverflowField, StringColumn, column_value, number_value,
-    string_value,
+    Column, ColumnType, NULL, Overflow, OverflowField, StringColumn, cell_bits, column_value,
+    number_value, string_value,
 };
 
 use super::group::{GroupScan, SelectedRows};
@@ -40,20 +40,6 @@ impl RowsByValue {
     fn rows(&self) -> impl Iterator<Item = (u32, usize)> {
         let values = self.of_rows.iter().map(|value| *value as usize);
         self.rows.iter().copied().zip(values)
-    }
-}
-
-/// The value of a row in a column as a number that stands for it there.
-fn bits_of(column: &Column, row: usize) -> Option<u64> {
-    match column {
-        Column::Strings(strings) => {
-            let code = strings.codes[row];
-            (code != NULL).then_some(u64::from(code))
-        }
-        Column::Ints(numbers) => numbers.get(row).map(|number| number as u64),
-        Column::Floats(numbers) => numbers.get(row).map(f64::to_bits),
-        Column::Bools(numbers) => numbers.get(row).map(u64::from),
-        Column::Absent => None,
     }
 }
 
@@ -220,8 +206,11 @@ impl GroupScan<'_> {
             Target::Computed(label) => self.rows_by_computed(label, selected)?,
             Target::Field(_) if !self.mixes_numbers(&field) => {
                 let rows = self.rows_by_field(&field, &selected.rows)?;
-                let (block, none) = (selected.block, Vec::new());
-                (rows, SelectedRows { block, rows: none })
+                let others = SelectedRows {
+                    block: selected.block,
+                    rows: Vec::new(),
+                };
+                (rows, others)
             }
             _ => return self.each_record(selected, |record| histogram.add(record)),
         };
@@ -257,7 +246,7 @@ impl GroupScan<'_> {
         // Neighbours are mostly alike.
         let mut last = (None, 0);
         for &row in rows {
-            let cell = bits_of(column, row as usize);
+            let cell = cell_bits(column, row as usize);
             let Some(bits) = cell else {
                 if is_elsewhere {
                     others.push(row);

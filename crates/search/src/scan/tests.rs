@@ -437,13 +437,8 @@ fn tables_count_as_records_do() {
     let segment = segment_of(&records);
     let directory = segment.read_directory().unwrap();
     let filter = parse("NOT \"peer-12\"").unwrap();
-    let matcher = Matcher::new(&filter).unwrap();
     let evaluator = Evaluator::new(&filter, TimeRange::ALL).unwrap();
-    let mut scratch = Scratch::new();
-    let wanted: Vec<_> = records
-        .iter()
-        .filter(|r| matcher.matches(r, &mut scratch))
-        .collect();
+    let wanted = wanted(&records, &filter);
     for field in [
         "status",
         "user",
@@ -476,13 +471,8 @@ fn histograms_and_fields_count_as_records_do() {
     let segment = segment_of(&records);
     let directory = segment.read_directory().unwrap();
     let filter = parse("NOT \"peer-12\"").unwrap();
-    let matcher = Matcher::new(&filter).unwrap();
     let evaluator = Evaluator::new(&filter, TimeRange::ALL).unwrap();
-    let mut scratch = Scratch::new();
-    let wanted: Vec<_> = records
-        .iter()
-        .filter(|r| matcher.matches(r, &mut scratch))
-        .collect();
+    let wanted = wanted(&records, &filter);
     let range = TimeRange {
         from: Timestamp(START_NS),
         to: Timestamp(START_NS + 3000 * STEP_NS),
@@ -912,6 +902,14 @@ fn lines_of_json_behind_a_header_have_no_message() {
         .unwrap();
     let [found, expected] = [found, expected].map(|top| format!("{:?}", top.finish(0)));
     assert_eq!(found, expected);
+}
+
+/// The records that a filter wants.
+fn wanted<'r>(records: &'r [Record<'static>], filter: &Filter) -> Vec<&'r Record<'static>> {
+    let matcher = Matcher::new(filter).unwrap();
+    let mut scratch = Scratch::new();
+    let wanted = records.iter().filter(|r| matcher.matches(r, &mut scratch));
+    wanted.collect()
 }
 
 /// The ids of what the scan finds.

@@ -7,7 +7,7 @@ use logpond_record::{Shape, SlotKind, TypeSet, Value};
 use super::{MESSAGE, Overview, ValueCount};
 use crate::rows::{
     Column, ColumnType, FieldCounts, NULL, Overflow, Plans, Rows, RowsView, Schema, StringColumn,
-    number_value, string_value,
+    cell_bits, number_value, string_value,
 };
 
 /// Makes the overview of a segment, row group by row group.
@@ -97,20 +97,10 @@ impl OverviewBuilder {
     ) {
         // The bits of a number, and whether its slot is one of whole numbers.
         let mut counts: HashMap<(u64, bool), u64> = HashMap::new();
-        let is_whole = |row: usize| {
-            let shape = view.shape(row);
-            let slot = shape.slots().iter().find(|slot| *slot.name == *name);
-            slot.is_some_and(|slot| slot.kind.is_whole_number())
-        };
         for row in 0..view.rows().len() {
-            let bits = match column {
-                Column::Ints(numbers) => numbers.get(row).map(|number| number as u64),
-                Column::Floats(numbers) => numbers.get(row).map(f64::to_bits),
-                Column::Bools(numbers) => numbers.get(row).map(u64::from),
-                Column::Strings(_) | Column::Absent => None,
-            };
-            if let Some(bits) = bits {
-                *counts.entry((bits, is_mixed && is_whole(row))).or_default() += 1;
+            if let Some(bits) = cell_bits(column, row) {
+                let is_whole = is_mixed && view.is_whole_number(row, name);
+                *counts.entry((bits, is_whole)).or_default() += 1;
             }
         }
         let mut counts: Vec<_> = counts.into_iter().collect();

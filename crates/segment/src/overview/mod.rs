@@ -175,7 +175,7 @@ impl Overview {
         self.fields.len() <= FIELDS_MAX
     }
 
-    /// Whether it is within its bounds.
+    /// True if it is within its bounds.
     pub(crate) fn is_bounded(&self) -> bool {
         let fields = self.fields.iter();
         let bytes = fields.map(|(name, field)| name.len() + field.values.bytes());

@@ -177,6 +177,13 @@ impl<'a> RowsView<'a> {
         &self.plan(row).shape
     }
 
+    /// True if the shape of a row has a slot for whole numbers of this name.
+    pub(crate) fn is_whole_number(&self, row: usize, name: &str) -> bool {
+        let mut slots = self.shape(row).slots().iter();
+        let slot = slots.find(|slot| *slot.name == *name);
+        slot.is_some_and(|slot| slot.kind.is_whole_number())
+    }
+
     fn plan(&self, row: usize) -> &Plan {
         let code = self.rows.shape.codes[row];
         self.plans.of_code(code, self.rows, self.schema)
@@ -383,6 +390,20 @@ pub fn column_value(column: &Column, kind: ColumnType, row: usize) -> Option<Val
         Column::Ints(numbers) => numbers.get(row).map(|int| number_value(kind, int)),
         Column::Floats(numbers) => numbers.get(row).map(Value::Float),
         Column::Bools(numbers) => numbers.get(row).map(Value::Bool),
+        Column::Absent => None,
+    }
+}
+
+/// The bits that stand for the value of a row in its column: the code of a text, a number.
+pub fn cell_bits(column: &Column, row: usize) -> Option<u64> {
+    match column {
+        Column::Strings(strings) => {
+            let code = strings.codes[row];
+            (code != NULL).then_some(u64::from(code))
+        }
+        Column::Ints(numbers) => numbers.get(row).map(|number| number as u64),
+        Column::Floats(numbers) => numbers.get(row).map(f64::to_bits),
+        Column::Bools(numbers) => numbers.get(row).map(u64::from),
         Column::Absent => None,
     }
 }

@@ -6,8 +6,8 @@ use logpond_record::{Value, is_severity_field, split_label_name};
 
 use super::{Kind, Timeline};
 use crate::rows::{
-    Column, ColumnType, FieldCounts, NULL, Overflow, Plans, Rows, RowsView, Schema, as_slot,
-    column_value,
+    Column, ColumnType, FieldCounts, OverflowField, Plans, Rows, RowsView, Schema, as_slot,
+    cell_bits, column_value,
 };
 
 /// A value of a column in one number: a code, a number's bits, and whether its slot is one of whole numbers.
@@ -24,7 +24,7 @@ struct SeverityColumn<'r> {
     name: &'r str,
     kind: ColumnType,
     column: &'r Column,
-    /// Whether the slot tells how a number is written.
+    /// True if the slot tells how a number is written.
     is_mixed: bool,
 }
 
@@ -44,7 +44,10 @@ impl TimelineBuilder {
                     .is_some_and(|count| count.may_mix(spec.kind)),
             })
             .collect();
-        let is_in_overflow = counts.fields.keys().any(|name| says_severity(name));
+        let names = counts.fields.keys().filter(|name| says_severity(name));
+        let elsewhere: Vec<(&str, OverflowField)> = names
+            .map(|name| (&**name, OverflowField::new(name)))
+            .collect();
         let mut known: HashMap<Vec<Cell>, u32> = HashMap::new();
         let mut cells: Vec<Cell> = Vec::new();
         let step_ns = self.timeline.step_ns();
@@ -54,8 +57,8 @@ impl TimelineBuilder {
         for row in 0..rows.len() {
             cells.clear();
             cells.extend(columns.iter().map(|column| column.cell(&view, row)));
-            let beside = rows.more.get(row).filter(|_| is_in_overflow);
-            let beside = beside.map(severities_in).unwrap_or_default();
+            let beside = rows.more.get(row);
+            let beside = beside.map_or_else(Kind::new, |object| kind_of(&elsewhere, object));
             let number = match &last {
                 _ if !beside.is_empty() => self.number_of(&columns, &view, row, beside),
                 Some((same, number)) if *same == cells => *number,
@@ -75,14 +78,11 @@ impl TimelineBuilder {
             let start = rows.time[row].div_euclid(step_ns).saturating_mul(step_ns);
             *pending.entry((start, number)).or_default() += 1;
         }
-        let mut added = Timeline {
-            kinds: self.timeline.kinds.clone(),
-            ..Timeline::default()
-        };
-        for ((start, kind), rows) in sorted(pending) {
-            added.add(start, kind, rows);
+        let mut pending: Vec<_> = pending.into_iter().collect();
+        pending.sort_unstable();
+        for ((start, kind), rows) in pending {
+            self.timeline.add(start, kind, rows);
         }
-        self.timeline.merge(&added);
     }
 
     /// The number of a row's kind.
@@ -116,17 +116,8 @@ impl TimelineBuilder {
 
 impl SeverityColumn<'_> {
     fn cell(&self, view: &RowsView<'_>, row: usize) -> Cell {
-        let bits = match self.column {
-            Column::Strings(strings) => {
-                let code = strings.codes[row];
-                (code != NULL).then_some(u64::from(code))
-            }
-            Column::Ints(numbers) => numbers.get(row).map(|number| number as u64),
-            Column::Floats(numbers) => numbers.get(row).map(f64::to_bits),
-            Column::Bools(numbers) => numbers.get(row).map(u64::from),
-            Column::Absent => None,
-        };
-        bits.map(|bits| (bits, self.is_whole(view, row)))
+        let bits = cell_bits(self.column, row)?;
+        Some((bits, self.is_whole(view, row)))
     }
 
     fn value<'v>(&'v self, view: &RowsView<'_>, row: usize) -> Option<Value<'v>> {
@@ -135,33 +126,20 @@ impl SeverityColumn<'_> {
     }
 
     fn is_whole(&self, view: &RowsView<'_>, row: usize) -> bool {
-        let slot = || {
-            let shape = view.shape(row);
-            shape
-                .slots()
-                .iter()
-                .any(|slot| *slot.name == *self.name && slot.kind.is_whole_number())
-        };
-        self.is_mixed && slot()
+        self.is_mixed && view.is_whole_number(row, self.name)
     }
 }
 
-/// Whether a field may say a severity.
+/// True if a field may say a severity.
 fn says_severity(name: &str) -> bool {
     is_severity_field(split_label_name(name).0)
 }
 
-/// The fields of a row without a column that say a severity.
-fn severities_in(object: &[u8]) -> Kind {
-    let fields =
-        Overflow::new(object).filter(|(name, value)| *value != Value::Null && says_severity(name));
-    fields
-        .map(|(name, value)| (name.into(), (*value.to_text()).into()))
-        .collect()
-}
-
-fn sorted(counts: HashMap<(i64, u32), u64>) -> Vec<((i64, u32), u64)> {
-    let mut counts: Vec<_> = counts.into_iter().collect();
-    counts.sort_unstable();
-    counts
+/// Those of these fields that an object of fields without a column has.
+fn kind_of(fields: &[(&str, OverflowField)], object: &[u8]) -> Kind {
+    let found = fields.iter().filter_map(|(name, field)| {
+        let value = field.find(object).filter(|value| *value != Value::Null)?;
+        Some(((*name).into(), (*value.to_text()).into()))
+    });
+    found.collect()
 }

@@ -18,6 +18,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 pub use collect::TimelineBuilder;
 
+use crate::encoding::{unzigzag, zigzag};
 use crate::wire::{DecodeError, Decoder, Encoder};
 
 /// The lengths of steps in seconds, each a multiple of the one before: the shortest that gives no more than
@@ -79,6 +80,9 @@ fn vocabulary() -> u64 {
 }
 
 impl Timeline {
+    /// The length of the shortest steps in nanoseconds; all others are multiples of it.
+    pub const STEP_NS_MIN: i64 = STEPS_S[0] as i64 * SECOND_NS;
+
     /// Records.
     pub fn rows(&self) -> u64 {
         self.rows
@@ -266,14 +270,6 @@ fn kind_of(from: &mut Decoder<'_>) -> Result<Kind, DecodeError> {
         Ok((name, from.bytes(usize::MAX, "the text of a field")?.into()))
     };
     (0..fields).map(|_| field(from)).collect()
-}
-
-fn zigzag(value: i64) -> u64 {
-    (value << 1 ^ value >> 63) as u64
-}
-
-fn unzigzag(value: u64) -> i64 {
-    (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
 #[cfg(test)]

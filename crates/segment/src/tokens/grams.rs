@@ -12,7 +12,7 @@ use super::{BlockSet, IndexBytes};
 use crate::encoding::MalformedPage;
 
 /// Hexadecimal digits of a run: shorter texts are not looked for.
-pub const GRAM_BYTES: usize = 5;
+pub(super) const GRAM_BYTES: usize = 5;
 
 /// Bits of a run as a number: four for each digit.
 const GRAM_BITS: usize = 4 * GRAM_BYTES;
@@ -35,7 +35,7 @@ pub(super) struct GramCollector {
     /// A bit for each run of the current block.
     present: Vec<u64>,
     digits_max: u8,
-    /// What is kept of each block so far, and all filters.
+    /// The entries of all blocks so far, and their filters.
     blocks: Vec<u8>,
     filters: Vec<u8>,
 }
@@ -137,7 +137,7 @@ pub(super) fn blocks_with<B: IndexBytes>(
     Ok(found)
 }
 
-/// Whether a filter has all runs of a text.
+/// True if a filter has all runs of a text.
 fn has_all<B: IndexBytes>(
     index: &mut B,
     (from, bytes): (usize, usize),

@@ -98,7 +98,7 @@ impl Table for Histogram {
     }
 
     fn told_by(&self) -> Option<SummaryKind> {
-        Some(SummaryKind::Timeline)
+        self.may_be_of_timelines().then_some(SummaryKind::Timeline)
     }
 
     fn add_summary(&mut self, summary: &Summary) -> bool {

@@ -29,7 +29,7 @@ pub(super) fn json_change(change: Change) -> JsonChange {
     }
 }
 
-/// Whether a field may have a change: it has the name, or may have values within that do.
+/// True if a field may have a change: by its name, or by those of values within it.
 pub(super) fn may_change(edit: &dyn Edit, name: &str, value: &Value<'_>) -> bool {
     edit.wants(name) || list_of_objects(value).is_some()
 }

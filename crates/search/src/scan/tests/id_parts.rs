@@ -83,12 +83,8 @@ fn parts_of_ids_are_found_in_few_blocks() {
     ];
     for (query, is_there) in queries {
         let filter = parse(&query).unwrap_or_else(|error| panic!("{query}: {error}"));
-        let matcher = Matcher::new(&filter).unwrap();
-        let mut scratch = Scratch::new();
-        let wanted = records
-            .iter()
-            .filter(|record| matcher.matches(record, &mut scratch));
-        let mut expected: Vec<Id> = wanted.map(|record| record.id).collect();
+        let wanted = wanted(&records, &filter);
+        let mut expected: Vec<Id> = wanted.iter().map(|record| record.id).collect();
         expected.sort_unstable();
         let mut found = found_by(&segment, &filter);
         found.sort_unstable();

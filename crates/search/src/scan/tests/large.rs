@@ -82,12 +82,8 @@ fn conditions_on_columns_are_those_on_records() {
     ];
     for (query, is_any) in queries {
         let filter = parse(query).unwrap();
-        let matcher = Matcher::new(&filter).unwrap();
-        let mut scratch = Scratch::new();
-        let wanted = records
-            .iter()
-            .filter(|record| matcher.matches(record, &mut scratch));
-        let mut expected: Vec<Id> = wanted.map(|record| record.id).collect();
+        let wanted = wanted(&records, &filter);
+        let mut expected: Vec<Id> = wanted.iter().map(|record| record.id).collect();
         let evaluator = Evaluator::new(&filter, TimeRange::ALL).unwrap();
         let shared = SegmentScan::new(&segment, &directory, &evaluator, &SourceSet::new());
         let mut found = Vec::new();

@@ -104,7 +104,7 @@ fn timelines_count_as_rows_do() {
             }
         };
         let mut known = empty();
-        assert!(known.add_timeline(&timeline));
+        assert!(known.may_be_of_timelines() && known.add_timeline(&timeline));
         let mut counted = empty();
         for group in 0..directory.row_groups.len() {
             let mut scan = GroupScan::new(&shared, group);
@@ -122,6 +122,7 @@ fn timelines_count_as_rows_do() {
         (minute_ns, 0, "service_name"),
     ] {
         let histogram = Histogram::new(range, step, phase).unwrap().split_by(by);
+        assert!(!histogram.may_be_of_timelines(), "{step} {phase} {by}");
         assert!(
             !histogram.clone().add_timeline(&timeline),
             "{step} {phase} {by}"

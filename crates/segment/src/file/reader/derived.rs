@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use super::super::directory::Directory;
+use super::super::directory::{Directory, Place};
 use super::super::footer::FIELDS_FROM;
 use super::super::page::{Dictionary, Physical};
 use super::{ReadError, RowGroupReader, SegmentFile, damaged};
 use crate::overview::{OVERVIEW_BYTES_MAX, Overview};
 use crate::rows::{Column, StringColumn, Strings};
 use crate::timeline::{TIMELINE_BYTES_MAX, Timeline};
+use crate::wire::DecodeError;
 
 impl SegmentFile {
     /// Reads what the segment holds; `None` if its file does not say.
@@ -16,21 +17,14 @@ impl SegmentFile {
     /// # Errors
     /// When the overview is damaged or the disk fails.
     pub fn overview(&self, directory: &Directory) -> Result<Option<Overview>, ReadError> {
-        let Some(place) = directory.overview else {
-            return Ok(None);
-        };
-        let wrong = |what| damaged(place.offset, place.bytes as u64, what);
-        let plain = self.unpack(
-            place,
-            OVERVIEW_BYTES_MAX,
-            [
-                "the overview has a wrong checksum",
-                "the overview is too large",
-                "the overview does not decompress",
-            ],
-        )?;
-        let overview = Overview::decode(&plain).map_err(|_| wrong("the overview is malformed"))?;
-        Ok(Some(overview))
+        let reasons = [
+            "the overview has a wrong checksum",
+            "the overview is too large",
+            "the overview does not decompress",
+            "the overview is malformed",
+        ];
+        let place = directory.overview;
+        self.summary(place, OVERVIEW_BYTES_MAX, reasons, Overview::decode)
     }
 
     /// Reads when the records of the segment are; `None` if its file does not say.
@@ -38,21 +32,31 @@ impl SegmentFile {
     /// # Errors
     /// When the timeline is damaged or the disk fails.
     pub fn timeline(&self, directory: &Directory) -> Result<Option<Timeline>, ReadError> {
-        let Some(place) = directory.timeline else {
+        let reasons = [
+            "the timeline has a wrong checksum",
+            "the timeline is too large",
+            "the timeline does not decompress",
+            "the timeline is malformed",
+        ];
+        let place = directory.timeline;
+        self.summary(place, TIMELINE_BYTES_MAX, reasons, Timeline::decode)
+    }
+
+    /// Reads a summary of the rows, if there is one. The first texts are those of `unpack`, the last one says
+    /// that it does not decode.
+    fn summary<T>(
+        &self,
+        place: Option<Place>,
+        plain_bytes_max: usize,
+        [checksum, size, packing, malformed]: [&'static str; 4],
+        decode: impl FnOnce(&[u8]) -> Result<T, DecodeError>,
+    ) -> Result<Option<T>, ReadError> {
+        let Some(place) = place else {
             return Ok(None);
         };
-        let wrong = |what| damaged(place.offset, place.bytes as u64, what);
-        let plain = self.unpack(
-            place,
-            TIMELINE_BYTES_MAX,
-            [
-                "the timeline has a wrong checksum",
-                "the timeline is too large",
-                "the timeline does not decompress",
-            ],
-        )?;
-        let timeline = Timeline::decode(&plain).map_err(|_| wrong("the timeline is malformed"))?;
-        Ok(Some(timeline))
+        let plain = self.unpack(place, plain_bytes_max, [checksum, size, packing])?;
+        let wrong = |_| damaged(place.offset, place.bytes as u64, malformed);
+        decode(&plain).map(Some).map_err(wrong)
     }
 }
 
