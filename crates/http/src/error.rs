@@ -150,6 +150,11 @@ pub struct ApiError {
 }
 
 impl ApiError {
+    /// What is wrong, in words.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// An error of this kind, without a span and a hint.
     pub fn new(kind: Kind, message: impl Into<String>) -> ApiError {
         ApiError {

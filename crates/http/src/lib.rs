@@ -40,6 +40,8 @@ mod journal_upload;
 mod batches;
 mod query;
 mod sql;
+#[cfg(feature = "sql")]
+mod statements;
 mod aggregate;
 mod histogram;
 mod patterns;
@@ -83,6 +85,8 @@ pub use hosts::Hosts;
 pub use inflow::Inflow;
 pub use router::routes;
 pub use rows::{QUERIES_MAX, QueryThreads};
+#[cfg(feature = "sql")]
+pub use statements::StatementRun;
 use unread::UnreadFlag;
 
 use logpond_engine::alert::Alerts;

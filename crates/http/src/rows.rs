@@ -184,6 +184,12 @@ impl QueryThreads {
         }
     }
 
+    /// The memory from which queries take some to begin.
+    #[cfg(feature = "sql")]
+    pub(super) fn budget(&self) -> Option<&Arc<Budget>> {
+        self.budget.as_ref()
+    }
+
     /// The same threads, for a follower.
     #[must_use]
     pub(super) fn for_followers(&self, is_followed: bool) -> QueryThreads {

@@ -78,7 +78,7 @@ fn is_form(text: &[u8]) -> bool {
 }
 
 #[cfg(feature = "sql")]
-mod run {
+pub(super) mod run {
     use std::sync::Mutex;
     use std::time::Instant;
 
@@ -115,7 +115,7 @@ mod run {
 
     /// The memory of a statement.
     #[derive(Debug)]
-    struct StatementLease(Arc<Lease>);
+    pub(crate) struct StatementLease(pub(crate) Arc<Lease>);
 
     impl Memory for StatementLease {
         fn hold(&self, bytes: u64) -> Result<Box<dyn Send>, String> {

@@ -15,6 +15,7 @@ mod announce;
 mod error;
 mod kafka;
 mod node;
+mod postgres;
 mod runtime;
 /// The part of the memory that statements may sort, group and join in before they spill.
 #[cfg(feature = "sql")]

@@ -108,7 +108,7 @@ impl fmt::Display for SettingsError {
                          logpond cluster certificate --ca CA --name NAME --address ADDRESS --out \
                          DIR; --cluster-tls DIR"
                     }
-                    "http" => {
+                    "http" | "postgres" => {
                         "give it a certificate and a token: logpond cluster ca create --out CA; \
                          logpond cluster certificate --ca CA --name NAME --address IP,DNS --out \
                          DIR; logpond token create --role admin; and then --tls-certificate \

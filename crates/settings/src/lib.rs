@@ -159,7 +159,8 @@ impl Settings {
     pub fn is_http_guarded(&self) -> bool {
         let on = self.listeners.on();
         let guarded = on.filter(|(listener, _)| listener.protection == Protection::Http);
-        let mut all = guarded.map(|(_, address)| address).chain([self.http]);
+        let beside = [Some(self.http), self.postgres].into_iter().flatten();
+        let mut all = guarded.map(|(_, address)| address).chain(beside);
         all.any(|address| !address.ip().is_loopback()) && !self.insecure
     }
 }
@@ -331,6 +332,7 @@ impl Settings {
             kafka: values.kafka()?,
             // Nodes identify each other by their certificates.
             gossip: values.address("gossip", insecure || cluster_tls.is_some())?,
+            postgres: values.address("postgres", insecure || tls.is_some())?,
             at_start: values.at_start()?,
             field_names: values.field_names()?,
             alerts: values.alerts()?,

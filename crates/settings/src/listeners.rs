@@ -83,6 +83,8 @@ pub enum Protocol {
     Grpc,
     /// Calls between nodes.
     Nodes,
+    /// The protocol of Postgres, for statements of SQL.
+    Postgres,
 }
 
 impl Protocol {
@@ -95,7 +97,8 @@ impl Protocol {
             | Protocol::Forward
             | Protocol::Http
             | Protocol::Grpc
-            | Protocol::Nodes => Transport::Tcp,
+            | Protocol::Nodes
+            | Protocol::Postgres => Transport::Tcp,
         }
     }
 }
@@ -129,7 +132,7 @@ pub(super) const fn listener(intake: Intake, port: u16, protocol: Protocol) -> L
         port,
         protocol,
         protection: match protocol {
-            Protocol::Http | Protocol::Grpc => Protection::Http,
+            Protocol::Http | Protocol::Grpc | Protocol::Postgres => Protection::Http,
             Protocol::Nodes => Protection::Nodes,
             Protocol::Stream(_)
             | Protocol::Datagrams(_)

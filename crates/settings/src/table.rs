@@ -259,6 +259,8 @@ settings! {
         kafka: KafkaSettings,
         /// Where other nodes are served, if this is one of a cluster.
         gossip: Option<SocketAddr>,
+        /// Where clients of Postgres are answered.
+        postgres: Option<SocketAddr>,
         /// The operator's word for this start only.
         at_start: AtStart,
         /// Where segments are put beside the local disk, if anywhere.
@@ -469,6 +471,12 @@ settings! {
         .of_intakes()
         .advanced()
         .doc("A TOML file that says how brokers of Kafka are talked to: `tls`, `ca`, `certificate` and `key`, and below `[sasl]` the `mechanism`, `user` and `password`.");
+    setting("postgres", "ADDR|off", "off")
+        .listens(listener(Intake::Postgres, 5432, Protocol::Postgres).shown("Postgres", "{}").beside_records())
+        .help("SQL for clients of Postgres")
+        .shown("default: off; port 5432")
+        .advanced()
+        .doc("Address for clients of Postgres, such as psql, JDBC and Grafana, which ask in SQL; without a port 5432. It is encrypted and asks for tokens as `http` does; the token is the password. It needs a build with the feature `sql`.");
     setting("gossip", "ADDR|off", "off")
         .listens(listener(Intake::Cluster, GOSSIP_PORT, Protocol::Nodes).shown("Cluster", "{}").beside_records())
         .help("Other nodes of the cluster")

@@ -8,7 +8,7 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::buffer::{Buffer, NullBuffer};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use logpond_search::columns::{ColumnKind, Columns};
 use logpond_segment::rows::{Column, NULL, Numbers, StringColumn};
@@ -16,7 +16,7 @@ use logpond_segment::rows::{Column, NULL, Numbers, StringColumn};
 use crate::layout::{ZONE, data_type};
 
 /// Rows as a batch: columns of these kinds, called as in `schema`. Texts in a column of another type are
-/// what they say in it, or null.
+/// what they say in it, or null. Times in a column of whole numbers are seconds since 1970.
 pub(crate) fn batch(
     columns: Columns,
     kinds: &[ColumnKind],
@@ -27,6 +27,11 @@ pub(crate) fn batch(
     let columns = columns.zip(schema.fields());
     let arrays: Result<Vec<ArrayRef>, _> = columns
         .map(|((column, kind), field)| {
+            if let (Column::Ints(times), ColumnKind::Time, DataType::Int64) =
+                (&column, kind, field.data_type())
+            {
+                return Ok(seconds(times));
+            }
             let array = array(column, *kind, rows)?;
             cast_with_options(&array, field.data_type(), &CastOptions::default())
         })
@@ -58,6 +63,13 @@ fn array(column: Column, kind: ColumnKind, rows: usize) -> Result<ArrayRef, Arro
         // A source gives columns of the kinds that it was asked for.
         (_, kind) => new_null_array(&data_type(kind), rows),
     })
+}
+
+/// The seconds of times, those before 1970 rounded down as the others.
+fn seconds(times: &Numbers<i64>) -> ArrayRef {
+    let seconds = times.values.iter().map(|ns| ns.div_euclid(1_000_000_000));
+    let seconds: Vec<i64> = seconds.collect();
+    Arc::new(Int64Array::new(seconds.into(), nulls(times)))
 }
 
 /// The rows of a batch, so many at a time. Each piece holds only texts of its own: whoever counts what it keeps

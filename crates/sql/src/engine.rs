@@ -4,6 +4,7 @@
 //! statement on and never touch that of the server; the thread that asks hands its rows over. It waits with a
 //! timer of its own: those of the runtime stand still while statements keep all its threads busy.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
@@ -11,9 +12,9 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::catalog::TableProvider;
+use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::error::DataFusionError;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
@@ -28,6 +29,8 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use futures_util::StreamExt;
 use logpond_search::Filter;
+use logpond_search::aggregate::FieldTypes;
+use logpond_search::columns::ColumnKind;
 use tokio::sync::mpsc;
 
 use crate::bounded::{self, Calls, Limits};
@@ -43,10 +46,12 @@ use crate::lists::{Lists, WindowLists};
 use crate::mixed::NumbersOfTexts;
 use crate::overflow::CheckedNumbers;
 use crate::percentiles;
+use crate::postgres::{self, PostgresSession, Relation};
 use crate::shown::DisplaySchema;
 use crate::similar::SimilarTo;
-use crate::source::{Memory, Source};
+use crate::source::{Memory, Source, ViewField};
 use crate::statement;
+use crate::summaries;
 use crate::sums::CheckedSums;
 use crate::table::Table;
 use crate::texts_of_times::TextsOfTimes;
@@ -80,8 +85,8 @@ pub(crate) const BATCH_ROWS: usize = 2048;
 pub const SILENCE_MAX: Duration = Duration::from_secs(600);
 
 /// The name that all tables are below.
-const CATALOG: &str = "logpond";
-const SCHEMA: &str = "public";
+pub(crate) const CATALOG: &str = "logpond";
+const SCHEMA: &str = postgres::SCHEMA;
 
 /// The table of all records.
 const ALL: &str = "logs";
@@ -93,6 +98,23 @@ const HOST: &str = "hostname";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop;
 
+/// The dialect of a statement.
+#[derive(Clone, Debug)]
+pub enum Dialect {
+    /// That of the engine.
+    Own,
+    /// That of Postgres, with its catalog and functions, for a session.
+    Postgres(Arc<PostgresSession>),
+}
+
+/// A statement as it is to be run.
+struct Request {
+    text: String,
+    dialect: Dialect,
+    /// True if only the columns and parameters are wanted.
+    describes: bool,
+}
+
 /// Takes an answer.
 pub trait Answer {
     /// Takes the names and types of the columns, before all rows.
@@ -100,6 +122,15 @@ pub trait Answer {
     /// # Errors
     /// When the work is in vain.
     fn begin(&mut self, schema: &SchemaRef) -> Result<(), Stop>;
+
+    /// Takes the types of the parameters of a statement that is only described, by their names (`$1`).
+    ///
+    /// # Errors
+    /// As [`Answer::begin`].
+    fn parameters(&mut self, types: Vec<(String, Option<DataType>)>) -> Result<(), Stop> {
+        let _ = types;
+        Ok(())
+    }
 
     /// Takes some rows. May block.
     ///
@@ -211,7 +242,54 @@ impl Sql {
         source: Arc<dyn Source>,
         answer: &mut dyn Answer,
     ) -> Result<(), SqlError> {
-        statement::measure(text)?;
+        self.run_in(text, Dialect::Own, source, answer)
+    }
+
+    /// Runs a statement of a dialect over the records of a source.
+    ///
+    /// # Errors
+    /// As [`Sql::run`].
+    pub fn run_in(
+        &self,
+        text: &str,
+        dialect: Dialect,
+        source: Arc<dyn Source>,
+        answer: &mut dyn Answer,
+    ) -> Result<(), SqlError> {
+        let request = Request {
+            text: text.to_owned(),
+            dialect,
+            describes: false,
+        };
+        self.take(request, source, answer)
+    }
+
+    /// Plans a statement, and gives its columns and the types of its parameters.
+    ///
+    /// # Errors
+    /// As [`Sql::run`].
+    pub fn describe(
+        &self,
+        text: &str,
+        dialect: Dialect,
+        source: Arc<dyn Source>,
+        answer: &mut dyn Answer,
+    ) -> Result<(), SqlError> {
+        let request = Request {
+            text: text.to_owned(),
+            dialect,
+            describes: true,
+        };
+        self.take(request, source, answer)
+    }
+
+    fn take(
+        &self,
+        request: Request,
+        source: Arc<dyn Source>,
+        answer: &mut dyn Answer,
+    ) -> Result<(), SqlError> {
+        statement::measure(&request.text)?;
         let running = self.turns.wait(STATEMENT_WAIT_MAX, || answer.wait())?;
         let parts = self
             .parts
@@ -225,14 +303,13 @@ impl Sql {
             ending: ending.clone(),
             memory: answer.memory(),
         };
-        let context = context(parts, source, text, limits)?;
+        let context = context(parts, source, &request, limits)?;
         let (sender, events) = mpsc::channel(EVENTS_MAX);
-        let text = text.to_owned();
         let ending_there = ending.clone();
         let result_bytes = parts.result_bytes();
         let task = parts.threads.runtime().spawn(async move {
             let _running = running;
-            let ended = compute(&context, &text, (&ending_there, result_bytes), &sender).await;
+            let ended = compute(&context, request, (&ending_there, result_bytes), &sender).await;
             let ended = ended.map_err(|error| hints::explained(error, &tables(&context)));
             // Nobody hears it who does not wait any more.
             let _ = sender.send(Event::Ended(ended)).await;
@@ -259,6 +336,7 @@ impl Sql {
             let is_silent = next.is_err();
             match next {
                 Ok(Some(Event::Begun(schema))) => answer.begin(&schema),
+                Ok(Some(Event::Parameters(types))) => answer.parameters(types),
                 Ok(Some(Event::Rows(batch))) => answer.rows(&batch),
                 Ok(Some(Event::Ended(ended))) => return ended,
                 Ok(None) => {
@@ -288,6 +366,7 @@ impl Sql {
 /// What becomes of a statement.
 enum Event {
     Begun(SchemaRef),
+    Parameters(Vec<(String, Option<DataType>)>),
     Rows(RecordBatch),
     Ended(Result<(), SqlError>),
 }
@@ -318,11 +397,14 @@ fn tables(context: &SessionContext) -> Vec<String> {
 /// Plans a statement and computes its answer.
 async fn compute(
     context: &SessionContext,
-    text: &str,
+    request: Request,
     (ending, result_bytes): (&StopFlag, u64),
     events: &mpsc::Sender<Event>,
 ) -> Result<(), SqlError> {
-    let statement = statement::parse(text)?;
+    let statement = match &request.dialect {
+        Dialect::Own => statement::parse(&request.text)?,
+        Dialect::Postgres(_) => statement::parse_postgres(&request.text)?,
+    };
     let is_description = statement::is_description(&statement);
     let plan = context
         .state()
@@ -334,12 +416,28 @@ async fn compute(
         .with_allow_dml(false)
         .with_allow_statements(false);
     allowed.verify_plan(&plan).map_err(of_engine)?;
+    if request.describes {
+        return describe(&plan, events).await;
+    }
     let computed = async {
         let stream = begin(context, plan.clone(), (ending, result_bytes)).await?;
         send(stream, is_description, events).await
     };
     let computed = computed.await;
     computed.map_err(|error| explained(of_engine(error), context, plan))
+}
+
+/// Hands over the columns and parameters of a plan.
+async fn describe(plan: &LogicalPlan, events: &mpsc::Sender<Event>) -> Result<(), SqlError> {
+    let parameters = plan.get_parameter_types().map_err(of_engine)?;
+    let mut parameters: Vec<_> = parameters.into_iter().collect();
+    parameters.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    let shown = DisplaySchema::new(plan.schema().inner(), false);
+    for event in [Event::Parameters(parameters), Event::Begun(shown.schema)] {
+        // Nobody hears it who does not wait any more.
+        let _ = events.send(event).await;
+    }
+    Ok(())
 }
 
 /// Begins the answer of a plan.
@@ -438,12 +536,13 @@ fn register_functions(state: &mut SessionState, parts: &Parts) -> Result<(), Sql
 fn context(
     parts: &Parts,
     source: Arc<dyn Source>,
-    text: &str,
+    request: &Request,
     limits: Limits,
 ) -> Result<SessionContext, SqlError> {
+    let is_own = matches!(request.dialect, Dialect::Own);
     let mut config = SessionConfig::new()
         .with_default_catalog_and_schema(CATALOG, SCHEMA)
-        .with_information_schema(true)
+        .with_information_schema(is_own)
         .with_batch_size(BATCH_ROWS);
     let config_options = config.options_mut();
     config_options.sql_parser.collect_spans = true;
@@ -479,16 +578,19 @@ fn context(
         .register_expr_planner(Arc::new(DurationPlanner))
         .map_err(of_engine)?;
     let context = SessionContext::new_with_state(state);
-    register_tables(&context, &source, text)?;
+    let relations = register_tables(&context, &source, &request.text)?;
+    if let Dialect::Postgres(session) = &request.dialect {
+        postgres::register(&context, session, relations, &request.text)?;
+    }
     Ok(context)
 }
 
-/// Registers the tables that a statement may read.
+/// Registers the tables that a statement may read, and gives them.
 fn register_tables(
     context: &SessionContext,
     source: &Arc<dyn Source>,
     text: &str,
-) -> Result<(), SqlError> {
+) -> Result<Vec<Relation>, SqlError> {
     let tables = source
         .tables()
         .map_err(|message| SqlError::new(Blame::Server, message))?;
@@ -513,21 +615,53 @@ fn register_tables(
             "{at_least}{left_out} rare fields are not among the columns of {ALL}: name those that you want"
         ));
     }
+    let mut relations = vec![Relation::new(ALL, Arc::clone(&layout.schema))];
     let all = table(layout, Filter::All);
     context.register_table(ALL, all).map_err(of_engine)?;
+    let host = ViewField {
+        name: HOST.into(),
+        field: HOST.into(),
+        kind: ColumnKind::Text,
+    };
     for view in tables.views {
         // Whose records they are is no part of their lines.
-        let fields = view
-            .fields
-            .iter()
-            .map(|field| (&*field.name, Some(field.kind)))
-            .filter(|(name, _)| *name != HOST)
-            .take(FIELDS_MAX);
-        let layout = Layout::of(fields.chain([(HOST, None)]), &tables.fields);
+        let fields = view.fields.iter().filter(|field| *field.name != *HOST);
+        let fields = fields.take(FIELDS_MAX).chain([&host]);
+        let layout = Layout::of_view(fields, &tables.fields);
+        relations.push(Relation::new(&view.name, Arc::clone(&layout.schema)));
         let name = datafusion::common::TableReference::bare(view.name);
         context
             .register_table(name, table(layout, view.filter))
             .map_err(of_engine)?;
     }
-    Ok(())
+    relations.extend(register_summaries(context, source, &tables.fields, &named)?);
+    Ok(relations)
+}
+
+/// Registers the tables of fields and of patterns, and gives them. Patterns are counted only for a statement that names them.
+fn register_summaries(
+    context: &SessionContext,
+    source: &Arc<dyn Source>,
+    fields: &FieldTypes,
+    named: &HashSet<String>,
+) -> Result<[Relation; 2], SqlError> {
+    let patterns = if named.contains(summaries::PATTERNS) {
+        source
+            .patterns()
+            .map_err(|message| SqlError::new(Blame::Server, message))?
+    } else {
+        Vec::new()
+    };
+    let register = |name: &str, table: datafusion::error::Result<MemTable>| {
+        let table = table.map_err(of_engine)?;
+        let relation = Relation::new(name, table.schema());
+        context
+            .register_table(name, Arc::new(table))
+            .map_err(of_engine)?;
+        Ok(relation)
+    };
+    Ok([
+        register(summaries::FIELDS, summaries::fields(fields))?,
+        register(summaries::PATTERNS, summaries::patterns(&patterns))?,
+    ])
 }

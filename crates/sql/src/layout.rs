@@ -14,6 +14,8 @@ use logpond_search::aggregate::FieldTypes;
 use logpond_search::columns::{ColumnKind, ColumnRequest};
 use logpond_search::label;
 
+use crate::source::ViewField;
+
 /// The time zone of times.
 pub(crate) const ZONE: &str = "+00:00";
 
@@ -72,14 +74,24 @@ impl Layout {
         let names = fields.into_iter().map(|(name, _)| name);
         let mut names: Vec<&str> = names.chain(always).chain(missing).collect();
         names.sort_unstable();
-        let layout = Layout::of(names.into_iter().map(|name| (name, None)), types);
+        let layout = Layout::of(names.into_iter().map(|name| (name, name, None)), types);
         (layout, left_out)
     }
 
-    /// The columns of records that have these fields, in this order; those of a kind hold it also where
-    /// other records have something else.
-    pub(crate) fn of<'n>(
-        fields: impl Iterator<Item = (&'n str, Option<ColumnKind>)>,
+    /// The columns of a table of some of the records. They hold their kind also where other records have something else.
+    pub(crate) fn of_view<'f>(
+        fields: impl Iterator<Item = &'f ViewField>,
+        types: &FieldTypes,
+    ) -> Layout {
+        Layout::of(
+            fields.map(|field| (&*field.name, &*field.field, Some(field.kind))),
+            types,
+        )
+    }
+
+    /// The columns of records in this order: a name, the field that it has, and the kind if it is decided.
+    fn of<'n>(
+        fields: impl Iterator<Item = (&'n str, &'n str, Option<ColumnKind>)>,
         types: &FieldTypes,
     ) -> Layout {
         let kinds: std::collections::HashMap<&str, ColumnKind> = types
@@ -90,7 +102,13 @@ impl Layout {
         for (name, reserved) in FIRST {
             layout.push((name.to_owned(), of_all(column(reserved))));
         }
-        for (field, kind) in fields {
+        for (name, field, kind) in fields {
+            if field == "_time" {
+                // Seconds are made of the time, see `arrays`.
+                let kind = kind.unwrap_or(ColumnKind::Time);
+                layout.push((name_of(name), (kind, column(field))));
+                continue;
+            }
             let found = kinds.get(field).copied();
             let kind = kind.or(found).unwrap_or(ColumnKind::Text);
             // A text is there for every value, whatever it is.
@@ -99,7 +117,7 @@ impl Layout {
                 name: field.into(),
                 kind: asked.unwrap_or(ColumnKind::Text),
             };
-            layout.push((name_of(field), (kind, asked)));
+            layout.push((name_of(name), (kind, asked)));
         }
         for (name, reserved) in LAST {
             layout.push((name.to_owned(), of_all(column(reserved))));
@@ -182,16 +200,23 @@ mod tests {
         types.add_value("bytes", &Value::Int(1));
         types.add_value("user", &Value::Int(1));
         let fields = [
-            ("status", Some(ColumnKind::Int)),
-            ("bytes", Some(ColumnKind::Int)),
-            ("user", Some(ColumnKind::Text)),
-            ("absent", Some(ColumnKind::Float)),
+            ("epoch", "_time", ColumnKind::Int),
+            ("status", "status", ColumnKind::Int),
+            ("bytes", "bytes", ColumnKind::Int),
+            ("remote_user", "user", ColumnKind::Text),
+            ("absent", "absent", ColumnKind::Float),
         ];
-        let layout = Layout::of(fields.into_iter(), &types);
+        let fields = fields.map(|(name, field, kind)| ViewField {
+            name: name.into(),
+            field: field.into(),
+            kind,
+        });
+        let layout = Layout::of_view(fields.iter(), &types);
         let table = [
+            ("epoch", DataType::Int64, ColumnKind::Time),
             ("status", DataType::Int64, ColumnKind::Text),
             ("bytes", DataType::Int64, ColumnKind::Int),
-            ("user", DataType::Utf8View, ColumnKind::Text),
+            ("remote_user", DataType::Utf8View, ColumnKind::Text),
             ("absent", DataType::Float64, ColumnKind::Text),
         ];
         for (name, kind, asked) in table {

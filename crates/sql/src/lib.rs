@@ -24,6 +24,7 @@ mod source;
 mod layout;
 mod arrays;
 mod pushdown;
+mod summaries;
 mod table;
 mod scan;
 mod statement;
@@ -35,6 +36,7 @@ mod turns;
 mod mixed;
 mod moving;
 mod number_key;
+mod postgres;
 mod overflow;
 mod percentiles;
 mod bounded;
@@ -51,13 +53,17 @@ mod hints;
 mod lists;
 mod error;
 
+pub use datafusion::arrow;
 pub use datafusion::arrow::datatypes::SchemaRef;
 pub use datafusion::arrow::record_batch::RecordBatch;
 pub use encoding::Rewrite;
-pub use engine::{Answer, MEMORY_BYTES_MAX, SILENCE_MAX, SPILL_BYTES_MAX, Sql, Stop};
+pub use engine::{Answer, Dialect, MEMORY_BYTES_MAX, SILENCE_MAX, SPILL_BYTES_MAX, Sql, Stop};
 pub use error::{Blame, SqlError};
 pub use format::{Format, Writer};
-pub use source::{Memory, Scan, Source, Tables, Take, View, ViewField};
+pub use postgres::{
+    DATABASE, PostgresSession, PostgresType, of_arrow as postgres_type, shown_name,
+};
+pub use source::{Memory, PatternRow, Scan, Source, Tables, Take, View, ViewField};
 pub use statement::STATEMENT_BYTES_MAX;
 pub use turns::{STATEMENT_WAIT_MAX, STATEMENTS_MAX, STATEMENTS_WAITING_MAX};
 

@@ -82,8 +82,8 @@ fn range_of(expr: &Expr, layout: &Layout) -> Option<TimeRange> {
         }
         Expr::BinaryExpr(binary) => {
             let (column, op, value) = sides(binary, layout)?;
-            let time = instant(value).filter(|_| &*column.name == "_time")?;
-            Some(range(op, time)?)
+            let (time, end) = instants(value).filter(|_| &*column.name == "_time")?;
+            range(op, time, end)
         }
         Expr::Between(Between {
             expr,
@@ -92,22 +92,20 @@ fn range_of(expr: &Expr, layout: &Layout) -> Option<TimeRange> {
             high,
         }) => {
             let column = column_of(expr, layout).filter(|column| &*column.name == "_time");
-            let (low, high) = (instant(literal(low)?)?, instant(literal(high)?)?);
-            column.map(|_| TimeRange {
-                from: low,
-                to: high.saturating_add(1),
-            })
+            let ((from, _), (_, to)) = (instants(literal(low)?)?, instants(literal(high)?)?);
+            column.map(|_| TimeRange { from, to })
         }
         _ => None,
     }
 }
 
-fn range(op: Operator, time: Timestamp) -> Option<TimeRange> {
+/// The times that are so to a value, which holds those from `time` to `end`.
+fn range(op: Operator, time: Timestamp, end: Timestamp) -> Option<TimeRange> {
     let (from, to) = match op {
-        Operator::Eq => (time, time.saturating_add(1)),
+        Operator::Eq => (time, end),
         Operator::Lt => (Timestamp::MIN, time),
-        Operator::LtEq => (Timestamp::MIN, time.saturating_add(1)),
-        Operator::Gt => (time.saturating_add(1), Timestamp::MAX),
+        Operator::LtEq => (Timestamp::MIN, end),
+        Operator::Gt => (end, Timestamp::MAX),
         Operator::GtEq => (time, Timestamp::MAX),
         _ => return None,
     };
@@ -272,6 +270,16 @@ fn instant(value: &ScalarValue) -> Option<Timestamp> {
         ScalarValue::TimestampNanosecond(Some(time), _) => Some(Timestamp(*time)),
         _ => None,
     }
+}
+
+/// The times that a value of a column of times holds: one, or those of a second.
+fn instants(value: &ScalarValue) -> Option<(Timestamp, Timestamp)> {
+    if let ScalarValue::Int64(Some(seconds)) = value {
+        let at = |seconds: i64| Timestamp(seconds.saturating_mul(1_000_000_000));
+        return Some((at(*seconds), at(seconds.saturating_add(1))));
+    }
+    let time = instant(value)?;
+    Some((time, time.saturating_add(1)))
 }
 
 fn text(value: &ScalarValue) -> Option<&str> {

@@ -29,14 +29,29 @@ pub struct View {
     pub fields: Vec<ViewField>,
 }
 
-/// A field of such a table.
+/// A column of such a table.
 #[derive(Clone, Debug)]
 pub struct ViewField {
     /// Its name.
     pub name: Box<str>,
+    /// The field that it has. `_time` is the event time; as a whole number it is in seconds since 1970.
+    pub field: Box<str>,
     /// What its column holds, whatever other records have in this field; values that are none of it are
     /// nulls.
     pub kind: ColumnKind,
+}
+
+/// A pattern of messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatternRow {
+    /// The words that its messages share.
+    pub pattern: String,
+    /// The level of its records, if they have one.
+    pub level: Option<String>,
+    /// The number of records.
+    pub count: u64,
+    /// The newest message that has it, and its event time in nanoseconds since 1970.
+    pub sample: Option<(i64, String)>,
 }
 
 /// What is wanted of the records.
@@ -79,6 +94,12 @@ pub trait Source: Debug + Send + Sync + 'static {
     /// # Errors
     /// Why that cannot be said, in words.
     fn tables(&self) -> Result<Tables, String>;
+
+    /// Counts the messages of all records by their patterns, the most frequent first.
+    ///
+    /// # Errors
+    /// Why they cannot be counted, in words.
+    fn patterns(&self) -> Result<Vec<PatternRow>, String>;
 
     /// Takes what is to be said beside the answer, as a sentence without its end.
     fn note(&self, message: String) {

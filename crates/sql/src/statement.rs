@@ -7,7 +7,7 @@ use datafusion::sql::parser::{DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::ast::{
     Expr, Statement as Ast, UnaryOperator, Value, visit_expressions_mut,
 };
-use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, PostgreSqlDialect};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
@@ -15,6 +15,7 @@ use logpond_record::Decimal;
 
 use crate::error::{Blame, SqlError};
 use crate::layout::FIELD_PREFIX;
+use crate::postgres;
 
 /// The longest statement. Planning takes memory and time for each of its words.
 pub const STATEMENT_BYTES_MAX: usize = 64 << 10;
@@ -78,8 +79,22 @@ pub(crate) fn names(text: &str) -> (HashSet<String>, bool) {
 
 /// Parses a statement, and refuses all that does something else than ask.
 pub(crate) fn parse(text: &str) -> Result<Statement, SqlError> {
+    parse_by(text, &GenericDialect {})
+}
+
+/// The same of a statement in the dialect of Postgres. A statement that only the own dialect has is read by that.
+pub(crate) fn parse_postgres(text: &str) -> Result<Statement, SqlError> {
+    let mut statement = match parse_by(text, &PostgreSqlDialect {}) {
+        Ok(statement) => statement,
+        Err(error) => parse(text).map_err(|_| error)?,
+    };
+    postgres::rewrite(&mut statement);
+    Ok(statement)
+}
+
+fn parse_by(text: &str, dialect: &dyn Dialect) -> Result<Statement, SqlError> {
     let parsed = DFParserBuilder::new(text)
-        .with_dialect(&GenericDialect {})
+        .with_dialect(dialect)
         .with_recursion_limit(DEPTH_MAX)
         .build()
         .and_then(|mut parser| parser.parse_statements());

@@ -1,71 +1,28 @@
 //! What SQL asks: the records of an engine, whatever nodes they are on.
 
+mod views;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use logpond_record::TimeRange;
 use logpond_search::Filter;
+use logpond_search::aggregate::Pattern;
 use logpond_search::columns::ColumnKind;
 use logpond_search::hints::Hint;
 use logpond_search::query::{Comparison, FieldTest};
-use logpond_sql::{Scan, Source, Tables, Take, View, ViewField};
+use logpond_sql::{PatternRow, Scan, Source, Tables, Take, View, ViewField};
 
 use super::{ColumnsQuery, Engine, Output, QueryError, Scope, Trailer};
 use logpond_host::shutdown::Shutdown;
+use views::{COMPUTED_FIELDS, FORMAT_FIELD, NUMBER_FIELDS, view_field, view_name};
 
 /// Where statements spill, below the data directory.
 const SPILL_DIRECTORY: &str = "sql-spill";
 
-/// What the names of tables of access logs begin with.
-const VIEW_PREFIX: &str = "access_";
-
-/// The field that names the declared format of a record.
-const FORMAT_FIELD: &str = "access_log";
-
-/// The name of the table of access logs in the formats that need no declaration.
-const COMBINED: &str = "combined";
-
-/// The fields of these formats.
-const COMBINED_FIELDS: [(&str, ColumnKind); 12] = [
-    ("remote_addr", ColumnKind::Text),
-    ("user", ColumnKind::Text),
-    ("host", ColumnKind::Text),
-    ("method", ColumnKind::Text),
-    ("path", ColumnKind::Text),
-    ("query", ColumnKind::Text),
-    ("protocol", ColumnKind::Text),
-    ("status", ColumnKind::Int),
-    ("bytes", ColumnKind::Int),
-    ("referer", ColumnKind::Text),
-    ("referer_host", ColumnKind::Text),
-    ("agent", ColumnKind::Text),
-];
-
-/// Fields of access logs that are made from others and stand in no line.
-const COMPUTED_FIELDS: [(&str, ColumnKind); 2] = [
-    ("duration_s", ColumnKind::Float),
-    ("referer_host", ColumnKind::Text),
-];
-
-/// Fields that are whole numbers in every declared format that has them.
-const NUMBER_FIELDS: [&str; 12] = [
-    "bytes",
-    "bytes_moved",
-    "bytes_received",
-    "bytes_sent",
-    "connection",
-    "connection_requests",
-    "keepalive",
-    "port",
-    "remote_port",
-    "request_length",
-    "status",
-    "worker_pid",
-];
-
-/// Words of statements that may mean tables of access logs; for others they are not looked for.
-const VIEW_WORDS: [&str; 3] = [VIEW_PREFIX, "show", "information_schema"];
+/// The rows of the table of patterns.
+const PATTERNS_MAX: usize = 10_000;
 
 /// The directory in which statements spill; what a crash has left there is removed.
 pub fn spill_directory(data: &Path) -> PathBuf {
@@ -81,8 +38,8 @@ pub struct SqlSource {
     /// Which records there are at all.
     filter: Filter,
     range: TimeRange,
-    /// Whether the statement may ask for tables of access logs.
-    has_views: bool,
+    /// The statement, in lower case.
+    statement: String,
     shutdown: Shutdown,
     /// What was read and what could not be, in all scans.
     trailer: Mutex<Trailer>,
@@ -102,9 +59,8 @@ impl SqlSource {
         statement: &str,
         shutdown: Shutdown,
     ) -> SqlSource {
-        let statement = statement.to_ascii_lowercase();
         SqlSource {
-            has_views: VIEW_WORDS.iter().any(|word| statement.contains(word)),
+            statement: statement.to_ascii_lowercase(),
             engine,
             // The statement may name results of recording rules where this does not.
             filter: logpond_search::query::parse(&scope.text).unwrap_or(scope.filter),
@@ -123,14 +79,7 @@ impl SqlSource {
     /// The tables of access logs: of the well-known formats, and of each that was declared for some
     /// record.
     fn views(&self, out: &mut Output) -> Result<Vec<View>, QueryError> {
-        let exists = |field: &str| Filter::field(field, FieldTest::Exists);
-        let known = ["remote_addr", "method", "status"].map(exists);
-        let undeclared = Filter::negate(exists(FORMAT_FIELD));
-        let mut views = vec![View {
-            name: format!("{VIEW_PREFIX}{COMBINED}"),
-            filter: Filter::and(known.into_iter().chain([undeclared])),
-            fields: COMBINED_FIELDS.map(view_field).into(),
-        }];
+        let mut views = vec![views::combined()];
         let everything = Scope::all(TimeRange::ALL);
         let (formats, trailer) = self.engine.label_values(&everything, FORMAT_FIELD, out)?;
         self.add(trailer);
@@ -194,12 +143,35 @@ impl Source for SqlSource {
         let types = self.engine.field_types(&everything, false, &mut out);
         let (fields, trailer) = types.map_err(|error| error.to_string())?;
         self.add(trailer);
-        let views = if self.has_views {
+        let mut views = if views::may_mean_formats(&self.statement) {
             self.views(&mut out).map_err(|error| error.to_string())?
         } else {
             Vec::new()
         };
+        for view in views::fixed(&self.statement) {
+            // A format that somebody declared may have the name.
+            if views.iter().all(|known| known.name != view.name) {
+                views.push(view);
+            }
+        }
         Ok(Tables { fields, views })
+    }
+
+    fn patterns(&self) -> Result<Vec<PatternRow>, String> {
+        let (mut out, _reader) = Output::new(self.shutdown.clone());
+        let scope = Scope::of_filter(&self.filter, self.range).map_err(|error| error.message)?;
+        // One step has all records.
+        let steps = (self.range, i64::MAX);
+        let found = self.engine.patterns(&scope, steps, PATTERNS_MAX, &mut out);
+        let (answer, trailer) = found.map_err(|error| error.to_string())?;
+        self.add(trailer);
+        let left_out = answer.distinct.saturating_sub(answer.patterns.len() as u64);
+        if left_out > 0 {
+            self.note(format!(
+                "the table of patterns has the {PATTERNS_MAX} most frequent ones, and not {left_out} others"
+            ));
+        }
+        Ok(answer.patterns.into_iter().map(pattern_row).collect())
     }
 
     fn note(&self, message: String) {
@@ -245,45 +217,14 @@ impl Source for SqlSource {
     }
 }
 
-fn view_field((name, kind): (&str, ColumnKind)) -> ViewField {
-    let name = name.into();
-    ViewField { name, kind }
-}
-
-/// The name of the table of a format: without quotes, if no other table has that one.
-fn view_name(format: &str, views: &[View]) -> String {
-    let plain = |byte: char| match byte.to_ascii_lowercase() {
-        byte @ ('a'..='z' | '0'..='9' | '_') => byte,
-        _ => '_',
-    };
-    let name: String = format.chars().map(plain).collect();
-    let name = format!("{VIEW_PREFIX}{name}");
-    if views.iter().any(|view| view.name == name) {
-        format!("{VIEW_PREFIX}{format}")
-    } else {
-        name
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tables_have_names_of_their_own() {
-        let mut views = Vec::new();
-        for (format, expected) in [
-            ("shop", "access_shop"),
-            ("My-Shop.2", "access_my_shop_2"),
-            ("my.shop.2", "access_my.shop.2"),
-        ] {
-            let name = view_name(format, &views);
-            assert_eq!(name, expected);
-            views.push(View {
-                name,
-                filter: Filter::All,
-                fields: Vec::new(),
-            });
-        }
+/// A pattern as a row of its table.
+fn pattern_row(pattern: Pattern) -> PatternRow {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let sample = pattern.samples.first();
+    PatternRow {
+        pattern: text(&pattern.text),
+        level: (!pattern.level.is_empty()).then(|| text(&pattern.level)),
+        count: pattern.count,
+        sample: sample.map(|sample| (sample.time.0, text(&sample.text))),
     }
 }

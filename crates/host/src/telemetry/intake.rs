@@ -80,4 +80,6 @@ intakes! {
     Kafka = "kafka",
     /// Calls of other nodes.
     Cluster = "cluster",
+    /// Statements of clients of Postgres: it has connections, and no records.
+    Postgres = "postgres",
 }

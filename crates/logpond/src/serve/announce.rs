@@ -26,6 +26,8 @@ pub struct Addresses {
     pub intakes: IntakeAddresses,
     /// Other nodes.
     pub gossip: Option<SocketAddr>,
+    /// Clients of Postgres.
+    pub postgres: Option<SocketAddr>,
 }
 
 impl Addresses {
@@ -43,6 +45,7 @@ impl Addresses {
     fn of(&self, listener: &Listener) -> Option<SocketAddr> {
         match listener.protocol {
             Protocol::Nodes => self.gossip,
+            Protocol::Postgres => self.postgres,
             Protocol::Http if !listener.is_of_records => Some(self.http),
             Protocol::Http
             | Protocol::Grpc
@@ -192,6 +195,7 @@ fn listening(settings: &Settings, addresses: Addresses) -> Vec<(&'static str, St
     if !local.is_empty() {
         all.push(("Local", local.join("   ")));
     }
+    all.extend(addresses.postgres.map(|at| ("Postgres", at.to_string())));
     all.extend(addresses.gossip.map(|at| ("Cluster", at.to_string())));
     all
 }

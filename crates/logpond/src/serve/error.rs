@@ -58,6 +58,8 @@ pub enum ServeError {
     Recover(RecoverError),
     /// Topics of Kafka cannot be read.
     Kafka(Box<dyn error::Error + Send + Sync>),
+    /// This build answers no SQL.
+    NoSql,
     /// The bucket cannot be used.
     Bucket(BucketStartError),
     /// The system gives no thread.
@@ -90,6 +92,10 @@ impl fmt::Display for ServeError {
             ServeError::Audit(e) => write!(f, "{e}"),
             ServeError::Tokens(e) => write!(f, "{e}"),
             ServeError::Kafka(e) => write!(f, "{e}"),
+            ServeError::NoSql => f.write_str(
+                "--postgres needs SQL, which this program was built without: packages of releases \
+                 have it; from source: cargo build --release -p logpond --features sql",
+            ),
             ServeError::Bucket(e) => write!(f, "{e}"),
             ServeError::Tls(e) => write!(f, "{e}"),
             ServeError::Security(e) => write!(f, "{e}"),
@@ -143,6 +149,7 @@ impl error::Error for ServeError {
             ServeError::Tls(e) => e.source(),
             ServeError::End(e) => e.source(),
             ServeError::NoToken { .. }
+            | ServeError::NoSql
             | ServeError::Security(_)
             | ServeError::Timezone(_)
             | ServeError::Panic => None,

@@ -14,7 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinError, JoinSet};
 
 use super::absent::{self, BoundSocket};
-use super::{Addresses, ServeError};
+use super::{Addresses, ServeError, postgres};
 use logpond_engine::ingest::Ingest;
 use logpond_host::shutdown::{Shutdown, Stopper};
 use logpond_host::telemetry::{Intake, Metrics, kernel_drops, warn};
@@ -58,6 +58,7 @@ pub(super) struct Listeners {
     datagrams: Vec<BoundTo<UdpSocket>>,
     local: LocalSockets,
     gossip: Option<(TcpListener, SocketAddr)>,
+    postgres: Option<(TcpListener, SocketAddr)>,
     /// Where clients of the Forward protocol look whether it is there.
     heartbeats: Option<UdpSocket>,
     /// What is on only by default, and could not be had.
@@ -127,6 +128,8 @@ impl Listeners {
         }
         names.extend(settings.gossip.map(|_| "gossip"));
         let gossip = settings.gossip.map(|address| tcp("gossip", address));
+        names.extend(settings.postgres.map(|_| "postgres"));
+        let postgres = postgres::bind(settings)?;
         let local = net::local::SocketOptions {
             dev_log: settings.dev_log.as_deref(),
             dev_log_stream: settings.dev_log_stream.as_deref(),
@@ -145,6 +148,7 @@ impl Listeners {
             datagrams,
             local,
             gossip: gossip.transpose()?,
+            postgres,
             heartbeats,
             absent,
             listening: Arc::new(net::ListenerStatus::new(names, off)),
@@ -171,6 +175,7 @@ impl Listeners {
             http: self.http.1,
             intakes,
             gossip: self.gossip.as_ref().map(|(_, address)| *address),
+            postgres: self.postgres.as_ref().map(|(_, address)| *address),
         }
     }
 }
@@ -276,7 +281,8 @@ pub(super) fn take_datagrams(
         | Protocol::Forward
         | Protocol::Http
         | Protocol::Grpc
-        | Protocol::Nodes => {}
+        | Protocol::Nodes
+        | Protocol::Postgres => {}
     }
     Ok(())
 }
@@ -325,6 +331,8 @@ impl RuntimeState {
         absent::begin(&mut tasks, absent, &context, shared);
         let held = |epoch| held_of(epoch, &app);
         listeners.local.serve(context_of, &held, &mut tasks)?;
+        let of_postgres = context_of(Intake::Postgres);
+        postgres::serve(&mut tasks, listeners.postgres, (&app, &tls), of_postgres)?;
         let listener = tokio::net::TcpListener::from_std(listeners.http.0)?;
         let serve = move |stream, _peer, context| {
             http::serve_accepted(stream, context, app.clone(), tls.clone())
@@ -525,8 +533,8 @@ pub(super) fn accept_stream(
             };
             tasks.spawn(net::accept(listener, context, most, serve));
         }
-        // The first have no connections, and the others are served by `talk_to_nodes`.
-        Protocol::Datagrams(_) | Protocol::Nodes => {}
+        // The first have no connections, and the others are served by `talk_to_nodes` and `postgres`.
+        Protocol::Datagrams(_) | Protocol::Nodes | Protocol::Postgres => {}
     }
 }
 

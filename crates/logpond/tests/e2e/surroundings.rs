@@ -59,7 +59,7 @@ pub(crate) fn python(what: &str) -> Option<PathBuf> {
         .args([
             "-c",
             "import deltalake, duckdb, duckdb_extensions, elasticsearch, fluent, graypy, logging_loki, loguru, \
-             opentelemetry.sdk, pygelf, pythonjsonlogger, splunk_handler, structlog",
+             opentelemetry.sdk, psycopg, pygelf, pythonjsonlogger, splunk_handler, sqlalchemy, structlog",
         ])
         .output()
         .is_ok_and(|output| output.status.success());

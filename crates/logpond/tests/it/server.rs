@@ -132,6 +132,7 @@ fn a_server_tells_its_addresses_drains_and_finds_its_records_again() {
             "loki",
             "otlp_grpc",
             "otlp_http",
+            "postgres",
             "relp",
             "relp_tls",
             "splunk",

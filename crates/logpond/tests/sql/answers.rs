@@ -14,8 +14,8 @@ use crate::pond::{ALL_TIME, Scratch, TestServer, wait_until};
 use crate::surroundings::program;
 
 /// Records that are put into segments, and records that stay in the journal.
-const STORED: usize = 6000;
-const WAITING: usize = 500;
+pub(crate) const STORED: usize = 6000;
+pub(crate) const WAITING: usize = 500;
 
 /// The status of a record.
 fn status(number: usize) -> u64 {
@@ -42,7 +42,12 @@ fn records(from: usize, to: usize) -> String {
 
 /// A server with records in segments and in the journal.
 fn filled(scratch: &Scratch) -> TestServer {
-    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    filled_with(scratch, &[])
+}
+
+/// The same with flags.
+pub(crate) fn filled_with(scratch: &Scratch, flags: &[&str]) -> TestServer {
+    let server = TestServer::start(program(), &scratch.path().join("data"), flags).unwrap();
     let half = STORED / 2;
     for (from, to) in [(0, half), (half, STORED)] {
         let pushed = server.push("application/x-ndjson", records(from, to).as_bytes());
@@ -88,14 +93,14 @@ pub(crate) fn ask(server: &TestServer, statement: &str) -> (Vec<Value>, Value) {
 }
 
 /// The rows of a statement whose answer is complete.
-fn rows(server: &TestServer, statement: &str) -> Vec<Value> {
+pub(crate) fn rows(server: &TestServer, statement: &str) -> Vec<Value> {
     let (rows, trailer) = ask(server, statement);
     assert_eq!(trailer["complete"], true, "{statement}: {trailer}");
     rows
 }
 
 /// The only value of the only row.
-fn one(server: &TestServer, statement: &str) -> Value {
+pub(crate) fn one(server: &TestServer, statement: &str) -> Value {
     let rows = rows(server, statement);
     assert_eq!(rows.len(), 1, "{statement}: {rows:?}");
     rows[0]
@@ -652,64 +657,6 @@ fn nodes_answer_for_all_nodes() {
         (Some(3), true),
         "{strict:?}"
     );
-}
-
-#[test]
-fn access_logs_have_tables_of_their_own() {
-    let scratch = Scratch::new("sql-views").unwrap();
-    let server = TestServer::start(
-        program(),
-        &scratch.path().join("data"),
-        &[
-            "--access-log",
-            "My-Shop=$remote_addr [$time_iso8601] \"$request\" $status $request_time",
-        ],
-    )
-    .unwrap();
-    let combined =
-        "192.0.2.1 - - [02/Mar/2026:10:00:00 +0000] \"GET /a HTTP/1.1\" 200 12 \"-\" \"curl\"\n";
-    let declared = "192.0.2.2 [2026-03-02T10:00:00+00:00] \"GET /b HTTP/1.1\" 404 0.25\n";
-    // Whatever other records have in these fields.
-    let other = "{\"status\":\"OK\",\"method\":\"none\",\"bytes\":1.5,\"path\":7,\"agent\":true}\n";
-    let odd = "{\"remote_addr\":\"a\",\"method\":\"b\",\"status\":\"OK\"}\n";
-    for text in [combined, declared, other, odd] {
-        assert_eq!(
-            server.push("text/plain", text.as_bytes()).unwrap().status,
-            200
-        );
-    }
-    for is_stored in [false, true] {
-        if is_stored {
-            server.compact().unwrap();
-        }
-        let combined = "SELECT path, status, bytes, agent FROM access_combined WHERE status < 300";
-        let expected = json!({ "path": "/a", "status": 200, "bytes": 12, "agent": "curl" });
-        assert_eq!(rows(&server, combined), [expected]);
-        let odd = "SELECT count(*) AS n FROM access_combined WHERE status IS NULL";
-        assert_eq!(rows(&server, odd), [json!({ "n": 1 })]);
-        let sums =
-            "SELECT sum(status) AS s, max(bytes) AS b FROM access_combined WHERE status = 200";
-        assert_eq!(rows(&server, sums), [json!({ "s": 200, "b": 12 })]);
-        let mixed = "SELECT count(*) AS n FROM logs WHERE status IN (200, 404)";
-        assert_eq!(rows(&server, mixed), [json!({ "n": 2 })]);
-        let declared = "SELECT path, status, duration_s FROM access_my_shop";
-        let expected = json!({ "path": "/b", "status": 404, "duration_s": 0.25 });
-        assert_eq!(rows(&server, declared), [expected]);
-        let columns = rows(&server, "DESCRIBE access_my_shop");
-        let columns: Vec<&str> = columns
-            .iter()
-            .map(|row| row["column_name"].as_str().unwrap())
-            .collect();
-        assert!(
-            columns.contains(&"duration_s") && !columns.contains(&"agent"),
-            "{columns:?}"
-        );
-        let tables = rows(&server, "SHOW TABLES");
-        let names = ["logs", "access_combined", "access_my_shop"];
-        let has = |name: &&str| tables.iter().any(|row| row["table_name"] == **name);
-        assert!(names.iter().all(has), "{tables:?}");
-    }
-    assert_eq!(one(&server, "SELECT count(*) FROM logs"), 4);
 }
 
 /// The bytes of a file, and whether one is there that is not complete.

@@ -16,3 +16,5 @@ mod surroundings;
 
 mod answers;
 mod duckdb;
+mod postgres;
+mod tables;

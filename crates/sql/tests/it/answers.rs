@@ -298,7 +298,7 @@ fn what_is_not_there_is_said_with_what_is() {
         ),
         (
             "SELECT 1 FROM log",
-            "no table log: did you mean logs? There is logs (SHOW TABLES lists all)",
+            "no table log: did you mean logs? There are logs, fields, patterns (SHOW TABLES lists all)",
         ),
         ("SELECT frobnicate(n) FROM logs", "no function frobnicate"),
         (

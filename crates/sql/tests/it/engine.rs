@@ -10,7 +10,8 @@ use logpond_record::Value;
 use logpond_search::aggregate::FieldTypes;
 use logpond_search::columns::ColumnsBuilder;
 use logpond_sql::{
-    Answer, Blame, RecordBatch, STATEMENTS_MAX, Scan, SchemaRef, Source, Sql, Stop, Tables, Take,
+    Answer, Blame, PatternRow, RecordBatch, STATEMENTS_MAX, Scan, SchemaRef, Source, Sql, Stop,
+    Tables, Take,
 };
 
 #[test]
@@ -374,6 +375,10 @@ impl Source for WideTable {
 
     fn note(&self, message: String) {
         self.0.lock().unwrap().push(message);
+    }
+
+    fn patterns(&self) -> Result<Vec<PatternRow>, String> {
+        Ok(Vec::new())
     }
 
     fn scan(&self, scan: &Scan, take: Arc<dyn Take>) -> Result<(), String> {

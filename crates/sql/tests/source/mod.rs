@@ -6,7 +6,8 @@ use logpond_record::{Id, Message, Record, Shape, TimeSource, Timestamp, Value};
 use logpond_search::aggregate::FieldTypes;
 use logpond_search::columns::ColumnsBuilder;
 use logpond_sql::{
-    Answer, Format, RecordBatch, Scan, SchemaRef, Source, Sql, SqlError, Stop, Tables, Take, Writer,
+    Answer, Format, PatternRow, RecordBatch, Scan, SchemaRef, Source, Sql, SqlError, Stop, Tables,
+    Take, Writer,
 };
 
 /// So many records, of which it gives all whatever is wanted.
@@ -49,6 +50,10 @@ impl Source for Records {
             fields,
             views: Vec::new(),
         })
+    }
+
+    fn patterns(&self) -> Result<Vec<PatternRow>, String> {
+        Ok(Vec::new())
     }
 
     fn scan(&self, scan: &Scan, take: Arc<dyn Take>) -> Result<(), String> {

@@ -58,6 +58,7 @@ const PAGES: &[&str] = &[
     "docs/logql.md",
     "docs/memory.md",
     "docs/open-tables.md",
+    "docs/postgres.md",
     "docs/proxy.md",
     "docs/query.md",
     "docs/reference/cli.md",

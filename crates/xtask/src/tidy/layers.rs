@@ -10,7 +10,7 @@ use super::sources::root;
 const TOOLS: [&str; 3] = ["sim", "xtask", "fuzz"];
 
 /// The crates of the workspace that a crate may use.
-const ALLOWED: [(&str, &[&str]); 19] = [
+const ALLOWED: [(&str, &[&str]); 20] = [
     ("record", &[]),
     ("protocol", &["record"]),
     ("segment", &["record"]),
@@ -56,6 +56,10 @@ const ALLOWED: [(&str, &[&str]); 19] = [
         ],
     ),
     (
+        "postgres",
+        &["record", "sql", "host", "engine", "listen", "http"],
+    ),
+    (
         "node",
         &[
             "record", "protocol", "segment", "search", "cluster", "host", "render", "engine",
@@ -66,7 +70,8 @@ const ALLOWED: [(&str, &[&str]); 19] = [
         "logpond",
         &[
             "record", "protocol", "segment", "search", "cluster", "sql", "tls", "proxy", "bucket",
-            "host", "settings", "render", "client", "engine", "listen", "ship", "http", "node",
+            "host", "settings", "render", "client", "engine", "listen", "ship", "http", "postgres",
+            "node",
         ],
     ),
 ];

@@ -39,11 +39,14 @@ const LINGER_BYTES_MAX: usize = 64 << 10;
 /// section 5.1).
 pub(super) const HANDSHAKE_RECORD: u8 = 22;
 
+/// A connection over TLS.
+pub type TlsConnection = TlsStream<TcpStream>;
+
 /// An accepted connection, by its protocol.
 #[derive(Debug)]
 pub enum IncomingStream {
     /// Encrypted, and ready to be used.
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<TlsConnection>),
     /// Not TLS at all. Nothing was read of it.
     Plain(TcpStream),
 }
@@ -120,6 +123,14 @@ impl Acceptor {
     /// As for [`Acceptor::accept`].
     pub async fn accept_http2(&self, stream: TcpStream) -> io::Result<IncomingStream> {
         self.accept_for(stream, Some(b"h2")).await
+    }
+
+    /// The same for Postgres, whose clients may insist on its name.
+    ///
+    /// # Errors
+    /// As for [`Acceptor::accept`].
+    pub async fn accept_postgres(&self, stream: TcpStream) -> io::Result<IncomingStream> {
+        self.accept_for(stream, Some(b"postgresql")).await
     }
 
     async fn accept_for(

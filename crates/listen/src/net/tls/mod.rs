@@ -23,6 +23,7 @@ use rustls::sign::SingleCertAndKey;
 
 pub use acceptor::{
     Acceptor, HANDSHAKE_TIME_MAX, HANDSHAKES_MAX, HANDSHAKES_PER_ADDRESS_MAX, IncomingStream,
+    TlsConnection,
 };
 pub use authority::{Authority, IssuedCertificate, NODE_VALID, Name};
 pub use cluster::{

@@ -1,0 +1,281 @@
+//! A connection of the listener: its encryption, and what its first message asks for.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use logpond_http::App;
+use logpond_listen::net::Context;
+use logpond_listen::net::tls::{Acceptor, IncomingStream, TlsConnection};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+
+use crate::failure::{Code, Failure};
+use crate::login::{self, Login};
+use crate::registry::Registry;
+use crate::session::{Ending, Session};
+use crate::wire::{self, Frontend, Opening};
+
+/// Sessions at a time: each has prepared statements and messages in memory.
+pub const SESSIONS_MAX: usize = 256;
+
+/// How long a client may take to be admitted.
+const LOGIN_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// How long a client may take to read why its session ends.
+const FAREWELL_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// Requests for encryption of a connection: one of each kind.
+const REQUESTS_MAX: usize = 3;
+
+/// The first byte of TLS that a client begins without asking.
+const TLS_RECORD: u8 = 22;
+
+/// The state that all connections of the listener share.
+#[derive(Clone)]
+pub struct PostgresServer {
+    app: Arc<App>,
+    tls: Option<Arc<Acceptor>>,
+    sessions: Arc<Semaphore>,
+    registry: Arc<Registry>,
+}
+
+impl PostgresServer {
+    /// A server that answers from these parts; with `tls` encrypted.
+    pub fn new(app: Arc<App>, tls: Option<Arc<Acceptor>>) -> PostgresServer {
+        PostgresServer {
+            app,
+            tls,
+            sessions: Arc::new(Semaphore::new(SESSIONS_MAX)),
+            registry: Arc::default(),
+        }
+    }
+}
+
+/// Serves an accepted connection to its end.
+pub async fn serve_accepted(
+    stream: TcpStream,
+    peer: IpAddr,
+    context: Context,
+    server: PostgresServer,
+) {
+    let mut shutdown = context.shutdown.clone();
+    let opening = tokio::time::timeout(LOGIN_TIME_MAX, open(stream, &server));
+    let opened = tokio::select! {
+        opened = opening => opened,
+        () = shutdown.stopping() => return,
+    };
+    // A client that says nothing gets no answer.
+    let Ok(Some(opened)) = opened else {
+        return;
+    };
+    match opened {
+        Opened::Plain(stream, opening) => {
+            let is_needed = server.tls.is_some() && !peer.is_loopback();
+            begin(stream, opening, (is_needed, false, peer), server).await;
+        }
+        Opened::Tls(mut stream, input) => {
+            let mut input = input;
+            let opening = tokio::time::timeout(LOGIN_TIME_MAX, first(&mut *stream, &mut input));
+            if let Ok(Some(opening)) = opening.await {
+                begin(*stream, (opening, input), (false, true, peer), server).await;
+            }
+        }
+    }
+}
+
+type FirstMessage = (Result<Opening, wire::WireError>, BytesMut);
+
+/// A connection whose encryption is settled.
+enum Opened {
+    Plain(TcpStream, FirstMessage),
+    Tls(Box<TlsConnection>, BytesMut),
+}
+
+/// Settles the encryption of a connection.
+async fn open(mut stream: TcpStream, server: &PostgresServer) -> Option<Opened> {
+    let mut begin = [0];
+    if stream.peek(&mut begin).await.ok()? == 1 && begin[0] == TLS_RECORD {
+        return encrypt(stream, server).await;
+    }
+    let mut input = BytesMut::new();
+    for _ in 0..REQUESTS_MAX {
+        match first(&mut stream, &mut input).await? {
+            Ok(Opening::Ssl) if server.tls.is_some() => {
+                // What is sent before the handshake is not encrypted, and could be of somebody else.
+                if !input.is_empty() {
+                    return None;
+                }
+                stream.write_all(b"S").await.ok()?;
+                return encrypt(stream, server).await;
+            }
+            Ok(Opening::Ssl | Opening::Gss) => stream.write_all(b"N").await.ok()?,
+            other => return Some(Opened::Plain(stream, (other, input))),
+        }
+    }
+    None
+}
+
+async fn encrypt(stream: TcpStream, server: &PostgresServer) -> Option<Opened> {
+    let acceptor = server.tls.as_ref()?;
+    match acceptor.accept_postgres(stream).await {
+        Ok(IncomingStream::Tls(stream)) => Some(Opened::Tls(stream, BytesMut::new())),
+        // The peer was told, and it is counted.
+        Ok(IncomingStream::Plain(_)) | Err(_) => None,
+    }
+}
+
+/// Reads the first message; `None` if the client is gone.
+async fn first<S: AsyncRead + Unpin>(
+    stream: &mut S,
+    input: &mut BytesMut,
+) -> Option<Result<Opening, wire::WireError>> {
+    loop {
+        match wire::opening(input) {
+            Ok(None) => {}
+            Ok(Some(opening)) => return Some(Ok(opening)),
+            Err(error) => return Some(Err(error)),
+        }
+        if stream.read_buf(input).await.ok()? == 0 {
+            return None;
+        }
+    }
+}
+
+/// Does what the first message asks for.
+async fn begin<S: AsyncRead + AsyncWrite + Unpin + Send>(
+    mut stream: S,
+    (opening, input): FirstMessage,
+    (needs_tls, is_encrypted, peer): (bool, bool, IpAddr),
+    server: PostgresServer,
+) {
+    let ending = match opening {
+        Ok(Opening::Cancel { process_id, secret }) => {
+            return server.registry.cancel(process_id, secret);
+        }
+        Ok(Opening::Startup { minor, parameters }) if !needs_tls => {
+            let begun = Beginning {
+                minor,
+                parameters,
+                is_encrypted,
+                is_local: peer.is_loopback(),
+            };
+            let serving = serve(&mut stream, input, begun, server);
+            serving.await
+        }
+        Ok(_) => {
+            let message = "connections from other machines are encrypted: connect with sslmode=verify-full, or require";
+            Ending::Fatal(Failure::new(Code::NotAuthorized, message))
+        }
+        Err(error) => Ending::Fatal(Failure::new(Code::ProtocolViolation, error.to_string())),
+    };
+    if let Ending::Fatal(failure) = ending {
+        let mut out = Vec::new();
+        failure.put(&mut out, true);
+        let farewell = async {
+            stream.write_all(&out).await?;
+            stream.shutdown().await
+        };
+        // It is over in any case.
+        let _ = tokio::time::timeout(FAREWELL_TIME_MAX, farewell).await;
+    }
+}
+
+/// The beginning of a session, before its client is admitted.
+struct Beginning {
+    minor: u32,
+    parameters: Vec<(String, String)>,
+    is_encrypted: bool,
+    is_local: bool,
+}
+
+/// Admits a client and serves its session.
+async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send>(
+    stream: &mut S,
+    mut input: BytesMut,
+    beginning: Beginning,
+    server: PostgresServer,
+) -> Ending {
+    let Ok(_session) = server.sessions.clone().try_acquire_owned() else {
+        let message = format!("{SESSIONS_MAX} sessions are open, as many as there may be");
+        return Ending::Fatal(Failure::new(Code::TooManyConnections, message));
+    };
+    let login = match Login::of(&beginning.parameters) {
+        Ok(login) => login,
+        Err(failure) => return Ending::Fatal(failure),
+    };
+    let admitting = admit(stream, &mut input, &beginning, &server);
+    let admission = match tokio::time::timeout(LOGIN_TIME_MAX, admitting).await {
+        Ok(Ok(admission)) => admission,
+        Ok(Err(ending)) => return ending,
+        Err(_) => {
+            let message = "the client was not admitted in time";
+            return Ending::Fatal(Failure::new(Code::NotAuthorized, message));
+        }
+    };
+    let Some(guard) = server.registry.enter() else {
+        let message = "the system gives no random bytes";
+        return Ending::Fatal(Failure::new(Code::Internal, message));
+    };
+    let session = Session::new(stream, input, server.app, login, (admission, guard));
+    session.run().await
+}
+
+type Admission = Option<logpond_listen::tokens::Admission>;
+
+/// Asks for a token, if one is needed.
+async fn admit<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: &mut S,
+    input: &mut BytesMut,
+    beginning: &Beginning,
+    server: &PostgresServer,
+) -> Result<Admission, Ending> {
+    let mut out = Vec::new();
+    let unknown = beginning.parameters.iter().map(|(name, _)| name.as_str());
+    let unknown: Vec<&str> = unknown.filter(|name| name.starts_with("_pq_.")).collect();
+    if beginning.minor > 0 || !unknown.is_empty() {
+        wire::put_version(&mut out, &unknown);
+    }
+    let mut admission = None;
+    if server.app.guard.is_required() {
+        login::check_way(beginning.is_encrypted, beginning.is_local).map_err(Ending::Fatal)?;
+        wire::put_password_request(&mut out);
+        stream.write_all(&out).await.map_err(|_| Ending::Closed)?;
+        out.clear();
+        admission =
+            login::admit(&server.app, &password(stream, input).await?).map_err(Ending::Fatal)?;
+    }
+    wire::put_admitted(&mut out);
+    stream.write_all(&out).await.map_err(|_| Ending::Closed)?;
+    Ok(admission)
+}
+
+async fn password<S: AsyncRead + Unpin>(
+    stream: &mut S,
+    input: &mut BytesMut,
+) -> Result<bytes::Bytes, Ending> {
+    loop {
+        match wire::message(input, wire::STARTUP_BYTES_MAX) {
+            Ok(Some(Frontend::Password(password))) => return Ok(password),
+            Ok(Some(Frontend::Terminate)) => return Err(Ending::Closed),
+            Ok(None) => {}
+            Ok(Some(_)) => {
+                let message = "a password is awaited, and no other message";
+                return Err(Ending::Fatal(Failure::new(
+                    Code::ProtocolViolation,
+                    message,
+                )));
+            }
+            Err(error) => {
+                let failure = Failure::new(Code::ProtocolViolation, error.to_string());
+                return Err(Ending::Fatal(failure));
+            }
+        }
+        let read = stream.read_buf(input).await;
+        if read.map_err(|_| Ending::Closed)? == 0 {
+            return Err(Ending::Closed);
+        }
+    }
+}
