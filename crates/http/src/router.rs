@@ -87,8 +87,12 @@ const EDIT: &[Method] = &[
     Method::PUT,
     Method::DELETE,
 ];
-/// An index is asked for, and created.
-const INDEX: &[Method] = &[Method::HEAD, Method::PUT];
+/// An index is asked for, or created.
+const EXISTS: &[Method] = &[Method::HEAD];
+const CREATE: &[Method] = &[Method::PUT];
+/// The next page, or the end of all pages.
+const SCROLL: &[Method] = &[Method::GET, Method::POST, Method::DELETE];
+const END: &[Method] = &[Method::DELETE];
 const SET_UP: &[Method] = &[Method::GET, Method::HEAD, Method::PUT, Method::POST];
 
 /// What a request needs; nothing, where there is nothing to protect.
@@ -134,7 +138,7 @@ fn all_routes() -> impl Iterator<Item = &'static Route> {
 }
 
 /// The routes that no other table has.
-const ROUTES: [Route; 137] = [
+const ROUTES: [Route; 158] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
     ("/api/prom/push", ACT, WRITER, LOKI),
@@ -150,17 +154,37 @@ const ROUTES: [Route; 137] = [
     ("/services/collector/health", READ, WRITER, HEC_HEALTH),
     ("/services/collector/health/1.0", READ, WRITER, HEC_HEALTH),
     ("/upload", ACT, WRITER, Endpoint::Ship(Shipper::Journal)),
+    ("/_search", ASK, READER, ES_SEARCH),
+    ("/{}/_search", ASK, READER, ES_SEARCH),
+    ("/_msearch", ASK, READER, ES_MULTI_SEARCH),
+    ("/{}/_msearch", ASK, READER, ES_MULTI_SEARCH),
+    ("/_count", ASK, READER, ES_COUNT),
+    ("/{}/_count", ASK, READER, ES_COUNT),
+    ("/_field_caps", ASK, READER, ES_FIELD_CAPABILITIES),
+    ("/{}/_field_caps", ASK, READER, ES_FIELD_CAPABILITIES),
+    ("/_search/scroll", SCROLL, READER, ES_SCROLL),
+    ("/_search/scroll/{}", SCROLL, READER, ES_SCROLL),
+    ("/{}/_pit", ACT, READER, ES_POINT_IN_TIME),
+    ("/_pit", END, READER, ES_POINT_IN_TIME),
+    ("/_mapping", READ, READER, ES_MAPPING),
+    ("/{}/_mapping", READ, READER, ES_MAPPING),
+    ("/{}/_mapping/field/{}", READ, READER, ES_MAPPING),
+    ("/_cat/indices", READ, READER, ES_CAT_INDICES),
+    ("/_cat/indices/{}", READ, READER, ES_CAT_INDICES),
+    ("/_resolve/index/{}", READ, READER, ES_RESOLVE_INDEX),
+    ("/{}/_doc/{}", READ, READER, ES_GET),
+    ("/{}/_source/{}", READ, READER, ES_SOURCE),
     ("/_bulk", STORE, WRITER, ES_BULK),
     ("/{}/_bulk", STORE, WRITER, ES_BULK),
     ("/{}/_doc", STORE, WRITER, ES_DOCUMENT),
     ("/{}/_doc/", STORE, WRITER, ES_DOCUMENT),
     ("/{}/_doc/{}", STORE, WRITER, ES_DOCUMENT),
     ("/{}/_create/{}", STORE, WRITER, ES_DOCUMENT),
-    ("/_license", READ, WRITER, ES_LICENSE),
-    ("/_xpack", READ, WRITER, ES_NOTHING),
-    ("/_cluster/health", READ, WRITER, ES_HEALTH),
-    ("/_nodes", READ, WRITER, ES_NODES),
-    ("/_nodes/{}", READ, WRITER, ES_NODES),
+    ("/_license", READ, OPEN, ES_LICENSE),
+    ("/_xpack", READ, OPEN, ES_NOTHING),
+    ("/_cluster/health", READ, OPEN, ES_HEALTH),
+    ("/_nodes", READ, OPEN, ES_NODES),
+    ("/_nodes/{}", READ, OPEN, ES_NODES),
     ("/_cat/templates/{}", READ, WRITER, ES_TEMPLATE),
     ("/_template/{}", SET_UP, WRITER, ES_SETUP),
     ("/_index_template/{}", SET_UP, WRITER, ES_SETUP),
@@ -174,14 +198,14 @@ const ROUTES: [Route; 137] = [
     ("/_flush", ASK, WRITER, ES_REFRESH),
     ("/{}/_refresh", ASK, WRITER, ES_REFRESH),
     ("/{}/_flush", ASK, WRITER, ES_REFRESH),
-    ("/_cluster/health/{}", READ, WRITER, ES_HEALTH),
-    ("/_cat/health", READ, WRITER, ES_CAT_HEALTH),
+    ("/_cluster/health/{}", READ, OPEN, ES_HEALTH),
+    ("/_cat/health", READ, OPEN, ES_CAT_HEALTH),
     ("/_data_stream", READ, WRITER, ES_NOTHING),
     ("/_aliases", SET_UP, WRITER, ES_SETUP),
     ("/{}/_alias/{}", SET_UP, WRITER, ES_SETUP),
     ("/{}/_alias", READ, WRITER, ES_SETUP),
     ("/{}/_aliases/{}", SET_UP, WRITER, ES_SETUP),
-    ("/{}/_mapping", SET_UP, WRITER, ES_SETUP),
+    ("/{}/_mapping", STORE, WRITER, ES_SETUP),
     ("/{}/_mapping/{}", SET_UP, WRITER, ES_SETUP),
     ("/{}/_mappings", SET_UP, WRITER, ES_SETUP),
     ("/{}/_settings", SET_UP, WRITER, ES_SETUP),
@@ -480,7 +504,8 @@ const ROUTES: [Route; 137] = [
     ("/{}/logs/{}", STORE, WRITER, ES_DOCUMENT),
     ("/{}/doc", ACT, WRITER, ES_DOCUMENT),
     ("/{}/doc/{}", STORE, WRITER, ES_DOCUMENT),
-    (INDEX_PATH, INDEX, WRITER, ES_INDEX),
+    (INDEX_PATH, EXISTS, OPEN, ES_INDEX),
+    (INDEX_PATH, CREATE, WRITER, ES_INDEX),
 ];
 
 const ES_BULK: Endpoint = elastic(elastic::Question::Bulk);
@@ -494,6 +519,17 @@ const ES_SETUP: Endpoint = elastic(elastic::Question::Setup);
 const ES_REFRESH: Endpoint = elastic(elastic::Question::Refresh);
 const ES_CAT_HEALTH: Endpoint = elastic(elastic::Question::CatHealth);
 const ES_INDEX: Endpoint = elastic(elastic::Question::Index);
+const ES_SEARCH: Endpoint = elastic_read(elastic::ReadQuestion::Search);
+const ES_MULTI_SEARCH: Endpoint = elastic_read(elastic::ReadQuestion::MultiSearch);
+const ES_COUNT: Endpoint = elastic_read(elastic::ReadQuestion::Count);
+const ES_FIELD_CAPABILITIES: Endpoint = elastic_read(elastic::ReadQuestion::FieldCapabilities);
+const ES_SCROLL: Endpoint = elastic_read(elastic::ReadQuestion::Scroll);
+const ES_POINT_IN_TIME: Endpoint = elastic_read(elastic::ReadQuestion::PointInTime);
+const ES_MAPPING: Endpoint = elastic_read(elastic::ReadQuestion::Mapping);
+const ES_CAT_INDICES: Endpoint = elastic_read(elastic::ReadQuestion::CatIndices);
+const ES_RESOLVE_INDEX: Endpoint = elastic_read(elastic::ReadQuestion::ResolveIndex);
+const ES_GET: Endpoint = elastic_read(elastic::ReadQuestion::Document);
+const ES_SOURCE: Endpoint = elastic_read(elastic::ReadQuestion::Source);
 const RULE_GROUPS: Endpoint = loki(loki::Question::RuleGroups);
 const OWN: Endpoint = Endpoint::Ship(Shipper::Own);
 const LOKI: Endpoint = Endpoint::Ship(Shipper::Loki);
@@ -510,6 +546,10 @@ const fn hec(question: splunk::Question) -> Endpoint {
 
 const fn elastic(question: elastic::Question) -> Endpoint {
     Endpoint::Ship(Shipper::Elastic(question))
+}
+
+const fn elastic_read(question: elastic::ReadQuestion) -> Endpoint {
+    elastic(elastic::Question::Read(question))
 }
 
 const fn loki(question: loki::Question) -> Endpoint {
@@ -565,6 +605,7 @@ pub(super) async fn answer(
 ) -> Result<Response<Body>, Infallible> {
     let metrics = app.metrics.clone();
     let is_loki = loki::is_path(request.uri().path());
+    let is_elastic = elastic::is_path(request.uri().path());
     let is_head = request.method() == Method::HEAD;
     let coding = if is_head {
         Coding::Plain
@@ -574,6 +615,8 @@ pub(super) async fn answer(
     let response = route(app, request).await.unwrap_or_else(|error| {
         if is_loki {
             loki::refusal(error)
+        } else if is_elastic {
+            elastic::refusal(error)
         } else {
             error.into_response()
         }

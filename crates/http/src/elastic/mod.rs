@@ -1,9 +1,10 @@
-//! The part of Elasticsearch's interface that shippers of logs use: bulk requests, and what they ask
-//! before the first one.
+//! Elasticsearch's interface: bulk requests of shippers, what they ask before the first one, and searches.
 //!
 //! Invariants: there is one item in the answer to a bulk request for each action, in order; every
 //! answer bears the header without which the official clients talk to nobody; what may pass is 429
 //! or 5xx, so that no client drops it.
+
+mod reads;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -14,6 +15,8 @@ use hyper::{Method, Request, Response, StatusCode};
 use logpond_protocol::intake::push::elastic::{self, Bulk, BulkError, Item, ItemError, Names};
 use logpond_record::{Labels, write_json_string};
 use serde_json::{Value, json};
+
+pub(crate) use reads::Question as ReadQuestion;
 
 use super::App;
 use super::body::{self, Body, RECEIVED_BYTES_MAX};
@@ -59,6 +62,8 @@ pub(crate) enum Question {
     /// Whether there is a template, as Beats 7 ask: by looking for its name in the answer.
     Template,
     Nothing,
+    /// Reads records.
+    Read(ReadQuestion),
 }
 
 /// Answers a question; `names` are those in its path.
@@ -88,6 +93,7 @@ pub(super) async fn answer(
         Question::Setup => set_up(app, request).await,
         Question::Template => Ok(Body::json(StatusCode::OK, &templates(named.index))),
         Question::Nothing => Ok(Body::json(StatusCode::OK, &json!({}))),
+        Question::Read(question) => reads::answer(app, question, names, request).await,
     };
     let mut response = answered.unwrap_or_else(refusal);
     note_product(response.headers_mut());
@@ -400,20 +406,41 @@ fn refused(error: BulkError) -> ApiError {
 }
 
 /// An error in the form of Elasticsearch.
-fn refusal(error: ApiError) -> Response<Body> {
+pub(super) fn refusal(error: ApiError) -> Response<Body> {
+    let (status, value) = error_json(&error);
+    let mut response = error.kind.dress(Body::json(status, &value));
+    note_product(response.headers_mut());
+    response
+}
+
+/// True for a path that only Elasticsearch's interface has, so that its errors have that form.
+pub(super) fn is_path(path: &str) -> bool {
+    path.starts_with("/elasticsearch/") || path.split('/').any(|name| name.starts_with('_'))
+}
+
+/// The status of an error, and the error as Elasticsearch writes it.
+fn error_json(error: &ApiError) -> (StatusCode, Value) {
     let (status, _, _) = error.kind.row();
-    let kind = match status.as_u16() {
-        400 => "illegal_argument_exception",
-        413 => "content_too_long_exception",
-        429 => "es_rejected_execution_exception",
+    let kind = match (error.kind, status.as_u16()) {
+        (Kind::BadQuery, _) => "parsing_exception",
+        (_, 400) => "illegal_argument_exception",
+        (_, 401 | 403) => "security_exception",
+        (_, 404) => "resource_not_found_exception",
+        (_, 413) => "content_too_long_exception",
+        (_, 429) => "es_rejected_execution_exception",
+        (Kind::Incomplete, _) => "search_phase_execution_exception",
         _ => "status_exception",
     };
-    let cause = json!({ "type": kind, "reason": error.message });
+    let reason = match &error.hint {
+        Some(hint) => format!("{}: {hint}", error.message),
+        None => error.message.clone(),
+    };
+    let cause = json!({ "type": kind, "reason": reason });
     let value = json!({
-        "error": { "root_cause": [cause], "type": kind, "reason": error.message },
+        "error": { "root_cause": [cause], "type": kind, "reason": reason },
         "status": status.as_u16(),
     });
-    error.kind.dress(Body::json(status, &value))
+    (status, value)
 }
 
 #[cfg(test)]

@@ -1,0 +1,118 @@
+//! The columns that aggregations read, and rows of them.
+
+use logpond_search::Number;
+use logpond_search::columns::{ColumnKind, ColumnRequest, Columns};
+use logpond_segment::rows::Column;
+
+use super::super::dates::MS_NS;
+use super::super::json::{Object, bad, optional, unsupported};
+use super::super::names;
+use crate::error::ApiError;
+
+/// A field with its column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Field {
+    column: usize,
+    /// Whether it is an instant.
+    pub(super) is_time: bool,
+}
+
+/// Columns, each once.
+#[derive(Debug, Default)]
+pub(super) struct ColumnList {
+    list: Vec<ColumnRequest>,
+}
+
+impl ColumnList {
+    /// The field of a name, as records have it.
+    pub(super) fn of_record(&mut self, name: &str) -> Field {
+        let is_time = matches!(name, "_time" | "_received");
+        let kind = if is_time {
+            ColumnKind::Time
+        } else {
+            ColumnKind::Text
+        };
+        let at = self.list.iter().position(|column| &*column.name == name);
+        let column = at.unwrap_or_else(|| {
+            self.list.push(ColumnRequest {
+                name: name.into(),
+                kind,
+            });
+            self.list.len() - 1
+        });
+        Field { column, is_time }
+    }
+
+    /// The field that the member `field` names.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(super) fn field(&mut self, members: &Object, kind: &str) -> Result<Field, ApiError> {
+        if members.contains_key("script") {
+            return Err(unsupported("script", "aggregate a field"));
+        }
+        let name = optional(members, "field")?;
+        let name = name.ok_or_else(|| bad(format!("[{kind}] needs [field]")))?;
+        if name == names::INDEX {
+            return Ok(self.of_record(names::INDEX));
+        }
+        Ok(self.of_record(names::of_record(&name)))
+    }
+
+    /// The columns to ask for.
+    pub(super) fn finish(self) -> Vec<ColumnRequest> {
+        self.list
+    }
+}
+
+/// A row of some columns.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowView<'c> {
+    pub(super) columns: &'c Columns,
+    pub(super) at: usize,
+}
+
+impl<'c> RowView<'c> {
+    fn column(&self, field: Field) -> Option<&'c Column> {
+        self.columns.columns.get(field.column)
+    }
+
+    /// The text of a field.
+    pub(super) fn text(&self, field: Field) -> Option<&'c [u8]> {
+        match self.column(field)? {
+            Column::Strings(texts) => texts.get(self.at),
+            _ => None,
+        }
+    }
+
+    /// The nanoseconds of an instant.
+    pub(super) fn time_ns(&self, field: Field) -> Option<i64> {
+        match self.column(field)? {
+            Column::Ints(times) => times.get(self.at),
+            _ => None,
+        }
+    }
+
+    /// The milliseconds of an instant.
+    pub(super) fn time_ms(&self, field: Field) -> Option<i64> {
+        self.time_ns(field).map(|ns| ns.div_euclid(MS_NS))
+    }
+
+    /// The number of a field; an instant is milliseconds.
+    pub(super) fn number(&self, field: Field) -> Option<f64> {
+        if field.is_time {
+            return self.time_ms(field).map(|ms| ms as f64);
+        }
+        let number = Number::parse(self.text(field)?)?.to_float();
+        number.is_finite().then_some(number)
+    }
+
+    /// True if the record has the field.
+    pub(super) fn has(&self, field: Field) -> bool {
+        match self.column(field) {
+            Some(Column::Strings(texts)) => texts.get(self.at).is_some(),
+            Some(Column::Ints(times)) => times.get(self.at).is_some(),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! `date_histogram`: a bucket for each interval of time.
+
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+use serde_json::{Value as Json, json};
+
+use super::super::dates::interval::{Interval, duration_ms};
+use super::super::dates::{DateFormat, DateReader, MS_NS, zone_of};
+use super::super::json::{Object, bad, count, flag, object, only, optional, unsupported};
+use super::columns::{Field, RowView};
+use super::keys::Key;
+use super::order::{BucketOrder, listed, sorted};
+use super::state::{Bucket, BucketMap, Finish, too_many_buckets};
+use super::{Aggregation, BUCKETS_MAX, Buckets, Kind, Reader, bucket_json};
+use crate::error::ApiError;
+
+#[derive(Clone, Debug)]
+struct DateHistogram {
+    field: Field,
+    interval: Interval,
+    zone: TimeZone,
+    offset_ms: i64,
+    format: Option<DateFormat>,
+    least: u64,
+    order: BucketOrder,
+    is_keyed: bool,
+    /// Milliseconds of the first and the last bucket that are there in any case.
+    extended: Option<Bounds>,
+    /// The same, beyond which there is none.
+    hard: Option<Bounds>,
+}
+
+/// The lower and the upper one, in milliseconds.
+type Bounds = (Option<i64>, Option<i64>);
+
+/// Reads the aggregation.
+pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, ApiError> {
+    let known = [
+        "field",
+        "calendar_interval",
+        "fixed_interval",
+        "interval",
+        "time_zone",
+        "offset",
+        "format",
+        "min_doc_count",
+        "order",
+        "keyed",
+        "extended_bounds",
+        "hard_bounds",
+        "missing",
+        "script",
+    ];
+    only(members, &known, "date_histogram")?;
+    let field = reader.columns.field(members, "date_histogram")?;
+    if !field.is_time {
+        return Err(unsupported(
+            "date_histogram on another field than @timestamp",
+            "use histogram for numbers",
+        ));
+    }
+    let zone_name = optional(members, "time_zone")?;
+    let zone = zone_name.as_deref().map_or(Ok(TimeZone::UTC), zone_of)?;
+    let formats = optional(members, "format")?;
+    let dates = DateReader::new(reader.context.now);
+    let dates = dates.with(zone_name.as_deref(), formats.as_deref())?;
+    let format = formats
+        .is_some()
+        .then(|| dates.formats.first().cloned())
+        .flatten();
+    let mut default_formats = DateReader::new(reader.context.now).formats;
+    let mut bounds_reader = dates;
+    bounds_reader.formats.append(&mut default_formats);
+    let offset = optional(members, "offset")?;
+    let offset_ms = offset.as_deref().map(|text| {
+        let ms = duration_ms(text).or_else(|| text.parse().ok());
+        ms.ok_or_else(|| {
+            bad(format!(
+                "[offset] is a length of time, such as +6h, not [{text}]"
+            ))
+        })
+    });
+    Ok(Kind::Buckets(Arc::new(DateHistogram {
+        field,
+        interval: interval(members)?,
+        zone,
+        offset_ms: offset_ms.transpose()?.unwrap_or(0),
+        format,
+        least: count(members, "min_doc_count", 0)?,
+        order: BucketOrder::read(members, BucketOrder::by_key())?,
+        is_keyed: flag(members, "keyed", false)?,
+        extended: bounds(members, "extended_bounds", &bounds_reader)?,
+        hard: bounds(members, "hard_bounds", &bounds_reader)?,
+    })))
+}
+
+fn interval(members: &Object) -> Result<Interval, ApiError> {
+    let given = |name: &str| optional(members, name);
+    match (
+        given("calendar_interval")?,
+        given("fixed_interval")?,
+        given("interval")?,
+    ) {
+        (Some(text), None, None) => Interval::calendar(&text),
+        (None, Some(text), None) => Interval::fixed(&text),
+        (None, None, Some(text)) => Interval::either(&text),
+        _ => Err(bad(
+            "[date_histogram] needs one of [fixed_interval] and [calendar_interval]",
+        )),
+    }
+}
+
+/// Bounds in milliseconds.
+fn bounds(members: &Object, name: &str, reader: &DateReader) -> Result<Option<Bounds>, ApiError> {
+    let Some(given) = members.get(name).filter(|given| !given.is_null()) else {
+        return Ok(None);
+    };
+    let given = object(given, name)?;
+    only(given, &["min", "max"], name)?;
+    let instant = |bound: &str| -> Result<Option<i64>, ApiError> {
+        let Some(text) = optional(given, bound)?.filter(|text| !text.is_empty()) else {
+            return Ok(None);
+        };
+        Ok(Some(reader.span(&text)?.from.0.div_euclid(MS_NS)))
+    };
+    Ok(Some((instant("min")?, instant("max")?)))
+}
+
+impl DateHistogram {
+    fn start(&self, ms: i64) -> i64 {
+        let moved = ms.saturating_sub(self.offset_ms);
+        self.interval
+            .start(moved, &self.zone)
+            .saturating_add(self.offset_ms)
+    }
+
+    fn next(&self, start: i64) -> i64 {
+        let moved = start.saturating_sub(self.offset_ms);
+        self.interval
+            .next(moved, &self.zone)
+            .saturating_add(self.offset_ms)
+    }
+
+    /// Puts empty buckets between the others, and up to the bounds.
+    fn fill(&self, found: &mut BucketMap, children: &[Aggregation]) -> Result<(), ApiError> {
+        let (low, high) = self.extended.unwrap_or_default();
+        let first = found.numbers.keys().next().copied();
+        let last = found.numbers.keys().next_back().copied();
+        let first = first.into_iter().chain(low.map(|ms| self.start(ms))).min();
+        let last = last.into_iter().chain(high.map(|ms| self.start(ms))).max();
+        let (Some(first), Some(last)) = (first, last) else {
+            return Ok(());
+        };
+        let mut at = first;
+        let mut count = 0;
+        while at <= last {
+            count += 1;
+            if count > BUCKETS_MAX {
+                return Err(too_many_buckets());
+            }
+            found
+                .numbers
+                .entry(at)
+                .or_insert_with(|| Bucket::empty(children));
+            let next = self.next(at);
+            if next <= at {
+                break;
+            }
+            at = next;
+        }
+        Ok(())
+    }
+}
+
+impl Buckets for DateHistogram {
+    fn typed(&self, _: &BucketMap) -> &'static str {
+        "date_histogram"
+    }
+
+    fn assign(&self, row: &RowView<'_>, put: &mut dyn FnMut(Key<'_>)) {
+        let Some(ms) = row.time_ms(self.field) else {
+            return;
+        };
+        let (low, high) = self.hard.unwrap_or_default();
+        let is_within = low.is_none_or(|low| ms >= low) && high.is_none_or(|high| ms <= high);
+        if is_within {
+            put(Key::Number(self.start(ms)));
+        }
+    }
+
+    fn finish(
+        &self,
+        mut found: BucketMap,
+        children: &[Aggregation],
+        finish: &mut Finish<'_>,
+    ) -> Result<Json, ApiError> {
+        self.order.check(children)?;
+        if self.least == 0 {
+            self.fill(&mut found, children)?;
+        }
+        let pairs = found.numbers.into_iter();
+        let pairs = pairs.filter(|(_, bucket)| bucket.records >= self.least);
+        let pairs = sorted(pairs.collect(), &self.order, children, Ord::cmp);
+        let mut buckets = Vec::new();
+        for (ms, bucket) in pairs {
+            let ns = ms.saturating_mul(MS_NS);
+            let text = match &self.format {
+                Some(format) => format.write(ns, &self.zone),
+                None => iso_in(ns, &self.zone),
+            };
+            let own = json!({ "key": ms, "key_as_string": text });
+            let json = bucket_json(own, bucket, children, finish)?;
+            buckets.push((text, json));
+        }
+        Ok(json!({ "buckets": listed(buckets, self.is_keyed) }))
+    }
+}
+
+/// An instant in the default format of dates.
+fn iso_in(ns: i64, zone: &TimeZone) -> String {
+    DateFormat::iso().write(ns, zone)
+}

@@ -1,0 +1,48 @@
+//! `filter`: one bucket of the records that a query matches.
+
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::super::json::Object;
+use super::super::query::translate;
+use super::columns::RowView;
+use super::conditions::Condition;
+use super::keys::Key;
+use super::state::{BucketMap, Finish};
+use super::{Aggregation, Buckets, Kind, Reader, bucket_json};
+use crate::error::ApiError;
+
+#[derive(Clone, Debug)]
+struct OneFilter {
+    condition: Condition,
+}
+
+/// Reads the aggregation.
+pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, ApiError> {
+    let query = Json::Object(members.clone());
+    let filter = translate(&query, reader.context)?;
+    let condition = Condition::new(&filter, &mut reader.columns)?;
+    Ok(Kind::Buckets(Arc::new(OneFilter { condition })))
+}
+
+impl Buckets for OneFilter {
+    fn typed(&self, _: &BucketMap) -> &'static str {
+        "filter"
+    }
+
+    fn assign(&self, row: &RowView<'_>, put: &mut dyn FnMut(Key<'_>)) {
+        if self.condition.holds(row) {
+            put(Key::Number(0));
+        }
+    }
+
+    fn finish(
+        &self,
+        mut found: BucketMap,
+        children: &[Aggregation],
+        finish: &mut Finish<'_>,
+    ) -> Result<Json, ApiError> {
+        bucket_json(Json::Null, found.take(0, children), children, finish)
+    }
+}

@@ -1,0 +1,131 @@
+//! `histogram`: a bucket for each interval of numbers.
+
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use super::super::json::{Object, bad, count, flag, number, object, only};
+use super::columns::{Field, RowView};
+use super::keys::Key;
+use super::order::{BucketOrder, listed, sorted};
+use super::state::{Bucket, BucketMap, Finish, too_many_buckets};
+use super::{Aggregation, BUCKETS_MAX, Buckets, Kind, Reader, bucket_json};
+use crate::error::ApiError;
+
+#[derive(Clone, Debug)]
+struct Histogram {
+    field: Field,
+    /// Invariant: more than 0.
+    interval: f64,
+    offset: f64,
+    least: u64,
+    order: BucketOrder,
+    is_keyed: bool,
+    missing: Option<f64>,
+    extended: (Option<f64>, Option<f64>),
+    hard: (Option<f64>, Option<f64>),
+}
+
+/// Reads the aggregation.
+pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, ApiError> {
+    let known = [
+        "field",
+        "interval",
+        "offset",
+        "min_doc_count",
+        "order",
+        "keyed",
+        "missing",
+        "extended_bounds",
+        "hard_bounds",
+        "script",
+    ];
+    only(members, &known, "histogram")?;
+    let interval = number(members, "interval")?.filter(|interval| *interval > 0.0);
+    let bounds = |name: &str| -> Result<(Option<f64>, Option<f64>), ApiError> {
+        let Some(given) = members.get(name).filter(|given| !given.is_null()) else {
+            return Ok((None, None));
+        };
+        let given = object(given, name)?;
+        only(given, &["min", "max"], name)?;
+        Ok((number(given, "min")?, number(given, "max")?))
+    };
+    Ok(Kind::Buckets(Arc::new(Histogram {
+        field: reader.columns.field(members, "histogram")?,
+        interval: interval.ok_or_else(|| bad("[interval] of [histogram] is a number above 0"))?,
+        offset: number(members, "offset")?.unwrap_or(0.0),
+        least: count(members, "min_doc_count", 0)?,
+        order: BucketOrder::read(members, BucketOrder::by_key())?,
+        is_keyed: flag(members, "keyed", false)?,
+        missing: number(members, "missing")?,
+        extended: bounds("extended_bounds")?,
+        hard: bounds("hard_bounds")?,
+    })))
+}
+
+impl Histogram {
+    /// The number of the bucket that a number is in.
+    fn place(&self, number: f64) -> i64 {
+        // Beyond whole numbers of 64 bits all are in the last bucket.
+        ((number - self.offset) / self.interval).floor() as i64
+    }
+
+    fn fill(&self, found: &mut BucketMap, children: &[Aggregation]) -> Result<(), ApiError> {
+        let (low, high) = self.extended;
+        let first = found.numbers.keys().next().copied();
+        let last = found.numbers.keys().next_back().copied();
+        let first = first.into_iter().chain(low.map(|at| self.place(at))).min();
+        let last = last.into_iter().chain(high.map(|at| self.place(at))).max();
+        let (Some(first), Some(last)) = (first, last) else {
+            return Ok(());
+        };
+        if last.saturating_sub(first).cast_unsigned() >= BUCKETS_MAX && last >= first {
+            return Err(too_many_buckets());
+        }
+        for at in first..=last {
+            found
+                .numbers
+                .entry(at)
+                .or_insert_with(|| Bucket::empty(children));
+        }
+        Ok(())
+    }
+}
+
+impl Buckets for Histogram {
+    fn typed(&self, _: &BucketMap) -> &'static str {
+        "histogram"
+    }
+
+    fn assign(&self, row: &RowView<'_>, put: &mut dyn FnMut(Key<'_>)) {
+        let Some(number) = row.number(self.field).or(self.missing) else {
+            return;
+        };
+        let (low, high) = self.hard;
+        if low.is_none_or(|low| number >= low) && high.is_none_or(|high| number <= high) {
+            put(Key::Number(self.place(number)));
+        }
+    }
+
+    fn finish(
+        &self,
+        mut found: BucketMap,
+        children: &[Aggregation],
+        finish: &mut Finish<'_>,
+    ) -> Result<Json, ApiError> {
+        self.order.check(children)?;
+        if self.least == 0 {
+            self.fill(&mut found, children)?;
+        }
+        let pairs = found.numbers.into_iter();
+        let pairs = pairs.filter(|(_, bucket)| bucket.records >= self.least);
+        let pairs = sorted(pairs.collect(), &self.order, children, Ord::cmp);
+        let mut buckets = Vec::new();
+        for (place, bucket) in pairs {
+            let key = place as f64 * self.interval + self.offset;
+            let json = bucket_json(json!({ "key": key }), bucket, children, finish)?;
+            buckets.push((format!("{key:?}"), json));
+        }
+        Ok(json!({ "buckets": listed(buckets, self.is_keyed) }))
+    }
+}

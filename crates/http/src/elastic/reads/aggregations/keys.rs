@@ -1,0 +1,113 @@
+//! Keys of buckets.
+
+use logpond_search::Number;
+use serde_json::Value as Json;
+
+/// The key of a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Key<'k> {
+    /// A number: milliseconds, or the place in a list.
+    Number(i64),
+    /// A value of a field.
+    Text(&'k [u8]),
+}
+
+/// How the texts of all keys read together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum KeyKind {
+    Whole,
+    Float,
+    Text,
+}
+
+impl KeyKind {
+    /// The kind of keys of which each is written as numbers are.
+    pub(super) fn of<'k>(keys: impl Iterator<Item = &'k [u8]>) -> KeyKind {
+        let mut kind = None;
+        for key in keys {
+            let one = of_text(key);
+            kind = kind.max(Some(one));
+            if one == KeyKind::Text {
+                break;
+            }
+        }
+        kind.unwrap_or(KeyKind::Text)
+    }
+
+    /// A key as JSON.
+    pub(super) fn json(self, key: &[u8]) -> Json {
+        let text = String::from_utf8_lossy(key);
+        let number = match self {
+            KeyKind::Whole => text.parse::<i64>().ok().map(Json::from),
+            KeyKind::Float => text.parse::<f64>().ok().map(Json::from),
+            KeyKind::Text => None,
+        };
+        number.unwrap_or_else(|| text.into_owned().into())
+    }
+
+    /// The order of two keys.
+    pub(super) fn compare(self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        let numbers = || Some((Number::parse(a)?, Number::parse(b)?));
+        match numbers().filter(|_| self != KeyKind::Text) {
+            Some((first, second)) => first.compare(&second).then_with(|| a.cmp(b)),
+            None => a.cmp(b),
+        }
+    }
+}
+
+fn of_text(key: &[u8]) -> KeyKind {
+    match std::str::from_utf8(key).ok().and_then(number) {
+        Some(WrittenNumber::Whole(_)) => KeyKind::Whole,
+        Some(WrittenNumber::Float(_)) => KeyKind::Float,
+        None => KeyKind::Text,
+    }
+}
+
+/// A number that a text is, written as numbers are written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum WrittenNumber {
+    Whole(i64),
+    Float(f64),
+}
+
+/// The number that a text is, if it is written as the number would be.
+pub(super) fn number(text: &str) -> Option<WrittenNumber> {
+    if let Ok(whole) = text.parse::<i64>() {
+        let own = whole.to_string();
+        return (own == text).then_some(WrittenNumber::Whole(whole));
+    }
+    let float = text
+        .parse::<f64>()
+        .ok()
+        .filter(|number| number.is_finite())?;
+    let own = Json::from(float).to_string();
+    let is_plain = text.bytes().all(|byte| b"0123456789.-".contains(&byte));
+    (own == text && is_plain).then_some(WrittenNumber::Float(float))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_numbers_if_all_are_written_so() {
+        let table: [(&[&str], KeyKind); 6] = [
+            (&["1", "20", "-3"], KeyKind::Whole),
+            (&["1", "2.5"], KeyKind::Float),
+            (&["1", "02"], KeyKind::Text),
+            (&["1", "a"], KeyKind::Text),
+            (&["1e3"], KeyKind::Text),
+            (&[], KeyKind::Text),
+        ];
+        for (keys, expected) in table {
+            assert_eq!(
+                KeyKind::of(keys.iter().map(|key| key.as_bytes())),
+                expected,
+                "{keys:?}"
+            );
+        }
+        assert_eq!(KeyKind::Whole.json(b"7"), Json::from(7));
+        assert!(KeyKind::Whole.compare(b"9", b"10").is_lt());
+        assert!(KeyKind::Text.compare(b"9", b"10").is_gt());
+    }
+}

@@ -1,0 +1,211 @@
+//! `order` of buckets: by count, by key, or by a metric within them.
+
+use std::cmp::Ordering;
+
+use serde_json::Value as Json;
+
+use super::super::json::{Object, bad, list, scalar, single};
+use super::state::{Bucket, State};
+use super::{Aggregation, Kind};
+use crate::error::ApiError;
+
+/// A key of an order, with whether the largest come first.
+#[derive(Clone, Debug, PartialEq)]
+struct OrderKey {
+    by: By,
+    is_descending: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum By {
+    Count,
+    Key,
+    /// A value of a metric within the bucket.
+    Metric {
+        name: String,
+        value: String,
+    },
+}
+
+/// An order of buckets; ties are in the order of their keys.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct BucketOrder(Vec<OrderKey>);
+
+impl BucketOrder {
+    /// The largest counts first.
+    pub(super) fn by_count() -> BucketOrder {
+        BucketOrder(vec![OrderKey {
+            by: By::Count,
+            is_descending: true,
+        }])
+    }
+
+    /// The smallest keys first.
+    pub(super) fn by_key() -> BucketOrder {
+        BucketOrder(vec![OrderKey {
+            by: By::Key,
+            is_descending: false,
+        }])
+    }
+
+    /// Reads the member `order`.
+    ///
+    /// # Errors
+    /// When it is no order.
+    pub(super) fn read(members: &Object, default: BucketOrder) -> Result<BucketOrder, ApiError> {
+        let Some(given) = members.get("order") else {
+            return Ok(default);
+        };
+        let mut keys = Vec::new();
+        for one in list(given) {
+            let (name, direction) = single(one, "order")?;
+            let is_descending = match scalar(direction, "order")?.to_ascii_lowercase().as_str() {
+                "asc" => false,
+                "desc" => true,
+                other => return Err(bad(format!("[order] is asc or desc, not [{other}]"))),
+            };
+            let by = match name {
+                "_count" => By::Count,
+                "_key" | "_term" | "_time" => By::Key,
+                path if path.contains('>') => {
+                    return Err(bad(
+                        "[order] by a metric of buckets within buckets is not supported: order by one of the bucket itself",
+                    ));
+                }
+                path => {
+                    // Percentiles have dots in their names, too: the first one ends the name.
+                    let (name, value) = path.split_once('.').unwrap_or((path, "value"));
+                    By::Metric {
+                        name: name.to_owned(),
+                        value: value.to_owned(),
+                    }
+                }
+            };
+            keys.push(OrderKey { by, is_descending });
+        }
+        Ok(BucketOrder(keys))
+    }
+
+    /// Refuses an order by something that buckets do not have.
+    ///
+    /// # Errors
+    /// With its name.
+    pub(super) fn check(&self, children: &[Aggregation]) -> Result<(), ApiError> {
+        for key in &self.0 {
+            let By::Metric { name, value } = &key.by else {
+                continue;
+            };
+            let child = children.iter().find(|child| child.name == *name);
+            let Some(child) = child else {
+                return Err(bad(format!(
+                    "[order] names [{name}], which is no aggregation of the buckets"
+                )));
+            };
+            let has_value = match &child.kind {
+                Kind::Buckets(_) => value == "_count" || value == "doc_count",
+                Kind::Metric(metric) => {
+                    metric.value(&metric.empty(), value).is_some() || is_value(value)
+                }
+                Kind::TopHits(_) => false,
+            };
+            if !has_value {
+                return Err(bad(format!(
+                    "[order] names [{name}.{value}], which is no number"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The numbers by which a bucket is ordered.
+    pub(super) fn numbers(&self, bucket: &Bucket, children: &[Aggregation]) -> Vec<Option<f64>> {
+        let number = |key: &OrderKey| match &key.by {
+            By::Key => None,
+            By::Count => Some(bucket.records as f64),
+            By::Metric { name, value } => {
+                let mut each = children.iter().zip(&bucket.level.states);
+                let (child, state) = each.find(|(child, _)| child.name == *name)?;
+                match (&child.kind, state) {
+                    (Kind::Metric(metric), State::Metric(state)) => metric.value(state, value),
+                    (Kind::Buckets(_), State::Buckets(found)) => Some(
+                        found
+                            .numbers
+                            .values()
+                            .map(|inner| inner.records as f64)
+                            .sum(),
+                    ),
+                    _ => None,
+                }
+            }
+        };
+        self.0.iter().map(number).collect()
+    }
+
+    /// Compares two buckets by their numbers, and by their keys as `keys` compares these.
+    pub(super) fn compare(
+        &self,
+        (a, b): (&[Option<f64>], &[Option<f64>]),
+        keys: Ordering,
+    ) -> Ordering {
+        for (at, key) in self.0.iter().enumerate() {
+            let number = |of: &[Option<f64>]| of.get(at).copied().flatten();
+            let order = match (&key.by, number(a), number(b)) {
+                (By::Key, ..) => keys,
+                // Those without a number are last in any direction.
+                (_, None, None) => Ordering::Equal,
+                (_, None, Some(_)) => return Ordering::Greater,
+                (_, Some(_), None) => return Ordering::Less,
+                (_, Some(a), Some(b)) => a.total_cmp(&b),
+            };
+            let order = if key.is_descending {
+                order.reverse()
+            } else {
+                order
+            };
+            if order.is_ne() {
+                return order;
+            }
+        }
+        keys
+    }
+}
+
+/// True for a name that some metric has for a value.
+fn is_value(name: &str) -> bool {
+    let known = [
+        "value",
+        "min",
+        "max",
+        "avg",
+        "variance",
+        "std_deviation",
+        "sum_of_squares",
+    ];
+    known.contains(&name) || name.parse::<f64>().is_ok()
+}
+
+/// Sorts pairs of a key and a bucket.
+pub(super) fn sorted<K>(
+    pairs: Vec<(K, Bucket)>,
+    order: &BucketOrder,
+    children: &[Aggregation],
+    compare: impl Fn(&K, &K) -> Ordering,
+) -> Vec<(K, Bucket)> {
+    let with_numbers = pairs.into_iter().map(|(key, bucket)| {
+        let numbers = order.numbers(&bucket, children);
+        (key, bucket, numbers)
+    });
+    let mut all: Vec<(K, Bucket, Vec<Option<f64>>)> = with_numbers.collect();
+    all.sort_by(|a, b| order.compare((&a.2, &b.2), compare(&a.0, &b.0)));
+    all.into_iter()
+        .map(|(key, bucket, _)| (key, bucket))
+        .collect()
+}
+
+/// The buckets as a list, or as an object by their names.
+pub(super) fn listed(buckets: Vec<(String, Json)>, is_keyed: bool) -> Json {
+    if is_keyed {
+        return Json::Object(buckets.into_iter().collect());
+    }
+    buckets.into_iter().map(|(_, bucket)| bucket).collect()
+}

@@ -1,0 +1,125 @@
+//! `percentiles`, exactly: between two numbers the value is interpolated.
+
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use super::super::json::{Object, bad, flag, number, only};
+use super::columns::{Field, RowView};
+use super::state::MetricState;
+use super::{Kind, Metric, Reader, stats};
+use crate::error::ApiError;
+
+/// The most percentiles of an aggregation.
+const PERCENTS_MAX: usize = 100;
+
+/// The percentiles where none are named.
+const DEFAULT: [f64; 7] = [1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0];
+
+#[derive(Clone, Debug)]
+struct Percentiles {
+    field: Field,
+    missing: Option<f64>,
+    percents: Vec<f64>,
+    is_keyed: bool,
+}
+
+/// Reads the aggregation. Options of estimates change nothing: the answer is exact.
+pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, ApiError> {
+    let known = [
+        "field", "missing", "percents", "keyed", "tdigest", "hdr", "script",
+    ];
+    only(members, &known, "percentiles")?;
+    let percents = numbers(members, "percents")?.unwrap_or_else(|| DEFAULT.to_vec());
+    if !percents
+        .iter()
+        .all(|percent| (0.0..=100.0).contains(percent))
+    {
+        return Err(bad("[percents] are from 0 to 100"));
+    }
+    Ok(Kind::Metric(Arc::new(Percentiles {
+        field: reader.columns.field(members, "percentiles")?,
+        missing: number(members, "missing")?,
+        percents,
+        is_keyed: flag(members, "keyed", true)?,
+    })))
+}
+
+/// A list of numbers, also as texts.
+pub(super) fn numbers(members: &Object, name: &str) -> Result<Option<Vec<f64>>, ApiError> {
+    let Some(given) = members.get(name) else {
+        return Ok(None);
+    };
+    let texts = super::super::json::texts(given, name)?;
+    let numbers = texts.iter().map(|text| {
+        let number: Option<f64> = text.parse().ok();
+        let number = number.filter(|number| number.is_finite());
+        number.ok_or_else(|| bad(format!("[{name}] are numbers, and [{text}] is none")))
+    });
+    let numbers: Vec<f64> = numbers.collect::<Result<_, ApiError>>()?;
+    if numbers.is_empty() || numbers.len() > PERCENTS_MAX {
+        return Err(bad(format!(
+            "[{name}] has from 1 to {PERCENTS_MAX} numbers"
+        )));
+    }
+    Ok(Some(numbers))
+}
+
+/// Values with the numbers that they are for, as an object or a list.
+pub(super) fn written(pairs: &[(f64, Option<f64>)], is_keyed: bool) -> Json {
+    if is_keyed {
+        let members = pairs.iter();
+        let members = members.map(|(at, value)| (format!("{at:?}"), json!(value)));
+        return json!({ "values": Json::Object(members.collect()) });
+    }
+    let list = pairs
+        .iter()
+        .map(|(at, value)| json!({ "key": at, "value": value }));
+    json!({ "values": list.collect::<Vec<Json>>() })
+}
+
+/// A percentile of numbers in order.
+pub(super) fn percentile(sorted: &[f64], percent: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let place = percent / 100.0 * last as f64;
+    let low = place.floor();
+    let below = *sorted.get(low as usize)?;
+    let above = *sorted.get((low as usize + 1).min(last))?;
+    Some(below + (above - below) * (place - low))
+}
+
+impl Metric for Percentiles {
+    fn typed(&self) -> &'static str {
+        "tdigest_percentiles"
+    }
+
+    fn empty(&self) -> MetricState {
+        MetricState::Values(Vec::new())
+    }
+
+    fn add(&self, row: &RowView<'_>, state: &mut MetricState) {
+        stats::add(row, self.field, self.missing, state);
+    }
+
+    fn finish(&self, state: MetricState) -> Json {
+        let MetricState::Values(mut values) = state else {
+            return Json::Null;
+        };
+        values.sort_unstable_by(f64::total_cmp);
+        let pairs = self
+            .percents
+            .iter()
+            .map(|at| (*at, percentile(&values, *at)));
+        written(&pairs.collect::<Vec<_>>(), self.is_keyed)
+    }
+
+    fn value(&self, state: &MetricState, name: &str) -> Option<f64> {
+        let MetricState::Values(values) = state else {
+            return None;
+        };
+        let percent: f64 = name.parse().ok()?;
+        let mut values = values.clone();
+        values.sort_unstable_by(f64::total_cmp);
+        percentile(&values, percent)
+    }
+}

@@ -1,0 +1,231 @@
+//! The state of aggregations while records are added.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use logpond_engine::query::Key as Place;
+use serde_json::Value as Json;
+
+use super::super::json::bad;
+use super::columns::RowView;
+use super::keys::Key;
+use super::sums::Sums;
+use super::{Aggregation, BUCKETS_MAX, Kind};
+use crate::error::ApiError;
+
+/// The most groups before an order and a size choose among them.
+pub(super) const GROUPS_MAX: u64 = 1_000_000;
+
+/// The most values that are held for percentiles and for distinct values.
+pub(super) const VALUES_MAX: u64 = 20_000_000;
+
+/// About the memory of a group without what is in it.
+const GROUP_BYTES: usize = 192;
+
+/// The states of the aggregations of a level.
+#[derive(Debug, Default)]
+pub(super) struct Level {
+    pub(super) states: Vec<State>,
+}
+
+#[derive(Debug)]
+pub(super) enum State {
+    Buckets(BucketMap),
+    Metric(MetricState),
+    Top(Vec<Place>),
+}
+
+/// Buckets by their keys; an aggregation has keys of one kind.
+#[derive(Debug, Default)]
+pub(super) struct BucketMap {
+    pub(super) numbers: BTreeMap<i64, Bucket>,
+    pub(super) texts: BTreeMap<Box<[u8]>, Bucket>,
+}
+
+impl BucketMap {
+    /// The bucket of a place in a list, or an empty one.
+    pub(super) fn take(&mut self, at: usize, children: &[Aggregation]) -> Bucket {
+        let key = i64::try_from(at).unwrap_or(i64::MAX);
+        let found = self.numbers.remove(&key);
+        found.unwrap_or_else(|| Bucket::empty(children))
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Bucket {
+    pub(super) records: u64,
+    pub(super) level: Level,
+}
+
+impl Bucket {
+    /// A bucket without records.
+    pub(super) fn empty(children: &[Aggregation]) -> Bucket {
+        Bucket {
+            records: 0,
+            level: Level::new(children),
+        }
+    }
+}
+
+/// The state of a metric.
+#[derive(Debug)]
+pub(super) enum MetricState {
+    /// How many values there are.
+    Count(u64),
+    Sums(Sums),
+    /// Hashes of values.
+    Distinct(BTreeSet<u128>),
+    Values(Vec<f64>),
+}
+
+/// What states take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Usage {
+    pub(super) groups: u64,
+    pub(super) values: u64,
+    pub(super) bytes: usize,
+}
+
+impl Usage {
+    /// Refuses what is too much.
+    ///
+    /// # Errors
+    /// With the bound.
+    pub(super) fn check(self) -> Result<(), ApiError> {
+        if self.groups > GROUPS_MAX {
+            return Err(bad(format!(
+                "the aggregations have more than {GROUPS_MAX} groups before [order] and [size] choose: narrow the \
+                 query, or use a field with fewer values"
+            )));
+        }
+        if self.values > VALUES_MAX {
+            return Err(bad(format!(
+                "exact percentiles and cardinalities hold at most {VALUES_MAX} values: narrow the query"
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl Level {
+    /// Nothing yet.
+    pub(super) fn new(list: &[Aggregation]) -> Level {
+        let state = |one: &Aggregation| match &one.kind {
+            Kind::Buckets(_) => State::Buckets(BucketMap::default()),
+            Kind::Metric(metric) => State::Metric(metric.empty()),
+            Kind::TopHits(_) => State::Top(Vec::new()),
+        };
+        Level {
+            states: list.iter().map(state).collect(),
+        }
+    }
+
+    /// Adds a record. Recursion is bounded by the depth of aggregations.
+    pub(super) fn add(&mut self, list: &[Aggregation], row: &RowView<'_>, usage: &mut Usage) {
+        for (one, state) in list.iter().zip(&mut self.states) {
+            match (&one.kind, state) {
+                (Kind::Buckets(buckets), State::Buckets(map)) => {
+                    buckets.assign(row, &mut |key| {
+                        let bucket = bucket(map, key, &one.children, usage);
+                        bucket.records += 1;
+                        bucket.level.add(&one.children, row, usage);
+                    });
+                }
+                (Kind::Metric(metric), State::Metric(state)) => {
+                    let before = state.held();
+                    metric.add(row, state);
+                    let more = state.held() - before;
+                    usage.values += more as u64;
+                    usage.bytes += more * 2 * size_of::<u128>();
+                }
+                (Kind::TopHits(top), State::Top(places)) => {
+                    usage.bytes += top.add(row, places) * size_of::<Place>();
+                }
+                // States are made of the kinds.
+                _ => {}
+            }
+        }
+    }
+}
+
+fn bucket<'m>(
+    map: &'m mut BucketMap,
+    key: Key<'_>,
+    children: &[Aggregation],
+    usage: &mut Usage,
+) -> &'m mut Bucket {
+    let mut make = |key_bytes: usize| {
+        usage.groups += 1;
+        usage.bytes += GROUP_BYTES + key_bytes + children.len() * size_of::<State>();
+        Bucket::empty(children)
+    };
+    match key {
+        Key::Number(number) => map.numbers.entry(number).or_insert_with(|| make(0)),
+        Key::Text(text) => {
+            if !map.texts.contains_key(text) {
+                let made = make(text.len());
+                map.texts.insert(text.into(), made);
+            }
+            let found = map.texts.get_mut(text);
+            found.unwrap_or_else(|| unreachable!("it was put there"))
+        }
+    }
+}
+
+impl MetricState {
+    /// How many values it holds.
+    fn held(&self) -> usize {
+        match self {
+            MetricState::Count(_) | MetricState::Sums(_) => 0,
+            MetricState::Distinct(hashes) => hashes.len(),
+            MetricState::Values(values) => values.len(),
+        }
+    }
+}
+
+/// Reads the hits at places.
+pub(super) type Fetch<'f> =
+    &'f mut dyn FnMut(&[Place], &super::top_hits::TopHits) -> Result<Vec<Json>, ApiError>;
+
+/// The making of an answer.
+pub(super) struct Finish<'f> {
+    pub(super) has_typed_keys: bool,
+    pub(super) fetch: Fetch<'f>,
+    buckets: u64,
+    pub(super) hits: u64,
+}
+
+impl<'f> Finish<'f> {
+    /// Nothing yet.
+    pub(super) fn new(has_typed_keys: bool, fetch: Fetch<'f>) -> Finish<'f> {
+        Finish {
+            has_typed_keys,
+            fetch,
+            buckets: 0,
+            hits: 0,
+        }
+    }
+
+    /// Counts a bucket of the answer.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub(super) fn count_bucket(&mut self) -> Result<(), ApiError> {
+        self.count_buckets(1)
+    }
+
+    fn count_buckets(&mut self, more: u64) -> Result<(), ApiError> {
+        self.buckets = self.buckets.saturating_add(more);
+        if self.buckets > BUCKETS_MAX {
+            return Err(too_many_buckets());
+        }
+        Ok(())
+    }
+}
+
+/// The error of an answer with too many buckets.
+pub(super) fn too_many_buckets() -> ApiError {
+    ApiError::bad_request(format!(
+        "Trying to create too many buckets. Must be less than or equal to: [{BUCKETS_MAX}]: take a longer interval, \
+         a shorter range or a smaller size"
+    ))
+}

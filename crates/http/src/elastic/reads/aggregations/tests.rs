@@ -1,0 +1,347 @@
+use logpond_host::memory::Charge;
+use logpond_record::Timestamp;
+use logpond_search::columns::{ColumnKind, ColumnRequest, Columns};
+use logpond_segment::rows::{Column, NULL, Numbers, StringColumn, Strings};
+use serde_json::{Value as Json, json};
+
+use super::run::Filling;
+use super::state::Finish;
+use super::*;
+
+const NOW: Timestamp = super::super::dates::tests_now();
+
+/// Records as columns of a plan.
+fn columns(asked: &[ColumnRequest], records: &[Json]) -> Columns {
+    let column = |asked: &ColumnRequest| match asked.kind {
+        ColumnKind::Time => {
+            let ms = records
+                .iter()
+                .map(|record| record["@timestamp"].as_i64().unwrap());
+            Column::Ints(Numbers {
+                values: ms.map(|ms| ms * 1_000_000).collect(),
+                valid: Vec::new(),
+            })
+        }
+        _ => {
+            let name = super::super::names::of_client(&asked.name);
+            let (mut bytes, mut ranges, mut codes) = (Vec::new(), Vec::new(), Vec::new());
+            for record in records {
+                match super::super::json::text_of(&record[name]) {
+                    None => codes.push(NULL),
+                    Some(text) => {
+                        codes.push(ranges.len() as u32);
+                        let start = bytes.len() as u32;
+                        bytes.extend_from_slice(text.as_bytes());
+                        ranges.push((start, bytes.len() as u32));
+                    }
+                }
+            }
+            let values = Strings::new(bytes, ranges).into();
+            Column::Strings(StringColumn { codes, values })
+        }
+    };
+    Columns {
+        rows: records.len(),
+        columns: asked.iter().map(column).collect(),
+        unfit: 0,
+    }
+}
+
+fn try_aggregate(aggs: &Json, records: &[Json]) -> Result<Json, ApiError> {
+    let plan = read(Some(aggs), &Context { now: NOW })?;
+    let mut filling = Filling::new(&plan, Charge::default());
+    filling.take(&columns(&plan.columns, records));
+    let mut fetch = |places: &[logpond_engine::query::Key], _: &top_hits::TopHits| {
+        Ok(places
+            .iter()
+            .map(|place| place.time.unix_ms().into())
+            .collect())
+    };
+    let found = filling.finish(&mut Finish::new(false, &mut fetch))?;
+    Ok(found.json)
+}
+
+fn aggregate(aggs: &Json, records: &[Json]) -> Json {
+    try_aggregate(aggs, records).unwrap()
+}
+
+fn records() -> Vec<Json> {
+    let record = |s: i64, host: &str, status: Json, ms: Json| {
+        json!({"@timestamp": 1_795_255_200_000_i64 + s * 1000, "host": host, "status": status, "ms": ms,
+            "_id": format!("{s:026}"), "message": format!("{host} says hello"), "_raw": host})
+    };
+    vec![
+        record(0, "a", json!(200), json!(10)),
+        record(10, "b", json!(500), json!(20)),
+        record(65, "a", json!(200), json!(30.5)),
+        record(200, "a", json!(404), Json::Null),
+    ]
+}
+
+/// Each aggregation over the same four records.
+#[test]
+fn aggregations_are_exact() {
+    let stats = json!({"count": 3, "min": 10.0, "max": 30.5, "avg": 60.5 / 3.0, "sum": 60.5});
+    let table = [
+        (
+            json!({"avg": {"field": "ms"}}),
+            json!({"value": 60.5 / 3.0}),
+        ),
+        (json!({"min": {"field": "ms"}}), json!({"value": 10.0})),
+        (
+            json!({"max": {"field": "ms", "missing": 99}}),
+            json!({"value": 99.0}),
+        ),
+        (json!({"sum": {"field": "nothing"}}), json!({"value": 0.0})),
+        (json!({"avg": {"field": "nothing"}}), json!({"value": null})),
+        (
+            json!({"max": {"field": "@timestamp"}}),
+            json!({"value": 1_795_255_400_000.0, "value_as_string": "2026-11-21T10:03:20.000Z"}),
+        ),
+        (json!({"value_count": {"field": "ms"}}), json!({"value": 3})),
+        (
+            json!({"cardinality": {"field": "host.keyword", "precision_threshold": 3}}),
+            json!({"value": 2}),
+        ),
+        (json!({"stats": {"field": "ms"}}), stats),
+        (
+            json!({"percentiles": {"field": "ms", "percents": [50, "100"]}}),
+            json!({"values": {"50.0": 20.0, "100.0": 30.5}}),
+        ),
+        (
+            json!({"percentiles": {"field": "ms", "percents": [25], "keyed": false}}),
+            json!({"values": [{"key": 25.0, "value": 15.0}]}),
+        ),
+        (
+            json!({"percentile_ranks": {"field": "ms", "values": [20]}}),
+            json!({"values": {"20.0": 200.0 / 3.0}}),
+        ),
+        (json!({"missing": {"field": "ms"}}), json!({"doc_count": 1})),
+        (
+            json!({"filter": {"term": {"status": 200}}}),
+            json!({"doc_count": 2}),
+        ),
+        (
+            json!({"filter": {"match_phrase": {"message": "B says"}}}),
+            json!({"doc_count": 1}),
+        ),
+        (
+            json!({"filters": {"filters": {"bad": {"range": {"status": {"gte": 400}}}}, "other_bucket": true}}),
+            json!({"buckets": {"bad": {"doc_count": 2}, "_other_": {"doc_count": 2}}}),
+        ),
+        (
+            json!({"filters": {"filters": [{"query_string": {"query": "status:[400 TO *]"}}]}}),
+            json!({"buckets": [{"doc_count": 2}]}),
+        ),
+        (
+            json!({"terms": {"field": "host"}}),
+            terms(&[(json!("a"), 3), (json!("b"), 1)], 0),
+        ),
+        (
+            json!({"terms": {"field": "status", "size": 1}}),
+            terms(&[(json!(200), 2)], 2),
+        ),
+        (
+            json!({"terms": {"field": "status", "order": {"_key": "desc"}}}),
+            terms(&[(json!(500), 1), (json!(404), 1), (json!(200), 2)], 0),
+        ),
+        (
+            json!({"terms": {"field": "status", "min_doc_count": 2}}),
+            terms(&[(json!(200), 2)], 2),
+        ),
+        (
+            json!({"terms": {"field": "status", "include": "[45].*", "exclude": ["500"]}}),
+            terms(&[(json!(404), 1)], 0),
+        ),
+        (
+            json!({"terms": {"field": "ms", "missing": "none", "order": [{"_count": "asc"}, {"_key": "asc"}]}}),
+            terms(
+                &[
+                    (json!("10"), 1),
+                    (json!("20"), 1),
+                    (json!("30.5"), 1),
+                    (json!("none"), 1),
+                ],
+                0,
+            ),
+        ),
+        (
+            json!({"histogram": {"field": "ms", "interval": 10, "min_doc_count": 1}}),
+            json!({"buckets": [{"key": 10.0, "doc_count": 1}, {"key": 20.0, "doc_count": 1}, {"key": 30.0, "doc_count": 1}]}),
+        ),
+        (
+            json!({"histogram": {"field": "ms", "interval": 15, "offset": 5, "keyed": true}}),
+            json!({"buckets": {"5.0": {"key": 5.0, "doc_count": 1}, "20.0": {"key": 20.0, "doc_count": 2}}}),
+        ),
+        (
+            json!({"range": {"field": "ms", "ranges": [{"from": 20}, {"to": 20, "key": "low"}]}}),
+            json!({"buckets": [{"key": "low", "to": 20.0, "doc_count": 1}, {"key": "20.0-*", "from": 20.0, "doc_count": 2}]}),
+        ),
+        (
+            json!({"date_range": {"field": "@timestamp", "format": "HH:mm", "ranges": [{"to": "now-30m/m", "key": "old"}]}}),
+            Json::Null,
+        ),
+        (
+            json!({"top_hits": {"size": 2, "sort": [{"@timestamp": "desc"}]}}),
+            json!({"hits": {"total": {"value": 2, "relation": "gte"}, "max_score": null, "hits": [1_795_255_400_000_i64, 1_795_255_265_000_i64]}}),
+        ),
+    ];
+    for (body, expected) in table {
+        let mut found = aggregate(&json!({"x": body}), &records());
+        if !expected.is_null() {
+            assert_eq!(found["x"].take(), expected, "{body}");
+        }
+    }
+}
+
+fn terms(buckets: &[(Json, u64)], others: u64) -> Json {
+    let buckets = buckets
+        .iter()
+        .map(|(key, count)| json!({"key": key, "doc_count": count}));
+    json!({"doc_count_error_upper_bound": 0, "sum_other_doc_count": others, "buckets": buckets.collect::<Vec<_>>()})
+}
+
+#[test]
+fn histograms_of_times_have_gaps_and_bounds() {
+    let key = |minute: i64| 1_795_255_200_000_i64 + minute * 60_000;
+    let counts = |body: Json| -> Vec<(i64, u64)> {
+        let found = aggregate(&json!({"x": {"date_histogram": body}}), &records());
+        let buckets = found["x"]["buckets"].as_array().unwrap().iter();
+        buckets
+            .map(|b| (b["key"].as_i64().unwrap(), b["doc_count"].as_u64().unwrap()))
+            .collect()
+    };
+    assert_eq!(
+        counts(json!({"field": "@timestamp", "fixed_interval": "1m"})),
+        [(key(0), 2), (key(1), 1), (key(2), 0), (key(3), 1)]
+    );
+    assert_eq!(
+        counts(json!({"field": "@timestamp", "calendar_interval": "1m", "min_doc_count": 1})),
+        [(key(0), 2), (key(1), 1), (key(3), 1)]
+    );
+    let extended = json!({"min": key(-1), "max": key(1).to_string()});
+    let grafana = json!({"field": "@timestamp", "fixed_interval": "1m", "min_doc_count": 0, "format": "epoch_millis",
+        "extended_bounds": extended});
+    assert_eq!(
+        counts(grafana),
+        [
+            (key(-1), 0),
+            (key(0), 2),
+            (key(1), 1),
+            (key(2), 0),
+            (key(3), 1)
+        ]
+    );
+    assert_eq!(
+        counts(
+            json!({"field": "@timestamp", "interval": "2m", "offset": "+1m", "order": {"_count": "desc"}})
+        ),
+        [(key(-1), 2), (key(1), 1), (key(3), 1)]
+    );
+    let hard =
+        json!({"field": "@timestamp", "fixed_interval": "1m", "hard_bounds": {"max": key(2)}});
+    assert_eq!(counts(hard), [(key(0), 2), (key(1), 1)]);
+}
+
+#[test]
+fn aggregations_are_within_one_another() {
+    let aggs = json!({"2": {
+        "terms": {"field": "host", "order": {"1.max": "asc"}},
+        "meta": {"a": 1},
+        "aggs": {"1": {"stats": {"field": "ms"}}, "3": {"date_histogram": {"field": "@timestamp", "fixed_interval": "1m", "min_doc_count": 1}}},
+    }});
+    let found = aggregate(&aggs, &records());
+    let found = &found["2"];
+    assert_eq!(found["meta"], json!({"a": 1}));
+    assert_eq!(
+        (&found["buckets"][0]["key"], &found["buckets"][1]["key"]),
+        (&json!("b"), &json!("a"))
+    );
+    assert_eq!(found["buckets"][1]["1"]["sum"], json!(40.5));
+    assert_eq!(
+        found["buckets"][1]["3"]["buckets"]
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
+    let typed = read(Some(&aggs), &Context { now: NOW }).unwrap();
+    let mut filling = Filling::new(&typed, Charge::default());
+    filling.take(&columns(&typed.columns, &records()));
+    let mut fetch = |_: &[logpond_engine::query::Key], _: &top_hits::TopHits| Ok(Vec::new());
+    let found = filling
+        .finish(&mut Finish::new(true, &mut fetch))
+        .unwrap()
+        .json;
+    assert!(
+        found["sterms#2"]["buckets"][0]["date_histogram#3"].is_object(),
+        "{found}"
+    );
+}
+
+#[test]
+fn what_is_not_there_is_refused() {
+    let deep = (0..11).fold(
+        json!({"x": {"min": {"field": "a"}}}),
+        |inner, _| json!({"x": {"filter": {"match_all": {}}, "aggs": inner}}),
+    );
+    let minute = json!({"x": {"date_histogram": {"field": "@timestamp", "fixed_interval": "1ms"}}});
+    let table = [
+        (
+            json!({"x": {"composite": {}}}),
+            "[composite] is not supported",
+        ),
+        (
+            json!({"x": {"derivative": {}}}),
+            "[derivative] is not supported",
+        ),
+        (json!({"x": {"geo_bounds": {}}}), "unknown aggregation type"),
+        (json!({"x": {}}), "no kind"),
+        (
+            json!({"x": {"min": {"field": "a"}, "max": {"field": "a"}}}),
+            "two kinds",
+        ),
+        (
+            json!({"x": {"min": {"field": "a"}, "aggs": {"y": {"min": {"field": "a"}}}}}),
+            "no buckets",
+        ),
+        (
+            json!({"x": {"min": {"script": {}}}}),
+            "[script] is not supported",
+        ),
+        (
+            json!({"x": {"min": {"field": "a", "format": "0"}}}),
+            "[format]",
+        ),
+        (
+            json!({"x": {"terms": {"field": "host", "order": {"y": "asc"}}}}),
+            "names [y]",
+        ),
+        (
+            json!({"x": {"terms": {"field": "host", "min_doc_count": 0}}}),
+            "min_doc_count 0",
+        ),
+        (
+            json!({"x": {"date_histogram": {"field": "ms", "fixed_interval": "1m"}}}),
+            "another field",
+        ),
+        (
+            json!({"x": {"date_histogram": {"field": "@timestamp"}}}),
+            "needs one of",
+        ),
+        (
+            json!({"x": {"histogram": {"field": "ms", "interval": 0}}}),
+            "above 0",
+        ),
+        (
+            json!({"x": {"histogram": {"field": "ms", "interval": 0.0001}}}),
+            "too many buckets",
+        ),
+        (minute, "too many buckets"),
+        (deep, "deeper"),
+    ];
+    for (aggs, part) in table {
+        let error = try_aggregate(&aggs, &records()).unwrap_err();
+        assert!(error.message.contains(part), "{aggs}: {}", error.message);
+    }
+}

@@ -1,0 +1,149 @@
+//! `top_hits`: some hits of a bucket, the newest or the oldest.
+
+use std::sync::Arc;
+
+use logpond_engine::query::{Direction, Key as Place};
+use logpond_record::Timestamp;
+use serde_json::{Value as Json, json};
+
+use super::super::document::{Document, FieldList, SourceFilter};
+use super::super::json::{Object, bad, count, flag, only};
+use super::super::sort::SortOrder;
+use super::columns::{Field, RowView};
+use super::state::Finish;
+use super::{Kind, Reader};
+use crate::error::ApiError;
+
+/// The most hits of a bucket, as `index.max_inner_result_window`.
+pub(super) const SIZE_MAX: u64 = 100;
+
+/// The most hits of all buckets of an answer.
+pub(super) const HITS_MAX: u64 = 2000;
+
+/// The aggregation.
+#[derive(Clone, Debug)]
+pub(super) struct TopHits {
+    time: Field,
+    id: Field,
+    size: usize,
+    from: usize,
+    order: SortOrder,
+    source: SourceFilter,
+    fields: FieldList,
+    has_version: bool,
+}
+
+/// Reads the aggregation.
+pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, ApiError> {
+    let known = [
+        "size",
+        "from",
+        "sort",
+        "_source",
+        "fields",
+        "docvalue_fields",
+        "highlight",
+        "version",
+        "seq_no_primary_term",
+        "track_scores",
+    ];
+    only(members, &known, "top_hits")?;
+    let size = count(members, "size", 3)?;
+    let from = count(members, "from", 0)?;
+    if size.saturating_add(from) > SIZE_MAX {
+        return Err(bad(format!(
+            "[from] + [size] of [top_hits] is at most {SIZE_MAX}"
+        )));
+    }
+    let mut fields = FieldList::default();
+    fields.add(members.get("fields"))?;
+    fields.add(members.get("docvalue_fields"))?;
+    Ok(Kind::TopHits(Arc::new(TopHits {
+        time: reader.columns.of_record("_time"),
+        id: reader.columns.of_record("_id"),
+        size: usize::try_from(size).unwrap_or(usize::MAX),
+        from: usize::try_from(from).unwrap_or(usize::MAX),
+        order: SortOrder::read(members.get("sort"), false)?,
+        source: SourceFilter::read(members.get("_source"))?,
+        fields,
+        has_version: flag(members, "version", false)?,
+    })))
+}
+
+impl TopHits {
+    /// Adds a record; says how many places are held more.
+    pub(super) fn add(&self, row: &RowView<'_>, places: &mut Vec<Place>) -> usize {
+        let id = row
+            .text(self.id)
+            .and_then(|id| std::str::from_utf8(id).ok()?.parse().ok());
+        let (Some(time), Some(id)) = (row.time_ns(self.time), id) else {
+            return 0;
+        };
+        let place = Place {
+            time: Timestamp(time),
+            id,
+        };
+        let before = places.len();
+        let at = places.partition_point(|other| match self.order.direction {
+            Direction::Forward => *other < place,
+            Direction::Backward => *other > place,
+        });
+        let most = self.from + self.size;
+        if at < most {
+            places.insert(at, place);
+            places.truncate(most);
+        }
+        places.len().saturating_sub(before)
+    }
+
+    /// The answer of a bucket with these hits.
+    pub(super) fn finish(&self, places: Vec<Place>, to: &mut Finish<'_>) -> Result<Json, ApiError> {
+        let wanted = places.get(self.from..).unwrap_or_default();
+        to.hits += wanted.len() as u64;
+        if to.hits > HITS_MAX {
+            return Err(bad(format!(
+                "the [top_hits] of all buckets are more than {HITS_MAX} hits: take fewer buckets or hits"
+            )));
+        }
+        let hits = if wanted.is_empty() {
+            Vec::new()
+        } else {
+            (to.fetch)(wanted, self)?
+        };
+        let max_score = if self.order.is_given() || hits.is_empty() {
+            Json::Null
+        } else {
+            1.0.into()
+        };
+        let total = json!({ "value": hits.len(), "relation": "gte" });
+        Ok(json!({ "hits": { "total": total, "max_score": max_score, "hits": hits } }))
+    }
+
+    /// A document as a hit.
+    pub(super) fn hit(&self, document: &Document) -> Json {
+        let mut hit = json!({ "_index": document.index, "_id": document.id });
+        hit["_score"] = if self.order.is_given() {
+            Json::Null
+        } else {
+            1.0.into()
+        };
+        if let Some(source) = self.source.source(document) {
+            hit["_source"] = source;
+        }
+        if let Some(fields) = self.fields.of(document) {
+            hit["fields"] = fields;
+        }
+        if self.order.is_given() {
+            hit["sort"] = self.order.values(document.key).into();
+        }
+        if self.has_version {
+            hit["_version"] = 1.into();
+        }
+        hit
+    }
+
+    /// The order of hits.
+    pub(super) fn direction(&self) -> Direction {
+        self.order.direction
+    }
+}

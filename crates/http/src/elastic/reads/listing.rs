@@ -1,0 +1,183 @@
+//! The indices that there are: values of the field `_index`, and the index of all other records.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use logpond_engine::query::{Output, RewriteStatus, Scope};
+use logpond_record::TimeRange;
+use logpond_search::Filter;
+use serde_json::{Value as Json, json};
+
+use super::indices::IndexExpression;
+use super::names::{DEFAULT_INDEX, INDEX};
+use super::search::{self, Completeness};
+use super::{Answer, Call, Content};
+use crate::App;
+use crate::error::ApiError;
+use crate::logql::run::failed;
+use hyper::StatusCode;
+
+/// The most indices of an answer.
+pub(super) const INDICES_MAX: usize = 1000;
+
+/// An index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Index {
+    pub(super) name: String,
+    /// How many records it has.
+    pub(super) records: u64,
+}
+
+/// The indices of an expression, in the order of their names. Names without wildcards are there, too.
+///
+/// # Errors
+/// When they cannot be counted.
+pub(super) fn indices(
+    app: &App,
+    expression: &IndexExpression,
+    out: &mut Output,
+) -> Result<Vec<Index>, ApiError> {
+    let found: Arc<Mutex<Vec<Index>>> = Arc::default();
+    let taking = Arc::clone(&found);
+    out.rewrite(Box::new(move |line, _| {
+        let row: Json = serde_json::from_slice(line).unwrap_or_default();
+        if let (Some(name), Some(records)) = (row["value"].as_str(), row["count"].as_u64()) {
+            let name = name.to_owned();
+            let index = Index { name, records };
+            taking
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(index);
+        }
+        RewriteStatus::GoOn
+    }));
+    let scope = Scope::all(TimeRange::ALL);
+    let trailer = app
+        .engine
+        .top(&scope, INDEX, INDICES_MAX, out)
+        .map_err(failed)?;
+    Completeness::default().note(app, trailer, false)?;
+    let mut found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
+    let total = search::count(app, &Filter::All, out, &mut Completeness::default(), false)?;
+    let named: u64 = found.iter().map(|index| index.records).sum();
+    let others = total.saturating_sub(named);
+    match found.iter_mut().find(|index| index.name == DEFAULT_INDEX) {
+        Some(index) => index.records += others,
+        None => found.push(Index {
+            name: DEFAULT_INDEX.to_owned(),
+            records: others,
+        }),
+    }
+    found.retain(|index| expression.has(&index.name));
+    for name in expression.whole_names() {
+        if !found.iter().any(|index| index.name == name) {
+            found.push(Index {
+                name: name.to_owned(),
+                records: 0,
+            });
+        }
+    }
+    found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+/// The columns of `_cat/indices`.
+const COLUMNS: [&str; 10] = [
+    "health",
+    "status",
+    "index",
+    "uuid",
+    "pri",
+    "rep",
+    "docs.count",
+    "docs.deleted",
+    "store.size",
+    "pri.store.size",
+];
+
+/// Parameters of `_cat/indices`.
+const CAT_PARAMETERS: [&str; 15] = [
+    "format",
+    "v",
+    "h",
+    "s",
+    "bytes",
+    "expand_wildcards",
+    "health",
+    "pri",
+    "time",
+    "local",
+    "include_unloaded_segments",
+    "master_timeout",
+    "pretty",
+    "help",
+    "human",
+];
+
+/// `_cat/indices`, as a table or as JSON.
+pub(super) fn cat_indices(app: &App, call: &Call, out: &mut Output) -> Result<Answer, ApiError> {
+    call.params.only(&CAT_PARAMETERS)?;
+    let expression = IndexExpression::read(call.index())?;
+    let indices = indices(app, &expression, out)?;
+    let columns: Vec<&str> = match call.params.one("h")? {
+        None => COLUMNS.to_vec(),
+        Some(names) => names
+            .split(',')
+            .filter(|name| COLUMNS.contains(name))
+            .collect(),
+    };
+    let cells = |index: &Index| -> Vec<String> {
+        columns.iter().map(|column| cell(index, column)).collect()
+    };
+    if call.params.one("format")? == Some("json") {
+        let object = |index: &Index| {
+            let pairs = columns.iter().zip(cells(index));
+            let members = pairs.map(|(name, cell)| ((*name).to_owned(), Json::from(cell)));
+            Json::Object(members.collect())
+        };
+        return Ok(Json::from_iter(indices.iter().map(object)).into());
+    }
+    let mut text = String::new();
+    if call.params.flag("v", false)? {
+        text += &columns.join(" ");
+        text.push('\n');
+    }
+    for index in &indices {
+        text += &cells(index).join(" ");
+        text.push('\n');
+    }
+    Ok(Answer {
+        status: StatusCode::OK,
+        content: Content::Text(text),
+    })
+}
+
+/// A cell of `_cat/indices`. Indices share their files, so that none has a size of its own.
+fn cell(index: &Index, column: &str) -> String {
+    match column {
+        "health" => "green".to_owned(),
+        "status" => "open".to_owned(),
+        "index" | "uuid" => index.name.clone(),
+        "pri" => "1".to_owned(),
+        "docs.count" => index.records.to_string(),
+        "store.size" | "pri.store.size" => "0b".to_owned(),
+        _ => "0".to_owned(),
+    }
+}
+
+/// `_resolve/index`
+pub(super) fn resolve_index(app: &App, call: &Call, out: &mut Output) -> Result<Answer, ApiError> {
+    call.params.only(&[
+        "expand_wildcards",
+        "ignore_unavailable",
+        "allow_no_indices",
+        "pretty",
+        "human",
+    ])?;
+    let expression = IndexExpression::read(call.index())?;
+    let indices = indices(app, &expression, out)?;
+    let indices: Vec<Json> = indices
+        .into_iter()
+        .map(|index| json!({ "name": index.name, "attributes": ["open"] }))
+        .collect();
+    Ok(json!({ "indices": indices, "aliases": [], "data_streams": [] }).into())
+}
