@@ -17,6 +17,7 @@ mod lines;
 mod listeners;
 mod queries;
 mod resends;
+mod searches;
 mod shippers;
 mod slow;
 mod syslog;

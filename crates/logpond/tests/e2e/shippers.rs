@@ -198,6 +198,23 @@ fn the_library_of_grpc_reads_every_answer() {
 }
 
 #[test]
+fn the_client_of_elasticsearch_reads_here() {
+    let Some(python) = python("shippers") else {
+        return;
+    };
+    let (_scratch, server) = start("elasticsearch-reads");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/read_with_elasticsearch.py");
+    let output = Command::new(python)
+        .arg(script)
+        .arg(server.url())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
+}
+
+#[test]
 fn apis_of_others_have_ports_of_their_own() {
     let Some(python) = python("shippers") else {
         return;

@@ -212,3 +212,6 @@ fn ask(app: &App, question: Question, call: &Call, out: &mut Output) -> Result<A
         Question::Source => get::source(app, call, out),
     }
 }
+
+#[cfg(test)]
+mod tests;

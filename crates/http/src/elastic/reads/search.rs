@@ -22,7 +22,7 @@ use crate::logql::run::failed;
 use crate::rows::incomplete;
 
 /// The most memory that the hits of an answer take.
-const HITS_BYTES_MAX: usize = 256 << 20;
+pub(super) const HITS_BYTES_MAX: usize = 256 << 20;
 
 /// What reads of a search lack, together.
 #[derive(Debug, Default)]

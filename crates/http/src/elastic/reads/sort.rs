@@ -106,13 +106,12 @@ impl SortOrder {
                 ))
             });
         }
-        let format = match self.keys.first() {
-            Some(SortKey::Time(format)) => format.clone(),
-            _ => None,
-        };
         let mut reader = DateReader::new(now);
-        if let Some(format) = format {
-            reader.formats = vec![format];
+        match (self.keys.first(), values.first()) {
+            (Some(SortKey::Time(Some(format))), _) => reader.formats = vec![format.clone()],
+            // A number of four digits is no year here.
+            (_, Some(Json::Number(_))) => reader.formats = vec![DateFormat::milliseconds()],
+            _ => {}
         }
         let text = values.first().and_then(text_of);
         let text = text.ok_or_else(|| bad("[search_after] needs the [sort] of a hit"))?;

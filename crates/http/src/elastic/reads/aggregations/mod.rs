@@ -332,5 +332,15 @@ fn bucket_json(
     Ok(json)
 }
 
+/// The bounds, for the page.
+#[cfg(test)]
+pub(super) mod limits {
+    pub(in super::super) use super::state::{GROUPS_MAX, VALUES_MAX};
+    pub(in super::super) use super::top_hits::{
+        HITS_MAX as ALL_TOP_HITS_MAX, SIZE_MAX as TOP_HITS_MAX,
+    };
+    pub(in super::super) use super::{AGGREGATIONS_MAX, BUCKETS_MAX, DEPTH_MAX};
+}
+
 #[cfg(test)]
 mod tests;

@@ -13,10 +13,10 @@ use super::{Aggregation, BUCKETS_MAX, Kind};
 use crate::error::ApiError;
 
 /// The most groups before an order and a size choose among them.
-pub(super) const GROUPS_MAX: u64 = 1_000_000;
+pub(in super::super) const GROUPS_MAX: u64 = 1_000_000;
 
 /// The most values that are held for percentiles and for distinct values.
-pub(super) const VALUES_MAX: u64 = 20_000_000;
+pub(in super::super) const VALUES_MAX: u64 = 20_000_000;
 
 /// About the memory of a group without what is in it.
 const GROUP_BYTES: usize = 192;

@@ -15,10 +15,10 @@ use super::{Kind, Reader};
 use crate::error::ApiError;
 
 /// The most hits of a bucket, as `index.max_inner_result_window`.
-pub(super) const SIZE_MAX: u64 = 100;
+pub(in super::super) const SIZE_MAX: u64 = 100;
 
 /// The most hits of all buckets of an answer.
-pub(super) const HITS_MAX: u64 = 2000;
+pub(in super::super) const HITS_MAX: u64 = 2000;
 
 /// The aggregation.
 #[derive(Clone, Debug)]

@@ -59,11 +59,7 @@ pub(super) enum ReadDate {
 impl DateFormat {
     /// The formats of dates where a clause names none.
     pub(super) fn defaults() -> Vec<DateFormat> {
-        let milliseconds = DateFormat {
-            name: "epoch_millis".into(),
-            form: Form::Milliseconds,
-        };
-        vec![DateFormat::iso(), milliseconds]
+        vec![DateFormat::iso(), DateFormat::milliseconds()]
     }
 
     /// The default format.
@@ -74,6 +70,14 @@ impl DateFormat {
         DateFormat {
             name: "strict_date_optional_time".into(),
             form,
+        }
+    }
+
+    /// Milliseconds since 1970.
+    pub(in super::super) fn milliseconds() -> DateFormat {
+        DateFormat {
+            name: "epoch_millis".into(),
+            form: Form::Milliseconds,
         }
     }
 

@@ -43,7 +43,7 @@ impl Context {
 type Translate = fn(&Json, &Context) -> Result<Filter, ApiError>;
 
 /// The clauses that are supported.
-pub(super) const CLAUSES: [(&str, Translate); 20] = [
+const CLAUSES: [(&str, Translate); 20] = [
     ("bool", bools::bool),
     ("boosting", bools::boosting),
     ("constant_score", bools::constant_score),
@@ -65,6 +65,12 @@ pub(super) const CLAUSES: [(&str, Translate); 20] = [
     ("terms", terms::terms),
     ("wildcard", patterns::wildcard),
 ];
+
+/// The names of the clauses that are supported.
+#[cfg(test)]
+pub(super) fn clauses() -> Vec<&'static str> {
+    CLAUSES.iter().map(|(name, _)| *name).collect()
+}
 
 /// Clauses of Elasticsearch that are refused, with the remedy.
 const REFUSED: [(&str, &str); 14] = [

@@ -1,0 +1,92 @@
+"""Reads records with the client of Elasticsearch, as a program would use it.
+
+usage: read_with_elasticsearch.py URL
+"""
+import sys
+
+from elasticsearch import BadRequestError, Elasticsearch, helpers
+from elasticsearch.dsl import A, Search
+
+COUNT = 250
+
+client = Elasticsearch(sys.argv[1])
+documents = (
+    {
+        "_op_type": "create",
+        "_index": "logs-app",
+        "@timestamp": "2026-03-02T00:%02d:%02d.%03dZ" % (number // 60, number % 60, number),
+        "message": "request %d took %d ms" % (number, number * 2),
+        "number": number,
+        "host": {"name": "web-%d" % (number % 3)},
+        "level": "error" if number % 50 == 0 else "info",
+    }
+    for number in range(COUNT)
+)
+stored, errors = helpers.bulk(client, documents)
+assert (stored, errors) == (COUNT, []), (stored, errors)
+
+# A search, its hits and its total.
+query = {"bool": {"filter": [{"term": {"level": "error"}}, {"range": {"number": {"gte": 50}}}]}}
+found = client.search(index="logs-*", query=query, sort=[{"@timestamp": "asc"}], size=2)
+assert found["hits"]["total"] == {"value": 4, "relation": "eq"}, found
+assert [hit["_source"]["number"] for hit in found["hits"]["hits"]] == [50, 100], found
+identity = found["hits"]["hits"][0]["_id"]
+assert client.get(index="logs-app", id=identity)["_source"]["number"] == 50
+assert not client.exists(index="logs-app", id="none")
+assert client.count(index="*", query={"match": {"message": "took"}})["count"] == COUNT
+assert client.count(index="logs-app", q="number:[10 TO 19] AND host.name:web-1")["count"] == 4
+
+# All records by a scroll.
+numbers = [hit["_source"]["number"] for hit in helpers.scan(client, index="logs-app", size=60)]
+assert sorted(numbers) == list(range(COUNT)), len(numbers)
+kept = list(helpers.scan(client, index="logs-app", query={"query": query}, preserve_order=True))
+assert len(kept) == 4, kept
+
+# All records by a point in time and search_after.
+pit = client.open_point_in_time(index="logs-app", keep_alive="1m")["id"]
+numbers, after = [], None
+while True:
+    extra = {"search_after": after} if after else {}
+    page = client.search(pit={"id": pit, "keep_alive": "1m"}, sort=[{"@timestamp": "desc"}], size=70, **extra)
+    if not page["hits"]["hits"]:
+        break
+    numbers += [hit["_source"]["number"] for hit in page["hits"]["hits"]]
+    after = page["hits"]["hits"][-1]["sort"]
+assert numbers == list(reversed(range(COUNT))), numbers
+assert client.close_point_in_time(id=pit)["succeeded"]
+
+# What the higher library builds.
+search = Search(using=client, index="logs-*").query("match_phrase", message="took 20 ms").filter("term", level="info")
+assert [hit.number for hit in search.execute()] == [10]
+search = Search(using=client, index="logs-*")[:0]
+hosts = A("terms", field="host.name", order={"_key": "asc"})
+hosts.metric("mean", "avg", field="number").metric("worst", "percentiles", field="number", percents=[100])
+search.aggs.bucket("hosts", hosts)
+search.aggs.bucket("time", "date_histogram", field="@timestamp", calendar_interval="minute")
+aggregated = search.execute().aggregations
+assert [(bucket.key, bucket.doc_count) for bucket in aggregated.hosts.buckets] == [
+    ("web-0", 84),
+    ("web-1", 83),
+    ("web-2", 83),
+]
+assert aggregated.hosts.buckets[0].mean.value == 124.5
+assert aggregated.hosts.buckets[0].worst["values"]["100.0"] == 249.0
+assert [bucket.doc_count for bucket in aggregated.time.buckets] == [60, 60, 60, 60, 10]
+
+# Several searches, one of which fails.
+searches = [{"index": "logs-app"}, {"query": {"ids": {"values": [identity]}}}, {}, {"query": {"nested": {}}}]
+first, second = client.msearch(searches=searches)["responses"]
+assert first["hits"]["total"]["value"] == 1 and second["status"] == 400, (first, second)
+
+mapping = client.indices.get_mapping(index="logs-app")
+assert mapping["logs-app"]["mappings"]["properties"]["number"]["type"] == "long", mapping
+capabilities = client.field_caps(index="logs-app", fields="host.*")
+assert capabilities["fields"]["host.name"]["keyword"]["aggregatable"], capabilities
+indices = client.cat.indices(index="logs-*", format="json")
+assert [(index["index"], index["docs.count"]) for index in indices] == [("logs-app", str(COUNT))], indices
+assert client.indices.resolve_index(name="logs-*")["indices"][0]["name"] == "logs-app"
+try:
+    client.search(query={"function_score": {}})
+    raise AssertionError("it is not supported")
+except BadRequestError as error:
+    assert "there are no scores" in str(error), error
