@@ -794,7 +794,12 @@ fn wrong_method(path: &str, method: &Method) -> Response<Body> {
 pub(super) fn refuse_method(path: &str, method: &Method, allowed: &[&str]) -> Response<Body> {
     let allowed = allowed.join(", ");
     let message = format!("{path} takes {allowed}, not {method}");
-    let mut response = ApiError::new(Kind::MethodNotAllowed, message).into_response();
+    let error = ApiError::new(Kind::MethodNotAllowed, message);
+    let mut response = if elastic::is_path(path) {
+        elastic::refusal(error)
+    } else {
+        error.into_response()
+    };
     if let Ok(allowed) = HeaderValue::from_str(&allowed) {
         response.headers_mut().insert(ALLOW, allowed);
     }

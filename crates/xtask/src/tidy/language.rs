@@ -37,6 +37,7 @@ const PAGES: &[&str] = &[
     "docs/bucket.md",
     "docs/cluster-planning.md",
     "docs/cluster.md",
+    "docs/elasticsearch.md",
     "docs/format/alerts.md",
     "docs/format/backup.md",
     "docs/format/bucket.md",

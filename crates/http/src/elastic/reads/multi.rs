@@ -3,7 +3,7 @@
 use logpond_engine::query::{Output, RewriteStatus};
 use serde_json::{Value as Json, json};
 
-use super::json::{Object, bad, only, texts};
+use super::json::{Object, bad, flag, only, texts};
 use super::request::{AnswerOptions, PARAMETERS, SearchRequest, read_body};
 use super::{Answer, Call, search};
 use crate::App;
@@ -82,6 +82,15 @@ fn one(
     let header = read_body(header)?;
     only(&header, &HEADER, "msearch header")?;
     let index = index_of(&header)?;
+    let may_be_partial = flag(
+        &header,
+        "allow_partial_search_results",
+        options.may_be_partial,
+    )?;
+    let options = AnswerOptions {
+        may_be_partial,
+        ..options
+    };
     let body = read_body(body)?;
     let index = index.as_deref().unwrap_or(call.index());
     let request = SearchRequest::read(&body, index, options, call.now)?;

@@ -55,6 +55,11 @@ impl Completeness {
         Ok(())
     }
 
+    /// True if nothing is missing.
+    fn is_whole(&self) -> bool {
+        self.missing.is_empty()
+    }
+
     /// The member `_shards`.
     pub(super) fn shards(&self) -> Json {
         if self.missing.is_empty() {
@@ -110,7 +115,8 @@ pub(super) fn run(app: &App, request: &SearchRequest, out: &mut Output) -> Resul
         hits["total"] = if request.options.has_plain_total {
             total.into()
         } else {
-            json!({ "value": total, "relation": "eq" })
+            let relation = if completeness.is_whole() { "eq" } else { "gte" };
+            json!({ "value": total, "relation": relation })
         };
     }
     let mut answer = json!({
@@ -242,8 +248,8 @@ impl Sink {
             self.skip -= 1;
             return RewriteStatus::GoOn;
         }
-        // The line, its fields and its source as trees.
-        self.bytes += 6 * line.len() + 512;
+        // The line, its fields and its source as trees, and the hit.
+        self.bytes += 10 * line.len() + 512;
         self.charge.set_soon(self.bytes);
         if self.bytes > HITS_BYTES_MAX || self.charge.is_refused() {
             return RewriteStatus::Done;

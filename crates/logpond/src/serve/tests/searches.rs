@@ -231,10 +231,8 @@ fn a_point_in_time_does_not_move() {
     assert_eq!(ask(&server, "POST", "/logs-a/_search", &body).status, 400);
 }
 
-/// As Grafana's data source builds them.
-#[test]
-fn panels_of_grafana_are_answered() {
-    let server = filled();
+/// The searches of panels, as Grafana's data source builds them.
+fn panels() -> Vec<Value> {
     let (from, to) = (START_MS, START_MS + 100_000);
     let range =
         json!({"range": {"@timestamp": {"gte": from, "lte": to, "format": "epoch_millis"}}});
@@ -251,16 +249,22 @@ fn panels_of_grafana_are_answered() {
         {"_doc": {"order": "desc"}}], "script_fields": {}, "docvalue_fields": ["@timestamp"],
         "highlight": {"fields": {"*": {}}, "pre_tags": ["@HIGHLIGHT@"], "post_tags": ["@/HIGHLIGHT@"], "fragment_size": 2_147_483_647},
         "fields": [{"field": "*", "format": "strict_date_optional_time_nanos"}]});
-    let bodies = [
+    vec![
         json!({"size": 0, "query": filter("*"), "aggs": {"2": histogram}}),
         json!({"size": 0, "query": filter("host.name:*"), "aggs": by_host}),
         logs,
         json!({"size": 0, "query": filter("*"), "aggs": {"1": {"derivative": {"buckets_path": "2"}}}}),
         json!({"size": 0, "query": {"bool": {"filter": [range]}}, "aggs": {"1": {"terms": {"field": "host.name", "size": 500, "order": {"_key": "asc"}}}}}),
-    ];
+    ]
+}
+
+#[test]
+fn panels_of_grafana_are_answered() {
+    let server = filled();
+    let from = START_MS;
     let header =
         json!({"search_type": "query_then_fetch", "ignore_unavailable": true, "index": "logs-*"});
-    let lines: String = bodies
+    let lines: String = panels()
         .iter()
         .map(|body| format!("{header}\n{body}\n"))
         .collect();
@@ -309,7 +313,12 @@ fn panels_of_grafana_are_answered() {
             json!({"key": "a", "doc_count": 6})
         );
     });
-    // To test the data source, and for the lists of fields.
+}
+
+/// To test the data source, and for the lists of fields.
+#[test]
+fn data_sources_of_grafana_are_tested() {
+    let server = filled();
     let health = ask(
         &server,
         "GET",
@@ -386,11 +395,10 @@ fn indices_are_listed() {
     assert_eq!(resolved["indices"][1]["name"], "logs-b");
 }
 
-/// Errors have the form of Elasticsearch, with what to use instead.
-#[test]
-fn what_is_not_supported_is_refused() {
-    let server = TestServer::new();
-    let table = [
+type Refusal = (&'static str, &'static str, Value, u16, &'static str);
+
+fn refusals() -> Vec<Refusal> {
+    vec![
         (
             "POST",
             "/_search",
@@ -429,7 +437,7 @@ fn what_is_not_supported_is_refused() {
         ("POST", "/_search?routing=a", json!({}), 400, "routing"),
         (
             "POST",
-            "/<logs-%7Bnow%7D>/_search",
+            "/%3Clogs-%7Bnow%7D%3E/_search",
             json!({}),
             400,
             "date math in names",
@@ -450,8 +458,14 @@ fn what_is_not_supported_is_refused() {
             404,
             "there is nothing",
         ),
-    ];
-    for (method, path, body, status, part) in table {
+    ]
+}
+
+/// Errors have the form of Elasticsearch, with what to use instead.
+#[test]
+fn what_is_not_supported_is_refused() {
+    let server = TestServer::new();
+    for (method, path, body, status, part) in refusals() {
         let answer = ask(&server, method, path, &body);
         let json = answer.json();
         assert_eq!(
@@ -603,6 +617,37 @@ fn is_match(query: &Value, document: &Value) -> bool {
     }
 }
 
+/// A histogram alone is counted by the engine's own, and otherwise from columns: both are the same.
+fn check_histogram(server: &TestServer, query: &Value, count: usize) {
+    let bounded = json!({"bool": {"filter": [query, {"range": {"@timestamp": {"gte": START_MS, "lt": START_MS + 60_000}}}]}});
+    let histogram = json!({"date_histogram": {"field": "@timestamp", "fixed_interval": "7s"}});
+    let aggs = json!({"a": histogram});
+    let mut inner = histogram.clone();
+    inner["aggs"] = json!({"n": {"sum": {"field": "n"}}});
+    // Alone it is counted by the engine's histogram.
+    let alone = post(
+        server,
+        "/logs/_search",
+        &json!({"size": 0, "query": bounded, "aggs": aggs}),
+    );
+    let filled = post(
+        server,
+        "/logs/_search",
+        &json!({"size": 0, "query": bounded, "aggs": {"a": inner}}),
+    );
+    let counts = |found: &Value| -> Vec<(i64, u64)> {
+        let buckets = found["aggregations"]["a"]["buckets"]
+            .as_array()
+            .unwrap()
+            .iter();
+        buckets
+            .map(|b| (b["key"].as_i64().unwrap(), b["doc_count"].as_u64().unwrap()))
+            .collect()
+    };
+    assert_eq!(counts(&alone), counts(&filled), "{query}");
+    assert_eq!(alone["hits"]["total"]["value"], count, "{query}");
+}
+
 /// Random queries over random documents match as a naive evaluation of the JSON says.
 #[test]
 fn random_queries_match_as_their_documents_say() {
@@ -642,6 +687,7 @@ fn random_queries_match_as_their_documents_say() {
             json!(expected.iter().sum::<i64>() as f64),
             "{query}"
         );
+        check_histogram(&server, &query, expected.len());
         let everything = post(
             &server,
             "/logs/_search",

@@ -178,6 +178,14 @@ impl Buckets for DateHistogram {
         "date_histogram"
     }
 
+    fn timeline_step_ms(&self) -> Option<i64> {
+        let Interval::Fixed(step) = self.interval else {
+            return None;
+        };
+        let is_plain = self.zone == TimeZone::UTC && self.offset_ms == 0 && self.hard.is_none();
+        is_plain.then_some(step)
+    }
+
     fn assign(&self, row: &RowView<'_>, put: &mut dyn FnMut(Key<'_>)) {
         let Some(ms) = row.time_ms(self.field) else {
             return;

@@ -27,6 +27,7 @@ mod single_value;
 mod state;
 mod stats;
 mod sums;
+mod timeline;
 mod terms;
 mod top_hits;
 
@@ -86,6 +87,11 @@ enum Kind {
 trait Buckets: Debug + Send + Sync {
     /// The kind in typed answers.
     fn typed(&self, found: &BucketMap) -> &'static str;
+
+    /// The step in milliseconds, if the buckets are those of the engine's own histogram of times.
+    fn timeline_step_ms(&self) -> Option<i64> {
+        None
+    }
 
     /// Names the buckets of a record, by calls of `put`.
     fn assign(&self, row: &RowView<'_>, put: &mut dyn FnMut(keys::Key<'_>));

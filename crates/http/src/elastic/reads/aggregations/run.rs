@@ -16,7 +16,7 @@ use super::super::{names, scope};
 use super::columns::RowView;
 use super::state::{Finish, Level, Usage};
 use super::top_hits::TopHits;
-use super::{Plan, finish};
+use super::{Plan, finish, timeline};
 use crate::App;
 use crate::error::{ApiError, Kind};
 use crate::logql::run::failed;
@@ -102,6 +102,17 @@ pub(in super::super) fn run(
         order: None,
         limit: None,
     };
+    if let Some((level, trailer)) = timeline::read(app, plan, &query.scope, out)? {
+        let records = trailer.rows;
+        completeness.note(app, trailer, request.options.may_be_partial)?;
+        let filling = Filling {
+            level,
+            records,
+            ..Filling::new(plan, Charge::default())
+        };
+        let mut fetch = |_: &[Place], _: &TopHits| Ok(Vec::new());
+        return filling.finish(&mut Finish::new(request.options.has_typed_keys, &mut fetch));
+    }
     let filling = Mutex::new(Filling::new(plan, Charge::new(out.lease())));
     let take = |columns: Columns| {
         let mut filling = filling.lock().unwrap_or_else(PoisonError::into_inner);

@@ -31,7 +31,15 @@ pub(super) struct Level {
 pub(super) enum State {
     Buckets(BucketMap),
     Metric(MetricState),
-    Top(Vec<Place>),
+    Top(TopPlaces),
+}
+
+/// The places of the first hits of a bucket.
+#[derive(Debug, Default)]
+pub(super) struct TopPlaces {
+    pub(super) places: Vec<Place>,
+    /// How many hits there are.
+    pub(super) records: u64,
 }
 
 /// Buckets by their keys; an aggregation has keys of one kind.
@@ -112,7 +120,7 @@ impl Level {
         let state = |one: &Aggregation| match &one.kind {
             Kind::Buckets(_) => State::Buckets(BucketMap::default()),
             Kind::Metric(metric) => State::Metric(metric.empty()),
-            Kind::TopHits(_) => State::Top(Vec::new()),
+            Kind::TopHits(_) => State::Top(TopPlaces::default()),
         };
         Level {
             states: list.iter().map(state).collect(),
@@ -137,8 +145,8 @@ impl Level {
                     usage.values += more as u64;
                     usage.bytes += more * 2 * size_of::<u128>();
                 }
-                (Kind::TopHits(top), State::Top(places)) => {
-                    usage.bytes += top.add(row, places) * size_of::<Place>();
+                (Kind::TopHits(top), State::Top(found)) => {
+                    usage.bytes += top.add(row, found) * size_of::<Place>();
                 }
                 // States are made of the kinds.
                 _ => {}
@@ -167,6 +175,19 @@ fn bucket<'m>(
             }
             let found = map.texts.get_mut(text);
             found.unwrap_or_else(|| unreachable!("it was put there"))
+        }
+    }
+}
+
+impl Level {
+    /// The state of one aggregation whose buckets are known.
+    pub(super) fn of_buckets(numbers: BTreeMap<i64, Bucket>) -> Level {
+        let map = BucketMap {
+            numbers,
+            texts: BTreeMap::new(),
+        };
+        Level {
+            states: vec![State::Buckets(map)],
         }
     }
 }

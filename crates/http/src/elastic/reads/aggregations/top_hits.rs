@@ -10,7 +10,7 @@ use super::super::document::{Document, FieldList, SourceFilter};
 use super::super::json::{Object, bad, count, flag, only};
 use super::super::sort::SortOrder;
 use super::columns::{Field, RowView};
-use super::state::Finish;
+use super::state::{Finish, TopPlaces};
 use super::{Kind, Reader};
 use crate::error::ApiError;
 
@@ -72,7 +72,8 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
 
 impl TopHits {
     /// Adds a record; says how many places are held more.
-    pub(super) fn add(&self, row: &RowView<'_>, places: &mut Vec<Place>) -> usize {
+    pub(super) fn add(&self, row: &RowView<'_>, found: &mut TopPlaces) -> usize {
+        found.records += 1;
         let id = row
             .text(self.id)
             .and_then(|id| std::str::from_utf8(id).ok()?.parse().ok());
@@ -83,6 +84,7 @@ impl TopHits {
             time: Timestamp(time),
             id,
         };
+        let places = &mut found.places;
         let before = places.len();
         let at = places.partition_point(|other| match self.order.direction {
             Direction::Forward => *other < place,
@@ -97,8 +99,8 @@ impl TopHits {
     }
 
     /// The answer of a bucket with these hits.
-    pub(super) fn finish(&self, places: Vec<Place>, to: &mut Finish<'_>) -> Result<Json, ApiError> {
-        let wanted = places.get(self.from..).unwrap_or_default();
+    pub(super) fn finish(&self, found: TopPlaces, to: &mut Finish<'_>) -> Result<Json, ApiError> {
+        let wanted = found.places.get(self.from..).unwrap_or_default();
         to.hits += wanted.len() as u64;
         if to.hits > HITS_MAX {
             return Err(bad(format!(
@@ -115,7 +117,7 @@ impl TopHits {
         } else {
             1.0.into()
         };
-        let total = json!({ "value": hits.len(), "relation": "gte" });
+        let total = json!({ "value": found.records, "relation": "eq" });
         Ok(json!({ "hits": { "total": total, "max_score": max_score, "hits": hits } }))
     }
 

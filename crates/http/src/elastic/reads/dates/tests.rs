@@ -4,11 +4,18 @@ use super::interval::{Interval, duration_ms};
 use super::*;
 
 /// 2026-11-21T10:30:15.250Z.
+const BERLIN: &str = "Europe/Berlin";
+
+/// The time of requests.
 pub(super) const NOW: Timestamp = Timestamp(1_795_257_015_250_000_000);
 
-#[test]
-fn dates_are_spans() {
-    let table = [
+fn spans_first() -> Vec<(
+    &'static str,
+    Option<&'static str>,
+    &'static str,
+    &'static str,
+)> {
+    vec![
         (
             "now",
             None,
@@ -70,6 +77,16 @@ fn dates_are_spans() {
             "2026-11-20T23:00:00Z",
             "2026-11-21T23:00:00Z",
         ),
+    ]
+}
+
+fn spans_second() -> Vec<(
+    &'static str,
+    Option<&'static str>,
+    &'static str,
+    &'static str,
+)> {
+    vec![
         (
             "2026-11-21||+1d/d",
             None,
@@ -106,7 +123,12 @@ fn dates_are_spans() {
             "2026-11-21T10:30:15.25Z",
             "2026-11-21T10:30:15.251Z",
         ),
-    ];
+    ]
+}
+
+#[test]
+fn dates_are_spans() {
+    let table = [spans_first(), spans_second()].concat();
     let at =
         |text: &str| Timestamp(text.parse::<jiff::Timestamp>().unwrap().as_nanosecond() as i64);
     for (text, zone, from, to) in table {
@@ -165,11 +187,14 @@ fn formats_read_and_write() {
     assert!(reader.span("2026-11-21").is_err());
 }
 
-#[test]
-fn intervals_begin_and_end() {
-    let ms = |text: &str| text.parse::<jiff::Timestamp>().unwrap().as_millisecond();
-    let berlin = "Europe/Berlin";
-    let table = [
+fn intervals_first() -> Vec<(
+    Interval,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+)> {
+    vec![
         (
             Interval::fixed("30s").unwrap(),
             "UTC",
@@ -186,21 +211,21 @@ fn intervals_begin_and_end() {
         ),
         (
             Interval::calendar("day").unwrap(),
-            berlin,
+            BERLIN,
             "2026-10-25T12:00:00Z",
             "2026-10-24T22:00:00Z",
             "2026-10-25T23:00:00Z",
         ),
         (
             Interval::calendar("1h").unwrap(),
-            berlin,
+            BERLIN,
             "2026-10-25T01:30:00Z",
             "2026-10-25T01:00:00Z",
             "2026-10-25T02:00:00Z",
         ),
         (
             Interval::calendar("1h").unwrap(),
-            berlin,
+            BERLIN,
             "2026-10-25T00:30:00Z",
             "2026-10-25T00:00:00Z",
             "2026-10-25T01:00:00Z",
@@ -226,14 +251,29 @@ fn intervals_begin_and_end() {
             "2026-11-16T00:00:00Z",
             "2026-11-23T00:00:00Z",
         ),
-        (
-            Interval::either("1y").unwrap(),
-            "UTC",
-            "2026-11-22T23:59:59Z",
-            "2026-01-01T00:00:00Z",
-            "2027-01-01T00:00:00Z",
-        ),
-    ];
+    ]
+}
+
+fn intervals_second() -> Vec<(
+    Interval,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+)> {
+    vec![(
+        Interval::either("1y").unwrap(),
+        "UTC",
+        "2026-11-22T23:59:59Z",
+        "2026-01-01T00:00:00Z",
+        "2027-01-01T00:00:00Z",
+    )]
+}
+
+#[test]
+fn intervals_begin_and_end() {
+    let ms = |text: &str| text.parse::<jiff::Timestamp>().unwrap().as_millisecond();
+    let table = [intervals_first(), intervals_second()].concat();
     for (interval, zone, at, start, next) in table {
         let zone = zone_of(zone).unwrap();
         let found = interval.start(ms(at), &zone);

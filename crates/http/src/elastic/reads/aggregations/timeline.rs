@@ -1,0 +1,73 @@
+//! One `date_histogram` alone, by the engine's own histogram: segments know how many records each second has, so that
+//! none is read for it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use logpond_engine::query::{Output, RewriteStatus, Scope, Trailer};
+use logpond_search::aggregate::HistogramSpec;
+use serde_json::Value as Json;
+
+use super::super::dates::MS_NS;
+use super::state::{Bucket, Level};
+use super::{Kind, Plan};
+use crate::App;
+use crate::error::ApiError;
+use crate::logql::run::failed;
+
+/// Counts records by time, if that is all that a plan needs and the range has few enough steps.
+///
+/// # Errors
+/// When they cannot be counted.
+pub(super) fn read(
+    app: &App,
+    plan: &Plan,
+    scope: &Scope,
+    out: &mut Output,
+) -> Result<Option<(Level, Trailer)>, ApiError> {
+    let Some(spec) = spec(plan, scope) else {
+        return Ok(None);
+    };
+    let found: Arc<Mutex<Vec<(i64, u64)>>> = Arc::default();
+    let taking = Arc::clone(&found);
+    out.rewrite(Box::new(move |line, _| {
+        let row: Json = serde_json::from_slice(line).unwrap_or_default();
+        let from = row["from"]
+            .as_str()
+            .and_then(logpond_search::when::absolute);
+        let count = row["count"].as_u64().filter(|count| *count > 0);
+        if let (Some(from), Some(count)) = (from, count) {
+            let ms = from.0.div_euclid(MS_NS);
+            taking
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((ms, count));
+        }
+        RewriteStatus::GoOn
+    }));
+    let trailer = app.engine.histogram(scope, &spec, out).map_err(failed)?;
+    let found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
+    let bucket = |(ms, records)| {
+        let level = Level::default();
+        (ms, Bucket { records, level })
+    };
+    let level = Level::of_buckets(found.into_iter().map(bucket).collect());
+    Ok(Some((level, trailer)))
+}
+
+/// The histogram that a plan is, if it is one.
+fn spec(plan: &Plan, scope: &Scope) -> Option<HistogramSpec> {
+    let ([one], [column]) = (&*plan.list, &*plan.columns) else {
+        return None;
+    };
+    let step_ms = match &one.kind {
+        Kind::Buckets(buckets) if one.children.is_empty() => buckets.timeline_step_ms(),
+        _ => None,
+    };
+    let step_ns = step_ms?.checked_mul(MS_NS)?;
+    let spec = HistogramSpec {
+        range: scope.range,
+        step_ns,
+        by: None,
+    };
+    (&*column.name == "_time" && spec.empty().is_ok()).then_some(spec)
+}
