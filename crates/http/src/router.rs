@@ -1,5 +1,7 @@
 //! Which request goes where: one table.
 
+mod endpoints;
+
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -18,6 +20,7 @@ use super::{
     gelf, grafana, health, histogram, journal_upload, loki, metrics, otlp, page, patterns, push,
     query, saved, segments, session, splunk, sql, vacuum,
 };
+use endpoints::*;
 use logpond_engine::query::AGGREGATES;
 use logpond_listen::tokens::Role;
 
@@ -507,58 +510,6 @@ const ROUTES: [Route; 158] = [
     (INDEX_PATH, EXISTS, OPEN, ES_INDEX),
     (INDEX_PATH, CREATE, WRITER, ES_INDEX),
 ];
-
-const ES_BULK: Endpoint = elastic(elastic::Question::Bulk);
-const ES_DOCUMENT: Endpoint = elastic(elastic::Question::Document);
-const ES_LICENSE: Endpoint = elastic(elastic::Question::License);
-const ES_NOTHING: Endpoint = elastic(elastic::Question::Nothing);
-const ES_HEALTH: Endpoint = elastic(elastic::Question::Health);
-const ES_NODES: Endpoint = elastic(elastic::Question::Nodes);
-const ES_TEMPLATE: Endpoint = elastic(elastic::Question::Template);
-const ES_SETUP: Endpoint = elastic(elastic::Question::Setup);
-const ES_REFRESH: Endpoint = elastic(elastic::Question::Refresh);
-const ES_CAT_HEALTH: Endpoint = elastic(elastic::Question::CatHealth);
-const ES_INDEX: Endpoint = elastic(elastic::Question::Index);
-const ES_SEARCH: Endpoint = elastic_read(elastic::ReadQuestion::Search);
-const ES_MULTI_SEARCH: Endpoint = elastic_read(elastic::ReadQuestion::MultiSearch);
-const ES_COUNT: Endpoint = elastic_read(elastic::ReadQuestion::Count);
-const ES_FIELD_CAPABILITIES: Endpoint = elastic_read(elastic::ReadQuestion::FieldCapabilities);
-const ES_SCROLL: Endpoint = elastic_read(elastic::ReadQuestion::Scroll);
-const ES_POINT_IN_TIME: Endpoint = elastic_read(elastic::ReadQuestion::PointInTime);
-const ES_MAPPING: Endpoint = elastic_read(elastic::ReadQuestion::Mapping);
-const ES_CAT_INDICES: Endpoint = elastic_read(elastic::ReadQuestion::CatIndices);
-const ES_RESOLVE_INDEX: Endpoint = elastic_read(elastic::ReadQuestion::ResolveIndex);
-const ES_GET: Endpoint = elastic_read(elastic::ReadQuestion::Document);
-const ES_SOURCE: Endpoint = elastic_read(elastic::ReadQuestion::Source);
-const RULE_GROUPS: Endpoint = loki(loki::Question::RuleGroups);
-const OWN: Endpoint = Endpoint::Ship(Shipper::Own);
-const LOKI: Endpoint = Endpoint::Ship(Shipper::Loki);
-const OTLP: Endpoint = Endpoint::Ship(Shipper::Otlp);
-const GELF: Endpoint = Endpoint::Ship(Shipper::Gelf);
-const HEC_EVENT: Endpoint = hec(splunk::Question::Event);
-const HEC_RAW: Endpoint = hec(splunk::Question::Raw);
-const HEC_ACK: Endpoint = hec(splunk::Question::Ack);
-const HEC_HEALTH: Endpoint = hec(splunk::Question::Health);
-
-const fn hec(question: splunk::Question) -> Endpoint {
-    Endpoint::Ship(Shipper::Splunk(question))
-}
-
-const fn elastic(question: elastic::Question) -> Endpoint {
-    Endpoint::Ship(Shipper::Elastic(question))
-}
-
-const fn elastic_read(question: elastic::ReadQuestion) -> Endpoint {
-    elastic(elastic::Question::Read(question))
-}
-
-const fn loki(question: loki::Question) -> Endpoint {
-    Endpoint::Loki(question)
-}
-
-const fn grafana(question: grafana::Question) -> Endpoint {
-    Endpoint::Grafana(question)
-}
 
 /// The route of a path that takes the method, and the names in it; any route of the path, if none
 /// takes it.
