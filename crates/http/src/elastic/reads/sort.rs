@@ -5,7 +5,7 @@ use logpond_record::{Id, Timestamp};
 use serde_json::Value as Json;
 
 use super::dates::{DateFormat, DateReader, MS_NS};
-use super::json::{bad, list, object, only, optional, single, text_of, unsupported};
+use super::json::{bad, list, object, only, optional, text_of, unsupported};
 use super::names;
 use crate::error::ApiError;
 
@@ -36,12 +36,8 @@ impl SortOrder {
             keys: Vec::new(),
         };
         let mut directions = Vec::new();
-        for one in given
-            .map_or(&[][..], list)
-            .iter()
-            .filter(|one| !one.is_null())
-        {
-            let (key, direction) = key(one)?;
+        for (name, options) in keys_of(given)? {
+            let (key, direction) = key(name, options)?;
             if key.is_some() || order.keys.is_empty() {
                 directions.push((key.is_some(), direction));
             }
@@ -129,15 +125,25 @@ impl SortOrder {
     }
 }
 
-/// A key with its direction; `None` is the place of the record.
-fn key(one: &Json) -> Result<(Option<SortKey>, Direction), ApiError> {
-    let (name, options) = match one {
-        Json::String(text) => (text.as_str(), None),
-        one => {
-            let (name, options) = single(one, "sort")?;
-            (name, Some(options))
+/// The keys with their options: names, and objects of one or several of them. Several in one object are in the order of
+/// their names, so that `@timestamp` is before `_doc`.
+fn keys_of(given: Option<&Json>) -> Result<Vec<(&str, Option<&Json>)>, ApiError> {
+    let mut keys: Vec<(&str, Option<&Json>)> = Vec::new();
+    for one in given.map_or(&[][..], list) {
+        match one {
+            Json::Null => {}
+            Json::String(name) => keys.push((name, None)),
+            one => {
+                let members = object(one, "sort")?.iter();
+                keys.extend(members.map(|(name, options)| (name.as_str(), Some(options))));
+            }
         }
-    };
+    }
+    Ok(keys)
+}
+
+/// A key with its direction; `None` is the place of the record.
+fn key(name: &str, options: Option<&Json>) -> Result<(Option<SortKey>, Direction), ApiError> {
     let (mut order, mut format) = (None, None);
     match options {
         None => {}
@@ -219,6 +225,12 @@ mod tests {
             ),
             (
                 json!([{"@timestamp": {"order": "desc", "unmapped_type": "boolean"}}, {"_doc": {"order": "asc"}}]),
+                false,
+                Direction::Backward,
+                json!([1_795_255_200_123_i64, place]),
+            ),
+            (
+                json!({"_doc": {"order": "desc"}, "@timestamp": {"order": "desc", "unmapped_type": "boolean"}}),
                 false,
                 Direction::Backward,
                 json!([1_795_255_200_123_i64, place]),

@@ -245,8 +245,7 @@ fn panels() -> Vec<Value> {
     average["aggs"] = json!({"1": {"avg": {"field": "ms"}}});
     let by_host = json!({"3": {"terms": {"field": "host.name", "size": 10, "order": {"_key": "desc"}, "min_doc_count": 1},
         "aggs": {"2": average}}});
-    let logs = json!({"size": 500, "query": filter("request"), "sort": [{"@timestamp": {"order": "desc", "unmapped_type": "boolean"}},
-        {"_doc": {"order": "desc"}}], "script_fields": {}, "docvalue_fields": ["@timestamp"],
+    let logs = json!({"size": 500, "query": filter("request"), "sort": {"@timestamp": {"order": "desc", "unmapped_type": "boolean"}, "_doc": {"order": "desc"}}, "script_fields": {}, "docvalue_fields": ["@timestamp"],
         "highlight": {"fields": {"*": {}}, "pre_tags": ["@HIGHLIGHT@"], "post_tags": ["@/HIGHLIGHT@"], "fragment_size": 2_147_483_647},
         "fields": [{"field": "*", "format": "strict_date_optional_time_nanos"}]});
     vec![

@@ -74,7 +74,9 @@ impl BucketOrder {
                 }
                 path => {
                     // Percentiles have dots in their names, too: the first one ends the name.
-                    let (name, value) = path.split_once('.').unwrap_or((path, "value"));
+                    let bracketed = path.strip_suffix(']').and_then(|path| path.split_once('['));
+                    let dotted = || path.split_once('.').unwrap_or((path, "value"));
+                    let (name, value) = bracketed.unwrap_or_else(dotted);
                     By::Metric {
                         name: name.to_owned(),
                         value: value.to_owned(),

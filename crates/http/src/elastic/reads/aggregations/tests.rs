@@ -257,7 +257,7 @@ fn histograms_of_times_have_gaps_and_bounds() {
 #[test]
 fn aggregations_are_within_one_another() {
     let aggs = json!({"2": {
-        "terms": {"field": "host", "order": {"1.max": "asc"}},
+        "terms": {"field": "host", "order": {"1[max]": "asc"}},
         "meta": {"a": 1},
         "aggs": {"1": {"stats": {"field": "ms"}}, "3": {"date_histogram": {"field": "@timestamp", "fixed_interval": "1m", "min_doc_count": 1}}},
     }});
