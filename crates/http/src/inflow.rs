@@ -71,6 +71,17 @@ impl Inflow {
         })
     }
 
+    /// The body of a request that has none.
+    pub(super) fn empty(shutdown: &Shutdown) -> Inflow {
+        Inflow {
+            body: None,
+            is_discarded: false,
+            is_stream: false,
+            ended: None,
+            shutdown: shutdown.clone(),
+        }
+    }
+
     /// The end of what is read of it, by whoever reads it.
     pub(super) fn end(&mut self) -> End {
         let (ended, end) = oneshot::channel();

@@ -59,6 +59,7 @@ mod saved;
 mod logql;
 mod flat;
 mod grafana;
+mod mcp;
 pub mod proxy;
 #[cfg(test)]
 mod tests;
@@ -151,6 +152,8 @@ pub struct App {
     /// The alert rules, if there are any.
     pub alerts: Option<Arc<Alerts>>,
     bodies: Bodies,
+    /// The calls of assistants that run now.
+    calls: logpond_mcp::Calls,
     /// What uploads of journals share.
     uploads: journal_upload::Uploads,
     /// Requests that came lately.
@@ -228,6 +231,7 @@ impl App {
             sql_readers: rows::Readers::default(),
             alerts: parts.alerts,
             bodies: Bodies::new(BODIES.bytes(parts.memory.bytes() as u64)),
+            calls: logpond_mcp::Calls::default(),
             uploads: journal_upload::Uploads::default(),
             once: once::RecentRequests::default(),
             resends: parts.resends,

@@ -17,10 +17,11 @@ use super::origin::Target;
 use super::params::Params;
 use super::{
     App, aggregate, authorization, batches, cluster, compact, elastic, flat, forget, gatewayd,
-    gelf, grafana, health, histogram, journal_upload, loki, metrics, otlp, page, patterns, push,
-    query, saved, segments, session, splunk, sql, vacuum,
+    gelf, grafana, health, histogram, journal_upload, loki, mcp, metrics, otlp, page, patterns,
+    push, query, saved, segments, session, splunk, sql, vacuum,
 };
 use endpoints::*;
+use logpond_client::encode;
 use logpond_engine::query::AGGREGATES;
 use logpond_listen::tokens::Role;
 
@@ -58,6 +59,7 @@ pub(crate) enum Endpoint {
     Greeting,
     Asset,
     Session,
+    Mcp,
 }
 
 /// Who brings records, in whose form.
@@ -141,7 +143,7 @@ fn all_routes() -> impl Iterator<Item = &'static Route> {
 }
 
 /// The routes that no other table has.
-const ROUTES: [Route; 158] = [
+const ROUTES: [Route; 159] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
     ("/api/prom/push", ACT, WRITER, LOKI),
@@ -236,6 +238,7 @@ const ROUTES: [Route; 158] = [
         Endpoint::Saved(saved::Question::Change),
     ),
     ("/api/v1/sql", ASK, READER, Endpoint::Sql),
+    ("/mcp", ACT, READER, Endpoint::Mcp),
     ("/api/v1/histogram", ASK, READER, Endpoint::Histogram),
     ("/api/v1/patterns", ASK, READER, Endpoint::Patterns),
     ("/api/v1/segments", READ, READER, Endpoint::Segments),
@@ -611,6 +614,32 @@ async fn route(app: Arc<App>, request: Request<Inflow>) -> Result<Response<Body>
     authorization::admitted(admission, answer_at(app, endpoint, names, request)).await
 }
 
+/// Answers a question of this process itself, on behalf of a request that may read.
+pub(super) async fn ask(
+    app: Arc<App>,
+    path: &str,
+    parameters: &[(String, String)],
+) -> Result<Response<Body>, ApiError> {
+    let mut address = path.to_owned();
+    for (at, (name, value)) in parameters.iter().enumerate() {
+        address.push(if at == 0 { '?' } else { '&' });
+        encode(name.as_bytes(), &mut address);
+        address.push('=');
+        encode(value.as_bytes(), &mut address);
+    }
+    let request = Request::builder().uri(address);
+    let request = request.body(Inflow::empty(&app.shutdown));
+    let request = request.map_err(|_| ApiError::bad_request("the parameters are too long"))?;
+    match find(path, request.method()) {
+        Some(((_, methods, None | Some(Role::Read), endpoint), names))
+            if methods.contains(request.method()) =>
+        {
+            answer_at(app, endpoint, names, request).await
+        }
+        _ => Err(ApiError::new(Kind::NotFound, "there is no such question")),
+    }
+}
+
 /// Answers a request that was let in.
 async fn answer_at(
     app: Arc<App>,
@@ -633,13 +662,17 @@ async fn answer_at(
     if *endpoint == Endpoint::Sql {
         return sql::answer(&app, request).await;
     }
+    if *endpoint == Endpoint::Mcp {
+        return mcp::answer(&app, request).await;
+    }
     let (parts, params) = params_of(&app, request).await?;
     match endpoint {
         Endpoint::Ship(_)
         | Endpoint::Loki(_)
         | Endpoint::Grafana(_)
         | Endpoint::Saved(_)
-        | Endpoint::Sql => Err(ApiError::new(Kind::Internal, "a request got lost")),
+        | Endpoint::Sql
+        | Endpoint::Mcp => Err(ApiError::new(Kind::Internal, "a request got lost")),
         Endpoint::Batches => batches::answer(&app, &params),
         Endpoint::Query => query::answer(&app, params).await,
         Endpoint::Flat => flat::answer(&app, &parts.headers, params).await,

@@ -11,6 +11,7 @@ mod help;
 mod import;
 mod journal;
 mod load;
+mod mcp;
 mod node;
 mod proxy;
 mod saved;
@@ -37,6 +38,7 @@ pub use help::{Help, parse};
 pub use import::Import;
 pub use journal::{Journal, JournalLooks, JournalUpkeep};
 pub use load::Load;
+pub use mcp::Mcp;
 pub use node::{Node, Serve};
 pub use proxy::{Proxy, ProxyAcme, ProxyClients, ProxyFrontend};
 pub use saved::{SavedCommand, SavedList, SavedRemove, SavedRun, SavedSet, SavedShow};
@@ -107,6 +109,8 @@ pub enum Command {
     Histogram(Histogram),
     /// Show which kinds of messages there are, with counts and examples.
     Patterns(Patterns),
+    /// Give an assistant tools to read the logs of a server, on standard input and output.
+    Mcp(Mcp),
     /// Keep queries by name at a server, and ask them.
     #[command(subcommand)]
     Saved(SavedCommand),

@@ -27,6 +27,7 @@ mod journal;
 mod keep;
 mod progress;
 mod load;
+mod mcp;
 mod proxy;
 mod serve;
 mod signals;
@@ -94,6 +95,7 @@ pub fn run(cli: Cli) -> Exit {
         Command::Aggregate(args) => aggregate::run(args),
         Command::Histogram(args) => histogram::run(args),
         Command::Patterns(args) => patterns::run(args),
+        Command::Mcp(args) => mcp::run(&args),
         Command::Saved(saved) => saved::run(&saved),
         Command::Segments(args) => segments::run(&args),
         Command::Compact(args) => compact::run(&args),

@@ -55,6 +55,7 @@ mod journal_upload;
 mod journal_verify;
 mod kmsg;
 mod late;
+mod mcp;
 mod nginx;
 mod page;
 mod patterns;

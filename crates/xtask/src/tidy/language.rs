@@ -57,6 +57,7 @@ const PAGES: &[&str] = &[
     "docs/install.md",
     "docs/kafka.md",
     "docs/logql.md",
+    "docs/mcp.md",
     "docs/memory.md",
     "docs/open-tables.md",
     "docs/postgres.md",

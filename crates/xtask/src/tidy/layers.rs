@@ -10,7 +10,7 @@ use super::sources::root;
 const TOOLS: [&str; 3] = ["sim", "xtask", "fuzz"];
 
 /// The crates of the workspace that a crate may use.
-const ALLOWED: [(&str, &[&str]); 20] = [
+const ALLOWED: [(&str, &[&str]); 21] = [
     ("record", &[]),
     ("protocol", &["record"]),
     ("segment", &["record"]),
@@ -29,6 +29,7 @@ const ALLOWED: [(&str, &[&str]); 20] = [
     ),
     ("render", &["record", "protocol", "search", "host"]),
     ("client", &["record", "tls"]),
+    ("mcp", &["client"]),
     (
         "engine",
         &[
@@ -52,7 +53,7 @@ const ALLOWED: [(&str, &[&str]); 20] = [
         "http",
         &[
             "record", "protocol", "segment", "search", "cluster", "sql", "proxy", "host",
-            "settings", "render", "client", "engine", "listen",
+            "settings", "render", "client", "mcp", "engine", "listen",
         ],
     ),
     (
@@ -70,8 +71,8 @@ const ALLOWED: [(&str, &[&str]); 20] = [
         "logpond",
         &[
             "record", "protocol", "segment", "search", "cluster", "sql", "tls", "proxy", "bucket",
-            "host", "settings", "render", "client", "engine", "listen", "ship", "http", "postgres",
-            "node",
+            "host", "settings", "render", "client", "mcp", "engine", "listen", "ship", "http",
+            "postgres", "node",
         ],
     ),
 ];
