@@ -1,7 +1,7 @@
 //! The targets: one line each, calling an entry point that stands beside the decoder.
 
 use logpond_protocol::{intake, proxy};
-use logpond_search::{alert, logql, query};
+use logpond_search::{alert, logql, logsql, query};
 use logpond_segment::journal;
 
 /// A decoder under test.
@@ -23,7 +23,7 @@ const fn target(name: &'static str, run: fn(&[u8]), takes_lines: bool) -> Target
 }
 
 /// All targets.
-pub(crate) const TARGETS: [Target; 33] = [
+pub(crate) const TARGETS: [Target; 34] = [
     target("syslog", intake::fuzz::fuzz_syslog, true),
     target("frames", intake::fuzz::fuzz_frames, true),
     target("line", intake::fuzz::fuzz_line, true),
@@ -38,6 +38,7 @@ pub(crate) const TARGETS: [Target; 33] = [
     target("assembly", intake::fuzz::fuzz_assembly, true),
     target("multiline", intake::fuzz::fuzz_multiline, true),
     target("shippers", intake::fuzz::fuzz_shippers, true),
+    target("logsql", logsql::fuzz_logsql, false),
     target("gelf", intake::fuzz::fuzz_gelf, true),
     target("rewrite", intake::rewrite::fuzz::fuzz_rewrite, true),
     target("journal_export", intake::fuzz::fuzz_journal_export, false),

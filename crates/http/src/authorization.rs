@@ -80,10 +80,21 @@ pub(super) async fn refused() -> ApiError {
     }
 }
 
+/// Headers and parameters in which senders put a key of their own: the token is the key.
+const KEY_HEADERS: [&str; 2] = ["dd-api-key", "x-amz-firehose-access-key"];
+
+/// The key in a header of its own.
+fn key_of(headers: &HeaderMap) -> Option<String> {
+    let keys = KEY_HEADERS.iter().filter_map(|name| headers.get(*name));
+    let texts = keys.filter_map(|value| value.to_str().ok());
+    texts.map(|text| text.trim().to_owned()).next()
+}
+
 /// Refuses a request without a token that allows what needs `needed`.
 pub(super) fn check(
     app: &App,
     headers: &HeaderMap,
+    in_address: Option<&str>,
     needed: Role,
 ) -> Result<Option<Admission>, ApiError> {
     if !app.guard.is_required() {
@@ -91,7 +102,9 @@ pub(super) fn check(
     }
     let given = headers.get(AUTHORIZATION).map(|value| value.as_bytes());
     // Browsers that have signed in send a cookie; what a program says by a header counts before it.
-    let token = given.map(token_of).or_else(|| session::token(headers));
+    let token = given.map(token_of).or_else(|| key_of(headers));
+    let token = token.or_else(|| session::token(headers));
+    let token = token.or_else(|| in_address.map(str::to_owned));
     admit(app, token.as_deref(), needed)
 }
 

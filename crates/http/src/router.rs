@@ -15,10 +15,11 @@ use super::error::{ApiError, Kind};
 use super::inflow::Inflow;
 use super::origin::Target;
 use super::params::Params;
+use super::shippers::{Shipper, take_in};
 use super::{
     App, aggregate, authorization, batches, cluster, compact, elastic, flat, forget, gatewayd,
-    gelf, grafana, health, histogram, journal_upload, loki, mcp, metrics, otlp, page, patterns,
-    push, query, saved, segments, session, splunk, sql, vacuum,
+    grafana, health, histogram, logsql, loki, mcp, metrics, page, patterns, query, saved, segments,
+    session, sql, vacuum,
 };
 use endpoints::*;
 use logpond_client::encode;
@@ -60,18 +61,7 @@ pub(crate) enum Endpoint {
     Asset,
     Session,
     Mcp,
-}
-
-/// Who brings records, in whose form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shipper {
-    Own,
-    Loki,
-    Otlp,
-    Gelf,
-    Splunk(splunk::Question),
-    Elastic(elastic::Question),
-    Journal,
+    LogsQl,
 }
 
 const READ: &[Method] = &[Method::GET, Method::HEAD];
@@ -143,7 +133,7 @@ fn all_routes() -> impl Iterator<Item = &'static Route> {
 }
 
 /// The routes that no other table has.
-const ROUTES: [Route; 159] = [
+const ROUTES: [Route; 167] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
     ("/api/prom/push", ACT, WRITER, LOKI),
@@ -179,6 +169,13 @@ const ROUTES: [Route; 159] = [
     ("/_resolve/index/{}", READ, READER, ES_RESOLVE_INDEX),
     ("/{}/_doc/{}", READ, READER, ES_GET),
     ("/{}/_source/{}", READ, READER, ES_SOURCE),
+    ("/logplex", ACT, WRITER, LOGPLEX),
+    ("/api/v2/logs", ACT, WRITER, DATADOG),
+    ("/v1/input", ACT, WRITER, DATADOG),
+    ("/firehose", ACT, WRITER, FIREHOSE),
+    ("/pubsub", ACT, WRITER, PUBSUB),
+    ("/logpush", ACT, WRITER, LOGPUSH),
+    ("/insert/jsonline", ACT, WRITER, VICTORIA),
     ("/_bulk", STORE, WRITER, ES_BULK),
     ("/{}/_bulk", STORE, WRITER, ES_BULK),
     ("/{}/_doc", STORE, WRITER, ES_DOCUMENT),
@@ -239,6 +236,7 @@ const ROUTES: [Route; 159] = [
     ),
     ("/api/v1/sql", ASK, READER, Endpoint::Sql),
     ("/mcp", ACT, READER, Endpoint::Mcp),
+    ("/select/logsql/query", ASK, READER, Endpoint::LogsQl),
     ("/api/v1/histogram", ASK, READER, Endpoint::Histogram),
     ("/api/v1/patterns", ASK, READER, Endpoint::Patterns),
     ("/api/v1/segments", READ, READER, Endpoint::Segments),
@@ -608,7 +606,16 @@ async fn route(app: Arc<App>, request: Request<Inflow>) -> Result<Response<Body>
     };
     authorization::check_origin(&app, &request, target)?;
     let admission = match needed {
-        Some(role) => authorization::check(&app, request.headers(), *role)?,
+        Some(role) => {
+            let name = match endpoint {
+                Endpoint::Ship(shipper) => shipper.token_param(),
+                _ => None,
+            };
+            let params = name.map(|_| Params::of(request.uri())).transpose()?;
+            let name = name.unwrap_or_default();
+            let token = params.as_ref().and_then(|params| params.one(name).ok()?);
+            authorization::check(&app, request.headers(), token, *role)?
+        }
         None => None,
     };
     authorization::admitted(admission, answer_at(app, endpoint, names, request)).await
@@ -674,6 +681,7 @@ async fn answer_at(
         | Endpoint::Sql
         | Endpoint::Mcp => Err(ApiError::new(Kind::Internal, "a request got lost")),
         Endpoint::Batches => batches::answer(&app, &params),
+        Endpoint::LogsQl => Ok(logsql::answer(&app, params).await),
         Endpoint::Query => query::answer(&app, params).await,
         Endpoint::Flat => flat::answer(&app, &parts.headers, params).await,
         Endpoint::Aggregate(place) => aggregate::answer(&app, *place, params).await,
@@ -726,24 +734,6 @@ pub(super) async fn params_of(
         }
     }
     Ok((parts, params))
-}
-
-/// Takes records in; their bodies are no parameters.
-async fn take_in(
-    app: &Arc<App>,
-    shipper: Shipper,
-    names: &[&str],
-    request: Request<Inflow>,
-) -> Result<Response<Body>, ApiError> {
-    Ok(match shipper {
-        Shipper::Own => push::answer(app, Params::of(request.uri())?, request).await?,
-        Shipper::Loki => loki::push(app, request).await,
-        Shipper::Otlp => otlp::push(app, request).await,
-        Shipper::Gelf => gelf::push(app, request).await?,
-        Shipper::Splunk(question) => splunk::answer(app, question, request).await,
-        Shipper::Elastic(question) => elastic::answer(app, question, names, request).await,
-        Shipper::Journal => journal_upload::answer(app, request).await,
-    })
 }
 
 fn is_type(content_type: Option<&HeaderValue>, wanted: &str) -> bool {

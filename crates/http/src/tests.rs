@@ -96,13 +96,15 @@ fn the_page_has_every_endpoint() {
 fn the_page_has_every_parameter() {
     let (shared, own) = query::PARAMS.split_at(SCOPE_PARAMS.len());
     assert_eq!(shared, SCOPE_PARAMS);
-    let expected: [(&str, &[&str]); 14] = [
+    let expected: [(&str, &[&str]); 16] = [
         ("Session", &session::PARAMS),
         ("Parameters", &SCOPE_PARAMS),
         ("Push", &push::PARAMS),
         ("Journals", &journal_upload::PARAMS),
         ("Batches", &batches::PARAMS),
         ("Query", own),
+        ("LogsQL", &logsql::PARAMS),
+        ("Other ways", &victoria::PARAMS),
         ("SQL", &sql::PARAMS),
         ("Histogram", &histogram::PARAMS),
         ("Patterns", &patterns::PARAMS),

@@ -40,6 +40,7 @@ pub mod columns;
 pub mod order;
 pub mod context;
 pub mod journal;
+pub mod logsql;
 pub mod scan;
 
 pub use field::{FieldError, FieldMatcher, Target};

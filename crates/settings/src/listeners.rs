@@ -216,8 +216,14 @@ pub(super) fn port_of(name: &str) -> u16 {
 }
 
 /// The addresses of listeners for records; a listener that is off has none.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct IntakeAddresses([Option<SocketAddr>; INTAKES.len()]);
+
+impl Default for IntakeAddresses {
+    fn default() -> IntakeAddresses {
+        IntakeAddresses([None; INTAKES.len()])
+    }
+}
 
 impl IntakeAddresses {
     /// All listeners for records at one address, which only makes sense with port 0.

@@ -74,6 +74,18 @@ intakes! {
     OtlpGrpc = "otlp_grpc",
     /// Splunk's event collector.
     Splunk = "splunk",
+    /// HTTPS drains of Heroku.
+    Logplex = "logplex",
+    /// The log intake of Datadog.
+    Datadog = "datadog",
+    /// Deliveries of AWS Firehose.
+    Firehose = "firehose",
+    /// Push deliveries of Google Pub/Sub.
+    PubSub = "pubsub",
+    /// Cloudflare Logpush.
+    Logpush = "logpush",
+    /// Ingestion of VictoriaLogs.
+    JsonLine = "jsonline",
     /// Uploads of systemd's journal.
     JournalUpload = "journal_upload",
     /// Topics of Kafka.

@@ -180,7 +180,7 @@ const COUNT: (u32, u32) = (0, 12);
 impl Default for Metrics {
     fn default() -> Metrics {
         Metrics {
-            intakes: Default::default(),
+            intakes: std::array::from_fn(|_| IntakeMetrics::default()),
             sync_ns: Histogram::new(DURATION),
             write_ns: Histogram::new(DURATION),
             queue_wait_ns: Histogram::new(DURATION),

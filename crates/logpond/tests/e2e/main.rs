@@ -91,4 +91,5 @@ mod tracing;
 mod trimming;
 mod unpacked;
 mod vacuum;
+mod vendor_pushes;
 mod vanished;

@@ -15,7 +15,9 @@ use super::journal_file::{Item, JournalFile};
 use super::lines::{Line, LineSplitter};
 use super::multiline::Rule;
 use super::parser::{Parser, rebuilds};
-use super::push::{PushForm, decode, elastic, fluent, gelf, loki, otlp, splunk};
+use super::push::{
+    PushForm, datadog, decode, elastic, firehose, fluent, gelf, logplex, loki, otlp, pubsub, splunk,
+};
 use super::timezone;
 use super::{cri, docker, json};
 
@@ -262,6 +264,26 @@ pub fn fuzz_shippers(data: &[u8]) {
     for batch in pushed
         .chain(bulk.ok().map(|bulk| bulk.batch))
         .chain(events.map(|events| events.batch))
+        .chain(
+            pubsub::decode(data, FRAME_BYTES_MAX)
+                .ok()
+                .map(|read| read.pushed.batch),
+        )
+        .chain(
+            firehose::decode(data, Labels::new(), FRAME_BYTES_MAX)
+                .ok()
+                .map(|read| read.pushed.batch),
+        )
+        .chain(
+            datadog::decode(data, Labels::new(), FRAME_BYTES_MAX)
+                .ok()
+                .map(|pushed| pushed.batch),
+        )
+        .chain(
+            logplex::decode(data, Labels::new(), None, FRAME_BYTES_MAX)
+                .ok()
+                .map(|pushed| pushed.batch),
+        )
     {
         for held in batch.iter() {
             let (_, _, line) = envelope::open(held).expect("what was sealed is opened");

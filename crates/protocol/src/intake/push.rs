@@ -16,9 +16,14 @@ pub mod entries;
 pub mod loki;
 pub mod otlp;
 pub mod splunk;
+pub mod pubsub;
+pub mod firehose;
+pub mod datadog;
+pub mod logplex;
 mod arrays;
 mod bounded;
 mod members;
+mod moments;
 
 use std::fmt;
 

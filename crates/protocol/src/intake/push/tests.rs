@@ -1,5 +1,18 @@
 use super::*;
 
+/// Kind, time, fields and line of each record that has an envelope.
+pub(super) fn records(pushed: &DecodedBody) -> Vec<String> {
+    let each = pushed.batch.iter().map(|held| {
+        let (kind, envelope, line) = logpond_record::line_of(pushed.batch.kind, held);
+        let mut out = format!("{kind:?} {:?}", envelope.time.map(|time| time.0));
+        for (name, value) in envelope.fields() {
+            out += &format!(" {name}={}", String::from_utf8_lossy(&value.to_text()));
+        }
+        out + " | " + &String::from_utf8_lossy(line).replace('\n', "\\n")
+    });
+    each.collect()
+}
+
 fn entries(pushed: &DecodedBody) -> Vec<String> {
     let lines = pushed.batch.iter();
     lines.map(|l| l.escape_ascii().to_string()).collect()
