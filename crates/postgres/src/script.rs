@@ -484,6 +484,10 @@ fn of_cursors(first: &str, words: &mut Words<'_>) -> Option<Command> {
                     let question = words.rest();
                     return Some(Command::Declare { name, question });
                 }
+                if words.pass("binary") {
+                    // The form is that of the FETCH.
+                    return Some(Command::Unsupported("BINARY of DECLARE".to_owned()));
+                }
                 words.at += 1;
             }
             return None;
@@ -637,6 +641,10 @@ mod tests {
             ("FETCH FORWARD 100 FROM c", fetch("c", Some(100))),
             ("fetch all in \"C\"", fetch("C", None)),
             ("fetch c", fetch("c", Some(1))),
+            (
+                "DECLARE c BINARY CURSOR FOR SELECT 1",
+                Command::Unsupported("BINARY of DECLARE".to_owned()),
+            ),
             (
                 "insert into logs values (1)",
                 Command::Write("INSERT".to_owned()),

@@ -65,11 +65,14 @@ def parameters(connection):
 
 def cursors(connection):
     """Rows in parts, on the server's side."""
-    with connection.transaction():
-        cursor = connection.cursor(name="many")
-        cursor.itersize = 1000
-        cursor.execute("SELECT status FROM logs")
-        assert sum(1 for _ in cursor) == RECORDS
+    for binary in (False, True):
+        with connection.transaction():
+            cursor = connection.cursor(name="many", binary=binary)
+            cursor.itersize = 1000
+            cursor.execute("SELECT time, status FROM logs ORDER BY time")
+            rows = list(cursor)
+            assert len(rows) == RECORDS
+            assert rows[0] == (datetime.datetime(2026, 3, 2, tzinfo=UTC), 200), rows[0]
     streamed = connection.cursor().stream("SELECT time FROM logs")
     assert sum(1 for _ in streamed) == RECORDS
 

@@ -52,7 +52,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Session<'_, S> {
                     rows_max: count.unwrap_or(u64::MAX),
                     has_columns: true,
                 };
-                self.fetch(&name, demand).await
+                self.fetch(&name, demand, &[]).await
             }
             other => self.command(other, true),
         }
@@ -64,12 +64,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Session<'_, S> {
         wire::put_complete(&mut self.out, &script::tag(text, rows));
     }
 
-    /// Sends rows of a cursor.
-    pub(super) async fn fetch(&mut self, name: &str, demand: Demand) -> Result<(), Trouble> {
+    /// Sends rows of a cursor, with columns in these forms.
+    pub(super) async fn fetch(
+        &mut self,
+        name: &str,
+        demand: Demand,
+        formats: &[i16],
+    ) -> Result<(), Trouble> {
         let Some(mut portal) = self.portals.remove(name) else {
             let message = format!("cursor \"{name}\" does not exist");
             return Err(Failure::new(Code::NoSuchCursor, message).into());
         };
+        let formed = portal.take_formats(formats);
+        if let Err(failure) = formed {
+            self.portals.insert(name.to_owned(), portal);
+            return Err(failure.into());
+        }
         let sent = self.fetch_from(&mut portal, demand).await;
         if sent.is_ok() {
             self.portals.insert(name.to_owned(), portal);
@@ -229,7 +239,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Session<'_, S> {
             let message = format!("cursor \"{name}\" already exists");
             return Err(Failure::new(Code::DuplicateCursor, message));
         }
-        self.add_portal(name, Portal::of_question(question, Vec::new()))?;
+        self.add_portal(name, Portal::of_cursor(question))?;
         Ok("DECLARE CURSOR")
     }
 

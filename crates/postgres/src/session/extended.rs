@@ -48,20 +48,46 @@ pub(super) struct Portal {
     text: String,
     formats: Vec<i16>,
     expected: Option<Vec<u32>>,
+    /// True of cursors: the form of their columns is that of the first rows that are fetched.
+    is_declared: bool,
     pub(super) state: PortalState,
     /// The message of its columns, once it runs.
     pub(super) columns: Bytes,
 }
 
 impl Portal {
-    pub(super) fn of_question(text: String, formats: Vec<i16>) -> Portal {
+    fn of_question(text: String, formats: Vec<i16>) -> Portal {
         Portal {
             text,
             formats,
             expected: None,
+            is_declared: false,
             state: PortalState::Bound,
             columns: Bytes::new(),
         }
+    }
+
+    /// A cursor.
+    pub(super) fn of_cursor(text: String) -> Portal {
+        Portal {
+            is_declared: true,
+            ..Portal::of_question(text, Vec::new())
+        }
+    }
+
+    /// Takes the forms in which a client fetches from this cursor: those of its first rows are those of all.
+    pub(super) fn take_formats(&mut self, formats: &[i16]) -> Result<(), Failure> {
+        if matches!(self.state, PortalState::Bound) {
+            self.formats = formats.to_vec();
+            return Ok(());
+        }
+        // None at all is text, as zeros are.
+        let are_texts = |formats: &[i16]| formats.iter().all(|format| *format == 0);
+        if self.formats == formats || (are_texts(&self.formats) && are_texts(formats)) {
+            return Ok(());
+        }
+        let message = "a cursor has its columns in one form, text or binary, for all its rows";
+        Err(Failure::new(Code::FeatureNotSupported, message))
     }
 }
 
@@ -227,6 +253,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Session<'_, S> {
     async fn describe_portal(&mut self, name: &str) -> Result<(), Trouble> {
         let mut portal = self.take_portal(name)?;
         match script::command(&portal.text) {
+            Command::Question if portal.is_declared && portal.columns.is_empty() => {
+                let (_, columns) = self.description(&portal.text).await?;
+                self.out.extend_from_slice(&columns);
+            }
             Command::Question => {
                 self.open(&mut portal).await?;
                 self.out.extend_from_slice(&portal.columns);
@@ -234,6 +264,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Session<'_, S> {
             Command::Show(setting) => wire::put_columns(&mut self.out, &show_columns(&setting)),
             Command::Fetch { name: cursor, .. } if self.portals.contains_key(&cursor) => {
                 let mut of_cursor = self.take_portal(&cursor)?;
+                of_cursor.take_formats(&portal.formats)?;
                 self.open(&mut of_cursor).await?;
                 self.out.extend_from_slice(&of_cursor.columns);
                 self.portals.insert(cursor, of_cursor);
@@ -333,7 +364,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Session<'_, S> {
                     rows_max: count.unwrap_or(u64::MAX),
                     has_columns: false,
                 };
-                self.fetch(&name, demand).await?;
+                let formats = portal.formats.clone();
+                self.fetch(&name, demand, &formats).await?;
             }
             other => {
                 // It may end all portals, and is none any more.
