@@ -21,7 +21,9 @@ const TYPES: [(&str, &str); 5] = [
 const MANIFEST: &str = "manifest.json";
 
 fn main() {
-    let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web");
+    // As of this run: the place at which this program was compiled may be another one, if builds share a directory.
+    let own = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
+    let web = Path::new(&own).join("../../web");
     let (built, fallback) = (web.join("dist"), web.join("fallback"));
     for directory in [&built, &fallback] {
         println!("cargo::rerun-if-changed={}", directory.display());
