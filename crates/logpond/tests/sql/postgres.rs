@@ -14,6 +14,11 @@ const LISTENER: [&str; 2] = ["--postgres", "127.0.0.1:0"];
 
 /// Runs a command of psql; `None` if there is no psql.
 fn psql(server: &TestServer, command: &str, password: &str) -> Option<Output> {
+    psql_with(server, command, &[("PGPASSWORD", password)])
+}
+
+/// The same with these variables of its environment.
+fn psql_with(server: &TestServer, command: &str, variables: &[(&str, &str)]) -> Option<Output> {
     if !has_program("psql") {
         skip(
             "clients of Postgres",
@@ -35,7 +40,7 @@ fn psql(server: &TestServer, command: &str, password: &str) -> Option<Output> {
             "-c",
             command,
         ])
-        .env("PGPASSWORD", password)
+        .envs(variables.iter().copied())
         .output()
         .unwrap();
     Some(output)
@@ -108,6 +113,43 @@ fn psql_asks_and_describes() {
             !output.status.success() && said.contains("ERROR"),
             "{code}: {said}"
         );
+    }
+}
+
+#[test]
+fn sessions_are_encrypted() {
+    let scratch = Scratch::new("postgres-tls").unwrap();
+    let path = |name: &str| scratch.path().join(name).display().to_string();
+    for name in ["own", "other"] {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let params = rcgen::CertificateParams::new(names).unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        std::fs::write(path(&format!("{name}.pem")), pem).unwrap();
+        std::fs::write(path(&format!("{name}.key")), key.serialize_pem()).unwrap();
+    }
+    let (own, other, key) = (path("own.pem"), path("other.pem"), path("own.key"));
+    let flags = [
+        LISTENER[0],
+        LISTENER[1],
+        "--tls-certificate",
+        &own,
+        "--tls-key",
+        &key,
+    ];
+    let server = TestServer::start(program(), &scratch.path().join("data"), &flags).unwrap();
+    for (mode, root, is_let) in [
+        ("verify-full", &own, true),
+        ("verify-full", &other, false),
+        ("require", &own, true),
+        // Within this machine.
+        ("disable", &own, true),
+    ] {
+        let variables = [("PGSSLMODE", mode), ("PGSSLROOTCERT", root)];
+        let Some(output) = psql_with(&server, "SELECT 1", &variables) else {
+            return;
+        };
+        assert_eq!(output.status.success(), is_let, "{mode}: {output:?}");
     }
 }
 
