@@ -8,7 +8,7 @@ use std::sync::Arc;
 use hyper::header::CONTENT_TYPE;
 use hyper::{Request, Response, StatusCode};
 use logpond_protocol::intake::push::datadog::{self, DatadogError, tags_of};
-use logpond_protocol::intake::push::{Rejection, logplex};
+use logpond_protocol::intake::push::logplex;
 use logpond_record::Labels;
 use serde_json::json;
 
@@ -41,7 +41,7 @@ pub(super) async fn push(app: &Arc<App>, request: Request<Inflow>) -> Response<B
         ACCEPTED
     };
     match take(app, request).await {
-        Ok(outcome) => answer(app, &outcome, success),
+        Ok(()) => Body::json(success, &json!({})),
         Err(error) => refusal(&error),
     }
 }
@@ -54,14 +54,7 @@ enum Form {
     Logplex,
 }
 
-/// The outcome of a request.
-struct Outcome {
-    accepted: usize,
-    rejected: Option<Rejection>,
-    rejected_total: usize,
-}
-
-async fn take(app: &Arc<App>, request: Request<Inflow>) -> Result<Outcome, ApiError> {
+async fn take(app: &Arc<App>, request: Request<Inflow>) -> Result<(), ApiError> {
     let labels = labels(&Params::of(request.uri())?)?;
     let headers = request.headers();
     let encoding = intake::encoding(headers)?;
@@ -90,12 +83,9 @@ async fn take(app: &Arc<App>, request: Request<Inflow>) -> Result<Outcome, ApiEr
     };
     let pushed = intake::decode(app, request.into_body(), encoding, decode).await?;
     let identity = once::identity_of(&pushed.batch);
-    once::submit(app, Intake::Datadog, pushed.batch, identity).await?;
-    Ok(Outcome {
-        accepted: pushed.accepted,
-        rejected: pushed.rejected.into_iter().next(),
-        rejected_total: pushed.rejected_total,
-    })
+    once::submit_all(app, Intake::Datadog, pushed, identity, "log")
+        .await
+        .map(drop)
 }
 
 fn refused(error: DatadogError) -> ApiError {
@@ -126,19 +116,6 @@ fn labels(params: &Params) -> Result<Labels, ApiError> {
     Ok(labels)
 }
 
-fn answer(app: &App, outcome: &Outcome, success: StatusCode) -> Response<Body> {
-    let Some(first) = &outcome.rejected else {
-        return Body::json(success, &json!({}));
-    };
-    let metrics = app.metrics.intake(Intake::Datadog);
-    metrics.rejected.add(outcome.rejected_total as u64);
-    let detail = format!(
-        "{} logs are stored; {} are not, the first of them is log {}: {}",
-        outcome.accepted, outcome.rejected_total, first.line, first.reason
-    );
-    said(StatusCode::BAD_REQUEST, &detail)
-}
-
 /// An error in the form of the intake.
 fn refusal(error: &ApiError) -> Response<Body> {
     let (status, _, _) = error.kind.row();
@@ -147,11 +124,8 @@ fn refusal(error: &ApiError) -> Response<Body> {
         421 => StatusCode::SERVICE_UNAVAILABLE,
         _ => status,
     };
-    error.kind.dress(said(status, &error.message))
-}
-
-fn said(status: StatusCode, detail: &str) -> Response<Body> {
     let title = status.canonical_reason().unwrap_or_default();
-    let error = json!({ "status": status.as_str(), "title": title, "detail": detail });
-    Body::json(status, &json!({ "errors": [error] }))
+    let said = json!({ "status": status.as_str(), "title": title, "detail": error.message });
+    let response = Body::json(status, &json!({ "errors": [said] }));
+    error.kind.dress(response)
 }

@@ -150,7 +150,7 @@ pub struct ApiError {
 }
 
 impl ApiError {
-    /// What is wrong, in words.
+    /// The fault, in words.
     pub fn message(&self) -> &str {
         &self.message
     }

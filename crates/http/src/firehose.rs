@@ -78,19 +78,11 @@ async fn take(app: &Arc<App>, id: &str, request: Request<Inflow>) -> Result<(), 
         let message = format!("the body has another id than the header {REQUEST_HEADER}");
         return Err(ApiError::bad_request(message));
     }
-    let rejected = pushed.rejected.first().cloned();
-    let identity = xxh3_128(format!("firehose {request_id}").as_bytes());
-    once::submit(app, Intake::Firehose, pushed.batch, Some(identity)).await?;
-    let Some(first) = rejected else {
-        return Ok(());
-    };
-    let metrics = app.metrics.intake(Intake::Firehose);
-    metrics.rejected.add(pushed.rejected_total as u64);
+    let identity = Some(xxh3_128(format!("firehose {request_id}").as_bytes()));
     // The good ones are stored once, however often this delivery comes.
-    Err(ApiError::bad_request(format!(
-        "{} records are stored; {} are not, the first of them is record {}: {}",
-        pushed.accepted, pushed.rejected_total, first.line, first.reason
-    )))
+    once::submit_all(app, Intake::Firehose, pushed, identity, "record")
+        .await
+        .map(drop)
 }
 
 fn refused(error: FirehoseError) -> ApiError {

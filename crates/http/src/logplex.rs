@@ -57,17 +57,8 @@ pub(super) async fn answer(
         decoded.map(|pushed| (pushed, identity)).map_err(refused)
     };
     let (pushed, identity) = intake::decode(app, request.into_body(), encoding, decode).await?;
-    let rejected = pushed.rejected.first().cloned();
-    once::submit(app, Intake::Logplex, pushed.batch, identity).await?;
-    let Some(first) = rejected else {
-        return Ok(Body::whole(StatusCode::OK, "text/plain", ""));
-    };
-    let metrics = app.metrics.intake(Intake::Logplex);
-    metrics.rejected.add(pushed.rejected_total as u64);
-    Err(ApiError::bad_request(format!(
-        "{} messages are stored; {} are not, the first of them is message {}: {}",
-        pushed.accepted, pushed.rejected_total, first.line, first.reason
-    )))
+    once::submit_all(app, Intake::Logplex, pushed, identity, "message").await?;
+    Ok(Body::whole(StatusCode::OK, "text/plain", ""))
 }
 
 pub(super) fn refused(error: LogplexError) -> ApiError {

@@ -62,20 +62,11 @@ pub(super) async fn answer(
     let Some((pushed, identity)) = decoded else {
         return Ok(Body::json(StatusCode::OK, &json!({ "accepted": 0 })));
     };
-    let (accepted, rejected_total) = (pushed.accepted, pushed.rejected_total);
-    once::submit(app, Intake::Logpush, pushed.batch, identity).await?;
-    let Some(first) = pushed.rejected.first() else {
-        return Ok(Body::json(StatusCode::OK, &json!({ "accepted": accepted })));
-    };
-    let metrics = app.metrics.intake(Intake::Logpush);
-    metrics.rejected.add(rejected_total as u64);
-    Err(ApiError::bad_request(format!(
-        "{accepted} lines are stored; {rejected_total} are not, the first of them is line {}: {}",
-        first.line, first.reason
-    )))
+    let accepted = once::submit_all(app, Intake::Logpush, pushed, identity, "line").await?;
+    Ok(Body::json(StatusCode::OK, &json!({ "accepted": accepted })))
 }
 
-/// Whether a body is the upload by which Cloudflare tests a destination: `{"content":"tests"}`.
+/// True if a body is the upload by which Cloudflare tests a destination: `{"content":"tests"}`.
 fn is_test(body: &[u8]) -> bool {
     body.len() <= TEST_BYTES_MAX
         && serde_json::from_slice::<Value>(body).is_ok_and(|value| {

@@ -9,6 +9,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use logpond_protocol::intake::push::DecodedBody;
 use logpond_record::{Batch, EntryKind, envelope};
 use logpond_segment::batches::{BatchId, BatchSet};
 use logpond_segment::journal::{FRAME_ENTRIES_MAX, FRAME_PAYLOAD_BYTES_MAX};
@@ -54,6 +55,31 @@ pub(super) async fn submit(
     let storing = tokio::spawn(store(Arc::clone(app), intake, batch, identity));
     let stored = storing.await;
     stored.map_err(|e| ApiError::new(Kind::Internal, e.to_string()))?
+}
+
+/// Hands the accepted parts of a body to the journal, then refuses it if others, called `noun`, were not accepted. Gives
+/// how many there are.
+///
+/// # Errors
+/// With the counts of both and the first fault, or when nothing could be stored.
+pub(super) async fn submit_all(
+    app: &Arc<App>,
+    intake: Intake,
+    pushed: DecodedBody,
+    identity: Option<u128>,
+    noun: &str,
+) -> Result<usize, ApiError> {
+    let (accepted, rejected_total) = (pushed.accepted, pushed.rejected_total);
+    submit(app, intake, pushed.batch, identity).await?;
+    let Some(first) = pushed.rejected.first() else {
+        return Ok(accepted);
+    };
+    let metrics = app.metrics.intake(intake);
+    metrics.rejected.add(rejected_total as u64);
+    Err(ApiError::bad_request(format!(
+        "{accepted} {noun}s are stored; {rejected_total} are not, the first of them is {noun} {}: {}",
+        first.line, first.reason
+    )))
 }
 
 async fn store(

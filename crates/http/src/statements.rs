@@ -36,7 +36,7 @@ impl StatementRun {
         authorization::admitted(admission, app.threads.start(work)).await
     }
 
-    /// What the endpoints share.
+    /// The state that the endpoints share.
     pub fn app(&self) -> &Arc<App> {
         &self.app
     }
@@ -55,7 +55,7 @@ impl StatementRun {
         budget.map_or(Ok(()), |budget| self.out.begin(&budget))
     }
 
-    /// Whether the work is in vain, while the statement waits for another one: a reader that does not read is given up.
+    /// Checks that the work is not in vain, while the statement waits for another one: a reader that does not read is given up.
     ///
     /// # Errors
     /// When nobody waits any more.

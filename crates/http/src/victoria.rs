@@ -57,7 +57,7 @@ pub(super) const PARAMS: [&str; 5] = [
 ];
 
 impl Argument {
-    /// What was given: the parameter counts before the header.
+    /// The text that was given: the parameter counts before the header.
     fn of(&self, params: &Params, request: &Request<Inflow>) -> Result<String, ApiError> {
         if let Some(text) = params.one(self.parameter)? {
             return Ok(text.trim().to_owned());
@@ -84,18 +84,9 @@ pub(super) async fn answer(
         decoded.map_err(|error| ApiError::new(Kind::BodyTooLarge, error.to_string()))
     };
     let pushed = intake::decode(app, request.into_body(), encoding, decode).await?;
-    let (accepted, rejected_total) = (pushed.accepted, pushed.rejected_total);
     let identity = once::identity_of(&pushed.batch);
-    once::submit(app, Intake::JsonLine, pushed.batch, identity).await?;
-    let Some(first) = pushed.rejected.first() else {
-        return Ok(Body::whole(StatusCode::OK, "text/plain", ""));
-    };
-    let metrics = app.metrics.intake(Intake::JsonLine);
-    metrics.rejected.add(rejected_total as u64);
-    Err(ApiError::bad_request(format!(
-        "{accepted} lines are stored; {rejected_total} are not, the first of them is line {}: {}",
-        first.line, first.reason
-    )))
+    once::submit_all(app, Intake::JsonLine, pushed, identity, "line").await?;
+    Ok(Body::whole(StatusCode::OK, "text/plain", ""))
 }
 
 fn labels(params: &Params, request: &Request<Inflow>) -> Result<Labels, ApiError> {

@@ -125,7 +125,7 @@ pub(crate) fn schema<'a>(arguments: impl Iterator<Item = &'a Argument>) -> Arc<J
     Arc::new(schema.as_object().cloned().unwrap_or_default())
 }
 
-/// What was given for arguments, checked against their declarations.
+/// The values of arguments, checked against their declarations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Arguments(JsonObject);
 

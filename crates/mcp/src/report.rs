@@ -27,7 +27,7 @@ const TEXT_CHARACTERS_MAX: [usize; 4] = [4_000, 800, 160, 32];
 /// Things that are listed as missing; the others are counted.
 const MISSING_LISTED_MAX: usize = 10;
 
-/// Whether everything that matches was counted.
+/// The completeness of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Completeness {
     /// Nothing is missing.
@@ -41,7 +41,7 @@ pub(crate) enum Completeness {
 /// An answer before it is text.
 #[derive(Debug)]
 pub(crate) struct Report {
-    /// Whether all is there.
+    /// The completeness of the rows.
     pub(crate) completeness: Completeness,
     /// Sentences about the rows, without any text of records.
     pub(crate) facts: Vec<String>,
@@ -49,7 +49,7 @@ pub(crate) struct Report {
     pub(crate) rows: Vec<Value>,
     /// True if rows have a time and an id, by which the next page is asked for.
     pub(crate) has_cursors: bool,
-    /// What else the server said, each a row below a name of its own.
+    /// Other remarks of the server, each a row below a name of its own.
     remarks: Vec<Value>,
 }
 
@@ -119,7 +119,7 @@ impl Report {
     /// The text, with as many rows as fit.
     pub(crate) fn render(&self, characters_max: usize, name: &BlockName) -> String {
         let room = characters_max.saturating_sub(FRAME_CHARACTERS);
-        // What is missing is said before rows take the room, and takes a quarter of it at most.
+        // Missing parts are said before rows take the room, and takes a quarter of it at most.
         let (mut lines, mut used) = fitting(&self.remarks, room / 4);
         let (rows, _) = fitting(&self.rows, room.saturating_sub(used));
         let shown = rows.len();

@@ -21,28 +21,23 @@ use logpond_sql::arrow::error::ArrowError;
 use logpond_sql::arrow::util::display::{ArrayFormatter, FormatOptions};
 use logpond_sql::{RecordBatch, postgres_type, shown_name};
 
-use crate::wire::{ColumnDescription, put_count, set_length};
+use crate::wire::{ColumnDescription, is_binary, put_count, set_length};
 use number::{put_decimal, put_float};
 use time::Interval;
 
 /// The mark of a value that is null.
 const NULL: i32 = -1;
 
-/// The columns of a result, in the forms that a client wants: none is text, one is for all, else each has its own.
+/// The columns of a result, in the forms that a client wants.
 pub(crate) fn columns(schema: &Schema, formats: &[i16]) -> Vec<ColumnDescription> {
     let fields = schema.fields().iter().enumerate();
     let column = |(at, field): (usize, &std::sync::Arc<logpond_sql::arrow::datatypes::Field>)| {
         let (found, is_list) = postgres_type(field.data_type());
-        let format = match formats {
-            [] => 0,
-            [all] => *all,
-            each => each.get(at).copied().unwrap_or(0),
-        };
         ColumnDescription {
             name: shown_name(field.name()).to_owned(),
             oid: if is_list { found.list_oid } else { found.oid },
             bytes: if is_list { -1 } else { found.bytes },
-            is_binary: format == 1,
+            is_binary: is_binary(formats, at),
         }
     };
     fields.map(column).collect()

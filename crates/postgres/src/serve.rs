@@ -104,7 +104,7 @@ async fn open(mut stream: TcpStream, server: &PostgresServer) -> Option<Opened> 
     for _ in 0..REQUESTS_MAX {
         match first(&mut stream, &mut input).await? {
             Ok(Opening::Ssl) if server.tls.is_some() => {
-                // What is sent before the handshake is not encrypted, and could be of somebody else.
+                // Bytes that are sent before the handshake are not encrypted, and could be somebody else's.
                 if !input.is_empty() {
                     return None;
                 }

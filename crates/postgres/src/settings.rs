@@ -70,7 +70,7 @@ const FIXED: [&str; 12] = [
     "synchronize_seqscans",
 ];
 
-/// What becomes of an answer that is not complete.
+/// The fate of an answer that is not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Incompleteness {
     /// It ends with an error.
@@ -95,7 +95,7 @@ pub(crate) struct Change {
     pub(crate) value: String,
     /// True if the client is told of the value.
     pub(crate) is_reported: bool,
-    /// What the client should know.
+    /// A remark for the client.
     pub(crate) warning: Option<String>,
 }
 

@@ -13,20 +13,18 @@ use logpond_record::TimeRange;
 use logpond_sql::arrow::datatypes::DataType;
 use logpond_sql::arrow::error::ArrowError;
 use logpond_sql::{
-    Answer, Blame, Dialect, Memory, PostgresSession, RecordBatch, SchemaRef, Source, SqlError,
-    Stop, postgres_type,
+    Answer, Blame, Dialect, Memory, PostgresSession, RecordBatch, Request, SchemaRef, Source,
+    SqlError, Stop, postgres_type,
 };
 
 use crate::encoding::{RowEncoder, columns};
 use crate::failure::{Code, Failure};
 use crate::settings::Incompleteness;
+use crate::values::TEXT_OID;
 use crate::wire::{self, ColumnDescription};
 
 /// Things that an error lists which are missing; others are counted.
 const LISTED_MAX: usize = 10;
-
-/// The type of texts, which parameters have whose type is not known.
-const TEXT_OID: u32 = 25;
 
 /// A statement as it is to be run.
 #[derive(Clone, Debug)]
@@ -105,12 +103,12 @@ impl Reply {
             let message = "this server does not answer SQL";
             return Err(Failure::new(Code::FeatureNotSupported, message));
         };
-        let dialect = Dialect::Postgres(Arc::clone(&question.session));
-        let result = if question.describes {
-            sql.describe(&question.text, dialect, source, self)
-        } else {
-            sql.run_in(&question.text, dialect, source, self)
+        let request = Request {
+            text: question.text.clone(),
+            dialect: Dialect::Postgres(Arc::clone(&question.session)),
+            describes: question.describes,
         };
+        let result = sql.answer(request, source, self);
         result.map_err(|error| self.explained(error, &question.text))
     }
 

@@ -6,6 +6,9 @@ use logpond_record::Civil;
 
 use crate::failure::{Code, Failure};
 
+/// The number of the type of texts, which parameters have whose type is not known.
+pub(crate) const TEXT_OID: u32 = 25;
+
 /// Seconds from 1970 to 2000, where times of Postgres begin.
 pub(crate) const EPOCH_S: i64 = 946_684_800;
 
@@ -31,7 +34,7 @@ const LISTS: [(u32, u32); 13] = [
     (1000, oid::BOOL),
     (1005, oid::INT2),
     (1007, oid::INT4),
-    (1009, 25),
+    (1009, TEXT_OID),
     (1015, 1043),
     (1016, oid::INT8),
     (1021, oid::FLOAT4),
@@ -79,7 +82,7 @@ pub(crate) fn name_of(oid: u32) -> Option<&'static str> {
         oid::DATE => "DATE",
         oid::TIMESTAMP => "TIMESTAMP",
         oid::TIMESTAMPTZ => "TIMESTAMP WITH TIME ZONE",
-        25 | 1043 | 1042 | 19 => "VARCHAR",
+        TEXT_OID | 1043 | 1042 | 19 => "VARCHAR",
         _ => return None,
     })
 }
@@ -206,7 +209,7 @@ fn of_bytes(bytes: &[u8], oid: u32) -> Result<String, Failure> {
         }
         oid::NUMERIC => numeric(bytes).ok_or_else(wrong),
         oid::UUID => uuid(bytes).ok_or_else(wrong),
-        0 | 19 | 25 | 114 | 705 | 1042 | 1043 => Ok(quoted(text(bytes)?)),
+        0 | 19 | TEXT_OID | 114 | 705 | 1042 | 1043 => Ok(quoted(text(bytes)?)),
         _ => {
             let message = format!("parameters of type {oid} are not supported in binary form");
             Err(Failure::new(Code::FeatureNotSupported, message))

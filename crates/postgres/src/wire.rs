@@ -159,6 +159,15 @@ impl Rest {
     }
 }
 
+/// True if the value at a place is in binary. Without a form all are texts, one form is for all, else each has its own.
+pub(crate) fn is_binary(formats: &[i16], at: usize) -> bool {
+    let format = match formats {
+        [all] => Some(all),
+        each => each.get(at),
+    };
+    format == Some(&1)
+}
+
 /// The length in the first bytes, behind `before` others.
 fn length(input: &[u8], before: usize) -> Option<usize> {
     let bytes: [u8; 4] = input.get(before..before + 4)?.try_into().ok()?;

@@ -67,7 +67,7 @@ pub enum LogsOutput {
 pub struct LogsError {
     /// The byte at which it is wrong.
     pub at: usize,
-    /// What is wrong, and what to write instead.
+    /// The fault, and the form to write instead.
     pub message: String,
 }
 
@@ -279,7 +279,7 @@ impl<'t> Parser<'t> {
         self.condition(field)
     }
 
-    /// What must hold for a field.
+    /// The condition on a field.
     fn condition(&mut self, field: &str) -> Result<Filter, LogsError> {
         if field == TIME {
             return self.time();
@@ -307,17 +307,9 @@ impl<'t> Parser<'t> {
             let token = self.token()?;
             return Ok(matching(field, token.text));
         }
-        for (sign, comparison) in [
-            (">=", Comparison::GreaterOrEqual),
-            ("<=", Comparison::LessOrEqual),
-            (">", Comparison::Greater),
-            ("<", Comparison::Less),
-        ] {
-            if self.rest().starts_with(sign) {
-                self.at += sign.len();
-                let number = self.token()?.text.into_bytes().into_boxed_slice();
-                return Ok(Filter::field(field, FieldTest::Compare(comparison, number)));
-            }
+        if let Some(comparison) = self.comparison() {
+            let number = self.token()?.text.into_bytes().into_boxed_slice();
+            return Ok(Filter::field(field, FieldTest::Compare(comparison, number)));
         }
         if self.takes('*') {
             let is_all = field == MESSAGE;
@@ -335,6 +327,20 @@ impl<'t> Parser<'t> {
             return Ok(Filter::Not(Box::new(filled(field))));
         }
         Ok(matching(field, bounded(&token.text, is_prefix)))
+    }
+
+    /// Takes the sign of a comparison, if one is next.
+    fn comparison(&mut self) -> Option<Comparison> {
+        let (sign, comparison) = [
+            (">=", Comparison::GreaterOrEqual),
+            ("<=", Comparison::LessOrEqual),
+            (">", Comparison::Greater),
+            ("<", Comparison::Less),
+        ]
+        .into_iter()
+        .find(|(sign, _)| self.rest().starts_with(sign))?;
+        self.at += sign.len();
+        Some(comparison)
     }
 
     /// `i(word)`, `exact(word)`, `re(regex)` and `in(a, b)`.
@@ -370,17 +376,9 @@ impl<'t> Parser<'t> {
     /// `_time:5m`, `_time:>=TIME` and `_time:[TIME, TIME]`, whose parentheses exclude an end.
     fn time(&mut self) -> Result<Filter, LogsError> {
         self.skip();
-        for (sign, comparison) in [
-            (">=", Comparison::GreaterOrEqual),
-            ("<=", Comparison::LessOrEqual),
-            (">", Comparison::Greater),
-            ("<", Comparison::Less),
-        ] {
-            if self.rest().starts_with(sign) {
-                self.at += sign.len();
-                let time = self.moment()?;
-                return Ok(at(comparison, time));
-            }
+        if let Some(comparison) = self.comparison() {
+            let time = self.moment()?;
+            return Ok(at(comparison, time));
         }
         let is_included = self.takes('[');
         if is_included || self.takes('(') {

@@ -259,7 +259,7 @@ settings! {
         kafka: KafkaSettings,
         /// Where other nodes are served, if this is one of a cluster.
         gossip: Option<SocketAddr>,
-        /// Where clients of Postgres are answered.
+        /// The address for clients of Postgres.
         postgres: Option<SocketAddr>,
         /// The operator's word for this start only.
         at_start: AtStart,

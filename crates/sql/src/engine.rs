@@ -108,11 +108,14 @@ pub enum Dialect {
 }
 
 /// A statement as it is to be run.
-struct Request {
-    text: String,
-    dialect: Dialect,
-    /// True if only the columns and parameters are wanted.
-    describes: bool,
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Its text.
+    pub text: String,
+    /// Its dialect.
+    pub dialect: Dialect,
+    /// True if it is only planned, for its columns and the types of its parameters.
+    pub describes: bool,
 }
 
 /// Takes an answer.
@@ -242,48 +245,19 @@ impl Sql {
         source: Arc<dyn Source>,
         answer: &mut dyn Answer,
     ) -> Result<(), SqlError> {
-        self.run_in(text, Dialect::Own, source, answer)
-    }
-
-    /// Runs a statement of a dialect over the records of a source.
-    ///
-    /// # Errors
-    /// As [`Sql::run`].
-    pub fn run_in(
-        &self,
-        text: &str,
-        dialect: Dialect,
-        source: Arc<dyn Source>,
-        answer: &mut dyn Answer,
-    ) -> Result<(), SqlError> {
         let request = Request {
             text: text.to_owned(),
-            dialect,
+            dialect: Dialect::Own,
             describes: false,
         };
-        self.take(request, source, answer)
+        self.answer(request, source, answer)
     }
 
-    /// Plans a statement, and gives its columns and the types of its parameters.
+    /// Runs a statement of any dialect over the records of a source, or describes it.
     ///
     /// # Errors
     /// As [`Sql::run`].
-    pub fn describe(
-        &self,
-        text: &str,
-        dialect: Dialect,
-        source: Arc<dyn Source>,
-        answer: &mut dyn Answer,
-    ) -> Result<(), SqlError> {
-        let request = Request {
-            text: text.to_owned(),
-            dialect,
-            describes: true,
-        };
-        self.take(request, source, answer)
-    }
-
-    fn take(
+    pub fn answer(
         &self,
         request: Request,
         source: Arc<dyn Source>,
@@ -638,7 +612,7 @@ fn register_tables(
     Ok(relations)
 }
 
-/// Registers the tables of fields and of patterns, and gives them. Patterns are counted only for a statement that names them.
+/// Registers the tables of fields and of patterns, and gives them. They have rows only for a statement that names them.
 fn register_summaries(
     context: &SessionContext,
     source: &Arc<dyn Source>,
@@ -652,6 +626,9 @@ fn register_summaries(
     } else {
         Vec::new()
     };
+    let no_fields = FieldTypes::default();
+    let is_named = named.contains(summaries::FIELDS);
+    let fields = if is_named { fields } else { &no_fields };
     let register = |name: &str, table: datafusion::error::Result<MemTable>| {
         let table = table.map_err(of_engine)?;
         let relation = Relation::new(name, table.schema());

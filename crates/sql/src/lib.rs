@@ -57,7 +57,9 @@ pub use datafusion::arrow;
 pub use datafusion::arrow::datatypes::SchemaRef;
 pub use datafusion::arrow::record_batch::RecordBatch;
 pub use encoding::Rewrite;
-pub use engine::{Answer, Dialect, MEMORY_BYTES_MAX, SILENCE_MAX, SPILL_BYTES_MAX, Sql, Stop};
+pub use engine::{
+    Answer, Dialect, MEMORY_BYTES_MAX, Request, SILENCE_MAX, SPILL_BYTES_MAX, Sql, Stop,
+};
 pub use error::{Blame, SqlError};
 pub use format::{Format, Writer};
 pub use postgres::{

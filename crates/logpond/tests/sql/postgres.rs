@@ -46,7 +46,7 @@ fn psql_with(server: &TestServer, command: &str, variables: &[(&str, &str)]) -> 
     Some(output)
 }
 
-/// What psql prints of a command that has an answer.
+/// The output of psql for a command that has an answer.
 fn printed(server: &TestServer, command: &str) -> Option<String> {
     let output = psql(server, command, "")?;
     let said = String::from_utf8_lossy(&output.stderr);

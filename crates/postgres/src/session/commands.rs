@@ -7,13 +7,11 @@ use super::{Delivery, Demand, Session, Transaction, Trouble};
 use crate::failure::{Code, Failure};
 use crate::script::{self, Command};
 use crate::settings::Change;
+use crate::values::TEXT_OID;
 use crate::wire::{self, ColumnDescription};
 
 /// The most statements of a message: each has an answer.
 const STATEMENTS_MAX: usize = 100;
-
-/// The type of texts.
-const TEXT_OID: u32 = 25;
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Session<'_, S> {
     /// Answers a message of the simple protocol: one statement after another, up to the first error.

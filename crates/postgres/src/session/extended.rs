@@ -8,7 +8,7 @@ use super::{Delivery, Demand, Session, Trouble};
 use crate::failure::{Code, Failure};
 use crate::script::{self, Command};
 use crate::statement::{AnswerPart, RunningStatement, column_types, parameter_types};
-use crate::values;
+use crate::values::{self, TEXT_OID};
 use crate::wire::{self, Frontend, Target};
 
 /// The most prepared statements of a session, and the bytes of all of them.
@@ -17,9 +17,6 @@ const PREPARED_BYTES_MAX: usize = 1 << 20;
 
 /// The most portals of a session that are open. Each may hold a thread.
 const PORTALS_MAX: usize = 8;
-
-/// The type of texts.
-const TEXT_OID: u32 = 25;
 
 /// A statement with parameters.
 #[derive(Clone, Debug, Default)]
@@ -190,12 +187,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Session<'_, S> {
         }
         let mut constants = Vec::with_capacity(values.len());
         for (at, (value, oid)) in values.iter().zip(&prepared.types).enumerate() {
-            let format = match formats {
-                [] => 0,
-                [all] => *all,
-                each => each.get(at).copied().unwrap_or(0),
-            };
-            constants.push(values::constant(value.as_deref(), *oid, format == 1)?);
+            let is_binary = wire::is_binary(formats, at);
+            constants.push(values::constant(value.as_deref(), *oid, is_binary)?);
         }
         let text = script::with_values(&prepared.text, |number| {
             let at = number.checked_sub(1);

@@ -285,12 +285,8 @@ pub(super) fn quoted(name: &str) -> String {
     }
 }
 
-/// Registers the functions.
-pub(super) fn register(
-    context: &SessionContext,
-    session: &Arc<PostgresSession>,
-    relations: &Arc<[Relation]>,
-) {
+/// Registers the functions that look up nothing but the session.
+pub(super) fn register(context: &SessionContext, session: &Arc<PostgresSession>) {
     let mut all: Vec<(&str, Rule)> = Vec::new();
     let value = |value: ScalarValue| Rule::Value(value);
     let text = |text: &str| Rule::Value(ScalarValue::Utf8(Some(text.to_owned())));
@@ -327,7 +323,15 @@ pub(super) fn register(
         ("has_table_privilege", Rule::MayRead),
         ("has_column_privilege", Rule::MayRead),
     ]);
-    all.extend(of_relations(relations));
+    register_all(context, all);
+}
+
+/// Registers the functions that look up tables and their columns.
+pub(super) fn register_lookups(context: &SessionContext, relations: &[Relation]) {
+    register_all(context, of_relations(relations));
+}
+
+fn register_all(context: &SessionContext, all: Vec<(&str, Rule)>) {
     for (name, rule) in all {
         let any = vec![TypeSignature::Nullary, TypeSignature::VariadicAny];
         context.register_udf(ScalarUDF::from(CatalogFunction {

@@ -35,7 +35,7 @@ pub const DATABASE: &str = "logpond";
 /// The name of the schema that has the tables.
 pub(crate) const SCHEMA: &str = "public";
 
-/// Words of statements that may mean the catalog. For others it is not made.
+/// Words of statements that may mean the catalog, or the functions that look tables up. For others neither is made.
 const CATALOG_WORDS: [&str; 8] = [
     "pg_",
     "information_schema",
@@ -103,10 +103,11 @@ pub(crate) fn register(
     text: &str,
 ) -> Result<(), SqlError> {
     let relations: Arc<[Relation]> = relations.into();
-    functions::register(context, session, &relations);
+    functions::register(context, session);
     text_functions::register(context);
     conversions::register(context).map_err(|error| SqlError::of(&error))?;
     if reads_catalog(text) {
+        functions::register_lookups(context, &relations);
         catalog::register(context, session, &relations).map_err(|error| SqlError::of(&error))?;
     }
     Ok(())

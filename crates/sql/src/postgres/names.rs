@@ -44,13 +44,11 @@ pub(super) fn name_as_postgres(select: &mut Select) {
         let Some(name) = column_name(expr, 0) else {
             continue;
         };
-        let alias = if is_column && has_wildcard {
+        if is_column && has_wildcard {
             // The other columns may have the name, too.
             taken.push(name.value.clone());
-            unique(&name.value, &mut taken)
-        } else {
-            unique(&name.value, &mut taken)
-        };
+        }
+        let alias = unique(&name.value, &mut taken);
         if !is_column || alias != name.value {
             let (expr, alias) = (expr.clone(), Ident::with_quote('"', alias));
             *item = SelectItem::ExprWithAlias { expr, alias };

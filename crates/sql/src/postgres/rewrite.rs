@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    Array, BinaryOperator, CastKind, CharacterLength, DataType, Expr, Fetch, Function, FunctionArg,
+    Array, BinaryOperator, CastKind, CharacterLength, DataType, Expr, Function, FunctionArg,
     FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, LimitClause, ObjectName,
-    ObjectNamePart, Offset, Query, SelectItem, SetExpr, Statement as Ast, TableAlias,
-    TableAliasColumnDef, TableFactor, TableWithJoins, UnaryOperator, Value, VisitMut, VisitorMut,
+    ObjectNamePart, Query, SelectItem, SetExpr, Statement as Ast, TableAlias, TableAliasColumnDef,
+    TableFactor, TableWithJoins, UnaryOperator, Value, VisitMut, VisitorMut,
 };
 
 use super::catalog::PG_CATALOG;
@@ -50,23 +50,8 @@ impl VisitorMut for Rewriting {
     }
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        if let (Some(fetch), None) = (&query.fetch, &query.limit_clause) {
-            query.limit_clause = limit_of(fetch, None);
-        } else if let (
-            Some(fetch),
-            Some(LimitClause::LimitOffset {
-                limit: None,
-                offset,
-                ..
-            }),
-        ) = (&query.fetch, &query.limit_clause)
-        {
-            query.limit_clause = limit_of(fetch, offset.clone());
-        }
-        if matches!(
-            query.limit_clause,
-            Some(LimitClause::LimitOffset { limit: Some(_), .. })
-        ) {
+        if let Some(limit) = limit_of(query) {
+            query.limit_clause = Some(limit);
             query.fetch = None;
         }
         if absent::without_rows(&mut query.body) {
@@ -98,14 +83,21 @@ impl VisitorMut for Rewriting {
     }
 }
 
-/// The limit that `FETCH NEXT n ROWS ONLY` is.
-fn limit_of(fetch: &Fetch, offset: Option<Offset>) -> Option<LimitClause> {
-    if fetch.with_ties || fetch.percent {
-        return None;
-    }
-    let one = || Expr::Value(Value::Number("1".to_owned(), false).into());
+/// The limit that `FETCH NEXT n ROWS ONLY` is, if there is no other one.
+fn limit_of(query: &Query) -> Option<LimitClause> {
+    let fetch = query.fetch.as_ref();
+    let fetch = fetch.filter(|fetch| !fetch.with_ties && !fetch.percent)?;
+    let offset = match &query.limit_clause {
+        None => None,
+        Some(LimitClause::LimitOffset {
+            limit: None,
+            offset,
+            ..
+        }) => offset.clone(),
+        Some(_) => return None,
+    };
     Some(LimitClause::LimitOffset {
-        limit: Some(fetch.quantity.clone().unwrap_or_else(one)),
+        limit: Some(fetch.quantity.clone().unwrap_or_else(|| number(1))),
         offset,
         limit_by: Vec::new(),
     })
@@ -180,7 +172,7 @@ fn replaced(expr: &Expr) -> Option<Expr> {
             ..
         } if literal(from).is_some() => {
             let found = call_with("regexp_match", vec![(**expr).clone(), (**from).clone()]);
-            let first = Expr::Value(Value::Number("1".to_owned(), false).into());
+            let first = number(1);
             call_with("array_element", vec![found, first])
         }
         Expr::BinaryOp {
@@ -307,24 +299,15 @@ fn function_of(function: &mut Function) -> Option<Expr> {
             function.name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new("bool_and"))]);
             None
         }
-        ("array_upper", _) => Some(Expr::Cast {
-            kind: CastKind::Cast,
-            expr: Box::new(call_with("array_length", arguments)),
-            data_type: DataType::BigInt(None),
-            array: false,
-            format: None,
-        }),
+        ("array_upper", _) => Some(cast_to(
+            call_with("array_length", arguments),
+            DataType::BigInt(None),
+        )),
         // Lists begin at 1, and empty ones nowhere: the length of no list is null.
         ("array_lower", _) => {
             let length = call_with("array_length", arguments);
-            let zero = Expr::Value(Value::Number("0".to_owned(), false).into());
-            let sign = Expr::Cast {
-                kind: CastKind::Cast,
-                expr: Box::new(call_with("signum", vec![length])),
-                data_type: DataType::BigInt(None),
-                array: false,
-                format: None,
-            };
+            let zero = number(0);
+            let sign = cast_to(call_with("signum", vec![length]), DataType::BigInt(None));
             Some(call_with("nullif", vec![sign, zero]))
         }
         ("date_trunc", [unit, time, zone]) => {
@@ -435,6 +418,22 @@ fn quoted_pattern(pattern: &Expr) -> Option<Expr> {
     }
 }
 
+/// A constant number.
+fn number(number: u64) -> Expr {
+    Expr::Value(Value::Number(number.to_string(), false).into())
+}
+
+/// A cast that is written as one.
+fn cast_to(expr: Expr, data_type: DataType) -> Expr {
+    Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(expr),
+        data_type,
+        array: false,
+        format: None,
+    }
+}
+
 /// A constant text.
 fn text_value(text: &str) -> Expr {
     Expr::Value(Value::SingleQuotedString(text.to_owned()).into())
@@ -471,25 +470,13 @@ fn cast(expr: &Expr, data_type: &mut DataType) -> Option<Expr> {
     if let DataType::Array(_) = data_type
         && let Some(list) = list_of(expr)
     {
-        return Some(Expr::Cast {
-            kind: CastKind::Cast,
-            expr: Box::new(list),
-            data_type: data_type.clone(),
-            array: false,
-            format: None,
-        });
+        return Some(cast_to(list, data_type.clone()));
     }
     if let DataType::Varchar(Some(length)) | DataType::CharacterVarying(Some(length)) = data_type
         && let CharacterLength::IntegerLength { length, .. } = length
     {
-        let length = Expr::Value(Value::Number(length.to_string(), false).into());
-        let text = Expr::Cast {
-            kind: CastKind::Cast,
-            expr: Box::new(expr.clone()),
-            data_type: DataType::Text,
-            array: false,
-            format: None,
-        };
+        let length = number(*length);
+        let text = cast_to(expr.clone(), DataType::Text);
         return Some(call_with("left", vec![text, length]));
     }
     let name = type_name(data_type)?;

@@ -5,7 +5,7 @@ use logpond_search::columns::ColumnKind;
 use logpond_search::query::FieldTest;
 use logpond_sql::{View, ViewField};
 
-/// What the names of tables of access logs begin with.
+/// The beginning of the names of tables of access logs.
 pub(super) const VIEW_PREFIX: &str = "access_";
 
 /// The field that names the declared format of a record.
@@ -55,13 +55,20 @@ pub(super) const NUMBER_FIELDS: [&str; 12] = [
 /// Words of statements that ask for the tables that there are.
 const CATALOG_WORDS: [&str; 3] = ["show", "information_schema", "pg_"];
 
+/// A column: its name, its field, its type.
+type FixedColumn = (&'static str, &'static str, ColumnKind);
+
+/// A column with the name of its field.
+const fn same(field: &'static str, kind: ColumnKind) -> FixedColumn {
+    (field, field, kind)
+}
+
 /// A table whose columns do not depend on the records.
 struct FixedView {
     name: &'static str,
     /// The fields that each of its records has.
     having: &'static [&'static str],
-    /// Its columns: name, field, type.
-    columns: &'static [(&'static str, &'static str, ColumnKind)],
+    columns: &'static [FixedColumn],
 }
 
 use ColumnKind::{Bool, Float, Int, Text};
@@ -74,16 +81,16 @@ const FIXED: [FixedView; 3] = [
         having: &["remote_addr", "method", "status"],
         columns: &[
             ("epoch", "_time", Int),
-            ("remote_addr", "remote_addr", Text),
+            same("remote_addr", Text),
             ("remote_user", "user", Text),
-            ("host", "host", Text),
-            ("method", "method", Text),
-            ("path", "path", Text),
-            ("query", "query", Text),
+            same("host", Text),
+            same("method", Text),
+            same("path", Text),
+            same("query", Text),
             ("version", "protocol", Text),
-            ("status", "status", Int),
+            same("status", Int),
             ("body_bytes_sent", "bytes", Int),
-            ("referer", "referer", Text),
+            same("referer", Text),
             ("user_agent", "agent", Text),
             ("request_time", "duration_s", Float),
         ],
@@ -92,50 +99,50 @@ const FIXED: [FixedView; 3] = [
         name: "journal",
         having: &["_TRANSPORT"],
         columns: &[
-            ("PRIORITY", "PRIORITY", Int),
-            ("SYSLOG_IDENTIFIER", "SYSLOG_IDENTIFIER", Text),
-            ("SYSLOG_FACILITY", "SYSLOG_FACILITY", Int),
-            ("MESSAGE_ID", "MESSAGE_ID", Text),
-            ("CODE_FILE", "CODE_FILE", Text),
-            ("CODE_LINE", "CODE_LINE", Int),
-            ("CODE_FUNC", "CODE_FUNC", Text),
-            ("ERRNO", "ERRNO", Int),
-            ("UNIT", "UNIT", Text),
-            ("_TRANSPORT", "_TRANSPORT", Text),
-            ("_PID", "_PID", Int),
-            ("_UID", "_UID", Int),
-            ("_GID", "_GID", Int),
-            ("_COMM", "_COMM", Text),
-            ("_EXE", "_EXE", Text),
-            ("_CMDLINE", "_CMDLINE", Text),
-            ("_SYSTEMD_UNIT", "_SYSTEMD_UNIT", Text),
-            ("_SYSTEMD_USER_UNIT", "_SYSTEMD_USER_UNIT", Text),
-            ("_SYSTEMD_SLICE", "_SYSTEMD_SLICE", Text),
-            ("_BOOT_ID", "_BOOT_ID", Text),
-            ("_MACHINE_ID", "_MACHINE_ID", Text),
-            ("_HOSTNAME", "_HOSTNAME", Text),
+            same("PRIORITY", Int),
+            same("SYSLOG_IDENTIFIER", Text),
+            same("SYSLOG_FACILITY", Int),
+            same("MESSAGE_ID", Text),
+            same("CODE_FILE", Text),
+            same("CODE_LINE", Int),
+            same("CODE_FUNC", Text),
+            same("ERRNO", Int),
+            same("UNIT", Text),
+            same("_TRANSPORT", Text),
+            same("_PID", Int),
+            same("_UID", Int),
+            same("_GID", Int),
+            same("_COMM", Text),
+            same("_EXE", Text),
+            same("_CMDLINE", Text),
+            same("_SYSTEMD_UNIT", Text),
+            same("_SYSTEMD_USER_UNIT", Text),
+            same("_SYSTEMD_SLICE", Text),
+            same("_BOOT_ID", Text),
+            same("_MACHINE_ID", Text),
+            same("_HOSTNAME", Text),
         ],
     },
     FixedView {
         name: "proxy_connections",
         having: &["client", "client_port", "close_reason"],
         columns: &[
-            ("frontend", "frontend", Text),
-            ("client", "client", Text),
-            ("client_port", "client_port", Int),
-            ("sni", "sni", Text),
-            ("alpn", "alpn", Text),
-            ("version", "version", Text),
-            ("cipher", "cipher", Text),
-            ("resumed", "resumed", Bool),
-            ("client_cn", "client_cn", Text),
-            ("client_fingerprint", "client_fingerprint", Text),
-            ("upstream", "upstream", Text),
-            ("close_reason", "close_reason", Text),
-            ("bytes_from_client", "bytes_from_client", Int),
-            ("bytes_to_client", "bytes_to_client", Int),
-            ("handshake_s", "handshake_s", Float),
-            ("duration_s", "duration_s", Float),
+            same("frontend", Text),
+            same("client", Text),
+            same("client_port", Int),
+            same("sni", Text),
+            same("alpn", Text),
+            same("version", Text),
+            same("cipher", Text),
+            same("resumed", Bool),
+            same("client_cn", Text),
+            same("client_fingerprint", Text),
+            same("upstream", Text),
+            same("close_reason", Text),
+            same("bytes_from_client", Int),
+            same("bytes_to_client", Int),
+            same("handshake_s", Float),
+            same("duration_s", Float),
         ],
     },
 ];

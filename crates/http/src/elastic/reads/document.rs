@@ -115,7 +115,7 @@ fn flatten(prefix: &str, members: &Object, out: &mut Object) {
     }
 }
 
-/// Which part of the source a hit has.
+/// The part of the source that a hit has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SourceFilter {
     is_wanted: bool,

@@ -7,7 +7,7 @@ use logpond_search::Filter;
 use logpond_search::query::{Comparison, FieldTest, Pattern};
 
 use super::json::{bad, unsupported};
-use super::names::{DEFAULT_INDEX, INDEX, escaped, fits};
+use super::names::{DEFAULT_INDEX, INDEX, fits};
 use crate::error::ApiError;
 
 /// The most names of an expression.
@@ -100,7 +100,7 @@ fn of_pattern(pattern: &str) -> Filter {
     if pattern.chars().all(|c| c == '*') {
         return Filter::All;
     }
-    let source = escaped(pattern).replace(r"\*", ".*");
+    let source = regex_syntax::escape(pattern).replace(r"\*", ".*");
     let test = FieldTest::Contains(Pattern::regex(&format!("^(?s:{source})$"), false));
     let named = Filter::field(INDEX, test);
     if fits(pattern, DEFAULT_INDEX) {

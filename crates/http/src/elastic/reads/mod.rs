@@ -15,6 +15,7 @@ mod dates;
 mod document;
 mod fields;
 mod get;
+mod hit;
 mod indices;
 mod json;
 mod listing;
@@ -49,7 +50,7 @@ use request::{AnswerOptions, SearchRequest};
 /// The longest body of a request.
 const BODY_BYTES_MAX: usize = 4 << 20;
 
-/// What a client asks.
+/// The question of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
     Search,

@@ -6,8 +6,6 @@
 //! | `message` | `_msg` |
 //! | `name.keyword` | `name` |
 
-use std::borrow::Cow;
-
 /// The time of a record.
 pub(super) const TIME: &str = "@timestamp";
 
@@ -93,22 +91,6 @@ fn ends_with_behind(pattern: &str, name: &str, last: &str) -> bool {
         (Some(head), Some(pattern)) => name.ends_with(last) && fits(pattern, head),
         _ => false,
     }
-}
-
-/// Writes a text so that it stands for itself in a regular expression.
-pub(super) fn escaped(text: &str) -> Cow<'_, str> {
-    let is_special = |c: char| r"\.+*?()|[]{}^$#&-~".contains(c);
-    if !text.contains(is_special) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if is_special(c) {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    Cow::Owned(out)
 }
 
 #[cfg(test)]

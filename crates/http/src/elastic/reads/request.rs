@@ -1,4 +1,4 @@
-//! What a search asks for: its body and its parameters.
+//! The request of a search: its body and its parameters.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,9 +10,10 @@ use serde_json::{Value as Json, json};
 
 use super::aggregations::{self, Plan};
 use super::dates::interval::duration_ms;
-use super::document::{FieldList, SourceFilter};
+use super::document::SourceFilter;
+use super::hit::HitForm;
 use super::indices::IndexExpression;
-use super::json::{Object, bad, count, flag, object, only, optional, unsupported};
+use super::json::{Object, bad, count, object, only, optional, unsupported};
 use super::query::{self, Context};
 use super::sort::SortOrder;
 use crate::error::ApiError;
@@ -151,14 +152,11 @@ pub(super) struct SearchRequest {
     pub(super) from: u64,
     pub(super) order: SortOrder,
     pub(super) behind: Option<Key>,
-    pub(super) source: SourceFilter,
-    pub(super) fields: FieldList,
+    pub(super) form: HitForm,
     pub(super) total: Total,
     pub(super) aggregations: Plan,
     pub(super) pit: Option<String>,
     pub(super) scroll: Option<Scroll>,
-    pub(super) has_version: bool,
-    pub(super) has_sequence: bool,
     pub(super) options: AnswerOptions,
 }
 
@@ -304,7 +302,6 @@ impl SearchRequest {
             _ => None,
         };
         let (from, size) = window(body, behind.is_some(), scroll.is_some())?;
-        let (source, fields) = shown(body)?;
         let aggregations = body.get("aggs").or_else(|| body.get("aggregations"));
         Ok(SearchRequest {
             filter: Filter::and(parts),
@@ -313,14 +310,11 @@ impl SearchRequest {
             from,
             order,
             behind,
-            source,
-            fields,
+            form: form(body)?,
             total: total(body)?,
             aggregations: aggregations::read(aggregations, &context)?,
             pit: pit.map(|pit| pit.text),
             scroll,
-            has_version: flag(body, "version", false)?,
-            has_sequence: flag(body, "seq_no_primary_term", false)?,
             options,
         })
     }
@@ -530,23 +524,20 @@ fn window(body: &Object, has_behind: bool, has_scroll: bool) -> Result<(u64, u64
     Ok((from, size))
 }
 
-fn shown(body: &Object) -> Result<(SourceFilter, FieldList), ApiError> {
-    let mut source = SourceFilter::read(body.get("_source"))?;
-    let mut fields = FieldList::default();
-    fields.add(body.get("fields"))?;
-    fields.add(body.get("docvalue_fields"))?;
+fn form(body: &Object) -> Result<HitForm, ApiError> {
+    let mut form = HitForm::read(body, true)?;
     match body.get("stored_fields") {
         None | Some(Json::Null) => {}
         Some(given) => {
             let names = super::json::texts(given, "stored_fields")?;
             match names.first().map(String::as_str) {
-                Some("_none_") => source = SourceFilter::none(),
+                Some("_none_") => form.source = SourceFilter::none(),
                 None | Some("*" | "_source") => {}
                 Some(_) => return Err(unsupported("stored_fields", "use fields or _source")),
             }
         }
     }
-    Ok((source, fields))
+    Ok(form)
 }
 
 /// A bound of the total asks for it: it is always exact.

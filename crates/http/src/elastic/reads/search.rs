@@ -13,6 +13,7 @@ use serde_json::{Value as Json, json};
 
 use super::aggregations;
 use super::document::Document;
+use super::hit::max_score;
 use super::json::bad;
 use super::request::{SearchRequest, Total};
 use super::scope;
@@ -24,7 +25,7 @@ use crate::rows::incomplete;
 /// The most memory that the hits of an answer take.
 pub(super) const HITS_BYTES_MAX: usize = 256 << 20;
 
-/// What reads of a search lack, together.
+/// The parts that the reads of a search lack, together.
 #[derive(Debug, Default)]
 pub(super) struct Completeness {
     missing: Vec<String>,
@@ -105,11 +106,7 @@ pub(super) fn run(app: &App, request: &SearchRequest, out: &mut Output) -> Resul
             None => Some(count(app, &filter, out, &mut completeness, partial)?),
         },
     };
-    let max_score = if request.order.is_given() || page.hits.is_empty() {
-        Json::Null
-    } else {
-        1.0.into()
-    };
+    let max_score = max_score(&page.hits, &request.order);
     let mut hits = json!({ "max_score": max_score, "hits": page.hits });
     if let Some(total) = total {
         hits["total"] = if request.options.has_plain_total {
@@ -188,7 +185,7 @@ fn hits(
     page.last = documents.last().map(|document| document.key);
     page.hits = documents
         .iter()
-        .map(|document| hit(request, document))
+        .map(|document| request.form.hit(document, &request.order))
         .collect();
     page.trailer = trailer;
     Ok(page)
@@ -257,31 +254,4 @@ impl Sink {
         self.documents.extend(Document::read(line));
         RewriteStatus::GoOn
     }
-}
-
-/// A document as a hit.
-fn hit(request: &SearchRequest, document: &Document) -> Json {
-    let mut hit = json!({ "_index": document.index, "_id": document.id });
-    hit["_score"] = if request.order.is_given() {
-        Json::Null
-    } else {
-        1.0.into()
-    };
-    if let Some(source) = request.source.source(document) {
-        hit["_source"] = source;
-    }
-    if let Some(fields) = request.fields.of(document) {
-        hit["fields"] = fields;
-    }
-    if request.order.is_given() {
-        hit["sort"] = request.order.values(document.key).into();
-    }
-    if request.has_version {
-        hit["_version"] = 1.into();
-    }
-    if request.has_sequence {
-        hit["_seq_no"] = 0.into();
-        hit["_primary_term"] = 1.into();
-    }
-    hit
 }

@@ -553,7 +553,7 @@ fn has_row(message: &str, phrase: &str) -> bool {
     all.windows(wanted.len()).any(|window| window == wanted)
 }
 
-/// Whether a document matches, computed from its JSON alone.
+/// True if a document matches, computed from its JSON alone.
 fn is_match(query: &Value, document: &Value) -> bool {
     let (name, body) = query.as_object().unwrap().iter().next().unwrap();
     let each = |of: &Value| of.as_array().unwrap().clone();

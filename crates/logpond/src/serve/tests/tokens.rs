@@ -88,7 +88,7 @@ fn every_route_wants_a_token_of_its_role() {
     }
     open.dedup();
     let expected = [
-        // What clients of Elasticsearch ask first, be they readers or writers: the same for all.
+        // The first questions of clients of Elasticsearch, be they readers or writers: the same for all.
         "/_license",
         "/_xpack",
         "/_cluster/health",

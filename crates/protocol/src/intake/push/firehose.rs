@@ -75,7 +75,7 @@ struct Record<'a> {
     data: Cow<'a, str>,
 }
 
-/// What a subscription of CloudWatch Logs sends.
+/// The envelope that a subscription of CloudWatch Logs sends.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Envelope<'a> {

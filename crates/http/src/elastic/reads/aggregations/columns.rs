@@ -13,7 +13,7 @@ use crate::error::ApiError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Field {
     column: usize,
-    /// Whether it is an instant.
+    /// True if it is an instant.
     pub(super) is_time: bool,
 }
 

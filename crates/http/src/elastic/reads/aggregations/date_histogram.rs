@@ -10,8 +10,8 @@ use super::super::dates::{DateFormat, DateReader, MS_NS, zone_of};
 use super::super::json::{Object, bad, count, flag, object, only, optional, unsupported};
 use super::columns::{Field, RowView};
 use super::keys::Key;
-use super::order::{BucketOrder, listed, sorted};
-use super::state::{Bucket, BucketMap, Finish, too_many_buckets};
+use super::order::{BucketOrder, listed, numbered};
+use super::state::{BucketMap, Finish, too_many_buckets};
 use super::{Aggregation, BUCKETS_MAX, Buckets, Kind, Reader, bucket_json};
 use crate::error::ApiError;
 
@@ -53,22 +53,12 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
         "script",
     ];
     only(members, &known, "date_histogram")?;
-    let field = reader.columns.field(members, "date_histogram")?;
-    if !field.is_time {
-        return Err(unsupported(
-            "date_histogram on another field than @timestamp",
-            "use histogram for numbers",
-        ));
-    }
-    let zone_name = optional(members, "time_zone")?;
-    let zone = zone_name.as_deref().map_or(Ok(TimeZone::UTC), zone_of)?;
-    let formats = optional(members, "format")?;
-    let dates = DateReader::new(reader.context.now);
-    let dates = dates.with(zone_name.as_deref(), formats.as_deref())?;
-    let format = formats
-        .is_some()
-        .then(|| dates.formats.first().cloned())
-        .flatten();
+    let field = time_field(members, reader, "date_histogram", "histogram")?;
+    let DateOptions {
+        zone,
+        dates,
+        format,
+    } = DateOptions::read(members, reader)?;
     let mut default_formats = DateReader::new(reader.context.now).formats;
     let mut bounds_reader = dates;
     bounds_reader.formats.append(&mut default_formats);
@@ -93,6 +83,48 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
         extended: bounds(members, "extended_bounds", &bounds_reader)?,
         hard: bounds(members, "hard_bounds", &bounds_reader)?,
     })))
+}
+
+/// The field of an aggregation of dates, which is the time; another one is for numbers.
+pub(super) fn time_field(
+    members: &Object,
+    reader: &mut Reader<'_>,
+    name: &str,
+    of_numbers: &str,
+) -> Result<Field, ApiError> {
+    let field = reader.columns.field(members, name)?;
+    if field.is_time {
+        return Ok(field);
+    }
+    Err(unsupported(
+        &format!("{name} on another field than @timestamp"),
+        &format!("use {of_numbers} for numbers"),
+    ))
+}
+
+/// The zone and the formats of an aggregation of dates.
+pub(super) struct DateOptions {
+    pub(super) zone: TimeZone,
+    /// Reads dates in this zone and these formats.
+    pub(super) dates: DateReader,
+    /// The first format that is given.
+    pub(super) format: Option<DateFormat>,
+}
+
+impl DateOptions {
+    pub(super) fn read(members: &Object, reader: &Reader<'_>) -> Result<DateOptions, ApiError> {
+        let zone_name = optional(members, "time_zone")?;
+        let zone = zone_name.as_deref().map_or(Ok(TimeZone::UTC), zone_of)?;
+        let formats = optional(members, "format")?;
+        let dates = DateReader::new(reader.context.now);
+        let dates = dates.with(zone_name.as_deref(), formats.as_deref())?;
+        let first = dates.formats.first().cloned();
+        Ok(DateOptions {
+            zone,
+            format: first.filter(|_| formats.is_some()),
+            dates,
+        })
+    }
 }
 
 fn interval(members: &Object) -> Result<Interval, ApiError> {
@@ -145,11 +177,8 @@ impl DateHistogram {
     /// Puts empty buckets between the others, and up to the bounds.
     fn fill(&self, found: &mut BucketMap, children: &[Aggregation]) -> Result<(), ApiError> {
         let (low, high) = self.extended.unwrap_or_default();
-        let first = found.numbers.keys().next().copied();
-        let last = found.numbers.keys().next_back().copied();
-        let first = first.into_iter().chain(low.map(|ms| self.start(ms))).min();
-        let last = last.into_iter().chain(high.map(|ms| self.start(ms))).max();
-        let (Some(first), Some(last)) = (first, last) else {
+        let start = |ms: Option<i64>| ms.map(|ms| self.start(ms));
+        let Some((first, last)) = found.extent(start(low), start(high)) else {
             return Ok(());
         };
         let mut at = first;
@@ -159,10 +188,7 @@ impl DateHistogram {
             if count > BUCKETS_MAX {
                 return Err(too_many_buckets());
             }
-            found
-                .numbers
-                .entry(at)
-                .or_insert_with(|| Bucket::empty(children));
+            found.add_empty(at, children);
             let next = self.next(at);
             if next <= at {
                 break;
@@ -207,11 +233,8 @@ impl Buckets for DateHistogram {
         if self.least == 0 {
             self.fill(&mut found, children)?;
         }
-        let pairs = found.numbers.into_iter();
-        let pairs = pairs.filter(|(_, bucket)| bucket.records >= self.least);
-        let pairs = sorted(pairs.collect(), &self.order, children, Ord::cmp);
         let mut buckets = Vec::new();
-        for (ms, bucket) in pairs {
+        for (ms, bucket) in numbered(found, self.least, &self.order, children) {
             let ns = ms.saturating_mul(MS_NS);
             let text = match &self.format {
                 Some(format) => format.write(ns, &self.zone),

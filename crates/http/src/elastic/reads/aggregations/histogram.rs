@@ -7,8 +7,8 @@ use serde_json::{Value as Json, json};
 use super::super::json::{Object, bad, count, flag, number, object, only};
 use super::columns::{Field, RowView};
 use super::keys::Key;
-use super::order::{BucketOrder, listed, sorted};
-use super::state::{Bucket, BucketMap, Finish, too_many_buckets};
+use super::order::{BucketOrder, listed, numbered};
+use super::state::{BucketMap, Finish, too_many_buckets};
 use super::{Aggregation, BUCKETS_MAX, Buckets, Kind, Reader, bucket_json};
 use crate::error::ApiError;
 
@@ -72,21 +72,15 @@ impl Histogram {
 
     fn fill(&self, found: &mut BucketMap, children: &[Aggregation]) -> Result<(), ApiError> {
         let (low, high) = self.extended;
-        let first = found.numbers.keys().next().copied();
-        let last = found.numbers.keys().next_back().copied();
-        let first = first.into_iter().chain(low.map(|at| self.place(at))).min();
-        let last = last.into_iter().chain(high.map(|at| self.place(at))).max();
-        let (Some(first), Some(last)) = (first, last) else {
+        let place = |number: Option<f64>| number.map(|number| self.place(number));
+        let Some((first, last)) = found.extent(place(low), place(high)) else {
             return Ok(());
         };
         if last.saturating_sub(first).cast_unsigned() >= BUCKETS_MAX && last >= first {
             return Err(too_many_buckets());
         }
         for at in first..=last {
-            found
-                .numbers
-                .entry(at)
-                .or_insert_with(|| Bucket::empty(children));
+            found.add_empty(at, children);
         }
         Ok(())
     }
@@ -117,11 +111,8 @@ impl Buckets for Histogram {
         if self.least == 0 {
             self.fill(&mut found, children)?;
         }
-        let pairs = found.numbers.into_iter();
-        let pairs = pairs.filter(|(_, bucket)| bucket.records >= self.least);
-        let pairs = sorted(pairs.collect(), &self.order, children, Ord::cmp);
         let mut buckets = Vec::new();
-        for (place, bucket) in pairs {
+        for (place, bucket) in numbered(found, self.least, &self.order, children) {
             let key = place as f64 * self.interval + self.offset;
             let json = bucket_json(json!({ "key": key }), bucket, children, finish)?;
             buckets.push((format!("{key:?}"), json));

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde_json::Value as Json;
 
 use super::super::json::{Object, bad, list, scalar, single};
-use super::state::{Bucket, State};
+use super::state::{Bucket, BucketMap, State};
 use super::{Aggregation, Kind};
 use crate::error::ApiError;
 
@@ -202,6 +202,18 @@ pub(super) fn sorted<K>(
     all.into_iter()
         .map(|(key, bucket, _)| (key, bucket))
         .collect()
+}
+
+/// The buckets of numbers that have at least so many records, in order.
+pub(super) fn numbered(
+    found: BucketMap,
+    least: u64,
+    order: &BucketOrder,
+    children: &[Aggregation],
+) -> Vec<(i64, Bucket)> {
+    let pairs = found.numbers.into_iter();
+    let pairs = pairs.filter(|(_, bucket)| bucket.records >= least);
+    sorted(pairs.collect(), order, children, Ord::cmp)
 }
 
 /// The buckets as a list, or as an object by their names.

@@ -30,7 +30,7 @@ pub(in super::super) struct Aggregated {
     pub(in super::super) json: Json,
 }
 
-/// What is filled while rows come.
+/// Aggregations that are filled while rows come.
 pub(super) struct Filling<'p> {
     plan: &'p Plan,
     level: Level,

@@ -56,6 +56,20 @@ impl BucketMap {
         let found = self.numbers.remove(&key);
         found.unwrap_or_else(|| Bucket::empty(children))
     }
+
+    /// The first and the last number, if these two are to be among them.
+    pub(super) fn extent(&self, low: Option<i64>, high: Option<i64>) -> Option<(i64, i64)> {
+        let first = self.numbers.keys().next().copied();
+        let last = self.numbers.keys().next_back().copied();
+        let first = first.into_iter().chain(low).min();
+        Some((first?, last.into_iter().chain(high).max()?))
+    }
+
+    /// Adds an empty bucket, unless there is one of this number.
+    pub(super) fn add_empty(&mut self, number: i64, children: &[Aggregation]) {
+        let entry = self.numbers.entry(number);
+        entry.or_insert_with(|| Bucket::empty(children));
+    }
 }
 
 #[derive(Debug)]
@@ -85,7 +99,7 @@ pub(super) enum MetricState {
     Values(Vec<f64>),
 }
 
-/// What states take.
+/// The memory and the counts that states take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Usage {
     pub(super) groups: u64,

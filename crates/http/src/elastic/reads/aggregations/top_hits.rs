@@ -6,8 +6,9 @@ use logpond_engine::query::{Direction, Key as Place};
 use logpond_record::Timestamp;
 use serde_json::{Value as Json, json};
 
-use super::super::document::{Document, FieldList, SourceFilter};
-use super::super::json::{Object, bad, count, flag, only};
+use super::super::document::Document;
+use super::super::hit::{HitForm, max_score};
+use super::super::json::{Object, bad, count, only};
 use super::super::sort::SortOrder;
 use super::columns::{Field, RowView};
 use super::state::{Finish, TopPlaces};
@@ -28,9 +29,7 @@ pub(super) struct TopHits {
     size: usize,
     from: usize,
     order: SortOrder,
-    source: SourceFilter,
-    fields: FieldList,
-    has_version: bool,
+    form: HitForm,
 }
 
 /// Reads the aggregation.
@@ -55,18 +54,13 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
             "[from] + [size] of [top_hits] is at most {SIZE_MAX}"
         )));
     }
-    let mut fields = FieldList::default();
-    fields.add(members.get("fields"))?;
-    fields.add(members.get("docvalue_fields"))?;
     Ok(Kind::TopHits(Arc::new(TopHits {
         time: reader.columns.of_record("_time"),
         id: reader.columns.of_record("_id"),
         size: usize::try_from(size).unwrap_or(usize::MAX),
         from: usize::try_from(from).unwrap_or(usize::MAX),
         order: SortOrder::read(members.get("sort"), false)?,
-        source: SourceFilter::read(members.get("_source"))?,
-        fields,
-        has_version: flag(members, "version", false)?,
+        form: HitForm::read(members, false)?,
     })))
 }
 
@@ -112,36 +106,14 @@ impl TopHits {
         } else {
             (to.fetch)(wanted, self)?
         };
-        let max_score = if self.order.is_given() || hits.is_empty() {
-            Json::Null
-        } else {
-            1.0.into()
-        };
+        let max_score = max_score(&hits, &self.order);
         let total = json!({ "value": found.records, "relation": "eq" });
         Ok(json!({ "hits": { "total": total, "max_score": max_score, "hits": hits } }))
     }
 
     /// A document as a hit.
     pub(super) fn hit(&self, document: &Document) -> Json {
-        let mut hit = json!({ "_index": document.index, "_id": document.id });
-        hit["_score"] = if self.order.is_given() {
-            Json::Null
-        } else {
-            1.0.into()
-        };
-        if let Some(source) = self.source.source(document) {
-            hit["_source"] = source;
-        }
-        if let Some(fields) = self.fields.of(document) {
-            hit["fields"] = fields;
-        }
-        if self.order.is_given() {
-            hit["sort"] = self.order.values(document.key).into();
-        }
-        if self.has_version {
-            hit["_version"] = 1.into();
-        }
-        hit
+        self.form.hit(document, &self.order)
     }
 
     /// The order of hits.

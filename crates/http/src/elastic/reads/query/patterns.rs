@@ -18,7 +18,7 @@ pub(super) fn prefix(body: &Json, _: &Context) -> Result<Filter, ApiError> {
     if names::is_text(name) {
         return Ok(words::phrase_prefix(&Place::Field(name), &text));
     }
-    let source = format!("{}.*", names::escaped(&text));
+    let source = format!("{}.*", regex_syntax::escape(&text));
     Ok(whole_match(name, &source, any_case))
 }
 
@@ -148,7 +148,7 @@ fn source(pieces: &[Piece], star: &str, question: &str) -> String {
         match piece {
             Piece::Star => out.push_str(star),
             Piece::Question => out.push_str(question),
-            Piece::Letter(c) => out.push_str(&names::escaped(c.encode_utf8(&mut [0; 4]))),
+            Piece::Letter(c) => out.push_str(&regex_syntax::escape(c.encode_utf8(&mut [0; 4]))),
         }
     }
     out
@@ -187,7 +187,7 @@ pub(in super::super) fn lucene_regex(text: &str) -> Result<String, ApiError> {
                     out.push('\\');
                     out.push(next);
                 } else {
-                    out.push_str(&names::escaped(next.encode_utf8(&mut [0; 4])));
+                    out.push_str(&regex_syntax::escape(next.encode_utf8(&mut [0; 4])));
                 }
             }
             '[' if !is_class => {
@@ -208,7 +208,7 @@ pub(in super::super) fn lucene_regex(text: &str) -> Result<String, ApiError> {
             c if is_class => out.push(c),
             '"' => {
                 let literal: String = chars.by_ref().take_while(|c| *c != '"').collect();
-                out.push_str(&format!("(?:{})", names::escaped(&literal)));
+                out.push_str(&format!("(?:{})", regex_syntax::escape(&literal)));
             }
             '@' => out.push_str("(?:.*)"),
             '^' | '$' => {

@@ -6,7 +6,6 @@ use logpond_search::Filter;
 use serde_json::Value as Json;
 
 use super::super::json::{Object, bad, object, only, optional, scalar, single, texts, unsupported};
-use super::super::names;
 use super::words::{self, Place};
 use super::{Context, bools, equals, nothing, whole_match};
 use crate::error::ApiError;
@@ -48,13 +47,10 @@ pub(super) fn match_phrase_prefix(body: &Json, _: &Context) -> Result<Filter, Ap
 }
 
 fn row_prefix(name: &str, text: &str) -> Filter {
-    if name == "*" {
-        return words::phrase_prefix(&Place::Anywhere, text);
+    match Place::of(name) {
+        Some(place) => words::phrase_prefix(&place, text),
+        None => whole_match(name, &format!("{}.*", regex_syntax::escape(text)), false),
     }
-    if names::is_text(name) {
-        return words::phrase_prefix(&Place::Field(name), text);
-    }
-    whole_match(name, &format!("{}.*", names::escaped(text)), false)
 }
 
 /// `multi_match`: a query of several fields.
@@ -122,10 +118,8 @@ fn in_a_row(
     members: &Object,
     context: &Context,
 ) -> Result<Filter, ApiError> {
-    let place = match name {
-        "*" => Place::Anywhere,
-        name if names::is_text(name) => Place::Field(name),
-        name => return equals(name, text, context),
+    let Some(place) = Place::of(name) else {
+        return equals(name, text, context);
     };
     if words::words(text).next().is_none() {
         return no_words(members);
@@ -139,10 +133,8 @@ fn any_word(
     members: &Object,
     context: &Context,
 ) -> Result<Filter, ApiError> {
-    let place = match name {
-        "*" => Place::Anywhere,
-        name if names::is_text(name) => Place::Field(name),
-        name => return equals(name, text, context),
+    let Some(place) = Place::of(name) else {
+        return equals(name, text, context);
     };
     let each: Vec<Filter> = text
         .split_whitespace()

@@ -102,7 +102,7 @@ pub(super) fn default_fields(members: &Object) -> Result<Vec<String>, ApiError> 
     }
 }
 
-/// Whether clauses without a word between them must all hold.
+/// True if clauses without a word between them must all hold.
 pub(super) fn is_and(members: &Object) -> Result<bool, ApiError> {
     match optional(members, "default_operator")? {
         None => Ok(false),

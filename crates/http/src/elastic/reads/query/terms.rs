@@ -22,7 +22,7 @@ pub(super) fn term(body: &Json, context: &Context) -> Result<Filter, ApiError> {
     };
     let value = scalar(value, name)?;
     if flag(members, "case_insensitive", false)? && !names::is_text(name) {
-        return Ok(whole_match(name, &names::escaped(&value), true));
+        return Ok(whole_match(name, &regex_syntax::escape(&value), true));
     }
     of_value(name, &value, context)
 }

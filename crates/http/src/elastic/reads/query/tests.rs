@@ -224,7 +224,7 @@ fn simple_texts_are_filters() {
     }
 }
 
-/// What is not there is refused, with what to use instead.
+/// Clauses that are not supported are refused, with those to use instead.
 #[test]
 fn clauses_that_are_not_supported_are_refused() {
     let table = [

@@ -17,7 +17,15 @@ pub(super) enum Place<'n> {
     Field(&'n str),
 }
 
-impl Place<'_> {
+impl<'n> Place<'n> {
+    /// The place of a name: `*` is everywhere. None of a field that has one value.
+    pub(super) fn of(name: &'n str) -> Option<Place<'n>> {
+        match name {
+            "*" => Some(Place::Anywhere),
+            name => names::is_text(name).then_some(Place::Field(name)),
+        }
+    }
+
     /// Records with a match of a regular expression there, in any case.
     pub(super) fn matching(self, source: &str) -> Filter {
         match self {
@@ -63,7 +71,7 @@ pub(super) fn phrase_prefix(place: &Place<'_>, text: &str) -> Filter {
 
 /// The regular expression of words in a row.
 fn source(text: &str, ends_with_word: bool) -> Option<String> {
-    let escaped: Vec<_> = words(text).map(names::escaped).collect();
+    let escaped: Vec<_> = words(text).map(regex_syntax::escape).collect();
     let first = words(text).next()?.chars().next();
     let last = words(text).last()?.chars().next_back();
     let end = if ends_with_word { edge(last) } else { "" };
