@@ -380,6 +380,7 @@ fn killed_servers_and_cut_connections_lose_and_repeat_nothing() {
             None => {
                 kills += 1;
                 known += server.metric("logpond_ingest_resends_known_total").unwrap();
+                proxy.remove_target();
                 server.kill();
                 assert!(!upload.wait().unwrap().success());
                 assert!(!journal.state.exists(), "nothing was acknowledged");

@@ -271,6 +271,7 @@ fn promtail_ships_each_record_whatever_breaks() {
             server.metric("logpond_ingest_records_total").unwrap() >= TAKEN
         })
         .unwrap();
+        proxy.remove_target();
         server.kill();
         server = start();
         proxy.set_target(&server.address("http"));

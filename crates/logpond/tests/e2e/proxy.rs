@@ -21,7 +21,8 @@ pub(crate) enum CutPoint {
 /// Passes connections on to a server that may change, and cuts every one of them.
 pub(crate) struct Proxy {
     address: SocketAddr,
-    target: Arc<Mutex<String>>,
+    /// The server; `None` while there is none.
+    target: Arc<Mutex<Option<String>>>,
     cuts: Arc<AtomicU64>,
 }
 
@@ -42,7 +43,7 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let proxy = Proxy {
             address: listener.local_addr().unwrap(),
-            target: Arc::new(Mutex::new(target.to_owned())),
+            target: Arc::new(Mutex::new(Some(target.to_owned()))),
             cuts: Arc::default(),
         };
         let (target, cuts) = (Arc::clone(&proxy.target), Arc::clone(&proxy.cuts));
@@ -51,7 +52,7 @@ impl Proxy {
                 let to = target.lock().unwrap().clone();
                 let (answers, cut) = cut(number as u64);
                 // Without a server the client's connection just ends.
-                if let Ok(server) = TcpStream::connect(to) {
+                if let Some(Ok(server)) = to.map(TcpStream::connect) {
                     pass(client, server, answers, cut, &cuts);
                 }
             }
@@ -71,7 +72,13 @@ impl Proxy {
 
     /// New connections go to this server from now on.
     pub(crate) fn set_target(&self, target: &str) {
-        *self.target.lock().unwrap() = target.to_owned();
+        *self.target.lock().unwrap() = Some(target.to_owned());
+    }
+
+    /// New connections go nowhere from now on. To be called before a server is killed: another one, of
+    /// another test, may listen on its port next.
+    pub(crate) fn remove_target(&self) {
+        *self.target.lock().unwrap() = None;
     }
 
     /// Connections that were cut so far.

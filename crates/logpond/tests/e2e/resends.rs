@@ -79,13 +79,17 @@ fn cut_connections_and_killed_servers_repeat_nothing() {
     };
     for n in 0..LINES {
         // The forwarder reads no faster than it sends, so it is in the middle of it.
-        input.write_all(line(n).as_bytes()).unwrap();
+        if input.write_all(line(n).as_bytes()).is_err() {
+            // It has ended: its status and its words, below, say why.
+            break;
+        }
         if n % (LINES / KILLS) == LINES / KILLS / 2 {
             note(&server);
             if n > LINES / 2 {
                 // What was taken so far goes into segments.
                 server.compact().unwrap();
             }
+            proxy.remove_target();
             server.kill();
             server = start(&data);
             proxy.set_target(&server.address("http"));
@@ -94,7 +98,7 @@ fn cut_connections_and_killed_servers_repeat_nothing() {
     drop(input);
     let output = forwarder.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    assert!(output.status.success(), "{}: {said}", output.status);
     note(&server);
     assert_each_once(&server, LINES);
     let cuts = proxy.cuts();
