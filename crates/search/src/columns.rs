@@ -41,6 +41,9 @@ pub enum ColumnKind {
     Bool,
     /// The text of any value.
     Text,
+    /// Numbers as floats. Where a value may be no number, some rows come as texts together: those read as
+    /// numbers are for the taker to find.
+    Number,
 }
 
 impl ColumnKind {
@@ -67,7 +70,8 @@ impl ColumnKind {
             ColumnKind::Int => 1,
             ColumnKind::Float => 2,
             ColumnKind::Bool => 3,
-            ColumnKind::Text => 4,
+            // Between nodes rows come one by one, with the text of each value.
+            ColumnKind::Text | ColumnKind::Number => 4,
         }
     }
 
@@ -142,7 +146,7 @@ enum ColumnValue<'v> {
 fn fit<'v>(kind: ColumnKind, value: &'v Value<'_>) -> ColumnValue<'v> {
     match (kind, value) {
         (_, Value::Null) => ColumnValue::None,
-        (ColumnKind::Text, value) => ColumnValue::Text(value.to_text()),
+        (ColumnKind::Text | ColumnKind::Number, value) => ColumnValue::Text(value.to_text()),
         (ColumnKind::Int | ColumnKind::Time, Value::Int(int)) => ColumnValue::Int(*int),
         (ColumnKind::Float, Value::Int(int)) => ColumnValue::Float(*int as f64),
         (ColumnKind::Float, Value::Float(float)) => ColumnValue::Float(*float),
@@ -250,7 +254,7 @@ impl Places {
             ColumnKind::Time | ColumnKind::Int => Places::Ints(Numbers::default()),
             ColumnKind::Float => Places::Floats(Numbers::default()),
             ColumnKind::Bool => Places::Bools(Numbers::default()),
-            ColumnKind::Text => Places::Texts(Vec::new(), Strings::default()),
+            ColumnKind::Text | ColumnKind::Number => Places::Texts(Vec::new(), Strings::default()),
         }
     }
 
@@ -385,7 +389,9 @@ fn read_value<'v>(
             ColumnValue::Float(f64::from_bits(from.number("a number")?.swap_bytes()))
         }
         ColumnKind::Bool => ColumnValue::Bool(from.flag("a truth value")?),
-        ColumnKind::Text => ColumnValue::Text(from.bytes(TEXT_BYTES_MAX, "a text")?.into()),
+        ColumnKind::Text | ColumnKind::Number => {
+            ColumnValue::Text(from.bytes(TEXT_BYTES_MAX, "a text")?.into())
+        }
     })
 }
 

@@ -191,6 +191,7 @@ impl FieldMatcher {
             }
             Test::Severity(comparison, severity) => Severity::of_word(&value.to_text())
                 .is_some_and(|known| comparison.accepts(known.cmp(severity))),
+            Test::Find(finder) if is_plain(value) && !finder.may_match_plain() => false,
             Test::Find(finder) => finder.is_match(&value.to_text()),
             Test::Instant(..) | Test::Id(..) => match value {
                 Value::Str(text) => self.matches_text_form(text),
@@ -246,6 +247,12 @@ impl FieldMatcher {
             Target::Entry(name) => self.matches_value(names::value(record, name)),
         }
     }
+}
+
+/// True for values whose text has letters, digits, signs and points only: it need not be made for expressions that
+/// require more.
+fn is_plain(value: &Value<'_>) -> bool {
+    matches!(value, Value::Int(_) | Value::Float(_) | Value::Bool(_))
 }
 
 fn compile(target: &Target, comparison: Comparison, value: &[u8]) -> Result<Test, FieldError> {

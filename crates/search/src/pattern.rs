@@ -12,7 +12,7 @@ use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-use crate::literal::{RequiredLiterals, required_of};
+use crate::literal::{RequiredLiterals, required, required_of};
 use crate::query::Pattern;
 
 /// The most memory a compiled regular expression may take; enough for a hundred Unicode classes.
@@ -30,6 +30,8 @@ pub struct Finder {
     kind: Kind,
     alphabet: Alphabet,
     looks_around: bool,
+    /// True if texts of letters, digits, signs and points alone may match.
+    may_match_plain: bool,
     /// The text of a search in any case, as [`fold`] gives it.
     folded: Option<Box<[u8]>>,
 }
@@ -177,6 +179,7 @@ impl Finder {
             kind,
             alphabet,
             looks_around,
+            may_match_plain: may_be_plain(&required(pattern)),
             folded,
         })
     }
@@ -217,6 +220,12 @@ impl Finder {
         !self.looks_around
     }
 
+    /// False if all matches have something else than letters, digits, `+`, `-` and `.`, of which the texts of numbers
+    /// and of truth values are made.
+    pub(crate) fn may_match_plain(&self) -> bool {
+        self.may_match_plain
+    }
+
     /// The text that is searched for, if it is no regular expression.
     pub(crate) fn needle(&self) -> Option<Needle<'_>> {
         let (text, folded) = match (&self.kind, &self.folded) {
@@ -225,6 +234,18 @@ impl Finder {
             _ => return None,
         };
         Some(Needle { text, folded })
+    }
+}
+
+fn may_be_plain(required: &RequiredLiterals) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+    match required {
+        RequiredLiterals::Nothing => true,
+        RequiredLiterals::Literal(text) | RequiredLiterals::Folded(text) => {
+            text.iter().all(is_plain)
+        }
+        RequiredLiterals::And(parts) => parts.iter().all(may_be_plain),
+        RequiredLiterals::Or(parts) => parts.iter().any(may_be_plain),
     }
 }
 

@@ -182,7 +182,7 @@ pub(crate) fn data_type(kind: ColumnKind) -> DataType {
         ColumnKind::Int => DataType::Int64,
         ColumnKind::Float => DataType::Float64,
         ColumnKind::Bool => DataType::Boolean,
-        ColumnKind::Text => DataType::Utf8View,
+        ColumnKind::Text | ColumnKind::Number => DataType::Utf8View,
     }
 }
 

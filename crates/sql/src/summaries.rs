@@ -27,7 +27,7 @@ pub(crate) fn fields(types: &FieldTypes) -> Result<MemTable> {
         ColumnKind::Float => "DOUBLE",
         ColumnKind::Bool => "BOOLEAN",
         ColumnKind::Time => "TIMESTAMP",
-        ColumnKind::Text => "VARCHAR",
+        ColumnKind::Text | ColumnKind::Number => "VARCHAR",
     };
     let names = types.fields().map(|(name, _)| Some(name));
     let kinds = types.fields();

@@ -19,6 +19,7 @@ documents = (
         "number": number,
         "host": {"name": "web-%d" % (number % 3)},
         "level": "error" if number % 50 == 0 else "info",
+        "tags": ["all", "shard \"%d\"" % (number % 3), number],
     }
     for number in range(COUNT)
 )
@@ -72,6 +73,28 @@ assert [(bucket.key, bucket.doc_count) for bucket in aggregated.hosts.buckets] =
 assert aggregated.hosts.buckets[0].mean.value == 124.5
 assert aggregated.hosts.buckets[0].worst["values"]["100.0"] == 249.0
 assert [bucket.doc_count for bucket in aggregated.time.buckets] == [60, 60, 60, 60, 10]
+
+# Each element of a list is a value.
+counts = {
+    81: {"range": {"number": {"gte": 169}}},
+    83: {"term": {"tags": 'shard "1"'}},
+    166: {"terms": {"tags": ['shard "1"', 'shard "2"', "none"]}},
+    1: {"term": {"tags": 7}},
+    0: {"prefix": {"tags": "hard"}},
+    250: {"prefix": {"tags": "shard"}},
+    84: {"wildcard": {"tags": "sh*0?"}},
+}
+for count, query in counts.items():
+    assert client.count(index="logs-app", query=query)["count"] == count, query
+assert client.count(index="logs-app", q='tags:"shard \\"1\\"" AND tags:all')["count"] == 83
+search = Search(using=client, index="logs-*")[:0]
+search.aggs.bucket("tags", "terms", field="tags", size=3)
+tags = search.execute().aggregations.tags.buckets
+assert [(bucket.key, bucket.doc_count) for bucket in tags] == [
+    ("all", 250),
+    ('shard "0"', 84),
+    ('shard "1"', 83),
+], tags
 
 # Several searches, one of which fails.
 searches = [{"index": "logs-app"}, {"query": {"ids": {"values": [identity]}}}, {}, {"query": {"nested": {}}}]

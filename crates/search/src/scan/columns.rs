@@ -1,12 +1,13 @@
 //! Columns of selected rows, as they are stored as far as that is possible.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use logpond_record::Value;
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{
-    Column, ColumnType, NULL, Numbers, OverflowField, StringColumn, column_value,
+    Column, ColumnType, NULL, Numbers, OverflowField, StringColumn, Strings, column_value,
+    from_decimal,
 };
 
 use super::group::{GroupScan, SelectedRows};
@@ -204,7 +205,8 @@ impl GroupScan<'_> {
             return self.overflow_column(name, kind, rows).map(Some);
         };
         let stored = self.directory.schema.columns[number].kind;
-        if kind != ColumnKind::Float && self.mixes_numbers(name) {
+        let is_float = matches!(kind, ColumnKind::Float | ColumnKind::Number);
+        if !is_float && self.mixes_numbers(name) {
             // Which of the numbers are whole is known to their shapes.
             return Ok(None);
         }
@@ -217,14 +219,8 @@ impl GroupScan<'_> {
         }
         let known = block.known_rows();
         let column = &known.fields[number];
-        match (column, kind, stored) {
-            (Column::Strings(texts), ColumnKind::Text, _) if !is_elsewhere => {
-                return Ok(Some((Column::Strings(strings(texts, rows)), 0)));
-            }
-            (Column::Ints(numbers), ColumnKind::Int, ColumnType::Int) if !is_elsewhere => {
-                return Ok(Some((Column::Ints(gathered(numbers, rows)), 0)));
-            }
-            _ => {}
+        if !is_elsewhere && let Some(made) = stored_column(column, kind, stored, rows) {
+            return Ok(Some((made, 0)));
         }
         let mut made = ColumnBuilder::new(kind);
         let field = OverflowField::new(name);
@@ -241,6 +237,65 @@ impl GroupScan<'_> {
             made.push(value.as_ref());
         }
         Ok(Some(made.finish()))
+    }
+}
+
+/// The column of a field as it is stored, or simply made from that. Invariant: no row has its value elsewhere.
+fn stored_column(
+    column: &Column,
+    kind: ColumnKind,
+    stored: ColumnType,
+    rows: &[u32],
+) -> Option<Column> {
+    let is_float = matches!(kind, ColumnKind::Float | ColumnKind::Number);
+    Some(match (column, stored) {
+        (Column::Strings(texts), _) if kind == ColumnKind::Text => {
+            Column::Strings(strings(texts, rows))
+        }
+        (Column::Ints(numbers), ColumnType::Int) if kind == ColumnKind::Int => {
+            Column::Ints(gathered(numbers, rows))
+        }
+        (Column::Ints(numbers), ColumnType::Int) if kind == ColumnKind::Text => {
+            Column::Strings(texts_of(&gathered(numbers, rows)))
+        }
+        (Column::Ints(numbers), ColumnType::Int) if is_float => {
+            Column::Floats(converted(gathered(numbers, rows), |int| int as f64))
+        }
+        (Column::Ints(numbers), ColumnType::Decimal(scale)) if is_float => {
+            let float = |int| from_decimal(int, scale);
+            Column::Floats(converted(gathered(numbers, rows), float))
+        }
+        (Column::Floats(numbers), _) if is_float => Column::Floats(gathered(numbers, rows)),
+        (Column::Bools(values), _) if kind == ColumnKind::Bool => {
+            Column::Bools(gathered(values, rows))
+        }
+        _ => return None,
+    })
+}
+
+fn converted(numbers: Numbers<i64>, convert: impl Fn(i64) -> f64) -> Numbers<f64> {
+    Numbers {
+        values: numbers.values.into_iter().map(convert).collect(),
+        valid: numbers.valid,
+    }
+}
+
+/// The texts of whole numbers: equal ones have one code.
+fn texts_of(numbers: &Numbers<i64>) -> StringColumn {
+    let mut codes_by_number = HashMap::new();
+    let mut values = Strings::default();
+    let codes = (0..numbers.values.len()).map(|row| {
+        let Some(number) = numbers.get(row) else {
+            return NULL;
+        };
+        *codes_by_number.entry(number).or_insert_with(|| {
+            values.push(number.to_string().as_bytes());
+            values.len() as u32 - 1
+        })
+    });
+    StringColumn {
+        codes: codes.collect(),
+        values: Arc::new(values),
     }
 }
 

@@ -616,6 +616,48 @@ fn columns_are_those_of_records() {
 }
 
 #[test]
+fn numbers_come_as_floats_or_as_texts() {
+    let records = labelled(3000);
+    let segment = segment_of(&records);
+    let directory = segment.read_directory().unwrap();
+    let evaluator = Evaluator::new(&Filter::All, TimeRange::ALL).unwrap();
+    let asked = |kind| -> Vec<ColumnRequest> {
+        let mut names: Vec<Box<str>> = all_columns(&records).into_iter().map(|a| a.name).collect();
+        names.dedup();
+        let fields = names.into_iter().filter(|name| !name.starts_with('_'));
+        fields.map(|name| ColumnRequest { name, kind }).collect()
+    };
+    let number = |column: &Column, row| match column {
+        Column::Floats(numbers) => numbers.get(row),
+        Column::Strings(texts) => Some(crate::Number::parse(texts.get(row)?)?.to_float()),
+        _ => None,
+    };
+    let by_id: std::collections::BTreeMap<_, _> = records.iter().map(|r| (r.id, r)).collect();
+    let shared = SegmentScan::new(&segment, &directory, &evaluator, &SourceSet::new());
+    let mut scan = GroupScan::new(&shared, 0);
+    let (mut floats, mut values) = (0, 0);
+    scan.for_each_block(|scan, selected| {
+        let columns = scan.columns(&asked(ColumnKind::Number), &selected)?;
+        let mut keys = Vec::new();
+        scan.keys(&selected, &mut keys)?;
+        let mut builder = ColumnsBuilder::new(asked(ColumnKind::Text).into());
+        keys.iter().for_each(|key| builder.add(by_id[&key.id]));
+        let texts = builder.take();
+        for (given, expected) in columns.columns.iter().zip(&texts.columns) {
+            floats += usize::from(matches!(given, Column::Floats(_)));
+            for row in 0..columns.rows {
+                let wanted = number(expected, row);
+                assert_eq!(number(given, row), wanted);
+                values += usize::from(wanted.is_some());
+            }
+        }
+        Ok(true)
+    })
+    .unwrap();
+    assert!(floats > 0 && values > 1000, "{floats} {values}");
+}
+
+#[test]
 fn columns_that_nobody_asks_for_are_not_read() {
     let segment = segment_of(&samples(5000));
     let directory = segment.read_directory().unwrap();

@@ -21,6 +21,8 @@ mod json;
 mod listing;
 mod multi;
 mod names;
+mod numbers;
+mod lists;
 mod pages;
 mod query;
 mod request;

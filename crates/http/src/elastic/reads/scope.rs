@@ -6,6 +6,7 @@ use logpond_search::Filter;
 use logpond_search::query::{Comparison, FieldTest};
 
 use super::json::bad;
+use super::lists;
 use crate::error::ApiError;
 
 /// The scope of a filter.
@@ -14,7 +15,7 @@ use crate::error::ApiError;
 /// When the filter is larger than filters may be.
 pub(super) fn of_filter(filter: &Filter) -> Result<Scope, ApiError> {
     let (rest, range) = split(filter);
-    Scope::of_filter(&rest, range).map_err(|error| bad(error.message))
+    Scope::of_filter(&lists::with_elements(&rest), range).map_err(|error| bad(error.message))
 }
 
 /// The conditions on times that always hold, as a range; and the others.

@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::super::json::{Object, only, optional};
+use super::super::lists;
 use super::columns::{Field, RowView};
 use super::state::MetricState;
 use super::{Kind, Metric, Reader};
@@ -48,15 +49,15 @@ impl Metric for Cardinality {
         let MetricState::Distinct(hashes) = state else {
             return;
         };
-        let hash = if self.field.is_time {
-            row.time_ms(self.field)
-                .map(|ms| xxh3_128(&ms.to_le_bytes()))
-        } else {
-            let text = row.text(self.field);
-            text.or(self.missing.as_deref().map(str::as_bytes))
-                .map(xxh3_128)
-        };
-        hashes.extend(hash);
+        if self.field.is_time {
+            let ms = row.time_ms(self.field);
+            hashes.extend(ms.map(|ms| xxh3_128(&ms.to_le_bytes())));
+            return;
+        }
+        let missing = self.missing.as_deref().map(str::as_bytes);
+        lists::each_value(row.text(self.field).or(missing), &mut |value| {
+            hashes.insert(xxh3_128(value));
+        });
     }
 
     fn finish(&self, state: MetricState) -> Json {

@@ -6,6 +6,7 @@ use logpond_segment::rows::Column;
 
 use super::super::dates::MS_NS;
 use super::super::json::{Object, bad, optional, unsupported};
+use super::super::lists;
 use super::super::names;
 use crate::error::ApiError;
 
@@ -24,30 +25,47 @@ pub(super) struct ColumnList {
 }
 
 impl ColumnList {
-    /// The field of a name, as records have it.
+    /// The texts of the field of a name, as records have it.
     pub(super) fn of_record(&mut self, name: &str) -> Field {
+        self.column(name, ColumnKind::Text)
+    }
+
+    fn column(&mut self, name: &str, kind: ColumnKind) -> Field {
         let is_time = matches!(name, "_time" | "_received");
-        let kind = if is_time {
-            ColumnKind::Time
-        } else {
-            ColumnKind::Text
+        let asked = ColumnRequest {
+            name: name.into(),
+            kind: if is_time { ColumnKind::Time } else { kind },
         };
-        let at = self.list.iter().position(|column| &*column.name == name);
+        let at = self.list.iter().position(|column| *column == asked);
         let column = at.unwrap_or_else(|| {
-            self.list.push(ColumnRequest {
-                name: name.into(),
-                kind,
-            });
+            self.list.push(asked);
             self.list.len() - 1
         });
         Field { column, is_time }
     }
 
-    /// The field that the member `field` names.
+    /// The field that the member `field` names, for its values as texts.
     ///
     /// # Errors
     /// When there is none.
     pub(super) fn field(&mut self, members: &Object, kind: &str) -> Result<Field, ApiError> {
+        self.named(members, kind, ColumnKind::Text)
+    }
+
+    /// The field that the member `field` names, for its numbers.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(super) fn number_field(&mut self, members: &Object, kind: &str) -> Result<Field, ApiError> {
+        self.named(members, kind, ColumnKind::Number)
+    }
+
+    fn named(
+        &mut self,
+        members: &Object,
+        kind: &str,
+        values: ColumnKind,
+    ) -> Result<Field, ApiError> {
         if members.contains_key("script") {
             return Err(unsupported("script", "aggregate a field"));
         }
@@ -56,7 +74,7 @@ impl ColumnList {
         if name == names::INDEX {
             return Ok(self.of_record(names::INDEX));
         }
-        Ok(self.of_record(names::of_record(&name)))
+        Ok(self.column(names::of_record(&name), values))
     }
 
     /// The columns to ask for.
@@ -98,13 +116,30 @@ impl<'c> RowView<'c> {
         self.time_ns(field).map(|ns| ns.div_euclid(MS_NS))
     }
 
-    /// The number of a field; an instant is milliseconds.
-    pub(super) fn number(&self, field: Field) -> Option<f64> {
-        if field.is_time {
-            return self.time_ms(field).map(|ms| ms as f64);
+    /// Visits the numbers of a field, or the one for records without: of a list each, of an instant milliseconds.
+    pub(super) fn each_number(
+        &self,
+        field: Field,
+        missing: Option<f64>,
+        visit: &mut dyn FnMut(f64),
+    ) {
+        let finite = |number: &f64| number.is_finite();
+        let single = match self.column(field) {
+            _ if field.is_time => self.time_ms(field).map(|ms| ms as f64),
+            Some(Column::Floats(numbers)) => numbers.get(self.at),
+            _ => None,
+        };
+        let mut found = single.filter(finite).inspect(|number| visit(*number));
+        lists::each_value(self.text(field), &mut |text| {
+            let number = Number::parse(text).map(|number| number.to_float());
+            if let Some(number) = number.filter(finite) {
+                found = Some(number);
+                visit(number);
+            }
+        });
+        if let (None, Some(missing)) = (found, missing) {
+            visit(missing);
         }
-        let number = Number::parse(self.text(field)?)?.to_float();
-        number.is_finite().then_some(number)
     }
 
     /// True if the record has the field.
@@ -112,6 +147,7 @@ impl<'c> RowView<'c> {
         match self.column(field) {
             Some(Column::Strings(texts)) => texts.get(self.at).is_some(),
             Some(Column::Ints(times)) => times.get(self.at).is_some(),
+            Some(Column::Floats(numbers)) => numbers.get(self.at).is_some(),
             _ => false,
         }
     }

@@ -5,8 +5,9 @@ use logpond_search::query::{FieldFilter, FieldTest};
 use logpond_search::{FieldMatcher, Filter};
 
 use super::super::json::bad;
+use super::super::numbers::{WrittenNumber, number};
 use super::columns::{ColumnList, Field, RowView};
-use super::keys::{WrittenNumber, number};
+
 use crate::error::ApiError;
 
 /// A filter, compiled for rows.

@@ -26,7 +26,7 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
         "extended_stats",
     )?;
     Ok(Kind::Metric(Arc::new(ExtendedStats {
-        field: reader.columns.field(members, "extended_stats")?,
+        field: reader.columns.number_field(members, "extended_stats")?,
         missing: number(members, "missing")?,
         sigma: number(members, "sigma")?.unwrap_or(2.0),
     })))

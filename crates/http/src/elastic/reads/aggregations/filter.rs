@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::super::json::Object;
+use super::super::lists;
 use super::super::query::translate;
 use super::columns::RowView;
 use super::conditions::Condition;
@@ -22,7 +23,7 @@ struct OneFilter {
 pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, ApiError> {
     let query = Json::Object(members.clone());
     let filter = translate(&query, reader.context)?;
-    let condition = Condition::new(&filter, &mut reader.columns)?;
+    let condition = Condition::new(&lists::with_elements(&filter), &mut reader.columns)?;
     Ok(Kind::Buckets(Arc::new(OneFilter { condition })))
 }
 

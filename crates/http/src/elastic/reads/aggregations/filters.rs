@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::super::json::{Object, bad, flag, only, optional};
+use super::super::lists;
 use super::super::query::translate;
 use super::columns::RowView;
 use super::conditions::Condition;
@@ -51,6 +52,7 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
     let mut filters = Vec::new();
     for (name, query) in named {
         let filter = translate(query, reader.context)?;
+        let filter = lists::with_elements(&filter);
         filters.push((name, Condition::new(&filter, &mut reader.columns)?));
     }
     let key = optional(members, "other_bucket_key")?;

@@ -1,5 +1,6 @@
 //! `histogram`: a bucket for each interval of numbers.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
@@ -51,7 +52,7 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
         Ok((number(given, "min")?, number(given, "max")?))
     };
     Ok(Kind::Buckets(Arc::new(Histogram {
-        field: reader.columns.field(members, "histogram")?,
+        field: reader.columns.number_field(members, "histogram")?,
         interval: interval.ok_or_else(|| bad("[interval] of [histogram] is a number above 0"))?,
         offset: number(members, "offset")?.unwrap_or(0.0),
         least: count(members, "min_doc_count", 0)?,
@@ -92,13 +93,16 @@ impl Buckets for Histogram {
     }
 
     fn assign(&self, row: &RowView<'_>, put: &mut dyn FnMut(Key<'_>)) {
-        let Some(number) = row.number(self.field).or(self.missing) else {
-            return;
-        };
         let (low, high) = self.hard;
-        if low.is_none_or(|low| number >= low) && high.is_none_or(|high| number <= high) {
-            put(Key::Number(self.place(number)));
-        }
+        let mut seen = BTreeSet::new();
+        row.each_number(self.field, self.missing, &mut |number| {
+            let is_within =
+                low.is_none_or(|low| number >= low) && high.is_none_or(|high| number <= high);
+            let place = self.place(number);
+            if is_within && seen.insert(place) {
+                put(Key::Number(place));
+            }
+        });
     }
 
     fn finish(

@@ -3,6 +3,8 @@
 use logpond_search::Number;
 use serde_json::Value as Json;
 
+use super::super::numbers::{WrittenNumber, number};
+
 /// The key of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key<'k> {
@@ -61,28 +63,6 @@ fn of_text(key: &[u8]) -> KeyKind {
         Some(WrittenNumber::Float(_)) => KeyKind::Float,
         None => KeyKind::Text,
     }
-}
-
-/// A number that a text is, written as numbers are written.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum WrittenNumber {
-    Whole(i64),
-    Float(f64),
-}
-
-/// The number that a text is, if it is written as the number would be.
-pub(super) fn number(text: &str) -> Option<WrittenNumber> {
-    if let Ok(whole) = text.parse::<i64>() {
-        let own = whole.to_string();
-        return (own == text).then_some(WrittenNumber::Whole(whole));
-    }
-    let float = text
-        .parse::<f64>()
-        .ok()
-        .filter(|number| number.is_finite())?;
-    let own = Json::from(float).to_string();
-    let is_plain = text.bytes().all(|byte| b"0123456789.-".contains(&byte));
-    (own == text && is_plain).then_some(WrittenNumber::Float(float))
 }
 
 #[cfg(test)]

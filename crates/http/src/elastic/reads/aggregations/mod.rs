@@ -29,6 +29,7 @@ mod stats;
 mod sums;
 mod timeline;
 mod terms;
+mod text_buckets;
 mod top_hits;
 
 use std::fmt::Debug;

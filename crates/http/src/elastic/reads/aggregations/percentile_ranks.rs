@@ -27,7 +27,7 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
     only(members, &known, "percentile_ranks")?;
     let values = numbers(members, "values")?;
     Ok(Kind::Metric(Arc::new(PercentileRanks {
-        field: reader.columns.field(members, "percentile_ranks")?,
+        field: reader.columns.number_field(members, "percentile_ranks")?,
         missing: number(members, "missing")?,
         values: values.ok_or_else(|| bad("[percentile_ranks] needs [values]"))?,
         is_keyed: flag(members, "keyed", true)?,

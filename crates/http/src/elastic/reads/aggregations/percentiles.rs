@@ -38,7 +38,7 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
         return Err(bad("[percents] are from 0 to 100"));
     }
     Ok(Kind::Metric(Arc::new(Percentiles {
-        field: reader.columns.field(members, "percentiles")?,
+        field: reader.columns.number_field(members, "percentiles")?,
         missing: number(members, "missing")?,
         percents,
         is_keyed: flag(members, "keyed", true)?,

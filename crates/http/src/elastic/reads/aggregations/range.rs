@@ -1,6 +1,7 @@
 //! `range`: buckets of numbers between bounds, the lower one included.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
@@ -142,7 +143,7 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
     };
     let list = RangeList::read(members, &order, number, |bound| format!("{bound:?}"))?;
     Ok(Kind::Buckets(Arc::new(Ranges {
-        field: reader.columns.field(members, "range")?,
+        field: reader.columns.number_field(members, "range")?,
         list,
         missing: number(members, "missing")?,
     })))
@@ -154,9 +155,16 @@ impl Buckets for Ranges {
     }
 
     fn assign(&self, row: &RowView<'_>, put: &mut dyn FnMut(Key<'_>)) {
-        if let Some(number) = row.number(self.field).or(self.missing) {
-            self.list.assign(number, put);
-        }
+        let mut seen = BTreeSet::new();
+        row.each_number(self.field, self.missing, &mut |number| {
+            self.list.assign(number, &mut |key| {
+                if let Key::Number(at) = key
+                    && seen.insert(at)
+                {
+                    put(key);
+                }
+            });
+        });
     }
 
     fn finish(

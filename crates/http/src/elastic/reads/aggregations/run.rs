@@ -1,6 +1,6 @@
 //! Fills aggregations with the records of a request.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use logpond_engine::query::{ColumnsQuery, Key as Place, Output, Search};
 use logpond_host::memory::Charge;
@@ -30,56 +30,135 @@ pub(in super::super) struct Aggregated {
     pub(in super::super) json: Json,
 }
 
-/// Aggregations that are filled while rows come.
-pub(super) struct Filling<'p> {
-    plan: &'p Plan,
+/// Some rows that one thread has added.
+#[derive(Debug)]
+pub(super) struct Part {
     level: Level,
     usage: Usage,
     records: u64,
+}
+
+impl Part {
+    /// Nothing yet.
+    pub(super) fn new(plan: &Plan) -> Part {
+        Part {
+            level: Level::new(&plan.list),
+            usage: Usage::default(),
+            records: 0,
+        }
+    }
+
+    /// Adds rows.
+    pub(super) fn add(&mut self, plan: &Plan, columns: &Columns) {
+        for at in 0..columns.rows {
+            let row = RowView { columns, at };
+            self.level.add(&plan.list, &row, &mut self.usage);
+        }
+        self.records += columns.rows as u64;
+    }
+
+    /// Adds the rows of another thread.
+    fn merge(mut self, plan: &Plan, other: Part) -> Part {
+        self.usage = self.usage.plus(other.usage);
+        self.records += other.records;
+        self.level.merge(&plan.list, other.level, &mut self.usage);
+        self
+    }
+}
+
+/// Aggregations that are filled while rows come, by threads side by side: each takes a part that no other one
+/// is at.
+pub(super) struct Filling<'p> {
+    plan: &'p Plan,
+    shared: Mutex<Shared>,
+}
+
+struct Shared {
+    /// Parts to which nobody adds. Invariant: no more than threads.
+    idle: Vec<Part>,
+    /// About the memory of all parts.
+    bytes: usize,
     charge: Charge,
     error: Option<ApiError>,
 }
 
 impl<'p> Filling<'p> {
-    /// Nothing yet.
-    pub(super) fn new(plan: &'p Plan, charge: Charge) -> Filling<'p> {
+    /// What these parts have.
+    pub(super) fn new(plan: &'p Plan, parts: Vec<Part>, charge: Charge) -> Filling<'p> {
         Filling {
             plan,
-            level: Level::new(&plan.list),
-            usage: Usage::default(),
-            records: 0,
-            charge,
-            error: None,
+            shared: Mutex::new(Shared {
+                idle: parts,
+                bytes: 0,
+                charge,
+                error: None,
+            }),
         }
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds rows; says whether further ones are wanted.
-    pub(super) fn take(&mut self, columns: &Columns) -> bool {
-        for at in 0..columns.rows {
-            let row = RowView { columns, at };
-            self.level.add(&self.plan.list, &row, &mut self.usage);
-        }
-        self.records += columns.rows as u64;
-        self.charge.set_soon(self.usage.bytes);
-        if self.charge.is_refused() {
+    pub(super) fn take(&self, columns: &Columns) -> bool {
+        let idle = self.shared().idle.pop();
+        let mut part = idle.unwrap_or_else(|| Part::new(self.plan));
+        let before = part.usage.bytes;
+        part.add(self.plan, columns);
+        let mut shared = self.shared();
+        shared.bytes += part.usage.bytes - before;
+        let bytes = shared.bytes;
+        shared.charge.set_soon(bytes);
+        if shared.charge.is_refused() {
             let message =
                 "there is no memory for the aggregations: narrow the query, or use fewer buckets";
-            self.error = Some(ApiError::new(Kind::MemoryFull, message));
+            shared.error = Some(ApiError::new(Kind::MemoryFull, message));
         }
-        if let Err(error) = self.usage.check() {
-            self.error = Some(error);
+        if let Err(error) = part.usage.check() {
+            shared.error = Some(error);
         }
-        self.error.is_none()
+        shared.idle.push(part);
+        shared.error.is_none()
     }
 
-    /// The answer.
-    pub(super) fn finish(self, to: &mut Finish<'_>) -> Result<Aggregated, ApiError> {
-        if let Some(error) = self.error {
+    /// The rows of all threads together, once all have come to their end.
+    ///
+    /// # Errors
+    /// When they took too much.
+    pub(super) fn end(self) -> Result<Filled<'p>, ApiError> {
+        let shared = self.shared.into_inner();
+        let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = shared.error.take() {
             return Err(error);
         }
-        let json = finish(&self.plan.list, self.level, to)?;
+        let plan = self.plan;
+        let parts = shared.idle.into_iter();
+        let all = parts.reduce(|all, part| all.merge(plan, part));
+        let all = all.unwrap_or_else(|| Part::new(plan));
+        all.usage.check()?;
+        Ok(Filled {
+            plan,
+            all,
+            _charge: shared.charge,
+        })
+    }
+}
+
+/// Aggregations that have all rows.
+pub(super) struct Filled<'p> {
+    plan: &'p Plan,
+    all: Part,
+    /// The memory of it.
+    _charge: Charge,
+}
+
+impl Filled<'_> {
+    /// The answer.
+    pub(super) fn finish(self, to: &mut Finish<'_>) -> Result<Aggregated, ApiError> {
+        let json = finish(&self.plan.list, self.all.level, to)?;
         Ok(Aggregated {
-            records: self.records,
+            records: self.all.records,
             json: Json::Object(json),
         })
     }
@@ -105,27 +184,23 @@ pub(in super::super) fn run(
     if let Some((level, trailer)) = timeline::read(app, plan, &query.scope, out)? {
         let records = trailer.rows;
         completeness.note(app, trailer, request.options.may_be_partial)?;
-        let filling = Filling {
+        let usage = Usage::default();
+        let part = Part {
             level,
+            usage,
             records,
-            ..Filling::new(plan, Charge::default())
         };
+        let filled = Filling::new(plan, vec![part], Charge::default()).end()?;
         let mut fetch = |_: &[Place], _: &TopHits| Ok(Vec::new());
-        return filling.finish(&mut Finish::new(request.options.has_typed_keys, &mut fetch));
+        return filled.finish(&mut Finish::new(request.options.has_typed_keys, &mut fetch));
     }
-    let filling = Mutex::new(Filling::new(plan, Charge::new(out.lease())));
-    let take = |columns: Columns| {
-        let mut filling = filling.lock().unwrap_or_else(PoisonError::into_inner);
-        filling.take(&columns)
-    };
+    let filling = Filling::new(plan, Vec::new(), Charge::new(out.lease()));
+    let take = |columns: Columns| filling.take(&columns);
     let done = app.engine.columns(&query, &take, out);
-    let mut filling = filling.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if let Some(error) = filling.error.take() {
-        return Err(error);
-    }
+    let filled = filling.end()?;
     completeness.note(app, done.map_err(failed)?, request.options.may_be_partial)?;
     let mut fetch = |places: &[Place], top: &TopHits| fetch(app, places, top, out);
-    filling.finish(&mut Finish::new(request.options.has_typed_keys, &mut fetch))
+    filled.finish(&mut Finish::new(request.options.has_typed_keys, &mut fetch))
 }
 
 /// Reads the records at places, in the order of these.

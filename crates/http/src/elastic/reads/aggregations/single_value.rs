@@ -60,7 +60,7 @@ fn read(function: Function, members: &Object, reader: &mut Reader<'_>) -> Result
     only(members, &["field", "missing", "script"], name)?;
     Ok(Kind::Metric(Arc::new(SingleValue {
         function,
-        field: reader.columns.field(members, name)?,
+        field: reader.columns.number_field(members, name)?,
         missing: number(members, "missing")?,
     })))
 }
@@ -95,8 +95,7 @@ impl Metric for SingleValue {
                 *count += u64::from(row.has(self.field) || self.missing.is_some());
             }
             MetricState::Sums(sums) => {
-                let number = row.number(self.field).or(self.missing);
-                number.into_iter().for_each(|number| sums.add(number));
+                row.each_number(self.field, self.missing, &mut |number| sums.add(number));
             }
             _ => {}
         }

@@ -1,5 +1,6 @@
 //! The state of aggregations while records are added.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use logpond_engine::query::Key as Place;
@@ -9,6 +10,7 @@ use super::super::json::bad;
 use super::columns::RowView;
 use super::keys::Key;
 use super::sums::Sums;
+use super::text_buckets::TextBuckets;
 use super::{Aggregation, BUCKETS_MAX, Kind};
 use crate::error::ApiError;
 
@@ -46,7 +48,7 @@ pub(super) struct TopPlaces {
 #[derive(Debug, Default)]
 pub(super) struct BucketMap {
     pub(super) numbers: BTreeMap<i64, Bucket>,
-    pub(super) texts: BTreeMap<Box<[u8]>, Bucket>,
+    pub(super) texts: TextBuckets,
 }
 
 impl BucketMap {
@@ -108,6 +110,15 @@ pub(super) struct Usage {
 }
 
 impl Usage {
+    /// Both together.
+    pub(super) fn plus(self, other: Usage) -> Usage {
+        Usage {
+            groups: self.groups + other.groups,
+            values: self.values + other.values,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+
     /// Refuses what is too much.
     ///
     /// # Errors
@@ -182,14 +193,7 @@ fn bucket<'m>(
     };
     match key {
         Key::Number(number) => map.numbers.entry(number).or_insert_with(|| make(0)),
-        Key::Text(text) => {
-            if !map.texts.contains_key(text) {
-                let made = make(text.len());
-                map.texts.insert(text.into(), made);
-            }
-            let found = map.texts.get_mut(text);
-            found.unwrap_or_else(|| unreachable!("it was put there"))
-        }
+        Key::Text(text) => map.texts.entry(text, || make(text.len())),
     }
 }
 
@@ -198,7 +202,7 @@ impl Level {
     pub(super) fn of_buckets(numbers: BTreeMap<i64, Bucket>) -> Level {
         let map = BucketMap {
             numbers,
-            texts: BTreeMap::new(),
+            texts: TextBuckets::default(),
         };
         Level {
             states: vec![State::Buckets(map)],
@@ -206,7 +210,72 @@ impl Level {
     }
 }
 
+impl Level {
+    /// Adds the states of other records, and the memory and the counts of these. Recursion is bounded by the
+    /// depth of aggregations.
+    pub(super) fn merge(&mut self, list: &[Aggregation], other: Level, usage: &mut Usage) {
+        for ((one, state), other) in list.iter().zip(&mut self.states).zip(other.states) {
+            match (&one.kind, state, other) {
+                (Kind::Buckets(_), State::Buckets(map), State::Buckets(more)) => {
+                    map.merge(&one.children, more, usage);
+                }
+                (Kind::Metric(_), State::Metric(state), State::Metric(more)) => {
+                    usage.values -= state.merge(more) as u64;
+                }
+                (Kind::TopHits(top), State::Top(found), State::Top(more)) => top.merge(found, more),
+                // States are made of the kinds.
+                _ => {}
+            }
+        }
+    }
+}
+
+impl BucketMap {
+    fn merge(&mut self, children: &[Aggregation], other: BucketMap, usage: &mut Usage) {
+        let mut join = |mine: &mut Bucket, more: Bucket| {
+            // It was counted in both.
+            usage.groups -= 1;
+            mine.records += more.records;
+            mine.level.merge(children, more.level, usage);
+        };
+        for (number, more) in other.numbers {
+            match self.numbers.entry(number) {
+                Entry::Vacant(place) => {
+                    place.insert(more);
+                }
+                Entry::Occupied(mut mine) => join(mine.get_mut(), more),
+            }
+        }
+        for (text, more) in other.texts.into_pairs() {
+            let mut more = Some(more);
+            let mine = self
+                .texts
+                .entry(&text, || more.take().unwrap_or_else(|| unreachable!()));
+            if let Some(more) = more {
+                join(mine, more);
+            }
+        }
+    }
+}
+
 impl MetricState {
+    /// Adds the values of other records; says how many of those that are held were held by both.
+    fn merge(&mut self, other: MetricState) -> usize {
+        match (self, other) {
+            (MetricState::Count(count), MetricState::Count(more)) => *count += more,
+            (MetricState::Sums(sums), MetricState::Sums(more)) => sums.merge(&more),
+            (MetricState::Values(values), MetricState::Values(more)) => values.extend(more),
+            (MetricState::Distinct(hashes), MetricState::Distinct(mut more)) => {
+                let both = hashes.len() + more.len();
+                hashes.append(&mut more);
+                return both - hashes.len();
+            }
+            // An aggregation has one kind of state.
+            _ => {}
+        }
+        0
+    }
+
     /// How many values it holds.
     fn held(&self) -> usize {
         match self {

@@ -21,7 +21,7 @@ struct Stats {
 pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, ApiError> {
     only(members, &["field", "missing", "script"], "stats")?;
     Ok(Kind::Metric(Arc::new(Stats {
-        field: reader.columns.field(members, "stats")?,
+        field: reader.columns.number_field(members, "stats")?,
         missing: number(members, "missing")?,
     })))
 }
@@ -79,10 +79,9 @@ impl Metric for Stats {
 
 /// Adds the number of a record.
 pub(super) fn add(row: &RowView<'_>, field: Field, missing: Option<f64>, state: &mut MetricState) {
-    let number = row.number(field).or(missing);
-    match (state, number) {
-        (MetricState::Sums(sums), Some(number)) => sums.add(number),
-        (MetricState::Values(values), Some(number)) => values.push(number),
+    row.each_number(field, missing, &mut |number| match state {
+        MetricState::Sums(sums) => sums.add(number),
+        MetricState::Values(values) => values.push(number),
         _ => {}
-    }
+    });
 }

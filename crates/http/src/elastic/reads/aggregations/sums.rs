@@ -27,6 +27,11 @@ impl Compensated {
         self.sum = sum;
     }
 
+    fn merge(&mut self, other: Compensated) {
+        self.add(other.sum);
+        self.lost += other.lost;
+    }
+
     fn value(self) -> f64 {
         self.sum + self.lost
     }
@@ -43,6 +48,22 @@ impl Sums {
         self.max = self.max.max(number);
         self.sum.add(number);
         self.squares.add(number * number);
+    }
+
+    /// Adds the numbers of others.
+    pub(super) fn merge(&mut self, other: &Sums) {
+        if other.count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            *self = *other;
+            return;
+        }
+        self.count += other.count;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.sum.merge(other.sum);
+        self.squares.merge(other.squares);
     }
 
     /// The sum.

@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::super::document::iso;
 use super::super::json::{Object, bad, count, list, only, optional, scalar, unsupported};
+use super::super::lists;
 use super::super::query::lucene_regex;
 use super::columns::{Field, RowView};
 use super::keys::{Key, KeyKind};
@@ -146,7 +147,7 @@ impl Buckets for Terms {
         if self.field.is_time {
             return "lterms";
         }
-        match KeyKind::of(found.texts.keys().map(|key| &**key)) {
+        match KeyKind::of(found.texts.keys()) {
             KeyKind::Whole => "lterms",
             KeyKind::Float => "dterms",
             KeyKind::Text => "sterms",
@@ -160,11 +161,12 @@ impl Buckets for Terms {
             }
             return;
         }
-        let text = row.text(self.field);
-        let text = text.or(self.missing.as_deref().map(str::as_bytes));
-        if let Some(text) = text.filter(|text| self.takes(text)) {
-            put(Key::Text(text));
-        }
+        let missing = self.missing.as_deref().map(str::as_bytes);
+        lists::each_value(row.text(self.field).or(missing), &mut |value| {
+            if self.takes(value) {
+                put(Key::Text(value));
+            }
+        });
     }
 
     fn finish(
@@ -186,8 +188,8 @@ impl Buckets for Terms {
                 buckets.push(bucket_json(own, bucket, children, finish)?);
             }
         } else {
-            let kind = KeyKind::of(found.texts.keys().map(|key| &**key));
-            let pairs = found.texts.into_iter().collect();
+            let kind = KeyKind::of(found.texts.keys());
+            let pairs = found.texts.into_pairs().collect();
             let (chosen, rest) = self.chosen(pairs, children, |a, b| kind.compare(a, b));
             others = rest;
             for (key, bucket) in chosen {

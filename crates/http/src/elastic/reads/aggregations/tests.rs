@@ -4,7 +4,7 @@ use logpond_search::columns::{ColumnKind, ColumnRequest, Columns};
 use logpond_segment::rows::{Column, NULL, Numbers, StringColumn, Strings};
 use serde_json::{Value as Json, json};
 
-use super::run::Filling;
+use super::run::{Filling, Part};
 use super::state::Finish;
 use super::*;
 
@@ -49,8 +49,15 @@ fn columns(asked: &[ColumnRequest], records: &[Json]) -> Columns {
 
 fn try_aggregate(aggs: &Json, records: &[Json]) -> Result<Json, ApiError> {
     let plan = read(Some(aggs), &Context { now: NOW })?;
-    let mut filling = Filling::new(&plan, Charge::default());
-    filling.take(&columns(&plan.columns, records));
+    // Of two threads, of which each has some.
+    let (first, last) = records.split_at(records.len() / 2);
+    let part = |records| {
+        let mut part = Part::new(&plan);
+        part.add(&plan, &columns(&plan.columns, records));
+        part
+    };
+    let parts = vec![part(first), part(last)];
+    let filling = Filling::new(&plan, parts, Charge::default()).end()?;
     let mut fetch = |places: &[logpond_engine::query::Key], _: &top_hits::TopHits| {
         Ok(places
             .iter()
@@ -277,10 +284,11 @@ fn aggregations_are_within_one_another() {
         3
     );
     let typed = read(Some(&aggs), &Context { now: NOW }).unwrap();
-    let mut filling = Filling::new(&typed, Charge::default());
+    let filling = Filling::new(&typed, Vec::new(), Charge::default());
     filling.take(&columns(&typed.columns, &records()));
     let mut fetch = |_: &[logpond_engine::query::Key], _: &top_hits::TopHits| Ok(Vec::new());
-    let found = filling
+    let filled = filling.end().unwrap();
+    let found = filled
         .finish(&mut Finish::new(true, &mut fetch))
         .unwrap()
         .json;
@@ -288,6 +296,43 @@ fn aggregations_are_within_one_another() {
         found["sterms#2"]["buckets"][0]["date_histogram#3"].is_object(),
         "{found}"
     );
+}
+
+#[test]
+fn values_of_lists_are_buckets_each() {
+    let record = |tags: &str| json!({"@timestamp": 0, "tags": tags});
+    let records = [
+        record(r#"["a","b"]"#),
+        record("a"),
+        record(r#"["a","a",["c"]]"#),
+        record("[]"),
+        record("[7,8]"),
+    ];
+    let found = aggregate(&json!({"t": {"terms": {"field": "tags"}}}), &records);
+    let buckets = found["t"]["buckets"].as_array().unwrap();
+    let pairs: Vec<String> = buckets
+        .iter()
+        .map(|bucket| format!("{} {}", bucket["key"], bucket["doc_count"]))
+        .collect();
+    assert_eq!(
+        pairs,
+        ["\"a\" 3", "\"7\" 1", "\"8\" 1", "\"b\" 1", "\"c\" 1"]
+    );
+    let found = aggregate(&json!({"n": {"cardinality": {"field": "tags"}}}), &records);
+    assert_eq!(found["n"]["value"], 5);
+    let sums = json!({"s": {"stats": {"field": "tags"}}});
+    let found = aggregate(&sums, &records);
+    assert_eq!(
+        (&found["s"]["count"], &found["s"]["sum"]),
+        (&json!(2), &json!(15.0))
+    );
+    let bars = json!({"h": {"histogram": {"field": "tags", "interval": 10}}});
+    assert_eq!(
+        aggregate(&bars, &records)["h"]["buckets"][0]["doc_count"],
+        1
+    );
+    let only_a = json!({"f": {"filter": {"term": {"tags": "a"}}}});
+    assert_eq!(aggregate(&only_a, &records)["f"]["doc_count"], 3);
 }
 
 #[test]

@@ -74,12 +74,18 @@ impl TopHits {
         let (Some(time), Some(id)) = (row.time_ns(self.time), id) else {
             return 0;
         };
-        let place = Place {
-            time: Timestamp(time),
-            id,
-        };
-        let places = &mut found.places;
-        let before = places.len();
+        let before = found.places.len();
+        self.add_place(
+            Place {
+                time: Timestamp(time),
+                id,
+            },
+            &mut found.places,
+        );
+        found.places.len().saturating_sub(before)
+    }
+
+    fn add_place(&self, place: Place, places: &mut Vec<Place>) {
         let at = places.partition_point(|other| match self.order.direction {
             Direction::Forward => *other < place,
             Direction::Backward => *other > place,
@@ -89,7 +95,14 @@ impl TopHits {
             places.insert(at, place);
             places.truncate(most);
         }
-        places.len().saturating_sub(before)
+    }
+
+    /// Adds the hits of other records.
+    pub(super) fn merge(&self, found: &mut TopPlaces, other: TopPlaces) {
+        found.records += other.records;
+        for place in other.places {
+            self.add_place(place, &mut found.places);
+        }
     }
 
     /// The answer of a bucket with these hits.

@@ -6,7 +6,7 @@ use logpond_search::Filter;
 use serde_json::Value as Json;
 
 use super::super::json::{Object, bad, flag, only, optional, scalar, single, unsupported};
-use super::super::names;
+use super::super::{lists, names};
 use super::words::{self, Place};
 use super::{Context, exists, whole_match};
 use crate::error::ApiError;
@@ -18,8 +18,14 @@ pub(super) fn prefix(body: &Json, _: &Context) -> Result<Filter, ApiError> {
     if names::is_text(name) {
         return Ok(words::phrase_prefix(&Place::Field(name), &text));
     }
-    let source = format!("{}.*", regex_syntax::escape(&text));
-    Ok(whole_match(name, &source, any_case))
+    Ok(of_prefix(name, &text, any_case))
+}
+
+/// Records whose field has a value that begins so.
+pub(super) fn of_prefix(name: &str, text: &str, any_case: bool) -> Filter {
+    let letters = text.chars().map(Piece::Letter);
+    let pieces: Vec<Piece> = letters.chain([Piece::Star]).collect();
+    of_pieces(&Target::Value(name), &pieces, any_case)
 }
 
 /// `wildcard`: `*` is any text, `?` any character.
@@ -121,7 +127,10 @@ pub(super) fn of_pieces(target: &Target<'_>, pieces: &[Piece], any_case: bool) -
         };
     }
     match target {
-        Target::Value(name) => whole_match(name, &source(pieces, ".*", "."), any_case),
+        Target::Value(name) => {
+            let value = whole_match(name, &source(pieces, ".*", "."), any_case);
+            Filter::or([value, of_elements(name, pieces, any_case)])
+        }
         Target::Words(place) => {
             let letter = |piece: Option<&Piece>| match piece {
                 Some(Piece::Letter(c)) => words::edge(Some(*c)),
@@ -140,6 +149,20 @@ pub(super) fn of_pieces(target: &Target<'_>, pieces: &[Piece], any_case: bool) -
             place.matching(&format!("{first}{inner}{last}"))
         }
     }
+}
+
+/// Records whose field is a list with an element that a wildcard pattern matches.
+fn of_elements(name: &str, pieces: &[Piece], any_case: bool) -> Filter {
+    let mut source = String::from("\"");
+    for piece in pieces {
+        match piece {
+            Piece::Star => source.push_str(lists::ANY_TEXT),
+            Piece::Question => source.push_str(lists::ANY_CHARACTER),
+            Piece::Letter(c) => source.push_str(&lists::literal(c.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    source.push('"');
+    lists::matching(names::of_record(name), &source, any_case)
 }
 
 fn source(pieces: &[Piece], star: &str, question: &str) -> String {

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use super::super::json::{Object, bad, object, only, optional, scalar, single, texts, unsupported};
 use super::words::{self, Place};
-use super::{Context, bools, equals, nothing, whole_match};
+use super::{Context, bools, equals, nothing, patterns};
 use crate::error::ApiError;
 
 const OPTIONS: [&str; 12] = [
@@ -49,7 +49,7 @@ pub(super) fn match_phrase_prefix(body: &Json, _: &Context) -> Result<Filter, Ap
 fn row_prefix(name: &str, text: &str) -> Filter {
     match Place::of(name) {
         Some(place) => words::phrase_prefix(&place, text),
-        None => whole_match(name, &format!("{}.*", regex_syntax::escape(text)), false),
+        None => patterns::of_prefix(name, text, false),
     }
 }
 

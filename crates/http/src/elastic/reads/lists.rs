@@ -1,0 +1,202 @@
+//! Lists: a field that has several values is found by each of them, as in Elasticsearch.
+//!
+//! A record keeps a list as its JSON text, so that an element is found there by a regular expression.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use logpond_record::write_json_string;
+use logpond_search::Filter;
+use logpond_search::query::{Comparison, FieldFilter, FieldTest, Pattern};
+use serde_json::Value as Json;
+
+use super::numbers::number;
+
+/// Any text within a string of JSON, for patterns.
+pub(super) const ANY_TEXT: &str = r#"(?:[^"\\]|\\.)*"#;
+
+/// Any character within a string of JSON, for patterns.
+pub(super) const ANY_CHARACTER: &str = r#"(?:[^"\\]|\\.)"#;
+
+/// Visits each value of a field, equal ones once: the elements of a list, or the value itself.
+pub(super) fn each_value(text: Option<&[u8]>, visit: &mut dyn FnMut(&[u8])) {
+    let Some(text) = text else { return };
+    match elements(text) {
+        None => visit(text),
+        Some(elements) => elements
+            .iter()
+            .for_each(|element| visit(element.as_bytes())),
+    }
+}
+
+/// The elements of a list; those of lists within it, too.
+fn elements(text: &[u8]) -> Option<BTreeSet<String>> {
+    if text.first() != Some(&b'[') || text.last() != Some(&b']') {
+        return None;
+    }
+    let list: Vec<Json> = serde_json::from_slice(text).ok()?;
+    let mut found = BTreeSet::new();
+    // The reader of JSON bounds how deep lists are within one another.
+    let mut rest = vec![list];
+    while let Some(list) = rest.pop() {
+        for element in list {
+            match element {
+                Json::Array(inner) => rest.push(inner),
+                Json::Null => {}
+                Json::String(text) => {
+                    found.insert(text);
+                }
+                other => {
+                    found.insert(other.to_string());
+                }
+            }
+        }
+    }
+    Some(found)
+}
+
+/// The same conditions, where a value of a field may also be an element of a list. Values of one field that are a
+/// choice are looked for together. Recursion is bounded by the depth of JSON.
+pub(super) fn with_elements(filter: &Filter) -> Filter {
+    match filter {
+        Filter::All | Filter::Text(_) => filter.clone(),
+        Filter::And(parts) => Filter::and(parts.iter().map(with_elements)),
+        Filter::Not(inner) => Filter::negate(with_elements(inner)),
+        Filter::Or(parts) => any_of(parts),
+        one @ Filter::Field(_) => any_of(std::slice::from_ref(one)),
+    }
+}
+
+fn any_of(parts: &[Filter]) -> Filter {
+    let mut values: BTreeMap<&str, Vec<&[u8]>> = BTreeMap::new();
+    for part in parts {
+        if let Some((name, value)) = value_of(part) {
+            values.entry(name).or_default().push(value);
+        }
+    }
+    let same = parts.iter().map(|part| match part {
+        Filter::Field(_) => part.clone(),
+        other => with_elements(other),
+    });
+    let in_lists = values.into_iter().filter_map(|(name, values)| {
+        let sources: Option<Vec<String>> = values.into_iter().map(element).collect();
+        Some(matching(name, &sources?.join("|"), false))
+    });
+    Filter::or(same.chain(in_lists))
+}
+
+/// The name and the value of a condition on the value of a field that may be a list.
+fn value_of(filter: &Filter) -> Option<(&str, &[u8])> {
+    match filter {
+        Filter::Field(FieldFilter {
+            name,
+            test: FieldTest::Compare(Comparison::Equal, value),
+        }) if !name.starts_with('_') => Some((name, value)),
+        _ => None,
+    }
+}
+
+/// The expression for an element.
+fn element(value: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(value).ok()?;
+    let quoted = format!("\"{}\"", literal(text));
+    let is_bare = number(text).is_some() || matches!(text, "true" | "false");
+    Some(if is_bare {
+        format!("{quoted}|{}", regex_syntax::escape(text))
+    } else {
+        quoted
+    })
+}
+
+/// The expression for a text within a string of JSON.
+pub(super) fn literal(text: &str) -> String {
+    let mut quoted = Vec::new();
+    write_json_string(text, &mut quoted);
+    let quoted: Cow<'_, str> = String::from_utf8_lossy(&quoted);
+    let inner = quoted.get(1..quoted.len() - 1).unwrap_or_default();
+    regex_syntax::escape(inner)
+}
+
+/// Records whose field is a list with an element that an expression matches as a whole, as JSON writes it.
+pub(super) fn matching(name: &str, source: &str, any_case: bool) -> Filter {
+    let source = format!(r"^\[(?:.*,)?\[*(?:{source})[,\]]");
+    let pattern = Pattern::regex(&source, any_case);
+    Filter::field(name, FieldTest::Contains(pattern))
+}
+
+#[cfg(test)]
+mod tests {
+    use logpond_record::Value;
+    use logpond_search::FieldMatcher;
+
+    use super::*;
+
+    fn has(list: &str, value: &str) -> bool {
+        let equal = FieldTest::Compare(Comparison::Equal, value.as_bytes().into());
+        let filter = with_elements(&Filter::field("tags", equal));
+        let Filter::Or(parts) = filter else {
+            panic!("{filter:?}")
+        };
+        let mut holds = parts.iter().map(|part| match part {
+            Filter::Field(field) => {
+                let matcher = FieldMatcher::new(field).unwrap();
+                matcher.matches_value(Some(&Value::Json(list.into())))
+            }
+            other => panic!("{other:?}"),
+        });
+        holds.any(|holds| holds)
+    }
+
+    #[test]
+    fn elements_of_lists_are_values() {
+        let table = [
+            (r#"["a","b"]"#, "a", true),
+            (r#"["a","b"]"#, "b", true),
+            (r#"["a","b"]"#, "c", false),
+            (r#"["ab"]"#, "a", false),
+            (r#"["a\"b","c,d"]"#, "a\"b", true),
+            (r#"["a\"b","c,d"]"#, "d", false),
+            (r#"["c,\"d\",e"]"#, "d", false),
+            (r#"["é.*"]"#, "é.*", true),
+            (r#"["x"]"#, ".", false),
+            (r#"[["a"],["b","c"]]"#, "b", true),
+            ("[1,20,3.5,true]", "20", true),
+            ("[1,20,3.5,true]", "2", false),
+            ("[1,20,3.5,true]", "3.5", true),
+            ("[1,20,3.5,true]", "true", true),
+            (r#"["20"]"#, "20", true),
+            ("[]", "a", false),
+        ];
+        for (list, value, expected) in table {
+            assert_eq!(has(list, value), expected, "{list} {value}");
+            // Buckets are of the same values.
+            let mut found = Vec::new();
+            each_value(Some(list.as_bytes()), &mut |one| found.push(one.to_vec()));
+            let is_value = found.contains(&value.as_bytes().to_vec());
+            assert_eq!(is_value, expected, "{list} {value}");
+        }
+    }
+
+    #[test]
+    fn a_choice_of_values_is_one_expression() {
+        let filter = logpond_search::query::parse("a=x OR a=y OR b=1 OR _id~z").unwrap();
+        let expected = concat!(
+            "a=x OR a=y OR b=1 OR _id~/z/ ",
+            r#"OR a~/^\[(?:.*,)?\[*(?:"x"|"y")[,\]]/ "#,
+            r#"OR b~/^\[(?:.*,)?\[*(?:"1"|1)[,\]]/"#
+        );
+        assert_eq!(with_elements(&filter).to_string(), expected);
+        let filter = logpond_search::query::parse("NOT (a=x _msg=y)").unwrap();
+        let expected = r#"NOT ((a=x OR a~/^\[(?:.*,)?\[*(?:"x")[,\]]/) AND _msg=y)"#;
+        assert_eq!(with_elements(&filter).to_string(), expected);
+    }
+
+    #[test]
+    fn what_is_no_list_is_one_value() {
+        for text in ["", "[GIN] 200]", "[a", "x", r#"{"a":1}"#] {
+            let mut found = Vec::new();
+            each_value(Some(text.as_bytes()), &mut |one| found.push(one.to_vec()));
+            assert_eq!(found, [text.as_bytes()], "{text}");
+        }
+    }
+}
