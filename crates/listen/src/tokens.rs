@@ -17,6 +17,7 @@ mod admission;
 mod entry;
 mod file;
 mod guard;
+pub mod scram;
 mod watch;
 #[cfg(test)]
 mod tests;

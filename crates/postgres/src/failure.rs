@@ -1,5 +1,6 @@
 //! Errors and notices as clients get them, and their codes (SQLSTATE).
 
+use logpond_listen::tokens::Refusal;
 use logpond_sql::{Blame, SqlError};
 
 use crate::wire::{put, put_text};
@@ -125,6 +126,20 @@ impl Failure {
     pub(crate) fn hint(self, hint: impl Into<String>) -> Failure {
         let hint = Some(hint.into());
         Failure { hint, ..self }
+    }
+
+    /// The error of a token that does not suffice, or does no more.
+    pub(crate) fn of_refusal(refusal: &Refusal) -> Failure {
+        let code = match refusal {
+            Refusal::Missing | Refusal::Unknown => Code::BadPassword,
+            Refusal::Revoked { .. } | Refusal::Expired { .. } | Refusal::Role { .. } => {
+                Code::NotAuthorized
+            }
+        };
+        Failure::new(code, refusal.to_string()).hint(
+            "the password is a token of the role read: `logpond token create --role read` at the server makes one; \
+             a token without `scram-sha-256` in the file of tokens is taken over TLS or from the same machine only",
+        )
     }
 
     /// Why the engine has no answer to a statement.

@@ -15,6 +15,7 @@
 
 mod wire;
 mod failure;
+mod scram;
 mod script;
 mod settings;
 mod values;
@@ -23,6 +24,7 @@ mod registry;
 mod statement;
 mod session;
 mod login;
+mod admit;
 mod serve;
 
 pub use serve::{PostgresServer, SESSIONS_MAX, serve_accepted};

@@ -1,11 +1,4 @@
-//! The beginning of a session: its client, its token, its settings.
-
-use std::sync::Arc;
-
-use bytes::Bytes;
-use logpond_host::clock;
-use logpond_http::App;
-use logpond_listen::tokens::{Admission, Refusal, Role};
+//! The beginning of a session: its client and its settings.
 
 use crate::failure::{Code, Failure};
 use crate::settings::SessionSettings;
@@ -77,53 +70,6 @@ fn options(text: &str) -> Vec<(String, String)> {
     all
 }
 
-/// Checks that a token may be sent over this connection.
-///
-/// # Errors
-/// When others could read it on its way.
-pub(crate) fn check_way(is_encrypted: bool, is_local: bool) -> Result<(), Failure> {
-    if is_encrypted || is_local {
-        return Ok(());
-    }
-    let message = "a token is taken over TLS only: connect with sslmode=verify-full, or require";
-    Err(Failure::new(Code::NotAuthorized, message)
-        .hint("the server needs --tls-certificate and --tls-key for it"))
-}
-
-/// Admits a client by its password, which is its token.
-///
-/// # Errors
-/// When the token is not known, or may not read.
-pub(crate) fn admit(app: &Arc<App>, password: &Bytes) -> Result<Option<Admission>, Failure> {
-    let text = password.strip_suffix(b"\0").unwrap_or(password);
-    let token = std::str::from_utf8(text).unwrap_or_default();
-    let admission = Admission::new(&app.guard, Some(token), Role::Read, clock::now());
-    let counters = &app.metrics.access;
-    admission.map_err(|refusal| {
-        let counter = match refusal {
-            Refusal::Missing => &counters.no_token,
-            Refusal::Unknown | Refusal::Revoked { .. } => &counters.unknown_token,
-            Refusal::Expired { .. } => &counters.expired_token,
-            Refusal::Role { .. } => &counters.role,
-        };
-        counter.add(1);
-        refused(&refusal)
-    })
-}
-
-/// The error of a token that does not suffice, or does no more.
-pub(crate) fn refused(refusal: &Refusal) -> Failure {
-    let code = match refusal {
-        Refusal::Missing | Refusal::Unknown => Code::BadPassword,
-        Refusal::Revoked { .. } | Refusal::Expired { .. } | Refusal::Role { .. } => {
-            Code::NotAuthorized
-        }
-    };
-    Failure::new(code, refusal.to_string()).hint(
-        "the password is a token of the role read; `logpond token create --role read` at the server makes one",
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,16 +104,5 @@ mod tests {
         assert!(login(&[]).is_err());
         assert!(login(&[("user", "ann"), ("replication", "database")]).is_err());
         assert!(login(&[("user", "ann"), ("client_encoding", "LATIN1")]).is_err());
-    }
-
-    #[test]
-    fn tokens_are_not_sent_in_the_clear() {
-        for (is_encrypted, is_local, is_let) in [
-            (true, false, true),
-            (false, true, true),
-            (false, false, false),
-        ] {
-            assert_eq!(check_way(is_encrypted, is_local).is_ok(), is_let);
-        }
     }
 }

@@ -8,15 +8,17 @@ use bytes::BytesMut;
 use logpond_http::App;
 use logpond_listen::net::Context;
 use logpond_listen::net::tls::{Acceptor, IncomingStream, TlsConnection};
+use logpond_listen::tokens::Admission;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
+use crate::admit::admit;
 use crate::failure::{Code, Failure};
-use crate::login::{self, Login};
+use crate::login::Login;
 use crate::registry::Registry;
 use crate::session::{Ending, Session};
-use crate::wire::{self, Frontend, Opening};
+use crate::wire::{self, Opening};
 
 /// Sessions at a time: each has prepared statements and messages in memory.
 pub const SESSIONS_MAX: usize = 256;
@@ -206,7 +208,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send>(
         Ok(login) => login,
         Err(failure) => return Ending::Fatal(failure),
     };
-    let admitting = admit(stream, &mut input, &beginning, &server);
+    let admitting = welcome(stream, &mut input, &beginning, &server);
     let admission = match tokio::time::timeout(LOGIN_TIME_MAX, admitting).await {
         Ok(Ok(admission)) => admission,
         Ok(Err(ending)) => return ending,
@@ -223,59 +225,27 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send>(
     session.run().await
 }
 
-type Admission = Option<logpond_listen::tokens::Admission>;
-
-/// Asks for a token, if one is needed.
-async fn admit<S: AsyncRead + AsyncWrite + Unpin>(
+/// Settles the version with a client, and admits it.
+async fn welcome<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut S,
     input: &mut BytesMut,
     beginning: &Beginning,
     server: &PostgresServer,
-) -> Result<Admission, Ending> {
+) -> Result<Option<Admission>, Ending> {
     let mut out = Vec::new();
     let unknown = beginning.parameters.iter().map(|(name, _)| name.as_str());
     let unknown: Vec<&str> = unknown.filter(|name| name.starts_with("_pq_.")).collect();
     if beginning.minor > 0 || !unknown.is_empty() {
         wire::put_version(&mut out, &unknown);
+        stream.write_all(&out).await.map_err(|_| Ending::Closed)?;
+        out.clear();
     }
     let mut admission = None;
     if server.app.guard.is_required() {
-        login::check_way(beginning.is_encrypted, beginning.is_local).map_err(Ending::Fatal)?;
-        wire::put_password_request(&mut out);
-        stream.write_all(&out).await.map_err(|_| Ending::Closed)?;
-        out.clear();
-        admission =
-            login::admit(&server.app, &password(stream, input).await?).map_err(Ending::Fatal)?;
+        let is_private = beginning.is_encrypted || beginning.is_local;
+        admission = Some(admit(stream, input, is_private, &server.app).await?);
     }
     wire::put_admitted(&mut out);
     stream.write_all(&out).await.map_err(|_| Ending::Closed)?;
     Ok(admission)
-}
-
-async fn password<S: AsyncRead + Unpin>(
-    stream: &mut S,
-    input: &mut BytesMut,
-) -> Result<bytes::Bytes, Ending> {
-    loop {
-        match wire::message(input, wire::STARTUP_BYTES_MAX) {
-            Ok(Some(Frontend::Password(password))) => return Ok(password),
-            Ok(Some(Frontend::Terminate)) => return Err(Ending::Closed),
-            Ok(None) => {}
-            Ok(Some(_)) => {
-                let message = "a password is awaited, and no other message";
-                return Err(Ending::Fatal(Failure::new(
-                    Code::ProtocolViolation,
-                    message,
-                )));
-            }
-            Err(error) => {
-                let failure = Failure::new(Code::ProtocolViolation, error.to_string());
-                return Err(Ending::Fatal(failure));
-            }
-        }
-        let read = stream.read_buf(input).await;
-        if read.map_err(|_| Ending::Closed)? == 0 {
-            return Err(Ending::Closed);
-        }
-    }
 }

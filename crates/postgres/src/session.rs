@@ -23,7 +23,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::Instant;
 
 use crate::failure::{Code, Failure};
-use crate::login::{Login, refused};
+use crate::login::Login;
 use crate::registry::RegistryGuard;
 use crate::script;
 use crate::settings::SessionSettings;
@@ -244,7 +244,7 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin + Send> Session<'s, S> {
         if let Some(refusal) = refusal.and_then(|admission| admission.refusal(clock::now())) {
             self.app.metrics.access.ended.add(1);
             warn(&format!("a session of Postgres was ended: {refusal}"));
-            return Err(Ending::Fatal(refused(&refusal)));
+            return Err(Ending::Fatal(Failure::of_refusal(&refusal)));
         }
         if self.app.shutdown.is_stopping() {
             let message = "the server stops";

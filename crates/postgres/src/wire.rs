@@ -336,6 +336,48 @@ pub(crate) fn put_password_request(out: &mut Vec<u8>) {
     put(out, b'R', |out| out.extend_from_slice(&3_u32.to_be_bytes()));
 }
 
+/// Appends the mechanisms (SASL) by which a client can show that it has a password.
+pub(crate) fn put_mechanisms(out: &mut Vec<u8>, names: &[&str]) {
+    put(out, b'R', |out| {
+        out.extend_from_slice(&10_u32.to_be_bytes());
+        names.iter().for_each(|name| put_text(out, name));
+        out.push(0);
+    });
+}
+
+/// The exchange of a mechanism goes on.
+pub(crate) const SASL_GOES_ON: u32 = 11;
+
+/// The exchange of a mechanism ends.
+pub(crate) const SASL_ENDS: u32 = 12;
+
+/// Appends a message of the exchange of a mechanism.
+pub(crate) fn put_sasl(out: &mut Vec<u8>, step: u32, message: &str) {
+    put(out, b'R', |out| {
+        out.extend_from_slice(&step.to_be_bytes());
+        out.extend_from_slice(message.as_bytes());
+    });
+}
+
+/// The first answer of a client in the exchange of a mechanism.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SaslResponse {
+    pub(crate) mechanism: String,
+    pub(crate) data: String,
+}
+
+/// Reads the content of a message for a password as that answer.
+///
+/// # Errors
+/// When it is something else.
+pub(crate) fn sasl_response(content: Bytes) -> Result<SaslResponse, WireError> {
+    let mut rest = Rest(content);
+    let (mechanism, length) = (rest.text()?, rest.i32()?);
+    let data = rest.take(usize::try_from(length).unwrap_or(0))?;
+    let data = String::from_utf8(data.to_vec()).map_err(|_| broken("a text is not UTF-8"))?;
+    rest.end(SaslResponse { mechanism, data })
+}
+
 /// Appends that the client is admitted.
 pub(crate) fn put_admitted(out: &mut Vec<u8>) {
     put(out, b'R', |out| out.extend_from_slice(&0_u32.to_be_bytes()));

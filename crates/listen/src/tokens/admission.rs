@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use logpond_record::Timestamp;
 
+use super::scram::Proof;
 use super::{Guard, Refusal, Role};
 use logpond_settings::{HASH_BYTES, Token};
 
@@ -44,6 +45,38 @@ impl Admission {
             label: entry.label().to_owned(),
             needed,
         }))
+    }
+
+    /// Lets a client in that has proved that it has a token, if that may do what needs `needed`. The hash is the
+    /// server's proof that it knows the token, too.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub fn of_proof(
+        guard: &Arc<Guard>,
+        proof: &Proof,
+        needed: Role,
+        now: Timestamp,
+    ) -> Result<(Admission, [u8; HASH_BYTES]), Refusal> {
+        let tokens = guard.tokens();
+        // As long for any token: all are tried.
+        let checked = tokens.entries().iter().map(|entry| {
+            let verifier = entry.verifier.as_ref();
+            (entry, verifier.and_then(|verifier| verifier.check(proof)))
+        });
+        let found = checked.fold(None, |found, (entry, signature)| {
+            found.or(signature.map(|signature| (entry, signature)))
+        });
+        let (entry, signature) = found.ok_or(Refusal::Unknown)?;
+        guard.check_entry(entry, needed, now)?;
+        let admission = Admission {
+            guard: Arc::clone(guard),
+            id: entry.id.clone(),
+            hash: *entry.hash(),
+            label: entry.label().to_owned(),
+            needed,
+        };
+        Ok((admission, signature))
     }
 
     /// Why nothing more may be sent, if so.

@@ -6,6 +6,7 @@
 //! name = "shipper"                  # may be absent
 //! role = "write"
 //! sha256 = "…"                      # of the token's whole text, 64 hexadecimal digits
+//! scram-sha-256 = "…"               # StoredKey and ServerKey (RFC 5802), 128 digits; may be absent
 //! created = "2026-11-22T03:00:00Z"
 //! expires = "2027-11-22T03:00:00Z"  # may be absent
 //! ```
@@ -15,6 +16,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::Role;
 use super::file::{TOKENS_MAX, TokenFileError};
+use super::scram::Verifier;
 use logpond_settings::{HASH_BYTES, Token, is_id};
 
 /// The longest name of a token: it is a column of a list.
@@ -39,6 +41,8 @@ pub struct Entry {
     /// From when on it is refused, in whole seconds; `None` is never.
     pub expires: Option<Timestamp>,
     hash: [u8; HASH_BYTES],
+    /// By which proofs are checked; `None` for tokens that were made before there were any.
+    pub(super) verifier: Option<Verifier>,
 }
 
 impl Entry {
@@ -57,12 +61,18 @@ impl Entry {
             created,
             expires,
             hash: token.hash(),
+            verifier: Some(Verifier::of(token)),
         }
     }
 
     /// Whether this is the entry of the token: in constant time.
     pub(super) fn is_of(&self, token: &Token) -> bool {
         aws_lc_rs::constant_time::verify_slices_are_equal(&self.hash, &token.hash()).is_ok()
+    }
+
+    /// The hash of the token.
+    pub(super) fn hash(&self) -> &[u8; HASH_BYTES] {
+        &self.hash
     }
 
     /// True if it is the entry of the token with this hash.
@@ -96,6 +106,13 @@ impl Tokens {
     pub fn usable(&self, now: Timestamp) -> usize {
         let is_usable = |entry: &&Entry| entry.expires.is_none_or(|end| now < end);
         self.0.iter().filter(is_usable).count()
+    }
+
+    /// True if proofs of all these tokens can be checked: of those that can still be used.
+    pub fn have_verifiers(&self, now: Timestamp) -> bool {
+        let is_usable = |entry: &&Entry| entry.expires.is_none_or(|end| now < end);
+        let mut usable = self.0.iter().filter(is_usable);
+        usable.all(|entry| entry.verifier.is_some())
     }
 
     /// The entry with this id.
@@ -155,6 +172,9 @@ impl Tokens {
             line("role", entry.role.as_str());
             let hash: String = entry.hash.iter().map(|b| format!("{b:02x}")).collect();
             line("sha256", &hash);
+            if let Some(verifier) = &entry.verifier {
+                line("scram-sha-256", &verifier.render());
+            }
             line("created", &time_text(entry.created));
             if let Some(expires) = entry.expires {
                 line("expires", &time_text(expires));
@@ -206,7 +226,15 @@ fn wrong(text: &str, at: usize, what: &str) -> TokenFileError {
 }
 
 fn parse_entry(members: &DeTable<'_>) -> Result<Entry, String> {
-    const KNOWN: [&str; 6] = ["id", "name", "role", "sha256", "created", "expires"];
+    const KNOWN: [&str; 7] = [
+        "id",
+        "name",
+        "role",
+        "sha256",
+        "scram-sha-256",
+        "created",
+        "expires",
+    ];
     let mut values: [Option<&str>; KNOWN.len()] = [None; KNOWN.len()];
     for (key, value) in members.iter() {
         let Some(index) = KNOWN.iter().position(|known| known == key.get_ref()) else {
@@ -217,7 +245,7 @@ fn parse_entry(members: &DeTable<'_>) -> Result<Entry, String> {
         };
         values[index] = Some(value);
     }
-    let [id, name, role, hash, created, expires] = values;
+    let [id, name, role, hash, verifier, created, expires] = values;
     let id = id
         .filter(|id| is_id(id))
         .ok_or("'id' is missing or no id")?;
@@ -225,6 +253,9 @@ fn parse_entry(members: &DeTable<'_>) -> Result<Entry, String> {
     let role = role.ok_or("'role' is missing or none of read, write, admin")?;
     let hash = hash.and_then(parse_hash);
     let hash = hash.ok_or("'sha256' is missing or not 64 hexadecimal digits")?;
+    let verifier = verifier
+        .map(|text| Verifier::parse(text).ok_or("'scram-sha-256' is not 128 hexadecimal digits"))
+        .transpose()?;
     let created = created.and_then(parse_time);
     let created = created.ok_or("'created' is missing or no RFC 3339 time")?;
     let expires = expires
@@ -237,10 +268,11 @@ fn parse_entry(members: &DeTable<'_>) -> Result<Entry, String> {
         created,
         expires,
         hash,
+        verifier,
     })
 }
 
-fn parse_hash(text: &str) -> Option<[u8; HASH_BYTES]> {
+pub(super) fn parse_hash(text: &str) -> Option<[u8; HASH_BYTES]> {
     if text.len() != 2 * HASH_BYTES || !text.is_ascii() {
         return None;
     }

@@ -44,12 +44,14 @@ fn the_file_is_for_people_too() {
         name = "shipper"
         role = "write"
         sha256 = "7d51f1ca882bfa8cbfa1140b3720998b3b0aaab24803b67e28677312de9e6246"
+        scram-sha-256 = "d8c3d0f5bdae4e8a0d12d7733f4b14076d5c07e799a37561b87c517eaece0adbb49a0a4cb7cb55baad97cd12900bfe0572ee8a7acffe7558b4fd91f345a14b14"
         created = "2026-11-22T03:00:00Z"
 
         [[token]]
         id = "bbbbbbbb"
         role = "read"
         sha256 = "201b445d0c824432591f1d662897bb1eac3decd2aabce20494a20955c1da93b5"
+        scram-sha-256 = "3e2740f2ee162b426670b486a98c9324fc423dd07aa9e8d56c4f9d4de9ef7813ba74be26d9c2bb69af81f6a444be038d2e2aa76ee5eafab2d8ff70c49521268d"
         created = "2026-11-22T03:00:00Z"
         expires = "2026-11-22T04:00:00Z"
     "##]]
@@ -75,13 +77,22 @@ fn a_bad_file_is_named_with_the_line() {
         ),
         (
             &good.replace("expires = \"2026", "expires = \"x"),
-            11,
+            12,
             "'expires'",
         ),
-        (&good.replace("sha256 = \"", "sha256 = \"0"), 4, "'sha256'"),
-        (&good.replace("expires", "until"), 11, "unknown key 'until'"),
+        (
+            &good.replace("\nsha256 = \"", "\nsha256 = \"0"),
+            4,
+            "'sha256'",
+        ),
+        (
+            &good.replace("scram-sha-256 = \"", "scram-sha-256 = \"0"),
+            4,
+            "'scram-sha-256' is not 128",
+        ),
+        (&good.replace("expires", "until"), 12, "unknown key 'until'"),
         (&good.replace("shipper", "a b"), 4, "'a b' is no name"),
-        (&good.replace("bbbbbbbb", "aaaaaaaa"), 11, "already"),
+        (&good.replace("bbbbbbbb", "aaaaaaaa"), 12, "already"),
     ];
     for (text, line, what) in table {
         match Tokens::parse(text) {

@@ -325,7 +325,18 @@ fn tokens_are_passwords() {
         let found = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && found.contains(said), "{found}");
     }
-    // A session ends soon after its token was revoked, also one that only waits.
+    // Clients that would not send the token itself.
+    prove_by_scram(&server, &reader, &writer);
+    // A token from before there were keys for that is sent as it is. A session ends soon after its token was
+    // revoked, also one that only waits.
+    let kept = std::fs::read_to_string(&tokens).unwrap();
+    let lines = kept.lines().filter(|line| !line.starts_with("scram-"));
+    let older: String = lines.map(|line| format!("{line}\n")).collect();
+    assert_ne!(older, kept);
+    std::fs::write(&tokens, older).unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("older"), &flags).unwrap();
+    let output = psql(&server, "SELECT 1", &reader).unwrap();
+    assert!(output.status.success(), "{output:?}");
     let mut session = Session::begin(&server, Some(&reader));
     assert!(session.query("SELECT 1").contains(&b'D'));
     token(&tokens, &["revoke", "reader"]);
@@ -335,6 +346,34 @@ fn tokens_are_passwords() {
         ending.contains("FATAL") && ending.contains("was revoked"),
         "{ending}"
     );
+}
+
+/// Connects with a library that refuses every other way to show a password.
+fn prove_by_scram(server: &TestServer, reader: &str, writer: &str) {
+    let Some(python) = python("SCRAM by a client of Postgres") else {
+        return;
+    };
+    let script = "\
+import psycopg, sys
+host, port = sys.argv[1].rsplit(':', 1)
+def connect(token):
+    return psycopg.connect(
+        host=host, port=port, user='ann', dbname='logpond', password=token, require_auth='scram-sha-256')
+assert connect(sys.argv[2]).execute('SELECT 1').fetchone() == (1,)
+for token, said in ((sys.argv[2] + 'x', 'not known here'), (sys.argv[3], 'has role write')):
+    try:
+        connect(token)
+    except psycopg.OperationalError as error:
+        assert said in str(error), error
+    else:
+        raise AssertionError(token)
+";
+    let output = Command::new(python)
+        .args(["-c", script, &server.address("postgres"), reader, writer])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
 }
 
 /// A session without a library.
