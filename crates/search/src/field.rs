@@ -100,7 +100,7 @@ enum Test {
 pub enum FieldError {
     /// The regular expression is wrong.
     Regex(RegexError),
-    /// An order is asked for with a value that is no number.
+    /// An order is asked for with a value that is neither a number nor a time.
     NotANumber(Comparison),
     /// `_time` or `_received` is compared with something else than an instant.
     NotAnInstant,
@@ -115,7 +115,11 @@ impl fmt::Display for FieldError {
         match self {
             FieldError::Regex(error) => error.fmt(f),
             FieldError::NotANumber(comparison) => {
-                write!(f, "`{}` compares numbers only", comparison.as_str())
+                write!(
+                    f,
+                    "`{}` compares numbers and times only",
+                    comparison.as_str()
+                )
             }
             FieldError::NotAnInstant => f.write_str("times are compared with an instant"),
             FieldError::NotAnId => f.write_str("ids are compared with an id of 26 characters"),
@@ -134,7 +138,7 @@ impl FieldError {
         match self {
             FieldError::Regex(_) => "write a backslash before special characters",
             FieldError::NotANumber(_) => {
-                "write a number, or quote the whole to search for the text"
+                "write a number, or a time such as 2026-11-21T10:00:00Z; or quote the whole to search for the text"
             }
             FieldError::NotAnInstant => "write RFC 3339, such as 2026-11-21T10:00:00Z",
             FieldError::NotASeverity(_) => {
@@ -281,6 +285,10 @@ fn compile(target: &Target, comparison: Comparison, value: &[u8]) -> Result<Test
         }),
         _ => Number::parse(value)
             .map(|number| Test::Order(comparison, number))
+            .or_else(|| {
+                let time = text().and_then(when::absolute);
+                time.map(|time| Test::Instant(comparison, time))
+            })
             .ok_or(FieldError::NotANumber(comparison)),
     }
 }
@@ -290,5 +298,36 @@ fn equal(value: &Value<'_>, text: &[u8], number: Option<&Number>) -> bool {
     match number.and_then(|number| Some((Number::of_typed(value)?, number))) {
         Some((a, b)) => a.compare(b).is_eq(),
         None => *value.to_text() == *text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_times_are_compared_as_times() {
+        let holds = |condition: &str, value: &str| {
+            let filter = crate::query::parse(condition).unwrap();
+            let crate::Filter::Field(field) = filter else {
+                panic!("{filter:?}")
+            };
+            let matcher = FieldMatcher::new(&field).unwrap();
+            matcher.matches_value(Some(&Value::text(value.as_bytes())))
+        };
+        let table = [
+            ("t>=2026-11-21T10:00:00Z", "2026-11-21T11:00:00+01:00", true),
+            ("t>2026-11-21T10:00:00Z", "2026-11-21T11:00:00+01:00", false),
+            ("t<2026-11-21", "2026-11-20T23:59:59.999", true),
+            ("t<2026-11-21", "2026-11-21", false),
+            ("t<=2026-11-21T00:00:00Z", "2026-11-21", true),
+            ("t<2026-11-21", "soon", false),
+            ("t<2026-11-21", "", false),
+            ("t<2026", "2026-11-21", false),
+        ];
+        for (condition, value, expected) in table {
+            assert_eq!(holds(condition, value), expected, "{condition} {value}");
+        }
+        assert!(crate::query::parse("t>x").is_err());
     }
 }

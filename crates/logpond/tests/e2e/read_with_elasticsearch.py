@@ -56,6 +56,27 @@ while True:
 assert numbers == list(reversed(range(COUNT))), numbers
 assert client.close_point_in_time(id=pit)["succeeded"]
 
+# Hits in the order of fields, in pages and by a scroll.
+order = [{"host.name": "desc"}, {"number": {"order": "asc"}}]
+expected = sorted(range(COUNT), key=lambda number: (-(number % 3), number))
+page = client.search(index="logs-app", sort=order, from_=80, size=20)
+assert [hit["_source"]["number"] for hit in page["hits"]["hits"]] == expected[80:100], page
+assert page["hits"]["hits"][0]["sort"] == ["web-%d" % (expected[80] % 3), expected[80]], page
+assert page["hits"]["total"]["value"] == COUNT, page
+after = page["hits"]["hits"][-1]["sort"]
+page = client.search(index="logs-app", sort=order, search_after=after, size=700)
+assert [hit["_source"]["number"] for hit in page["hits"]["hits"]] == expected[100:], page
+body = {"sort": [{"host.name": "desc"}, "number"]}
+numbers = [hit["_source"]["number"] for hit in helpers.scan(client, index="logs-app", query=body, size=60, preserve_order=True)]
+assert numbers == expected, numbers
+both = client.search(index="logs-app", sort=[{"level": "asc"}, {"@timestamp": "desc"}], size=6)["hits"]["hits"]
+assert [hit["_source"]["number"] for hit in both] == [200, 150, 100, 50, 0, 249], both
+
+# A field of dates is compared as such.
+client.index(index="notes", document={"until": "2026-03-02T01:00:00+01:00", "note": "x"}, refresh=True)
+for bounds, count in (({"gte": "2026-03-02T00:00:00Z"}, 1), ({"gt": "2026-03-02"}, 0), ({"from": "2020-01-01||/y", "to": "now"}, 1)):
+    assert client.count(index="notes", query={"range": {"until": bounds}})["count"] == count, bounds
+
 # What the higher library builds.
 search = Search(using=client, index="logs-*").query("match_phrase", message="took 20 ms").filter("term", level="info")
 assert [hit.number for hit in search.execute()] == [10]

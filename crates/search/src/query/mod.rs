@@ -6,6 +6,7 @@
 //! i"text"                               the same, upper and lower case alike
 //! /time(d )?out/  /error/i              regular expression; slashes in it are written \/
 //! status=500  host!=a  status>=500      comparisons; != also holds where the field is missing
+//! until>=2026-11-21T10:00:00Z           times; a text without an offset is in UTC
 //! path~/^\/api/  path!~/x/  agent:curl  a field's text matches, does not match, contains
 //! user:*                                the field exists
 //! a AND b   a OR b   NOT a   (a OR b)   upper case; terms side by side are joined by AND

@@ -137,7 +137,7 @@ fn errors_say_where_and_what_to_do() {
         (
             "severity>warn",
             9..13,
-            "`>` compares numbers only",
+            "`>` compares numbers and times only",
             "a number",
         ),
         (

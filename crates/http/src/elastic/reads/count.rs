@@ -3,11 +3,12 @@
 use logpond_engine::query::Output;
 use serde_json::json;
 
+use super::completeness::Completeness;
 use super::indices::IndexExpression;
 use super::json::only;
 use super::query::{self, Context};
 use super::request::{AnswerOptions, PARAMETERS, read_body, take_parameters};
-use super::search::{self, Completeness};
+use super::search;
 use super::{Answer, Call};
 use crate::App;
 use crate::error::ApiError;

@@ -7,11 +7,11 @@ use logpond_engine::query::{Output, Scope};
 use logpond_record::{TimeRange, TypeSet, ValueType};
 use serde_json::{Value as Json, json};
 
+use super::completeness::Completeness;
 use super::indices::IndexExpression;
 use super::json::{Object, only, texts};
 use super::names::{self, fits};
 use super::request::read_body;
-use super::search::Completeness;
 use super::{Answer, Call, listing};
 use crate::App;
 use crate::error::ApiError;

@@ -5,11 +5,12 @@ use logpond_engine::query::{Direction, Output, Search};
 use logpond_search::Filter;
 use serde_json::{Value as Json, json};
 
+use super::completeness::Completeness;
 use super::document::{Document, SourceFilter};
+use super::fetch::documents;
 use super::indices::IndexExpression;
 use super::query::ids::of_id;
 use super::request::take_parameters;
-use super::search::{Completeness, documents};
 use super::{Answer, Call, Content, scope};
 use crate::App;
 use crate::error::{ApiError, Kind};

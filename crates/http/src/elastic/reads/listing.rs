@@ -7,9 +7,10 @@ use logpond_record::TimeRange;
 use logpond_search::Filter;
 use serde_json::{Value as Json, json};
 
+use super::completeness::Completeness;
 use super::indices::IndexExpression;
 use super::names::{DEFAULT_INDEX, INDEX};
-use super::search::{self, Completeness};
+use super::search;
 use super::{Answer, Call, Content};
 use crate::App;
 use crate::error::ApiError;

@@ -10,25 +10,28 @@
 //! - Scrolls and points in time take no memory: their ids say all that there is to know.
 
 mod aggregations;
+mod completeness;
 mod count;
 mod dates;
 mod document;
+mod fetch;
 mod fields;
 mod get;
 mod hit;
 mod indices;
 mod json;
 mod listing;
+mod lists;
 mod multi;
 mod names;
 mod numbers;
-mod lists;
 mod pages;
 mod query;
 mod request;
 mod scope;
 mod search;
 mod sort;
+mod sorted;
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};

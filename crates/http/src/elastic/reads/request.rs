@@ -16,6 +16,7 @@ use super::indices::IndexExpression;
 use super::json::{Object, bad, count, object, only, optional, unsupported};
 use super::query::{self, Context};
 use super::sort::SortOrder;
+use super::sorted::Match;
 use crate::error::ApiError;
 use crate::params::Params;
 
@@ -152,6 +153,10 @@ pub(super) struct SearchRequest {
     pub(super) from: u64,
     pub(super) order: SortOrder,
     pub(super) behind: Option<Key>,
+    /// The same in an order of fields.
+    pub(super) after: Option<Match>,
+    /// The last hit of the page before in a scroll.
+    pub(super) scroll_after: Option<Json>,
     pub(super) form: HitForm,
     pub(super) total: Total,
     pub(super) aggregations: Plan,
@@ -297,11 +302,14 @@ impl SearchRequest {
             _ => Filter::All,
         };
         let order = SortOrder::read(body.get("sort"), pit.is_some())?;
-        let behind = match body.get("search_after") {
-            Some(values) if !values.is_null() => Some(order.behind(values, now)?),
-            _ => None,
-        };
-        let (from, size) = window(body, behind.is_some(), scroll.is_some())?;
+        let (mut behind, mut after) = (None, None);
+        match body.get("search_after").filter(|values| !values.is_null()) {
+            Some(values) if order.is_of_times() => behind = Some(order.behind(values, now)?),
+            Some(values) => after = Some(Match::of_values(&order, values, now)?),
+            None => {}
+        }
+        let has_behind = behind.is_some() || after.is_some();
+        let (from, size) = window(body, has_behind, scroll.is_some())?;
         let aggregations = body.get("aggs").or_else(|| body.get("aggregations"));
         Ok(SearchRequest {
             filter: Filter::and(parts),
@@ -310,6 +318,8 @@ impl SearchRequest {
             from,
             order,
             behind,
+            after,
+            scroll_after: None,
             form: form(body)?,
             total: total(body)?,
             aggregations: aggregations::read(aggregations, &context)?,
@@ -350,8 +360,13 @@ impl SearchRequest {
             index: index.to_owned(),
             received,
         });
-        let place = state.get("after").and_then(Json::as_str);
-        request.behind = place.and_then(|place| parse_cursor(place).ok());
+        let after = state.get("after").filter(|after| !after.is_null());
+        match after {
+            Some(Json::String(place)) => request.behind = parse_cursor(place).ok(),
+            Some(state) => request.after = Match::of_state(&request.order, state),
+            None => {}
+        }
+        request.scroll_after = after.cloned();
         if let Some(total) = state.get("total").and_then(Json::as_u64) {
             request.total = Total::Known(total);
         }
@@ -361,12 +376,12 @@ impl SearchRequest {
 
 impl Scroll {
     /// The id by which the next page is asked for.
-    pub(super) fn id(&self, after: Option<Key>, total: Option<u64>) -> String {
+    pub(super) fn id(&self, after: Option<Json>, total: Option<u64>) -> String {
         let state = json!({
             "body": self.body,
             "index": self.index,
             "received": self.received.0,
-            "after": after.map(logpond_engine::query::cursor_text),
+            "after": after,
             "total": total,
         });
         encoded(&state)

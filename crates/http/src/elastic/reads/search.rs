@@ -3,77 +3,23 @@
 //! Invariant: an answer that lacks something is refused (503), unless the request says that a partial one is wanted;
 //! then `_shards` says what is missing.
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use logpond_engine::query::{Key, Output, RewriteStatus, RowParts, Search, Trailer};
-use logpond_host::memory::Charge;
+use logpond_engine::query::{Output, Search, Trailer, cursor_text};
 use logpond_search::Filter;
 use serde_json::{Value as Json, json};
 
 use super::aggregations;
+use super::completeness::Completeness;
 use super::document::Document;
+use super::fetch::documents;
 use super::hit::max_score;
-use super::json::bad;
 use super::request::{SearchRequest, Total};
 use super::scope;
+use super::sorted::{self, Window};
 use crate::App;
-use crate::error::{ApiError, Kind};
+use crate::error::ApiError;
 use crate::logql::run::failed;
-use crate::rows::incomplete;
-
-/// The most memory that the hits of an answer take.
-pub(super) const HITS_BYTES_MAX: usize = 256 << 20;
-
-/// The parts that the reads of a search lack, together.
-#[derive(Debug, Default)]
-pub(super) struct Completeness {
-    missing: Vec<String>,
-}
-
-impl Completeness {
-    /// Notes what a read says of itself.
-    ///
-    /// # Errors
-    /// When something is missing, unless a partial answer is wanted.
-    pub(super) fn note(
-        &mut self,
-        app: &App,
-        trailer: Trailer,
-        may_be_partial: bool,
-    ) -> Result<(), ApiError> {
-        app.metrics.query_bytes.add(trailer.bytes_scanned);
-        if trailer.missing_count == 0 {
-            return Ok(());
-        }
-        let error = incomplete(&trailer);
-        if !may_be_partial {
-            return Err(error);
-        }
-        if !self.missing.contains(&error.message) {
-            self.missing.push(error.message);
-        }
-        Ok(())
-    }
-
-    /// True if nothing is missing.
-    fn is_whole(&self) -> bool {
-        self.missing.is_empty()
-    }
-
-    /// The member `_shards`.
-    pub(super) fn shards(&self) -> Json {
-        if self.missing.is_empty() {
-            return json!({ "total": 1, "successful": 1, "skipped": 0, "failed": 0 });
-        }
-        let failure = |what: &String| {
-            let reason = json!({ "type": "incomplete_exception", "reason": what });
-            json!({ "shard": 0, "index": "logpond", "node": "logpond", "reason": reason })
-        };
-        let failures: Vec<Json> = self.missing.iter().map(failure).collect();
-        json!({ "total": 2, "successful": 1, "skipped": 0, "failed": 1, "failures": failures })
-    }
-}
 
 /// Runs a search; gives the answer as JSON.
 ///
@@ -129,7 +75,7 @@ pub(super) fn run(app: &App, request: &SearchRequest, out: &mut Output) -> Resul
         answer["pit_id"] = pit.as_str().into();
     }
     if let Some(scroll) = &request.scroll {
-        let after = page.last.or(request.behind);
+        let after = page.last.or_else(|| request.scroll_after.clone());
         answer["_scroll_id"] = scroll.id(after, total).into();
     }
     Ok(answer)
@@ -160,7 +106,8 @@ struct Page {
     hits: Vec<Json>,
     /// Matches up to the end of the page.
     seen: u64,
-    last: Option<Key>,
+    /// The last hit, for the id of a scroll.
+    last: Option<Json>,
     has_more: bool,
     trailer: Trailer,
 }
@@ -175,6 +122,20 @@ fn hits(
     if request.size == 0 {
         return Ok(page);
     }
+    if !request.order.is_of_times() {
+        let window = Window {
+            from: request.from,
+            size: request.size,
+            after: request.after.as_ref(),
+        };
+        let form = |document: &Document| request.form.hit(document, &request.order);
+        let found = sorted::hits(app, filter, (&request.order, window), &form, out)?;
+        page.hits = found.hits;
+        page.last = found.last;
+        page.seen = found.records;
+        page.trailer = found.trailer;
+        return Ok(page);
+    }
     let mut search = Search::new(scope::of_filter(filter)?);
     search.direction = request.order.direction;
     search.behind = request.behind;
@@ -182,76 +143,13 @@ fn hits(
     let (documents, trailer) = documents(app, search, request.from, out)?;
     page.seen = trailer.rows;
     page.has_more = trailer.has_more;
-    page.last = documents.last().map(|document| document.key);
+    page.last = documents
+        .last()
+        .map(|document| cursor_text(document.key).into());
     page.hits = documents
         .iter()
         .map(|document| request.form.hit(document, &request.order))
         .collect();
     page.trailer = trailer;
     Ok(page)
-}
-
-/// The documents of a search, but for the first of them.
-///
-/// # Errors
-/// When they cannot be read, or take too much memory.
-pub(super) fn documents(
-    app: &App,
-    mut search: Search,
-    skip: u64,
-    out: &mut Output,
-) -> Result<(Vec<Document>, Trailer), ApiError> {
-    search.parts = RowParts {
-        line: true,
-        origin: false,
-    };
-    let sink = Arc::new(Mutex::new(Sink {
-        skip,
-        documents: Vec::new(),
-        bytes: 0,
-        charge: Charge::new(out.lease()),
-    }));
-    let taking = Arc::clone(&sink);
-    out.rewrite(Box::new(move |line, _| {
-        let mut sink = taking.lock().unwrap_or_else(PoisonError::into_inner);
-        sink.take(line)
-    }));
-    let found = app.engine.search(&search, out);
-    let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
-    if sink.bytes > HITS_BYTES_MAX {
-        return Err(bad(format!(
-            "the hits take more than {} MiB: ask for fewer by [size]",
-            HITS_BYTES_MAX >> 20
-        )));
-    }
-    if sink.charge.is_refused() {
-        let message = "there is no memory for the hits: ask for fewer by [size]";
-        return Err(ApiError::new(Kind::MemoryFull, message));
-    }
-    std::mem::take(&mut sink.charge).leave();
-    Ok((std::mem::take(&mut sink.documents), found.map_err(failed)?))
-}
-
-struct Sink {
-    skip: u64,
-    documents: Vec<Document>,
-    bytes: usize,
-    charge: Charge,
-}
-
-impl Sink {
-    fn take(&mut self, line: &[u8]) -> RewriteStatus {
-        if self.skip > 0 {
-            self.skip -= 1;
-            return RewriteStatus::GoOn;
-        }
-        // The line, its fields and its source as trees, and the hit.
-        self.bytes += 10 * line.len() + 512;
-        self.charge.set_soon(self.bytes);
-        if self.bytes > HITS_BYTES_MAX || self.charge.is_refused() {
-            return RewriteStatus::Done;
-        }
-        self.documents.extend(Document::read(line));
-        RewriteStatus::GoOn
-    }
 }

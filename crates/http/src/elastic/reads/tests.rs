@@ -34,7 +34,7 @@ fn the_page_has_the_limits() {
         format!(
             "| hits of an answer | {}, {} MiB in memory |",
             request::WINDOW_MAX,
-            search::HITS_BYTES_MAX >> 20
+            fetch::HITS_BYTES_MAX >> 20
         ),
         format!("| searches of a `_msearch` | {} |", multi::SEARCHES_MAX),
         format!("| buckets of an answer | {BUCKETS_MAX} |"),

@@ -2,17 +2,15 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use logpond_engine::query::{ColumnsQuery, Key as Place, Output, Search};
+use logpond_engine::query::{ColumnsQuery, Key as Place, Output};
 use logpond_host::memory::Charge;
-use logpond_record::TimeRange;
-use logpond_search::Filter;
 use logpond_search::columns::Columns;
-use logpond_search::query::{Comparison, FieldTest};
 use serde_json::Value as Json;
 
+use super::super::completeness::Completeness;
+use super::super::fetch::documents_at;
 use super::super::request::SearchRequest;
-use super::super::search::{Completeness, documents};
-use super::super::{names, scope};
+use super::super::scope;
 use super::columns::RowView;
 use super::state::{Finish, Level, Usage};
 use super::top_hits::TopHits;
@@ -20,7 +18,6 @@ use super::{Plan, finish, timeline};
 use crate::App;
 use crate::error::{ApiError, Kind};
 use crate::logql::run::failed;
-use logpond_engine::query::Scope;
 
 /// The answer to all aggregations of a request.
 #[derive(Debug)]
@@ -199,33 +196,9 @@ pub(in super::super) fn run(
     let done = app.engine.columns(&query, &take, out);
     let filled = filling.end()?;
     completeness.note(app, done.map_err(failed)?, request.options.may_be_partial)?;
-    let mut fetch = |places: &[Place], top: &TopHits| fetch(app, places, top, out);
+    let mut fetch = |places: &[Place], top: &TopHits| {
+        let documents = documents_at(app, places, out)?;
+        Ok(documents.iter().map(|document| top.hit(document)).collect())
+    };
     filled.finish(&mut Finish::new(request.options.has_typed_keys, &mut fetch))
-}
-
-/// Reads the records at places, in the order of these.
-fn fetch(
-    app: &App,
-    places: &[Place],
-    top: &TopHits,
-    out: &mut Output,
-) -> Result<Vec<Json>, ApiError> {
-    let condition = |place: &Place| {
-        let id = place.id.to_string();
-        let test = FieldTest::Compare(Comparison::Equal, id.as_bytes().into());
-        Filter::field(names::ID, test)
-    };
-    let filter = Filter::or(places.iter().map(condition));
-    let times = places.iter().map(|place| place.time);
-    let range = TimeRange {
-        from: times.clone().min().unwrap_or_default(),
-        to: times.max().unwrap_or_default().saturating_add(1),
-    };
-    let scope = Scope::of_filter(&filter, range);
-    let scope = scope.map_err(|error| ApiError::new(Kind::Internal, error.message))?;
-    let mut search = Search::new(scope);
-    search.direction = top.direction();
-    let (documents, trailer) = documents(app, search, 0, out)?;
-    Completeness::default().note(app, trailer, false)?;
-    Ok(documents.iter().map(|document| top.hit(document)).collect())
 }

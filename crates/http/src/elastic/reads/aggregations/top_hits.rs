@@ -59,7 +59,7 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
         id: reader.columns.of_record("_id"),
         size: usize::try_from(size).unwrap_or(usize::MAX),
         from: usize::try_from(from).unwrap_or(usize::MAX),
-        order: SortOrder::read(members.get("sort"), false)?,
+        order: SortOrder::read_times(members.get("sort"))?,
         form: HitForm::read(members, false)?,
     })))
 }
@@ -127,10 +127,5 @@ impl TopHits {
     /// A document as a hit.
     pub(super) fn hit(&self, document: &Document) -> Json {
         self.form.hit(document, &self.order)
-    }
-
-    /// The order of hits.
-    pub(super) fn direction(&self) -> Direction {
-        self.order.direction
     }
 }

@@ -1,4 +1,4 @@
-//! `range`: instants and numbers.
+//! `range`: instants and numbers. Texts of other fields than the time are compared as instants, too.
 
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::query::{Comparison, FieldTest};
@@ -29,6 +29,16 @@ impl Bound {
             "lte" => Bound::To,
             _ => return None,
         })
+    }
+
+    /// The comparison with an instant, where a date stands for the whole of its last unit.
+    fn of_span(self, span: TimeRange) -> (Comparison, Timestamp) {
+        match self {
+            Bound::Above => (Comparison::GreaterOrEqual, span.to),
+            Bound::From => (Comparison::GreaterOrEqual, span.from),
+            Bound::Below => (Comparison::Less, span.from),
+            Bound::To => (Comparison::Less, span.to),
+        }
     }
 
     fn comparison(self) -> Comparison {
@@ -106,21 +116,18 @@ pub(super) fn of_bound(
 ) -> Result<Filter, ApiError> {
     let record = names::of_record(name);
     if names::is_time(name) {
-        let span = reader.span(value)?;
-        let (comparison, at) = match bound {
-            Bound::Above => (Comparison::GreaterOrEqual, span.to),
-            Bound::From => (Comparison::GreaterOrEqual, span.from),
-            Bound::Below => (Comparison::Less, span.from),
-            Bound::To => (Comparison::Less, span.to),
-        };
+        let (comparison, at) = bound.of_span(reader.span(value)?);
         return Ok(instant(record, comparison, at));
     }
     if Number::parse(value.as_bytes()).is_none() {
-        return Err(bad(format!(
-            "[range] on [{name}] compares numbers, and [{value}] is none: only {} is compared by dates; \
-             use prefix, wildcard or regexp for texts",
-            names::TIME
-        )));
+        let wrong = |_| {
+            bad(format!(
+                "[range] on [{name}] compares numbers and dates, and [{value}] is neither: use prefix, wildcard or \
+                 regexp for texts"
+            ))
+        };
+        let (comparison, at) = bound.of_span(reader.span(value).map_err(wrong)?);
+        return Ok(instant(record, comparison, at));
     }
     let test = FieldTest::Compare(bound.comparison(), value.as_bytes().into());
     Ok(Filter::field(record, test))

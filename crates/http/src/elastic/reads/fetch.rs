@@ -1,0 +1,127 @@
+//! Reads records as documents.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use logpond_engine::query::{Key, Output, RewriteStatus, RowParts, Scope, Search, Trailer};
+use logpond_host::memory::Charge;
+use logpond_record::TimeRange;
+use logpond_search::Filter;
+use logpond_search::query::{Comparison, FieldTest};
+
+use super::completeness::Completeness;
+use super::document::Document;
+use super::json::bad;
+use super::names;
+use crate::App;
+use crate::error::{ApiError, Kind};
+use crate::logql::run::failed;
+
+/// The most memory that the hits of an answer take.
+pub(super) const HITS_BYTES_MAX: usize = 256 << 20;
+
+/// The documents of a search, but for the first of them.
+///
+/// # Errors
+/// When they cannot be read, or take too much memory.
+pub(super) fn documents(
+    app: &App,
+    mut search: Search,
+    skip: u64,
+    out: &mut Output,
+) -> Result<(Vec<Document>, Trailer), ApiError> {
+    search.parts = RowParts {
+        line: true,
+        origin: false,
+    };
+    let sink = Arc::new(Mutex::new(Sink {
+        skip,
+        documents: Vec::new(),
+        bytes: 0,
+        charge: Charge::new(out.lease()),
+    }));
+    let taking = Arc::clone(&sink);
+    out.rewrite(Box::new(move |line, _| {
+        let mut sink = taking.lock().unwrap_or_else(PoisonError::into_inner);
+        sink.take(line)
+    }));
+    let found = app.engine.search(&search, out);
+    let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
+    if sink.bytes > HITS_BYTES_MAX {
+        return Err(bad(format!(
+            "the hits take more than {} MiB: ask for fewer by [size]",
+            HITS_BYTES_MAX >> 20
+        )));
+    }
+    if sink.charge.is_refused() {
+        let message = "there is no memory for the hits: ask for fewer by [size]";
+        return Err(ApiError::new(Kind::MemoryFull, message));
+    }
+    std::mem::take(&mut sink.charge).leave();
+    Ok((std::mem::take(&mut sink.documents), found.map_err(failed)?))
+}
+
+/// The most records that are read by their ids at once: a filter has as many terms.
+const PLACES_MAX: usize = 500;
+
+/// The documents at places, in the order of these.
+///
+/// # Errors
+/// When one cannot be read.
+pub(super) fn documents_at(
+    app: &App,
+    places: &[Key],
+    out: &mut Output,
+) -> Result<Vec<Document>, ApiError> {
+    let mut found = BTreeMap::new();
+    for places in places.chunks(PLACES_MAX) {
+        let filter = Filter::or(places.iter().map(|place| {
+            let id = place.id.to_string();
+            let test = FieldTest::Compare(Comparison::Equal, id.as_bytes().into());
+            Filter::field(names::ID, test)
+        }));
+        let times = places.iter().map(|place| place.time);
+        let range = TimeRange {
+            from: times.clone().min().unwrap_or_default(),
+            to: times.max().unwrap_or_default().saturating_add(1),
+        };
+        let scope = Scope::of_filter(&filter, range);
+        let scope = scope.map_err(|error| ApiError::new(Kind::Internal, error.message))?;
+        let (documents, trailer) = documents(app, Search::new(scope), 0, out)?;
+        Completeness::default().note(app, trailer, false)?;
+        found.extend(
+            documents
+                .into_iter()
+                .map(|document| (document.key, document)),
+        );
+    }
+    let in_order = places.iter().map(|place| found.remove(place));
+    in_order.collect::<Option<Vec<_>>>().ok_or_else(|| {
+        let message = "a record was removed while it was read: ask again";
+        ApiError::new(Kind::Incomplete, message)
+    })
+}
+
+struct Sink {
+    skip: u64,
+    documents: Vec<Document>,
+    bytes: usize,
+    charge: Charge,
+}
+
+impl Sink {
+    fn take(&mut self, line: &[u8]) -> RewriteStatus {
+        if self.skip > 0 {
+            self.skip -= 1;
+            return RewriteStatus::GoOn;
+        }
+        // The line, its fields and its source as trees, and the hit.
+        self.bytes += 10 * line.len() + 512;
+        self.charge.set_soon(self.bytes);
+        if self.bytes > HITS_BYTES_MAX || self.charge.is_refused() {
+            return RewriteStatus::Done;
+        }
+        self.documents.extend(Document::read(line));
+        RewriteStatus::GoOn
+    }
+}
