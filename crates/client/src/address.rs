@@ -16,6 +16,11 @@ pub struct Address {
 impl Address {
     /// Reads `http://HOST:PORT[/PREFIX]`, the same with `https`, `HOST:PORT`, `HOST` or `:PORT`.
     pub fn parse(text: &str) -> Result<Address, ClientError> {
+        Address::parse_with_port(text, PORT_DEFAULT)
+    }
+
+    /// The same, of a server with another default port.
+    pub fn parse_with_port(text: &str, port: u16) -> Result<Address, ClientError> {
         let refuse = |reason| ClientError::Address {
             text: text.to_string(),
             reason,
@@ -31,7 +36,7 @@ impl Address {
             Some(at) => rest.split_at(at),
             None => (rest, ""),
         };
-        let authority = with_port(authority, PORT_DEFAULT);
+        let authority = with_port(authority, port);
         let base = format!("{scheme}://{authority}{prefix}");
         if is_base(&base) {
             Ok(Address { base })

@@ -13,7 +13,7 @@ mod trust;
 
 use std::time::Duration;
 
-pub use access::{Access, TOKEN_VARIABLE};
+pub use access::{Access, Credentials, TOKEN_VARIABLE};
 pub use address::{Address, HostPort, encode};
 pub use answer::{Answer, Hint, Item, Progress, Trailer};
 pub use error::{ClientError, describe};

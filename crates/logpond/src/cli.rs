@@ -35,7 +35,7 @@ pub use cluster::{
 pub use config::{Config, ConfigCheck, ConfigShow, Health};
 pub use demo::Demo;
 pub use help::{Help, parse};
-pub use import::Import;
+pub use import::{Import, OtherSystem};
 pub use journal::{Journal, JournalLooks, JournalUpkeep};
 pub use load::Load;
 pub use mcp::Mcp;

@@ -23,6 +23,7 @@ mod health;
 mod forget;
 mod forward;
 mod import;
+mod pull;
 mod journal;
 mod keep;
 mod progress;

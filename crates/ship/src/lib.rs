@@ -3,4 +3,5 @@
 pub mod input;
 pub mod forward;
 pub mod import;
+pub mod pull;
 pub mod load;

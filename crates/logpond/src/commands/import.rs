@@ -18,6 +18,9 @@ use logpond_settings::Environment;
 use logpond_ship::import::{self, FollowOptions, Settings, Target, Totals};
 
 pub(super) fn run(args: Import) -> Result<Exit, Failure> {
+    if args.other.from_loki.is_some() || args.other.from_elasticsearch.is_some() {
+        return super::pull::run(&args);
+    }
     let settings = Settings {
         target: with_zone(
             target(&args.servers, &args.label, Some(&args.give_up_after))?,
@@ -56,7 +59,7 @@ fn exit(totals: &Totals) -> Exit {
     }
 }
 
-fn target(
+pub(super) fn target(
     servers: &Servers,
     labels: &[String],
     give_up_after: Option<&str>,
@@ -108,12 +111,17 @@ fn arguments(text: &str) -> Vec<String> {
 }
 
 fn state_default() -> Result<PathBuf, Failure> {
+    state_file("journal.json")
+}
+
+/// A file for positions of this user.
+pub(super) fn state_file(name: &str) -> Result<PathBuf, Failure> {
     let surroundings = Environment {
         variable: &variable,
         is_root: false,
     };
     let directory = surroundings
         .xdg("XDG_STATE_HOME", ".local/state")
-        .ok_or("HOME is not set: say where the cursor is remembered by --state FILE")?;
-    Ok(directory.join("logpond/journal.json"))
+        .ok_or("HOME is not set: name the file with the position by --state FILE")?;
+    Ok(directory.join("logpond").join(name))
 }

@@ -48,6 +48,7 @@ mod forwarded;
 mod http2;
 mod hints;
 mod import;
+mod pull;
 mod journal_command;
 mod journal_gatewayd;
 mod journal_terminal;
