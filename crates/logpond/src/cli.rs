@@ -8,6 +8,8 @@ mod cluster;
 mod config;
 mod demo;
 mod help;
+#[cfg(test)]
+mod documents;
 mod import;
 mod journal;
 mod load;

@@ -98,7 +98,7 @@ pub fn parse() -> Cli {
     read(std::env::args_os()).unwrap_or_else(|error| error.exit())
 }
 
-fn read(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+pub(super) fn read(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut command = Cli::command();
     let words: Vec<OsString> = words.into_iter().collect();
     let matches = command.try_get_matches_from_mut(words.iter().cloned());

@@ -124,6 +124,23 @@ fn the_documents_are_there() {
 }
 
 #[test]
+fn the_site_has_every_page() {
+    let sources = repository();
+    let summary = sources.iter().find(|s| s.path == "docs/SUMMARY.md");
+    let summary = &summary.expect("a summary").text;
+    let named: Vec<&str> = links(summary).into_iter().map(|(_, link)| link).collect();
+    let pages = sources.iter().filter_map(|source| {
+        let page = source.path.strip_prefix("docs/")?;
+        (page.ends_with(".md") && page != "SUMMARY.md").then_some(page)
+    });
+    let missing: Vec<&str> = pages.filter(|page| !named.contains(page)).collect();
+    assert!(
+        missing.is_empty(),
+        "docs/SUMMARY.md does not name {missing:?}"
+    );
+}
+
+#[test]
 fn the_map_names_every_crate() {
     let sources = repository();
     let map = sources

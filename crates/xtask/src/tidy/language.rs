@@ -25,6 +25,7 @@ const PAGES: &[&str] = &[
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "README.md",
+    "UPGRADING.md",
     "docs/README.md",
     "docs/alerts.md",
     "docs/backup.md",
@@ -53,6 +54,14 @@ const PAGES: &[&str] = &[
     "docs/formats.md",
     "docs/forward.md",
     "docs/grafana.md",
+    "docs/guides/collect.md",
+    "docs/guides/from-elasticsearch.md",
+    "docs/guides/from-loki.md",
+    "docs/guides/from-rsyslog-and-journald.md",
+    "docs/guides/from-splunk-and-graylog.md",
+    "docs/guides/from-victorialogs.md",
+    "docs/guides/operate.md",
+    "docs/guides/start.md",
     "docs/http.md",
     "docs/install.md",
     "docs/kafka.md",
@@ -73,7 +82,12 @@ const PAGES: &[&str] = &[
 
 /// True if the rules are for this file.
 fn is_page(source: &Source) -> bool {
-    let roots = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
+    let roots = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "UPGRADING.md",
+    ];
     let path = &source.path;
     roots.contains(&&**path) || path.starts_with("docs/") && path.ends_with(".md")
 }
