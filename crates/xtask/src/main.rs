@@ -1,4 +1,4 @@
-//! Repository automation: `cargo xtask ci|dist|docs|fuzz|logqltest|lokidiff|bench|torture`.
+//! Repository automation: `cargo xtask ci|dist|docs|site|fuzz|logqltest|lokidiff|bench|torture`.
 //!
 //! No step needs more than the pinned toolchain, a C compiler and the packages of the lock file;
 //! what needs another tool says so when it is absent, and fails there if `CI=true`.
@@ -14,6 +14,7 @@ mod loki;
 mod lokidiff;
 mod run;
 mod bench;
+mod site;
 #[cfg(test)]
 mod tidy;
 mod torture;
@@ -28,6 +29,7 @@ usage: cargo xtask COMMAND
   dist [--target TRIPLE]... [--program PATH]
                    make the files of a release below target/dist: archives, packages, an image, checksums
   docs [--check]   write docs/reference/ from the program, or compare with it
+  site             build the documentation as a site below target/site, by mdBook
   fuzz [SECONDS] [TARGET...]   run the fuzz targets, 10 seconds each by default
   logqltest DIR    run Loki's declarative tests of LogQL from a directory, and count what passes
   lokidiff --loki PATH [--program LOGPOND] [--queries N] [--seed N] [--stay]
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         Some("ci") => ci::run(rest),
         Some("dist") => dist::run(rest),
         Some("docs") => docs::run(rest),
+        Some("site") => site::run(rest),
         Some("fuzz") => fuzz::run(rest),
         Some("logqltest") => logqltest::run(rest),
         Some("lokidiff") => lokidiff::run(rest),
