@@ -6,7 +6,7 @@
 //! Invariants: all entries before a position, and none from it on, are in the pages before it; entries of one
 //! nanosecond that do not fit a page are read stream by stream, or end the import with an error.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use logpond_client::encode;
 use logpond_host::terminal::note;
@@ -33,6 +33,9 @@ const WINDOW_MAX_NS: i64 = 86_400_000_000_000;
 
 /// The shortest window after failures. A source that fails at it is given up.
 const WINDOW_MIN_NS: i64 = 1_000_000;
+
+/// The longest range of questions about labels and streams: Loki refuses more than 30 days.
+const RANGE_MAX_NS: i64 = 28 * WINDOW_MAX_NS;
 
 /// The fewest entries of a page, where the source refuses more or their lines are long.
 const PAGE_MIN: u64 = 16;
@@ -193,15 +196,18 @@ impl Loki {
 
     /// Queries that select every stream once: for each label the streams that have it, and none of those before.
     fn all_streams(&mut self) -> Result<Vec<String>, PullError> {
-        let range = [
-            ("start", self.request.from.to_string()),
-            ("end", self.request.to.to_string()),
-        ];
-        let reply = self.get("labels", &range)?;
-        // Without a label there is no member.
-        let mut names: Vec<String> = self
-            .read::<Option<Vec<String>>>(&reply)?
-            .unwrap_or_default();
+        let spans = spans(self.request.from, self.request.to);
+        let mut names = BTreeSet::new();
+        for (from, to) in &spans {
+            let range = [("start", from.to_string()), ("end", to.to_string())];
+            let reply = self.get("labels", &range)?;
+            // Without a label there is no member.
+            names.extend(
+                self.read::<Option<Vec<String>>>(&reply)?
+                    .unwrap_or_default(),
+            );
+        }
+        let mut names: Vec<String> = names.into_iter().collect();
         names.retain(|name| !name.starts_with("__"));
         names.sort_by_key(|name| {
             let place = COMMON_LABELS.iter().position(|common| common == name);
@@ -217,10 +223,12 @@ impl Loki {
         let (mut queries, mut without) = (Vec::new(), String::new());
         for name in names {
             let selector = format!("{{{without}{name}=~\".+\"}}");
-            if !self
-                .series(&selector, self.request.from, self.request.to)?
-                .is_empty()
-            {
+            // The newest first: most labels are still in use.
+            let mut is_used = false;
+            for (from, to) in spans.iter().rev() {
+                is_used = is_used || !self.series(&selector, *from, *to)?.is_empty();
+            }
+            if is_used {
                 queries.push(selector);
                 without += &format!("{name}=\"\",");
             }
@@ -461,6 +469,17 @@ impl Source for Loki {
     }
 }
 
+/// A range in parts that Loki answers.
+fn spans(from: i64, to: i64) -> Vec<(i64, i64)> {
+    let (mut at, mut spans) = (from, Vec::new());
+    while at < to {
+        let end = at.saturating_add(RANGE_MAX_NS).min(to);
+        spans.push((at, end));
+        at = end;
+    }
+    spans
+}
+
 /// A count as Loki writes it: `12`, `1.2e+07`.
 fn whole(text: &str) -> Option<u64> {
     let number: f64 = text.parse().ok()?;
@@ -531,9 +550,32 @@ fn matchers_of(series: &[BTreeMap<String, String>]) -> Vec<String> {
     all
 }
 
-/// True for labels that Loki adds itself when an entry comes in without them.
-fn is_added(name: &str, value: &str) -> bool {
-    name == "detected_level" || name == "service_name" && value == "unknown_service"
+/// Labels of which the first is the service's name, where an entry comes in without one.
+const SERVICE_LABELS: [&str; 13] = [
+    "service",
+    "app",
+    "application",
+    "app_name",
+    "name",
+    "app_kubernetes_io_name",
+    "container",
+    "container_name",
+    "k8s_container_name",
+    "component",
+    "workload",
+    "job",
+    "k8s_job_name",
+];
+
+/// The labels of a stream without the one that Loki makes of others.
+fn own_labels(stream: &BTreeMap<String, String>) -> BTreeMap<&String, &String> {
+    let made = SERVICE_LABELS.iter().find_map(|name| stream.get(*name));
+    let made = made.map_or("unknown_service", String::as_str);
+    let is_made = |name: &str, value: &str| name == "service_name" && value == made;
+    let labels = stream.iter();
+    labels
+        .filter(|(name, value)| !is_made(name, value))
+        .collect()
 }
 
 /// Pushes of some streams.
@@ -541,10 +583,8 @@ fn bodies(streams: &[Stream], labels: &[(String, String)]) -> Vec<PushBody> {
     let mut bodies = Vec::new();
     let mut body = Body::default();
     for stream in streams {
-        let own = stream.stream.iter();
-        let own = own.filter(|(name, value)| !is_added(name, value));
-        let added = labels.iter().map(|(name, value)| (name, value));
-        let all: BTreeMap<&String, &String> = own.chain(added).collect();
+        let mut all = own_labels(&stream.stream);
+        all.extend(labels.iter().map(|(name, value)| (name, value)));
         let head = json!(all).to_string();
         for entry in &stream.values {
             body.add(&head, entry);
@@ -584,7 +624,8 @@ impl Body {
         }
         let Entry(time, line, extra) = entry;
         let metadata = extra.metadata.iter().chain(&extra.parsed);
-        let metadata = metadata.filter(|(name, value)| !is_added(name, value));
+        // Loki makes it of the line when an entry comes in.
+        let metadata = metadata.filter(|(name, _)| *name != "detected_level");
         let metadata: BTreeMap<&String, &String> = metadata.collect();
         let value = if metadata.is_empty() {
             json!([time, line])
@@ -632,7 +673,7 @@ mod tests {
             {"stream":{"app":"a","service_name":"unknown_service"},"values":[
                 ["1700000000000000001","one",{"structuredMetadata":{"trace":"x","detected_level":"info"}}],
                 ["1700000000000000002","two \"2\"",{}]]},
-            {"stream":{"app":"b"},"values":[["1700000000000000003","three"]]}]}}"#,
+            {"stream":{"app":"b","job":"c","service_name":"b"},"values":[["1700000000000000003","three"]]}]}}"#,
         );
         assert_eq!(count_of(&streams), 3);
         assert_eq!(
@@ -648,7 +689,7 @@ mod tests {
             concat!(
                 r#"{"streams":[{"stream":{"app":"a","env":"prod"},"values":["#,
                 r#"["1700000000000000001","one",{"trace":"x"}],["1700000000000000002","two \"2\""]]},"#,
-                r#"{"stream":{"app":"b","env":"prod"},"values":[["1700000000000000003","three"]]}]}"#
+                r#"{"stream":{"app":"b","env":"prod","job":"c"},"values":[["1700000000000000003","three"]]}]}"#
             )
         );
     }
@@ -701,6 +742,13 @@ mod tests {
             of(&[("a", "1")]),
         ];
         assert_eq!(matchers_of(&series), [r#"a="1",b="""#, r#"a="1",b="\"""#]);
+    }
+
+    #[test]
+    fn long_ranges_are_asked_for_in_parts() {
+        let day = WINDOW_MAX_NS;
+        assert_eq!(spans(0, 30 * day), [(0, 28 * day), (28 * day, 30 * day)]);
+        assert_eq!(spans(5, 5), []);
     }
 
     #[test]
