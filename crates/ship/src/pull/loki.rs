@@ -670,7 +670,7 @@ mod tests {
     fn answers_become_pushes() {
         let streams = streams(
             r#"{"status":"success","data":{"resultType":"streams","encodingFlags":["categorize-labels"],"result":[
-            {"stream":{"app":"a","service_name":"unknown_service"},"values":[
+            {"stream":{"app":"a","service_name":"a"},"values":[
                 ["1700000000000000001","one",{"structuredMetadata":{"trace":"x","detected_level":"info"}}],
                 ["1700000000000000002","two \"2\"",{}]]},
             {"stream":{"app":"b","job":"c","service_name":"b"},"values":[["1700000000000000003","three"]]}]}}"#,

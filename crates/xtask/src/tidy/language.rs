@@ -27,6 +27,7 @@ const PAGES: &[&str] = &[
     "README.md",
     "UPGRADING.md",
     "docs/README.md",
+    "docs/SUMMARY.md",
     "docs/alerts.md",
     "docs/backup.md",
     "docs/benchmarks-cluster.md",
