@@ -218,7 +218,7 @@ fn entries_of_one_nanosecond_are_read_stream_by_stream() {
     let output = import(&target, &scratch.path().join("other.json"), &arguments);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        said(&output).contains("{app=\"c\"} have the time"),
+        said(&output).contains("of the stream {app=\"c\""),
         "{}",
         said(&output)
     );

@@ -172,6 +172,8 @@ fn pull<S: Source>(
     stop: &Arc<AtomicBool>,
 ) -> Result<Totals, PullError> {
     let (file, state) = StateFile::open::<S::Cursor>(&settings.state)?;
+    // Another import that sent nothing, such as one with a wrong query, leaves nothing to continue.
+    let state = state.filter(|state| state.import == settings.import || state.page > 0);
     let is_new = state.is_none();
     let state = match state {
         Some(state) if state.import != settings.import => {
@@ -217,7 +219,7 @@ fn pull<S: Source>(
     }
     let outcome = import.run(&mut source);
     import.progress.clear();
-    if !settings.quiet {
+    if !settings.quiet && (outcome.is_ok() || import.state.page > 0) {
         note(&import.text(settings));
     }
     outcome.map(|()| import.state.totals)
