@@ -122,7 +122,7 @@ fn admit(app: &App, token: Option<&str>, needed: Role) -> Result<Option<Admissio
     outcome.map_err(|refusal| {
         let (kind, counter) = match refusal {
             Refusal::Missing => (Kind::TokenMissing, &counters.no_token),
-            Refusal::Unknown | Refusal::Revoked { .. } => {
+            Refusal::Unknown | Refusal::Revoked { .. } | Refusal::Changed { .. } => {
                 (Kind::TokenRefused, &counters.unknown_token)
             }
             Refusal::Expired { .. } => (Kind::TokenRefused, &counters.expired_token),

@@ -289,7 +289,7 @@ impl Upload<'_> {
         let mut batches = Vec::with_capacity(part.entries.len());
         let (mut known, mut records, mut bytes) = (0, 0, 0);
         for SealedEntry { batch, position } in part.entries {
-            let id = position.map(name_of);
+            let id = position.map(|position| self.name(position));
             if id.is_some_and(|id| held.contains(id.epoch, id.sequence)) {
                 known += 1;
                 continue;
@@ -308,12 +308,19 @@ impl Upload<'_> {
         Ok(())
     }
 
+    /// The name of the batch of an entry: each sender with labels of its own has its own.
+    fn name(&self, position: Position) -> BatchId {
+        let id = name_of(position);
+        BatchId {
+            epoch: self.app.ingest.stamp().identity(id.epoch),
+            ..id
+        }
+    }
+
     /// What of these entries is here.
     fn held_of(&self, entries: &[SealedEntry]) -> BatchSet {
-        let names = entries
-            .iter()
-            .filter_map(|entry| entry.position)
-            .map(name_of);
+        let positions = entries.iter().filter_map(|entry| entry.position);
+        let names = positions.map(|position| self.name(position));
         let wanted: BatchSet = names.map(|id| (id.epoch, id.sequence)).collect();
         // Files of the journal first: what leaves them meanwhile is in a segment by then.
         let mut held = self.app.ingest.durability().states(&wanted).durable;

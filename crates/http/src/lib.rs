@@ -60,6 +60,7 @@ mod cluster;
 mod metrics;
 mod health;
 mod unread;
+mod view;
 mod vacuum;
 mod page;
 mod saved;
@@ -78,6 +79,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use hyper::body::Incoming;
+use hyper::header::HeaderName;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper::{Request, Response};
@@ -123,7 +125,8 @@ const CONNECTION_BUFFER_BYTES: usize = 64 << 10;
 
 const _: () = assert!(body::RECEIVED_BYTES_MAX <= BODIES.bytes_max);
 
-/// What the endpoints need. One per server.
+/// What the endpoints need. One per server, and one per request that sees a part of it only.
+#[derive(Clone)]
 pub struct App {
     /// Where pushed records go.
     pub ingest: Ingest,
@@ -142,7 +145,7 @@ pub struct App {
     /// Who may ask.
     pub guard: Arc<Guard>,
     /// Under which names, where no token is asked for.
-    pub hosts: Hosts,
+    pub hosts: Arc<Hosts>,
     /// Which listeners there are.
     pub listening: Arc<net::ListenerStatus>,
     /// Queries by name.
@@ -153,23 +156,29 @@ pub struct App {
     pub is_encrypted: bool,
     /// What answers SQL.
     #[cfg(feature = "sql")]
-    pub sql: Option<logpond_sql::Sql>,
+    pub sql: Option<Arc<logpond_sql::Sql>>,
     /// The readers of the answers of SQL.
     #[cfg(feature = "sql")]
     sql_readers: rows::Readers,
     /// The alert rules, if there are any.
     pub alerts: Option<Arc<Alerts>>,
-    bodies: Bodies,
+    /// True if a part of the records is seen only.
+    is_partial: bool,
+    /// The header that names the tenant of a request, if one does.
+    tenant_header: Option<HeaderName>,
+    /// The queries of a request that sees a part of the records only.
+    built_in: Arc<SavedQueries>,
+    bodies: Arc<Bodies>,
     /// The calls of assistants that run now.
     calls: logpond_mcp::Calls,
     /// What uploads of journals share.
-    uploads: journal_upload::Uploads,
+    uploads: Arc<journal_upload::Uploads>,
     /// Requests that came lately.
-    once: once::RecentRequests,
+    once: Arc<once::RecentRequests>,
     /// Requests that are remembered longer.
     resends: Arc<Resends>,
     /// Acknowledgement ids that were given to senders that ask for some.
-    acks: AtomicU64,
+    acks: Arc<AtomicU64>,
 }
 
 /// What an [`App`] is made of.
@@ -207,6 +216,8 @@ pub struct Parts {
     pub sql: Option<logpond_sql::Sql>,
     /// The alert rules, if there are any.
     pub alerts: Option<Arc<Alerts>>,
+    /// The header that names the tenant of a request; empty if none does.
+    pub tenant_header: String,
 }
 
 impl App {
@@ -228,22 +239,25 @@ impl App {
             shutdown: parts.shutdown,
             line_bytes_max: parts.line_bytes_max,
             guard: parts.guard,
-            hosts: parts.hosts,
+            hosts: Arc::new(parts.hosts),
             listening: parts.listening,
+            built_in: Arc::new(parts.saved.without_saved()),
             saved: parts.saved,
             operator: parts.operator,
             is_encrypted: parts.is_encrypted,
             #[cfg(feature = "sql")]
-            sql: parts.sql,
+            sql: parts.sql.map(Arc::new),
             #[cfg(feature = "sql")]
             sql_readers: rows::Readers::default(),
             alerts: parts.alerts,
-            bodies: Bodies::new(BODIES.bytes(parts.memory.bytes() as u64)),
+            is_partial: false,
+            tenant_header: HeaderName::from_bytes(parts.tenant_header.as_bytes()).ok(),
+            bodies: Arc::new(Bodies::new(BODIES.bytes(parts.memory.bytes() as u64))),
             calls: logpond_mcp::Calls::default(),
-            uploads: journal_upload::Uploads::default(),
-            once: once::RecentRequests::default(),
+            uploads: Arc::default(),
+            once: Arc::default(),
             resends: parts.resends,
-            acks: AtomicU64::new(0),
+            acks: Arc::default(),
         }
     }
 }

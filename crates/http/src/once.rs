@@ -46,6 +46,7 @@ pub(super) async fn submit(
     batch: Batch,
     identity: Option<u128>,
 ) -> Result<(), ApiError> {
+    let identity = identity.map(|identity| app.ingest.stamp().identity(identity));
     let Some(identity) = identity.filter(|_| !batch.is_empty()) else {
         return intake::submit(app, intake, batch, None, true)
             .await

@@ -618,6 +618,11 @@ async fn route(app: Arc<App>, request: Request<Inflow>) -> Result<Response<Body>
         }
         None => None,
     };
+    let app = match needed {
+        Some(role) => app.seen_by(admission.as_ref(), *role, request.headers())?,
+        None => app,
+    };
+    app.check_reach(endpoint.reach())?;
     authorization::admitted(admission, answer_at(app, endpoint, names, request)).await
 }
 
@@ -641,6 +646,7 @@ pub(super) async fn ask(
         Some(((_, methods, None | Some(Role::Read), endpoint), names))
             if methods.contains(request.method()) =>
         {
+            app.check_reach(endpoint.reach())?;
             answer_at(app, endpoint, names, request).await
         }
         _ => Err(ApiError::new(Kind::NotFound, "there is no such question")),

@@ -14,6 +14,7 @@
 //!   [`logpond_host::watch`].
 
 mod admission;
+mod bounds;
 mod entry;
 mod file;
 mod guard;
@@ -25,6 +26,7 @@ mod tests;
 use clap::ValueEnum;
 
 pub use admission::Admission;
+pub use bounds::{Bounds, LABELS_MAX, read_label};
 pub use entry::{Entry, NAME_BYTES_MAX, Tokens, time_text};
 pub use file::{TOKENS_MAX, TokenFileError, read, update};
 pub use guard::{Guard, Refusal};

@@ -589,6 +589,12 @@ pub struct TokenCreate {
     /// How long it can be used [default: until it is revoked].
     #[arg(long, value_name = "DURATION")]
     pub expires: Option<String>,
+    /// Read only records that meet this condition.
+    #[arg(long, value_name = "QUERY")]
+    pub only: Option<String>,
+    /// Give this label to every record that it writes; may be given several times.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub label: Vec<String>,
     /// The file.
     #[command(flatten)]
     pub file: TokenFile,

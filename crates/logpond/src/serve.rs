@@ -142,8 +142,10 @@ impl Server {
         let found = (&addresses, &recovered, &resends);
         let roles = Roles::start(settings, disk, found, &access, &metrics, &stopper)?;
         let (budget, tools) = (roles.pond.budget(), roles.tools(settings, &stopper));
-        let canary = roles.canary(settings);
-        let needs = roles.needs_of_alerts(settings, addresses.http);
+        let (canary, needs) = (
+            roles.canary(settings),
+            roles.needs_of_alerts(settings, addresses.http),
+        );
         let kafka = kafka::start(settings, &roles, &metrics, (&stopper, &shutdown))?;
         let known = (access.cluster(), access.alerts().map(alerts::states));
         let (pond, member) = (roles.pond, roles.node);
@@ -167,6 +169,7 @@ impl Server {
             #[cfg(feature = "sql")]
             sql: Some(sql(settings)),
             alerts: access.alerts(),
+            tenant_header: settings.tenant_header.clone(),
         });
         let parts = Parts {
             listeners,

@@ -131,7 +131,9 @@ fn count(app: &App, refusal: &Refusal) -> Ending {
     let counters = &app.metrics.access;
     let counter = match refusal {
         Refusal::Missing => &counters.no_token,
-        Refusal::Unknown | Refusal::Revoked { .. } => &counters.unknown_token,
+        Refusal::Unknown | Refusal::Revoked { .. } | Refusal::Changed { .. } => {
+            &counters.unknown_token
+        }
         Refusal::Expired { .. } => &counters.expired_token,
         Refusal::Role { .. } => &counters.role,
     };

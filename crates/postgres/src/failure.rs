@@ -132,9 +132,10 @@ impl Failure {
     pub(crate) fn of_refusal(refusal: &Refusal) -> Failure {
         let code = match refusal {
             Refusal::Missing | Refusal::Unknown => Code::BadPassword,
-            Refusal::Revoked { .. } | Refusal::Expired { .. } | Refusal::Role { .. } => {
-                Code::NotAuthorized
-            }
+            Refusal::Revoked { .. }
+            | Refusal::Changed { .. }
+            | Refusal::Expired { .. }
+            | Refusal::Role { .. } => Code::NotAuthorized,
         };
         Failure::new(code, refusal.to_string()).hint(
             "the password is a token of the role read: `logpond token create --role read` at the server makes one; \

@@ -221,7 +221,11 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send>(
         let message = "the system gives no random bytes";
         return Ending::Fatal(Failure::new(Code::Internal, message));
     };
-    let session = Session::new(stream, input, server.app, login, (admission, guard));
+    let app = match server.app.seen_by_session(admission.as_ref()) {
+        Ok(app) => app,
+        Err(message) => return Ending::Fatal(Failure::new(Code::NotAuthorized, message)),
+    };
+    let session = Session::new(stream, input, app, login, (admission, guard));
     session.run().await
 }
 

@@ -6,6 +6,7 @@
 //! text came from.
 
 mod access_logs;
+mod audit_log;
 mod bucket;
 mod error;
 mod field_names;
@@ -28,6 +29,7 @@ use std::path::{Path, PathBuf};
 use std::{fmt, time::Duration};
 
 pub use access_logs::access_logs;
+pub use audit_log::AuditLevel;
 pub use bucket::BUCKET_CACHE;
 pub use bucket::{BucketSettings, Local, vendor_variables};
 pub use error::SettingsError;

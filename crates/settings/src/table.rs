@@ -10,6 +10,7 @@ use logpond_record::Labels;
 use logpond_search::size::Size;
 use logpond_tls::{CertificateFiles, ClientRules};
 
+use super::audit_log::{AuditLevel, audit_level};
 use super::listeners::{Form, Framing, Listener, Protocol, StreamProtocol, listener, stream};
 use super::values::{
     Values, age, copies, kept_time, memory, node, nodes, off_or, optional_file, room, scrub_time,
@@ -21,6 +22,9 @@ use super::{
     parse_age, parse_bytes, timezones,
 };
 use logpond_host::telemetry::Intake;
+
+/// The longest name of the header of tenants.
+const TENANT_HEADER_BYTES_MAX: usize = 64;
 
 /// The kind of text that a shell completes after a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -668,6 +672,20 @@ settings! {
         .doc("Asks for a token also where only this machine can connect, and with `insecure`. HTTP only: raw TCP and syslog know no tokens.") =>
         /// Whether HTTP asks for a token wherever it listens.
         require_token: bool = truth;
+    setting("tenant-header", "NAME|off", "off")
+        .help("The header of a request that names its tenant")
+        .value("NAME")
+        .advanced()
+        .doc("The header that names the tenant of a request over HTTP or gRPC, such as `X-Scope-OrgID`. Records that are pushed get the field `tenant` with its value, and questions are answered from records with that value only. A request without the header is refused, but with a token that is bound or of the role admin.") =>
+        /// The header that names the tenant of a request; empty if none does.
+        tenant_header: String = |text| word(text, TENANT_HEADER_BYTES_MAX);
+    setting("audit-log", "off|metadata|queries", "off")
+        .help("Keep records of who asked what")
+        .value("LEVEL")
+        .advanced()
+        .doc("Keeps a record of each question and of each administration, which only tokens of the role admin can read: `record=logpond.audit`. `metadata` is without the text of questions, `queries` with it.") =>
+        /// What is kept of questions.
+        audit_log: AuditLevel = audit_level;
     setting("tls-certificate", "FILE|off", "off")
         .help("The certificate of HTTP, in PEM")
         .hint(Hint::File)

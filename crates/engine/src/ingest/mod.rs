@@ -25,6 +25,7 @@ mod load;
 mod lost;
 mod reply;
 pub mod rules;
+mod stamp;
 mod writer;
 #[cfg(test)]
 mod tests;
@@ -53,6 +54,7 @@ use logpond_host::panics::StopAtPanic;
 use logpond_host::telemetry::Metrics;
 use reply::Reply;
 use rules::Rules;
+pub use stamp::Stamp;
 
 /// How long a submission waits for room in the queue before it is refused. Shorter than the
 /// timeouts of usual HTTP clients, longer than a disk's hiccup.
@@ -266,6 +268,8 @@ pub struct Ingest {
     declared: Arc<Labels>,
     clock: fn() -> Timestamp,
     rules: Option<Arc<Rules>>,
+    /// The labels that records have over whatever their sender says.
+    stamp: Arc<Stamp>,
 }
 
 /// Where the outcome of a queued batch arrives.
@@ -391,6 +395,7 @@ pub fn start(
         declared: Arc::new(declared),
         clock,
         rules,
+        stamp: Arc::default(),
     };
     Ok((ingest, Writer(thread)))
 }
@@ -400,6 +405,20 @@ impl Ingest {
     #[cfg(test)]
     fn ruled_by(self, rules: Option<Arc<Rules>>) -> Ingest {
         Ingest { rules, ..self }
+    }
+
+    /// The same for a sender all of whose records have these labels, over whatever it says.
+    #[must_use]
+    pub fn stamped(&self, labels: Labels) -> Ingest {
+        Ingest {
+            stamp: Arc::new(Stamp::new(labels)),
+            ..self.clone()
+        }
+    }
+
+    /// The labels that records have over whatever their sender says.
+    pub fn stamp(&self) -> &Stamp {
+        &self.stamp
     }
 
     /// What closes the journal's open file. Like the handle itself it keeps the writer running.
@@ -518,6 +537,9 @@ impl Ingest {
         self.gate.check()?;
         if batch.labels.iter().any(|(name, _)| **name == *RULE_FIELD) {
             rename_forged(&mut Arc::make_mut(&mut batch).labels);
+        }
+        if !self.stamp.is_empty() {
+            self.stamp.apply(Arc::make_mut(&mut batch));
         }
         if !self.declared.is_empty() {
             let labels = &mut Arc::make_mut(&mut batch).labels;

@@ -306,7 +306,10 @@ impl JournalRows {
         let start = &self.start;
         let around;
         let scope = if search.has_context() {
-            around = search.scope.around();
+            around = search
+                .scope
+                .around()
+                .map_err(|e| QueryError::Impossible(e.message))?;
             &around
         } else {
             &search.scope

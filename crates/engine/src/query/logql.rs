@@ -8,15 +8,16 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use logpond_record::{TimeRange, Timestamp};
-use logpond_search::allocated;
 use logpond_search::logql::{LogQuery, NamedLabels, filter_of};
 use logpond_search::metric::{Answer, EvaluationError, Plan, RangeTable};
 use logpond_search::order::{Direction, Key};
 use logpond_search::pipeline::{ERROR, ERROR_DETAILS, LABELS_MAX, Origin, Pipeline, Work};
+use logpond_search::{Filter, allocated};
 
 use super::journal_rows::Row;
 use super::output::Output;
 use super::reads::Reads;
+use super::restricted::Restriction;
 use super::{QueryError, Scope, Search, Trailer, line_rows};
 use logpond_host::memory::Charge;
 
@@ -41,6 +42,23 @@ pub struct LineQuery {
     pub interval_ns: u64,
     /// The time of the query, for templates.
     pub now: Timestamp,
+    /// The condition that lines have to meet beside; [`Filter::All`] if there is none.
+    pub only: Filter,
+}
+
+impl LineQuery {
+    /// The same query for lines that may be read.
+    pub(super) fn within(&self, restriction: &Restriction) -> LineQuery {
+        let filter = filter_of(&self.log);
+        LineQuery {
+            log: self.log.clone(),
+            only: Filter::and([
+                self.only.clone(),
+                restriction.beside(filter.names_rule_results()),
+            ]),
+            ..*self
+        }
+    }
 }
 
 /// A line of an answer.
@@ -114,7 +132,8 @@ pub(super) fn lines(
 ) -> Result<LineAnswer, QueryError> {
     let pipeline = Pipeline::new(&query.log.stages, query.now.0);
     let pipeline = pipeline.map_err(QueryError::Impossible)?;
-    let scope = scope_of(&filter_of(&query.log), query.range)?;
+    let filter = Filter::and([filter_of(&query.log), query.only.clone()]);
+    let scope = scope_of(&filter, query.range)?;
     let mut search = Search::new(scope);
     search.direction = query.direction;
     search.behind = query.behind;
@@ -223,8 +242,8 @@ pub(super) fn numbers(
 ) -> Result<NumberAnswer, QueryError> {
     let mut tables = Vec::new();
     let mut errors: BTreeMap<&'static str, u64> = BTreeMap::new();
-    for leaf in plan.leaves() {
-        let scope = scope_of(leaf.filter(), leaf.range())?;
+    for (leaf, filter) in plan.leaves().iter().zip(plan.filters()) {
+        let scope = scope_of(filter, leaf.range())?;
         let empty = RangeTable::new(std::sync::Arc::clone(leaf));
         let table = reads.table(&scope, &empty, out, trailer)?;
         for (error, count) in table.errors() {
@@ -243,7 +262,7 @@ pub(super) fn numbers(
     })
 }
 
-fn scope_of(filter: &logpond_search::Filter, range: TimeRange) -> Result<Scope, QueryError> {
+fn scope_of(filter: &Filter, range: TimeRange) -> Result<Scope, QueryError> {
     Scope::of_filter(filter, range).map_err(|error| QueryError::Impossible(error.to_string()))
 }
 

@@ -24,6 +24,7 @@ mod follow;
 mod follow_stored;
 mod kept;
 mod bounded;
+mod restricted;
 mod spare_threads;
 mod aggregates;
 mod reads;
@@ -79,6 +80,9 @@ pub use positions::{PositionError, Positions};
 pub use question::{Question, QuestionError};
 pub use reader::{Chunks, Reader};
 pub use request::{CursorError, Scope, Search, cursor_text, parse_cursor};
+pub use restricted::{
+    AUDIT_STREAM, CONDITION_BYTES_MAX, ConditionError, RestrictedEngine, Restriction, is_plain_name,
+};
 pub use retries::{copies, originals};
 pub use scatter::{Cluster, Nodes, Unreachable};
 pub use segment_rows::{Summary, SummaryKind};

@@ -56,7 +56,7 @@ impl Neighbours<'_> {
             if left == 0 || !is_wanted {
                 break;
             }
-            let mut near = self.search.beside(Scope::all(range));
+            let mut near = self.search.beside(self.scope(range)?);
             near.direction = self.direction;
             near.behind = behind;
             near.limit = Some(left as u64);
@@ -68,6 +68,17 @@ impl Neighbours<'_> {
             })?;
         }
         Ok(())
+    }
+
+    /// The records of a range that may be shown.
+    fn scope(&self, range: TimeRange) -> Result<Scope, QueryError> {
+        if self.search.scope.only().is_none() {
+            return Ok(Scope::all(range));
+        }
+        let around = self.search.scope.around();
+        let mut around = around.map_err(|error| QueryError::Impossible(error.message))?;
+        around.range = range;
+        Ok(around)
     }
 
     /// The ranges to look at, one after the other, each behind the one before.

@@ -8,10 +8,10 @@ use std::fmt;
 use logpond_cluster::question::Reach;
 use logpond_cluster::{SegmentShare, Share};
 use logpond_record::{Id, Incarnation, SourceId, TimeRange, Timestamp};
-use logpond_search::SyntaxError;
 use logpond_search::columns::ColumnRequest;
 use logpond_search::logql::NamedLabels;
 use logpond_search::order::{Direction, Key};
+use logpond_search::{Filter, SyntaxError};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::aggregates::{self, AnyTable};
@@ -20,6 +20,10 @@ use super::{RowParts, Scope, Search};
 
 /// Version of the encoding.
 const VERSION: u64 = 1;
+
+/// Version of a question whose rows around matches have to meet a condition, which stands first. Older nodes refuse
+/// it.
+const VERSION_RESTRICTED: u64 = 2;
 
 /// The longest filter: that of a form in a request.
 const FILTER_BYTES_MAX: usize = 1 << 20;
@@ -90,9 +94,29 @@ pub(super) enum Request<'a> {
     Files,
 }
 
+impl Request<'_> {
+    /// The condition that rows around matches have to meet, if such rows are asked for.
+    fn restricted_surroundings(&self) -> Option<&Filter> {
+        match self {
+            Request::Rows(search) | Request::Follow(search, _) if search.has_context() => {
+                search.scope.only()
+            }
+            Request::Surroundings(search, _) => search.scope.only(),
+            _ => None,
+        }
+    }
+}
+
 /// The question as a message.
 pub(super) fn encode(share: &Share, open: &Open, request: &Request<'_>) -> Vec<u8> {
-    let mut out = Encoder::new(VERSION);
+    let mut out = match request.restricted_surroundings() {
+        None => Encoder::new(VERSION),
+        Some(only) => {
+            let mut out = Encoder::new(VERSION_RESTRICTED);
+            out.bytes(only.to_string().as_bytes());
+            out
+        }
+    };
     encode_share(share, &mut out);
     encode_open(open, &mut out);
     match request {
@@ -127,10 +151,17 @@ pub(super) fn encode(share: &Share, open: &Open, request: &Request<'_>) -> Vec<u
 
 /// Reads what [`encode`] wrote.
 pub(super) fn decode(bytes: &[u8]) -> Result<Question, QuestionError> {
-    let mut from = Decoder::new(bytes, VERSION)?;
+    let (mut from, only) = match Decoder::new(bytes, VERSION_RESTRICTED) {
+        Ok(mut from) => {
+            let text = from.text(FILTER_BYTES_MAX, "the condition")?;
+            let only = logpond_search::query::parse(text).map_err(QuestionError::Filter)?;
+            (from, Some(only))
+        }
+        Err(_) => (Decoder::new(bytes, VERSION)?, None),
+    };
     let share = decode_share(&mut from)?;
     let open = decode_open(&mut from)?;
-    let kind = match from.number("the kind of question")? {
+    let mut kind = match from.number("the kind of question")? {
         0 => Kind::Rows(Box::new(decode_search(&mut from)?)),
         1 => Kind::Count(Box::new(decode_search(&mut from)?)),
         2 => {
@@ -151,6 +182,14 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Question, QuestionError> {
         _ => return Err(DecodeError::Malformed("the kind of question").into()),
     };
     from.finish()?;
+    if let Some(only) = only {
+        match &mut kind {
+            Kind::Rows(search) | Kind::Surroundings(search, _) | Kind::Follow(search, _) => {
+                search.scope = search.scope.copied().bound_to(only);
+            }
+            _ => return Err(DecodeError::Malformed("the condition").into()),
+        }
+    }
     Ok(Question { share, open, kind })
 }
 
@@ -385,6 +424,23 @@ mod tests {
         };
         assert_eq!(matches, [Timestamp(7)]);
         assert_eq!(format!("{found:?}"), format!("{search:?}"));
+        for length in 0..bytes.len() {
+            assert!(decode(&bytes[..length]).is_err(), "{length}");
+        }
+    }
+
+    #[test]
+    fn a_restricted_question_comes_back() {
+        let of_team = super::super::Restriction::of_condition("team=payments").unwrap();
+        let search = search();
+        let search = search.in_scope(search.scope.within(&of_team).unwrap());
+        let request = Request::Surroundings(&search, &[Timestamp(7)]);
+        let bytes = encode(&share(), &Open::new(), &request);
+        let Kind::Surroundings(found, _) = decode(&bytes).unwrap().kind else {
+            panic!("another kind");
+        };
+        assert_eq!(found.scope.surroundings(), search.scope.surroundings());
+        assert_eq!(found.scope.filter, search.scope.filter);
         for length in 0..bytes.len() {
             assert!(decode(&bytes[..length]).is_err(), "{length}");
         }

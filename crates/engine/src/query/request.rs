@@ -11,6 +11,7 @@ use logpond_search::query::Filter;
 use logpond_search::{Matcher, SyntaxError};
 
 use super::positions::{Positions, Region};
+use super::restricted::Restriction;
 use super::{RowParts, encode, entry, line_rows};
 
 /// Which records are meant.
@@ -29,6 +30,9 @@ pub struct Scope {
     hides_results: bool,
     /// True if a condition that was asked for looks at a field.
     pub looks_at_fields: bool,
+    /// The condition that rows around matches have to meet, too, if not all records may be read. Invariant: the
+    /// filter has it.
+    only: Option<Arc<Filter>>,
 }
 
 impl Scope {
@@ -44,6 +48,44 @@ impl Scope {
             range,
             hides_results: false,
             looks_at_fields: false,
+            only: None,
+        }
+    }
+
+    /// The records of this scope that may be read.
+    ///
+    /// # Errors
+    /// When the filters together are longer than one may be.
+    pub(super) fn within(&self, restriction: &Restriction) -> Result<Scope, SyntaxError> {
+        let only = restriction.beside(!self.hides_results);
+        if only == Filter::All {
+            return Ok(self.copied());
+        }
+        let text = Filter::and([self.asked(), only.clone()]).to_string();
+        // Other nodes read it.
+        logpond_search::query::parse(&text)?;
+        let filter = Filter::and([self.filter.clone(), only.clone()]);
+        Ok(Scope {
+            text,
+            matcher: Matcher::new(&filter)?,
+            filter,
+            range: self.range,
+            hides_results: self.hides_results,
+            looks_at_fields: self.looks_at_fields || only.looks_at_fields(),
+            only: Some(Arc::new(only)),
+        })
+    }
+
+    /// The condition that rows around matches have to meet, if there is one.
+    pub(super) fn only(&self) -> Option<&Filter> {
+        self.only.as_deref()
+    }
+
+    /// The same scope, whose filter has this condition, and whose surroundings have to meet it.
+    pub(super) fn bound_to(self, only: Filter) -> Scope {
+        Scope {
+            only: Some(Arc::new(only)),
+            ..self
         }
     }
 
@@ -58,22 +100,31 @@ impl Scope {
     /// The records that may be shown around those of this scope: everything, or all but results of recording rules
     /// where it does not name them.
     pub fn surroundings(&self) -> Filter {
+        let only = self.only().cloned().unwrap_or(Filter::All);
         if self.hides_results {
-            Filter::no_rule_results()
+            Filter::and([Filter::no_rule_results(), only])
         } else {
-            Filter::All
+            only
         }
     }
 
     /// The scope of these records, in the same range.
-    pub fn around(&self) -> Scope {
-        let all = || Scope::all(self.range);
-        if self.hides_results {
-            // Text without a condition leaves them out.
-            Scope::new("", self.range).unwrap_or_else(|_| all())
-        } else {
-            all()
-        }
+    ///
+    /// # Errors
+    /// None for a scope whose filter compiles.
+    pub fn around(&self) -> Result<Scope, SyntaxError> {
+        let filter = self.surroundings();
+        let only = self.only().cloned().unwrap_or(Filter::All);
+        Ok(Scope {
+            // Text without a condition leaves results of rules out.
+            text: only.to_string(),
+            matcher: Matcher::new(&filter)?,
+            filter,
+            range: self.range,
+            hides_results: self.hides_results,
+            looks_at_fields: only.looks_at_fields(),
+            only: self.only.clone(),
+        })
     }
 
     /// The filter as it was asked for: results of recording rules are left out beside it.
@@ -90,6 +141,7 @@ impl Scope {
             range: self.range,
             hides_results: self.hides_results,
             looks_at_fields: self.looks_at_fields,
+            only: self.only.clone(),
         }
     }
 
@@ -111,6 +163,7 @@ impl Scope {
             range,
             hides_results,
             looks_at_fields,
+            only: None,
         })
     }
 }
@@ -221,6 +274,15 @@ impl Search {
             has_places: self.has_places,
             is_beside: true,
             ..Search::new(scope)
+        }
+    }
+
+    /// The same search in another scope.
+    pub(super) fn in_scope(&self, scope: Scope) -> Search {
+        Search {
+            scope,
+            positions: self.positions.clone(),
+            ..self.narrowed(self.within.clone())
         }
     }
 

@@ -69,6 +69,16 @@ impl SavedQueries {
         })
     }
 
+    /// The queries that every server has, without those that were saved.
+    #[must_use]
+    pub fn without_saved(&self) -> SavedQueries {
+        SavedQueries {
+            disk: Arc::clone(&self.disk),
+            file: Mutex::new(()),
+            state: Mutex::new(State::new(Catalog::default(), String::new())),
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

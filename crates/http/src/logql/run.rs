@@ -1,6 +1,7 @@
 //! Asks the engine what was resolved.
 
 use logpond_record::{TimeRange, Timestamp};
+use logpond_search::Filter;
 use logpond_search::logql::{Metric, Query};
 use logpond_search::metric::{Answer, Plan, STEPS_MAX, Sample, SeriesLabels, Times};
 
@@ -85,6 +86,7 @@ pub(crate) fn run(
                 behind: wanted.behind,
                 interval_ns: 0,
                 now: wanted.now,
+                only: Filter::All,
             };
             let mut answer = engine.lines(&query, out).map_err(failed)?;
             let trailer = std::mem::take(&mut answer.trailer);

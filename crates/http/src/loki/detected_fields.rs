@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hyper::Response;
+use logpond_search::Filter;
 use logpond_search::label;
 use logpond_search::logql::{self, LogQuery, Query, bytes_of, duration_ns, number_of};
 use logpond_search::pipeline::{Labels, Origin, Pipeline, Work};
@@ -243,6 +244,7 @@ fn query(request: &LokiRequest) -> Result<LineQuery, ApiError> {
         behind: None,
         interval_ns: 0,
         now: request.now,
+        only: Filter::All,
     })
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hyper::Response;
+use logpond_search::Filter;
 use logpond_search::logql::{self, LogQuery, Metric, Query};
 use logpond_search::metric::{Plan, Times};
 
@@ -53,6 +54,7 @@ async fn lines(
         behind,
         interval_ns: times::interval_ns(&request)?.unsigned_abs(),
         now: request.now,
+        only: Filter::All,
     };
     let is_categorized = wants_categories(&request.headers);
     let gather = move |app: &App, out: &mut Output| {

@@ -22,6 +22,7 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper::{Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use logpond_record::{TimeRange, Timestamp};
+use logpond_search::Filter;
 use logpond_search::logql::{self, LogQuery, Query};
 use logpond_search::pipeline::{Pipeline, Work};
 use tokio::sync::oneshot;
@@ -260,6 +261,7 @@ fn first_shown(app: &App, wanted: &TailRequest, out: &mut Output) -> Result<Opti
         behind: None,
         interval_ns: 0,
         now: wanted.now,
+        only: Filter::All,
     };
     let found = app.engine.lines(&query, out).map_err(failed)?;
     let is_all = (found.lines.len() as u64) < wanted.limit;

@@ -1,7 +1,8 @@
 //! The endpoints that several rows of the table of routes have.
 
 use super::{Endpoint, Shipper};
-use crate::{elastic, grafana, loki, splunk};
+use crate::view::Reach;
+use crate::{elastic, grafana, loki, saved, splunk};
 
 pub(super) const ES_BULK: Endpoint = elastic(elastic::Question::Bulk);
 pub(super) const ES_DOCUMENT: Endpoint = elastic(elastic::Question::Document);
@@ -60,4 +61,118 @@ pub(super) const fn loki(question: loki::Question) -> Endpoint {
 
 pub(super) const fn grafana(question: grafana::Question) -> Endpoint {
     Endpoint::Grafana(question)
+}
+
+impl Endpoint {
+    /// What is told or changed here. A new endpoint does not compile without it.
+    pub(super) fn reach(self) -> Reach {
+        match self {
+            Endpoint::Ship(shipper) => of_shipper(shipper),
+            Endpoint::Loki(question) => of_loki(question),
+            Endpoint::Grafana(question) => of_grafana(question),
+            Endpoint::Saved(saved::Question::List | saved::Question::Show)
+            | Endpoint::Query
+            | Endpoint::Flat
+            | Endpoint::Sql
+            | Endpoint::Aggregate(_)
+            | Endpoint::Histogram
+            | Endpoint::Patterns
+            | Endpoint::JournalEntries
+            | Endpoint::JournalField
+            | Endpoint::Mcp
+            | Endpoint::LogsQl => Reach::Records,
+            Endpoint::Batches
+            | Endpoint::JournalPage
+            | Endpoint::Healthy
+            | Endpoint::Ready
+            | Endpoint::Greeting
+            | Endpoint::Asset
+            | Endpoint::Session => Reach::Nothing,
+            Endpoint::Saved(saved::Question::Change)
+            | Endpoint::Segments
+            | Endpoint::Compact
+            | Endpoint::Vacuum
+            | Endpoint::Forget
+            | Endpoint::ClusterStatus
+            | Endpoint::ClusterDrain
+            | Endpoint::ClusterForget
+            | Endpoint::JournalMachine
+            | Endpoint::Metrics => Reach::Server,
+        }
+    }
+}
+
+fn of_shipper(shipper: Shipper) -> Reach {
+    match shipper {
+        Shipper::Elastic(elastic::Question::Read(question)) => of_elastic(question),
+        Shipper::Own
+        | Shipper::Loki
+        | Shipper::Otlp
+        | Shipper::Gelf
+        | Shipper::Splunk(_)
+        | Shipper::Elastic(_)
+        | Shipper::Journal
+        | Shipper::Logplex
+        | Shipper::Datadog
+        | Shipper::Firehose
+        | Shipper::PubSub
+        | Shipper::Logpush
+        | Shipper::JsonLine => Reach::Nothing,
+    }
+}
+
+fn of_elastic(question: elastic::ReadQuestion) -> Reach {
+    match question {
+        elastic::ReadQuestion::Search
+        | elastic::ReadQuestion::MultiSearch
+        | elastic::ReadQuestion::Count
+        | elastic::ReadQuestion::Mapping
+        | elastic::ReadQuestion::FieldCapabilities
+        | elastic::ReadQuestion::CatIndices
+        | elastic::ReadQuestion::ResolveIndex
+        | elastic::ReadQuestion::Scroll
+        | elastic::ReadQuestion::PointInTime
+        | elastic::ReadQuestion::Document
+        | elastic::ReadQuestion::Source => Reach::Records,
+    }
+}
+
+fn of_loki(question: loki::Question) -> Reach {
+    match question {
+        loki::Question::Query
+        | loki::Question::QueryRange
+        | loki::Question::Tail
+        | loki::Question::Labels
+        | loki::Question::LabelValues
+        | loki::Question::Series
+        | loki::Question::IndexStats
+        | loki::Question::IndexVolume
+        | loki::Question::IndexVolumeRange
+        | loki::Question::DetectedLabels
+        | loki::Question::DetectedFields
+        | loki::Question::DetectedFieldValues
+        | loki::Question::Patterns
+        // Rules run over all records: a request that sees a part is answered as without rules.
+        | loki::Question::RuleGroups
+        | loki::Question::Rules
+        | loki::Question::Alerts => Reach::Records,
+        loki::Question::DrilldownLimits
+        | loki::Question::FormatQuery
+        | loki::Question::BuildInfo => Reach::Nothing,
+        loki::Question::Delete => Reach::Server,
+    }
+}
+
+fn of_grafana(question: grafana::Question) -> Reach {
+    match question {
+        grafana::Question::Health => Reach::Nothing,
+        grafana::Question::Search
+        | grafana::Question::Metrics
+        | grafana::Question::PayloadOptions
+        | grafana::Question::Query
+        | grafana::Question::Variable
+        | grafana::Question::Annotations
+        | grafana::Question::TagKeys
+        | grafana::Question::TagValues => Reach::Records,
+    }
 }

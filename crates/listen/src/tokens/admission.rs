@@ -5,7 +5,7 @@ use std::sync::Arc;
 use logpond_record::Timestamp;
 
 use super::scram::Proof;
-use super::{Guard, Refusal, Role};
+use super::{Bounds, Guard, Refusal, Role};
 use logpond_settings::{HASH_BYTES, Token};
 
 /// A request that was let in by its token. Its answer may go on for days: it is asked again and again
@@ -17,6 +17,8 @@ pub struct Admission {
     hash: [u8; HASH_BYTES],
     label: String,
     needed: Role,
+    role: Role,
+    bounds: Bounds,
 }
 
 impl Admission {
@@ -44,6 +46,8 @@ impl Admission {
             hash: token.hash(),
             label: entry.label().to_owned(),
             needed,
+            role: entry.role,
+            bounds: entry.bounds.clone(),
         }))
     }
 
@@ -75,8 +79,25 @@ impl Admission {
             hash: *entry.hash(),
             label: entry.label().to_owned(),
             needed,
+            role: entry.role,
+            bounds: entry.bounds.clone(),
         };
         Ok((admission, signature))
+    }
+
+    /// The name or the id of the token.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// True if the token may do everything.
+    pub fn is_admin(&self) -> bool {
+        self.role == Role::Admin
+    }
+
+    /// What the token allows of what its role allows.
+    pub fn bounds(&self) -> &Bounds {
+        &self.bounds
     }
 
     /// Why nothing more may be sent, if so.
@@ -84,6 +105,10 @@ impl Admission {
         let tokens = self.guard.tokens();
         let entry = tokens.find(&self.id).filter(|e| e.has_hash(&self.hash));
         match entry {
+            // The answer goes on within the bounds with which it began.
+            Some(entry) if entry.bounds != self.bounds => Some(Refusal::Changed {
+                label: self.label.clone(),
+            }),
             Some(entry) => self.guard.check_entry(entry, self.needed, now).err(),
             None => Some(Refusal::Revoked {
                 label: self.label.clone(),

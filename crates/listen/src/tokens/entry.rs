@@ -9,12 +9,15 @@
 //! scram-sha-256 = "…"               # StoredKey and ServerKey (RFC 5802), 128 digits; may be absent
 //! created = "2026-11-22T03:00:00Z"
 //! expires = "2027-11-22T03:00:00Z"  # may be absent
+//! only = "team=payments"            # of readers; may be absent
+//! label = ["team=payments"]         # of writers; may be absent
 //! ```
 
-use logpond_record::Timestamp;
+use logpond_record::{Labels, Timestamp};
 use toml::de::{DeTable, DeValue};
 
 use super::Role;
+use super::bounds::{Bounds, read_label};
 use super::file::{TOKENS_MAX, TokenFileError};
 use super::scram::Verifier;
 use logpond_settings::{HASH_BYTES, Token, is_id};
@@ -40,6 +43,8 @@ pub struct Entry {
     pub created: Timestamp,
     /// From when on it is refused, in whole seconds; `None` is never.
     pub expires: Option<Timestamp>,
+    /// What it allows of that only. Invariant: they fit the role.
+    pub bounds: Bounds,
     hash: [u8; HASH_BYTES],
     /// By which proofs are checked; `None` for tokens that were made before there were any.
     pub(super) verifier: Option<Verifier>,
@@ -60,9 +65,19 @@ impl Entry {
             role,
             created,
             expires,
+            bounds: Bounds::default(),
             hash: token.hash(),
             verifier: Some(Verifier::of(token)),
         }
+    }
+
+    /// The same, for less.
+    ///
+    /// # Errors
+    /// When a token of its role cannot have such bounds.
+    pub fn bound_by(self, bounds: Bounds) -> Result<Entry, TokenFileError> {
+        bounds.check(self.role)?;
+        Ok(Entry { bounds, ..self })
     }
 
     /// Whether this is the entry of the token: in constant time.
@@ -179,6 +194,7 @@ impl Tokens {
             if let Some(expires) = entry.expires {
                 line("expires", &time_text(expires));
             }
+            text.push_str(&entry.bounds.render());
         }
         text
     }
@@ -226,7 +242,7 @@ fn wrong(text: &str, at: usize, what: &str) -> TokenFileError {
 }
 
 fn parse_entry(members: &DeTable<'_>) -> Result<Entry, String> {
-    const KNOWN: [&str; 7] = [
+    const KNOWN: [&str; 8] = [
         "id",
         "name",
         "role",
@@ -234,18 +250,25 @@ fn parse_entry(members: &DeTable<'_>) -> Result<Entry, String> {
         "scram-sha-256",
         "created",
         "expires",
+        "only",
     ];
     let mut values: [Option<&str>; KNOWN.len()] = [None; KNOWN.len()];
+    let mut labels = Vec::new();
     for (key, value) in members.iter() {
-        let Some(index) = KNOWN.iter().position(|known| known == key.get_ref()) else {
-            return Err(format!("unknown key '{}'", key.get_ref()));
+        let key: &str = key.get_ref();
+        if key == "label" {
+            labels = parse_labels(value.get_ref())?;
+            continue;
+        }
+        let Some(index) = KNOWN.iter().position(|known| *known == key) else {
+            return Err(format!("unknown key '{key}'"));
         };
         let DeValue::String(value) = value.get_ref() else {
-            return Err(format!("'{}' is not a text in quotes", key.get_ref()));
+            return Err(format!("'{key}' is not a text in quotes"));
         };
         values[index] = Some(value);
     }
-    let [id, name, role, hash, verifier, created, expires] = values;
+    let [id, name, role, hash, verifier, created, expires, only] = values;
     let id = id
         .filter(|id| is_id(id))
         .ok_or("'id' is missing or no id")?;
@@ -261,15 +284,31 @@ fn parse_entry(members: &DeTable<'_>) -> Result<Entry, String> {
     let expires = expires
         .map(|text| parse_time(text).ok_or("'expires' is no RFC 3339 time"))
         .transpose()?;
-    Ok(Entry {
+    let bounds = Bounds::new(only.map(str::to_owned), labels);
+    let bounds = bounds.map_err(|error| error.to_string())?;
+    let entry = Entry {
         id: id.to_owned(),
         name: name.map(str::to_owned),
         role,
         created,
         expires,
+        bounds: Bounds::default(),
         hash,
         verifier,
-    })
+    };
+    entry.bound_by(bounds).map_err(|error| error.to_string())
+}
+
+fn parse_labels(value: &DeValue<'_>) -> Result<Labels, String> {
+    const EXPECTED: &str = "'label' is not a list of texts in quotes";
+    let DeValue::Array(texts) = value else {
+        return Err(EXPECTED.to_owned());
+    };
+    let read = |text: &toml::Spanned<DeValue<'_>>| match text.get_ref() {
+        DeValue::String(text) => read_label(text).map_err(|error| error.to_string()),
+        _ => Err(EXPECTED.to_owned()),
+    };
+    texts.iter().map(read).collect()
 }
 
 pub(super) fn parse_hash(text: &str) -> Option<[u8; HASH_BYTES]> {

@@ -43,6 +43,8 @@ pub enum TokenFileError {
     Name(String),
     /// A name that a token has.
     NameTaken(String),
+    /// Bounds that no token can have; why.
+    Bounds(String),
     /// There are [`TOKENS_MAX`] tokens.
     TooMany,
     /// No token is called so.
@@ -61,6 +63,7 @@ impl fmt::Display for TokenFileError {
             TokenFileError::In { path, error } => {
                 write!(f, "the file of tokens {}: {error}", path.display())
             }
+            TokenFileError::Bounds(what) => f.write_str(what),
             TokenFileError::Name(name) => write!(
                 f,
                 "'{name}' is no name for a token: expected up to {} letters, digits, '.', '-' \

@@ -29,6 +29,11 @@ pub enum Refusal {
         /// Its name or id.
         label: String,
     },
+    /// The token allowed something else when the request came.
+    Changed {
+        /// Its name or id.
+        label: String,
+    },
     /// The token was good once.
     Expired {
         /// Its name or id.
@@ -55,6 +60,7 @@ impl fmt::Display for Refusal {
                 f.write_str("the token is not known here; it may be revoked, or cut off")
             }
             Refusal::Revoked { label } => write!(f, "the token '{label}' was revoked"),
+            Refusal::Changed { label } => write!(f, "the token '{label}' was changed; ask again"),
             Refusal::Expired { label, since } => {
                 write!(f, "the token '{label}' expired at {}", time_text(*since))
             }

@@ -61,6 +61,42 @@ fn the_file_is_for_people_too() {
 }
 
 #[test]
+fn bounds_are_kept_beside_the_entry() {
+    let bound = |id: &str, role, only: Option<&str>, labels: &[&str]| {
+        let labels = labels.iter().map(|text| read_label(text).unwrap());
+        let bounds = Bounds::new(only.map(str::to_owned), labels.collect()).unwrap();
+        let entry = entry(&fixed(id, '0'), None, role, None);
+        entry.bound_by(bounds).unwrap()
+    };
+    let mut tokens = Tokens::default();
+    let entries = [
+        bound("aaaaaaaa", Role::Read, Some(r#"team=x NOT "a \\ b""#), &[]),
+        bound("bbbbbbbb", Role::Write, None, &["team=x", "region=a \"b\""]),
+    ];
+    let mut add = |entry| tokens.add(entry).unwrap();
+    entries.into_iter().for_each(&mut add);
+    let text = tokens.render();
+    let lines = [
+        r#"only = "team=x NOT \"a \\\\ b\"""#,
+        r#"label = ["team=x", "region=a \"b\""]"#,
+    ];
+    for line in lines {
+        assert!(text.contains(line), "{text}");
+    }
+    assert_eq!(Tokens::parse(&text).unwrap(), tokens);
+    // A program that does not know the key refuses the file, as this one does with any other.
+    let changes = [
+        ("only =", "only-x ="),
+        ("only = \"", "only = \"("),
+        ("\"read\"", "\"write\""),
+    ];
+    for (from, to) in changes {
+        let bad = text.replace(from, to);
+        assert!(Tokens::parse(&bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
 fn a_bad_file_is_named_with_the_line() {
     let good = two().render();
     let table = [

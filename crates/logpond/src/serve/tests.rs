@@ -21,6 +21,7 @@ mod searches;
 mod shippers;
 mod slow;
 mod syslog;
+mod tenants;
 mod tokens;
 
 use std::net::SocketAddr;

@@ -44,7 +44,7 @@ fn tokens_are_made_listed_and_revoked() {
         assert!(lines[0].contains(word), "{lines:?}");
     }
     assert!(lines[1].contains("shipper") && lines[1].contains(" write "));
-    assert!(lines[2].ends_with("never") && !listed.text().contains(secret));
+    assert!(lines[2].trim_end().ends_with("never") && !listed.text().contains(secret));
     let json = run(&["token", "list", "--data", data, "-o", "json"]).text();
     let first: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
     assert_eq!(

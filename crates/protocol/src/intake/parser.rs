@@ -254,7 +254,11 @@ impl Parser {
         let said = labels.len();
         labels.reserve(parsed.parts.beside.len() + 1);
         for (name, value) in parsed.parts.beside {
-            if !labels[..said].iter().any(|(known, _)| *known == name) {
+            let (own, suffixes) = split_label_name(&name);
+            // With a suffix it would pass for a label of the sender whose name the line has taken.
+            let passes_for =
+                |known: &str| suffixes > 0 && split_label_name(known).0 == own || known == name;
+            if !labels[..said].iter().any(|(known, _)| passes_for(known)) {
                 labels.push((name, value));
             }
         }

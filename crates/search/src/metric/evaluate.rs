@@ -18,6 +18,7 @@ use crate::logql::{
     VectorAggregation, VectorFunction, translate_regex,
 };
 use crate::pattern::compile_with_groups;
+use crate::query::Filter;
 use crate::template::expand;
 
 /// The most numbers of an answer: half a gigabyte of them as text.
@@ -117,6 +118,8 @@ pub struct Plan {
     times: Times,
     is_instant: bool,
     leaves: Vec<Arc<Leaf>>,
+    /// The filter of each leaf.
+    filters: Vec<Filter>,
 }
 
 impl Plan {
@@ -159,10 +162,12 @@ impl Plan {
             }
         });
         let leaves = specs.into_iter().map(|spec| Leaf::new(spec).map(Arc::new));
+        let leaves: Vec<Arc<Leaf>> = leaves
+            .collect::<Result<_, _>>()
+            .map_err(EvaluationError::Compile)?;
         Ok(Plan {
-            leaves: leaves
-                .collect::<Result<_, _>>()
-                .map_err(EvaluationError::Compile)?,
+            filters: leaves.iter().map(|leaf| leaf.filter().clone()).collect(),
+            leaves,
             query,
             times,
             is_instant,
@@ -172,6 +177,23 @@ impl Plan {
     /// What is to be filled; [`Plan::evaluate`] takes the tables in this order.
     pub fn leaves(&self) -> &[Arc<Leaf>] {
         &self.leaves
+    }
+
+    /// The records that fill each of the leaves, in their order.
+    pub fn filters(&self) -> &[Filter] {
+        &self.filters
+    }
+
+    /// The same plan over other records: each filter becomes what this makes of it.
+    #[must_use]
+    pub fn filtered(&self, change: impl Fn(&Filter) -> Filter) -> Plan {
+        Plan {
+            query: self.query.clone(),
+            times: self.times,
+            is_instant: self.is_instant,
+            leaves: self.leaves.clone(),
+            filters: self.filters.iter().map(change).collect(),
+        }
     }
 
     /// In which order the series of tables are needed.

@@ -9,7 +9,7 @@ use crate::commands::{Exit, Failure};
 use logpond_host::clock;
 use logpond_host::disk::RealDisk;
 use logpond_host::terminal::note;
-use logpond_listen::tokens::{Entry, Token, update};
+use logpond_listen::tokens::{Bounds, Entry, Token, read_label, update};
 
 pub(super) fn run(args: &TokenCreate) -> Result<Exit, Failure> {
     let now = clock::now();
@@ -23,6 +23,8 @@ pub(super) fn run(args: &TokenCreate) -> Result<Exit, Failure> {
             Some(now.saturating_add(lifetime))
         }
     };
+    let labels = args.label.iter().map(|text| read_label(text));
+    let bounds = Bounds::new(args.only.clone(), labels.collect::<Result<_, _>>()?)?;
     let paths = paths(&args.file)?;
     if paths.tokens.parent() == Some(&paths.data) {
         // Before the first start of the server there is no directory yet.
@@ -30,6 +32,7 @@ pub(super) fn run(args: &TokenCreate) -> Result<Exit, Failure> {
     }
     let token = Token::mint().map_err(|error| format!("no randomness for a token: {error}"))?;
     let entry = Entry::new(&token, args.name.clone(), args.role, now, expires);
+    let entry = entry.bound_by(bounds)?;
     update(&paths.tokens, |tokens| tokens.add(entry))?;
     print(format!("{}\n", token.expose()).as_bytes())?;
     note(&format!(

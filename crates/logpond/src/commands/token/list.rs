@@ -33,12 +33,18 @@ pub(super) fn run(args: &TokenList) -> Result<Exit, Failure> {
 
 fn json_lines(tokens: &Tokens) -> String {
     let line = |entry: &logpond_listen::tokens::Entry| {
+        let labels = entry.bounds.labels().iter();
+        let labels: Vec<String> = labels
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
         let value = json!({
             "id": entry.id,
             "name": entry.name,
             "role": entry.role.as_str(),
             "created": time_text(entry.created),
             "expires": entry.expires.map(time_text),
+            "only": entry.bounds.only(),
+            "label": labels,
         });
         format!("{value}\n")
     };
@@ -46,7 +52,7 @@ fn json_lines(tokens: &Tokens) -> String {
 }
 
 fn table(tokens: &Tokens, now: Timestamp) -> Vec<u8> {
-    let columns = ["id", "name", "role", "created", "expires"];
+    let columns = ["id", "name", "role", "created", "expires", "bounds"];
     let mut table = Table::new(&columns.map(|name| (name, false)));
     for entry in tokens.entries() {
         let expires = match entry.expires {
@@ -60,6 +66,10 @@ fn table(tokens: &Tokens, now: Timestamp) -> Vec<u8> {
             entry.role.as_str().to_owned(),
             time_text(entry.created),
             expires,
+            match entry.bounds.only() {
+                Some(only) => format!("only {only}"),
+                None => entry.bounds.labels_text(),
+            },
         ]);
     }
     let mut out = Vec::new();

@@ -1,0 +1,545 @@
+//! Tokens that are bound to a condition, asked at every endpoint: the answer is that of a server that holds their
+//! part of the records only.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::client::{Answer, PATIENCE, request};
+use super::{TestServer, settings};
+use crate::serve::Server;
+use logpond_http::routes;
+use logpond_listen::tokens::{self, Bounds, Entry, Role, Token, read_label};
+use logpond_settings::Settings;
+
+/// The condition of the bound reader.
+const CONDITION: &str = "team=payments";
+
+/// The range of all records.
+const RANGE: &str = "from=2026-11-20T00:00:00Z&to=2026-11-21T00:00:00Z";
+
+/// A range without a record, so that answers say what there is outside of it.
+const RANGE_LATER: &str = "from=2026-11-22T00:00:00Z&to=2026-11-23T00:00:00Z";
+
+fn create(path: &Path, role: Role, only: Option<&str>, labels: &[&str]) -> Token {
+    let token = Token::mint().unwrap();
+    let labels = labels.iter().map(|text| read_label(text).unwrap());
+    let bounds = Bounds::new(only.map(str::to_owned), labels.collect()).unwrap();
+    let entry = Entry::new(&token, None, role, logpond_host::clock::now(), None);
+    let entry = entry.bound_by(bounds).unwrap();
+    tokens::update(path, |tokens| tokens.add(entry)).unwrap();
+    token
+}
+
+/// A server with its administrator, and a reader who may be bound.
+struct GuardedServer {
+    server: TestServer,
+    admin: Token,
+    reader: Token,
+}
+
+impl GuardedServer {
+    fn new(only: Option<&str>, change: impl FnOnce(&mut Settings)) -> GuardedServer {
+        let directory = tempfile::tempdir().unwrap();
+        let mut settings = settings(directory.path());
+        settings.require_token = true;
+        change(&mut settings);
+        let admin = create(&settings.tokens, Role::Admin, None, &[]);
+        let reader = create(&settings.tokens, Role::Read, only, &[]);
+        let server = Some(Server::start(&settings).unwrap());
+        GuardedServer {
+            server: TestServer { server, directory },
+            admin,
+            reader,
+        }
+    }
+
+    fn ask_by(
+        &self,
+        token: &Token,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Answer {
+        let bearer = format!("Bearer {}", token.expose());
+        let mut all = vec![("Authorization", &*bearer)];
+        all.extend(headers);
+        request(self.server.http(), method, path, &all, body.as_bytes())
+    }
+
+    fn ask(&self, token: &Token, method: &str, path: &str, body: &str) -> Answer {
+        let content_type = match body {
+            "" => "text/plain",
+            _ => "application/json",
+        };
+        self.ask_by(token, method, path, &[("Content-Type", content_type)], body)
+    }
+
+    fn push(&self, lines: &str) {
+        let headers = [("Content-Type", "application/x-ndjson")];
+        let answer = self.ask_by(&self.admin, "POST", "/api/v1/push", &headers, lines);
+        assert_eq!(answer.status, 200, "{}", text(&answer));
+    }
+
+    fn compact(&self) {
+        let done = self.ask(&self.admin, "POST", "/api/v1/compact?wait", "");
+        assert_eq!(done.status, 200);
+    }
+
+    /// The rows of a query, as its administrator sees them.
+    fn all_rows(&self, query: &str) -> Vec<Value> {
+        let path = format!("/api/v1/query?{RANGE}&q={query}");
+        self.ask(&self.admin, "GET", &path, "").rows().0
+    }
+}
+
+fn text(answer: &Answer) -> String {
+    String::from_utf8_lossy(&answer.body).into_owned()
+}
+
+/// Records of two teams and of none, some with fields that only one team has.
+fn records() -> Vec<(Value, bool)> {
+    let mut all = Vec::new();
+    for number in 0..40 {
+        let time = format!("2026-11-20T10:00:{number:02}.5Z");
+        let record = match number % 5 {
+            0 | 3 => json!({
+                "time": time, "team": "payments", "level": "info", "app": "till", "status": 200 + number,
+                "duration_ms": number, "_msg": format!("paid order {number}"),
+            }),
+            1 => json!({
+                "time": time, "team": "fraud", "level": "error", "app": "watch", "status": 500 + number,
+                "suspect": format!("user-{number}"), "secret": true, "_msg": format!("declined card {number}"),
+            }),
+            2 => json!({
+                "time": time, "level": "warn", "app": "till", "_index": "odd",
+                "_msg": format!("team=payments says nobody {number}"),
+            }),
+            _ => json!({
+                "time": time, "team": ["payments"], "note": "team=payments", "app": "list",
+                "_msg": format!("several teams {number}"),
+            }),
+        };
+        all.push((record, matches!(number % 5, 0 | 3)));
+    }
+    all
+}
+
+fn lines(of: impl Fn(bool) -> bool) -> String {
+    let kept = records().into_iter().filter(|(_, is_own)| of(*is_own));
+    kept.map(|(record, _)| format!("{record}\n")).collect()
+}
+
+/// A server with the records of all for a bound reader, and one with those of the team alone.
+fn mixed_and_part() -> (GuardedServer, GuardedServer) {
+    let mixed = GuardedServer::new(Some(CONDITION), |_| {});
+    let part = GuardedServer::new(None, |_| {});
+    mixed.push(&lines(|_| true));
+    part.push(&lines(|is_own| is_own));
+    (mixed, part)
+}
+
+/// An answer without what differs between two servers with the same records: ids, and how long it took.
+fn normal(answer: &Answer) -> String {
+    let body = text(answer);
+    let lines = body.lines().filter(|line| !line.starts_with("__"));
+    let lines: Vec<String> = lines
+        .map(|line| match serde_json::from_str::<Value>(line) {
+            Ok(mut json) => {
+                strip(&mut json);
+                json.to_string()
+            }
+            Err(_) => without_ids(line),
+        })
+        .collect();
+    let whole = match serde_json::from_str::<Value>(&body) {
+        Ok(mut json) => {
+            strip(&mut json);
+            json.to_string()
+        }
+        Err(_) => lines.join("\n"),
+    };
+    format!("{} {whole}", answer.status)
+}
+
+/// Members that differ between two servers with the same records.
+const OWN: [&str; 20] = [
+    "elapsed_ms",
+    "took",
+    "bytes_scanned",
+    "newest",
+    "_received",
+    "position",
+    "_scroll_id",
+    "pit_id",
+    "id",
+    "execTime",
+    "queueTime",
+    "subqueries",
+    "totalBytesProcessed",
+    "bytesProcessedPerSecond",
+    "linesProcessedPerSecond",
+    "decompressedBytes",
+    "totalLinesProcessed",
+    "_seq_no",
+    "__SEQNUM",
+    "__CURSOR",
+];
+
+fn strip(json: &mut Value) {
+    match json {
+        Value::Object(members) => {
+            members.retain(|name, _| !OWN.contains(&&**name) && !name.starts_with("__"));
+            members.values_mut().for_each(strip);
+        }
+        Value::Array(values) => values.iter_mut().for_each(strip),
+        Value::String(text) => match serde_json::from_str::<Value>(text) {
+            // Answers of tools are texts within JSON.
+            Ok(mut inner) if inner.is_object() || inner.is_array() => {
+                strip(&mut inner);
+                *text = inner.to_string();
+            }
+            _ => {
+                let lines: Vec<String> = text.lines().map(without_ids).collect();
+                *text = lines.join("\n");
+            }
+        },
+        _ => {}
+    }
+}
+
+/// A line with `ID` for each id, and without durations.
+fn without_ids(line: &str) -> String {
+    let is_part = |c: char| c.is_ascii_alphanumeric();
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some(at) = rest.find(is_part) {
+        out.push_str(&rest[..at]);
+        let word = &rest[at..];
+        let end = word.find(|c| !is_part(c)).unwrap_or(word.len());
+        let (word, after) = word.split_at(end);
+        let is_id = word.len() == 26 && !word.contains(|c: char| c.is_ascii_lowercase());
+        out.push_str(if is_id { "ID" } else { word });
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// A request of the test.
+struct Question {
+    method: &'static str,
+    path: String,
+    body: String,
+}
+
+fn get(path: String) -> Question {
+    Question {
+        method: "GET",
+        path,
+        body: String::new(),
+    }
+}
+
+fn post(path: &str, body: &Value) -> Question {
+    Question {
+        method: "POST",
+        path: path.to_owned(),
+        body: body.to_string(),
+    }
+}
+
+/// The requests to a route of readers; none to one that is refused to a bound reader, or says nothing of records.
+fn questions(method: &str, route: &'static str) -> Vec<Question> {
+    let nanoseconds = "start=1795132800000000000&end=1795219200000000000";
+    let loki = |rest: &str| get(format!("{route}?{nanoseconds}&{rest}"));
+    let selector = "query=%7Bapp%3D~%22.%2B%22%7D";
+    let name = |name: &str| route.replacen("{}", name, 1);
+    match (method, route) {
+        ("POST", path) if path.starts_with("/grafana/json/") || GRAFANA.contains(&path) => {
+            grafana(path)
+        }
+        (_, "/api/v1/query") => own(route),
+        (_, "/api/query") => [
+            "query=%7Bapp%3D~%22.%2B%22%7D",
+            "query=sum%20by%20(team)%20(count_over_time(%7Bapp%3D~%22.%2B%22%7D%5B1h%5D))",
+        ]
+        .map(|query| get(format!("{route}?{RANGE}&{query}")))
+        .into(),
+        (_, "/api/v1/fields" | "/api/v1/patterns") => vec![get(format!("{route}?{RANGE}"))],
+        (_, "/api/v1/top") => ["team", "status", "suspect", "sspect"]
+            .map(|field| get(format!("{route}?{RANGE}&field={field}")))
+            .into(),
+        (_, "/api/v1/stats") => ["field=status", "field=status&by=team", "field=suspect"]
+            .map(|rest| get(format!("{route}?{RANGE}&{rest}")))
+            .into(),
+        (_, "/api/v1/histogram") => ["step=1m", "by=team", "step=1h&by=app", ""]
+            .map(|rest| get(format!("{route}?{RANGE}&{rest}")))
+            .into(),
+        (_, "/api/v1/sql") => SQL
+            .map(|statement| get(format!("{route}?query={}", statement.replace(' ', "%20"))))
+            .into(),
+        (_, "/mcp") => tools(),
+        (_, "/select/logsql/query") => ["*", "declined", "secret:*"]
+            .map(|query| {
+                get(format!(
+                    "{route}?query={query}&start=2026-11-20T00:00:00Z&end=2026-11-21T00:00:00Z"
+                ))
+            })
+            .into(),
+        (_, "/api/v1/saved-queries") => vec![get(route.to_owned())],
+        (_, "/api/v1/saved-queries/{}") => vec![get(name("mine")), get(name("errors"))],
+        (_, "/loki/api/v1/query") => vec![get(format!(
+            "{route}?time=1795219200000000000&query=sum%20by%20(team)%20(count_over_time(%7Bapp%3D~%22.%2B%22%7D%5B24h%5D))"
+        ))],
+        (_, "/loki/api/v1/query_range" | "/api/prom/query") => vec![
+            loki(selector),
+            loki("query=%7Bapp%3D~%22.%2B%22%7D%20%7C%3D%20%22declined%22"),
+            loki(
+                "step=3600&query=sum%20by%20(team)%20(count_over_time(%7Bapp%3D~%22.%2B%22%7D%5B1h%5D))",
+            ),
+        ],
+        (_, "/loki/api/v1/tail") => vec![loki(selector)],
+        (_, "/loki/api/v1/detected_field/{}/values") => {
+            vec![get(format!("{}?{nanoseconds}&{selector}", name("suspect")))]
+        }
+        (_, "/loki/api/v1/label/{}/values" | "/api/prom/label/{}/values") => {
+            ["team", "app", "suspect"]
+                .map(|label| get(format!("{}?{nanoseconds}", name(label))))
+                .into()
+        }
+        (_, path) if path.starts_with("/loki/api/v1/") && !path.contains("rules") => {
+            vec![loki(selector), loki("")]
+        }
+        (_, "/api/prom/label") => vec![loki("")],
+        (
+            _,
+            "/loki/api/v1/rules"
+            | "/api/prom/rules"
+            | "/prometheus/api/v1/rules"
+            | "/prometheus/api/v1/alerts",
+        ) => {
+            vec![get(route.to_owned())]
+        }
+        (_, path) if path.contains("/rules/") => vec![get(path.replace("{}", "a"))],
+        (_, "/entries") => vec![
+            get(route.to_owned()),
+            get(format!("{route}?team=fraud")),
+            get(format!("{route}?TEAM=fraud")),
+        ],
+        (_, "/fields/{}") => vec![get(name("team")), get(name("TEAM")), get(name("MESSAGE"))],
+        ("GET", path) if path.starts_with("/grafana/json") => vec![get(path.to_owned())],
+        (_, "/browse") => vec![get(route.to_owned())],
+        _ => elastic(route),
+    }
+}
+
+const GRAFANA: [&str; 8] = [
+    "/search",
+    "/query",
+    "/annotations",
+    "/tag-keys",
+    "/tag-values",
+    "/metrics",
+    "/metric-payload-options",
+    "/variable",
+];
+
+const SQL: [&str; 8] = [
+    "SELECT count(*) AS n FROM logs",
+    "SELECT team, count(*) AS n FROM logs GROUP BY team ORDER BY team",
+    "SELECT time, message, status FROM logs ORDER BY time",
+    "SELECT count(*) AS n FROM logs WHERE status > 500 OR team = 'fraud'",
+    "SELECT * FROM fields ORDER BY 1",
+    "SELECT * FROM patterns ORDER BY 1",
+    "SHOW COLUMNS FROM logs",
+    "SELECT suspect FROM logs",
+];
+
+fn own(route: &str) -> Vec<Question> {
+    let rests = [
+        "",
+        "q=declined",
+        "q=team%3Dfraud",
+        "q=sspect%3Duser-1",
+        "q=team%3Dfruad",
+        "count=true",
+        "q=declined&count=true",
+        "limit=3",
+        "limit=3&direction=backward",
+        "q=%22order%2020%22&before=3&after=3",
+        "q=record:*",
+        "q=NOT%20paid",
+        "format=csv",
+        "progress=true",
+        "q=_rule:*",
+        "q=paid%20OR%20declined&strict=true",
+        "fields=team,suspect",
+    ];
+    let mut all: Vec<Question> = rests
+        .map(|rest| get(format!("{route}?{RANGE}&{rest}")))
+        .into();
+    for rest in ["", "q=declined", "q=paid", "q=suspect:*"] {
+        all.push(get(format!("{route}?{RANGE_LATER}&{rest}")));
+    }
+    let narrow = "from=2026-11-20T10:00:20Z&to=2026-11-20T10:00:21Z";
+    all.push(get(format!("{route}?{narrow}&before=2&after=2")));
+    all
+}
+
+fn tools() -> Vec<Question> {
+    let range = json!({"from": "2026-11-20T00:00:00Z", "to": "2026-11-21T00:00:00Z"});
+    let with = |members: Value| {
+        let mut all = range.clone();
+        let members = members.as_object().unwrap().clone();
+        all.as_object_mut().unwrap().extend(members);
+        all
+    };
+    let calls = [
+        ("search", with(json!({"query": ""}))),
+        ("search", with(json!({"query": "declined"}))),
+        ("count", with(json!({"query": ""}))),
+        ("fields", with(json!({}))),
+        ("values", with(json!({"field": "team"}))),
+        ("histogram", with(json!({}))),
+        ("patterns", with(json!({}))),
+        ("stats", with(json!({"field": "status"}))),
+        ("saved_queries", json!({})),
+        ("sql", json!({"query": "SELECT count(*) AS n FROM logs"})),
+        ("run_saved_query", json!({"name": "mine"})),
+    ];
+    let call = |(name, arguments): (&str, Value)| {
+        let call = json!({
+            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": name, "arguments": arguments},
+        });
+        post("/mcp", &call)
+    };
+    calls.into_iter().map(call).collect()
+}
+
+fn grafana(path: &'static str) -> Vec<Question> {
+    let range = json!({"from": "2026-11-20T00:00:00Z", "to": "2026-11-21T00:00:00Z"});
+    let target = |query: &str| json!({"refId": "A", "target": query, "type": "table"});
+    let query = |query: &str| {
+        json!({
+            "range": range, "intervalMs": 3_600_000, "maxDataPoints": 100,
+            "targets": [target(query)],
+            "target": query, "payload": {"target": query}, "annotation": {"query": query, "name": "a"}, "key": "team",
+        })
+    };
+    [
+        "{app=~\".+\"}",
+        "{team=\"fraud\"}",
+        "sum by (team) (count_over_time({app=~\".+\"}[1h]))",
+        "mine",
+    ]
+    .map(|text| post(path, &query(text)))
+    .into()
+}
+
+fn elastic(route: &str) -> Vec<Question> {
+    let path = route.replacen("{}", "*", 1).replace("{}", "team");
+    let all = json!({"size": 50, "sort": [{"@timestamp": "asc"}], "track_total_hits": true});
+    let buckets = json!({"size": 0, "aggs": {
+        "teams": {"terms": {"field": "team"}},
+        "times": {"date_histogram": {"field": "@timestamp", "fixed_interval": "1h"}},
+        "most": {"max": {"field": "status"}},
+    }});
+    match route {
+        "/_search" | "/{}/_search" => vec![
+            post(&path, &all),
+            post(&path, &buckets),
+            post(&path, &json!({"query": {"term": {"team": "fraud"}}})),
+        ],
+        "/_msearch" | "/{}/_msearch" => vec![Question {
+            method: "POST",
+            path,
+            body: format!("{{}}\n{all}\n{{}}\n{buckets}\n"),
+        }],
+        "/_count" | "/{}/_count" => vec![get(path)],
+        "/_field_caps" | "/{}/_field_caps" => vec![get(format!("{path}?fields=*"))],
+        "/_search/scroll" => vec![post(&path, &json!({"scroll_id": "x"}))],
+        "/{}/_pit" => vec![post(&format!("{path}?keep_alive=1m"), &json!({}))],
+        "/_pit" => vec![Question {
+            method: "DELETE",
+            path,
+            body: json!({"id": "x"}).to_string(),
+        }],
+        _ => vec![get(path)],
+    }
+}
+
+/// Routes that a bound reader is refused.
+const REFUSED: [&str; 5] = [
+    "GET /api/v1/segments",
+    "GET /api/v1/cluster",
+    "GET /loki/api/v1/delete",
+    "GET /machine",
+    "GET /metrics",
+];
+
+#[test]
+fn a_bound_reader_sees_a_server_with_its_part_only() {
+    let (mixed, part) = mixed_and_part();
+    let mine = json!({"query": "{team=\"fraud\"}", "description": "of the other team"});
+    let saved = mixed.ask(
+        &mixed.admin,
+        "PUT",
+        "/api/v1/saved-queries/mine",
+        &mine.to_string(),
+    );
+    assert_eq!(saved.status, 201, "{}", text(&saved));
+    let mut refused = BTreeSet::new();
+    for state in ["journal", "segments"] {
+        for (route, methods, needed) in routes() {
+            if needed != Some(Role::Read) {
+                continue;
+            }
+            let mut methods = methods.iter().map(|method| method.as_str());
+            let method = methods.next().unwrap();
+            let asked = questions(method, route);
+            assert!(!asked.is_empty(), "{method} {route} is not asked");
+            let mut answered = 0;
+            for Question { method, path, body } in asked {
+                let bound = mixed.ask(&mixed.reader, method, &path, &body);
+                if bound.status == 403 {
+                    let said = text(&bound);
+                    assert!(said.contains("a part of them"), "{method} {path}: {said}");
+                    refused.insert(format!("{method} {route}"));
+                    continue;
+                }
+                answered += u32::from(bound.status == 200);
+                let alone = part.ask(&part.reader, method, &path, &body);
+                assert_eq!(
+                    normal(&bound),
+                    normal(&alone),
+                    "{state}: {method} {path} {body}"
+                );
+                let said = text(&bound);
+                for secret in ["user-", "declined card", "says nobody", "several teams"] {
+                    assert!(
+                        !said.contains(secret),
+                        "{state}: {method} {path} tells {secret}: {said}"
+                    );
+                }
+            }
+            let is_refused = refused.contains(&format!("{method} {route}"));
+            let no_answer = ["/loki/api/v1/tail", "/_pit", "/browse"];
+            let needs_id = route.contains("scroll")
+                || route.contains("_doc")
+                || route.contains("_source")
+                || route.contains("/rules/");
+            assert!(
+                answered > 0 || is_refused || needs_id || no_answer.contains(&route),
+                "{state}: {method} {route} answered nothing"
+            );
+        }
+        mixed.compact();
+        part.compact();
+    }
+    assert_eq!(refused, REFUSED.map(str::to_owned).into());
+}
