@@ -17,6 +17,7 @@ pub mod ingest;
 pub mod kafka;
 pub mod store;
 pub mod query;
+pub mod audit;
 pub mod saved;
 pub mod alert;
 pub mod backup;

@@ -10,11 +10,12 @@ use hyper::header::{self, HeaderValue};
 use hyper::{Response, StatusCode};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
-use super::authorization;
 use super::bodies::{BODY_IDLE_MAX, Bodies};
 use super::coding::Coded;
 use super::error::{ApiError, Kind};
 use super::inflow::Inflow;
+use super::{authorization, trails};
+use logpond_engine::audit::Trail;
 use logpond_engine::query::Chunks;
 
 /// The longest body of a push, as it is sent. Within the memory for all bodies, so that one of
@@ -32,6 +33,14 @@ pub enum Body {
     Rows(Chunks, BrokenEnd),
     /// The same, compressed.
     Coded(Box<Coded>),
+    /// Any of these, whose bytes are noted.
+    Noted(Box<Body>, Arc<Trail>),
+}
+
+/// An answer whose status and bytes are noted.
+pub(super) fn noted(response: Response<Body>, trail: Arc<Trail>) -> Response<Body> {
+    trail.answered(response.status().as_u16());
+    response.map(|body| Body::Noted(Box::new(body), trail))
 }
 
 /// The end of an answer whose sender is gone: it may break off there.
@@ -126,11 +135,22 @@ impl hyper::body::Body for Body {
                 None => broken.poll_end(chunks.is_broken_off(), context),
             },
             Body::Coded(coded) => coded.poll_chunk(context),
+            Body::Noted(inner, trail) => {
+                let frame = std::task::ready!(Pin::new(&mut **inner).poll_frame(context));
+                if let Some(Ok(frame)) = &frame {
+                    trail.sent(frame.data_ref().map_or(0, Bytes::len));
+                }
+                Poll::Ready(frame)
+            }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Body::Whole(None))
+        match self {
+            Body::Whole(bytes) => bytes.is_none(),
+            Body::Noted(inner, _) => inner.is_end_stream(),
+            Body::Rows(..) | Body::Coded(_) => false,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -138,6 +158,7 @@ impl hyper::body::Body for Body {
             Body::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |b| b.len() as u64))
             }
+            Body::Noted(inner, _) => inner.size_hint(),
             Body::Rows(..) | Body::Coded(_) => SizeHint::default(),
         }
     }
@@ -207,6 +228,7 @@ pub async fn receive(
         receiving.hold(bytes.len() + chunk.len()).await?;
         bytes.extend_from_slice(&chunk);
     }
+    trails::note_body(&bytes);
     Ok(RequestBody {
         bytes,
         _room: receiving.into_room(),

@@ -96,7 +96,7 @@ pub(super) fn coded(coding: Coding, mut response: Response<Body>) -> Response<Bo
                 let inner = std::mem::replace(response.body_mut(), Body::Whole(None));
                 *response.body_mut() = Body::Coded(Box::new(Coded::new(inner)));
             }
-            Body::Whole(_) | Body::Coded(_) => return response,
+            Body::Whole(_) | Body::Coded(_) | Body::Noted(..) => return response,
         }
     }
     coding.dress(&mut response);

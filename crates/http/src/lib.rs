@@ -60,6 +60,7 @@ mod cluster;
 mod metrics;
 mod health;
 mod unread;
+mod trails;
 mod view;
 mod vacuum;
 mod page;
@@ -74,6 +75,7 @@ pub mod proxy;
 mod tests;
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -101,6 +103,7 @@ pub use statements::StatementRun;
 use unread::UnreadFlag;
 
 use logpond_engine::alert::Alerts;
+use logpond_engine::audit::Audit;
 use logpond_engine::ingest::Ingest;
 use logpond_engine::query::Engine;
 use logpond_engine::resends::Resends;
@@ -162,6 +165,10 @@ pub struct App {
     sql_readers: rows::Readers,
     /// The alert rules, if there are any.
     pub alerts: Option<Arc<Alerts>>,
+    /// What notes who asks.
+    audit: Audit,
+    /// The client of a session, for the audit.
+    client: Arc<view::Client>,
     /// True if a part of the records is seen only.
     is_partial: bool,
     /// The header that names the tenant of a request, if one does.
@@ -183,6 +190,8 @@ pub struct App {
 
 /// What an [`App`] is made of.
 pub struct Parts {
+    /// Who may ask, by which names, and what is noted of it.
+    pub access: Access,
     /// Where pushed records go.
     pub ingest: Ingest,
     /// What answers queries.
@@ -195,14 +204,10 @@ pub struct Parts {
     pub shutdown: Shutdown,
     /// Longer lines of a push are rejected.
     pub line_bytes_max: usize,
-    /// Who may ask.
-    pub guard: Arc<Guard>,
     /// Under which names, where no token is asked for.
     pub hosts: Hosts,
     /// Which listeners there are.
     pub listening: Arc<net::ListenerStatus>,
-    /// Queries by name.
-    pub saved: Arc<SavedQueries>,
     /// The memory of requests, beyond the journal.
     pub resends: Arc<Resends>,
     /// The parts that queries share.
@@ -214,10 +219,20 @@ pub struct Parts {
     /// Answers SQL, if it is built in.
     #[cfg(feature = "sql")]
     pub sql: Option<logpond_sql::Sql>,
-    /// The alert rules, if there are any.
-    pub alerts: Option<Arc<Alerts>>,
     /// The header that names the tenant of a request; empty if none does.
     pub tenant_header: String,
+}
+
+/// The parts of an [`App`] that files and commands change while the server runs.
+pub struct Access {
+    /// Who may ask.
+    pub guard: Arc<Guard>,
+    /// Queries by name.
+    pub saved: Arc<SavedQueries>,
+    /// The alert rules, if there are any.
+    pub alerts: Option<Arc<Alerts>>,
+    /// What notes who asks.
+    pub audit: Audit,
 }
 
 impl App {
@@ -238,18 +253,20 @@ impl App {
             metrics: parts.metrics,
             shutdown: parts.shutdown,
             line_bytes_max: parts.line_bytes_max,
-            guard: parts.guard,
+            guard: parts.access.guard,
             hosts: Arc::new(parts.hosts),
             listening: parts.listening,
-            built_in: Arc::new(parts.saved.without_saved()),
-            saved: parts.saved,
+            built_in: Arc::new(parts.access.saved.without_saved()),
+            saved: parts.access.saved,
+            audit: parts.access.audit,
+            client: Arc::default(),
             operator: parts.operator,
             is_encrypted: parts.is_encrypted,
             #[cfg(feature = "sql")]
             sql: parts.sql.map(Arc::new),
             #[cfg(feature = "sql")]
             sql_readers: rows::Readers::default(),
-            alerts: parts.alerts,
+            alerts: parts.access.alerts,
             is_partial: false,
             tenant_header: HeaderName::from_bytes(parts.tenant_header.as_bytes()).ok(),
             bodies: Arc::new(Bodies::new(BODIES.bytes(parts.memory.bytes() as u64))),
@@ -279,8 +296,9 @@ pub async fn serve_accepted(
     app: Arc<App>,
     tls: Option<Arc<Acceptor>>,
 ) {
+    let client = stream.peer_addr().ok().map(|address| address.ip());
     let Some(tls) = tls else {
-        return serve_requests(stream, context, app).await;
+        return serve_requests(stream, context, app, client).await;
     };
     let mut shutdown = context.shutdown.clone();
     let incoming = tokio::select! {
@@ -291,11 +309,13 @@ pub async fn serve_accepted(
         Ok(tls::IncomingStream::Tls(stream))
             if stream.get_ref().1.alpn_protocol() == Some(b"h2") =>
         {
-            let service =
-                service_fn(move |request| router::answer(app.clone(), http2::with_host(request)));
+            let service = service_fn(move |request| {
+                let request = trails::of_client(http2::with_host(request), client);
+                router::answer(app.clone(), request)
+            });
             http2::serve_connection(*stream, context.shutdown, service).await;
         }
-        Ok(tls::IncomingStream::Tls(stream)) => serve_requests(*stream, context, app).await,
+        Ok(tls::IncomingStream::Tls(stream)) => serve_requests(*stream, context, app, client).await,
         Ok(tls::IncomingStream::Plain(stream)) => {
             let service = service_fn(move |_| router::refuse_plain(app.clone()));
             serve_connection(stream, context.shutdown, service).await;
@@ -305,7 +325,7 @@ pub async fn serve_accepted(
     }
 }
 
-async fn serve_requests<I>(stream: I, context: net::Context, app: Arc<App>)
+async fn serve_requests<I>(stream: I, context: net::Context, app: Arc<App>, client: Option<IpAddr>)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -313,6 +333,7 @@ where
     let stream = unread.over(stream);
     let service = service_fn(move |request| {
         let in_hand = unread.begin(&request);
+        let request = trails::of_client(request, client);
         let answer = router::answer(app.clone(), request);
         async move {
             let response = answer.await;

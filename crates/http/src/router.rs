@@ -19,10 +19,12 @@ use super::shippers::{Shipper, take_in};
 use super::{
     App, aggregate, authorization, batches, cluster, compact, elastic, flat, forget, gatewayd,
     grafana, health, histogram, logsql, loki, mcp, metrics, page, patterns, query, saved, segments,
-    session, sql, vacuum,
+    session, sql, trails, vacuum,
 };
+use crate::view::Reach;
 use endpoints::*;
 use logpond_client::encode;
+use logpond_engine::audit::Trail;
 use logpond_engine::query::AGGREGATES;
 use logpond_listen::tokens::Role;
 
@@ -564,7 +566,9 @@ pub(super) async fn answer(
     } else {
         Coding::of(request.headers())
     };
-    let response = route(app, request).await.unwrap_or_else(|error| {
+    let mut trail = None;
+    let response = route(app, request, &mut trail).await;
+    let response = response.unwrap_or_else(|error| {
         if is_loki {
             loki::refusal(error)
         } else if is_elastic {
@@ -575,7 +579,11 @@ pub(super) async fn answer(
     });
     let class = usize::from(response.status().as_u16() / 100).clamp(1, 5);
     metrics.http_answers[class - 1].add(1);
-    Ok(coded(coding, response))
+    let response = coded(coding, response);
+    Ok(match trail {
+        Some(trail) => body::noted(response, trail),
+        None => response,
+    })
 }
 
 /// Answers a request that came unencrypted where encryption is on.
@@ -589,11 +597,16 @@ pub(super) async fn refuse_plain(app: Arc<App>) -> Result<Response<Body>, Infall
     Ok(response)
 }
 
-async fn route(app: Arc<App>, request: Request<Inflow>) -> Result<Response<Body>, ApiError> {
+/// Answers a request, or says why not; gives the trail where it is noted.
+async fn route(
+    app: Arc<App>,
+    request: Request<Inflow>,
+    noted: &mut Option<Arc<Trail>>,
+) -> Result<Response<Body>, ApiError> {
     authorization::check_host(&app, &request)?;
     let path = request.uri().path().to_owned();
     let path = &*path;
-    let Some(((_, methods, needed, endpoint), names)) = find(path, request.method()) else {
+    let Some(((route, methods, needed, endpoint), names)) = find(path, request.method()) else {
         let message = format!("there is nothing at {path}; the API is below /api/v1/");
         return Err(ApiError::new(Kind::NotFound, message));
     };
@@ -605,6 +618,11 @@ async fn route(app: Arc<App>, request: Request<Inflow>) -> Result<Response<Body>
         _ => Target::Other,
     };
     authorization::check_origin(&app, &request, target)?;
+    // Who looks at metrics asks for no records, and does so all the time.
+    let reach = (*endpoint != Endpoint::Metrics).then(|| endpoint.reach());
+    let reach = reach.or(Some(Reach::Nothing));
+    let trail = app.trail_of(&request, route, *needed, reach);
+    noted.clone_from(&trail);
     let admission = match needed {
         Some(role) => {
             let name = match endpoint {
@@ -618,12 +636,17 @@ async fn route(app: Arc<App>, request: Request<Inflow>) -> Result<Response<Body>
         }
         None => None,
     };
+    if let (Some(trail), Some(admission)) = (&trail, &admission) {
+        trail.let_in_by(admission.label());
+    }
+    let app = app.noted_by(trail.as_ref());
     let app = match needed {
         Some(role) => app.seen_by(admission.as_ref(), *role, request.headers())?,
         None => app,
     };
     app.check_reach(endpoint.reach())?;
-    authorization::admitted(admission, answer_at(app, endpoint, names, request)).await
+    let answering = answer_at(app, endpoint, names, request);
+    trails::noted(trail, authorization::admitted(admission, answering)).await
 }
 
 /// Answers a question of this process itself, on behalf of a request that may read.

@@ -6,6 +6,7 @@
 //! - Endpoints that say something of all records or of the server are refused to a request that sees a part
 //!   ([`Reach::Server`]). Each endpoint names its reach.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use hyper::header::{HeaderMap, HeaderName};
@@ -34,6 +35,14 @@ pub(super) enum Reach {
     Nothing,
     /// All records, or the server.
     Server,
+}
+
+/// The client of a session.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Client {
+    /// The name or the id of its token.
+    pub(super) token: Option<String>,
+    pub(super) address: Option<IpAddr>,
 }
 
 impl App {
@@ -77,9 +86,16 @@ impl App {
     pub fn seen_by_session(
         self: &Arc<App>,
         admission: Option<&Admission>,
+        address: IpAddr,
     ) -> Result<Arc<App>, String> {
         let seen = self.seen_by(admission, Role::Read, &HeaderMap::new());
-        seen.map_err(|error| error.message)
+        let seen = seen.map_err(|error| error.message)?;
+        let mut seen = App::clone(&seen);
+        seen.client = Arc::new(Client {
+            token: admission.map(|admission| admission.label().to_owned()),
+            address: Some(address),
+        });
+        Ok(Arc::new(seen))
     }
 
     /// The server as an administrator sees it: all of it, or one tenant that is named.

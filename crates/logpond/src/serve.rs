@@ -133,7 +133,7 @@ impl Server {
         let is_new = !settings.data.exists();
         let (disk, lock) = take_data(&settings.data).map_err(ServeError::Data)?;
         let metrics = Arc::new(Metrics::default());
-        let access = Access::start(settings, &disk, &metrics)?;
+        let mut access = Access::start(settings, &disk, &metrics)?;
         let listeners = Listeners::bind(settings, ends_by_signal)?;
         let (addresses, listening) = (listeners.addresses(), listeners.listening());
         let recovered = recover(&*disk, &metrics)?;
@@ -142,10 +142,9 @@ impl Server {
         let found = (&addresses, &recovered, &resends);
         let roles = Roles::start(settings, disk, found, &access, &metrics, &stopper)?;
         let (budget, tools) = (roles.pond.budget(), roles.tools(settings, &stopper));
-        let (canary, needs) = (
-            roles.canary(settings),
-            roles.needs_of_alerts(settings, addresses.http),
-        );
+        let canary = roles.canary(settings);
+        let needs = roles.needs_of_alerts(settings, addresses.http);
+        let audit = access.write_audit(&roles.ingest)?;
         let kafka = kafka::start(settings, &roles, &metrics, (&stopper, &shutdown))?;
         let known = (access.cluster(), access.alerts().map(alerts::states));
         let (pond, member) = (roles.pond, roles.node);
@@ -158,17 +157,15 @@ impl Server {
             metrics: metrics.clone(),
             shutdown: shutdown.clone(),
             line_bytes_max: settings.line_bytes_max,
-            guard: access.guard(),
             hosts: Hosts::new(hostname::own_names(), &settings.http_host, "--http-host"),
             listening: listening.clone(),
-            saved: access.saved(),
             resends,
             memory: budget.clone(),
             operator: node.operator,
             is_encrypted: settings.tls.is_some(),
             #[cfg(feature = "sql")]
             sql: Some(sql(settings)),
-            alerts: access.alerts(),
+            access: access.of_requests(),
             tenant_header: settings.tenant_header.clone(),
         });
         let parts = Parts {
@@ -200,7 +197,7 @@ impl Server {
             access,
             store: roles.store_thread,
             writer: roles.writer,
-            members: node.threads.into_iter().chain(kafka).collect(),
+            members: node.threads.into_iter().chain(kafka).chain(audit).collect(),
             _lock: lock,
         })
     }

@@ -163,6 +163,7 @@ async fn begin<S: AsyncRead + AsyncWrite + Unpin + Send>(
                 parameters,
                 is_encrypted,
                 is_local: peer.is_loopback(),
+                peer,
             };
             let serving = serve(&mut stream, input, begun, server);
             serving.await
@@ -191,6 +192,7 @@ struct Beginning {
     parameters: Vec<(String, String)>,
     is_encrypted: bool,
     is_local: bool,
+    peer: IpAddr,
 }
 
 /// Admits a client and serves its session.
@@ -221,7 +223,10 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send>(
         let message = "the system gives no random bytes";
         return Ending::Fatal(Failure::new(Code::Internal, message));
     };
-    let app = match server.app.seen_by_session(admission.as_ref()) {
+    let app = match server
+        .app
+        .seen_by_session(admission.as_ref(), beginning.peer)
+    {
         Ok(app) => app,
         Err(message) => return Ending::Fatal(Failure::new(Code::NotAuthorized, message)),
     };

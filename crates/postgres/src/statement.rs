@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::{Buf, Bytes};
-use logpond_engine::query::{Chunks, QueryError, Scope, SqlSource, Trailer};
+use logpond_engine::audit::AuditedEngine;
+use logpond_engine::query::{Chunks, Engine, QueryError, Scope, SqlSource, Trailer};
 use logpond_http::StatementRun;
 use logpond_record::TimeRange;
 use logpond_sql::arrow::datatypes::DataType;
@@ -71,7 +72,12 @@ impl Reply {
     fn answer(&mut self, question: &Question) -> Vec<u8> {
         let started = Instant::now();
         let app = Arc::clone(self.run.app());
-        let (engine, shutdown) = (app.engine.clone(), app.shutdown.clone());
+        let trail = app.trail_of_statement(&question.text);
+        let engine: Arc<dyn Engine> = match &trail {
+            Some(trail) => Arc::new(AuditedEngine::new(app.engine.clone(), Arc::clone(trail))),
+            None => app.engine.clone(),
+        };
+        let shutdown = app.shutdown.clone();
         let scope = Scope::all(TimeRange::ALL);
         let source = Arc::new(SqlSource::new(engine, scope, &question.text, shutdown));
         let result = match self.run.begin() {
@@ -81,6 +87,9 @@ impl Reply {
         app.metrics.query_ns.observe_duration(started.elapsed());
         let trailer = source.trailer();
         app.metrics.query_bytes.add(trailer.bytes_scanned);
+        if let Some(trail) = &trail {
+            trail.answered(if result.is_ok() { 200 } else { 400 });
+        }
         let mut end = Vec::new();
         match result {
             Ok(()) => put_end(&trailer, question, &mut end),

@@ -26,6 +26,7 @@ mod lost;
 mod reply;
 pub mod rules;
 mod stamp;
+mod usage;
 mod writer;
 #[cfg(test)]
 mod tests;
@@ -55,6 +56,7 @@ use logpond_host::telemetry::Metrics;
 use reply::Reply;
 use rules::Rules;
 pub use stamp::Stamp;
+use usage::TenantUsage;
 
 /// How long a submission waits for room in the queue before it is refused. Shorter than the
 /// timeouts of usual HTTP clients, longer than a disk's hiccup.
@@ -270,6 +272,7 @@ pub struct Ingest {
     rules: Option<Arc<Rules>>,
     /// The labels that records have over whatever their sender says.
     stamp: Arc<Stamp>,
+    usage: Arc<TenantUsage>,
 }
 
 /// Where the outcome of a queued batch arrives.
@@ -384,6 +387,9 @@ pub fn start(
         })?;
     let queue_bytes_max = u32::try_from(queue_bytes).unwrap_or(u32::MAX);
     let room = Arc::new(Semaphore::new(queue_bytes_max as usize));
+    let usage: Arc<TenantUsage> = Arc::default();
+    let exposed = Arc::clone(&usage);
+    metrics.register(Box::new(move |out| exposed.expose(out)));
     let ingest = Ingest {
         queue,
         queue_bytes_max,
@@ -396,6 +402,7 @@ pub fn start(
         clock,
         rules,
         stamp: Arc::default(),
+        usage,
     };
     Ok((ingest, Writer(thread)))
 }
@@ -486,8 +493,18 @@ impl Ingest {
                 source: None,
             });
         }
+        let size = (batch.len(), batch.payload().len());
         let queued = self.enqueue(batch, id, durable).await?;
-        self.outcome(queued).await
+        let taken = self.outcome(queued).await?;
+        self.note_usage(size);
+        Ok(taken)
+    }
+
+    /// Counts what was taken of a tenant.
+    fn note_usage(&self, (records, bytes): (usize, usize)) {
+        if let Some(tenant) = self.stamp.tenant() {
+            self.usage.add(tenant, records as u64, bytes as u64);
+        }
     }
 
     /// Submits batches in their order and waits until all are synced: they share syncs.
@@ -500,7 +517,9 @@ impl Ingest {
     ) -> Result<(), IngestError> {
         let mut queued = Vec::new();
         let mut refused = None;
+        let mut size = (0, 0);
         for (batch, id) in batches {
+            size = (size.0 + batch.len(), size.1 + batch.payload().len());
             match self.enqueue(Arc::new(batch), id, true).await {
                 Ok(answer) => queued.push(answer),
                 Err(error) => {
@@ -514,7 +533,13 @@ impl Ingest {
                 refused.get_or_insert(error);
             }
         }
-        refused.map_or(Ok(()), Err)
+        match refused {
+            Some(refused) => Err(refused),
+            None => {
+                self.note_usage(size);
+                Ok(())
+            }
+        }
     }
 
     /// Submits what the server itself has to say, and waits until it is synced: no rule applies to it.

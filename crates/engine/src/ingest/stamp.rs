@@ -13,6 +13,8 @@ pub struct Stamp {
     labels: Labels,
     /// A number that differs where the labels do; zero without labels.
     digest: u128,
+    /// The labels as text, by which usage is counted.
+    tenant: String,
 }
 
 impl Stamp {
@@ -28,12 +30,22 @@ impl Stamp {
         } else {
             hash.digest128()
         };
-        Stamp { labels, digest }
+        let texts = labels.iter().map(|(name, value)| format!("{name}={value}"));
+        Stamp {
+            tenant: texts.collect::<Vec<_>>().join(","),
+            labels,
+            digest,
+        }
     }
 
     /// True if there are no labels.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
+    }
+
+    /// The labels as text, by which usage is counted; `None` without labels.
+    pub(super) fn tenant(&self) -> Option<&str> {
+        (!self.tenant.is_empty()).then_some(&*self.tenant)
     }
 
     /// The labels.

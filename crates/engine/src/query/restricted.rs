@@ -26,8 +26,7 @@ use logpond_host::telemetry::Metrics;
 /// The longest condition of a token, in bytes: it is parsed and compiled for every question.
 pub const CONDITION_BYTES_MAX: usize = 4096;
 
-/// The value of the field `_rule` of records of the audit. No recording rule has this name, as names of rules have
-/// no dot.
+/// The value of the field `_rule` of records of the audit.
 pub const AUDIT_STREAM: &str = "logpond.audit";
 
 /// Which records may be read.

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Guard, read};
+use super::{Guard, Tokens, read};
+use logpond_engine::audit::Audit;
 use logpond_host::telemetry::{Metrics, ReloadTarget, warn};
 use logpond_host::terminal::with_causes;
 use logpond_host::watch::{Stamp, WatchTarget};
@@ -15,6 +16,7 @@ pub struct WatchedTokens {
     /// State of the file whose tokens the guard has, or which was reported as bad.
     stamp: Stamp,
     metrics: Arc<Metrics>,
+    audit: Audit,
 }
 
 impl WatchedTokens {
@@ -24,12 +26,14 @@ impl WatchedTokens {
         path: PathBuf,
         stamp: Stamp,
         metrics: Arc<Metrics>,
+        audit: Audit,
     ) -> WatchedTokens {
         WatchedTokens {
             guard,
             path,
             stamp,
             metrics,
+            audit,
         }
     }
 }
@@ -49,6 +53,10 @@ impl WatchTarget for WatchedTokens {
                         self.path.display()
                     ));
                 }
+                let what = changes(&self.guard.tokens(), &tokens);
+                if !what.is_empty() {
+                    self.audit.note("tokens", &what);
+                }
                 self.guard.replace(tokens);
                 self.metrics
                     .access
@@ -67,4 +75,39 @@ impl WatchTarget for WatchedTokens {
             }
         }
     }
+}
+
+/// The changes that are named at most; the others are counted.
+const CHANGES_MAX: usize = 20;
+
+/// The difference of two files of tokens, in words.
+fn changes(old: &Tokens, new: &Tokens) -> String {
+    let mut all = Vec::new();
+    for entry in new.entries() {
+        let said = |verb: &str| {
+            let mut text = format!("{verb} {} of role {}", entry.label(), entry.role.as_str());
+            if let Some(only) = entry.bounds.only() {
+                text.push_str(&format!(" only {only}"));
+            }
+            let labels = entry.bounds.labels_text();
+            if !labels.is_empty() {
+                text.push_str(&format!(" with {labels}"));
+            }
+            text
+        };
+        match old.find(&entry.id) {
+            None => all.push(said("created")),
+            Some(known) if known != entry => all.push(said("changed")),
+            Some(_) => {}
+        }
+    }
+    let gone = old.entries().iter();
+    let gone = gone.filter(|entry| new.find(&entry.id).is_none());
+    all.extend(gone.map(|entry| format!("revoked {}", entry.label())));
+    let others = all.len().saturating_sub(CHANGES_MAX);
+    all.truncate(CHANGES_MAX);
+    if others > 0 {
+        all.push(format!("and {others} others"));
+    }
+    all.join("; ")
 }

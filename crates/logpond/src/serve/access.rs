@@ -3,16 +3,20 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use logpond_segment::disk::Disk;
 
 use super::ServeError;
 use logpond_engine::alert::{self, Alerts, WatchedAlertRules};
+use logpond_engine::audit::{self, Audit, Events};
+use logpond_engine::ingest::Ingest;
 use logpond_engine::ingest::rules::{Rules, WatchedRules};
 use logpond_engine::saved::{self, SavedQueries, WatchedQueries};
 use logpond_host::clock;
 use logpond_host::telemetry::{Metrics, warn};
 use logpond_host::watch::{self, Stamp, WatchTarget, WatchThread, Watcher};
+use logpond_http as http;
 use logpond_listen::net::tls::{self, Acceptor, ClusterTls};
 use logpond_listen::net::{SharedSecurity, WatchedSecurity};
 use logpond_listen::tokens::{self, Guard, Tokens, WatchedTokens};
@@ -28,6 +32,9 @@ pub(super) struct Access {
     alerts: Option<Arc<Alerts>>,
     security: Option<Arc<SharedSecurity>>,
     saved: Arc<SavedQueries>,
+    audit: Audit,
+    /// What is written of the audit, until its thread is started.
+    events: Option<Events>,
     watch: WatchThread,
 }
 
@@ -43,6 +50,7 @@ impl Access {
         metrics: &Arc<Metrics>,
     ) -> Result<Access, ServeError> {
         let mut watched: Vec<Box<dyn WatchTarget>> = Vec::new();
+        let (audit, events) = Audit::new(settings.audit_log, metrics);
         let saved = saved_queries(settings, disk, metrics, &mut watched)?;
         let rules = match &settings.rules {
             Some(path) => {
@@ -55,7 +63,7 @@ impl Access {
         };
         let alerts = alerts(settings, metrics, &mut watched)?;
         let guard = if settings.is_http_guarded() || settings.require_token {
-            guard(settings, metrics, &mut watched)?
+            guard(settings, (metrics, &audit), &mut watched)?
         } else {
             Arc::new(Guard::open())
         };
@@ -105,13 +113,35 @@ impl Access {
             alerts,
             security,
             saved,
+            audit,
+            events,
             watch,
         })
     }
 
-    /// What decides over requests.
-    pub(super) fn guard(&self) -> Arc<Guard> {
-        self.guard.clone()
+    /// Whether a token is asked for.
+    pub(super) fn is_token_required(&self) -> bool {
+        self.guard.is_required()
+    }
+
+    /// What endpoints need of it.
+    pub(super) fn of_requests(&self) -> http::Access {
+        http::Access {
+            guard: self.guard.clone(),
+            saved: self.saved.clone(),
+            alerts: self.alerts.clone(),
+            audit: self.audit.clone(),
+        }
+    }
+
+    /// Starts the thread that writes the audit, if there is one.
+    pub(super) fn write_audit(
+        &mut self,
+        ingest: &Ingest,
+    ) -> Result<Option<JoinHandle<()>>, ServeError> {
+        let events = self.events.take();
+        let started = events.map(|events| audit::start(events, ingest.clone()));
+        started.transpose().map_err(ServeError::Runtime)
     }
 
     /// What encrypts HTTP, if anything does.
@@ -196,7 +226,7 @@ fn alerts(
 
 fn guard(
     settings: &Settings,
-    metrics: &Arc<Metrics>,
+    (metrics, audit): (&Arc<Metrics>, &Audit),
     watched: &mut Vec<Box<dyn WatchTarget>>,
 ) -> Result<Arc<Guard>, ServeError> {
     let path = &settings.tokens;
@@ -205,7 +235,13 @@ fn guard(
     check_use(&tokens, path, settings.is_http_guarded())?;
     let guard = Arc::new(Guard::new(tokens));
     let of_guard = guard.clone();
-    let tokens = WatchedTokens::new(of_guard, path.clone(), stamp, metrics.clone());
+    let tokens = WatchedTokens::new(
+        of_guard,
+        path.clone(),
+        stamp,
+        metrics.clone(),
+        audit.clone(),
+    );
     watched.push(Box::new(tokens));
     Ok(guard)
 }

@@ -115,7 +115,7 @@ fn line(settings: &Settings, server: &Server, took: Duration) -> String {
         "addresses": server.addresses.to_json(),
         "role": settings.roles.as_str(),
         "encrypted": settings.tls.is_some(),
-        "tokens": server.access.guard().is_required(),
+        "tokens": server.access.is_token_required(),
         "off": off,
         "start_ms": took.as_millis() as u64,
     });
@@ -147,7 +147,7 @@ fn block(settings: &Settings, server: &Server, took: Duration) -> String {
             format!("{} at {} ({})", off.name, off.address, off.reason),
         );
     }
-    if server.access.guard().is_required() {
+    if server.access.is_token_required() {
         let tokens = settings.tokens.display();
         say(
             "Tokens",

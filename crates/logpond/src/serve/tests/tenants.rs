@@ -12,7 +12,7 @@ use super::{TestServer, settings};
 use crate::serve::Server;
 use logpond_http::routes;
 use logpond_listen::tokens::{self, Bounds, Entry, Role, Token, read_label};
-use logpond_settings::Settings;
+use logpond_settings::{AuditLevel, Settings};
 
 /// The condition of the bound reader.
 const CONDITION: &str = "team=payments";
@@ -87,12 +87,6 @@ impl GuardedServer {
     fn compact(&self) {
         let done = self.ask(&self.admin, "POST", "/api/v1/compact?wait", "");
         assert_eq!(done.status, 200);
-    }
-
-    /// The rows of a query, as its administrator sees them.
-    fn all_rows(&self, query: &str) -> Vec<Value> {
-        let path = format!("/api/v1/query?{RANGE}&q={query}");
-        self.ask(&self.admin, "GET", &path, "").rows().0
     }
 }
 
@@ -254,9 +248,6 @@ fn post(path: &str, body: &Value) -> Question {
 
 /// The requests to a route of readers; none to one that is refused to a bound reader, or says nothing of records.
 fn questions(method: &str, route: &'static str) -> Vec<Question> {
-    let nanoseconds = "start=1795132800000000000&end=1795219200000000000";
-    let loki = |rest: &str| get(format!("{route}?{nanoseconds}&{rest}"));
-    let selector = "query=%7Bapp%3D~%22.%2B%22%7D";
     let name = |name: &str| route.replacen("{}", name, 1);
     match (method, route) {
         ("POST", path) if path.starts_with("/grafana/json/") || GRAFANA.contains(&path) => {
@@ -292,39 +283,13 @@ fn questions(method: &str, route: &'static str) -> Vec<Question> {
             .into(),
         (_, "/api/v1/saved-queries") => vec![get(route.to_owned())],
         (_, "/api/v1/saved-queries/{}") => vec![get(name("mine")), get(name("errors"))],
-        (_, "/loki/api/v1/query") => vec![get(format!(
-            "{route}?time=1795219200000000000&query=sum%20by%20(team)%20(count_over_time(%7Bapp%3D~%22.%2B%22%7D%5B24h%5D))"
-        ))],
-        (_, "/loki/api/v1/query_range" | "/api/prom/query") => vec![
-            loki(selector),
-            loki("query=%7Bapp%3D~%22.%2B%22%7D%20%7C%3D%20%22declined%22"),
-            loki(
-                "step=3600&query=sum%20by%20(team)%20(count_over_time(%7Bapp%3D~%22.%2B%22%7D%5B1h%5D))",
-            ),
-        ],
-        (_, "/loki/api/v1/tail") => vec![loki(selector)],
-        (_, "/loki/api/v1/detected_field/{}/values") => {
-            vec![get(format!("{}?{nanoseconds}&{selector}", name("suspect")))]
+        (_, path)
+            if path.starts_with("/loki/")
+                || path.starts_with("/api/prom/")
+                || path.starts_with("/prometheus/") =>
+        {
+            loki(route)
         }
-        (_, "/loki/api/v1/label/{}/values" | "/api/prom/label/{}/values") => {
-            ["team", "app", "suspect"]
-                .map(|label| get(format!("{}?{nanoseconds}", name(label))))
-                .into()
-        }
-        (_, path) if path.starts_with("/loki/api/v1/") && !path.contains("rules") => {
-            vec![loki(selector), loki("")]
-        }
-        (_, "/api/prom/label") => vec![loki("")],
-        (
-            _,
-            "/loki/api/v1/rules"
-            | "/api/prom/rules"
-            | "/prometheus/api/v1/rules"
-            | "/prometheus/api/v1/alerts",
-        ) => {
-            vec![get(route.to_owned())]
-        }
-        (_, path) if path.contains("/rules/") => vec![get(path.replace("{}", "a"))],
         (_, "/entries") => vec![
             get(route.to_owned()),
             get(format!("{route}?team=fraud")),
@@ -334,6 +299,42 @@ fn questions(method: &str, route: &'static str) -> Vec<Question> {
         ("GET", path) if path.starts_with("/grafana/json") => vec![get(path.to_owned())],
         (_, "/browse") => vec![get(route.to_owned())],
         _ => elastic(route),
+    }
+}
+
+fn loki(route: &'static str) -> Vec<Question> {
+    let nanoseconds = "start=1795132800000000000&end=1795219200000000000";
+    let ask = |rest: &str| get(format!("{route}?{nanoseconds}&{rest}"));
+    let selector = "query=%7Bapp%3D~%22.%2B%22%7D";
+    let name = |name: &str| route.replacen("{}", name, 1);
+    match route {
+        "/loki/api/v1/query" => vec![get(format!(
+            "{route}?time=1795219200000000000&query=sum%20by%20(team)%20(count_over_time(%7Bapp%3D~%22.%2B%22%7D%5B24h%5D))"
+        ))],
+        "/loki/api/v1/query_range" | "/api/prom/query" => vec![
+            ask(selector),
+            ask("query=%7Bapp%3D~%22.%2B%22%7D%20%7C%3D%20%22declined%22"),
+            ask(
+                "step=3600&query=sum%20by%20(team)%20(count_over_time(%7Bapp%3D~%22.%2B%22%7D%5B1h%5D))",
+            ),
+        ],
+        "/loki/api/v1/tail" => vec![ask(selector)],
+        "/loki/api/v1/detected_field/{}/values" => {
+            vec![get(format!("{}?{nanoseconds}&{selector}", name("suspect")))]
+        }
+        "/loki/api/v1/label/{}/values" | "/api/prom/label/{}/values" => ["team", "app", "suspect"]
+            .map(|label| get(format!("{}?{nanoseconds}", name(label))))
+            .into(),
+        path if path.starts_with("/loki/api/v1/") && !path.contains("rules") => {
+            vec![ask(selector), ask("")]
+        }
+        "/api/prom/label" => vec![ask("")],
+        "/loki/api/v1/rules"
+        | "/api/prom/rules"
+        | "/prometheus/api/v1/rules"
+        | "/prometheus/api/v1/alerts" => vec![get(route.to_owned())],
+        path if path.contains("/rules/") => vec![get(path.replace("{}", "a"))],
+        _ => Vec::new(),
     }
 }
 
@@ -542,4 +543,332 @@ fn a_bound_reader_sees_a_server_with_its_part_only() {
         part.compact();
     }
     assert_eq!(refused, REFUSED.map(str::to_owned).into());
+}
+
+/// The rows of all records of a server in one page of its administrator.
+fn rows(server: &GuardedServer, token: &Token, query: &str) -> Vec<Value> {
+    let path = format!("/api/v1/query?from=2026-01-01&to=2036-01-01&q={query}");
+    server.ask(token, "GET", &path, "").rows().0
+}
+
+#[test]
+fn a_writer_labels_all_its_records_over_what_they_say() {
+    let server = GuardedServer::new(Some("team=payments"), |_| {});
+    let path = server.server.directory.path().join("tokens.toml");
+    let writer = create(&path, Role::Write, None, &["team=payments"]);
+    let other = create(&path, Role::Write, None, &["team=fraud"]);
+    let json = ("Content-Type", "application/json");
+    let text = ("Content-Type", "text/plain");
+    let loki = json!({"streams": [{"stream": {"team": "fraud", "app": "loki"}, "values": [["1795132800000000001", "by loki", {"team": "fraud"}]]}]});
+    let otlp = json!({"resourceLogs": [{"resource": {"attributes": [{"key": "team", "value": {"stringValue": "fraud"}}]},
+        "scopeLogs": [{"logRecords": [{"timeUnixNano": "1795132800000000002", "body": {"stringValue": "by otlp"},
+        "attributes": [{"key": "team", "value": {"stringValue": "fraud"}}]}]}]}]});
+    let bulk = "{\"create\":{}}\n{\"message\":\"by bulk\",\"team\":\"fraud\"}\n";
+    let pushes: [(&str, (&str, &str), String); 9] = [
+        (
+            "/api/v1/push?label=team=fraud",
+            text,
+            "by push\n".to_owned(),
+        ),
+        (
+            "/api/v1/push",
+            ("Content-Type", "application/x-ndjson"),
+            "{\"_msg\":\"by json\",\"team\":\"fraud\",\"team@label\":\"fraud\"}\n".to_owned(),
+        ),
+        ("/loki/api/v1/push", json, loki.to_string()),
+        ("/v1/logs", json, otlp.to_string()),
+        (
+            "/_bulk",
+            ("Content-Type", "application/x-ndjson"),
+            bulk.to_owned(),
+        ),
+        (
+            "/services/collector/event",
+            json,
+            json!({"event": {"message": "by hec", "team": "fraud"}, "fields": {"team": "fraud"}})
+                .to_string(),
+        ),
+        (
+            "/gelf",
+            json,
+            json!({"version": "1.1", "host": "h", "short_message": "by gelf", "_team": "fraud"})
+                .to_string(),
+        ),
+        (
+            "/api/v2/logs",
+            json,
+            json!([{"message": "by datadog team=fraud", "team": "fraud", "ddtags": "team:fraud"}])
+                .to_string(),
+        ),
+        (
+            "/insert/jsonline",
+            ("Content-Type", "application/x-ndjson"),
+            "{\"_msg\":\"by victoria\",\"team\":\"fraud\"}\n".to_owned(),
+        ),
+    ];
+    wait_for(&server, &writer, "POST", "/api/v1/push");
+    for (path, content_type, body) in &pushes {
+        let answer = server.ask_by(&writer, "POST", path, &[*content_type], body);
+        assert!(
+            answer.status < 300,
+            "{path}: {} {}",
+            answer.status,
+            self::text(&answer)
+        );
+    }
+    for state in ["journal", "segments"] {
+        let seen = rows(&server, &server.reader, "by");
+        assert_eq!(seen.len(), pushes.len(), "{state}: {seen:?}");
+        assert_eq!(
+            rows(&server, &server.admin, "by").len(),
+            pushes.len(),
+            "{state}"
+        );
+        server.compact();
+    }
+    // The same bytes of another sender are other records, and the reader does not see them.
+    wait_for(&server, &other, "POST", "/api/v1/push");
+    for (path, content_type, body) in &pushes {
+        let answer = server.ask_by(&other, "POST", path, &[*content_type], body);
+        assert!(
+            answer.status < 300,
+            "{path}: {} {}",
+            answer.status,
+            self::text(&answer)
+        );
+    }
+    assert_eq!(rows(&server, &server.reader, "by").len(), pushes.len());
+    assert_eq!(rows(&server, &server.admin, "by").len(), 2 * pushes.len());
+    let metrics = server.server.server().metrics().expose();
+    for team in ["payments", "fraud"] {
+        let line = format!(
+            "logpond_tenant_records_total{{tenant=\"team={team}\"}} {}\n",
+            pushes.len()
+        );
+        assert!(metrics.contains(&line), "{line} in {metrics}");
+    }
+}
+
+/// Asks until a new token is known.
+fn wait_for(server: &GuardedServer, token: &Token, method: &str, path: &str) {
+    let started = Instant::now();
+    while server.ask(token, method, path, "").status == 401 {
+        assert!(started.elapsed() < PATIENCE, "the token is never known");
+    }
+}
+
+#[test]
+fn a_header_names_the_tenant() {
+    let server = GuardedServer::new(None, |settings| {
+        settings.tenant_header = "X-Scope-OrgID".to_owned();
+    });
+    let path = server.server.directory.path().join("tokens.toml");
+    let writer = create(&path, Role::Write, None, &[]);
+    wait_for(&server, &writer, "POST", "/api/v1/push");
+    let text_type = ("Content-Type", "text/plain");
+    let push = |tenant: &str, body: &str| {
+        let headers = [text_type, ("X-Scope-OrgID", tenant)];
+        server
+            .ask_by(
+                &writer,
+                "POST",
+                "/api/v1/push?label=tenant=x",
+                &headers,
+                body,
+            )
+            .status
+    };
+    assert_eq!(push("5", "tenant=5.0 first\n"), 200);
+    assert_eq!(push("5.0", "second\n"), 200);
+    assert_eq!(push("b", "{\"tenant\":\"5\"} third\n"), 200);
+    assert_eq!(push("a|b", "fourth\n"), 400);
+    assert_eq!(push("a b", "fifth\n"), 400);
+    let without = server.ask_by(&writer, "POST", "/api/v1/push", &[text_type], "sixth\n");
+    assert_eq!(without.status, 403, "{}", text(&without));
+    let count = |tenant: &str| {
+        let path = "/api/v1/query?from=2026-01-01&to=2036-01-01";
+        let answer = server.ask_by(
+            &server.reader,
+            "GET",
+            path,
+            &[("X-Scope-OrgID", tenant)],
+            "",
+        );
+        assert_eq!(answer.status, 200, "{}", text(&answer));
+        answer.rows().0.len()
+    };
+    assert_eq!(["5", "5.0", "b", "c"].map(count), [1, 1, 1, 0]);
+    assert_eq!(count("5|b"), 2);
+    let refused = server.ask(&server.reader, "GET", "/api/v1/query", "");
+    assert_eq!(refused.status, 403);
+    assert_eq!(rows(&server, &server.admin, "").len(), 3);
+    let segments = server.ask_by(
+        &server.reader,
+        "GET",
+        "/api/v1/segments",
+        &[("X-Scope-OrgID", "b")],
+        "",
+    );
+    assert_eq!(segments.status, 403);
+}
+
+#[test]
+fn the_audit_is_for_administrators() {
+    let server = GuardedServer::new(None, |settings| settings.audit_log = AuditLevel::Queries);
+    server.push("{\"_msg\":\"hello\"}\n");
+    let asked = "/api/v1/query?from=2026-01-01&to=2036-01-01&q=hello";
+    assert_eq!(server.ask(&server.reader, "GET", asked, "").status, 200);
+    let statement = json!({"query": "SELECT count(*) FROM logs"});
+    assert_eq!(
+        server
+            .ask(
+                &server.reader,
+                "POST",
+                "/api/v1/sql",
+                &statement.to_string()
+            )
+            .status,
+        200
+    );
+    server.compact();
+    let path = server.server.directory.path().join("tokens.toml");
+    let late = create(&path, Role::Read, Some("team=payments"), &[]);
+    wait_for(&server, &late, "GET", "/api/v1/query");
+    let started = Instant::now();
+    let audit = loop {
+        let found = rows(&server, &server.admin, "record%3Dlogpond.audit");
+        let has =
+            |name: &str, value: &str| found.iter().any(|row| row[name].as_str() == Some(value));
+        if has("action", "tokens")
+            && has("endpoint", "POST /api/v1/compact")
+            && has("endpoint", "POST /api/v1/sql")
+        {
+            break found;
+        }
+        assert!(started.elapsed() < PATIENCE, "{found:?}");
+    };
+    let of = |endpoint: &str| {
+        audit
+            .iter()
+            .find(|row| row["endpoint"] == endpoint)
+            .unwrap()
+    };
+    let query = of("GET /api/v1/query");
+    assert_eq!(query["token"], server.reader.id());
+    assert_eq!((&query["status"], &query["rows"]), (&json!(200), &json!(1)));
+    assert_eq!(
+        (&query["address"], &query["protocol"]),
+        (&json!("127.0.0.1"), &json!("http"))
+    );
+    assert!(
+        query["query"].as_str().unwrap().contains("q=hello"),
+        "{query}"
+    );
+    assert!(query["bytes_sent"].as_u64().unwrap() > 0, "{query}");
+    assert!(
+        query["from"].as_str().unwrap().starts_with("2026-01-01"),
+        "{query}"
+    );
+    assert!(
+        of("POST /api/v1/sql")["query"]
+            .as_str()
+            .unwrap()
+            .contains("SELECT count")
+    );
+    assert_eq!(of("POST /api/v1/compact")["action"], "administer");
+    assert_eq!(of("POST /api/v1/compact")["what"], "/api/v1/compact?wait");
+    let tokens = audit.iter().find(|row| row["action"] == "tokens").unwrap();
+    assert!(
+        tokens["what"]
+            .as_str()
+            .unwrap()
+            .contains("only team=payments"),
+        "{tokens}"
+    );
+    // Others do not see it, whatever they name.
+    for query in [
+        "record%3Dlogpond.audit",
+        "_rule:*",
+        "record:*",
+        "NOT%20_rule%3Dx",
+        "administer",
+    ] {
+        assert_eq!(
+            rows(&server, &server.reader, query),
+            Vec::<Value>::new(),
+            "{query}"
+        );
+    }
+    let count = server.ask(&server.reader, "GET", "/api/v1/sql?query=SELECT%20count(*)%20AS%20n%20FROM%20logs%20WHERE%20record%3D'logpond.audit'", "");
+    assert!(text(&count).contains("\"n\":0"), "{}", text(&count));
+    // A sender cannot write what passes for it.
+    server.push("{\"_msg\":\"forged\",\"_rule\":\"logpond.audit\",\"record\":\"logpond.audit\"}\n");
+    let forged = rows(&server, &server.admin, "_rule%3Dlogpond.audit%20forged");
+    assert_eq!(forged, Vec::<Value>::new());
+    // Reading it is noted once.
+    let reads = |found: &[Value]| {
+        found
+            .iter()
+            .filter(|row| {
+                row["query"]
+                    .as_str()
+                    .is_some_and(|text| text.contains("_rule=logpond"))
+            })
+            .count()
+    };
+    let started = Instant::now();
+    while reads(&rows(&server, &server.admin, "record%3Dlogpond.audit")) == 0 {
+        assert!(started.elapsed() < PATIENCE, "never noted");
+    }
+    assert_eq!(
+        reads(&rows(&server, &server.admin, "record%3Dlogpond.audit")),
+        1
+    );
+}
+
+#[test]
+fn other_ways_to_a_record_are_closed() {
+    let (mixed, _) = mixed_and_part();
+    let path = format!("/api/v1/query?{RANGE}&q=declined");
+    let rows = mixed.ask(&mixed.admin, "GET", &path, "").rows().0;
+    let id = rows[0]["_id"].as_str().unwrap();
+    for path in [format!("/logs/_doc/{id}"), format!("/logs/_source/{id}")] {
+        assert_eq!(
+            mixed.ask(&mixed.admin, "GET", &path, "").status,
+            200,
+            "{path}"
+        );
+        assert_eq!(
+            mixed.ask(&mixed.reader, "GET", &path, "").status,
+            404,
+            "{path}"
+        );
+    }
+    let by_id = format!("/api/v1/query?{RANGE}&q=_id%3D{id}");
+    assert_eq!(
+        mixed.ask(&mixed.reader, "GET", &by_id, "").rows().0.len(),
+        0
+    );
+    // A scroll of another reader goes on with the part of the one who asks.
+    let page = json!({"size": 2, "sort": ["_doc"]}).to_string();
+    let scroll = mixed
+        .ask(&mixed.admin, "POST", "/_search?scroll=1m", &page)
+        .json();
+    let next = json!({"scroll": "1m", "scroll_id": scroll["_scroll_id"]}).to_string();
+    let said = text(&mixed.ask(&mixed.reader, "POST", "/_search/scroll", &next));
+    for secret in ["user-", "declined", "says nobody", "several teams"] {
+        assert!(!said.contains(secret), "{said}");
+    }
+    // A bound token neither changes nor administrates.
+    for (method, path) in [
+        ("POST", "/api/v1/compact"),
+        ("POST", "/api/v1/push"),
+        ("PUT", "/api/v1/saved-queries/a"),
+    ] {
+        assert_eq!(
+            mixed.ask(&mixed.reader, method, path, "").status,
+            403,
+            "{path}"
+        );
+    }
 }
