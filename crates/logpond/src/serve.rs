@@ -133,7 +133,7 @@ impl Server {
         let is_new = !settings.data.exists();
         let (disk, lock) = take_data(&settings.data).map_err(ServeError::Data)?;
         let metrics = Arc::new(Metrics::default());
-        let mut access = Access::start(settings, &disk, &metrics)?;
+        let access = Access::start(settings, &disk, &metrics)?;
         let listeners = Listeners::bind(settings, ends_by_signal)?;
         let (addresses, listening) = (listeners.addresses(), listeners.listening());
         let recovered = recover(&*disk, &metrics)?;

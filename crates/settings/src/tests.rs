@@ -133,6 +133,8 @@ fn defaults() {
             rules: None,
             ready_file: None,
             require_token: false,
+            tenant_header: "",
+            audit_log: Off,
         }
     "#]]
     .assert_debug_eq(&settings);
@@ -206,7 +208,7 @@ fn complaints_say_where_and_what_to_do() {
         .collect();
     expect![[r#"
         /etc/logpond/logpond.toml:1:1: there is no setting 'retain-agee', did you mean 'retain-age'?
-        /etc/logpond/logpond.toml:2:1: there is no setting 'colour'; settings are data, http, http-host, fast, durable, lines-udp, bulk, syslog-udp, syslog-tcp, syslog-tls, syslog-tls-ca, syslog-tls-peers, dev-log, dev-log-stream, journald, keep-sockets, kmsg, audit, relp, relp-tls, gelf-udp, gelf-tcp, fluent, fluent-security, otlp-grpc, otlp-http, loki, elasticsearch, splunk, kafka, kafka-from, kafka-security, postgres, gossip, advertise, join, replication, zone, repair-after, canary, retain-age, retain-size, confirm-retention, trust-clock, keep-free, scrub-every, bucket, bucket-cache, open-table, local-age, local-size, memory, line-bytes-max, hostname, access-log, time-field, message-field, timezone, rules, alert-rules, alertmanager, alert-webhook, external-url, ready-file, insecure, tokens, require-token, tls-certificate, tls-key, cluster-tls
+        /etc/logpond/logpond.toml:2:1: there is no setting 'colour'; settings are data, http, http-host, fast, durable, lines-udp, bulk, syslog-udp, syslog-tcp, syslog-tls, syslog-tls-ca, syslog-tls-peers, dev-log, dev-log-stream, journald, keep-sockets, kmsg, audit, relp, relp-tls, gelf-udp, gelf-tcp, fluent, fluent-security, otlp-grpc, otlp-http, loki, elasticsearch, splunk, kafka, kafka-from, kafka-security, postgres, gossip, advertise, join, replication, zone, repair-after, canary, retain-age, retain-size, confirm-retention, trust-clock, keep-free, scrub-every, bucket, bucket-cache, open-table, local-age, local-size, memory, line-bytes-max, hostname, access-log, time-field, message-field, timezone, rules, alert-rules, alertmanager, alert-webhook, external-url, ready-file, insecure, tokens, require-token, tenant-header, audit-log, tls-certificate, tls-key, cluster-tls
         /etc/logpond/logpond.toml:1:8: string values must be quoted, expected literal string
         /etc/logpond/logpond.toml:2:14: '30' is no value for retain-age: the unit is missing; units are ns us ms s m h d w month y
         /etc/logpond/logpond.toml:1:15: '120%' is no value for keep-free: the amount is too large

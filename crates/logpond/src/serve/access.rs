@@ -2,7 +2,7 @@
 //! those of rules, for records and for alerts, and the saved queries.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use logpond_segment::disk::Disk;
@@ -34,7 +34,7 @@ pub(super) struct Access {
     saved: Arc<SavedQueries>,
     audit: Audit,
     /// What is written of the audit, until its thread is started.
-    events: Option<Events>,
+    events: Mutex<Option<Events>>,
     watch: WatchThread,
 }
 
@@ -114,7 +114,7 @@ impl Access {
             security,
             saved,
             audit,
-            events,
+            events: Mutex::new(events),
             watch,
         })
     }
@@ -136,10 +136,11 @@ impl Access {
 
     /// Starts the thread that writes the audit, if there is one.
     pub(super) fn write_audit(
-        &mut self,
+        &self,
         ingest: &Ingest,
     ) -> Result<Option<JoinHandle<()>>, ServeError> {
-        let events = self.events.take();
+        let events = self.events.lock();
+        let events = events.unwrap_or_else(PoisonError::into_inner).take();
         let started = events.map(|events| audit::start(events, ingest.clone()));
         started.transpose().map_err(ServeError::Runtime)
     }
