@@ -1,6 +1,7 @@
 //! Which request goes where: one table.
 
 mod endpoints;
+mod methods;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use logpond_client::encode;
 use logpond_engine::audit::Trail;
 use logpond_engine::query::AGGREGATES;
 use logpond_listen::tokens::Role;
+use methods::*;
 
 /// A form in a POST body: a long query.
 pub(super) const FORM_BYTES_MAX: usize = 1 << 20;
@@ -65,32 +67,6 @@ pub(crate) enum Endpoint {
     Mcp,
     LogsQl,
 }
-
-const READ: &[Method] = &[Method::GET, Method::HEAD];
-const ASK: &[Method] = &[Method::GET, Method::HEAD, Method::POST];
-const LISTEN: &[Method] = &[Method::GET];
-const ACT: &[Method] = &[Method::POST];
-const STORE: &[Method] = &[Method::POST, Method::PUT];
-/// Some senders ask whether they may, before they do.
-const COLLECT: &[Method] = &[Method::POST, Method::OPTIONS];
-/// A browser signs in and out.
-const SESSION: &[Method] = &[Method::POST, Method::DELETE];
-const CHANGE: &[Method] = &[Method::PUT, Method::DELETE];
-/// What others let change, and what is refused here with a reason.
-const EDIT: &[Method] = &[
-    Method::GET,
-    Method::HEAD,
-    Method::POST,
-    Method::PUT,
-    Method::DELETE,
-];
-/// An index is asked for, or created.
-const EXISTS: &[Method] = &[Method::HEAD];
-const CREATE: &[Method] = &[Method::PUT];
-/// The next page, or the end of all pages.
-const SCROLL: &[Method] = &[Method::GET, Method::POST, Method::DELETE];
-const END: &[Method] = &[Method::DELETE];
-const SET_UP: &[Method] = &[Method::GET, Method::HEAD, Method::PUT, Method::POST];
 
 /// What a request needs; nothing, where there is nothing to protect.
 const OPEN: Option<Role> = None;

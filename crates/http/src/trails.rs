@@ -1,4 +1,4 @@
-//! What the audit notes of requests.
+//! The notes of the audit on requests.
 //!
 //! Invariants: requests that read records or change the server are noted, those that push or only look whether the server
 //! is there are not; a request is noted once, with all questions that it asks within this process.

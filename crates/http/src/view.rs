@@ -26,7 +26,7 @@ const TENANT_BYTES_MAX: usize = 150;
 /// The most tenants that one question may be about.
 const TENANTS_MAX: usize = 64;
 
-/// What an endpoint tells or changes.
+/// The records and the state that an endpoint tells or changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
     /// Records, by way of the engine: those that the request may read.
@@ -68,7 +68,7 @@ impl App {
         match needed {
             Role::Read => {
                 let own = bounds.and_then(|bounds| bounds.restriction().cloned());
-                // Where no token is asked for, everybody may do everything.
+                // Without tokens everybody may do everything.
                 let all = admission.map(|_| Restriction::without_audit());
                 Ok(self.reading(own.or(all), &tenants))
             }

@@ -1,6 +1,6 @@
 //! How much the audit keeps.
 
-/// What is kept of questions and of administration.
+/// The extent of what is kept of questions and of administration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AuditLevel {
     /// Nothing.

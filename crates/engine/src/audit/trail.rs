@@ -1,4 +1,4 @@
-//! What is noted of one request until it ends.
+//! The notes on one request until it ends.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use crate::query::{Scope, Trailer};
 /// The longest text of a question that is kept.
 pub const TEXT_BYTES_MAX: usize = 4096;
 
-/// Who asks, and where.
+/// The source of a question, and its endpoint.
 #[derive(Clone, Debug)]
 pub struct QuestionSource {
     /// `http` or `postgres`.
@@ -26,7 +26,7 @@ pub struct QuestionSource {
     pub changes: Option<String>,
 }
 
-/// What is noted of a request. The event is taken when the last part that works on the request lets go of it.
+/// The notes on a request. The event is taken when the last part that works on the request lets go of it.
 #[derive(Debug)]
 pub struct Trail {
     audit: Audit,

@@ -29,7 +29,7 @@ pub const CONDITION_BYTES_MAX: usize = 4096;
 /// The value of the field `_rule` of records of the audit.
 pub const AUDIT_STREAM: &str = "logpond.audit";
 
-/// Which records may be read.
+/// The records that may be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restriction {
     /// The condition; [`Filter::All`] if all records may be read.
@@ -164,7 +164,7 @@ fn labels_first(filter: Filter) -> Filter {
     }
 }
 
-/// Whether a text is a name that no other name of a field is mistaken for: letters and digits.
+/// True for a name that no other name of a field is mistaken for: letters and digits.
 pub fn is_plain_name(name: &str) -> bool {
     let begins = name.starts_with(|first: char| first.is_ascii_alphabetic());
     begins && name.bytes().all(|byte| byte.is_ascii_alphanumeric())

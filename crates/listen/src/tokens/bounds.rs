@@ -18,7 +18,7 @@ const LABEL_VALUE_BYTES_MAX: usize = 256;
 /// Names that stand for something else than a label: a sender's line says them, or they are computed.
 const OTHER_NAMES: [&str; 4] = ["hostname", "time", "message", "level"];
 
-/// What a token allows of what its role allows.
+/// The part of the rights of its role that a token has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// The condition that records have to meet to be read, as it was written.

@@ -282,7 +282,7 @@ fn questions(method: &str, route: &'static str) -> Vec<Question> {
             })
             .into(),
         (_, "/api/v1/saved-queries") => vec![get(route.to_owned())],
-        (_, "/api/v1/saved-queries/{}") => vec![get(name("mine")), get(name("errors"))],
+        (_, "/api/v1/saved-queries/{}") => vec![get(name("mine")), get(name("requests-by-host"))],
         (_, path)
             if path.starts_with("/loki/")
                 || path.starts_with("/api/prom/")
@@ -494,7 +494,7 @@ fn a_bound_reader_sees_a_server_with_its_part_only() {
         &mine.to_string(),
     );
     assert_eq!(saved.status, 201, "{}", text(&saved));
-    let mut refused = BTreeSet::new();
+    let (mut refused, mut wrong) = (BTreeSet::new(), Vec::new());
     for state in ["journal", "segments"] {
         for (route, methods, needed) in routes() {
             if needed != Some(Role::Read) {
@@ -515,17 +515,17 @@ fn a_bound_reader_sees_a_server_with_its_part_only() {
                 }
                 answered += u32::from(bound.status == 200);
                 let alone = part.ask(&part.reader, method, &path, &body);
-                assert_eq!(
-                    normal(&bound),
-                    normal(&alone),
-                    "{state}: {method} {path} {body}"
-                );
+                let (seen, expected) = (normal(&bound), normal(&alone));
+                if seen != expected {
+                    wrong.push(format!(
+                        "{state}: {method} {path} {body}\n  {seen}\n  {expected}"
+                    ));
+                }
                 let said = text(&bound);
                 for secret in ["user-", "declined card", "says nobody", "several teams"] {
-                    assert!(
-                        !said.contains(secret),
-                        "{state}: {method} {path} tells {secret}: {said}"
-                    );
+                    if said.contains(secret) {
+                        wrong.push(format!("{state}: {method} {path} tells {secret}: {said}"));
+                    }
                 }
             }
             let is_refused = refused.contains(&format!("{method} {route}"));
@@ -534,14 +534,14 @@ fn a_bound_reader_sees_a_server_with_its_part_only() {
                 || route.contains("_doc")
                 || route.contains("_source")
                 || route.contains("/rules/");
-            assert!(
-                answered > 0 || is_refused || needs_id || no_answer.contains(&route),
-                "{state}: {method} {route} answered nothing"
-            );
+            if answered == 0 && !is_refused && !needs_id && !no_answer.contains(&route) {
+                wrong.push(format!("{state}: {method} {route} answered nothing"));
+            }
         }
         mixed.compact();
         part.compact();
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(refused, REFUSED.map(str::to_owned).into());
 }
 
@@ -578,7 +578,7 @@ fn a_writer_labels_all_its_records_over_what_they_say() {
         ("/loki/api/v1/push", json, loki.to_string()),
         ("/v1/logs", json, otlp.to_string()),
         (
-            "/_bulk",
+            "/logs/_bulk",
             ("Content-Type", "application/x-ndjson"),
             bulk.to_owned(),
         ),
@@ -793,10 +793,10 @@ fn the_audit_is_for_administrators() {
         "NOT%20_rule%3Dx",
         "administer",
     ] {
-        assert_eq!(
-            rows(&server, &server.reader, query),
-            Vec::<Value>::new(),
-            "{query}"
+        let seen = rows(&server, &server.reader, query);
+        assert!(
+            seen.iter().all(|row| row["action"].is_null()),
+            "{query}: {seen:?}"
         );
     }
     let count = server.ask(&server.reader, "GET", "/api/v1/sql?query=SELECT%20count(*)%20AS%20n%20FROM%20logs%20WHERE%20record%3D'logpond.audit'", "");
@@ -832,7 +832,10 @@ fn other_ways_to_a_record_are_closed() {
     let path = format!("/api/v1/query?{RANGE}&q=declined");
     let rows = mixed.ask(&mixed.admin, "GET", &path, "").rows().0;
     let id = rows[0]["_id"].as_str().unwrap();
-    for path in [format!("/logs/_doc/{id}"), format!("/logs/_source/{id}")] {
+    for path in [
+        format!("/logpond/_doc/{id}"),
+        format!("/logpond/_source/{id}"),
+    ] {
         assert_eq!(
             mixed.ask(&mixed.admin, "GET", &path, "").status,
             200,
