@@ -18,7 +18,7 @@ pub const LABEL_SUFFIX: &str = "@label";
 
 /// Names that are no field's, each with that of a field that was sent under it: of parts of a record, and
 /// of what an answer says between and behind its rows.
-pub const RESERVED_NAMES: [(&str, &str); 18] = [
+pub const RESERVED_NAMES: [(&str, &str); 19] = [
     ("_time", "_time@label"),
     ("_id", "_id@label"),
     ("_msg", "_msg@label"),
@@ -37,6 +37,7 @@ pub const RESERVED_NAMES: [(&str, &str); 18] = [
     ("_position", "_position@label"),
     ("_progress", "_progress@label"),
     ("_columns", "_columns@label"),
+    ("_clipped", "_clipped@label"),
 ];
 
 /// The name of a field that was sent under a name of [`RESERVED_NAMES`]; `None` for all other names.

@@ -168,6 +168,13 @@ impl Output {
             .is_some_and(|reader| reader.is_given_up())
     }
 
+    /// Whether an operator has ended the work.
+    pub fn is_stopped(&self) -> bool {
+        self.reader
+            .as_ref()
+            .is_some_and(|reader| reader.is_stopped())
+    }
+
     /// Takes the memory that a query needs to begin, if it has none; waits until there is some.
     ///
     /// # Errors
@@ -354,6 +361,9 @@ impl Output {
     /// When the reader is gone.
     pub fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Cancellation> {
         self.lines += 1;
+        if let Some(reader) = &self.reader {
+            reader.note_rows(self.lines);
+        }
         if let Some(tap) = &mut self.tap {
             write(&mut self.chunk);
             let is_due = tap.line(&self.chunk);

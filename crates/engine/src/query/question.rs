@@ -21,9 +21,8 @@ use super::{RowParts, Scope, Search};
 /// Version of the encoding.
 const VERSION: u64 = 1;
 
-/// Version of a question whose rows around matches have to meet a condition, which stands first. Older nodes refuse
-/// it.
-const VERSION_RESTRICTED: u64 = 2;
+/// Version of a question with an [`Extension`], which stands first. Older nodes refuse it.
+const VERSION_EXTENDED: u64 = 2;
 
 /// The longest filter: that of a form in a request.
 const FILTER_BYTES_MAX: usize = 1 << 20;
@@ -94,26 +93,64 @@ pub(super) enum Request<'a> {
     Files,
 }
 
-impl Request<'_> {
-    /// The condition that rows around matches have to meet, if such rows are asked for.
-    fn restricted_surroundings(&self) -> Option<&Filter> {
-        match self {
-            Request::Rows(search) | Request::Follow(search, _) if search.has_context() => {
-                search.scope.only()
+/// The part of a question that older nodes do not know.
+#[derive(Default)]
+struct Extension {
+    /// The condition that rows around matches have to meet.
+    only: Option<Filter>,
+    /// Bytes after which values of rows are cut; 0 cuts nothing.
+    clip_bytes: usize,
+}
+
+impl Extension {
+    /// The extension that a request needs, if it needs one.
+    fn of(request: &Request<'_>) -> Option<Extension> {
+        let (only, clip_bytes) = match request {
+            Request::Rows(search) | Request::Follow(search, _) => {
+                let only = search.scope.only().filter(|_| search.has_context());
+                (only, search.parts.clip_bytes)
             }
-            Request::Surroundings(search, _) => search.scope.only(),
-            _ => None,
+            Request::Surroundings(search, _) => (search.scope.only(), 0),
+            _ => (None, 0),
+        };
+        (only.is_some() || clip_bytes > 0).then(|| Extension {
+            only: only.cloned(),
+            clip_bytes,
+        })
+    }
+
+    fn encode(&self, out: &mut Encoder) {
+        let text = self.only.as_ref().map(Filter::to_string);
+        out.bytes(text.unwrap_or_default().as_bytes());
+        out.count(self.clip_bytes);
+    }
+
+    fn decode(from: &mut Decoder<'_>) -> Result<Extension, QuestionError> {
+        let text = from.text(FILTER_BYTES_MAX, "the condition")?;
+        let only = match text {
+            "" => None,
+            text => Some(logpond_search::query::parse(text).map_err(QuestionError::Filter)?),
+        };
+        let clip_bytes = rows(from.number("the bytes of values")?);
+        Ok(Extension { only, clip_bytes })
+    }
+
+    /// Puts it into the search that it is of.
+    fn extend(self, search: &mut Search) {
+        search.parts.clip_bytes = self.clip_bytes;
+        if let Some(only) = self.only {
+            search.scope = search.scope.copied().bound_to(only);
         }
     }
 }
 
 /// The question as a message.
 pub(super) fn encode(share: &Share, open: &Open, request: &Request<'_>) -> Vec<u8> {
-    let mut out = match request.restricted_surroundings() {
+    let mut out = match Extension::of(request) {
         None => Encoder::new(VERSION),
-        Some(only) => {
-            let mut out = Encoder::new(VERSION_RESTRICTED);
-            out.bytes(only.to_string().as_bytes());
+        Some(extension) => {
+            let mut out = Encoder::new(VERSION_EXTENDED);
+            extension.encode(&mut out);
             out
         }
     };
@@ -151,11 +188,10 @@ pub(super) fn encode(share: &Share, open: &Open, request: &Request<'_>) -> Vec<u
 
 /// Reads what [`encode`] wrote.
 pub(super) fn decode(bytes: &[u8]) -> Result<Question, QuestionError> {
-    let (mut from, only) = match Decoder::new(bytes, VERSION_RESTRICTED) {
+    let (mut from, extension) = match Decoder::new(bytes, VERSION_EXTENDED) {
         Ok(mut from) => {
-            let text = from.text(FILTER_BYTES_MAX, "the condition")?;
-            let only = logpond_search::query::parse(text).map_err(QuestionError::Filter)?;
-            (from, Some(only))
+            let extension = Extension::decode(&mut from)?;
+            (from, Some(extension))
         }
         Err(_) => (Decoder::new(bytes, VERSION)?, None),
     };
@@ -182,12 +218,12 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Question, QuestionError> {
         _ => return Err(DecodeError::Malformed("the kind of question").into()),
     };
     from.finish()?;
-    if let Some(only) = only {
+    if let Some(extension) = extension {
         match &mut kind {
             Kind::Rows(search) | Kind::Surroundings(search, _) | Kind::Follow(search, _) => {
-                search.scope = search.scope.copied().bound_to(only);
+                extension.extend(search);
             }
-            _ => return Err(DecodeError::Malformed("the condition").into()),
+            _ => return Err(DecodeError::Malformed("the extension").into()),
         }
     }
     Ok(Question { share, open, kind })
@@ -317,6 +353,7 @@ fn decode_search(from: &mut Decoder<'_>) -> Result<Search, QuestionError> {
     search.parts = RowParts {
         line: from.flag("the parts of rows")?,
         origin: from.flag("the parts of rows")?,
+        clip_bytes: 0,
     };
     for _ in 0..from.count(16, "the ranges")? {
         search.within.push(decode_range(from)?);
@@ -396,6 +433,7 @@ mod tests {
         });
         (search.rows_before, search.rows_after) = (2, 300);
         search.parts.origin = true;
+        search.parts.clip_bytes = 2048;
         search.shown = vec![Region::arrived(Id(6))];
         search.labels = Some(Box::new(NamedLabels {
             selected: vec!["app".into()],

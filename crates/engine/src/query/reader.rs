@@ -3,7 +3,7 @@
 //! Invariants: what was sent before the reader was given up still reaches it, and behind it a last chunk
 //! that says why there is no more, or else the answer breaks off; a reader that is gone ends the work.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -18,6 +18,10 @@ pub struct Reader {
     /// Since when the next chunk waits to be taken.
     stalled_since: Mutex<Option<Instant>>,
     is_given_up: AtomicBool,
+    /// True once an operator has ended the work.
+    is_stopped: AtomicBool,
+    /// Rows that were written for it.
+    rows: AtomicU64,
     last: Mutex<Option<Bytes>>,
 }
 
@@ -27,6 +31,8 @@ impl Reader {
             receiver: Mutex::new(receiver),
             stalled_since: Mutex::default(),
             is_given_up: AtomicBool::default(),
+            is_stopped: AtomicBool::default(),
+            rows: AtomicU64::default(),
             last: Mutex::default(),
         })
     }
@@ -40,6 +46,27 @@ impl Reader {
     pub fn give_up(&self) {
         self.is_given_up.store(true, Ordering::Release);
         locked(&self.receiver).close();
+    }
+
+    /// Ends the work for it because an operator says so.
+    pub fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Release);
+        self.give_up();
+    }
+
+    /// Whether an operator has ended the work for it.
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Acquire)
+    }
+
+    /// Rows that were written for it so far.
+    pub fn rows(&self) -> u64 {
+        self.rows.load(Ordering::Relaxed)
+    }
+
+    /// Notes how many rows were written for it so far.
+    pub(super) fn note_rows(&self, rows: u64) {
+        self.rows.store(rows, Ordering::Relaxed);
     }
 
     /// Whether the work for it was ended.

@@ -9,7 +9,7 @@ use crate::pond::{ALL_TIME, Scratch, TestServer, wait_until};
 use crate::surroundings::program;
 
 /// Names that mean something else in answers.
-const RESERVED: [&str; 17] = [
+const RESERVED: [&str; 18] = [
     "_time",
     "_id",
     "_msg",
@@ -26,6 +26,7 @@ const RESERVED: [&str; 17] = [
     "_position",
     "_progress",
     "_columns",
+    "_clipped",
     "_rule",
 ];
 

@@ -33,6 +33,7 @@ pub(super) fn documents(
     search.parts = RowParts {
         line: true,
         origin: false,
+        clip_bytes: 0,
     };
     let sink = Arc::new(Mutex::new(Sink {
         skip,
