@@ -86,6 +86,7 @@ impl Counters {
                 ),
             ];
             out.gauges(table);
+            expose_space(&*disk, out);
         }));
     }
 
@@ -170,4 +171,23 @@ impl Counters {
             ),
         ]);
     }
+}
+
+/// The room of the data directory. A file system that does not answer has no lines.
+fn expose_space(disk: &dyn Disk, out: &mut Exposition) {
+    let Ok(space) = disk.space() else {
+        return;
+    };
+    out.gauges([
+        (
+            "logpond_disk_free_bytes",
+            "Bytes that may still be written to the file system of the data directory.",
+            space.free_bytes,
+        ),
+        (
+            "logpond_disk_total_bytes",
+            "Size of the file system of the data directory.",
+            space.total_bytes,
+        ),
+    ]);
 }
