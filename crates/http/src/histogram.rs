@@ -40,18 +40,24 @@ pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Bo
                scope: &Scope,
                (mut spec, has_step): (HistogramSpec, bool),
                out: &mut Output| {
-        // What an answer lacks is told by the one below.
-        if !has_step
-            && width_ns(spec.range) > RANGE_AS_ASKED_NS
-            && let Ok(Some(times)) = times_of(&*app.engine, &app.shutdown, scope)
-            && width_ns(times).saturating_mul(SPARSE_PARTS) < width_ns(spec.range)
-        {
-            spec.range = times;
-            spec.step_ns = nice_step_ns(times, BUCKETS_DEFAULT);
+        if !has_step {
+            narrow(app, scope, &mut spec);
         }
         app.engine.histogram(scope, &spec, out)
     };
     table(app, params, read, run).await
+}
+
+/// The range of a histogram with a step of its own, where records are.
+pub(super) fn narrow(app: &App, scope: &Scope, spec: &mut HistogramSpec) {
+    // What an answer lacks is told by that of the histogram.
+    if width_ns(spec.range) > RANGE_AS_ASKED_NS
+        && let Ok(Some(times)) = times_of(&*app.engine, &app.shutdown, scope)
+        && width_ns(times).saturating_mul(SPARSE_PARTS) < width_ns(spec.range)
+    {
+        spec.range = times;
+        spec.step_ns = nice_step_ns(times, BUCKETS_DEFAULT);
+    }
 }
 
 fn spec(params: &Params) -> Result<HistogramSpec, ApiError> {

@@ -22,6 +22,7 @@ mod once;
 mod origin;
 mod authorization;
 mod router;
+mod running;
 mod rows;
 mod fold;
 mod hints;
@@ -46,6 +47,7 @@ mod logplex;
 mod journal_upload;
 mod batches;
 mod query;
+mod report;
 mod sql;
 #[cfg(feature = "sql")]
 mod statements;

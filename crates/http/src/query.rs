@@ -9,7 +9,7 @@ use super::body::Body;
 use super::error::ApiError;
 use super::params::Params;
 use super::rows::{self, Begins};
-use super::{App, hints};
+use super::{App, hints, report};
 use logpond_engine::query::{
     CONTEXT_ROWS_MAX, Direction, Output, Positions, RewriteStatus, RowParts, Search, parse_cursor,
 };
@@ -17,7 +17,7 @@ use logpond_host::clock;
 use logpond_render::{Cells, Csv, Render, Row};
 
 /// Parameters of a query; the first are those of every query.
-pub(super) const PARAMS: [&str; 17] = [
+pub(super) const PARAMS: [&str; 19] = [
     "q",
     "from",
     "to",
@@ -33,9 +33,14 @@ pub(super) const PARAMS: [&str; 17] = [
     "count",
     "progress",
     "fields",
+    "clip",
     "format",
     "defuse",
+    "timezone",
 ];
+
+/// Bytes after which values may be cut at most: records are shorter than this.
+const CLIP_BYTES_MAX: u64 = 1 << 30;
 
 /// The name that a browser gives the saved file.
 const FILE_NAME: &str = "attachment; filename=\"logpond.csv\"";
@@ -43,6 +48,13 @@ const FILE_NAME: &str = "attachment; filename=\"logpond.csv\"";
 /// Streams the rows that match.
 pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Body>, ApiError> {
     params.only(&PARAMS)?;
+    if params.one("format")? == Some("html") {
+        return report::answer(app, params).await;
+    }
+    if params.one("timezone")?.is_some() {
+        let message = "parameter 'timezone' is for 'format=html': other times are in UTC";
+        return Err(ApiError::bad_request(message));
+    }
     if let Some(cells) = csv(&params)? {
         return answer_csv(app, params, cells).await;
     }
@@ -73,10 +85,14 @@ fn csv(params: &Params) -> Result<Option<Cells>, ApiError> {
                     "CSV is a table of rows that has an end: leave out 'follow' and 'count'";
                 return Err(ApiError::bad_request(message));
             }
+            if params.one("clip")?.is_some() {
+                let message = "CSV has no place for what was cut: leave out 'clip'";
+                return Err(ApiError::bad_request(message));
+            }
             Ok(Some(Cells { are_defused }))
         }
         Some(other) => Err(ApiError::bad_request(format!(
-            "parameter 'format' is ndjson or csv, not '{other}'"
+            "parameter 'format' is ndjson, csv or html, not '{other}'"
         ))),
     }
 }
@@ -132,7 +148,7 @@ fn begins(params: &Params) -> Result<Begins, ApiError> {
     })
 }
 
-fn search(params: &Params) -> Result<Search, ApiError> {
+pub(super) fn search(params: &Params) -> Result<Search, ApiError> {
     let scope = rows::scope(params, clock::now())?;
     let limit = params.number("limit", 0, u64::MAX)?;
     let before = params.number("before", 0, CONTEXT_ROWS_MAX as u64)?;
@@ -173,7 +189,11 @@ fn direction(params: &Params) -> Result<Direction, ApiError> {
 }
 
 fn parts(params: &Params) -> Result<RowParts, ApiError> {
-    let mut parts = RowParts::default();
+    let clip_bytes = params.number("clip", 0, CLIP_BYTES_MAX)?;
+    let mut parts = RowParts {
+        clip_bytes: clip_bytes as usize,
+        ..RowParts::default()
+    };
     let named = params.one("fields")?.unwrap_or_default();
     for part in named.split(',').filter(|part| !part.is_empty()) {
         match part {

@@ -19,8 +19,8 @@ use super::params::Params;
 use super::shippers::{Shipper, take_in};
 use super::{
     App, aggregate, authorization, batches, cluster, compact, elastic, flat, forget, gatewayd,
-    grafana, health, histogram, logsql, loki, mcp, metrics, page, patterns, query, saved, segments,
-    session, sql, trails, vacuum,
+    grafana, health, histogram, logsql, loki, mcp, metrics, page, patterns, query, running, saved,
+    segments, session, sql, trails, vacuum,
 };
 use crate::view::Reach;
 use endpoints::*;
@@ -64,6 +64,8 @@ pub(crate) enum Endpoint {
     Greeting,
     Asset,
     Session,
+    Running,
+    RunningEnd,
     Mcp,
     LogsQl,
 }
@@ -111,7 +113,7 @@ fn all_routes() -> impl Iterator<Item = &'static Route> {
 }
 
 /// The routes that no other table has.
-const ROUTES: [Route; 167] = [
+const ROUTES: [Route; 169] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
     ("/api/prom/push", ACT, WRITER, LOKI),
@@ -218,6 +220,8 @@ const ROUTES: [Route; 167] = [
     ("/api/v1/histogram", ASK, READER, Endpoint::Histogram),
     ("/api/v1/patterns", ASK, READER, Endpoint::Patterns),
     ("/api/v1/segments", READ, READER, Endpoint::Segments),
+    ("/api/v1/running", READ, ADMIN, Endpoint::Running),
+    ("/api/v1/running/{}", END, ADMIN, Endpoint::RunningEnd),
     ("/api/v1/compact", ACT, ADMIN, Endpoint::Compact),
     ("/api/v1/vacuum", ACT, ADMIN, Endpoint::Vacuum),
     ("/api/v1/forget", ACT, ADMIN, Endpoint::Forget),
@@ -621,7 +625,7 @@ async fn route(
         None => app,
     };
     app.check_reach(endpoint.reach())?;
-    let answering = answer_at(app, endpoint, names, request);
+    let answering = running::listed(path, answer_at(app, endpoint, names, request));
     trails::noted(trail, authorization::admitted(admission, answering)).await
 }
 
@@ -693,6 +697,11 @@ async fn answer_at(
         Endpoint::Histogram => histogram::answer(&app, params).await,
         Endpoint::Patterns => patterns::answer(&app, params).await,
         Endpoint::Segments => segments::answer(&app, params).await,
+        Endpoint::Running => running::answer(&app, &params),
+        Endpoint::RunningEnd => {
+            let name = names.first().copied().unwrap_or_default();
+            running::stop(&app, name, &params)
+        }
         Endpoint::Compact => compact::answer(&app, params).await,
         Endpoint::Vacuum => vacuum::answer(&app, params).await,
         Endpoint::Forget => forget::answer(&app, params).await,
@@ -738,6 +747,7 @@ pub(super) async fn params_of(
             }
         }
     }
+    running::describe(&params);
     Ok((parts, params))
 }
 

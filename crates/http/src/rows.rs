@@ -17,6 +17,7 @@ use super::body::Body;
 use super::error::{ApiError, Kind};
 use super::logql::run::failed;
 use super::params::Params;
+use super::running::Running;
 use super::{App, authorization, hints};
 use logpond_engine::ingest::IngestError;
 use logpond_engine::query::{Chunks, Output, QueryError, Reader, Scope, Trailer};
@@ -83,6 +84,8 @@ pub struct QueryThreads {
     free: Arc<Mutex<Vec<usize>>>,
     /// Who reads the answers of those that run; no more than threads.
     readers: Readers,
+    /// Those that run, for operators.
+    running: Running,
     metrics: Arc<Metrics>,
     shutdown: Shutdown,
     /// The memory from which queries take some to begin.
@@ -169,6 +172,7 @@ impl QueryThreads {
             is_for_followers: false,
             free,
             readers: Readers::default(),
+            running: Running::default(),
             metrics,
             shutdown,
             budget: None,
@@ -188,6 +192,11 @@ impl QueryThreads {
     #[cfg(feature = "sql")]
     pub(super) fn budget(&self) -> Option<&Arc<Budget>> {
         self.budget.as_ref()
+    }
+
+    /// The queries that run.
+    pub(super) fn running(&self) -> &Running {
+        &self.running
     }
 
     /// The same threads, for a follower.
@@ -329,6 +338,7 @@ impl QueryThreads {
         let name = format!("{}-{}", self.name, slot.number);
         let (mut out, reader, chunks) = Output::watched(self.shutdown.clone());
         self.readers.watch(&reader);
+        let listed = self.running.list(&reader, self.is_for_followers);
         let metrics = self.metrics.clone();
         if let Some(admission) = authorization::admission() {
             let ended = metrics.clone();
@@ -342,6 +352,7 @@ impl QueryThreads {
         }
         let work = move || {
             let _slot = slot;
+            let _listed = listed;
             let _active = metrics.queries_active.hold();
             work(out);
         };
@@ -419,6 +430,9 @@ pub(super) fn incomplete(trailer: &Trailer) -> ApiError {
     ApiError::new(Kind::Incomplete, message)
 }
 
+/// Why an answer ends that an operator has ended.
+pub(super) const STOPPED: &str = "the rest: an operator stopped the query";
+
 /// Why an answer ends that its reader did not read.
 pub(super) const SLOW_READER: &str =
     "the rest: the reader took nothing for some time while other queries waited";
@@ -433,6 +447,9 @@ fn finish(
     let elapsed = started.elapsed();
     metrics.query_ns.observe_duration(elapsed);
     let is_begun = prepared.lock().is_ok_and(|prepared| prepared.is_none());
+    if out.is_stopped() && !is_begun {
+        return tell(prepared, Err(ApiError::new(Kind::Incomplete, STOPPED)));
+    }
     let result = match result {
         Err(error @ QueryError::Memory(_)) if !is_begun => {
             return tell(prepared, Err(failed(error)));
@@ -475,7 +492,7 @@ fn finish(
     }
     if out.is_given_up() {
         trailer.is_cancelled = false;
-        trailer.miss(SLOW_READER);
+        trailer.miss(if out.is_stopped() { STOPPED } else { SLOW_READER });
         let last = trailer.to_json(elapsed.as_secs_f64() * 1000.0).to_string();
         out.leave_if_given_up(&last);
         return;

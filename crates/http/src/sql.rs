@@ -11,6 +11,7 @@ use super::error::{ApiError, Kind};
 use super::inflow::Inflow;
 use super::params::Params;
 use super::router::FORM_BYTES_MAX;
+use super::running;
 
 /// Parameters of a statement.
 pub(super) const PARAMS: [&str; 8] = [
@@ -23,6 +24,7 @@ pub(super) async fn answer(
     request: Request<Inflow>,
 ) -> Result<Response<Body>, ApiError> {
     let (headers, params) = params_of(app, request).await?;
+    running::describe(&params);
     params.only(&PARAMS)?;
     #[cfg(feature = "sql")]
     if app.sql.is_some() {

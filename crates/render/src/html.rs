@@ -11,13 +11,20 @@
 
 use std::borrow::Cow;
 
+use jiff::tz::TimeZone;
 use logpond_record::Severity;
 use logpond_search::label;
 
 use super::line::HEAD;
 use super::pretty::local;
-use super::{Render, Row, Style, quantity};
+use super::{Render, Row, quantity};
 use logpond_host::terminal::text::{write_name, write_safe};
+
+/// Rows of a page unless another number is asked for: as many as people look through.
+pub const ROWS_DEFAULT: u64 = 1000;
+
+/// The time of a bucket and of the page.
+const TIME: &str = "%Y-%m-%d %H:%M:%S %:z";
 
 /// Most rows of a page: a browser lays out a table of so many in about a second.
 pub const ROWS_MAX: usize = 10_000;
@@ -73,8 +80,8 @@ pub struct Facts {
 }
 
 /// See the module.
-pub(super) struct Html {
-    style: Style,
+pub struct Html {
+    zone: TimeZone,
     facts: Facts,
     rows: Vec<u8>,
     shown: usize,
@@ -82,9 +89,10 @@ pub(super) struct Html {
 }
 
 impl Html {
-    pub(super) fn new(style: Style) -> Html {
+    /// A page whose times are in this zone.
+    pub fn new(zone: TimeZone) -> Html {
         Html {
-            style,
+            zone,
             facts: Facts::default(),
             rows: Vec::new(),
             shown: 0,
@@ -100,7 +108,7 @@ impl Render for Html {
             return;
         }
         self.shown += 1;
-        write_row(row, &self.style, &mut self.rows);
+        write_row(row, &self.zone, &mut self.rows);
     }
 
     fn gap(&mut self, _: &mut Vec<u8>) {
@@ -177,6 +185,24 @@ impl Html {
     }
 }
 
+/// A time in this zone; another text as it is.
+pub fn zoned(time: &str, zone: &TimeZone) -> String {
+    match time.parse::<jiff::Timestamp>() {
+        Ok(time) => time.to_zoned(zone.clone()).strftime(TIME).to_string(),
+        Err(_) => time.to_owned(),
+    }
+}
+
+/// A range in words.
+pub fn range_text(from: Option<String>, to: Option<String>) -> String {
+    match (from, to) {
+        (None, None) => "all times".to_owned(),
+        (Some(from), None) => format!("from {from}"),
+        (None, Some(to)) => format!("until {to}, excluded"),
+        (Some(from), Some(to)) => format!("from {from} until {to}, excluded"),
+    }
+}
+
 fn put(markup: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(markup.as_bytes());
 }
@@ -211,8 +237,8 @@ fn write_cell(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-fn write_row(row: &Row<'_>, style: &Style, out: &mut Vec<u8>) {
-    let time = row.time.map(|time| local(time, &style.zone));
+fn write_row(row: &Row<'_>, zone: &TimeZone, out: &mut Vec<u8>) {
+    let time = row.time.map(|time| local(time, zone));
     let fields = row.fields.iter().map(|(name, value)| (&**name, value));
     let level = label::severity_of(fields);
     let class = level.map_or("", |(_, severity)| class_of(severity));

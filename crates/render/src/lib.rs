@@ -78,7 +78,7 @@ pub fn renderer(format: Format, style: Style, columns: &[String]) -> Box<dyn Ren
         Format::Raw => Box::new(raw::Raw),
         Format::Json => Box::new(json::Json),
         Format::Logfmt => Box::new(logfmt::Logfmt),
-        Format::Html => Box::new(html::Html::new(style)),
+        Format::Html => Box::new(html::Html::new(style.zone)),
         Format::Csv => {
             let are_defused = style.defuses_formulas;
             Box::new(Csv::new(columns, Cells { are_defused }))

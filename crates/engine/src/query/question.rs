@@ -131,7 +131,7 @@ impl Extension {
             "" => None,
             text => Some(logpond_search::query::parse(text).map_err(QuestionError::Filter)?),
         };
-        let clip_bytes = rows(from.number("the bytes of values")?);
+        let clip_bytes = usize::try_from(from.number("the bytes of values")?).unwrap_or(usize::MAX);
         Ok(Extension { only, clip_bytes })
     }
 

@@ -97,6 +97,8 @@ impl Endpoint {
             | Endpoint::ClusterDrain
             | Endpoint::ClusterForget
             | Endpoint::JournalMachine
+            | Endpoint::Running
+            | Endpoint::RunningEnd
             | Endpoint::Metrics => Reach::Server,
         }
     }

@@ -21,7 +21,7 @@ use crate::cli::Query;
 use logpond_client::Trailer;
 use logpond_host::terminal::{self, note};
 use logpond_render::Format;
-use logpond_render::{Style, quantity};
+use logpond_render::{Style, html, quantity};
 
 /// Records printed on a terminal unless another number is asked for.
 const LIMIT_ON_TERMINAL: u64 = 1000;
@@ -74,7 +74,7 @@ pub(super) fn run(mut args: Query) -> Result<Exit, Failure> {
     let is_page = args.output == Some(Format::Html);
     let limit_default = match (args.follow, is_terminal && !args.count) {
         (true, _) => LIMIT_BEFORE_FOLLOWING,
-        (false, _) if is_page => page::ROWS_DEFAULT,
+        (false, _) if is_page => html::ROWS_DEFAULT,
         (false, true) => LIMIT_ON_TERMINAL,
         (false, false) => 0,
     };

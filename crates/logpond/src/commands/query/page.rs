@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use logpond_client::{Parameters, Trailer};
-use logpond_render::html::{Bucket, Facts};
+use logpond_render::html::{Bucket, Facts, range_text, zoned};
 use logpond_search::query::Filter;
 
 use super::{Origin, Question};
@@ -10,12 +10,6 @@ use crate::cli::Query;
 use crate::commands::listing::{count, rows, text};
 use crate::commands::selection::now;
 use crate::commands::{Failure, client};
-
-/// Rows of a page unless another number is asked for: as many as people look through.
-pub(super) const ROWS_DEFAULT: u64 = 1000;
-
-/// The time of a bucket and of the page.
-const TIME: &str = "%Y-%m-%d %H:%M:%S %:z";
 
 /// Refuses what a page cannot be.
 pub(super) fn refuse_other_flags(args: &Query) -> Result<(), Failure> {
@@ -75,19 +69,13 @@ pub(super) fn facts(
     let given = |time: Option<logpond_record::Timestamp>| time.map(|time| time.to_string());
     let from = given(meaning.since).or_else(|| trailer.from.clone());
     let to = given(meaning.until).or_else(|| trailer.to.clone());
-    let range = match (from, to) {
-        (None, None) => "all times".to_owned(),
-        (Some(from), None) => format!("from {from}"),
-        (None, Some(to)) => format!("until {to}, excluded"),
-        (Some(from), Some(to)) => format!("from {from} until {to}, excluded"),
-    };
     let matches = (!buckets.is_empty()).then(|| buckets.iter().map(|bucket| bucket.count).sum());
     Ok(Facts {
         query: match &meaning.filter {
             Filter::All => "all records".to_owned(),
             filter => filter.to_string(),
         },
-        range,
+        range: range_text(from, to),
         source,
         made: zoned(&now().to_string(), &zone),
         missing,
@@ -128,12 +116,4 @@ fn levels(row: &serde_json::Value) -> Vec<(String, u64)> {
     let by = row["by"].as_object().into_iter().flatten();
     by.map(|(level, count)| (level.clone(), count.as_u64().unwrap_or(0)))
         .collect()
-}
-
-/// A time in this zone; another text as it is.
-fn zoned(time: &str, zone: &TimeZone) -> String {
-    match time.parse::<jiff::Timestamp>() {
-        Ok(time) => time.to_zoned(zone.clone()).strftime(TIME).to_string(),
-        Err(_) => time.to_owned(),
-    }
 }
