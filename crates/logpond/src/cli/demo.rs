@@ -21,13 +21,13 @@ pub struct Demo {
     #[arg(long, value_name = "ADDR", conflicts_with_all = ["addr", "clean"])]
     pub http: Option<String>,
     /// Fill this server instead of a pond of the demo's own.
-    #[arg(long, value_name = "URL", conflicts_with_all = ["data", "clean"])]
+    #[arg(long, value_name = "URL", conflicts_with = "data")]
     pub addr: Option<String>,
     /// The token and the authorities for the server.
     #[command(flatten)]
     pub access: Access,
     /// Remove the pond of an earlier demo in --data, and end.
-    #[arg(long, requires = "data")]
+    #[arg(long)]
     pub clean: bool,
     /// End once the day is there, without live records.
     #[arg(long, conflicts_with = "clean")]

@@ -37,6 +37,9 @@ const HTTP_PORT: u16 = 7650;
 const LIVE_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(super) fn run(args: &Demo) -> Result<Exit, Failure> {
+    if args.clean && let Some(address) = &args.addr {
+        return Err(unremovable(address).into());
+    }
     if args.clean {
         let directory = args.data.as_deref().ok_or("--clean needs --data DIR")?;
         directory::clean(directory)?;
@@ -52,6 +55,14 @@ pub(super) fn run(args: &Demo) -> Result<Exit, Failure> {
         Some(address) => fill_server(args, address, &stop),
         None => own_pond(args, &stop),
     }
+}
+
+/// Why the records of the demo stay on a server that was filled, and what hides them.
+fn unremovable(address: &str) -> String {
+    format!(
+        "a server removes records by its retention only, so the demo's stay in {address} until then: \
+         hide them by 'NOT demo:*' in a query; a pond of the demo's own (--data DIR) can be removed"
+    )
 }
 
 /// Fills a server that runs.
