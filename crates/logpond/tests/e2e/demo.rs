@@ -130,6 +130,12 @@ fn a_demo_goes_on_and_is_removed() {
         .status()
         .unwrap();
     assert!(cleaned.success() && !directory.exists());
+    let refused = Command::new(program())
+        .args(["demo", "--clean", "--addr", "127.0.0.1:1"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("NOT demo:*"), "{said}");
 }
 
 #[test]
