@@ -2,7 +2,17 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { after, test } from "node:test";
-import { closeBrowser, count, ownServers, page, pond, push, until } from "./harness.mjs";
+import {
+  closeBrowser,
+  count,
+  ownServers,
+  page,
+  pond,
+  push,
+  until,
+  behindNginx,
+  nginxProgram,
+} from "./harness.mjs";
 
 after(closeBrowser);
 
@@ -143,6 +153,47 @@ test(
     assert.deepEqual(p.foreign, []);
     assert.deepEqual(p.problems, []);
     await p.done();
+    await server.close();
+  },
+);
+
+test(
+  "it works below a prefix, behind nginx",
+  { skip: !ownServers || (nginxProgram() ? false : "no nginx: set NGINX") },
+  async () => {
+    const server = await pond();
+    await push(server, '{"message":"behind nginx","app":"x"}');
+    const proxy = await behindNginx(server, "/tools/logs/");
+    const p = await page(proxy, "?from=1h&q=nginx");
+    assert.equal(await count(p), 1);
+    await p.locator(".line .cells").first().click();
+    await p.waitForSelector(".detail .fields");
+    // A link opens the same view, and a file comes through, too.
+    await p.getByRole("button", { name: "Download" }).click();
+    const [file] = await Promise.all([
+      p.waitForEvent("download"),
+      p.getByRole("link", { name: /Report/ }).click(),
+    ]);
+    assert.match(
+      await (await import("node:fs/promises")).readFile(await file.path(), "utf8"),
+      /behind nginx/,
+    );
+    await p.getByRole("button", { name: /^.? ?Live/ }).click();
+    await p.waitForSelector(".live-state");
+    await push(server, '{"message":"nginx live","app":"x"}');
+    await p.waitForFunction(() => /nginx live/.test(document.querySelector(".grid")?.textContent ?? ""));
+    for (const view of ["patterns", "access", "alerts", "proxy", "cluster"]) {
+      await p.locator(`nav a[href*="view=${view}"]`).click();
+      await p.waitForFunction(
+        (name) => location.search.includes(name) && document.querySelector("#main"),
+        view,
+      );
+      assert.equal(new URL(p.url()).pathname, "/tools/logs/");
+    }
+    assert.deepEqual(p.foreign, []);
+    assert.deepEqual(p.problems, []);
+    await p.done();
+    await proxy.close();
     await server.close();
   },
 );

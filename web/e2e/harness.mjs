@@ -6,7 +6,8 @@
 //   CHROMIUM=PATH   the browser
 //   CORPUS=FILE     lines of a real access log for the large tests; without it lines are made
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
@@ -70,7 +71,8 @@ export async function pond({ args = [], prefix } = {}) {
       const text = existsSync(ready) ? readFileSync(ready, "utf8") : "";
       return /"http":"([^"]+)"/.exec(text)?.[1] ?? /127\.0\.0\.1:\d+/.exec(text)?.[0];
     }, "the server is ready");
-    return { child, port: Number(address.split(":").at(-1)) };
+    const gossip = /"gossip":"([^"]+)"/.exec(readFileSync(ready, "utf8"))?.[1];
+    return { child, gossip, port: Number(address.split(":").at(-1)) };
   };
   let running = await start();
   const front = process.env.EMBEDDED ? null : await serve(running.port, prefix ? { prefix } : {});
@@ -84,6 +86,7 @@ export async function pond({ args = [], prefix } = {}) {
     api: `http://127.0.0.1:${running.port}/`,
     data: join(data, "data"),
     front,
+    gossip: running.gossip,
     stop,
     restart: async () => {
       running = await start(running.port);
@@ -92,6 +95,60 @@ export async function pond({ args = [], prefix } = {}) {
       front?.close();
       if (running.child.exitCode === null) await stop();
       rmSync(data, { recursive: true, force: true });
+    },
+  };
+}
+
+/** nginx, or null: from PATH, NGINX, or where the tests of the program have it. */
+export function nginxProgram() {
+  const places = [process.env.NGINX, join(ROOT, "target/tools/nginx/usr/sbin/nginx"), "/usr/sbin/nginx"];
+  return places.find((path) => path && existsSync(path)) ?? null;
+}
+
+/** Starts nginx with a page below a path, on a free port. */
+export async function behindNginx(server, path) {
+  const directory = mkdtempSync(join(tmpdir(), "logpond-nginx-"));
+  const free = createServer();
+  const port = await new Promise((done) => free.listen(0, "127.0.0.1", () => done(free.address().port)));
+  await new Promise((done) => free.close(done));
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+    (name) => `${name}_temp_path ${directory}/${name};`,
+  );
+  writeFileSync(
+    join(directory, "nginx.conf"),
+    `daemon off; master_process off; pid ${directory}/pid; error_log ${directory}/error.log;
+     events {}
+     http {
+       access_log off; ${temporary.join(" ")}
+       server {
+         listen 127.0.0.1:${port};
+         location ${path} { proxy_pass ${server.url}; proxy_buffering off; proxy_http_version 1.1; }
+       }
+     }`,
+  );
+  const child = spawn(nginxProgram(), ["-p", directory, "-c", join(directory, "nginx.conf")], {
+    stdio: "ignore",
+  });
+  const url = `http://127.0.0.1:${port}${path}`;
+  await until(() => {
+    if (child.exitCode !== null) {
+      const log = join(directory, "error.log");
+      throw new Error(`nginx ended: ${existsSync(log) ? readFileSync(log, "utf8") : ""}`);
+    }
+    return fetch(url).then(
+      (answer) => answer.ok,
+      () => false,
+    );
+  }, "nginx serves");
+  return {
+    url,
+    api: url,
+    close: async () => {
+      await new Promise((done) => {
+        child.once("exit", done);
+        child.kill("SIGTERM");
+      });
+      rmSync(directory, { recursive: true, force: true });
     },
   };
 }

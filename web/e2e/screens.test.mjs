@@ -150,3 +150,62 @@ test("rules show their state, and when they would have fired", { skip: !ownServe
   await p.done();
   await own.close();
 });
+
+test("two nodes are shown, and one that is gone is said", { skip: !ownServers }, async () => {
+  const gossip = ["--gossip", "127.0.0.1:0", "--replication", "2"];
+  const first = await pond({ args: gossip });
+  const second = await pond({ args: [...gossip, "--join", first.gossip] });
+  await push(first, services());
+  const p = await page(first, "?view=cluster", { wait: false });
+  const rows = p.locator(".card", { hasText: "Version" }).locator("tbody tr");
+  await until(async () => (await rows.count()) === 2, "both nodes are listed", 60_000);
+  const text = (await rows.allTextContents()).join(" ");
+  assert.ok(text.includes(first.gossip) && text.includes(second.gossip), text);
+  await p.waitForFunction(() => /free/.test(document.querySelector(".disk")?.textContent ?? ""));
+  assert.match(await p.textContent(".figures"), /Replication2/);
+  assert.deepEqual(p.problems, []);
+  await second.stop();
+  await p.waitForFunction(
+    () => document.querySelector(".cluster .state-error")?.textContent.length > 0,
+    null,
+    { timeout: 60_000 },
+  );
+  await p.done();
+  await second.close();
+  await first.close();
+});
+
+test("a query that runs is listed and stopped", { skip: !ownServers }, async () => {
+  const tail = await fetch(`${server.api}api/v1/query?follow=true&q=app%3Dshop%20NOT%20nobody`);
+  const p = await page(server, "?view=cluster", { wait: false });
+  const row = p.locator(".running tbody tr", { hasText: "NOT nobody" });
+  await row.waitFor();
+  assert.match(await row.textContent(), /live/);
+  await row.getByRole("button", { name: /Stop/ }).click();
+  const lines = (await tail.text()).trim().split("\n");
+  const { missing, complete } = JSON.parse(lines.at(-1))._trailer;
+  assert.equal(complete, false);
+  assert.match(missing.join(), /an operator stopped the query/);
+  await row.waitFor({ state: "detached" });
+  assert.deepEqual(p.problems, []);
+  await p.done();
+});
+
+test("disk, and sources that fell silent", { skip: !ownServers }, async () => {
+  const own = await pond();
+  await push(own, services());
+  const old = new Date(Date.now() - 3 * 3_600_000).toISOString();
+  await push(own, JSON.stringify({ time: old, message: "the last word", hostname: "gone-1" }));
+  const p = await page(own, "?view=cluster", { wait: false });
+  await p.waitForFunction(() => /free/.test(document.querySelector(".disk")?.textContent ?? ""));
+  const first = p.locator(".sources tbody tr").first();
+  await first.waitFor();
+  assert.match(await first.textContent(), /gone-1.*silent for 3 h/);
+  assert.match(await p.textContent(".sources h2"), /1 silent/);
+  assert.ok((await p.locator(".sources .spark").count()) > 0);
+  await first.getByRole("button").click();
+  assert.equal(await count(p), 1);
+  assert.deepEqual(p.problems, []);
+  await p.done();
+  await own.close();
+});

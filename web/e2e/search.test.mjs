@@ -1,7 +1,18 @@
 // Search, filters, links, context, errors, times: with a server and a browser.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { ask, closeBrowser, count, page, pond, push, services, texts, until } from "./harness.mjs";
+import {
+  ask,
+  closeBrowser,
+  count,
+  ownServers,
+  page,
+  pond,
+  push,
+  services,
+  texts,
+  until,
+} from "./harness.mjs";
 
 let server;
 const now = Date.now();
@@ -338,11 +349,18 @@ test("downloads are whole: no cap, the columns and the report", async () => {
   await p.getByRole("button", { name: "Download" }).click();
   const [file] = await Promise.all([
     p.waitForEvent("download"),
-    p.getByRole("button", { name: /Report/ }).click(),
+    p.getByRole("link", { name: /Report/ }).click(),
   ]);
   const html = await (await import("node:fs/promises")).readFile(await file.path(), "utf8");
+  assert.equal(file.suggestedFilename(), "logpond-report.html");
   assert.match(html, /<svg/);
-  assert.doesNotMatch(html, /<script|https?:\/\/(?!127)/);
+  assert.match(
+    html,
+    new RegExp(`${all.toLocaleString("en")} (rows|of)`.replace("rows|of", "rows|that match|of")),
+  );
+  assert.match(html, /\+01:00|\+02:00/, "times are in the zone of the page");
+  assert.equal(html.match(/<tr>/g).length - 1, Math.min(all, 1000));
+  assert.doesNotMatch(html, /<script|https?:\/\//);
   await p.done();
 });
 
@@ -645,3 +663,36 @@ test("LogQL and SQL are completed, too", async () => {
   await p.locator("#suggestions li", { hasText: "status" }).first().waitFor();
   await p.done();
 });
+
+test(
+  "long lines are cut on the server, and whole when a record is opened",
+  { skip: !ownServers },
+  async () => {
+    const own = await pond();
+    const lines = Array.from({ length: 40 }, (_, i) =>
+      JSON.stringify({
+        message: `long ${i} ${"é".repeat(100_000)} end`,
+        app: "long",
+        other: "y".repeat(5000),
+      }),
+    );
+    await push(own, lines.join("\n"));
+    const p = await page(own, "", { wait: false });
+    let bytes = 0;
+    p.on("response", async (answer) => {
+      if (answer.url().includes("api/v1/query?") && answer.url().includes("clip="))
+        bytes += (await answer.body().catch(() => "")).length;
+    });
+    await p.goto(`${own.url}?from=1h&q=app%3Dlong`);
+    assert.equal(await count(p), 40);
+    await p.waitForLoadState("networkidle");
+    assert.ok(bytes > 40 * 2048 && bytes < 40 * 6000, `${bytes} bytes for 40 rows`);
+    assert.match(await p.textContent(".grid .line .more"), /kB/);
+    await p.locator(".line .cells").first().click();
+    await p.getByRole("button", { name: "Raw" }).click();
+    await p.waitForFunction(() => / end"/.test(document.querySelector("pre.raw")?.textContent ?? ""));
+    assert.deepEqual(p.problems, []);
+    await p.done();
+    await own.close();
+  },
+);

@@ -26,6 +26,13 @@ describe("rows", () => {
     expect(row.fieldsOmitted).toBe(2000 - FIELDS_MAX);
     expect(row.clippedBytes).toBeGreaterThan(100_000);
   });
+  test("the server says what it has cut, and only the server", () => {
+    const row = parseRow('{"_time":"t","_id":"i","_msg":"ab","a":"xy","_clipped":{"_msg":900,"a":1200000}}');
+    expect(row.message).toBe("ab");
+    expect(row.fields).toEqual([{ name: "a", text: "xy", kind: "text", clipped: 1_200_000 }]);
+    expect(row.clippedBytes).toBeGreaterThan(1_200_900);
+    expect(parseRow('{"_time":"t","_id":"i","_clipped":"no"}').clippedBytes).toBe(undefined);
+  });
   test("levels and columns of senders", () => {
     expect(parseRow('{"severity":"ERR"}').level).toBe("error");
     expect(parseRow('{"PRIORITY":"4"}').level).toBe("warn");

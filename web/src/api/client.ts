@@ -71,7 +71,13 @@ const BUSY_RETRIES_MAX = 3;
 /** Addresses longer than this are sent as a form. */
 const ADDRESS_CHARS_MAX = 6000;
 
-export async function request(path: string, params: Params = {}, init: RequestInit = {}): Promise<Response> {
+/** Asks the server. Where `isExtra`, the page goes on if the token has another role. */
+export async function request(
+  path: string,
+  params: Params = {},
+  init: RequestInit = {},
+  isExtra = false,
+): Promise<Response> {
   const query = search(params);
   const headers = new Headers(init.headers);
   const token = heldToken();
@@ -102,10 +108,10 @@ export async function request(path: string, params: Params = {}, init: RequestIn
   const date = Date.parse(response.headers.get("date") ?? "");
   if (Number.isFinite(date)) clockAheadMs = date - Date.now();
   if (response.ok) return response;
-  throw new ApiError(await problemOf(response));
+  throw new ApiError(await problemOf(response, isExtra));
 }
 
-async function problemOf(response: Response): Promise<Problem> {
+async function problemOf(response: Response, isExtra: boolean): Promise<Problem> {
   const text = await response.text().catch(() => "");
   let problem: Partial<Problem> = {};
   try {
@@ -118,14 +124,19 @@ async function problemOf(response: Response): Promise<Problem> {
   const { status } = response;
   const found: Problem = { code: "", message: `the server answered ${status}`, ...problem, status };
   if (status === 401) signInReason.value = found.code === "token_refused" ? "refused" : "missing";
-  if (found.code === "role_missing") signInReason.value = "role";
+  if (found.code === "role_missing" && !isExtra) signInReason.value = "role";
   // A proxy answers so while the server behind it is down.
   if (status === 502 || status === 504) away.value = found.code === "";
   return found;
 }
 
-export async function json<T>(path: string, params: Params = {}, init: RequestInit = {}): Promise<T> {
-  return (await (await request(path, params, init)).json()) as T;
+export async function json<T>(
+  path: string,
+  params: Params = {},
+  init: RequestInit = {},
+  isExtra = false,
+): Promise<T> {
+  return (await (await request(path, params, init, isExtra)).json()) as T;
 }
 
 const isTrailer = (line: string) => line.startsWith('{"_trailer"');

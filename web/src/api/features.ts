@@ -1,12 +1,12 @@
-// What the server can do beyond the documented API of this version. Each becomes true with the server's change.
+// What the page asks for in lists of rows.
 
-/** Characters of a value after which the server cuts it (`clip=`), with the full lengths in `_clipped`. 0 is off. */
-export const CLIP_CHARS: number = 0;
+/** Bytes of a value after which the server cuts it (`clip=`), with the full lengths in `_clipped`. */
+export const CLIP_BYTES = 2048;
 /** True if `fields=level` adds `_level`, the level from any source. */
 export const HAS_LEVEL: boolean = false;
 
 /** Parameters of a request for rows of a list. */
 export const LIST_PARAMS: Record<string, string | number> = {
-  ...(CLIP_CHARS ? { clip: CLIP_CHARS } : {}),
+  clip: CLIP_BYTES,
   ...(HAS_LEVEL ? { fields: "level" } : {}),
 };

@@ -1,7 +1,6 @@
 // Rows of an answer. Text of records is data: it becomes text nodes, never markup. Numbers stay the digits that
 // the server sent, because a browser's number has 53 bits.
 
-import { CLIP_CHARS } from "../api/features";
 import { LEVEL_FIELDS, levelOf, type Level } from "./levels";
 
 export type Kind = "text" | "number" | "json";
@@ -9,6 +8,7 @@ export interface Field {
   name: string;
   text: string;
   kind: Kind;
+  /** Bytes of the whole value, if it is cut. */
   clipped?: number;
 }
 
@@ -23,7 +23,8 @@ export interface Row {
   fieldsOmitted?: number;
 }
 
-/** Characters of a value, and fields of a row, that a list keeps; the rest is loaded on demand. */
+/** Characters of a value, and fields of a row, that a list keeps; the rest is loaded on demand. The server cuts
+ * values before this. */
 export const VALUE_CHARS_MAX = 2048;
 export const FIELDS_MAX = 200;
 
@@ -92,7 +93,7 @@ export function parseRow(line: string, whole = false): Row {
   for (const [name, value, kind] of members(line)) {
     if (name === "_time") row.time = value;
     else if (name === "_id") row.id = value;
-    else if (CLIP_CHARS && name === "_clipped") lengths = JSON.parse(value) as Record<string, number>;
+    else if (name === "_clipped" && kind === "json") lengths = JSON.parse(value) as Record<string, number>;
     else if (!whole && row.fields.length >= FIELDS_MAX) omitted += 1;
     else {
       const [text, clipped] = clip(value, max);

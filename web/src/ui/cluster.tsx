@@ -2,11 +2,12 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, isAbort, json, objects, problemFrom, request, type Problem } from "../api/client";
-import { quote } from "../lib/query";
-import { durationText, isoOf, msOf, timeText } from "../lib/time";
-import { ask, run, state } from "../state/url";
+import { durationText, msOf, timeText } from "../lib/time";
+import { run, state } from "../state/url";
 import { T } from "../strings";
 import { Bar, Button, ProblemText, bytesText, copy, number, percent, shortNumber } from "./parts";
+import { RunningQueries } from "./running";
+import { Sources } from "./sources";
 
 interface NodeStatus {
   segments?: number;
@@ -161,6 +162,7 @@ export function ClusterScreen() {
         <Losses found={found} />
         <Queries found={found} />
       </div>
+      <RunningQueries />
       <Sources />
     </main>
   );
@@ -249,6 +251,8 @@ function Nodes({ found }: { found: Found }) {
         segments: sumOf(metrics, "logpond_segments"),
         segment_rows: sumOf(metrics, "logpond_segment_rows"),
         segment_bytes: sumOf(metrics, "logpond_segment_bytes"),
+        free_bytes: sumOf(metrics, "logpond_disk_free_bytes"),
+        total_bytes: sumOf(metrics, "logpond_disk_total_bytes"),
       },
     },
   ];
@@ -359,13 +363,23 @@ function Nodes({ found }: { found: Found }) {
   );
 }
 
+/** Beyond so many years a rate of a day says nothing. */
+const LASTS_YEARS_MAX = 10;
+
+export function lastsText(ms: number): string {
+  const years = ms / (365 * DAY_MS);
+  return years > LASTS_YEARS_MAX ? T.cluster.longer(LASTS_YEARS_MAX) : durationText(ms);
+}
+
 function Storage({ found }: { found: Found }) {
   const { segments, cluster, metrics, at } = found;
   const states = [...new Set(segments.map(({ state }) => state))];
   // Bytes on the disk of what was received within a day.
   const recent = segments.filter(({ received_to }) => received_to && msOf(received_to) > at - DAY_MS);
   const daily = recent.reduce((sum, { bytes }) => sum + bytes, 0);
-  const free = cluster?.nodes.reduce((sum, { status }) => sum + (status?.free_bytes ?? 0), 0);
+  const free = cluster
+    ? cluster.nodes.reduce((sum, { status }) => sum + (status?.free_bytes ?? 0), 0)
+    : metrics.find(({ name }) => name === "logpond_disk_free_bytes")?.value;
   const received = segments
     .map(({ received_from }) => received_from)
     .filter((time) => time !== undefined)
@@ -382,7 +396,7 @@ function Storage({ found }: { found: Found }) {
             <>
               <dt>{T.cluster.states[name] ?? name}</dt>
               <dd>
-                {number(list.length)} {T.cluster.files} ·{" "}
+                {number(list.length)} {T.cluster.files(list.length)} ·{" "}
                 {bytesText(list.reduce((sum, { bytes }) => sum + bytes, 0))}
               </dd>
             </>
@@ -392,11 +406,17 @@ function Storage({ found }: { found: Found }) {
         <dd>{kept ? `${(raw / kept).toFixed(1)} : 1` : "–"}</dd>
         <dt>{T.cluster.lastDay}</dt>
         <dd>{bytesText(daily)}</dd>
+        {free !== undefined && (
+          <>
+            <dt>{T.cluster.diskFree}</dt>
+            <dd>{T.cluster.free(bytesText(free))}</dd>
+          </>
+        )}
         {free !== undefined && daily > 0 && (
           <>
             <dt>{T.cluster.lasts}</dt>
             <dd>
-              <b>{durationText((free / daily) * DAY_MS)}</b>
+              <b>{lastsText((free / daily) * DAY_MS)}</b>
             </dd>
           </>
         )}
@@ -476,121 +496,6 @@ function Queries({ found }: { found: Found }) {
         <dt>{T.cluster.memoryRefused}</dt>
         <dd>{number(sumOf(metrics, "logpond_memory_refused_total"))}</dd>
       </dl>
-    </section>
-  );
-}
-
-interface Source {
-  name: string;
-  day: number;
-  recent: number;
-}
-const SOURCE_FIELDS = ["hostname", "app", "host", "service_name", "SYSLOG_IDENTIFIER"];
-const QUIET_MS = 15 * 60_000;
-
-/** Who sends, and who fell silent: the last day against the last quarter of an hour. */
-function Sources() {
-  const [field, setField] = useState("hostname");
-  const [picked, setPicked] = useState(false);
-  const [list, setList] = useState<Source[] | null>(null);
-  const [problem, setProblem] = useState<Problem | null>(null);
-  useEffect(() => {
-    const control = new AbortController();
-    const now = Date.now();
-    const top = (from: number) =>
-      objects<{ value: unknown; count: number }>(
-        "api/v1/top",
-        { field, n: 200, from: isoOf(from), to: isoOf(now) },
-        control.signal,
-      );
-    (async () => {
-      const [[day], [recent]] = [await top(now - DAY_MS), await top(now - QUIET_MS)];
-      const next = SOURCE_FIELDS[SOURCE_FIELDS.indexOf(field) + 1];
-      if (!day.length && !picked && next) return setField(next);
-      const lately = new Map(recent.map(({ value, count }) => [String(value), count]));
-      setList(
-        day.map(({ value, count }) => ({
-          name: String(value),
-          day: count,
-          recent: lately.get(String(value)) ?? 0,
-        })),
-      );
-      setProblem(null);
-    })().catch((error: unknown) => {
-      if (!isAbort(error)) setProblem(problemFrom(error));
-    });
-    return () => control.abort();
-  }, [field, run.value]);
-  const most = Math.max(1, ...(list ?? []).map(({ day }) => day));
-  return (
-    <section class="card wide">
-      <h2>
-        {T.cluster.sources}{" "}
-        <label>
-          {T.cluster.by}{" "}
-          <select
-            value={field}
-            onChange={(event) => {
-              setPicked(true);
-              setField(event.currentTarget.value);
-            }}
-          >
-            {SOURCE_FIELDS.map((name) => (
-              <option>{name}</option>
-            ))}
-          </select>
-        </label>
-      </h2>
-      {problem ? (
-        <ProblemText problem={problem} />
-      ) : !list ? (
-        <p class="dim">{T.loading}</p>
-      ) : !list.length ? (
-        <p class="dim">{T.cluster.noSources}</p>
-      ) : (
-        <table class="data">
-          <thead>
-            <tr>
-              <th scope="col">{field}</th>
-              <th scope="col" class="num">
-                {T.cluster.last24}
-              </th>
-              <th scope="col" class="wide-only" />
-              <th scope="col" class="num">
-                {T.cluster.last15}
-              </th>
-              <th scope="col">{T.cluster.state}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {[...list]
-              .sort((a, b) => Number(a.recent > 0) - Number(b.recent > 0) || b.day - a.day)
-              .slice(0, 100)
-              .map(({ name, day, recent }) => (
-                <tr>
-                  <td>
-                    <Button
-                      class="link"
-                      onClick={() =>
-                        ask({ view: "search", q: `${field}=${quote(name)}`, from: "24h", to: "" })
-                      }
-                    >
-                      {name || T.emptyValue}
-                    </Button>
-                  </td>
-                  <td class="num">{number(day)}</td>
-                  <td class="wide-only share">
-                    <Bar share={day / most} />
-                  </td>
-                  <td class="num">{number(recent)}</td>
-                  <td class={recent ? "state-good" : "state-warn"}>
-                    {recent ? T.cluster.sends : T.cluster.quiet}
-                  </td>
-                </tr>
-              ))}
-          </tbody>
-        </table>
-      )}
     </section>
   );
 }

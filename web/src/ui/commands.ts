@@ -3,6 +3,7 @@
 import { search as encode, holdsToken, request, problemFrom } from "../api/client";
 import { range, version } from "../state/results";
 import { state } from "../state/url";
+import { zoneName } from "../lib/time";
 import { T } from "../strings";
 import { say } from "./parts";
 
@@ -66,6 +67,11 @@ export function downloads(): Download[] {
             "logpond.csv",
             `api/v1/query?${encode({ ...scope, direction, format: "csv", defuse: true })}`,
           ],
+          [
+            T.asReport,
+            "logpond-report.html",
+            `api/v1/query?${encode({ ...scope, direction, format: "html", timezone: zoneName(state.value.tz) })}`,
+          ],
         ]
       : lang === "sql"
         ? (["json", "csv", "parquet"] as const).map((format) => [
@@ -81,18 +87,12 @@ export function downloads(): Download[] {
   const made: Download[] = list.map(([text, name, href]) =>
     holdsToken() ? { text, name, act: () => void save(href, name) } : { text, name, href },
   );
-  if (lang === "q") {
+  if (lang === "q")
     made.push({ text: T.asRaw, name: "logpond.log", act: () => void saveRaw(scope, direction) });
-    made.push({
-      text: T.asReport,
-      name: "report.html",
-      act: () => void import("./report").then(({ saveReport }) => saveReport()),
-    });
-  }
   return made;
 }
 
-export function offer(blob: Blob, name: string) {
+function offer(blob: Blob, name: string) {
   const address = URL.createObjectURL(blob);
   const link = document.createElement("a");
   [link.href, link.download] = [address, name];

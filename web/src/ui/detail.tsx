@@ -284,7 +284,7 @@ function Value({ field }: { field: Field }) {
           {T.moreChars(number(text.length - cut.length))}
         </Button>
       )}
-      {field.clipped && <small class="dim"> … {T.ofChars(number(field.clipped))}</small>}
+      {field.clipped && <small class="dim"> … {T.ofBytes(bytesText(field.clipped))}</small>}
     </span>
   );
 }

@@ -442,22 +442,20 @@ function Foot() {
         </span>
       )}
       <span class="spacer" />
-      {store && total.value !== null && !live && (
-        <span>
-          {T.rowsRead(
-            number(store.reached),
-            number(total.value),
-            total.value ? percent(store.reached / total.value) : "",
-          )}
-        </span>
-      )}
+      {store && total.value
+        ? !live && (
+            <span>
+              {T.rowsRead(number(store.reached), number(total.value), percent(store.reached / total.value))}
+            </span>
+          )
+        : null}
       {bucketsPhase.value === "loading" && <span>{T.counting}</span>}
       {found && (
         <span>
           {T.cost(bytesText(found.bytes_scanned), `${Math.max(1, Math.round(found.elapsed_ms))} ms`)}
         </span>
       )}
-      {firstRowMs.value !== null && !live && (
+      {firstRowMs.value !== null && total.value !== 0 && !live && (
         <span title={T.firstRowTitle} data-first-row-ms={firstRowMs.value}>
           {T.firstRow(String(Math.round(firstRowMs.value)))}
         </span>
