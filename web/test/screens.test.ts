@@ -63,3 +63,18 @@ test("metrics of Prometheus", async () => {
     { name: "y", labels: {}, value: 3.5 },
   ]);
 });
+
+test("silent sources come first, and of these the busiest", async () => {
+  const { bySilence } = await import("../src/ui/sources");
+  const source = (name: string, day: number, recent: number) => ({ name, day, recent });
+  const list = [source("busy", 900, 50), source("rare", 1, 0), source("calm", 5, 1), source("gone", 70, 0)];
+  expect(bySilence(list).map(({ name }) => name)).toEqual(["gone", "rare", "busy", "calm"]);
+});
+
+test("how long a disk lasts is no promise for decades", async () => {
+  const { lastsText } = await import("../src/ui/cluster");
+  const day = 86_400_000;
+  expect(lastsText(12 * day)).toBe("12 d");
+  expect(lastsText(400 * day)).toBe("400 d");
+  expect(lastsText(40_000 * day)).toBe("more than 10 years");
+});

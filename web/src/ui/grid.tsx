@@ -478,7 +478,7 @@ function Line({ row, index, top, columns, template, wrap, zone, marks, onOpen }:
   const filterOf = (column: string) => {
     if (!row || pointed !== column || state.value.lang !== "q") return null;
     const field = columnField(row, column);
-    if (!field || field.text.length > 1024) return null;
+    if (!field || field.clipped !== undefined || field.text.length > 1024) return null;
     return <FilterButtons field={field.name} value={field.text} />;
   };
   const onClick = (event: MouseEvent) => {
