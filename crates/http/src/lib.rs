@@ -47,12 +47,12 @@ mod logplex;
 mod journal_upload;
 mod batches;
 mod query;
-mod report;
 mod sql;
 #[cfg(feature = "sql")]
 mod statements;
 mod aggregate;
 mod histogram;
+mod report;
 mod patterns;
 mod segments;
 mod session;

@@ -9,7 +9,7 @@ use super::body::Body;
 use super::error::ApiError;
 use super::params::Params;
 use super::rows::{self, Begins};
-use super::{App, hints, report};
+use super::{App, hints};
 use logpond_engine::query::{
     CONTEXT_ROWS_MAX, Direction, Output, Positions, RewriteStatus, RowParts, Search, parse_cursor,
 };
@@ -48,9 +48,6 @@ const FILE_NAME: &str = "attachment; filename=\"logpond.csv\"";
 /// Streams the rows that match.
 pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Body>, ApiError> {
     params.only(&PARAMS)?;
-    if params.one("format")? == Some("html") {
-        return report::answer(app, params).await;
-    }
     if params.one("timezone")?.is_some() {
         let message = "parameter 'timezone' is for 'format=html': other times are in UTC";
         return Err(ApiError::bad_request(message));

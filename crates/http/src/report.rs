@@ -51,8 +51,12 @@ const HEAD: [(hyper::header::HeaderName, &str); 3] = [
     ),
 ];
 
-/// Answers with a page.
+/// Answers with a page, if that is the form that is asked for, and else with rows.
 pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Body>, ApiError> {
+    if params.one("format")? != Some("html") {
+        return query::answer(app, params).await;
+    }
+    params.only(&query::PARAMS)?;
     for name in REFUSED {
         if params.one(name)?.is_some() {
             let message = format!("a report has no use for the parameter '{name}': leave it out");

@@ -19,7 +19,7 @@ use super::params::Params;
 use super::shippers::{Shipper, take_in};
 use super::{
     App, aggregate, authorization, batches, cluster, compact, elastic, flat, forget, gatewayd,
-    grafana, health, histogram, logsql, loki, mcp, metrics, page, patterns, query, running, saved,
+    grafana, health, histogram, logsql, loki, mcp, metrics, page, patterns, report, running, saved,
     segments, session, sql, trails, vacuum,
 };
 use crate::view::Reach;
@@ -691,7 +691,7 @@ async fn answer_at(
         | Endpoint::Mcp => Err(ApiError::new(Kind::Internal, "a request got lost")),
         Endpoint::Batches => batches::answer(&app, &params),
         Endpoint::LogsQl => Ok(logsql::answer(&app, params).await),
-        Endpoint::Query => query::answer(&app, params).await,
+        Endpoint::Query => report::answer(&app, params).await,
         Endpoint::Flat => flat::answer(&app, &parts.headers, params).await,
         Endpoint::Aggregate(place) => aggregate::answer(&app, *place, params).await,
         Endpoint::Histogram => histogram::answer(&app, params).await,

@@ -492,7 +492,11 @@ fn finish(
     }
     if out.is_given_up() {
         trailer.is_cancelled = false;
-        trailer.miss(if out.is_stopped() { STOPPED } else { SLOW_READER });
+        trailer.miss(if out.is_stopped() {
+            STOPPED
+        } else {
+            SLOW_READER
+        });
         let last = trailer.to_json(elapsed.as_secs_f64() * 1000.0).to_string();
         out.leave_if_given_up(&last);
         return;

@@ -184,7 +184,10 @@ mod tests {
         };
         assert_eq!(query["path"], "/api/v1/query");
         assert_eq!(query["query"], "level=error");
-        assert_eq!((&query["follows"], &query["stopped"]), (&false.into(), &false.into()));
+        assert_eq!(
+            (&query["follows"], &query["stopped"]),
+            (&false.into(), &false.into())
+        );
         let id = query["id"].as_u64().unwrap();
         assert!(!threads.running().stop(id + 1));
         assert!(threads.running().stop(id));

@@ -32,7 +32,11 @@ struct Clip {
 impl Clip {
     fn new(bytes_max: usize) -> Clip {
         Clip {
-            bytes_max: if bytes_max == 0 { usize::MAX } else { bytes_max },
+            bytes_max: if bytes_max == 0 {
+                usize::MAX
+            } else {
+                bytes_max
+            },
             cut: Vec::new(),
         }
     }

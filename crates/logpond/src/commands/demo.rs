@@ -37,7 +37,9 @@ const HTTP_PORT: u16 = 7650;
 const LIVE_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(super) fn run(args: &Demo) -> Result<Exit, Failure> {
-    if args.clean && let Some(address) = &args.addr {
+    if args.clean
+        && let Some(address) = &args.addr
+    {
         return Err(unremovable(address).into());
     }
     if args.clean {

@@ -135,7 +135,10 @@ fn a_demo_goes_on_and_is_removed() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(!refused.status.success() && said.contains("NOT demo:*"), "{said}");
+    assert!(
+        !refused.status.success() && said.contains("NOT demo:*"),
+        "{said}"
+    );
 }
 
 #[test]
