@@ -1,9 +1,16 @@
 // Pictures of all screens, 360 and 1,440 px wide, light and dark, into e2e/shots/.
-import { mkdirSync } from "node:fs";
+//
+//   node e2e/shots.mjs [NAME...]      these screens, or all
+//   node e2e/shots.mjs --pictures     those of the documentation, into docs/pictures/, as WebP
+import { mkdirSync, writeFileSync } from "node:fs";
 import { closeBrowser, page, pond, push, pushAccess } from "./harness.mjs";
 
 const OUT = new URL("./shots/", import.meta.url).pathname;
 mkdirSync(OUT, { recursive: true });
+const PICTURES = new URL("../../docs/pictures/", import.meta.url).pathname;
+/** Screens in the documentation. web/test/pictures.test.ts bounds their sizes. */
+const PICTURED = ["record", "patterns", "access"];
+const QUALITY = 0.82;
 
 const server = await pond();
 const now = Date.now();
@@ -81,7 +88,7 @@ const SCREENS = {
     "?from=6h&q=level%3Derror",
     ".line",
     async (p) => {
-      await p.locator(".line .cells").nth(1).click();
+      await p.locator(".line .col-message").nth(1).click();
       await p.waitForSelector(".detail .fields");
     },
   ],
@@ -172,18 +179,44 @@ const SCREENS = {
   ],
 };
 const bare = await pond();
-const wanted = process.argv.slice(2);
+const pictures = process.argv.includes("--pictures");
+const wanted = pictures ? PICTURED : process.argv.slice(2);
+const SIZES = pictures
+  ? [[1200, "light", 720]]
+  : [
+      [1440, "light", 900],
+      [1440, "dark", 900],
+      [360, "light", 740],
+      [360, "dark", 740],
+    ];
+
+/** Encodes a picture as WebP, by the browser. */
+async function asWebp(png) {
+  const p = await page(server, "", { wait: false });
+  await p.goto("about:blank");
+  const text = await p.evaluate(
+    async ([source, quality]) => {
+      const image = new Image();
+      image.src = `data:image/png;base64,${source}`;
+      await image.decode();
+      const canvas = Object.assign(document.createElement("canvas"), {
+        width: image.naturalWidth,
+        height: image.naturalHeight,
+      });
+      canvas.getContext("2d").drawImage(image, 0, 0);
+      return canvas.toDataURL("image/webp", quality).split(",")[1];
+    },
+    [png.toString("base64"), QUALITY],
+  );
+  await p.done();
+  return Buffer.from(text, "base64");
+}
 for (const [name, [address, ready, act]] of Object.entries(SCREENS)) {
   if (wanted.length && !wanted.includes(name)) continue;
-  for (const [width, scheme] of [
-    [1440, "light"],
-    [1440, "dark"],
-    [360, "light"],
-    [360, "dark"],
-  ]) {
+  for (const [width, scheme, height] of SIZES) {
     const p = await page(name === "empty" ? bare : server, address, {
       width,
-      height: width === 360 ? 740 : 900,
+      height,
       scheme,
       wait: false,
     });
@@ -200,7 +233,11 @@ for (const [name, [address, ready, act]] of Object.entries(SCREENS)) {
           { timeout: 8000 },
         )
         .catch(() => {});
-      await p.screenshot({ path: `${OUT}${name}-${width}-${scheme}.png` });
+      const png = await p.screenshot(pictures ? {} : { path: `${OUT}${name}-${width}-${scheme}.png` });
+      if (pictures) {
+        mkdirSync(PICTURES, { recursive: true });
+        writeFileSync(`${PICTURES}${name}.webp`, await asWebp(png));
+      }
     } catch (error) {
       console.error(`${name} ${width} ${scheme}: ${error.message.split("\n")[0]}`);
       process.exitCode = 1;
