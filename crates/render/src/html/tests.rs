@@ -2,6 +2,7 @@ use jiff::tz::TimeZone;
 
 use super::super::{Format, renderer};
 use super::*;
+use crate::Style;
 
 fn style() -> Style {
     Style {
