@@ -216,7 +216,9 @@ mod tests {
         assert_eq!(json["_msg"], "mess");
         assert_eq!((&json["a"], &json["b"]), (&"éé".into(), &"1234".into()));
         assert_eq!(json["_line"], "a=é");
-        let cut = serde_json::json!({"_msg": 7, "a": 6, "_id@label": 5, "_line": 26});
+        let mut line = Vec::new();
+        r.write_line(&mut line);
+        let cut = serde_json::json!({"_msg": 7, "a": 6, "_id@label": 5, "_line": line.len()});
         assert_eq!(json["_clipped"], cut);
         let whole = row(&r, RowParts::default());
         assert!(!whole.contains("_clipped"), "{whole}");
