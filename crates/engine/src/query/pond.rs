@@ -242,6 +242,10 @@ impl Reads for EngineSnapshot<'_> {
         _: &mut Output,
         trailer: &mut Trailer,
     ) -> Result<Option<Vec<TimeRange>>, QueryError> {
+        // Rows that may not be shown do not count, and the times of row groups do not tell which these are.
+        if search.scope.only().is_some() {
+            return Ok(None);
+        }
         // What cannot be opened is named by the rows.
         let opened = OpenSegments::new(&self.view, search.scope.range, &mut Trailer::default());
         if opened.is_empty() {

@@ -6,11 +6,13 @@
 //! - Rows around a match are subject to the condition, too.
 //! - What says something of all records is left out of the trailer, or refused.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
 use logpond_record::Timestamp;
 use logpond_search::Matcher;
+use logpond_search::aggregate::FieldTypes;
 use logpond_search::label::LABEL_PREFIX;
 use logpond_search::logql::{LabelMatcher, LogQuery, MatchOperator, Span, filter_of};
 use logpond_search::metric::Plan;
@@ -242,6 +244,12 @@ impl Engine for RestrictedEngine {
         empty: Box<dyn AnyTable>,
         out: &mut Output,
     ) -> Result<(Box<dyn AnyTable>, Trailer), QueryError> {
+        let kind: &dyn Any = &*empty;
+        // Row groups list names and types of all their records, also of those that may not be read.
+        let empty = match kind.downcast_ref::<FieldTypes>() {
+            Some(types) if self.restriction.is_partial() => Box::new(types.clone().exact()),
+            _ => empty,
+        };
         let (table, trailer) = self.engine.table(&self.scope(scope)?, empty, out)?;
         Ok((table, self.shown(trailer)))
     }

@@ -1,6 +1,6 @@
 //! Which fields there are and of which types their values: what a table of columns is made of.
 //!
-//! Of a segment it is known from counts, so that next to nothing is read.
+//! Of a segment it is known from counts, so that next to nothing is read; these are of all records of a row group.
 
 use std::collections::BTreeMap;
 
@@ -26,6 +26,7 @@ struct Field {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldTypes {
     of_lines: bool,
+    is_exact: bool,
     fields: BTreeMap<Box<str>, Field>,
     is_cut: bool,
 }
@@ -37,6 +38,21 @@ impl FieldTypes {
             of_lines,
             ..FieldTypes::default()
         }
+    }
+
+    /// The same, but each record is looked at: without it fields of other records of the same row groups are among
+    /// them.
+    #[must_use]
+    pub fn exact(self) -> FieldTypes {
+        FieldTypes {
+            is_exact: true,
+            ..self
+        }
+    }
+
+    /// True if each record is looked at.
+    pub fn is_exact(&self) -> bool {
+        self.is_exact
     }
 
     /// Whether only fields count that stand in lines.

@@ -72,6 +72,9 @@ impl GroupScan<'_> {
         selected: &SelectedRows,
         types: &mut FieldTypes,
     ) -> Result<(), ReadError> {
+        if types.is_exact() {
+            return self.each_record(selected, |record| types.add(record));
+        }
         let in_lines = if types.is_of_lines() {
             Some(self.names_in_lines(selected)?)
         } else {

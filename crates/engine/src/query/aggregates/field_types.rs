@@ -30,6 +30,12 @@ pub(super) fn read(from: &mut Decoder<'_>) -> Result<Box<dyn AnyTable>, DecodeEr
     Ok(Box::new(FieldTypes::new(from.flag("which fields")?)))
 }
 
+/// Reads the question for fields of the records alone.
+pub(super) fn read_exact(from: &mut Decoder<'_>) -> Result<Box<dyn AnyTable>, DecodeError> {
+    let types = FieldTypes::new(from.flag("which fields")?);
+    Ok(Box::new(types.exact()))
+}
+
 impl Table for FieldTypes {
     fn add(&mut self, record: &Record<'_>) {
         FieldTypes::add(self, record);
@@ -56,7 +62,7 @@ impl Table for FieldTypes {
     }
 
     fn ask(&self, out: &mut Encoder) {
-        out.number(8);
+        out.number(if self.is_exact() { 11 } else { 8 });
         out.flag(self.is_of_lines());
     }
 

@@ -326,7 +326,7 @@ impl Table for Box<dyn AnyTable> {
 type Read = fn(&mut Decoder<'_>) -> Result<Box<dyn AnyTable>, DecodeError>;
 
 /// The tables that another node may ask for, by their numbers in messages. A number is never used again.
-const TABLES: [(u64, Read); 11] = [
+const TABLES: [(u64, Read); 12] = [
     (0, top::read),
     (1, histogram::read),
     (2, fields::read),
@@ -338,6 +338,7 @@ const TABLES: [(u64, Read); 11] = [
     (8, field_types::read),
     (9, histogram::read_split),
     (10, stats::read),
+    (11, field_types::read_exact),
 ];
 
 /// Reads what [`Table::ask`] wrote.
