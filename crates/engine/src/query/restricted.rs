@@ -371,7 +371,7 @@ mod tests {
         for (text, expected) in table {
             assert_eq!(Restriction::of_condition(text), Err(expected), "{text}");
         }
-        for text in ["(", "team:/(/", "status>x"] {
+        for text in ["(", "team~/(/", "status>x"] {
             let refused = Restriction::of_condition(text);
             assert!(matches!(refused, Err(ConditionError::Syntax(_))), "{text}");
         }

@@ -72,6 +72,12 @@ assert numbers == expected, numbers
 both = client.search(index="logs-app", sort=[{"level": "asc"}, {"@timestamp": "desc"}], size=6)["hits"]["hits"]
 assert [hit["_source"]["number"] for hit in both] == [200, 150, 100, 50, 0, 249], both
 
+# Fields of the records of a range.
+fields = client.field_caps(index="logs-*", fields="*", index_filter={"range": {"@timestamp": {"gte": "2036-01-01"}}})
+assert "number" not in fields["fields"], fields
+fields = client.field_caps(index="logs-*", fields="number", index_filter={"range": {"@timestamp": {"gte": "2026-01-01"}}})
+assert fields["fields"]["number"]["long"]["searchable"], fields
+
 # A field of dates is compared as such.
 client.index(index="notes", document={"until": "2026-03-02T01:00:00+01:00", "note": "x"}, refresh=True)
 for bounds, count in (({"gte": "2026-03-02T00:00:00Z"}, 1), ({"gt": "2026-03-02"}, 0), ({"from": "2020-01-01||/y", "to": "now"}, 1)):

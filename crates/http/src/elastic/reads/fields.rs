@@ -11,8 +11,9 @@ use super::completeness::Completeness;
 use super::indices::IndexExpression;
 use super::json::{Object, only, texts};
 use super::names::{self, fits};
+use super::query::{Context, translate};
 use super::request::read_body;
-use super::{Answer, Call, listing};
+use super::{Answer, Call, listing, scope};
 use crate::App;
 use crate::error::ApiError;
 use crate::logql::run::failed;
@@ -55,10 +56,13 @@ fn type_of(types: TypeSet) -> &'static str {
     }
 }
 
-/// All fields with their types, in the order of their names.
-fn all(app: &App, out: &mut Output) -> Result<Vec<(String, &'static str)>, ApiError> {
-    let scope = Scope::all(TimeRange::ALL);
-    let (types, trailer) = app.engine.field_types(&scope, false, out).map_err(failed)?;
+/// The fields of records with their types, in the order of their names. They are those of whole row groups.
+fn all(
+    app: &App,
+    scope: &Scope,
+    out: &mut Output,
+) -> Result<Vec<(String, &'static str)>, ApiError> {
+    let (types, trailer) = app.engine.field_types(scope, false, out).map_err(failed)?;
     Completeness::default().note(app, trailer, false)?;
     let is_field =
         |name: &str| name != names::INDEX && name != names::MESSAGE && name != names::TIME;
@@ -77,7 +81,7 @@ fn all(app: &App, out: &mut Output) -> Result<Vec<(String, &'static str)>, ApiEr
 pub(super) fn mapping(app: &App, call: &Call, out: &mut Output) -> Result<Answer, ApiError> {
     call.params.only(&PARAMETERS)?;
     let mut properties = Object::new();
-    let fields = all(app, out)?;
+    let fields = all(app, &Scope::all(TimeRange::ALL), out)?;
     if let Some(patterns) = call.names.get(1) {
         return of_fields(app, call, (&fields, patterns), out);
     }
@@ -145,8 +149,12 @@ fn insert(properties: &mut Object, name: &str, mapping: Json) {
 pub(super) fn capabilities(app: &App, call: &Call, out: &mut Output) -> Result<Answer, ApiError> {
     call.params.only(&PARAMETERS)?;
     let body = read_body(&call.body)?;
-    // A condition on records changes nothing here: fields are those of all.
     only(&body, &["fields", "index_filter"], "field_caps")?;
+    let filter = body.get("index_filter").filter(|query| !query.is_null());
+    let scope = match filter {
+        Some(query) => scope::of_filter(&translate(query, &Context { now: call.now })?)?,
+        None => Scope::all(TimeRange::ALL),
+    };
     let patterns = match (body.get("fields"), call.params.one("fields")?) {
         (Some(fields), _) => texts(fields, "fields")?,
         (None, Some(fields)) => fields.split(',').map(str::to_owned).collect(),
@@ -158,7 +166,7 @@ pub(super) fn capabilities(app: &App, call: &Call, out: &mut Output) -> Result<A
         (names::INDEX.to_owned(), "_index"),
     ];
     let wants = |name: &str| patterns.iter().any(|pattern| fits(pattern, name));
-    for (name, kind) in all(app, out)?.into_iter().chain(own) {
+    for (name, kind) in all(app, &scope, out)?.into_iter().chain(own) {
         let plain = format!("{name}.keyword");
         if wants(&name) {
             let is_own = kind.starts_with('_');

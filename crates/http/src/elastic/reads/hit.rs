@@ -17,11 +17,11 @@ pub(super) struct HitForm {
 }
 
 impl HitForm {
-    /// Reads `_source`, `fields`, `docvalue_fields` and `version`. Sequence numbers are only of searches.
+    /// Reads `_source`, `fields`, `docvalue_fields`, `version` and `seq_no_primary_term`.
     ///
     /// # Errors
     /// When one of them is wrong.
-    pub(super) fn read(members: &Object, may_have_sequence: bool) -> Result<HitForm, ApiError> {
+    pub(super) fn read(members: &Object) -> Result<HitForm, ApiError> {
         let mut fields = FieldList::default();
         fields.add(members.get("fields"))?;
         fields.add(members.get("docvalue_fields"))?;
@@ -29,7 +29,7 @@ impl HitForm {
             source: SourceFilter::read(members.get("_source"))?,
             fields,
             has_version: flag(members, "version", false)?,
-            has_sequence: may_have_sequence && flag(members, "seq_no_primary_term", false)?,
+            has_sequence: flag(members, "seq_no_primary_term", false)?,
         })
     }
 

@@ -540,7 +540,7 @@ fn window(body: &Object, has_behind: bool, has_scroll: bool) -> Result<(u64, u64
 }
 
 fn form(body: &Object) -> Result<HitForm, ApiError> {
-    let mut form = HitForm::read(body, true)?;
+    let mut form = HitForm::read(body)?;
     match body.get("stored_fields") {
         None | Some(Json::Null) => {}
         Some(given) => {

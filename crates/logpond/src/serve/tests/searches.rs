@@ -408,7 +408,7 @@ fn refusals() -> Vec<Refusal> {
         (
             "POST",
             "/_search",
-            json!({"sort": ["status"]}),
+            json!({"sort": ["_score"]}),
             400,
             "sort by @timestamp",
         ),

@@ -60,7 +60,7 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
         size: usize::try_from(size).unwrap_or(usize::MAX),
         from: usize::try_from(from).unwrap_or(usize::MAX),
         order: SortOrder::read_times(members.get("sort"))?,
-        form: HitForm::read(members, false)?,
+        form: HitForm::read(members)?,
     })))
 }
 
