@@ -118,17 +118,16 @@ pub(super) fn check_token(app: &App, token: &str) -> Result<(), ApiError> {
 
 fn admit(app: &App, token: Option<&str>, needed: Role) -> Result<Option<Admission>, ApiError> {
     let outcome = Admission::new(&app.guard, token, needed, clock::now());
-    let counters = &app.metrics.access;
     outcome.map_err(|refusal| {
-        let (kind, counter) = match refusal {
-            Refusal::Missing => (Kind::TokenMissing, &counters.no_token),
-            Refusal::Unknown | Refusal::Revoked { .. } | Refusal::Changed { .. } => {
-                (Kind::TokenRefused, &counters.unknown_token)
-            }
-            Refusal::Expired { .. } => (Kind::TokenRefused, &counters.expired_token),
-            Refusal::Role { .. } => (Kind::RoleMissing, &counters.role),
+        app.count_refusal(&refusal);
+        let kind = match refusal {
+            Refusal::Missing => Kind::TokenMissing,
+            Refusal::Unknown
+            | Refusal::Revoked { .. }
+            | Refusal::Changed { .. }
+            | Refusal::Expired { .. } => Kind::TokenRefused,
+            Refusal::Role { .. } => Kind::RoleMissing,
         };
-        counter.add(1);
         let mut error = ApiError::new(kind, refusal.to_string());
         error.hint = match refusal {
             Refusal::Role { needed, .. } => Some(format!(
@@ -139,6 +138,22 @@ fn admit(app: &App, token: Option<&str>, needed: Role) -> Result<Option<Admissio
         };
         error
     })
+}
+
+impl App {
+    /// Counts a client that is not let in, by the reason.
+    pub fn count_refusal(&self, refusal: &Refusal) {
+        let counters = &self.metrics.access;
+        let counter = match refusal {
+            Refusal::Missing => &counters.no_token,
+            Refusal::Unknown | Refusal::Revoked { .. } | Refusal::Changed { .. } => {
+                &counters.unknown_token
+            }
+            Refusal::Expired { .. } => &counters.expired_token,
+            Refusal::Role { .. } => &counters.role,
+        };
+        counter.add(1);
+    }
 }
 
 /// The token in the value of the header; empty, and so no token, for anything else.

@@ -598,9 +598,11 @@ async fn route(
         _ => Target::Other,
     };
     authorization::check_origin(&app, &request, target)?;
-    // Who looks at metrics asks for no records, and does so all the time.
-    let reach = (*endpoint != Endpoint::Metrics).then(|| endpoint.reach());
-    let reach = reach.or(Some(Reach::Nothing));
+    let reach = match endpoint {
+        // Metrics are read all the time, and are no records.
+        Endpoint::Metrics => Reach::Nothing,
+        endpoint => endpoint.reach(),
+    };
     let trail = app.trail_of(&request, route, *needed, reach);
     noted.clone_from(&trail);
     let admission = match needed {

@@ -53,10 +53,10 @@ impl App {
         request: &Request<B>,
         route: &str,
         needed: Option<Role>,
-        reach: Option<Reach>,
+        reach: Reach,
     ) -> Option<Arc<Trail>> {
         let changes = needed == Some(Role::Admin);
-        let is_noted = changes || needed == Some(Role::Read) && reach != Some(Reach::Nothing);
+        let is_noted = changes || needed == Some(Role::Read) && reach != Reach::Nothing;
         if !self.audit.is_on() || !is_noted {
             return None;
         }

@@ -128,16 +128,7 @@ async fn password<S: AsyncRead + Unpin>(
 }
 
 fn count(app: &App, refusal: &Refusal) -> Ending {
-    let counters = &app.metrics.access;
-    let counter = match refusal {
-        Refusal::Missing => &counters.no_token,
-        Refusal::Unknown | Refusal::Revoked { .. } | Refusal::Changed { .. } => {
-            &counters.unknown_token
-        }
-        Refusal::Expired { .. } => &counters.expired_token,
-        Refusal::Role { .. } => &counters.role,
-    };
-    counter.add(1);
+    app.count_refusal(refusal);
     Ending::Fatal(Failure::of_refusal(refusal))
 }
 

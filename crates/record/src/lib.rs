@@ -18,6 +18,7 @@ mod label_name;
 mod shape;
 mod record;
 mod time_source;
+mod service;
 mod severity;
 mod entry;
 pub mod envelope;
@@ -31,6 +32,7 @@ pub use label_name::{
     LABEL_SUFFIX, RESERVED_NAMES, RULE_FIELD, is_reserved_for_senders, split_label_name, unreserved,
 };
 pub use record::{Fix, Message, Record};
+pub use service::{SERVICE_LABELS, SERVICE_LABELS_OF_LOKI, SERVICE_NAME, UNKNOWN_SERVICE};
 pub use severity::{SEVERITY_LABELS, Severity, is_severity_field};
 pub use shape::{Piece, Shape, ShapeError, ShapeTable, Slot, SlotKind};
 pub use time::{Civil, TimeRange, Timestamp};

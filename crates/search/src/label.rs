@@ -12,41 +12,13 @@ use std::cmp::Reverse;
 
 use logpond_record::limits::UNLISTED_FIELD;
 use logpond_record::{Record, SEVERITY_LABELS, Severity, Value, split_label_name};
+pub use logpond_record::{SERVICE_LABELS, SERVICE_NAME, UNKNOWN_SERVICE};
 
 /// What the name of a condition begins with if it means a label rather than a field.
 pub const LABEL_PREFIX: &str = "_label.";
 
-/// The name of the label that says which service a record is of.
-pub const SERVICE_NAME: &str = "service_name";
-
 /// The name of the label that says how bad it is what a record tells.
 pub const DETECTED_LEVEL: &str = "detected_level";
-
-/// What [`SERVICE_NAME`] is of records that do not say it.
-pub const UNKNOWN_SERVICE: &str = "unknown_service";
-
-/// The labels that name a service, the first one that is there counts: those that Grafana's tools
-/// expect, then those of syslog and of systemd's journal.
-pub const SERVICE_LABELS: [&str; 18] = [
-    "service",
-    "app",
-    "application",
-    "app_name",
-    "name",
-    "app_kubernetes_io_name",
-    "container",
-    "container_name",
-    "k8s_container_name",
-    "component",
-    "workload",
-    "job",
-    "k8s_job_name",
-    "appname",
-    "SYSLOG_IDENTIFIER",
-    "_SYSTEMD_UNIT",
-    "unit",
-    "program",
-];
 
 /// The labels that may say [`DETECTED_LEVEL`] beside itself, the first one that is there counts.
 pub const LEVEL_LABELS: &[&str] = SEVERITY_LABELS.split_at(1).1;

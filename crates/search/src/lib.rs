@@ -39,6 +39,7 @@ pub mod aggregate;
 pub mod columns;
 pub mod order;
 pub mod context;
+pub mod elements;
 pub mod journal;
 pub mod logsql;
 pub mod scan;

@@ -412,6 +412,16 @@ fn read_and_drain(
     }
 }
 
+/// How long a server asks to be left alone (`Retry-After` in seconds), up to a bound.
+pub(crate) fn asked_wait<B>(
+    response: &ureq::http::Response<B>,
+    longest: Duration,
+) -> Option<Duration> {
+    let header = response.headers().get("retry-after")?;
+    let seconds = header.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds).min(longest))
+}
+
 /// Waits that end early when the process is told to stop.
 #[derive(Clone)]
 pub struct Pause(pub Arc<AtomicBool>);

@@ -129,7 +129,7 @@ fn write_line(line: &str, directory: &Path, pages: &[PathBuf], out: &mut String)
 }
 
 /// The path without `.` and `..`.
-fn normal(path: &Path) -> PathBuf {
+pub(crate) fn normal(path: &Path) -> PathBuf {
     let mut result = PathBuf::new();
     for part in path.components() {
         match part {

@@ -43,7 +43,7 @@ pub struct Entry {
     pub created: Timestamp,
     /// From when on it is refused, in whole seconds; `None` is never.
     pub expires: Option<Timestamp>,
-    /// What it allows of that only. Invariant: they fit the role.
+    /// The bounds within the role. Invariant: they fit it.
     pub bounds: Bounds,
     hash: [u8; HASH_BYTES],
     /// By which proofs are checked; `None` for tokens that were made before there were any.
@@ -85,6 +85,11 @@ impl Entry {
         aws_lc_rs::constant_time::verify_slices_are_equal(&self.hash, &token.hash()).is_ok()
     }
 
+    /// True if it has not expired.
+    fn is_usable(&self, now: Timestamp) -> bool {
+        self.expires.is_none_or(|end| now < end)
+    }
+
     /// The hash of the token.
     pub(super) fn hash(&self) -> &[u8; HASH_BYTES] {
         &self.hash
@@ -119,14 +124,12 @@ impl Tokens {
 
     /// How many can still be used.
     pub fn usable(&self, now: Timestamp) -> usize {
-        let is_usable = |entry: &&Entry| entry.expires.is_none_or(|end| now < end);
-        self.0.iter().filter(is_usable).count()
+        self.0.iter().filter(|entry| entry.is_usable(now)).count()
     }
 
     /// True if proofs of all these tokens can be checked: of those that can still be used.
     pub fn have_verifiers(&self, now: Timestamp) -> bool {
-        let is_usable = |entry: &&Entry| entry.expires.is_none_or(|end| now < end);
-        let mut usable = self.0.iter().filter(is_usable);
+        let mut usable = self.0.iter().filter(|entry| entry.is_usable(now));
         usable.all(|entry| entry.verifier.is_some())
     }
 
@@ -185,8 +188,7 @@ impl Tokens {
                 line("name", name);
             }
             line("role", entry.role.as_str());
-            let hash: String = entry.hash.iter().map(|b| format!("{b:02x}")).collect();
-            line("sha256", &hash);
+            line("sha256", &hash_text(&entry.hash));
             if let Some(verifier) = &entry.verifier {
                 line("scram-sha-256", &verifier.render());
             }
@@ -309,6 +311,11 @@ fn parse_labels(value: &DeValue<'_>) -> Result<Labels, String> {
         _ => Err(EXPECTED.to_owned()),
     };
     texts.iter().map(read).collect()
+}
+
+/// The hexadecimal digits of a hash.
+pub(super) fn hash_text(hash: &[u8; HASH_BYTES]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 pub(super) fn parse_hash(text: &str) -> Option<[u8; HASH_BYTES]> {

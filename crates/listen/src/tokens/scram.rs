@@ -12,6 +12,8 @@ use aws_lc_rs::hmac::{HMAC_SHA256, Key, sign};
 use aws_lc_rs::pbkdf2::{PBKDF2_HMAC_SHA256, derive};
 use logpond_settings::{HASH_BYTES, Token};
 
+use super::entry::{hash_text, parse_hash};
+
 /// The salt of all tokens.
 pub const SALT: [u8; 16] = *b"logpond tokens 1";
 
@@ -65,16 +67,15 @@ impl Verifier {
 
     /// As it is kept: both keys in hexadecimal digits.
     pub(super) fn render(&self) -> String {
-        let bytes = self.stored_key.iter().chain(&self.server_key);
-        bytes.map(|byte| format!("{byte:02x}")).collect()
+        hash_text(&self.stored_key) + &hash_text(&self.server_key)
     }
 
     /// Reads what [`Verifier::render`] wrote.
     pub(super) fn parse(text: &str) -> Option<Verifier> {
         let (stored_key, server_key) = text.split_at_checked(2 * HASH_BYTES)?;
         Some(Verifier {
-            stored_key: super::entry::parse_hash(stored_key)?,
-            server_key: super::entry::parse_hash(server_key)?,
+            stored_key: parse_hash(stored_key)?,
+            server_key: parse_hash(server_key)?,
         })
     }
 }

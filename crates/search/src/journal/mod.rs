@@ -12,8 +12,6 @@ pub mod names;
 mod unit;
 mod values;
 
-use logpond_record::write_json_string;
-
 pub use cursor::Cursor;
 pub use level::{FACILITIES, LEVEL_FIELDS, LEVELS, LevelError, facility, level, level_of, levels};
 pub use matches::{MatchError, Term, fuzz_matches, matches, term};
@@ -21,6 +19,7 @@ pub use names::{field_name, is_journal_name};
 pub use unit::{unit, unit_name, user_unit};
 pub use values::{ValuesAt, values_of};
 
+use crate::elements::{list_with, quoted};
 use crate::number::Number;
 use crate::query::{Comparison, FieldTest, Filter, Pattern};
 
@@ -140,11 +139,7 @@ fn listed(value: &[u8]) -> Pattern {
         let source = format!(r"^\[(?:.*,\[)?{}\]", bytes.join(","));
         return Pattern::regex(&source, false);
     };
-    let mut quoted = Vec::new();
-    write_json_string(text, &mut quoted);
-    let quoted = String::from_utf8_lossy(&quoted);
-    let source = format!(r"^\[(?:.*,)?{}[,\]]", regex_syntax::escape(&quoted));
-    Pattern::regex(&source, false)
+    Pattern::regex(&list_with(&quoted(text)), false)
 }
 
 #[cfg(test)]

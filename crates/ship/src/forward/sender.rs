@@ -15,7 +15,7 @@ use super::position::Position;
 use super::producer::Producer;
 use super::records::{Body, Records};
 use super::replication::{self, ReplicationState};
-use super::{FileZones, Pause, Settings};
+use super::{FileZones, Pause, Settings, asked_wait};
 use logpond_client::{
     Address, BATCH_HEADER, ClientError, LOAD_HEADER, agent, describe, encode, read_error,
 };
@@ -281,11 +281,7 @@ fn attempt(agent: &ureq::Agent, address: &Address, batch: &OutgoingBatch<'_>) ->
         Err(error) => return failed(describe(&error), None, was_connected(&error)),
     };
     let status = response.status().as_u16();
-    let retry_after = response
-        .headers()
-        .get("retry-after")
-        .and_then(|value| value.to_str().ok()?.trim().parse().ok())
-        .map(|seconds| Duration::from_secs(seconds).min(RETRY_AFTER_MAX));
+    let retry_after = asked_wait(&response, RETRY_AFTER_MAX);
     let load = response.headers().get(LOAD_HEADER);
     let is_busy = load.is_some_and(|load| load.as_bytes() != b"green");
     match status {

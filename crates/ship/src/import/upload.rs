@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -14,15 +14,14 @@ use logpond_client::{Access, Address, ClientError, agent, describe, encode, read
 use logpond_host::terminal::note;
 use logpond_render::quantity;
 
+use crate::forward::{Pause, asked_wait};
+
 /// How long a server may take to answer: a disk that syncs slower than this is broken.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The first wait after no server took a body, and the longest.
 const WAIT_FIRST: Duration = Duration::from_millis(100);
 const WAIT_LONGEST: Duration = Duration::from_secs(10);
-
-/// How long a wait goes on after the stop at the most.
-const WAIT_SLICE: Duration = Duration::from_millis(50);
 
 /// How often trouble that goes on is reported.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
@@ -145,7 +144,7 @@ pub(super) struct Uploader {
     agent: ureq::Agent,
     target: Target,
     current: usize,
-    stop: Arc<AtomicBool>,
+    pause: Pause,
 }
 
 impl Uploader {
@@ -154,7 +153,7 @@ impl Uploader {
             agent: agent(Some(ANSWER_TIMEOUT), &target.access),
             target,
             current: 0,
-            stop,
+            pause: Pause(stop),
         }
     }
 
@@ -208,7 +207,7 @@ impl Uploader {
                 reported = Some(Instant::now());
             }
             self.current = (self.current + 1) % self.target.addresses.len();
-            if !self.pause(wait.max(asked)) {
+            if !self.pause.wait(wait.max(asked)) {
                 return Err(UploadError::Stopped);
             }
             wait = (wait * 2).min(WAIT_LONGEST);
@@ -245,9 +244,7 @@ impl Uploader {
             }
         };
         let status = response.status().as_u16();
-        let retry_after = response.headers().get("retry-after");
-        let seconds = retry_after.and_then(|value| value.to_str().ok()?.trim().parse().ok());
-        let wait = Duration::from_secs(seconds.unwrap_or(0)).min(WAIT_LONGEST);
+        let wait = asked_wait(&response, WAIT_LONGEST).unwrap_or_default();
         match status {
             202 => match read_answer(response.into_body()) {
                 Ok(taken) => Attempt::Taken(taken),
@@ -262,19 +259,6 @@ impl Uploader {
                 &read_error(response.into_body()),
             )),
         }
-    }
-
-    /// Waits; false if it was cut short.
-    fn pause(&self, time: Duration) -> bool {
-        let end = Instant::now() + time;
-        while !self.stop.load(Ordering::Relaxed) {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return true;
-            }
-            std::thread::sleep(left.min(WAIT_SLICE));
-        }
-        false
     }
 }
 

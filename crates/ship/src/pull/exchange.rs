@@ -6,14 +6,16 @@
 
 use std::io::Read;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use logpond_client::{Access, Address, Parameters, agent, describe};
 use logpond_host::terminal::note;
+use ureq::RequestBuilder;
 use ureq::http::Response;
 
 use super::error::PullError;
+use crate::forward::{Pause, asked_wait};
 
 /// The longest answer that is read: a page of long lines. Larger pages are asked for in parts.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
@@ -27,9 +29,6 @@ const WAIT_LONGEST: Duration = Duration::from_secs(10);
 
 /// The longest wait that a server may ask for.
 const WAIT_ASKED_MAX: Duration = Duration::from_secs(600);
-
-/// How long a wait continues after the stop at the most.
-const WAIT_SLICE: Duration = Duration::from_millis(50);
 
 /// How often a failure that lasts is reported.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
@@ -99,7 +98,7 @@ pub(super) struct Exchange {
     addresses: Vec<Address>,
     current: usize,
     give_up_after: Option<Duration>,
-    stop: Arc<AtomicBool>,
+    pause: Pause,
 }
 
 impl Exchange {
@@ -115,7 +114,7 @@ impl Exchange {
             addresses,
             current: 0,
             give_up_after,
-            stop,
+            pause: Pause(stop),
         }
     }
 
@@ -133,7 +132,7 @@ impl Exchange {
         let (started, mut wait) = (Instant::now(), WAIT_FIRST);
         let mut reported: Option<Instant> = None;
         loop {
-            if self.stop.load(Ordering::Relaxed) {
+            if self.pause.is_stopped() {
                 return Err(PullError::Stopped);
             }
             let address = self.address();
@@ -196,7 +195,7 @@ impl Exchange {
             }
         };
         let status = response.status().as_u16();
-        let wait = wait_of(&response);
+        let wait = asked_wait(&response, WAIT_ASKED_MAX).unwrap_or_default();
         let reply = match read(response, status) {
             Ok(reply) => reply,
             Err(error) => {
@@ -214,27 +213,11 @@ impl Exchange {
 
     fn request(&self, url: &str, call: Call<'_>) -> Result<Response<ureq::Body>, ureq::Error> {
         match call.method {
-            Method::Get => {
-                let each = call.headers.iter();
-                let request = each.fold(self.agent.get(url), |request, (name, value)| {
-                    request.header(*name, *value)
-                });
-                request.call()
-            }
-            Method::Post(body) => {
-                let each = call.headers.iter();
-                let request = each.fold(self.agent.post(url), |request, (name, value)| {
-                    request.header(*name, *value)
-                });
-                request.send(body)
-            }
-            Method::Delete(body) => {
-                let each = call.headers.iter();
-                let request = each.fold(self.agent.delete(url), |request, (name, value)| {
-                    request.header(*name, *value)
-                });
-                request.force_send_body().send(body)
-            }
+            Method::Get => with_headers(self.agent.get(url), call.headers).call(),
+            Method::Post(body) => with_headers(self.agent.post(url), call.headers).send(body),
+            Method::Delete(body) => with_headers(self.agent.delete(url), call.headers)
+                .force_send_body()
+                .send(body),
         }
     }
 
@@ -243,23 +226,21 @@ impl Exchange {
     /// # Errors
     /// When the process is told to stop.
     fn pause(&self, time: Duration) -> Result<(), PullError> {
-        let end = Instant::now() + time;
-        while !self.stop.load(Ordering::Relaxed) {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            std::thread::sleep(left.min(WAIT_SLICE));
+        if self.pause.wait(time) {
+            Ok(())
+        } else {
+            Err(PullError::Stopped)
         }
-        Err(PullError::Stopped)
     }
 }
 
-/// How long a server asks to wait.
-fn wait_of(response: &Response<ureq::Body>) -> Duration {
-    let header = response.headers().get("retry-after");
-    let seconds = header.and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    Duration::from_secs(seconds.unwrap_or(0)).min(WAIT_ASKED_MAX)
+fn with_headers<B>(
+    request: RequestBuilder<B>,
+    headers: &[(&'static str, &'static str)],
+) -> RequestBuilder<B> {
+    headers.iter().fold(request, |request, (name, value)| {
+        request.header(*name, *value)
+    })
 }
 
 fn read(response: Response<ureq::Body>, status: u16) -> std::io::Result<Reply> {

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use logpond_client::encode;
 use logpond_host::terminal::note;
+use logpond_record::{SERVICE_LABELS_OF_LOKI, SERVICE_NAME, UNKNOWN_SERVICE};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -552,28 +553,13 @@ fn matchers_of(series: &[BTreeMap<String, String>]) -> Vec<String> {
     all
 }
 
-/// Labels of which the first is the service's name, where an entry comes in without one.
-const SERVICE_LABELS: [&str; 13] = [
-    "service",
-    "app",
-    "application",
-    "app_name",
-    "name",
-    "app_kubernetes_io_name",
-    "container",
-    "container_name",
-    "k8s_container_name",
-    "component",
-    "workload",
-    "job",
-    "k8s_job_name",
-];
-
 /// The labels of a stream without the one that Loki makes of others.
 fn own_labels(stream: &BTreeMap<String, String>) -> BTreeMap<&String, &String> {
-    let made = SERVICE_LABELS.iter().find_map(|name| stream.get(*name));
-    let made = made.map_or("unknown_service", String::as_str);
-    let is_made = |name: &str, value: &str| name == "service_name" && value == made;
+    let made = SERVICE_LABELS_OF_LOKI
+        .iter()
+        .find_map(|name| stream.get(*name));
+    let made = made.map_or(UNKNOWN_SERVICE, String::as_str);
+    let is_made = |name: &str, value: &str| name == SERVICE_NAME && value == made;
     let labels = stream.iter();
     labels
         .filter(|(name, value)| !is_made(name, value))

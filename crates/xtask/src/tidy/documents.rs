@@ -1,8 +1,9 @@
 //! Documents: links lead somewhere, formats have golden files, the map names every crate.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use super::sources::{repository, root};
+use crate::site::normal;
 
 /// Targets of the links of a Markdown text, with line numbers; code blocks are left out.
 fn links(text: &str) -> Vec<(usize, &str)> {
@@ -25,19 +26,6 @@ fn links(text: &str) -> Vec<(usize, &str)> {
         }
     }
     found
-}
-
-/// The path without `.` and `..`.
-fn normal(path: &Path) -> PathBuf {
-    let mut result = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(result.pop()),
-            Component::CurDir => {}
-            other => result.push(other),
-        }
-    }
-    result
 }
 
 #[test]

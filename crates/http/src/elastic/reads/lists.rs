@@ -2,12 +2,10 @@
 //!
 //! A record keeps a list as its JSON text, so that an element is found there by a regular expression.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use logpond_record::write_json_string;
-use logpond_search::Filter;
 use logpond_search::query::{Comparison, FieldFilter, FieldTest, Pattern};
+use logpond_search::{Filter, elements};
 use serde_json::Value as Json;
 
 use super::numbers::number;
@@ -99,7 +97,7 @@ fn value_of(filter: &Filter) -> Option<(&str, &[u8])> {
 /// The expression for an element.
 fn element(value: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(value).ok()?;
-    let quoted = format!("\"{}\"", literal(text));
+    let quoted = elements::quoted(text);
     let is_bare = number(text).is_some() || matches!(text, "true" | "false");
     Some(if is_bare {
         format!("{quoted}|{}", regex_syntax::escape(text))
@@ -110,17 +108,17 @@ fn element(value: &[u8]) -> Option<String> {
 
 /// The expression for a text within a string of JSON.
 pub(super) fn literal(text: &str) -> String {
-    let mut quoted = Vec::new();
-    write_json_string(text, &mut quoted);
-    let quoted: Cow<'_, str> = String::from_utf8_lossy(&quoted);
-    let inner = quoted.get(1..quoted.len() - 1).unwrap_or_default();
-    regex_syntax::escape(inner)
+    let quoted = elements::quoted(text);
+    quoted
+        .get(1..quoted.len() - 1)
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// Records whose field is a list with an element that an expression matches as a whole, as JSON writes it.
 pub(super) fn matching(name: &str, source: &str, any_case: bool) -> Filter {
-    let source = format!(r"^\[(?:.*,)?\[*(?:{source})[,\]]");
-    let pattern = Pattern::regex(&source, any_case);
+    let element = format!(r"\[*(?:{source})");
+    let pattern = Pattern::regex(&elements::list_with(&element), any_case);
     Filter::field(name, FieldTest::Contains(pattern))
 }
 
