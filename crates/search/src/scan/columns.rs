@@ -123,6 +123,13 @@ impl GroupScan<'_> {
                 block.read_identities(reader)?;
                 Some((ints(rows, &block.known_rows().received, 1000), 0))
             }
+            Target::Id if asked.kind == ColumnKind::Text => {
+                let mut ids = ColumnBuilder::new(ColumnKind::Text);
+                for id in self.ids(rows)? {
+                    ids.push_text(Some(id.to_string().as_bytes()));
+                }
+                Some(ids.finish())
+            }
             Target::Message if asked.kind == ColumnKind::Text => Some((self.messages(rows)?, 0)),
             Target::Line if asked.kind == ColumnKind::Text => {
                 let column = self.with_lines(rows, |view| {

@@ -328,6 +328,17 @@ impl<'a> GroupScan<'a> {
         (&mut self.block, &mut self.reader, &mut self.text_decisions)
     }
 
+    /// The ids of rows of the block at hand.
+    ///
+    /// # Errors
+    /// When the block cannot be read.
+    pub(super) fn ids(&mut self, rows: &[u32]) -> Result<Vec<Id>, ReadError> {
+        self.block.read_identities(&mut self.reader)?;
+        let known = self.block.known_rows();
+        let ids = rows.iter().map(|row| self.ids.of_row(known, *row as usize));
+        Ok(ids.collect())
+    }
+
     /// The first and the last event time of a block, in nanoseconds.
     pub(crate) fn block_span(&self, selected: &SelectedRows) -> (i64, i64) {
         let entry = self.entry().blocks[selected.block];
