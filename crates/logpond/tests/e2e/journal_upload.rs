@@ -380,12 +380,11 @@ fn killed_servers_and_cut_connections_lose_and_repeat_nothing() {
             None => {
                 kills += 1;
                 known += server.metric("logpond_ingest_resends_known_total").unwrap();
-                proxy.remove_target();
-                server.kill();
-                assert!(!upload.wait().unwrap().success());
-                assert!(!journal.state.exists(), "nothing was acknowledged");
-                server = TestServer::start(program(), &data, &[]).unwrap();
-                proxy.set_target(&server.address("http"));
+                server = proxy.replace(server, "http", || {
+                    assert!(!upload.wait().unwrap().success());
+                    assert!(!journal.state.exists(), "nothing was acknowledged");
+                    TestServer::start(program(), &data, &[]).unwrap()
+                });
             }
         }
         // Every other connection of the proxy lets more through; the last one goes without it.

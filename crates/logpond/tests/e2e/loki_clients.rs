@@ -271,10 +271,7 @@ fn promtail_ships_each_record_whatever_breaks() {
             server.metric("logpond_ingest_records_total").unwrap() >= TAKEN
         })
         .unwrap();
-        proxy.remove_target();
-        server.kill();
-        server = start();
-        proxy.set_target(&server.address("http"));
+        server = proxy.replace(server, "http", start);
     }
     all_are_here(&mut promtail, &server, &expected);
     // What it holds of several lines when it ends would be its own to lose, so that it ends at rest.

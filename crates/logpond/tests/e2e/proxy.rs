@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use crate::pond::TestServer;
+
 /// Bytes copied at once.
 const CHUNK_BYTES: usize = 16 << 10;
 
@@ -70,15 +72,19 @@ impl Proxy {
         self.address.port()
     }
 
-    /// New connections go to this server from now on.
-    pub(crate) fn set_target(&self, target: &str) {
-        *self.target.lock().unwrap() = Some(target.to_owned());
-    }
-
-    /// New connections go nowhere from now on. To be called before a server is killed: another one, of
-    /// another test, may listen on its port next.
-    pub(crate) fn remove_target(&self) {
+    /// Kills the server at this listener, and goes on to the one that `start` gives. In between new connections go
+    /// nowhere: another server, of another test, may listen on the port next.
+    pub(crate) fn replace(
+        &self,
+        server: TestServer,
+        listener: &str,
+        start: impl FnOnce() -> TestServer,
+    ) -> TestServer {
         *self.target.lock().unwrap() = None;
+        server.kill();
+        let server = start();
+        *self.target.lock().unwrap() = Some(server.address(listener));
+        server
     }
 
     /// Connections that were cut so far.

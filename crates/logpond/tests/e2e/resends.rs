@@ -89,10 +89,7 @@ fn cut_connections_and_killed_servers_repeat_nothing() {
                 // What was taken so far goes into segments.
                 server.compact().unwrap();
             }
-            proxy.remove_target();
-            server.kill();
-            server = start(&data);
-            proxy.set_target(&server.address("http"));
+            server = proxy.replace(server, "http", || start(&data));
         }
     }
     drop(input);

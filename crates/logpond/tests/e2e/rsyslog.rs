@@ -193,10 +193,7 @@ fn messages_over_relp_are_here_once_whatever_breaks() {
         rsyslog.pass_on("kept", first..first + MESSAGES_A_KILL);
         wait_until("some are taken", || metric(&server, "records") >= TAKEN).unwrap();
         recognised += metric(&server, "resent_records");
-        proxy.remove_target();
-        server.kill();
-        server = start();
-        proxy.set_target(&server.address("relp"));
+        server = proxy.replace(server, "relp", start);
     }
     let all = KILLS * MESSAGES_A_KILL;
     wait_until("all messages are here", || {

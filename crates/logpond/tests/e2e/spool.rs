@@ -69,10 +69,9 @@ fn killed_forwarders_lose_and_repeat_nothing() {
         forwarder.wait().unwrap();
         if round % 3 == 1 {
             resends += server.metric("logpond_ingest_resends_total").unwrap();
-            proxy.remove_target();
-            server.kill();
-            server = TestServer::start(program(), &data, &[]).unwrap();
-            proxy.set_target(&server.address("http"));
+            server = proxy.replace(server, "http", || {
+                TestServer::start(program(), &data, &[]).unwrap()
+            });
         }
     }
     let mut forwarder = follow(&proxy.url(), scratch.path());
