@@ -50,7 +50,7 @@ pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Bo
 
 /// The range of a histogram with a step of its own, where records are.
 pub(super) fn narrow(app: &App, scope: &Scope, spec: &mut HistogramSpec) {
-    // What an answer lacks is told by that of the histogram.
+    // Parts that are missing are named by the answer of the histogram.
     if width_ns(spec.range) > RANGE_AS_ASKED_NS
         && let Ok(Some(times)) = times_of(&*app.engine, &app.shutdown, scope)
         && width_ns(times).saturating_mul(SPARSE_PARTS) < width_ns(spec.range)

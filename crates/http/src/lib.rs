@@ -130,7 +130,7 @@ const CONNECTION_BUFFER_BYTES: usize = 64 << 10;
 
 const _: () = assert!(body::RECEIVED_BYTES_MAX <= BODIES.bytes_max);
 
-/// What the endpoints need. One per server, and one per request that sees a part of it only.
+/// The state that endpoints share. There is one for a server, and one for a request that sees a part of it only.
 #[derive(Clone)]
 pub struct App {
     /// Where pushed records go.
@@ -147,7 +147,7 @@ pub struct App {
     pub shutdown: Shutdown,
     /// Longer lines of a push are rejected.
     pub line_bytes_max: usize,
-    /// Who may ask.
+    /// The tokens.
     pub guard: Arc<Guard>,
     /// Under which names, where no token is asked for.
     pub hosts: Arc<Hosts>,
@@ -167,7 +167,7 @@ pub struct App {
     sql_readers: rows::Readers,
     /// The alert rules, if there are any.
     pub alerts: Option<Arc<Alerts>>,
-    /// What notes who asks.
+    /// The audit, which notes questions and changes.
     audit: Audit,
     /// The client of a session, for the audit.
     client: Arc<view::Client>,
@@ -192,7 +192,7 @@ pub struct App {
 
 /// What an [`App`] is made of.
 pub struct Parts {
-    /// Who may ask, by which names, and what is noted of it.
+    /// Tokens, saved queries, alerts and the audit.
     pub access: Access,
     /// Where pushed records go.
     pub ingest: Ingest,
@@ -227,13 +227,13 @@ pub struct Parts {
 
 /// The parts of an [`App`] that files and commands change while the server runs.
 pub struct Access {
-    /// Who may ask.
+    /// The tokens.
     pub guard: Arc<Guard>,
     /// Queries by name.
     pub saved: Arc<SavedQueries>,
     /// The alert rules, if there are any.
     pub alerts: Option<Arc<Alerts>>,
-    /// What notes who asks.
+    /// The audit, which notes questions and changes.
     pub audit: Audit,
 }
 

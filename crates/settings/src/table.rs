@@ -684,7 +684,7 @@ settings! {
         .value("LEVEL")
         .advanced()
         .doc("Keeps a record of each question and of each administration, which only tokens of the role admin can read: `record=logpond.audit`. `metadata` is without the text of questions, `queries` with it.") =>
-        /// What is kept of questions.
+        /// The records of questions that are kept.
         audit_log: AuditLevel = audit_level;
     setting("tls-certificate", "FILE|off", "off")
         .help("The certificate of HTTP, in PEM")

@@ -11,7 +11,7 @@ const TENANTS_MAX: usize = 100;
 /// The name of all others.
 const OTHERS: &str = "others";
 
-/// What was taken of each tenant since the start.
+/// Records and bytes of each tenant since the start.
 #[derive(Debug, Default)]
 pub(super) struct TenantUsage(Mutex<BTreeMap<String, Usage>>);
 

@@ -168,7 +168,7 @@ impl Output {
             .is_some_and(|reader| reader.is_given_up())
     }
 
-    /// Whether an operator has ended the work.
+    /// True once an operator has ended the work.
     pub fn is_stopped(&self) -> bool {
         self.reader
             .as_ref()

@@ -54,7 +54,7 @@ impl Reader {
         self.give_up();
     }
 
-    /// Whether an operator has ended the work for it.
+    /// True once an operator has ended the work for it.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Acquire)
     }

@@ -64,7 +64,7 @@ pub(super) const fn grafana(question: grafana::Question) -> Endpoint {
 }
 
 impl Endpoint {
-    /// What is told or changed here. A new endpoint does not compile without it.
+    /// The records and the state that it tells or changes. A new endpoint does not compile without it.
     pub(super) fn reach(self) -> Reach {
         match self {
             Endpoint::Ship(shipper) => of_shipper(shipper),

@@ -12,7 +12,7 @@ pub(super) const COLLECT: &[Method] = &[Method::POST, Method::OPTIONS];
 /// A browser signs in and out.
 pub(super) const SESSION: &[Method] = &[Method::POST, Method::DELETE];
 pub(super) const CHANGE: &[Method] = &[Method::PUT, Method::DELETE];
-/// What others let change, and what is refused here with a reason.
+/// Of endpoints that others let change, and that refuse a change here with a reason.
 pub(super) const EDIT: &[Method] = &[
     Method::GET,
     Method::HEAD,

@@ -95,7 +95,7 @@ impl Admission {
         self.role == Role::Admin
     }
 
-    /// What the token allows of what its role allows.
+    /// The bounds of the token within its role.
     pub fn bounds(&self) -> &Bounds {
         &self.bounds
     }

@@ -33,7 +33,7 @@ pub(super) struct Access {
     security: Option<Arc<SharedSecurity>>,
     saved: Arc<SavedQueries>,
     audit: Audit,
-    /// What is written of the audit, until its thread is started.
+    /// The events of the audit, until its thread is started.
     events: Mutex<Option<Events>>,
     watch: WatchThread,
 }
@@ -119,12 +119,12 @@ impl Access {
         })
     }
 
-    /// Whether a token is asked for.
+    /// True if a token is asked for.
     pub(super) fn is_token_required(&self) -> bool {
         self.guard.is_required()
     }
 
-    /// What endpoints need of it.
+    /// The part that endpoints need.
     pub(super) fn of_requests(&self) -> http::Access {
         http::Access {
             guard: self.guard.clone(),

@@ -1,4 +1,4 @@
-//! Whether an answer has everything.
+//! The completeness of an answer: parts that could not be read.
 
 use logpond_engine::query::Trailer;
 use serde_json::{Value as Json, json};

@@ -80,7 +80,7 @@ struct Shared {
 }
 
 impl<'p> Filling<'p> {
-    /// What these parts have.
+    /// A filling that begins with these parts.
     pub(super) fn new(plan: &'p Plan, parts: Vec<Part>, charge: Charge) -> Filling<'p> {
         Filling {
             plan,
