@@ -34,9 +34,8 @@ pub use histogram::{
 };
 pub use label_values::LabelValues;
 pub use logpond_record::{TypeSet, ValueType};
-pub(crate) use patterns::message_is_part;
-pub(crate) use patterns::write_pattern;
 pub use patterns::{Pattern, Patterns, PatternsAnswer, Sample};
+pub(crate) use patterns::{is_of_client, message_is_part, write_pattern};
 pub use streams::{
     LabelSet, STREAMS_BYTES_MAX, StreamRow, StreamTally, Streams, StreamsAnswer, StreamsRequest,
     stream_of,

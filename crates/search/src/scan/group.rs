@@ -15,6 +15,7 @@ use super::block::Block;
 use super::by_column::Decisions;
 use super::evaluate::Evaluator;
 use super::labels::LabelColumn;
+use super::line_templates::LineTemplates;
 use super::members::KnownMembers;
 use super::patterns::KnownPatterns;
 use super::segment::{PartHits, SegmentScan};
@@ -116,6 +117,9 @@ pub struct GroupScan<'a> {
     text_decisions: TextDecisions,
     pub(super) template_decisions: TemplateDecisions,
     pub(super) known_patterns: KnownPatterns,
+    pub(super) line_templates: LineTemplates,
+    /// By the steps of `line_templates`.
+    pub(super) known_line_patterns: KnownPatterns,
     /// Blocks with selected rows, with the columns that were read so far.
     kept: HashMap<usize, Block<'a>>,
     damages: Vec<Damage>,
@@ -151,6 +155,8 @@ impl<'a> GroupScan<'a> {
             text_decisions: TextDecisions::default(),
             template_decisions: TemplateDecisions::default(),
             known_patterns: KnownPatterns::new(),
+            line_templates: LineTemplates::default(),
+            known_line_patterns: KnownPatterns::new(),
             kept: HashMap::new(),
             damages: Vec::new(),
             label_columns: None,

@@ -16,7 +16,7 @@ use crate::label;
 /// The patterns of a row group by the codes of its templates.
 pub(super) type KnownPatterns = HashMap<u32, Arc<[u8]>>;
 
-/// Rows of one template and level.
+/// Rows of one template, or one step of [`super::line_templates`], and level.
 struct TemplateRows {
     template: u32,
     level: u32,
@@ -94,7 +94,7 @@ impl GroupScan<'_> {
             let at = row as usize;
             let is_part = is_part || whole.get(at).is_some();
             match templates.codes[at] {
-                NULL => by_message.push((row, levels[level as usize], is_part)),
+                NULL => by_message.push((row, level, is_part)),
                 template => {
                     let bucket = patterns.bucket_of(Timestamp(times[at]));
                     by_template.add((template, level, is_part), row, (times[at], bucket));
@@ -102,7 +102,8 @@ impl GroupScan<'_> {
             }
         }
         self.add_kin(by_template.group_rows, (&levels, &times), patterns)?;
-        self.add_messages_to_patterns(by_message, &times, patterns, &mut without)?;
+        let by_line = self.add_messages_to_patterns(by_message, (&levels, &times), patterns)?;
+        self.add_lines_to_patterns(by_line, (&levels, &times), patterns, &mut without)?;
         without.sort_unstable();
         let (block, rows) = (selected.block, without);
         self.each_record(&SelectedRows { block, rows }, |record| patterns.add(record))
@@ -140,15 +141,16 @@ impl GroupScan<'_> {
         Ok(())
     }
 
+    /// Counts messages; gives the rows that have none, with their levels.
     fn add_messages_to_patterns(
         &mut self,
-        rows: Vec<(u32, &str, bool)>,
-        times: &[i64],
+        rows: Vec<(u32, u32, bool)>,
+        (levels, times): (&[&str], &[i64]),
         patterns: &mut Patterns,
-        without: &mut Vec<u32>,
-    ) -> Result<(), ReadError> {
+    ) -> Result<Vec<(u32, u32)>, ReadError> {
+        let mut without = Vec::new();
         if rows.is_empty() {
-            return Ok(());
+            return Ok(without);
         }
         let (block, reader, _) = self.parts();
         let [texts, others] = block.messages(reader)?;
@@ -156,12 +158,64 @@ impl GroupScan<'_> {
             let at = row as usize;
             match texts.get(at).or_else(|| others.get(at)) {
                 Some(message) => {
+                    let level = levels[level as usize];
                     patterns.add_message(level, Timestamp(times[at]), message, is_part);
                 }
-                None => without.push(row),
+                None => without.push((row, level)),
             }
         }
+        Ok(without)
+    }
+
+    /// Counts lines without a message; adds the rows of which only their records tell.
+    fn add_lines_to_patterns(
+        &mut self,
+        rows: Vec<(u32, u32)>,
+        (levels, times): (&[&str], &[i64]),
+        patterns: &mut Patterns,
+        odd: &mut Vec<u32>,
+    ) -> Result<(), ReadError> {
+        let (numbers, of_rows): (Vec<u32>, Vec<u32>) = rows.into_iter().unzip();
+        let (found, rest) = self.rows_by_line_template(&numbers)?;
+        odd.extend(rest);
+        let mut by_template = ByTemplate::default();
+        let mut known = numbers.iter().zip(&of_rows);
+        for (row, step) in found {
+            let level = known.find(|(number, _)| **number == row);
+            let level = level.map_or(0, |(_, level)| *level);
+            let time = times[row as usize];
+            let bucket = patterns.bucket_of(Timestamp(time));
+            by_template.add((step, level, false), row, (time, bucket));
+        }
+        for group_rows in by_template.group_rows {
+            let pattern = self.pattern_of_line(group_rows.template);
+            let key = (levels[group_rows.level as usize], &*pattern);
+            let newest = Timestamp(group_rows.newest);
+            if !patterns.add_counts(key, &group_rows.buckets, newest, false) {
+                continue;
+            }
+            self.with_lines(&group_rows.rows, |view| {
+                let mut line = Vec::new();
+                for row in &group_rows.rows {
+                    line.clear();
+                    view.write_line(*row as usize, &mut line);
+                    patterns.add_sample(key, Timestamp(times[*row as usize]), &line);
+                }
+            })?;
+        }
         Ok(())
+    }
+
+    /// The pattern of lines that come to a step at their end, made once.
+    fn pattern_of_line(&mut self, step: u32) -> Arc<[u8]> {
+        if let Some(known) = self.known_line_patterns.get(&step) {
+            return Arc::clone(known);
+        }
+        let mut pattern = Vec::new();
+        write_pattern(&self.line_templates.template_of(step), &mut pattern);
+        let pattern: Arc<[u8]> = pattern.into();
+        self.known_line_patterns.insert(step, Arc::clone(&pattern));
+        pattern
     }
 
     /// The pattern of a template of the row group, made once.

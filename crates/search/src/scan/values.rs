@@ -666,7 +666,7 @@ fn decide(finder: &Finder, strings: &Strings, shown: ValueForm) -> StringDecisio
 }
 
 /// A value as a slot of this kind shows it.
-fn shown_text<'t>(text: &'t [u8], kind: &SlotKind) -> Cow<'t, [u8]> {
+pub(super) fn shown_text<'t>(text: &'t [u8], kind: &SlotKind) -> Cow<'t, [u8]> {
     let is_escaped = matches!(
         kind,
         SlotKind::JsonString | SlotKind::Quoted | SlotKind::StructuredData

@@ -34,7 +34,7 @@ pub use schema::{
 pub use sort::{sorted_order, time_slices};
 pub(crate) use templates::templates_of;
 pub use templates::{MESSAGE_BYTES_MAX, OPEN_END, VARIABLE, may_vary, write_template};
-pub(crate) use view::as_slot;
+pub use view::as_slot;
 pub use view::{
     Plans, RowsView, cell_bits, column_value, number_value, string_value, write_number,
 };

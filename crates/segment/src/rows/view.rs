@@ -409,7 +409,7 @@ pub fn cell_bits(column: &Column, row: usize) -> Option<u64> {
 }
 
 /// A value as a slot has it: columns of fractions hold whole numbers too, and the slot knows which it was.
-pub(crate) fn as_slot(value: Value<'_>, is_whole: bool) -> Value<'_> {
+pub fn as_slot(value: Value<'_>, is_whole: bool) -> Value<'_> {
     match value {
         Value::Float(float) if is_whole => Value::Int(float as i64),
         value => value,

@@ -16,8 +16,8 @@ use super::FixedMap;
 use super::histogram::{Histogram, HistogramError};
 use crate::label::{self, ComputedLabel};
 use cluster::{Template, cluster};
-pub(crate) use template::write_pattern;
-use template::{WILDCARD, write_template};
+use template::{WILDCARD, write_request, write_template};
+pub(crate) use template::{is_of_client, write_pattern};
 
 /// The most templates that are kept apart.
 const TEMPLATES_MAX: usize = 1 << 14;
@@ -132,26 +132,44 @@ impl Patterns {
         self.step_ns
     }
 
-    /// Counts a record: its message, or its line if it has none.
+    /// Counts a record: its message, or its line without what tells of a client if it has none.
     pub fn add(&mut self, record: &Record<'_>) {
-        let mut text = Vec::new();
-        match &record.message {
-            Message::Absent => record.write_line(&mut text),
-            Message::Part(_) | Message::Line => record.write_message(&mut text),
-        }
+        let (mut text, mut request) = (Vec::new(), Vec::new());
+        let kind = match &record.message {
+            Message::Absent | Message::Line => {
+                record.write_line(&mut text);
+                write_request(record, &mut request);
+                &request
+            }
+            Message::Part(_) => {
+                record.write_message(&mut text);
+                &text
+            }
+        };
         let is_part = matches!(record.message, Message::Part(_))
             && (record.whole.is_some() || message_is_part(&record.shape));
         let level = ComputedLabel::Level.of(record);
         let level = String::from_utf8_lossy(&level);
-        self.add_message(&level, record.time, &text, is_part);
+        self.add_text(&level, record.time, (kind, &text), is_part);
     }
 
     /// Counts a message; `level` is a name of [`label::level_of`] or [`label::UNKNOWN_LEVEL`]. `is_part` says whether
     /// there is more in its line.
     pub fn add_message(&mut self, level: &str, time: Timestamp, message: &[u8], is_part: bool) {
+        self.add_text(level, time, (message, message), is_part);
+    }
+
+    /// Counts a text by the template of another one.
+    fn add_text(
+        &mut self,
+        level: &str,
+        time: Timestamp,
+        (kind, message): (&[u8], &[u8]),
+        is_part: bool,
+    ) {
         let mut key = std::mem::take(&mut self.key);
         write_key(level_text(level), &mut key);
-        write_template(message, &mut key);
+        write_template(kind, &mut key);
         let bucket = self.bucket_of(time);
         self.change(&key, |found| {
             found.count += 1;

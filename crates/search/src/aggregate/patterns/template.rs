@@ -2,10 +2,61 @@
 //!
 //! It is made of the template that segments store, so records of the journal and of segments have the same.
 
+use logpond_record::{Record, Value};
 use logpond_segment::rows::{self, OPEN_END, VARIABLE};
 
 /// What stands for a part that differs.
 pub(super) const WILDCARD: &[u8] = b"<_>";
+
+/// Fields of a request that tell who asked, and with what, not which kind of request it is: the columns of access
+/// logs, and their names in objects, in order. Nearly each client has values of its own.
+const CLIENT_FIELDS: [&str; 22] = [
+    "agent",
+    "client_ip",
+    "forwarded_for",
+    "host",
+    "http_referer",
+    "http_user_agent",
+    "http_x_forwarded_for",
+    "ident",
+    "proxies",
+    "query",
+    "referer",
+    "referer_host",
+    "referrer",
+    "remote_addr",
+    "remote_port",
+    "remote_user",
+    "request_id",
+    "user",
+    "user_agent",
+    "user_ip",
+    "vhost",
+    "x_forwarded_for",
+];
+
+/// Whether the values of a field are left out of the pattern of a line without a message.
+pub(crate) fn is_of_client(field: &str) -> bool {
+    CLIENT_FIELDS.binary_search(&field).is_ok()
+}
+
+/// Appends the line of a record without a message, with marks for the values of clients.
+pub(super) fn write_request(record: &Record<'_>, out: &mut Vec<u8>) {
+    if let Some(whole) = &record.whole {
+        out.extend_from_slice(whole);
+        return;
+    }
+    let slots = record.shape.slots();
+    let mut fixes = record.fixes.iter().peekable();
+    let value = |index: usize| record.values.get(index).cloned().unwrap_or(Value::Null);
+    let text = |index: usize| {
+        let fix = fixes.next_if(|fix| usize::from(fix.slot) == index);
+        let fix = fix.map(|fix| &*fix.text);
+        let is_left_out = is_of_client(&slots[index].name);
+        if is_left_out { Some(VARIABLE) } else { fix }
+    };
+    record.shape.render_fixed(record.time, value, text, out);
+}
 
 /// Appends the template of a message: of its first line, every word with a number in it is replaced by
 /// [`WILDCARD`]. Times and addresses, which are several such words, become one.
@@ -133,6 +184,11 @@ mod tests {
         for (message, expected) in table {
             assert_eq!(template(message), expected, "{message}");
         }
+    }
+
+    #[test]
+    fn fields_of_clients_are_in_order() {
+        assert!(CLIENT_FIELDS.is_sorted());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Patterns of messages, merged in any order, sent, and too many of them.
 
+use logpond_record::Value;
 use proptest::prelude::*;
 
 use super::*;
@@ -55,6 +56,34 @@ fn messages_that_differ_in_numbers_or_in_many_names_are_one_pattern() {
     let samples: Vec<_> = first.samples.iter().map(|s| s.time.0 / SECOND).collect();
     assert_eq!(samples, [3, 2, 1]);
     assert_eq!(counted(others).finish(1).distinct, 3);
+}
+
+#[test]
+fn requests_are_told_apart_by_what_they_ask_for_not_by_clients() {
+    let shape = "⟨remote_addr:t⟩ ⟨user:t⟩ \"⟨method:t⟩ ⟨path:t⟩\" ⟨status:i⟩ \"⟨agent:q⟩\"";
+    let mut patterns = new();
+    let requests = [
+        ("::1", "-", "/cart", "curl"),
+        ("fe80::ab", "ann", "/cart", "a browser (of two words)"),
+        ("::1", "ann", "/item/7", "curl"),
+    ];
+    for (address, user, path, agent) in requests {
+        let texts = [address, user, "GET", path].map(|text| Value::Str(text.into()));
+        let rest = [Value::Int(200), Value::Str(agent.into())];
+        let values = texts.into_iter().chain(rest).collect();
+        let mut record = crate::tests::record(shape, values, Message::Absent);
+        record.time = Timestamp(SECOND);
+        patterns.add(&record);
+    }
+    let answer = patterns.finish(0);
+    let expected = [
+        (r#"<_> <_> "GET /cart" <_> "<_>""#, 2),
+        (r#"<_> <_> "GET /item/<_>" <_> "<_>""#, 1),
+    ];
+    let expected = expected.map(|(text, count)| (text.to_owned(), count));
+    assert_eq!(texts(&answer), expected);
+    let newest = &*answer.patterns[1].samples[0].text;
+    assert_eq!(newest, br#"::1 ann "GET /item/7" 200 "curl""#);
 }
 
 /// A few messages that come again and again are not one with a variable word, however alike they are.

@@ -1,0 +1,440 @@
+//! Templates of lines that have no message, put together from those of the values of their slots.
+//!
+//! ```text
+//! 10.0.0.7 - - [22/Nov/2026:10:00:00 +0000] "GET /a HTTP/1.1" 200
+//! {client}  …  {time}                        {method} {path}   {status}
+//! ```
+//!
+//! A line's template ([`write_template`]) is that of each literal and of each value, one behind another, if at
+//! every border between them stands a byte of the literal that is part of no token and joins none. So the
+//! values of a dictionary are looked at once, and rows are told apart by the templates of their values.
+//!
+//! Bounds: [`STEPS_MAX`] steps and [`TEXTS_BYTES_MAX`] bytes of templates for a row group; rows beyond them,
+//! and lines too long for a template, are left to those who make records of them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use logpond_record::{Piece, Shape, SlotKind, TimePattern, Timestamp};
+use logpond_segment::file::ReadError;
+use logpond_segment::rows::{
+    Column, ColumnType, MESSAGE_BYTES_MAX, NULL, Schema, Strings, VARIABLE, as_slot, column_value,
+    write_template,
+};
+use logpond_segment::tokens::is_token_byte;
+
+use super::group::GroupScan;
+use super::values::shown_text;
+use crate::aggregate::{FixedMap, is_of_client};
+
+/// The most steps from one slot to the next.
+const STEPS_MAX: usize = 1 << 20;
+
+/// The most bytes of templates of values.
+const TEXTS_BYTES_MAX: usize = 16 << 20;
+
+/// The most bytes of a whole number.
+const INT_BYTES_MAX: u32 = 20;
+
+/// The most bytes of a rendered time.
+const TIME_BYTES_MAX: u32 = 64;
+
+/// A time as it is written has the same template all minute long: offsets are whole minutes.
+const MINUTE_NS: i64 = 60_000_000_000;
+
+/// The code of a value that has no template of its own.
+const ODD: u32 = u32::MAX;
+
+/// The template of a value by its code, and the bytes of the value, or more.
+type CodedValue = (u32, u32);
+
+/// The templates of the lines of a row group.
+#[derive(Default)]
+pub(super) struct LineTemplates {
+    texts: Texts,
+    /// Each step with the one before it, or a number from [`FIRST_PLAN`] up.
+    steps: Vec<(u32, u32)>,
+    known: FixedMap<u64, u32>,
+    /// The plans by number.
+    plans: Vec<Arc<Plan>>,
+    plan_numbers: HashMap<Box<[u8]>, u32>,
+    /// The values of dictionaries that all blocks share, by the place of their column and the kind of the slot.
+    /// A dictionary is kept, so that its address stays its own.
+    dictionaries: HashMap<(usize, SlotKindKey), (Arc<Strings>, Arc<[CodedValue]>)>,
+    /// The templates of times by the text of their pattern and the minute.
+    times: HashMap<Box<str>, FixedMap<i64, u32>>,
+}
+
+/// The least number of a plan as a step before the first.
+const FIRST_PLAN: u32 = 1 << 24;
+
+const _: () = assert!(STEPS_MAX <= FIRST_PLAN as usize);
+
+/// How a text is escaped.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum SlotKindKey {
+    Plain,
+    Json,
+    Quoted,
+    StructuredData,
+}
+
+impl SlotKindKey {
+    fn new(kind: &SlotKind) -> SlotKindKey {
+        match kind {
+            SlotKind::JsonString => SlotKindKey::Json,
+            SlotKind::Quoted => SlotKindKey::Quoted,
+            SlotKind::StructuredData => SlotKindKey::StructuredData,
+            _ => SlotKindKey::Plain,
+        }
+    }
+}
+
+/// Templates of values, each once.
+#[derive(Default)]
+struct Texts {
+    by_code: Vec<Arc<[u8]>>,
+    codes: FixedMap<Arc<[u8]>, u32>,
+    bytes: usize,
+    template: Vec<u8>,
+}
+
+impl Texts {
+    /// The code of the template of a value as it is shown; [`ODD`] if a line with it has none that is put
+    /// together, or there is no room.
+    fn code_of(&mut self, shown: &[u8]) -> u32 {
+        if shown.len() > MESSAGE_BYTES_MAX || memchr::memchr(b'\n', shown).is_some() {
+            return ODD;
+        }
+        self.template.clear();
+        write_template(shown, &mut self.template);
+        if let Some(code) = self.codes.get(&self.template[..]) {
+            return *code;
+        }
+        if self.bytes + self.template.len() > TEXTS_BYTES_MAX {
+            return ODD;
+        }
+        self.bytes += self.template.len();
+        let text: Arc<[u8]> = self.template[..].into();
+        let code = self.by_code.len() as u32;
+        self.by_code.push(Arc::clone(&text));
+        self.codes.insert(text, code);
+        code
+    }
+}
+
+/// How lines of a shape are put together.
+struct Plan {
+    shape: Arc<Shape>,
+    /// The templates of the pieces that are the same in all lines: literals, and marks for the values of clients.
+    fixed: Vec<Option<Box<[u8]>>>,
+    /// The columns of the slots.
+    columns: Vec<Option<usize>>,
+    /// Bytes of these pieces.
+    bytes: u32,
+}
+
+impl Plan {
+    /// `None` if lines of the shape have templates that are not put together.
+    fn new(shape: Arc<Shape>, schema: &Schema) -> Option<Plan> {
+        let pieces = shape.pieces();
+        let is_apart = |byte: Option<u8>| byte.is_some_and(|b| !is_token_byte(b) && b != b'-');
+        let are_apart = pieces.windows(2).all(|pair| match pair {
+            [Piece::Literal(text), Piece::Slot(_)] => is_apart(text.bytes().last()),
+            [Piece::Slot(_), Piece::Literal(text)] => is_apart(text.bytes().next()),
+            _ => false,
+        });
+        let is_known = |kind: &SlotKind| !matches!(kind, SlotKind::Facility | SlotKind::Severity);
+        let slots = shape.slots();
+        let are_known = slots
+            .iter()
+            .all(|slot| is_known(&slot.kind) && !slot.is_message());
+        let mut bytes = 0;
+        let mut fixed = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let text = match piece {
+                Piece::Literal(text) => text.as_bytes(),
+                Piece::Slot(slot) if is_of_client(&slots[*slot].name) => VARIABLE,
+                Piece::Slot(_) => {
+                    fixed.push(None);
+                    continue;
+                }
+            };
+            if text.contains(&b'\n') {
+                return None;
+            }
+            bytes += text.len();
+            let mut template = Vec::new();
+            write_template(text, &mut template);
+            fixed.push(Some(template.into()));
+        }
+        (are_apart && are_known && bytes <= MESSAGE_BYTES_MAX).then(|| Plan {
+            shape: Arc::clone(&shape),
+            fixed,
+            columns: slots.iter().map(|slot| schema.column(&slot.name)).collect(),
+            bytes: bytes as u32,
+        })
+    }
+}
+
+/// Rows of a shape, told apart slot by slot.
+struct ShapeRows {
+    rows: Vec<u32>,
+    /// Of each row the step that it has come to, [`ODD`] if it has none.
+    steps: Vec<u32>,
+    /// Of each row the bytes of its line so far, or more.
+    bytes: Vec<u32>,
+}
+
+impl LineTemplates {
+    /// The number of the plan of a shape, by its text; `None` if it has none.
+    fn plan_of(&mut self, shape: &Arc<Shape>, text: &[u8], schema: &Schema) -> Option<u32> {
+        if let Some(number) = self.plan_numbers.get(text) {
+            return (*number != ODD).then_some(*number);
+        }
+        let plan = Plan::new(Arc::clone(shape), schema);
+        let number = plan.map_or(ODD, |plan| {
+            self.plans.push(Arc::new(plan));
+            self.plans.len() as u32 - 1
+        });
+        self.plan_numbers.insert(text.into(), number);
+        (number != ODD).then_some(number)
+    }
+
+    /// Goes on from a step by the code of a value.
+    fn step(&mut self, from: u32, code: u32) -> u32 {
+        let key = u64::from(from) << 32 | u64::from(code);
+        if let Some(step) = self.known.get(&key) {
+            return *step;
+        }
+        if self.steps.len() >= STEPS_MAX {
+            return ODD;
+        }
+        let step = self.steps.len() as u32;
+        self.steps.push((from, code));
+        self.known.insert(key, step);
+        step
+    }
+
+    /// The template of lines that come to this step at their end.
+    pub(super) fn template_of(&self, step: u32) -> Vec<u8> {
+        let mut codes = Vec::new();
+        let mut at = step;
+        while at < FIRST_PLAN {
+            let (before, code) = self.steps[at as usize];
+            codes.push(code);
+            at = before;
+        }
+        let plan = &self.plans[(at - FIRST_PLAN) as usize];
+        let mut template = Vec::new();
+        for fixed in &plan.fixed {
+            match fixed {
+                Some(fixed) => template.extend_from_slice(fixed),
+                None => {
+                    let code = codes.pop().unwrap_or_default();
+                    template.extend_from_slice(&self.texts.by_code[code as usize]);
+                }
+            }
+        }
+        template
+    }
+
+    fn codes_of_strings(&mut self, values: &Strings, kind: &SlotKind) -> Arc<[CodedValue]> {
+        let coded = values.iter().map(|text| {
+            let shown = shown_text(text, kind);
+            (self.texts.code_of(&shown), shown.len() as u32)
+        });
+        coded.collect()
+    }
+
+    /// The codes of times by their minutes since the epoch.
+    fn codes_of_times(&mut self, pattern: &TimePattern, minutes: &[i64]) -> Vec<u32> {
+        let name = format!("{pattern:?}");
+        let mut known = self.times.remove(&*name).unwrap_or_default();
+        let mut text = Vec::new();
+        let code = |minute: &i64| {
+            *known.entry(*minute).or_insert_with(|| {
+                text.clear();
+                let time = Timestamp(minute.saturating_mul(MINUTE_NS));
+                pattern.render(time, &mut text);
+                self.texts.code_of(&text)
+            })
+        };
+        let codes = minutes.iter().map(code).collect();
+        self.times.insert(name.into(), known);
+        codes
+    }
+}
+
+impl ShapeRows {
+    /// Goes on with the values of a slot.
+    fn go_on(&mut self, values: impl Iterator<Item = CodedValue>, templates: &mut LineTemplates) {
+        // Rows beside each other mostly have the same values.
+        let mut last = ((ODD, ODD), ODD);
+        for ((step, bytes), (code, more)) in self.steps.iter_mut().zip(&mut self.bytes).zip(values)
+        {
+            *bytes = bytes.saturating_add(more);
+            if *step == ODD || code == ODD {
+                *step = ODD;
+                continue;
+            }
+            if last.0 != (*step, code) {
+                last = ((*step, code), templates.step(*step, code));
+            }
+            *step = last.1;
+        }
+    }
+}
+
+impl GroupScan<'_> {
+    /// Tells rows of the block at hand that have no message apart by the templates of their lines: gives each row
+    /// with its step of [`LineTemplates`], and the rows of which only their lines tell.
+    ///
+    /// # Errors
+    /// When the block cannot be read.
+    pub(super) fn rows_by_line_template(
+        &mut self,
+        rows: &[u32],
+    ) -> Result<(Vec<(u32, u32)>, Vec<u32>), ReadError> {
+        let (mut found, mut odd) = (Vec::new(), Vec::new());
+        if rows.is_empty() {
+            return Ok((found, odd));
+        }
+        let mut templates = std::mem::take(&mut self.line_templates);
+        let (block, reader, _) = self.parts();
+        let shapes = block.shapes(reader)?.clone();
+        block.exceptions(reader)?;
+        let known = block.known_rows();
+        let mut by_shape: HashMap<u32, Vec<u32>> = HashMap::new();
+        for &row in rows {
+            let at = row as usize;
+            match known.whole.get(at).or_else(|| known.fix.get(at)) {
+                Some(_) => odd.push(row),
+                None => by_shape.entry(shapes.codes[at]).or_default().push(row),
+            }
+        }
+        for (code, rows) in by_shape {
+            let shape = self.shape(&shapes.values, code);
+            let text = shapes.values.get(code);
+            let Some(plan) = templates.plan_of(&shape, text, &self.directory.schema) else {
+                odd.extend(rows);
+                continue;
+            };
+            let mut rows = ShapeRows {
+                steps: vec![FIRST_PLAN + plan; rows.len()],
+                bytes: vec![templates.plans[plan as usize].bytes; rows.len()],
+                rows,
+            };
+            let plan = Arc::clone(&templates.plans[plan as usize]);
+            for piece in shape.pieces().iter().zip(&plan.fixed) {
+                if let (Piece::Slot(slot), None) = piece {
+                    self.go_on_with(&plan, *slot, (&mut rows, &mut templates))?;
+                }
+            }
+            let ShapeRows { rows, steps, bytes } = rows;
+            for ((row, step), bytes) in rows.into_iter().zip(steps).zip(bytes) {
+                if step == ODD || bytes as usize > MESSAGE_BYTES_MAX {
+                    odd.push(row);
+                } else {
+                    found.push((row, step));
+                }
+            }
+        }
+        self.line_templates = templates;
+        found.sort_unstable();
+        odd.sort_unstable();
+        Ok((found, odd))
+    }
+
+    fn go_on_with(
+        &mut self,
+        plan: &Plan,
+        number: usize,
+        (rows, templates): (&mut ShapeRows, &mut LineTemplates),
+    ) -> Result<(), ReadError> {
+        let slot = &plan.shape.slots()[number];
+        match &slot.kind {
+            SlotKind::Null => {
+                let code = templates.texts.code_of(b"null");
+                let all = std::iter::repeat_n((code, 4), rows.rows.len());
+                rows.go_on(all, templates);
+                return Ok(());
+            }
+            SlotKind::Time(pattern) => {
+                let times = self.times()?;
+                let minute = |row: &u32| times[*row as usize].div_euclid(MINUTE_NS);
+                let minutes: Vec<i64> = rows.rows.iter().map(minute).collect();
+                let codes = templates.codes_of_times(pattern, &minutes);
+                let all = codes.into_iter().map(|code| (code, TIME_BYTES_MAX));
+                rows.go_on(all, templates);
+                return Ok(());
+            }
+            _ => {}
+        }
+        let Some(column) = plan.columns[number] else {
+            rows.steps.fill(ODD);
+            return Ok(());
+        };
+        let kind = self.directory.schema.columns[column].kind;
+        let (block, reader, _) = self.parts();
+        let is_shared = reader.text_dictionary(column)?.is_some();
+        let values = block.field(column, reader)?;
+        let wanted = rows.rows.clone();
+        match values {
+            Column::Strings(strings) => {
+                let key = (column, SlotKindKey::new(&slot.kind));
+                let known = templates.dictionaries.get(&key);
+                let known = known.filter(|(same, _)| Arc::ptr_eq(same, &strings.values));
+                let coded = match known {
+                    Some((_, coded)) => Arc::clone(coded),
+                    None => templates.codes_of_strings(&strings.values, &slot.kind),
+                };
+                if is_shared {
+                    let kept = (Arc::clone(&strings.values), Arc::clone(&coded));
+                    templates.dictionaries.insert(key, kept);
+                }
+                let value = |row: &u32| match strings.codes[*row as usize] {
+                    NULL => (ODD, 0),
+                    code => coded[code as usize],
+                };
+                rows.go_on(wanted.iter().map(value), templates);
+            }
+            Column::Ints(numbers) if kind == ColumnType::Int && slot.kind == SlotKind::Int => {
+                // All that are not negative have the same template.
+                let signs = [b"0", &b"-1"[..]].map(|text| templates.texts.code_of(text));
+                let value = |row: &u32| match numbers.get(*row as usize) {
+                    None => (ODD, 0),
+                    Some(number) => (signs[usize::from(number < 0)], INT_BYTES_MAX),
+                };
+                rows.go_on(wanted.iter().map(value), templates);
+            }
+            values => {
+                let coded =
+                    coded_numbers((values, kind), (&plan.shape, number), &wanted, templates);
+                rows.go_on(coded.into_iter(), templates);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The values of a slot for numbers and truth values.
+fn coded_numbers(
+    (values, kind): (&Column, ColumnType),
+    (shape, number): (&Shape, usize),
+    rows: &[u32],
+    templates: &mut LineTemplates,
+) -> Vec<CodedValue> {
+    let is_whole = shape.slots()[number].kind.is_whole_number();
+    let mut text = Vec::new();
+    let mut coded = |row: &u32| {
+        let Some(value) = column_value(values, kind, *row as usize) else {
+            return (ODD, 0);
+        };
+        text.clear();
+        let value = as_slot(value, is_whole);
+        shape.render_slot(number, Timestamp(0), &value, &mut text);
+        (templates.texts.code_of(&text), text.len() as u32)
+    };
+    rows.iter().map(&mut coded).collect()
+}
