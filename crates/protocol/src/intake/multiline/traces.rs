@@ -9,6 +9,7 @@
 //! Sources: the output of each runtime and the documentation of its printer, named in each table.
 
 mod beam;
+mod blocks;
 mod crash;
 mod documents;
 mod go;
@@ -132,7 +133,9 @@ struct Shape {
 }
 
 /// All shapes; the first one that fits a line has it.
-const SHAPES: [&Shape; 22] = [
+const SHAPES: [&Shape; 26] = [
+    // Python's have the same words and a colon.
+    &blocks::NIM,
     &python::TRACEBACK,
     &python::FAULT,
     &go::PANIC,
@@ -152,6 +155,9 @@ const SHAPES: [&Shape; 22] = [
     &crash::CRASH,
     &servers::SLOW_LOG,
     &servers::JAVA_LOGGING,
+    &servers::MONGODB,
+    &blocks::FLUTTER,
+    &blocks::CLOJURE,
     &documents::XML,
     &documents::FRAMED,
     &documents::BOX,

@@ -49,6 +49,7 @@ pub(super) const TRACEBACK: Shape = Shape {
         Row(&[Text], By(is_traceback), Take(Frames)),
         Row(&[Text], By(is_task), Hold(Text)),
         Row(&[Text], By(is_quote), Hold(Text)),
+        Row(&[Frames], Is(GROUP_END), Take(Named)),
         // Groups have traces within.
         Row(&[Frames], Indented, Take(Frames)),
         Row(&[Frames], By(is_traceback), Refuse),
@@ -104,6 +105,9 @@ pub(super) const FAULT: Shape = Shape {
     detail: None,
     crosses_gaps: false,
 };
+
+/// The last line of the outermost group.
+const GROUP_END: &str = "    +------------------------------------";
 
 const WORDS: &[u8] = b"Traceback (most recent call last)";
 

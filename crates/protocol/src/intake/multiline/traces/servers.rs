@@ -1,4 +1,4 @@
-//! Records of several lines of MySQL's log of slow statements and of `java.util.logging`.
+//! Records of several lines of MySQL's log of slow statements, of `java.util.logging`, and of MongoDB's signals.
 //!
 //! ```text
 //! # Time: 2026-03-02T00:00:06.1Z                Mar 2, 2026 12:20:01 AM org.example.Shop start
@@ -7,13 +7,14 @@
 //! select 1;
 //! ```
 //!
-//! Sources: MySQL Reference Manual, "The Slow Query Log"; Java, `SimpleFormatter`.
+//! Sources: MySQL Reference Manual, "The Slow Query Log"; Java, `SimpleFormatter`;
+//! MongoDB, `mongo/util/stacktrace`.
 
 use super::Bond::Own;
 use super::Next::{Leave, Refuse, Take};
 use super::Stage::{Body, Done, Text};
 use super::Test::{Any, Blank, By, Indented, Starts};
-use super::{Row, Shape, Start};
+use super::{Behind, Row, Shape, Start};
 
 pub(super) const SLOW_LOG: Shape = Shape {
     starts: &[
@@ -43,6 +44,21 @@ pub(super) const JAVA_LOGGING: Shape = Shape {
         // A trace may follow.
         Row(&[Text], By(is_level), Leave),
         Row(&[Text], Indented, Take(Text)),
+    ],
+    detail: None,
+    crosses_gaps: false,
+};
+
+/// The calls that MongoDB up to version 4.2 writes behind the message about a signal.
+pub(super) const MONGODB: Shape = Shape {
+    starts: &[],
+    behind: &[Behind(Starts("----- BEGIN BACKTRACE -----"), Take(Body))],
+    rows: &[
+        Row(&[Body], Starts("-----  END BACKTRACE  -----"), Take(Done)),
+        Row(&[Body], Starts("{\"backtrace\":"), Take(Body)),
+        Row(&[Body], Indented, Take(Body)),
+        Row(&[Body], Starts("mongo"), Take(Body)),
+        Row(&[Body], Starts("lib"), Take(Body)),
     ],
     detail: None,
     crosses_gaps: false,
