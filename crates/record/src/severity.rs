@@ -121,7 +121,7 @@ const ROWS: [Row; 9] = [
             "i",
         ],
     ),
-    (Severity::Notice, "notice", 5, 10, &["ntc"]),
+    (Severity::Notice, "notice", 5, 10, &["ntc", "noti", "audit"]),
     (Severity::Warn, "warn", 4, 13, &["warning", "wrn", "w"]),
     (
         Severity::Error,
@@ -135,7 +135,7 @@ const ROWS: [Row; 9] = [
         "critical",
         2,
         18,
-        &["crit", "dpanic", "fault", "c"],
+        &["crit", "crt", "dpanic", "fault", "shout", "c"],
     ),
     (Severity::Alert, "alert", 1, 19, &["alrt"]),
     (

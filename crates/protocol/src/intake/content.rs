@@ -18,7 +18,7 @@ use super::access_format::Times;
 use super::outline::Outline;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::TimeReader;
-use super::{Beside, audit, json, levels, logfmt, programs};
+use super::{Beside, audit, json, levels, logfmt, ltsv, programs};
 
 /// What says that a message is JSON (Common Event Expression, as rsyslog and others write it).
 const CEE_COOKIE: &str = "@cee:";
@@ -42,6 +42,7 @@ pub(crate) fn read<'a>(text: &'a str, outline: &mut Outline) -> Option<Parts<'a>
         [b'M', b'S', b'W', b'i', b'n', ..] => snare::read(text, outline),
         [b'[', ..] => checkpoint::read(text, outline),
         bytes if audit::is_candidate(bytes) => audit::read(text, outline),
+        bytes if ltsv::is_candidate(bytes) => ltsv::read(text, outline),
         bytes if logfmt::is_candidate(bytes) => logfmt::read(text, outline),
         _ => None,
     }

@@ -8,6 +8,7 @@
 //! Words that are common in prose, or short, count only in the places of [`Strength::Weak`].
 
 mod forms;
+mod systems;
 mod words;
 
 use words::Strength;
@@ -32,10 +33,14 @@ const ESCAPES: [&[u8]; 5] = [b"\x1b[", b"\\x1b[", b"\\u001b[", b"\\033[", b"#033
 /// `critical`, `alert` or `fatal`.
 pub(crate) fn of_line(line: &[u8]) -> Option<&'static str> {
     let head = &line[..line.len().min(HEAD_BYTES_MAX)];
+    if line.starts_with(b"<![LOG[") {
+        return systems::cmtrace(line);
+    }
     forms::of_start(head)
         .or_else(|| Scan::new(head).level())
         .or_else(|| forms::postgres(line))
         .or_else(|| forms::cisco(head))
+        .or_else(|| systems::db2(head))
         .or_else(|| forms::event_xml(line))
 }
 
@@ -47,6 +52,11 @@ pub(crate) fn of_mnemonic(name: &[u8]) -> Option<&'static str> {
 /// The level of a letter.
 pub(crate) fn of_letter(letter: u8) -> Option<&'static str> {
     forms::letter_of(letter)
+}
+
+/// True for the name of one of syslog's facilities.
+pub(crate) fn is_facility(word: &[u8]) -> bool {
+    systems::is_facility(word)
 }
 
 /// True for a word for a level, in any case.
@@ -154,6 +164,19 @@ impl<'a> Scan<'a> {
         {
             return Some(level);
         }
+        let in_brackets = || systems::in_brackets(place.word, place.before, place.behind);
+        if place.word.len() == 1
+            && self.is_time
+            && self.digits >= CLOCK_DIGITS_MIN
+            && let Some(level) = in_brackets()
+        {
+            return Some(level);
+        }
+        if place.word.len() == 4
+            && let Some(level) = systems::extreme(place.word, place.before, place.behind)
+        {
+            return Some(level);
+        }
         if place.next() == Some(b',') && self.is_time && is_blank(place.before) {
             let topics = &self.head[place.ahead.len()..];
             if let Some(level) = forms::mikrotik(topics) {
@@ -162,8 +185,14 @@ impl<'a> Scan<'a> {
         }
         let known = words::of(place.word)?;
         let is_level = match known.strength {
+            _ if systems::is_name(place.ahead, place.behind) => false,
             Strength::Plain => {
-                self.is_behind_time(place) || self.is_marked(place) || self.is_of_product(place)
+                self.is_behind_time(place)
+                    || self.is_marked(place)
+                    || self.is_of_product(place)
+                    || self.is_time && systems::is_behind_bracket(place.ahead, place.behind)
+                    || place.is_of_facility(self.previous)
+                    || self.previous == b"corosync" && systems::is_of_corosync(place.behind)
             }
             _ => self.is_marked_for_certain(place, known.strength),
         };
@@ -188,13 +217,20 @@ impl<'a> Scan<'a> {
             && next.is_none_or(|byte| {
                 is_close(byte) || is_edge(byte) || matches!(byte, b':' | b',' | b'!' | b';')
             });
-        if place.is_bracketed() || place.is_piped() || place.is_column() {
+        if place.is_bracketed() || place.is_piped() || place.is_column() || place.is_starred() {
+            return true;
+        }
+        let is_between = |first, last| before == Some(first) && next == Some(last);
+        let is_column = is_capital(word) && is_between(b',', b',');
+        let is_last_inside = self.head.starts_with(b"[") && is_between(b' ', b']');
+        if self.is_time && (is_column || is_last_inside) {
             return true;
         }
         if !(stands_alone || behind_colour(place.behind).is_some()) {
             return false;
         }
-        let is_labelled = next == Some(b':')
+        let label_end = behind_colour(place.behind).map_or(next, |rest| rest.first().copied());
+        let is_labelled = label_end == Some(b':')
             && before.is_none_or(is_edge)
             && !words::is_negation(self.previous)
             // The last letter of a time is no prose.
@@ -214,6 +250,9 @@ impl<'a> Scan<'a> {
         let is_bracketed = place.is_bracketed() || place.is_piped();
         match strength {
             _ if is_nest => return true,
+            Strength::Bracketed if systems::is_certain(word, place.ahead, place.behind) => {
+                return true;
+            }
             Strength::Bracketed => {
                 return is_bracketed && words::is_certain_in(word, before, place.behind);
             }
@@ -231,6 +270,7 @@ impl<'a> Scan<'a> {
             || is_start && next == Some(b':')
             || is_behind_line && is_capital(word)
             || self.is_of_product(place)
+            || systems::is_certain(word, place.ahead, place.behind)
     }
 
     /// `INFO[0007]` of logrus and Asterisk's `NOTICE[123]`, `error[E0432]`, Monolog's `production.ERROR:`,
@@ -250,7 +290,7 @@ impl<'a> Scan<'a> {
             }
             // VMware's kernel, Minecraft.
             [b':', ..] if before == Some(b')') => is_capital(word),
-            [b']', b':', ..] if before == Some(b'/') => {
+            [b']', b':', ..] | [b']', b' ', b'[', ..] if before == Some(b'/') => {
                 is_capital(word) && self.head.starts_with(b"[")
             }
             [b'"', b',', ..] => self.is_first && self.head.starts_with(b"\"") && self.digits == 0,
@@ -330,8 +370,12 @@ impl Place<'_> {
 
     /// True if a word stands before it, with a blank between them.
     fn is_behind_prose(&self) -> bool {
-        let last = self.ahead.trim_ascii_end().last();
-        last.is_some_and(u8::is_ascii_alphabetic)
+        let ahead = self.ahead.trim_ascii_end();
+        let is_letter = |byte: &&u8| byte.is_ascii_alphabetic();
+        let letters = ahead.iter().rev().take_while(is_letter).count();
+        // A unit is none.
+        let before = ahead[..ahead.len() - letters].last();
+        letters > 0 && !before.is_some_and(u8::is_ascii_digit)
     }
 
     /// True if the name of a channel and a point stand before it, behind a time in brackets.
@@ -347,6 +391,16 @@ impl Place<'_> {
         let is_parted = self.before == Some(b';') && self.next() == Some(b';');
         let is_quoted = self.ahead.ends_with(b",\"") && self.behind.starts_with(b"\",");
         is_capital(self.word) && (is_parted || is_quoted)
+    }
+
+    /// `daemon.err dnsmasq[7]: …` of OpenWrt and others.
+    fn is_of_facility(&self, previous: &[u8]) -> bool {
+        self.before == Some(b'.') && self.next() == Some(b' ') && systems::is_facility(previous)
+    }
+
+    /// In capitals, between the stars of Apache Sling and CRX.
+    fn is_starred(&self) -> bool {
+        is_capital(self.word) && self.before == Some(b'*') && self.next() == Some(b'*')
     }
 
     /// `|Warn|`, and in capitals with blanks: `| SUCCESS  |`.
@@ -400,6 +454,8 @@ fn is_of_time(word: &[u8], before: Option<u8>) -> bool {
         {
             true
         }
+        // Monit.
+        3 if word == b"UTC" => true,
         3..=5 => {
             is_capital(word) && before.is_some_and(|byte| byte == b' ' || byte.is_ascii_digit())
         }

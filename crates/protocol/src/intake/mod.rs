@@ -60,6 +60,7 @@ pub mod timezone;
 pub mod declared;
 pub mod audit;
 mod logfmt;
+mod ltsv;
 mod levels;
 mod timestamps;
 mod outline;

@@ -569,12 +569,16 @@ impl Outline {
         let rows = self.levels.iter().filter_map(|&(row, slot)| {
             let known = &names::LEVELS[row];
             let kind = self.slots[slot as usize].kind;
-            let beats = is_severity_field(known.name);
-            let counts = (beats || !self.has_level) && (is_text(kind) || kind == b'i');
+            let is_usual = is_severity_field(known.name);
+            let beats = is_usual || known.is_first && self.has_level;
+            let is_list = kind == b'r' && known.scale == names::Scale::Tags;
+            let is_value = is_text(kind) || matches!(kind, b'i' | b'f') || is_list;
+            let counts = (beats || !self.has_level) && is_value;
             let level = SaidLevel::At {
                 slot,
                 scale: known.scale,
                 beats,
+                is_usual,
             };
             (counts && self.has(known.beside)).then_some((row, level))
         });

@@ -34,7 +34,8 @@ use super::sketch::{Parts, Sketch};
 use super::timestamps::TimeReader;
 use super::timezone::Zones;
 use super::{
-    Beside, access, audit, content, csvlog, headers, levels, logfmt, programs, slowlog, syslog,
+    Beside, access, audit, content, csvlog, headers, levels, logfmt, ltsv, programs, slowlog,
+    syslog,
 };
 use formats::Formats;
 use joints::Joints;
@@ -341,6 +342,7 @@ impl Parser {
             raw if csvlog::is_candidate(raw) => self.csvlog(entry),
             raw if content::is_candidate(raw) => self.fields(entry, content::read),
             raw if audit::is_candidate(raw) => self.audit(entry),
+            raw if ltsv::is_candidate(raw) => self.fields(entry, ltsv::read),
             raw if logfmt::is_candidate(raw) => self.fields(entry, logfmt::read),
             _ => None,
         };

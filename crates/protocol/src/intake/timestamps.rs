@@ -11,13 +11,16 @@
 
 mod clock;
 mod cursor;
+mod dates;
 mod epoch;
 mod general;
 mod head;
 mod line;
 mod months;
 mod regions;
+mod time_of_day;
 mod traditional;
+mod weekdays;
 mod zones;
 
 use std::sync::{Arc, Mutex};

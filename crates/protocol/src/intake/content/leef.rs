@@ -3,7 +3,7 @@
 //!
 //! The header's fields are `leef.version`, `leef.vendor`, `leef.product`, `leef.product_version` and
 //! `leef.id`; the others keep their keys. The delimiter is a character, or `x` and its hexadecimal
-//! code, or a tab if nothing is given. A part without a key belongs to the value before it, which holds
+//! code, or a tab if nothing is given, or a bar where there is no tab. A part without a key belongs to the value before it, which holds
 //! the delimiter then; an empty part is nothing.
 
 use crate::intake::logfmt;
@@ -38,6 +38,10 @@ pub(super) fn read<'a>(text: &'a str, outline: &mut Outline) -> Option<Parts<'a>
     {
         delimiter = delimiter_of(given)?;
         at += given.len() + 1;
+    }
+    // Palo Alto Networks' firewalls put bars between them.
+    if !text[at..].contains(delimiter) && text[at..].contains('|') {
+        delimiter = '|';
     }
     let end = text.trim_end_matches(['\n', '\r', '\0']).len().max(at);
     attributes(&text[..end], at, delimiter, outline, &mut parts)?;

@@ -3,8 +3,8 @@
 //!
 //! | event | fields |
 //! | --- | --- |
-//! | CEF | `rt`, `end`, `start`, `deviceReceiptTime`: milliseconds since 1970, or `Mar 02 2026 00:00:06.123 UTC` |
-//! | LEEF | `devTime`: likewise |
+//! | CEF | `rt`, `end`, `start`, `deviceReceiptTime`, `FTNTFGTeventtime`: Unix time since 1970, or `Mar 02 2026 00:00:06.123 UTC` |
+//! | LEEF | `devTime`, `ReceiveTime`: likewise |
 //! | Fortinet, Sophos | `eventtime` in nanoseconds or seconds, else `date`, `time` and `tz` |
 
 use logpond_record::{Assumption, Civil, TimeSource, Timestamp};
@@ -13,7 +13,16 @@ use memchr::memmem;
 use crate::intake::timestamps::TimeReader;
 
 /// Keys of CEF's extension, the most certain first.
-const CEF: [&str; 4] = ["rt", "end", "start", "deviceReceiptTime"];
+const CEF: [&str; 5] = [
+    "rt",
+    "end",
+    "start",
+    "deviceReceiptTime",
+    "FTNTFGTeventtime",
+];
+
+/// Keys of LEEF's attributes, likewise.
+const LEEF: [&str; 4] = ["devTime", "ReceiveTime", "deviceTime", "TimeGenerated"];
 
 /// The most bytes of a time.
 const TIME_BYTES_MAX: usize = 64;
@@ -33,9 +42,14 @@ pub(crate) fn of_event(
             values.map(until_next_key).find_map(read)
         }
         [b'L', b'E', b'E', b'F', b':', ..] => {
-            let value = value_of(text, "devTime", &['\t', '|', '^', ' '])?;
-            let end = value.find(['\t', '^', '|']).unwrap_or(value.len());
-            read(until_next_key(&value[..end]))
+            let values = LEEF
+                .iter()
+                .filter_map(|key| value_of(text, key, &['\t', '|', '^', ' ']));
+            let ended = values.map(|value| {
+                let end = value.find(['\t', '^', '|']).unwrap_or(value.len());
+                until_next_key(&value[..end])
+            });
+            ended.into_iter().find_map(read)
         }
         _ => of_pairs(text, reader, received),
     }

@@ -19,11 +19,14 @@
 //! | WebSphere, Liberty | `[3/2/26 0:00:06:000 CET] 0000001a WSVR          E   …`, `[AUDIT   ] …` |
 //! | Windows | `<Event …><Level>2</Level>`, `Error,27/11/2026 00:51:25,…` |
 //! | PostgreSQL | `PREFIX LOG:  …`, with two blanks |
+//! | others | see [`systems`] |
 
 use std::sync::LazyLock;
 
 use logpond_record::Severity;
 use memchr::memmem;
+
+use super::systems;
 
 /// How far into a line PostgreSQL's level is looked for, in bytes: behind a prefix with the names of a user, a
 /// database, an application and a host.
@@ -41,9 +44,33 @@ static LABEL_END: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::F
 /// The level by the form that a line begins in.
 pub(super) fn of_start(head: &[u8]) -> Option<&'static str> {
     match *head {
+        [_, _, _, _, _, _, _, _, b' ', b' ', ..] if systems::is_errpt(head) => systems::errpt(head),
         [letter @ b'A'..=b'Z', b'0'..=b'9', ..] => google(letter, &head[1..]),
+        [
+            b'[',
+            letter @ (b'D' | b'I' | b'W' | b'E' | b'F'),
+            b']',
+            b' ',
+            b'0'..=b'9',
+            ..,
+        ] => letter_of(letter),
+        [b'[', b' ', letter @ b'A'..=b'Z', b' ', ref rest @ ..] if digits(rest) == 4 => {
+            letter_of(letter)
+        }
+        [
+            letter @ b'A'..=b'Z',
+            b' ',
+            b'[',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b'/',
+            ..,
+        ] => systems::cups(letter),
+        [b'd', b' ', b'[', b'0'..=b'9', b'0'..=b'9', b'/', ..] => Some("debug"),
+        [b'[', b'F', b'A', b'I', b'L', b'E', b'D', b']', b' ', ..] => Some("error"),
         [b'[', letter @ b'A'..=b'Z', b' ', ref rest @ ..] => {
-            letter_of(letter).filter(|_| digits(rest) == 6 || digits(rest) == 4)
+            let is_clock = digits(rest) == 2 && rest.get(2) == Some(&b':');
+            letter_of(letter).filter(|_| is_clock || matches!(digits(rest), 4 | 6))
         }
         [letter @ b'A'..=b'Z', b'/', ref rest @ ..] => logcat(letter, rest),
         [
@@ -54,11 +81,17 @@ pub(super) fn of_start(head: &[u8]) -> Option<&'static str> {
             ..,
         ] => letter_of(letter),
         [b'=', b'A'..=b'Z', ..] => erlang(&head[1..]),
+        [b'(', b'0'..=b'9' | b'A'..=b'Z', ..] => systems::sssd(head),
+        [b'[', b'a'..=b'z', ..] => systems::couchbase(head),
+        [b'%', b'A'..=b'Z', ..] => systems::comware(head),
         [b'V' | b'I' | b'W' | b'E' | b'C', b'a'..=b'z', ..] => event_viewer(head),
         [b'[', b'A', b'U', b'D', b'I', b'T', b' ', ..] => Some("notice"),
         [b'[', b'0'..=b'9', _, b'/' | b'.', ..] | [b'[', b'0'..=b'9', b'/', ..] => websphere(head),
-        [b'0'..=b'9' | b'[', ..] => redis(head),
-        [b'a'..=b'z', ..] => mikrotik(head).or_else(|| sympa(head)),
+        [b'0'..=b'9' | b'[', ..] => redis(head).or_else(|| logback(head)),
+        [b'a'..=b'z', ..] => mikrotik(head)
+            .or_else(|| sympa(head))
+            .or_else(|| systems::package_tool(head))
+            .or_else(|| systems::dmesg(head)),
         _ => None,
     }
 }
@@ -81,7 +114,9 @@ pub(super) fn behind_time(
         (&[letter @ b'A'..=b'Z'], [b'/', rest @ ..]) => logcat(letter, rest),
         (&[letter @ b'A'..=b'Z'], [b' ', b'|', b' ', ..]) => letter_of(letter),
         (&[letter @ (b'D' | b'I' | b'W' | b'E')], [b'!', b' ', ..]) => letter_of(letter),
-        (&[letter @ b'A'..=b'Z'], [b' ', rest @ ..]) if is_tensorflow(head, rest) => {
+        (&[letter @ b'A'..=b'Z'], [b' ', rest @ ..])
+            if is_tensorflow(head, rest) || systems::is_place(rest) =>
+        {
             letter_of(letter)
         }
         (&[letter @ b'A'..=b'Z'], [b' ', ..]) if is_threadtime(head) => letter_of(letter),
@@ -137,7 +172,7 @@ pub(super) fn letter_of(letter: u8) -> Option<&'static str> {
 }
 
 /// How many digits a text begins with.
-fn digits(text: &[u8]) -> usize {
+pub(super) fn digits(text: &[u8]) -> usize {
     text.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
@@ -355,6 +390,15 @@ fn vmware(word: &[u8], number: &[u8]) -> Option<&'static str> {
     let is_name = NAMES[usize::from(severity)] == word && number[length..].starts_with(b")");
     let severity = Severity::of_syslog(severity).filter(|_| is_name)?;
     Some(severity.name())
+}
+
+/// `00:51:25,818 |-INFO in ch.qos.logback…`: logback about itself.
+fn logback(head: &[u8]) -> Option<&'static str> {
+    if head.get(12..15) != Some(b" |-") {
+        return None;
+    }
+    let word = head[15..].split(|byte| *byte == b' ').next()?;
+    Some(Severity::of_word(word)?.name())
 }
 
 /// `firewall,info drop …`

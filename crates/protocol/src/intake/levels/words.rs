@@ -28,11 +28,11 @@ const INITIALS: [u32; WORD_BYTES_MAX + 1] = {
     let mut initials = [0; WORD_BYTES_MAX + 1];
     initials[2] = letters(b"IWE");
     initials[3] = letters(b"DETVIWCFPL");
-    initials[4] = letters(b"IWCTDEFPNL");
+    initials[4] = letters(b"IWCTDEFPNLASV");
     initials[5] = letters(b"TDEFAPFES");
     initials[6] = letters(b"NSDFC");
     initials[7] = letters(b"WVS");
-    initials[8] = letters(b"C");
+    initials[8] = letters(b"CS");
     initials[9] = letters(b"E");
     initials[11] = letters(b"I");
     initials[13] = letters(b"I");
@@ -89,6 +89,13 @@ pub(super) fn of(word: &[u8]) -> Option<Word> {
         b"WRN" => weak("warn"),
         b"EROR" | b"ERRO" | b"FAIL" => weak("error"),
         b"CRT" | b"DPANIC" => weak("critical"),
+        // dnf.
+        b"DDEBUG" | b"SUBDEBUG" => weak("debug"),
+        // Aruba.
+        b"NOTI" => bracketed("notice"),
+        b"ERRS" => bracketed("error"),
+        b"ALRT" => bracketed("alert"),
+        b"EMRG" => bracketed("fatal"),
         b"FTL" | b"FATA" | b"PANI" | b"PNC" => weak("fatal"),
         // java.util.logging.
         b"FINEST" | b"FINER" => capital("trace"),
@@ -107,6 +114,9 @@ pub(super) fn of(word: &[u8]) -> Option<Word> {
 pub(super) fn is_certain_in(word: &[u8], before: Option<u8>, behind: &[u8]) -> bool {
     match word.len() {
         2 => before == Some(b'(') && behind.starts_with(b")"),
+        4 if word == b"NOTI" || word == b"ERRS" || word == b"ALRT" || word == b"EMRG" => {
+            before == Some(b'<')
+        }
         6 => before == Some(b'[') && behind.starts_with(b"] [MY-"),
         _ => before != Some(b'<') && before != Some(b'('),
     }

@@ -50,7 +50,7 @@ const fn with(name: &'static str, beside: &'static str) -> Name {
 }
 
 /// Names of the time.
-pub(super) const TIMES: [Name; 93] = [
+pub(super) const TIMES: [Name; 117] = [
     own("_time"),
     own("time"),
     own("timestamp"),
@@ -133,6 +133,20 @@ pub(super) const TIMES: [Name; 93] = [
     field("calendarTime"),
     // Elastic's schema, where `@timestamp` is missing.
     field("event.created"),
+    // Node: tslog, log4js.
+    with("_meta.date", "_meta.logLevelName"),
+    with("startTime", "categoryName"),
+    // SAP's loggers for the cloud, Liberty, Elixir's logger_json, katip.
+    with("written_at", "written_ts"),
+    field("ibm_datetime"),
+    with("syslog.timestamp", "syslog.severity"),
+    with("at", "sev"),
+    // GuardDuty and Security Hub.
+    with("updatedAt", "schemaVersion"),
+    with("UpdatedAt", "SchemaVersion"),
+    field("observedTimestamp"),
+    field("ObservedTimestamp"),
+    field("log.timestamp"),
     // Loggers whose names for it are configured.
     field("TIMESTAMP"),
     field("TimeStamp"),
@@ -155,7 +169,20 @@ pub(super) const TIMES: [Name; 93] = [
     field("ts_ms"),
     field("epoch_ms"),
     field("epochMillis"),
+    field("epoch_millis"),
+    field("epoch"),
     field("unix_time"),
+    field("unixtime"),
+    field("unix_timestamp"),
+    field("time_stamp"),
+    field("timestampMillis"),
+    field("timestamp_millis"),
+    field("timestampMs"),
+    field("_timestamp"),
+    field("__timestamp"),
+    field("dt"),
+    field("log_date"),
+    field("logdate"),
     field("date"),
     field("Date"),
     // log15 and zap's development encoder.
@@ -169,7 +196,7 @@ pub(super) const TIMES: [Name; 93] = [
 ];
 
 /// Names of the message. `log` is what Fluentd, Fluent Bit and Docker call a line.
-pub(super) const MESSAGES: [Name; 53] = [
+pub(super) const MESSAGES: [Name; 57] = [
     own("_msg"),
     own("message"),
     own("msg"),
@@ -227,6 +254,11 @@ pub(super) const MESSAGES: [Name; 53] = [
     field("properties.log"),
     // structlog.
     field("event"),
+    // logback's encoder with arguments filled in, Spring Cloud, tslog.
+    field("formattedMessage"),
+    with("rest", "class"),
+    with("0", "_meta.logLevelName"),
+    with("m", "level"),
     // Loggers whose names for it are configured.
     field("log_message"),
     field("logMessage"),
@@ -248,6 +280,10 @@ pub(crate) enum Scale {
     ApplicationInsights,
     Windows,
     Glog,
+    /// AWS's findings: a word, or a number of which those from 4, 7 and 9 on are medium, high and critical.
+    Finding,
+    /// A list of texts, one of which is a word for a level.
+    Tags,
 }
 
 impl Scale {
@@ -269,8 +305,35 @@ impl Scale {
                 Some(number) => Severity::of_glog(number),
                 None => Severity::of_word(text),
             },
+            Scale::Finding => of_finding(text),
+            Scale::Tags => {
+                let words = text.split(|byte| *byte == b'"').skip(1).step_by(2);
+                let mut levels = words.filter(|word| word.len() >= TAG_BYTES_MIN);
+                levels.find_map(Severity::of_word)
+            }
         }
     }
+}
+
+/// The least bytes of a tag that is a level: letters and `log` are none.
+const TAG_BYTES_MIN: usize = 4;
+
+/// The severity of a finding.
+fn of_finding(text: &[u8]) -> Option<Severity> {
+    let text = std::str::from_utf8(text).ok()?;
+    let number: Option<f64> = text.parse().ok();
+    Some(match (text, number) {
+        ("INFORMATIONAL", _) => Severity::Info,
+        ("LOW", _) => Severity::Notice,
+        ("MEDIUM", _) => Severity::Warn,
+        ("HIGH", _) => Severity::Error,
+        ("CRITICAL", _) => Severity::Critical,
+        (_, Some(number)) if number >= 9.0 => Severity::Critical,
+        (_, Some(number)) if number >= 7.0 => Severity::Error,
+        (_, Some(number)) if number >= 4.0 => Severity::Warn,
+        (_, Some(_)) => Severity::Notice,
+        _ => return None,
+    })
 }
 
 /// A field that says a level under another name than those that every record may have it by, or on another scale.
@@ -279,6 +342,15 @@ pub(super) struct LevelName {
     /// A field that must be in the document, too; empty if none must.
     pub(super) beside: &'static str,
     pub(super) scale: Scale,
+    /// True if it counts although a field has one of the names that every record may have a level by.
+    pub(super) is_first: bool,
+}
+
+const fn first(name: &'static str, beside: &'static str) -> LevelName {
+    LevelName {
+        is_first: true,
+        ..level(name, beside, Scale::Usual)
+    }
 }
 
 const fn level(name: &'static str, beside: &'static str, scale: Scale) -> LevelName {
@@ -286,11 +358,12 @@ const fn level(name: &'static str, beside: &'static str, scale: Scale) -> LevelN
         name,
         beside,
         scale,
+        is_first: false,
     }
 }
 
 /// Level fields of one product each.
-pub(super) const LEVELS: [LevelName; 33] = [
+pub(super) const LEVELS: [LevelName; 50] = [
     // MongoDB.
     level("s", "t.$date", Scale::Usual),
     // MySQL's JSON sink.
@@ -334,6 +407,29 @@ pub(super) const LEVELS: [LevelName; 33] = [
     level("status", "ddsource", Scale::Usual),
     // Heroku's router.
     level("at", "dyno", Scale::Usual),
+    // Azure's resource logs.
+    level("Level", "resourceId", Scale::Windows),
+    level("level", "resourceId", Scale::Windows),
+    // GuardDuty, Security Hub.
+    level("severity", "schemaVersion", Scale::Finding),
+    level("Severity.Label", "SchemaVersion", Scale::Finding),
+    // Node: tslog, roarr; Elixir's logger_json, katip and programs that write as short, Zend and Laminas.
+    level("_meta.logLevelName", "", Scale::Usual),
+    level("context.logLevel", "sequence", Scale::Usual),
+    level("syslog.severity", "", Scale::Usual),
+    level("sev", "at", Scale::Usual),
+    level("sev", "ts", Scale::Usual),
+    level("priorityName", "", Scale::Usual),
+    level("severityText", "", Scale::Usual),
+    level("levelName", "", Scale::Usual),
+    level("level_str", "", Scale::Usual),
+    level("levelStr", "", Scale::Usual),
+    // SonicWall.
+    level("pri", "sn", Scale::Syslog),
+    // Kibana up to version 7.
+    level("tags", "pid", Scale::Tags),
+    // PowerDNS's recursor, whose own `level` is a verbosity.
+    first("prio", "subsystem"),
 ];
 
 /// Two fields that are one instant.
@@ -375,7 +471,7 @@ const fn texts(first: &'static str, second: &'static str, zone: &'static str) ->
 /// Instants in two fields, which count where no field is an instant by itself: log4j2's layouts, timestamps of
 /// Protocol Buffers as JSON, Google's agents, Serde's `SystemTime`; PHP's `DateTime` as Monolog 1 writes it, and
 /// dates beside times, as of Fortinet and of W3C's logs as objects.
-pub(super) const PAIRS: [Pair; 15] = [
+pub(super) const PAIRS: [Pair; 18] = [
     nanos("instant.epochSecond", "instant.nanoOfSecond"),
     nanos("timestamp.seconds", "timestamp.nanos"),
     nanos("timestampSeconds", "timestampNanos"),
@@ -386,6 +482,9 @@ pub(super) const PAIRS: [Pair; 15] = [
     nanos("receiveTimestamp.seconds", "receiveTimestamp.nanos"),
     nanos("timestamp.secs_since_epoch", "timestamp.nanos_since_epoch"),
     nanos("time.secs_since_epoch", "time.nanos_since_epoch"),
+    nanos("timestamp.epochSecond", "timestamp.nano"),
+    nanos("time.epochSecond", "time.nano"),
+    nanos("@timestamp.epochSecond", "@timestamp.nano"),
     texts("datetime.date", "datetime.timezone", ""),
     texts("date", "time", "timezone"),
     texts("date", "time", "tz"),
@@ -545,13 +644,13 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count);
-        for name in ["@l", "log.level", "level", "severity_number", "level_name"] {
+        for name in ["@l", "log.level", "lvl", "severity_number", "level_name"] {
             assert_eq!(all(name), [NameMeaning::Usual], "{name}");
         }
         for name in ["", "user", "levels", "remote_addr", "ms"] {
             assert_eq!(all(name), [], "{name}");
         }
-        assert_eq!(all("severity").len(), 2);
+        assert_eq!(all("severity").len(), 3);
         assert_eq!(all(&"t".repeat(100)), []);
     }
 

@@ -575,6 +575,23 @@ const LOGSTASH: &[(&str, Take)] = &[
     ("referrer", Text(Referer)),
 ];
 
+/// The labels that LTSV recommends.
+const LTSV: &[(&str, Take)] = &[
+    ("host", Client),
+    ("user", Text(User)),
+    ("req", Request),
+    ("method", Text(Method)),
+    ("uri", Target),
+    ("protocol", Text(Protocol)),
+    ("vhost", Take::Host),
+    ("size", Number(Bytes)),
+    ("reqsize", Number(RequestLength)),
+    ("referer", Text(Referer)),
+    ("ua", Text(Agent)),
+    ("cache", Text(CacheStatus)),
+    ("reqtime", SECONDS),
+];
+
 /// Requests by the names that many programs and frameworks have.
 const USUAL: &[(&str, Take)] = &[
     ("remote_ip", Client),
@@ -610,7 +627,7 @@ const USUAL: &[(&str, Take)] = &[
 ];
 
 /// All products. One whose marks others have, too, stands behind these.
-pub(super) const PRODUCTS: [Product; 53] = [
+pub(super) const PRODUCTS: [Product; 56] = [
     product(&["response_code", "response_flags"], ENVOY),
     product(&["response_code", "start_time", "method"], ENVOY),
     // A list: elsewhere each header is a member.
@@ -658,6 +675,9 @@ pub(super) const PRODUCTS: [Product; 53] = [
     product(&["request_uri", "status"], NGINX),
     product(&["request_time", "status"], NGINX),
     product(&["request", "remote_addr"], NGINX),
+    product(&["reqtime", "status"], LTSV),
+    product(&["req", "status", "ua"], LTSV),
+    product(&["req", "status", "size"], LTSV),
     product(&["status_code", "method", "path"], USUAL),
     product(&["status_code", "method", "uri"], USUAL),
     product(&["client_ip", "http_status_code"], HAPROXY),

@@ -56,6 +56,8 @@ pub(crate) enum SaidLevel {
         scale: Scale,
         /// True if its name would be read on another scale.
         beats: bool,
+        /// True if its name is one of those that every record may have a level by.
+        is_usual: bool,
     },
     /// It says none where its product leaves out the usual one.
     Implied(Severity),
@@ -70,11 +72,16 @@ impl Summary {
                 severity,
                 beats: false,
             }),
-            SaidLevel::At { slot, scale, beats } => {
+            SaidLevel::At {
+                slot,
+                scale,
+                beats,
+                is_usual,
+            } => {
                 let text = parts.values.get(slot as usize)?.to_text();
                 let severity = scale.severity(&text)?;
                 // Read as usual, many say the same.
-                let is_usual = beats && Scale::Usual.severity(&text) == Some(severity);
+                let is_usual = is_usual && Scale::Usual.severity(&text) == Some(severity);
                 (!is_usual).then_some(DocumentLevel { severity, beats })
             }
         }

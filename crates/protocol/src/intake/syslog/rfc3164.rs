@@ -4,12 +4,14 @@
 //! other forms of times. A word that ends like a tag where the host should stand is the tag: senders on the same
 //! machine leave the host out, and some the time as well. Behind a host, a tag may end without a colon
 //! (`app[77] text`, as relays of RFC 5424 write it) or without a space (`app[77]:text`). Without a tag,
-//! what follows the host is the message.
+//! what follows the host is the message. F5's devices write the severity between
+//! host and tag (`f5 err mcpd[77]:`), OpenWrt the facility, too (`router daemon.err dnsmasq[77]:`).
 
 use logpond_record::TimeSource;
 
 use super::rule::Context;
 use super::{WORD_BYTES_MAX, word};
+use crate::intake::levels;
 use crate::intake::sketch::Sketch;
 use crate::intake::timestamps;
 
@@ -18,6 +20,11 @@ const TAG_BYTES_MAX: usize = 128;
 
 /// The longest name in a tag that nothing stands before.
 const BARE_TAG_BYTES_MAX: usize = 64;
+
+/// Names of syslog's severities.
+const SEVERITIES: [&str; 8] = [
+    "emerg", "alert", "crit", "err", "warning", "notice", "info", "debug",
+];
 
 /// How sure it is that the RFC describes a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +114,7 @@ pub(super) fn draw<'a>(
             }
             None => after,
         };
+        rest = draw_level(rest, sketch);
     }
     let place = if has_host && origin == Origin::Sender {
         Place::BehindHost
@@ -192,6 +200,10 @@ pub(super) fn is_of_file(line: &[u8]) -> bool {
         return false;
     }
     let tag = words.next().unwrap_or_default();
+    // `… 00E ERROR: failed` is one, too.
+    if timestamps::is_level(tag.strip_suffix(b":").unwrap_or(tag)) {
+        return false;
+    }
     if let Some(end) = memchr::memmem::find(tag, b"]:") {
         let start = memchr::memchr(b'[', &tag[..end]);
         return start
@@ -201,6 +213,42 @@ pub(super) fn is_of_file(line: &[u8]) -> bool {
         .iter()
         .any(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-'));
     tag.len() > 1 && tag.ends_with(b":") && (is_rsyslog || is_machine && !zone.is_empty())
+}
+
+/// True for the name of one of syslog's facilities.
+fn is_facility(word: &str) -> bool {
+    levels::is_facility(word.as_bytes())
+        || word
+            .strip_prefix("local")
+            .is_some_and(|digit| matches!(digit.as_bytes(), [b'0'..=b'7']))
+}
+
+/// Draws the severity that F5's devices and OpenWrt's logread write between host and tag, or nothing; gives what
+/// follows.
+fn draw_level<'a>(text: &'a [u8], sketch: &mut Sketch<'_, 'a>) -> &'a [u8] {
+    let found = || {
+        let (word, after) = word(text)?;
+        let (facility, level) = match word.split_once('.') {
+            Some((facility, level)) if is_facility(facility) => (facility, level),
+            Some(_) => return None,
+            None => ("", word),
+        };
+        let after = after
+            .strip_prefix(b" ")
+            .filter(|_| SEVERITIES.contains(&level))?;
+        let has_process = tag(after, Place::Bare)?.process.is_some();
+        (has_process || !facility.is_empty()).then_some((facility, level, after))
+    };
+    let Some((facility, level, after)) = found() else {
+        return text;
+    };
+    if !facility.is_empty() {
+        sketch.text("facility_name:t", facility);
+        sketch.literal(".");
+    }
+    sketch.text("level:t", level);
+    sketch.literal(" ");
+    after
 }
 
 fn draw_content<'a>(rest: &'a [u8], place: Place, sketch: &mut Sketch<'_, 'a>) -> Certainty {

@@ -11,6 +11,7 @@
 //! | TrueNAS: RFC 5424 in RFC 3164 | `Jan  1 12:15:00 nas 1 1970-01-01T12:15:00Z nas cron 6 - - text` |
 //! | Cisco Meraki | `1 1374543986.038687615 MX84 urls src=10.0.0.1` |
 //! | Fortinet | `date=2020-01-01 time=12:00:00 devname="FG1" type="traffic"` |
+//! | Sophos | `device_name="SFW" timestamp="2020-01-01T12:00:00+0000"` |
 //! | MikroTik RouterOS | `system,info,account user admin logged in` |
 //!
 //! Fields: `app` has Cisco's mnemonic with its percent sign; `sequence` is the number of the line, or `sequence_sent`
@@ -113,6 +114,7 @@ const CISCO_START: Part = OneOf(&[
     &[SEQUENCE, COLON],
     &[HOST, COLON],
     &[COLON],
+    &[Text(":")],
     &[],
 ]);
 
@@ -269,6 +271,10 @@ pub(super) const RULES: &[Rule] = &[
             Maybe(&[Text("devname="), HOST, SPACE]),
             Message,
         ],
+    },
+    Rule {
+        mark: Begins(&["device_name=\"", "device=\""]),
+        parts: &[Message],
     },
     Rule {
         mark: Begins(ROUTER_TOPICS),

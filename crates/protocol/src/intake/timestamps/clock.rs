@@ -7,7 +7,7 @@
 use logpond_record::{Assumption, Civil, Timestamp};
 
 use super::cursor::Cursor;
-use super::general;
+use super::time_of_day;
 use super::{DAY_NS, TimeReader, TimestampText, instant, other};
 
 /// How old a line may be when it arrives.
@@ -35,8 +35,10 @@ impl TimeReader {
                 let in_year = || of_year(line, received);
                 let clock = self.clock(&line[1..], received);
                 let behind = || self.clock(behind_bracket(line)?, received);
+                let letter = || self.clock(behind_letter(line)?, received);
                 clock
                     .or_else(behind)
+                    .or_else(letter)
                     .or_else(|| Some(self.placed(in_year()?, received)))
             }
             0x1b => {
@@ -58,7 +60,7 @@ impl TimeReader {
         ) {
             return None;
         }
-        let (civil, nanos, bytes) = general::read_clock(text)?;
+        let (civil, nanos, bytes) = time_of_day::read_clock(text)?;
         let (received_s, _) = received.seconds();
         // The day of the arrival may be another one in the zone of the clock.
         let days = [86_400, 0, -86_400];
@@ -84,6 +86,14 @@ fn behind_bracket(line: &[u8]) -> Option<&[u8]> {
     let close = memchr::memchr(b']', head)?;
     let is_word = line[1..close].iter().all(u8::is_ascii_alphabetic);
     line[close + 1..].strip_prefix(b" ").filter(|_| is_word)
+}
+
+/// The text behind the letter of a level, as of Jupyter's `[I 00:51:25.818 NotebookApp] …`.
+fn behind_letter(line: &[u8]) -> Option<&[u8]> {
+    match line {
+        [b'[', b'A'..=b'Z', b' ', rest @ ..] => Some(rest),
+        _ => None,
+    }
 }
 
 /// `[WARNING] 330/005125 (77)`: days since the year began, hours, minutes and seconds, as HAProxy's starts write them.

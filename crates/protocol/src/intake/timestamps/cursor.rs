@@ -36,6 +36,12 @@ impl<'t> Cursor<'t> {
         self.peek_at(ahead).is_some_and(|b| b.is_ascii_digit())
     }
 
+    /// True if the last byte that was read is of a character beyond ASCII.
+    pub(super) fn is_behind_text(&self) -> bool {
+        let last = self.at.checked_sub(1).and_then(|at| self.text.get(at));
+        last.is_some_and(|byte| *byte >= 0x80)
+    }
+
     /// Reads a byte, if it is this one.
     pub(super) fn eat(&mut self, byte: u8) -> bool {
         let is_it = self.peek() == Some(byte);

@@ -146,6 +146,26 @@ pub(super) fn tai64(text: &[u8]) -> Option<(Timestamp, usize)> {
     Some((time, 1 + count))
 }
 
+/// Seconds and nanoseconds as OpenLDAP writes them, in eight hexadecimal digits each: `6b08f8cd.30f8ab12 0x7f…`; and the
+/// bytes of both.
+pub(super) fn hexadecimal(text: &[u8]) -> Option<(Timestamp, usize)> {
+    const DIGITS: usize = 8;
+    const BYTES: usize = 2 * DIGITS + 1;
+    let head = text.get(..BYTES)?;
+    if head[DIGITS] != b'.' || !text[BYTES..].starts_with(b" 0x") {
+        return None;
+    }
+    let number = |part: &[u8]| {
+        let is_number = part.iter().all(u8::is_ascii_hexdigit);
+        let part = std::str::from_utf8(part).ok().filter(|_| is_number)?;
+        u32::from_str_radix(part, 16).ok()
+    };
+    let (seconds, nanos) = (number(&head[..DIGITS])?, number(&head[DIGITS + 1..])?);
+    let time =
+        Timestamp::from_seconds(i64::from(seconds), nanos).filter(|_| nanos < 1_000_000_000)?;
+    EPOCH_PLAUSIBLE.contains(&time).then_some((time, BYTES))
+}
+
 /// Unix seconds with or without a fraction.
 pub(crate) fn unix_time(text: &[u8]) -> Option<Timestamp> {
     let found = epoch(text, false)?;

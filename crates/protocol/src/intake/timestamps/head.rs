@@ -2,7 +2,7 @@
 
 use logpond_record::{TimePattern, Timestamp};
 
-use super::{GOOGLE_ROW, Layout, TimeReader, TimestampText, general, other, regions};
+use super::{GOOGLE_ROW, Layout, TimeReader, TimestampText, general, other, regions, zones};
 
 /// Bytes of most concrete patterns.
 const PATTERN_BYTES: usize = 48;
@@ -86,7 +86,7 @@ impl TimeReader {
 /// name of a region.
 pub(super) fn continues(behind: &[u8]) -> bool {
     match behind {
-        [b' ', b'+' | b'-', b'0'..=b'9', ..] => true,
+        [b' ', b'+' | b'-', b'0'..=b'9', ..] | [b' ', b'U', b'h', b'r', b' ', ..] => true,
         [
             b' ',
             b'A' | b'P' | b'a' | b'p',
@@ -94,7 +94,9 @@ pub(super) fn continues(behind: &[u8]) -> bool {
             after @ ..,
         ] => !after.first().is_some_and(u8::is_ascii_alphanumeric),
         [0xc2 | 0xe2, ..] => true,
-        [b' ', b'(' | b'[', ..] | [b'[', ..] => regions::read_bracketed(behind).is_some(),
+        [b' ', b'(' | b'[', ..] | [b'[', ..] => {
+            regions::read_bracketed(behind).is_some() || zones::is_bracketed(behind)
+        }
         [b' ', region @ ..] => regions::read(region).is_some(),
         _ => false,
     }

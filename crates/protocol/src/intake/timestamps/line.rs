@@ -8,7 +8,8 @@
 use logpond_record::{Assumption, Civil, Timestamp};
 
 use super::cursor::Cursor;
-use super::epoch::{decimal_epoch, leading_epoch, tai64};
+use super::dates;
+use super::epoch::{decimal_epoch, hexadecimal, leading_epoch, tai64};
 use super::general::{self, GeneralTime};
 use super::{DAY_NS, TimestampText, continues, in_latest_year, iso, read_fraction, zones};
 use crate::intake::timestamps::traditional::syslog;
@@ -56,10 +57,11 @@ const NAMES: [&[u8]; 20] = [
 ];
 
 /// Words that products put before the time: load balancers their protocol, others as they are.
-const WORDS: [&[u8]; 14] = [
+const WORDS: [&[u8]; 15] = [
     b"http", b"https", b"h2", b"grpcs", b"ws", b"wss", b"tls", b"tcp", b"udp", b"stdout",
     b"stderr", b"alert", // Ceph's log of the cluster.
-    b"cluster", b"audit",
+    b"cluster", b"audit", // The Java Service Wrapper.
+    b"jvm",
 ];
 
 /// The most tags before a text, and the most bytes of one.
@@ -67,7 +69,7 @@ const TAGS_MAX: usize = 4;
 const TAG_BYTES_MAX: usize = 128;
 
 /// Starts of lines whose time stands behind a word, further on.
-const WITHIN: [(&[u8], &[u8]); 7] = [
+const WITHIN: [(&[u8], &[u8]); 8] = [
     // OSSEC, Wazuh.
     (b"** Alert ", b"Alert "),
     // Windows' events.
@@ -76,6 +78,7 @@ const WITHIN: [(&[u8], &[u8]); 7] = [
     (b"=====", b" at "),
     // Rails.
     (b"Started ", b" at "),
+    (b"Cloud-init v. ", b" at "),
     // Windows' setup.
     (b">>>", b"start "),
     (b"<<<", b"end "),
@@ -84,8 +87,12 @@ const WITHIN: [(&[u8], &[u8]); 7] = [
 /// The time of a line.
 pub(super) fn find(line: &[u8], received: Timestamp) -> Option<GeneralTime> {
     let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+    if line.starts_with(b"<![LOG[") {
+        return cmtrace(line);
+    }
     leading(line, received, 0)
         .or_else(|| exponential(line).or_else(|| chromium(line, received)))
+        .or_else(|| errpt(line))
         .or_else(|| in_brackets(line, received))
         .or_else(|| within(line, received))
         .map(|found| if is_utc(line) { in_utc(found) } else { found })
@@ -147,6 +154,84 @@ fn chromium(line: &[u8], received: Timestamp) -> Option<GeneralTime> {
     })
 }
 
+/// `…]LOG]!><time="00:51:25.818+060" date="11-27-2026" …>` of Configuration Manager: the minutes are those that UTC is ahead
+/// of the clock, and they may be missing.
+fn cmtrace(line: &[u8]) -> Option<GeneralTime> {
+    let at = memchr::memmem::rfind(line, b"]LOG]!><time=\"")? + 14;
+    let mut cursor = Cursor::new(&line[at..]);
+    let number = |cursor: &mut Cursor<'_>, end: &[u8]| {
+        let digits = cursor.digits().min(4);
+        let number = cursor.number(digits).filter(|_| digits > 0)?;
+        cursor.eat_text(end).then_some(number)
+    };
+    let (hour, minute) = (number(&mut cursor, b":")?, number(&mut cursor, b":")?);
+    let second = number(&mut cursor, b".")?;
+    let (nanos, digits) = read_fraction(cursor.rest())?;
+    cursor.at += usize::from(digits);
+    let sign = cursor.peek().filter(|byte| matches!(byte, b'+' | b'-'));
+    let mut bias = 0;
+    if let Some(sign) = sign {
+        cursor.at += 1;
+        let digits = cursor.digits().min(3);
+        let minutes = i64::from(cursor.number(digits).filter(|_| digits > 0)?);
+        bias = if sign == b'-' { -minutes } else { minutes };
+    }
+    if !cursor.eat_text(b"\" date=\"") {
+        return None;
+    }
+    let (month, day) = (number(&mut cursor, b"-")?, number(&mut cursor, b"-")?);
+    let civil = Civil {
+        year: i64::from(number(&mut cursor, b"\"")?),
+        month,
+        day,
+        hour,
+        minute,
+        second,
+    };
+    Some(GeneralTime {
+        time: super::instant(&civil, nanos, -bias)?,
+        bytes: line.len() - cursor.rest().len(),
+        assumed: Assumption::of(true, true, sign.is_some()),
+        zone: None,
+        is_full: true,
+    })
+}
+
+/// `A924A5FC   0302000026 P S SYSPROC …`: month, day, hour, minute and year behind an identifier, as AIX's `errpt` writes
+/// them.
+fn errpt(line: &[u8]) -> Option<GeneralTime> {
+    let is_id = |b: &u8| b.is_ascii_digit() || b.is_ascii_uppercase();
+    let (id, rest) = line.split_at_checked(8)?;
+    let digits = rest.trim_ascii_start();
+    let mut cursor = Cursor::new(digits);
+    let is_it = rest.starts_with(b"  ") && cursor.digits() == 10 && id.iter().all(is_id);
+    if !is_it
+        || !matches!(
+            digits[10..],
+            [b' ', b'P' | b'T' | b'I' | b'U', b' ', _, b' ', ..]
+        )
+    {
+        return None;
+    }
+    let (month, day) = (cursor.number(2)?, cursor.number(2)?);
+    let (hour, minute) = (cursor.number(2)?, cursor.number(2)?);
+    let civil = Civil {
+        year: 2000 + i64::from(cursor.number(2)?),
+        month,
+        day,
+        hour,
+        minute,
+        second: 0,
+    };
+    Some(GeneralTime {
+        time: super::instant(&civil, 0, 0)?,
+        bytes: line.len() - cursor.rest().len(),
+        assumed: Assumption::Zone,
+        zone: None,
+        is_full: false,
+    })
+}
+
 /// True if a line begins with a time, or with one in brackets as access logs do.
 pub(super) fn is_at_start(line: &[u8], received: Timestamp) -> bool {
     let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
@@ -187,13 +272,18 @@ fn here(text: &[u8], is_first: bool, received: Timestamp) -> Option<GeneralTime>
             let found = general::read(text, received);
             found.or_else(|| {
                 let has_fraction = text.get(10) == Some(&b'.') && is_digit(text.get(13));
-                let found = leading_epoch(text).filter(|_| is_first || has_fraction)?;
-                Some(certain(found, 10))
+                let found = leading_epoch(text).filter(|_| is_first || has_fraction);
+                let (found, bytes) = found
+                    .map(|found| (found, 10))
+                    .or_else(|| hexadecimal(text))?;
+                Some(certain(found, bytes))
             })
         }
         b'I' | b'W' | b'E' | b'F' | b'D' | b'C' if is_digit(second) => {
             general::read_google(&text[1..], received)
         }
+        // Monit.
+        b'U' if text.starts_with(b"UTC ") => here(&text[4..], is_first, received).map(in_utc),
         b'A'..=b'Z' => {
             if let Some(found) = syslog(text, received).filter(|found| is_ended(text, found)) {
                 return Some(of_written(&found));
@@ -380,7 +470,7 @@ fn word(text: &[u8]) -> Option<usize> {
     if word.contains(&b'/')
         && let Some((node, month)) = word.len().checked_sub(4).map(|at| word.split_at(at))
         && month[0] == b':'
-        && general::is_month(&month[1..])
+        && dates::is_month(&month[1..])
     {
         return Some(node.len() + 1);
     }
@@ -514,6 +604,10 @@ fn in_utc(found: GeneralTime) -> GeneralTime {
             assumed: Assumption::Nothing,
             ..found
         },
+        Assumption::YearAndZone => GeneralTime {
+            assumed: Assumption::Year,
+            ..found
+        },
         _ => found,
     }
 }
@@ -523,9 +617,25 @@ fn in_utc(found: GeneralTime) -> GeneralTime {
 fn is_utc(line: &[u8]) -> bool {
     match line.get(10) {
         Some(b'\t') => is_cloudfront(line),
-        Some(b' ') if line[0].is_ascii_digit() => is_iis(line),
+        Some(b' ') if line[0].is_ascii_digit() => is_iis(line) || is_httperr(line),
         _ => line.starts_with(b"#Date: ") || line.starts_with(b"#Start-Date: "),
     }
+}
+
+/// `2026-11-27 00:51:25 192.0.2.7 41000 10.0.0.7 80 HTTP/1.1 GET / 400 - Hostname -`: errors of Windows' HTTP stack.
+fn is_httperr(line: &[u8]) -> bool {
+    let is_address = |word: &[u8]| {
+        let is_part = |b: &u8| b.is_ascii_hexdigit() || matches!(b, b'.' | b':' | b'%');
+        word.len() > 2 && word.iter().all(is_part) && word.iter().any(|b| matches!(b, b'.' | b':'))
+    };
+    let is_port = |word: &[u8]| !word.is_empty() && word.iter().all(u8::is_ascii_digit);
+    let mut words = line[11..].split(|byte| *byte == b' ').skip(1);
+    let mut pair = || Some((words.next()?, words.next()?));
+    let (Some(client), Some(server), Some((version, _))) = (pair(), pair(), pair()) else {
+        return false;
+    };
+    let is_end = |end: (&[u8], &[u8])| is_address(end.0) && is_port(end.1);
+    is_end(client) && is_end(server) && (version == b"-" || version.starts_with(b"HTTP/"))
 }
 
 /// `2026-11-27 TAB 00:51:25 TAB FRA56-P1 TAB …`

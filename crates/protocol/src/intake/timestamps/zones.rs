@@ -92,6 +92,12 @@ const OTHER_NAMES: [&[u8]; 7] = [b"UTC", b"Z", b"MSK", b"WIB", b"WITA", b"MEZ", 
 /// Names that are no abbreviations, and name no offset but that of UTC.
 const LONG_NAMES: [&str; 4] = ["Coordinated Universal Time", "Etc/UTC", "Zulu", "Universal"];
 
+/// Abbreviations that are zones in brackets, too; others are the names of modules as well.
+const BRACKETED: [&str; 20] = [
+    "UTC", "GMT", "CET", "CEST", "EET", "EEST", "WEST", "MEZ", "MESZ", "MSK", "JST", "KST", "EST",
+    "EDT", "CDT", "MDT", "PDT", "AEST", "AEDT", "NZDT",
+];
+
 /// The longest abbreviation, also of the form `TZ-11`.
 const NAME_BYTES_MAX: usize = 6;
 
@@ -281,6 +287,12 @@ pub(super) fn read(cursor: &mut Cursor<'_>, is_dotted: bool) -> Option<Zone> {
         cursor.at += bytes;
         return Some(Zone::Region(region));
     }
+    // German.
+    ahead.eat_text(b" Uhr");
+    if let Some(zone) = bracketed(&mut ahead) {
+        *cursor = ahead;
+        return Some(zone);
+    }
     let is_spaced = ahead.eat(b' ');
     let zone = match ahead.peek()? {
         b'+' | b'-' if is_dotted && !is_spaced => offset_in_minutes(&mut ahead),
@@ -293,6 +305,44 @@ pub(super) fn read(cursor: &mut Cursor<'_>, is_dotted: bool) -> Option<Zone> {
         _ => None,
     }?;
     *cursor = ahead;
+    Some(zone)
+}
+
+/// True if a text begins with a zone in brackets, as [`bracketed`] reads them.
+pub(super) fn is_bracketed(text: &[u8]) -> bool {
+    bracketed(&mut Cursor::new(text)).is_some()
+}
+
+/// Reads a name of [`BRACKETED`] or an offset in brackets behind a space: ` (UTC)`, ` (+01:00)`, ` [CET]`.
+fn bracketed(cursor: &mut Cursor<'_>) -> Option<Zone> {
+    let (close, rest) = match cursor.rest() {
+        [b' ', b'(', rest @ ..] => (b')', rest),
+        [b' ', b'[', rest @ ..] => (b']', rest),
+        _ => return None,
+    };
+    let (zone, length) = match rest {
+        [b'A'..=b'Z', ..] => {
+            let name = ZoneName::read(rest)?;
+            let length = usize::from(name.length);
+            let is_it = BRACKETED
+                .iter()
+                .any(|known| known.as_bytes() == &rest[..length]);
+            (is_it.then_some(Zone::Name(name))?, length)
+        }
+        [b'+' | b'-', ..] => {
+            let (offset, minutes) = read_offset(rest)?;
+            let is_it = offset.length >= 5 && minutes.abs() <= MINUTES_MAX;
+            (
+                Zone::Offset(i16::try_from(minutes).ok().filter(|_| is_it)?, false),
+                usize::from(offset.length),
+            )
+        }
+        _ => return None,
+    };
+    if rest.get(length) != Some(&close) {
+        return None;
+    }
+    cursor.at += 2 + length + 1;
     Some(zone)
 }
 

@@ -1,0 +1,325 @@
+//! Levels as daemons, devices and databases write them: letters, signs and numbers.
+//!
+//! | product | line |
+//! | --- | --- |
+//! | SSSD | `(2026-03-02  0:00:06): [be[a]] [dp_init] (0x0400): …`; the number is a bit of the level |
+//! | `dmesg -x` | `kern  :err   : [    6.000000] …` |
+//! | HPE Comware | `%Mar  2 00:00:06:000 2026 sw1 SHELL/5/SHELL_LOGIN: …`; the number is a severity of syslog |
+//! | Couchbase | `[ns_server:info,2026-03-02T00:00:06.000Z,…` |
+//! | GlusterFS | `[2026-03-02 00:00:06.000000] E [MSGID: 101075] …`, `… W [socket.c:7:connect] …` |
+//! | QuestDB | `2026-03-02T00:00:06.000000Z I i.q.c.l.LineTcp …` |
+//! | in brackets | `2026-03-02 00:00:06 [E] …`, behind a time or before it |
+//! | Phusion Passenger | `[ E 2026-03-02 00:00:06.0000 7/T1 age/Core.cpp:7 ]: …` |
+//! | CUPS | `E [02/Mar/2026:00:00:06 +0000] …` |
+//! | npm, Yarn | `npm error code ENOENT` |
+//! | Configuration Manager, CMTrace | `<![LOG[text]LOG]!><time="00:00:06.000+000" date="03-02-2026" … type="3" …>` |
+//! | OpenWrt | `Mon Mar  2 00:00:06 2026 daemon.err dnsmasq[7]: …` |
+//! | systemd's console | `[FAILED] Failed to start …` |
+//! | PgBouncer | `2026-03-02 00:00:06.000 UTC [7] LOG C-0x1: …` |
+//! | Corosync | `Mar 02 00:00:06 [7] node1 corosync notice  [TOTEM ] …` |
+//! | Nagios | `[1772409606] SERVICE ALERT: shop;HTTP;CRITICAL;…`; the state counts, not the kind of the entry |
+//! | Datadog's agents | `2026-03-02 00:00:06 UTC \| TRACE \| ERROR \| …`; the first column is the agent |
+//! | VMware | `2026-03-02T00:00:06.000Z verbose vpxd[7] [Originator@6876 sub=a] …` |
+//! | AIX, `errpt` | `A924A5FC   0302000026 P S SYSPROC   SOFTWARE PROGRAM ABNORMALLY TERMINATED` |
+//! | Icinga | `[2026-03-02 00:00:06 +0000] warning/ApiListener: …` |
+//! | Monit | `[2026-03-02T00:00:06+0000] error    : …` |
+//! | ExtremeXOS | `03/02/2026 00:00:06.00 <Noti:vlan.linkUp> …` |
+//! | Db2 | `2026-03-02-00.00.06.000000+000 I1E1          LEVEL: Error` |
+//! | VMware NSX | `… [nsx@6876 comp="a" level="ERROR"] …` |
+
+use logpond_record::Severity;
+use memchr::memmem;
+
+use super::forms::{digits, letter_of};
+use super::words;
+
+/// Names of syslog's facilities.
+const FACILITIES: [&[u8]; 12] = [
+    b"kern",
+    b"user",
+    b"mail",
+    b"daemon",
+    b"auth",
+    b"syslog",
+    b"lpr",
+    b"news",
+    b"uucp",
+    b"cron",
+    b"authpriv",
+    b"ftp",
+];
+
+/// True for the name of one of syslog's facilities.
+pub(super) fn is_facility(word: &[u8]) -> bool {
+    FACILITIES.contains(&word)
+}
+
+/// The bits of SSSD's levels: fatal, critical, serious and minor failures, settings, data, calls, and libraries.
+const SSSD: [(u32, &str); 8] = [
+    (0x10, "fatal"),
+    (0x20, "critical"),
+    (0x40, "error"),
+    (0x80, "warn"),
+    (0x100, "info"),
+    (0x200, "info"),
+    (0x400, "debug"),
+    (0x800, "debug"),
+];
+
+/// The end of a text of CMTrace.
+const CMTRACE_END: &[u8] = b"]LOG]!><";
+
+/// The most digits of one of SSSD's levels.
+const SSSD_DIGITS_MAX: usize = 5;
+
+/// `(2026-03-02  0:00:06): [be[a]] [dp_init] (0x0400): …`
+pub(super) fn sssd(head: &[u8]) -> Option<&'static str> {
+    let bracket = memmem::find(head, b"] (0x")? + 5;
+    let hex = &head[bracket..];
+    let count = hex
+        .iter()
+        .take_while(|byte| byte.is_ascii_hexdigit())
+        .count();
+    let is_ended = hex[count..].starts_with(b"): ");
+    if !is_ended || !(4..=SSSD_DIGITS_MAX).contains(&count) {
+        return None;
+    }
+    let level = u32::from_str_radix(std::str::from_utf8(&hex[..count]).ok()?, 16).ok()?;
+    let known = SSSD.iter().find(|(bit, _)| *bit == level);
+    Some(known.map_or("trace", |(_, name)| name))
+}
+
+/// `kern  :err   : …`
+pub(super) fn dmesg(head: &[u8]) -> Option<&'static str> {
+    let colon = memchr::memchr(b':', head)?;
+    let facility = head[..colon].trim_ascii_end();
+    if !FACILITIES.contains(&facility) {
+        return None;
+    }
+    let rest = &head[colon + 1..];
+    let colon = memchr::memchr(b':', rest).filter(|colon| rest[*colon..].starts_with(b": ["))?;
+    Some(Severity::of_word(rest[..colon].trim_ascii())?.name())
+}
+
+/// `%Mar  2 00:00:06:000 2026 sw1 SHELL/5/SHELL_LOGIN: …`
+pub(super) fn comware(head: &[u8]) -> Option<&'static str> {
+    head.split(|byte| *byte == b' ').find_map(module)
+}
+
+/// `SHELL/5/SHELL_LOGIN:`, the module, severity and name of a message.
+fn module(word: &[u8]) -> Option<&'static str> {
+    let mut parts = word.splitn(3, |byte| *byte == b'/');
+    let (module, severity, name) = (parts.next()?, parts.next()?, parts.next()?);
+    let is_name = |name: &[u8]| {
+        let is_part = |b: &u8| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'_';
+        !name.is_empty() && name.iter().all(is_part)
+    };
+    let [severity @ b'0'..=b'7'] = severity else {
+        return None;
+    };
+    let is_it = is_name(module) && is_name(name.strip_suffix(b":")?);
+    let severity = Severity::of_syslog(severity - b'0').filter(|_| is_it)?;
+    Some(severity.name())
+}
+
+/// `[ns_server:info,2026-03-02T00:00:06.000Z,…`
+pub(super) fn couchbase(head: &[u8]) -> Option<&'static str> {
+    let comma = memchr::memchr(b',', head)?;
+    let is_name = |byte: &u8| byte.is_ascii_lowercase() || *byte == b'_';
+    let colon = memchr::memchr(b':', &head[..comma])?;
+    let is_it = head[1..colon].iter().all(is_name) && digits(&head[comma + 1..]) == 4;
+    Some(
+        Severity::of_word(&head[colon + 1..comma])
+            .filter(|_| is_it)?
+            .name(),
+    )
+}
+
+/// True for what follows the letter of GlusterFS and of QuestDB.
+pub(super) fn is_place(behind: &[u8]) -> bool {
+    let is_gluster = || {
+        let inside = behind.strip_prefix(b"[")?;
+        let end = inside.iter().position(|byte| *byte == b']')?;
+        let place = &inside[..end];
+        Some(place.starts_with(b"MSGID: ") || memmem::find(place, b".c:").is_some())
+    };
+    behind.starts_with(b"i.q.") || is_gluster() == Some(true)
+}
+
+/// `[E]`, `(W)`, `E: `: a letter in brackets or before a colon, which stands right behind the time.
+pub(super) fn in_brackets(word: &[u8], before: Option<u8>, behind: &[u8]) -> Option<&'static str> {
+    let is_bracketed = matches!(
+        (before, behind),
+        (Some(b'['), [b']', ..]) | (Some(b'('), [b')', ..]) | (Some(b' '), [b':', b' ', ..])
+    );
+    match *word {
+        [letter @ (b'D' | b'I' | b'W' | b'E' | b'F')] if is_bracketed => letter_of(letter),
+        _ => None,
+    }
+}
+
+/// True for a level in small letters behind `] `: before `/Component:` of Icinga, or before blanks and a colon of Monit.
+pub(super) fn is_behind_bracket(ahead: &[u8], behind: &[u8]) -> bool {
+    let is_component = || {
+        let name = behind.strip_prefix(b"/")?;
+        let letters = name
+            .iter()
+            .take_while(|b| b.is_ascii_alphanumeric())
+            .count();
+        Some(letters > 0 && name[letters..].starts_with(b": "))
+    };
+    let is_padded = || behind.starts_with(b" ") && behind.trim_ascii_start().starts_with(b": ");
+    ahead.starts_with(b"[")
+        && ahead.ends_with(b"] ")
+        && (is_component() == Some(true) || is_padded())
+}
+
+/// `<Noti:vlan.linkUp>`
+pub(super) fn extreme(word: &[u8], before: Option<u8>, behind: &[u8]) -> Option<&'static str> {
+    let is_event = || {
+        let end = behind.iter().position(|byte| *byte == b'>')?;
+        let name = behind[..end].strip_prefix(b":")?;
+        Some(name.contains(&b'.') && !name.contains(&b' '))
+    };
+    if before != Some(b'<') || is_event() != Some(true) {
+        return None;
+    }
+    Some(match word {
+        b"Crit" => "critical",
+        b"Erro" => "error",
+        b"Warn" => "warn",
+        b"Noti" => "notice",
+        b"Info" | b"Summ" => "info",
+        b"Debu" => "debug",
+        b"Verb" | b"Data" => "trace",
+        _ => return None,
+    })
+}
+
+/// The letter that CUPS writes before the time.
+pub(super) fn cups(letter: u8) -> Option<&'static str> {
+    match letter {
+        b'X' => Some("fatal"),
+        b'A' => Some("alert"),
+        letter => letter_of(letter),
+    }
+}
+
+/// True for a line of AIX's `errpt`: an identifier, a time, a type and a class.
+pub(super) fn is_errpt(head: &[u8]) -> bool {
+    let is_id = head[..8]
+        .iter()
+        .all(|b| b.is_ascii_digit() || b.is_ascii_uppercase());
+    let rest = head[8..].trim_ascii_start();
+    is_id
+        && digits(rest) == 10
+        && matches!(
+            rest[10..],
+            [
+                b' ',
+                b'P' | b'T' | b'I' | b'U',
+                b' ',
+                b'H' | b'S' | b'O' | b'U',
+                b' ',
+                ..
+            ]
+        )
+}
+
+/// The type of an error: permanent, temporary or informational.
+pub(super) fn errpt(head: &[u8]) -> Option<&'static str> {
+    let rest = head[8..].trim_ascii_start();
+    match rest.get(11) {
+        Some(b'P') => Some("error"),
+        Some(b'T') => Some("warn"),
+        Some(b'I') => Some("info"),
+        _ => None,
+    }
+}
+
+/// True for a word for a level that is the name of something else: of an entry of Nagios, of an agent of Datadog.
+pub(super) fn is_name(ahead: &[u8], behind: &[u8]) -> bool {
+    is_of_nagios(ahead, behind) || is_before_column(behind)
+}
+
+/// True if the next column between bars is a level, too: the one before it is a name.
+fn is_before_column(behind: &[u8]) -> bool {
+    let column = || {
+        let behind = behind.trim_ascii_start().strip_prefix(b"|")?;
+        let end = behind.iter().position(|byte| *byte == b'|')?;
+        let column = behind[..end].trim_ascii();
+        Some(column.iter().all(u8::is_ascii_uppercase) && words::of(column).is_some())
+    };
+    column() == Some(true)
+}
+
+/// True for `SERVICE ALERT: …` and `HOST ALERT: …`.
+fn is_of_nagios(ahead: &[u8], behind: &[u8]) -> bool {
+    behind.starts_with(b": ") && (ahead.ends_with(b"SERVICE ") || ahead.ends_with(b"HOST "))
+}
+
+/// True for what follows a level behind the name of Corosync.
+pub(super) fn is_of_corosync(behind: &[u8]) -> bool {
+    behind.starts_with(b" ") && behind.trim_ascii_start().starts_with(b"[")
+}
+
+/// True for words that are levels where only one product writes them so: PgBouncer's `LOG` behind its process, VMware's
+/// `verbose` before its originator.
+pub(super) fn is_certain(word: &[u8], ahead: &[u8], behind: &[u8]) -> bool {
+    let is_behind_process = || {
+        let ahead = ahead.strip_suffix(b"] ")?;
+        let digits = ahead
+            .iter()
+            .rev()
+            .take_while(|b| b.is_ascii_digit())
+            .count();
+        Some(digits > 0 && ahead[..ahead.len() - digits].ends_with(b" ["))
+    };
+    match word {
+        b"LOG" => behind.starts_with(b" ") && is_behind_process() == Some(true),
+        b"verbose" => memmem::find(behind, b" [Originator@").is_some(),
+        _ => false,
+    }
+}
+
+/// `npm error code ENOENT`, `yarn warn …`: the name of the tool and a word.
+pub(super) fn package_tool(head: &[u8]) -> Option<&'static str> {
+    let rest = head.strip_prefix(b"npm ").or(head.strip_prefix(b"yarn "))?;
+    let word = rest.split(|byte| *byte == b' ').next()?;
+    match word {
+        b"error" => Some("error"),
+        b"warn" => Some("warn"),
+        b"notice" => Some("notice"),
+        b"info" => Some("info"),
+        b"verb" | b"silly" | b"http" => Some("trace"),
+        _ => None,
+    }
+}
+
+/// `…]LOG]!><time="…" … type="3" …>`
+pub(super) fn cmtrace(line: &[u8]) -> Option<&'static str> {
+    let behind = &line[memmem::find(line, CMTRACE_END)?..];
+    let at = memmem::find(behind, b" type=\"")? + 7;
+    match behind.get(at..at + 2)? {
+        b"1\"" => Some("info"),
+        b"2\"" => Some("warn"),
+        b"3\"" => Some("error"),
+        _ => None,
+    }
+}
+
+/// `LEVEL: Error` of Db2, behind the number of a record.
+pub(super) fn db2(head: &[u8]) -> Option<&'static str> {
+    // `2026-03-02-00.00.06`
+    if head.get(13) != Some(&b'.') || digits(head) != 4 {
+        return None;
+    }
+    let at = memmem::find(head, b" LEVEL: ")?;
+    let word = head[at + 8..]
+        .split(|byte| byte.is_ascii_whitespace())
+        .next()?;
+    match word {
+        b"Event" => Some("info"),
+        word => Some(words::of(word)?.level),
+    }
+}
