@@ -21,11 +21,12 @@ const PART_BYTES_MAX: usize = 256;
 
 /// Whether `line` may be made of labeled values: it begins with a label, and each of its first two parts has one.
 pub(crate) fn is_candidate(line: &[u8]) -> bool {
-    let Some(label) = label_bytes(line) else {
-        return false;
-    };
-    let head = &line[label..line.len().min(PART_BYTES_MAX)];
-    memchr(b'\t', head).is_some_and(|tab| label_bytes(&line[label + tab + 1..]).is_some())
+    // Most lines have no tab.
+    let head = &line[..line.len().min(PART_BYTES_MAX)];
+    memchr(b'\t', head).is_some_and(|tab| {
+        let has_label = |part: &[u8]| label_bytes(part).is_some();
+        has_label(&line[..tab]) && has_label(&line[tab + 1..])
+    })
 }
 
 /// Reads the parts of `line`: the fields go to `outline`, their values to the parts.

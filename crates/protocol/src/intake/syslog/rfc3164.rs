@@ -26,6 +26,9 @@ const SEVERITIES: [&str; 8] = [
     "emerg", "alert", "crit", "err", "warning", "notice", "info", "debug",
 ];
 
+/// The most bytes of a facility and a severity, and the blank behind them.
+const LEVEL_BYTES_MAX: usize = 20;
+
 /// How sure it is that the RFC describes a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Certainty {
@@ -227,6 +230,11 @@ fn is_facility(word: &str) -> bool {
 /// follows.
 fn draw_level<'a>(text: &'a [u8], sketch: &mut Sketch<'_, 'a>) -> &'a [u8] {
     let found = || {
+        let end = memchr::memchr(b' ', &text[..text.len().min(LEVEL_BYTES_MAX)])?;
+        // A tag is the rule.
+        if end == 0 || !text[end - 1].is_ascii_alphabetic() {
+            return None;
+        }
         let (word, after) = word(text)?;
         let (facility, level) = match word.split_once('.') {
             Some((facility, level)) if is_facility(facility) => (facility, level),

@@ -188,6 +188,11 @@ fn finish(
 
 /// Reads what stands between date and clock.
 fn between(cursor: &mut Cursor<'_>) -> Option<&'static [u8]> {
+    // The usual case.
+    if let [b' ', b'0'..=b'9', ..] = cursor.rest() {
+        cursor.at += 1;
+        return Some(b" ");
+    }
     let mut ahead = *cursor;
     let found = BETWEEN
         .iter()

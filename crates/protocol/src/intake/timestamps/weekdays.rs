@@ -12,6 +12,9 @@ const NAMES: &str = "montag mo dienstag di mittwoch mi donnerstag do freitag fr 
     понедельник пн вторник вт среда ср четверг чт пятница пт суббота сб воскресенье вс \
     poniedziałek pon wtorek wto środa śro czwartek czw piątek pią sobota sob niedziela nie";
 
+/// The first letters of [`NAMES`] that are of ASCII.
+const INITIALS: &[u8] = b"mdfsljvgtqwzpcn";
+
 /// The days of Chinese, Japanese and Korean.
 const EAST_ASIAN: &str = "日月火水木金土一二三四五六天월화수목금토일";
 
@@ -28,7 +31,10 @@ pub(super) fn is_before_date(behind: &[u8]) -> bool {
         [b' ' | b'-' | b'/', b'0'..=b'9' | b' ', ..] | [b'.' | b',', b' ', b'0'..=b'9', ..] => true,
         [b'.', b',', b' ', ..] => true,
         // `vie nov 27`
-        [b' ', _, _, _, b' ', digit, ..] => digit.is_ascii_digit(),
+        [b' ', a, b, c, b' ', digit, ..] => {
+            let is_word = [a, b, c].iter().all(|byte| byte.is_ascii_alphabetic());
+            is_word && digit.is_ascii_digit()
+        }
         _ => false,
     }
 }
@@ -36,6 +42,12 @@ pub(super) fn is_before_date(behind: &[u8]) -> bool {
 /// True for the name that the first `length` bytes of a text are.
 pub(super) fn is_name(text: &[u8], length: usize) -> bool {
     let (word, behind) = text.split_at(length);
+    if !word
+        .first()
+        .is_some_and(|first| *first >= 0x80 || INITIALS.contains(&(*first | 0x20)))
+    {
+        return false;
+    }
     let Ok(word) = std::str::from_utf8(word) else {
         return false;
     };
@@ -77,6 +89,10 @@ mod tests {
 
     #[test]
     fn names_are_read() {
+        for name in NAMES.split_whitespace() {
+            let first = name.as_bytes()[0];
+            assert!(first >= 0x80 || INITIALS.contains(&first), "{name}");
+        }
         for (text, length, expected) in [
             ("Fr 27. Nov", 2, true),
             ("ven. 27 nov.", 3, true),
