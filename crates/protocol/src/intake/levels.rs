@@ -191,7 +191,7 @@ impl<'a> Scan<'a> {
                     || self.is_marked(place)
                     || self.is_of_product(place)
                     || self.is_time && systems::is_behind_bracket(place.ahead, place.behind)
-                    || place.is_of_facility(self.previous)
+                    || self.digits >= TIME_DIGITS_MIN && place.is_of_facility(self.previous)
                     || self.previous == b"corosync" && systems::is_of_corosync(place.behind)
             }
             _ => self.is_marked_for_certain(place, known.strength),
@@ -393,14 +393,21 @@ impl Place<'_> {
         is_capital(self.word) && (is_parted || is_quoted)
     }
 
-    /// `daemon.err dnsmasq[7]: …` of OpenWrt and others.
+    /// `daemon.err dnsmasq[7]: …` of OpenWrt and others, behind a time.
     fn is_of_facility(&self, previous: &[u8]) -> bool {
-        self.before == Some(b'.') && self.next() == Some(b' ') && systems::is_facility(previous)
+        let has_tag = || {
+            let tag = self.behind.strip_prefix(b" ")?;
+            let end = tag.iter().position(|byte| *byte == b' ')?;
+            Some(tag[..end].ends_with(b":"))
+        };
+        self.before == Some(b'.') && systems::is_facility(previous) && has_tag() == Some(true)
     }
 
     /// In capitals, between the stars of Apache Sling and CRX.
     fn is_starred(&self) -> bool {
-        is_capital(self.word) && self.before == Some(b'*') && self.next() == Some(b'*')
+        // Two stars are of Markdown.
+        let is_start = self.ahead == b"*" || self.ahead.ends_with(b" *");
+        is_capital(self.word) && is_start && self.behind.starts_with(b"* ")
     }
 
     /// `|Warn|`, and in capitals with blanks: `| SUCCESS  |`.

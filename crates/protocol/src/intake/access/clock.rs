@@ -41,10 +41,12 @@ pub(crate) enum Clock {
     Epoch,
     /// Seconds since 1970.
     Seconds,
+    /// `02/Mar/2026:00:00:06.123 +0000` (Apache with `msec_frac`, JBoss, 389 Directory Server).
+    Fraction,
 }
 
 /// A clock's pattern, and what it leaves open.
-const TABLE: [(&str, Assumption); 16] = [
+const TABLE: [(&str, Assumption); 17] = [
     ("%Y-%m-%d %H:%M:%S", Assumption::Nothing),
     ("%Y-%m-%d\t%H:%M:%S", Assumption::Nothing),
     ("%Y-%m-%d %H:%M:%S", Assumption::Zone),
@@ -61,6 +63,7 @@ const TABLE: [(&str, Assumption); 16] = [
     ("%Y-%m-%dT%H:%M:%S", Assumption::Nothing),
     ("%s.%f", Assumption::Nothing),
     ("%s", Assumption::Nothing),
+    ("%d/%b/%Y:%H:%M:%S.%f %z", Assumption::Nothing),
 ];
 
 static PATTERNS: LazyLock<Vec<Option<TimePattern>>> = LazyLock::new(|| {
@@ -69,9 +72,10 @@ static PATTERNS: LazyLock<Vec<Option<TimePattern>>> = LazyLock::new(|| {
 });
 
 /// Clocks that stand in brackets before a request, tried where nginx's and Apache's usual one does not fit.
-pub(super) const BRACKETED: [Clock; 6] = [
+pub(super) const BRACKETED: [Clock; 7] = [
     Clock::Iso,
     Clock::IsoSeconds,
+    Clock::Fraction,
     Clock::Haproxy,
     Clock::Zoneless,
     Clock::Python,

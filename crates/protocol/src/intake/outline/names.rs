@@ -282,6 +282,8 @@ pub(crate) enum Scale {
     Glog,
     /// AWS's findings: a word, or a number of which those from 4, 7 and 9 on are medium, high and critical.
     Finding,
+    /// A verbosity of klog: more than 3 are for debugging.
+    Verbosity,
     /// A list of texts, one of which is a word for a level.
     Tags,
 }
@@ -306,6 +308,11 @@ impl Scale {
                 None => Severity::of_word(text),
             },
             Scale::Finding => of_finding(text),
+            Scale::Verbosity => Some(match number()? {
+                0..=3 => Severity::Info,
+                4..=5 => Severity::Debug,
+                _ => Severity::Trace,
+            }),
             Scale::Tags => {
                 let words = text.split(|byte| *byte == b'"').skip(1).step_by(2);
                 let mut levels = words.filter(|word| word.len() >= TAG_BYTES_MIN);
@@ -363,7 +370,7 @@ const fn level(name: &'static str, beside: &'static str, scale: Scale) -> LevelN
 }
 
 /// Level fields of one product each.
-pub(super) const LEVELS: [LevelName; 50] = [
+pub(super) const LEVELS: [LevelName; 51] = [
     // MongoDB.
     level("s", "t.$date", Scale::Usual),
     // MySQL's JSON sink.
@@ -424,6 +431,8 @@ pub(super) const LEVELS: [LevelName; 50] = [
     level("levelName", "", Scale::Usual),
     level("level_str", "", Scale::Usual),
     level("levelStr", "", Scale::Usual),
+    // Kubernetes' components, whose errors have no verbosity.
+    level("v", "caller", Scale::Verbosity),
     // SonicWall.
     level("pri", "sn", Scale::Syslog),
     // Kibana up to version 7.
