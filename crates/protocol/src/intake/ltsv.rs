@@ -59,7 +59,10 @@ fn label_bytes(text: &[u8]) -> Option<usize> {
     let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
     let head = &text[..text.len().min(LABEL_BYTES_MAX)];
     let length = head.iter().take_while(is_part).count();
-    (text.get(length) == Some(&b':') && text.get(length + 1) != Some(&b' ')).then_some(length)
+    let value = text.get(length..)?.strip_prefix(b":")?;
+    // Those are texts, addresses and paths.
+    let is_other = matches!(value, [b' ' | b'\\', ..] | [b'/', b'/', ..]);
+    (!is_other).then_some(length)
 }
 
 #[cfg(test)]
@@ -74,6 +77,8 @@ mod tests {
             ("time: 2026\tstatus: 200", false),
             ("time:2026", false),
             ("main:7\tstarted", false),
+            ("http://a\thttp://b", false),
+            ("C:\\a\tD:\\b", false),
             ("\ta:b\tc:d", false),
             ("", false),
         ] {
