@@ -191,6 +191,7 @@ impl<'a> Scan<'a> {
                     || self.is_marked(place)
                     || self.is_of_product(place)
                     || self.is_time && systems::is_behind_bracket(place.ahead, place.behind)
+                    || systems::is_behind_sign(place.ahead, place.behind)
                     || self.digits >= TIME_DIGITS_MIN && place.is_of_facility(self.previous)
                     || self.previous == b"corosync" && systems::is_of_corosync(place.behind)
             }

@@ -7,6 +7,8 @@
 //! | HPE Comware | `%Mar  2 00:00:06:000 2026 sw1 SHELL/5/SHELL_LOGIN: …`; the number is a severity of syslog |
 //! | Couchbase | `[ns_server:info,2026-03-02T00:00:06.000Z,…` |
 //! | GlusterFS | `[2026-03-02 00:00:06.000000] E [MSGID: 101075] …`, `… W [socket.c:7:connect] …` |
+//! | Ruby's Semantic Logger | `2026-03-02 00:00:06.000000 E [7:main a.rb:7] Shop -- …` |
+//! | Signale | `[shop] › ✖  error     …` |
 //! | QuestDB | `2026-03-02T00:00:06.000000Z I i.q.c.l.LineTcp …` |
 //! | in brackets | `2026-03-02 00:00:06 [E] …`, behind a time or before it |
 //! | Phusion Passenger | `[ E 2026-03-02 00:00:06.0000 7/T1 age/Core.cpp:7 ]: …` |
@@ -135,13 +137,16 @@ pub(super) fn couchbase(head: &[u8]) -> Option<&'static str> {
     )
 }
 
-/// True for what follows the letter of GlusterFS and of QuestDB.
+/// True for what follows the letter of GlusterFS, of QuestDB and of Ruby's Semantic Logger.
 pub(super) fn is_place(behind: &[u8]) -> bool {
     let is_gluster = || {
         let inside = behind.strip_prefix(b"[")?;
         let end = inside.iter().position(|byte| *byte == b']')?;
         let place = &inside[..end];
-        Some(place.starts_with(b"MSGID: ") || memmem::find(place, b".c:").is_some())
+        let is_thread = digits(place) > 0 && place[digits(place)..].starts_with(b":");
+        let is_semantic = is_thread && memmem::find(&inside[end..], b" -- ").is_some();
+        let is_c = || memmem::find(place, b".c:").is_some();
+        Some(is_semantic || place.starts_with(b"MSGID: ") || is_c())
     };
     behind.starts_with(b"i.q.") || is_gluster() == Some(true)
 }
@@ -261,6 +266,17 @@ fn is_of_nagios(ahead: &[u8], behind: &[u8]) -> bool {
 /// True for what follows a level behind the name of Corosync.
 pub(super) fn is_of_corosync(behind: &[u8]) -> bool {
     behind.starts_with(b" ") && behind.trim_ascii_start().starts_with(b"[")
+}
+
+/// True between a sign and a column of blanks, as Signale writes a level: `[shop] › ✖  error     refused`.
+pub(super) fn is_behind_sign(ahead: &[u8], behind: &[u8]) -> bool {
+    let is_sign = |ahead: &[u8]| {
+        ahead
+            .trim_ascii_end()
+            .last()
+            .is_some_and(|byte| *byte >= 0x80)
+    };
+    behind.starts_with(b"  ") && ahead.ends_with(b" ") && is_sign(ahead)
 }
 
 /// True for words that are levels where only one product writes them so: PgBouncer's `LOG` behind its process, VMware's

@@ -80,12 +80,13 @@ impl TimeReader {
     }
 }
 
-/// The text behind a word in brackets, as the level of `[info] 00:51:25.818 …`.
+/// The text behind a word in brackets, as the level of `[info] 00:51:25.818 …` and `[INFO] [00:51:25] …`.
 fn behind_bracket(line: &[u8]) -> Option<&[u8]> {
     let head = &line[..line.len().min(COLOUR_BYTES_MAX)];
     let close = memchr::memchr(b']', head)?;
     let is_word = line[1..close].iter().all(u8::is_ascii_alphabetic);
-    line[close + 1..].strip_prefix(b" ").filter(|_| is_word)
+    let behind = line[close + 1..].strip_prefix(b" ").filter(|_| is_word)?;
+    Some(behind.strip_prefix(b"[").unwrap_or(behind))
 }
 
 /// The text behind the letter of a level, as of Jupyter's `[I 00:51:25.818 NotebookApp] …`.

@@ -36,11 +36,13 @@ const COLOURS_MAX: usize = 4;
 const COLOUR_BYTES_MAX: usize = 24;
 
 /// Texts between date and clock; longer ones stand first.
-const BETWEEN: [&[u8]; 28] = [
+const BETWEEN: [&[u8]; 30] = [
     b"\" time=\"",
     b"\" \"",
     b"\",\"",
     b"\"\t\"",
+    b"] [",
+    b"][",
     b" time=\"",
     b" time=",
     b" at ",
