@@ -72,7 +72,29 @@ pub enum ClientError {
     Nonsense(Box<dyn std::error::Error + Send + Sync>),
 }
 
+/// The most characters of a refusal that is no object of a Logpond server.
+const FOREIGN_CHARS_MAX: usize = 200;
+
 impl ClientError {
+    /// Whether the same request may be taken later although this answer is no failure: the answer is of something
+    /// else than a Logpond server, such as a load balancer, or about the token.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            ClientError::Nonsense(_) => true,
+            // Too long for whatever stands before a server, too.
+            ClientError::Refused { status: 413, .. } => false,
+            ClientError::Refused { status, code, .. } => {
+                code.is_empty() || matches!(status, 401 | 403 | 404 | 405)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a Logpond server has answered: its refusals have a code.
+    pub fn is_of_logpond(&self) -> bool {
+        matches!(self, ClientError::Refused { code, .. } if !code.is_empty())
+    }
+
     /// Whether there is an answer, only not a complete one.
     pub fn is_incomplete(&self) -> bool {
         match self {
@@ -124,12 +146,28 @@ impl ClientError {
             Err(_) => ClientError::Refused {
                 status,
                 code: String::new(),
-                message: String::from_utf8_lossy(body).trim().to_string(),
+                message: foreign_message(status, body),
                 span: None,
                 hint: None,
             },
         }
     }
+}
+
+/// The refusal in a body that is not ours, on one line. Of a page only the status is of use.
+fn foreign_message(status: u16, body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let text = text.trim();
+    if text.is_empty() || text.starts_with('<') {
+        return match status {
+            300..=399 | 404 | 405 => {
+                format!("it answers with status {status}; is this a Logpond server?")
+            }
+            _ => String::new(),
+        };
+    }
+    let line = text.lines().next().unwrap_or_default();
+    line.chars().take(FOREIGN_CHARS_MAX).collect()
 }
 
 impl fmt::Display for ClientError {

@@ -50,8 +50,11 @@ pub(super) fn judge(status: u16, text: &[u8]) -> Attempt {
                 is_busy: false,
             })
         }
-        Err(_) if status == 400 => Attempt::Refused(ClientError::refused(status, text)),
+        Err(_) if status == 400 => Attempt::refused(status, text),
         // A success without a count acknowledges nothing.
-        Err(error) => Attempt::Refused(ClientError::Nonsense(Box::new(error))),
+        Err(error) => Attempt::Foreign {
+            error: ClientError::Nonsense(Box::new(error)),
+            may_be_there: true,
+        },
     }
 }

@@ -1,4 +1,8 @@
 //! Tries servers in turn, again and again, until one takes what is to be sent.
+//!
+//! An answer that is not about what is sent comes from something else than a Logpond server, or is about the token.
+//! Before any server has taken anything it ends the attempts: the address or the token is wrong. Afterwards it is
+//! an outage: the page of a load balancer, a token that is being replaced, or another process at the port.
 
 use std::time::{Duration, Instant};
 
@@ -20,6 +24,28 @@ pub(super) enum Attempt {
     Failed(Failure),
     /// The server refuses it, and would again.
     Refused(ClientError),
+    /// The answer is not about what was sent.
+    Foreign {
+        /// The answer.
+        error: ClientError,
+        /// Whether a server behind it may have it all the same.
+        may_be_there: bool,
+    },
+}
+
+impl Attempt {
+    /// The attempt that ended with this status and body, which may be of anything.
+    pub(super) fn refused(status: u16, body: &[u8]) -> Attempt {
+        let error = ClientError::refused(status, body);
+        if error.may_pass() {
+            Attempt::Foreign {
+                may_be_there: !error.is_of_logpond(),
+                error,
+            }
+        } else {
+            Attempt::Refused(error)
+        }
+    }
 }
 
 /// An attempt that failed and may be followed by others.
@@ -33,6 +59,15 @@ pub(super) struct Failure {
     pub(super) may_be_there: bool,
 }
 
+/// How all servers failed, one after the other.
+#[derive(Default)]
+struct FailedRound {
+    /// What the last one said.
+    last: String,
+    /// The longest wait that one asked for.
+    wait: Duration,
+}
+
 /// The servers, and how patiently they are tried.
 pub(super) struct Attempts {
     /// Their names in messages.
@@ -40,6 +75,10 @@ pub(super) struct Attempts {
     servers: Servers,
     backoff: Backoff,
     pause: Pause,
+    /// Whether a server has taken something.
+    has_taken: bool,
+    /// When it was said that one answers as no Logpond server does, while another takes what is sent.
+    noted: Option<Instant>,
 }
 
 impl Attempts {
@@ -50,6 +89,8 @@ impl Attempts {
             names,
             backoff,
             pause,
+            has_taken: false,
+            noted: None,
         }
     }
 
@@ -83,31 +124,16 @@ impl Attempts {
         let mut wait = self.backoff.first;
         let mut reported: Option<Instant> = None;
         loop {
-            let mut asked_wait = Duration::ZERO;
-            let mut last = String::new();
-            for at in self.servers.order(Instant::now()) {
-                match attempt(at) {
-                    Attempt::Taken(taken) => {
-                        self.servers.took(at, taken.is_busy, Instant::now());
-                        if reported.is_some() {
-                            note(&format!("logpond: {} takes records again", self.names[at]));
-                        }
-                        return Ok(taken);
+            let failed = match self.round(&mut attempt)? {
+                Ok(taken) => {
+                    if reported.is_some() {
+                        note(&format!("logpond: {} takes records again", taken.1));
                     }
-                    Attempt::Refused(error) => {
-                        let address = self.names[at].clone();
-                        let error = Box::new(error);
-                        return Err(SendError::Refused { address, error });
-                    }
-                    Attempt::Failed(failure) => {
-                        last = format!("{}: {}", self.names[at], failure.reason);
-                        asked_wait = asked_wait.max(failure.retry_after.unwrap_or_default());
-                    }
+                    return Ok(taken.0);
                 }
-                if self.pause.is_stopped() {
-                    return Err(SendError::Stopped);
-                }
-            }
+                Err(failed) => failed,
+            };
+            let last = failed.last;
             if let Some(after) = self.backoff.give_up_after
                 && waited().is_some_and(|waited| waited >= after)
             {
@@ -118,10 +144,58 @@ impl Attempts {
                 reported = Some(Instant::now());
             }
             // Those who were cut off together do not come back together.
-            if !self.pause.wait(jittered(wait).max(asked_wait)) {
+            if !self.pause.wait(jittered(wait).max(failed.wait)) {
                 return Err(SendError::Stopped);
             }
             wait = (wait * 2).min(self.backoff.longest);
+        }
+    }
+
+    /// Makes one attempt at each server until one takes what is sent; gives its answer and name.
+    fn round(
+        &mut self,
+        attempt: &mut impl FnMut(usize) -> Attempt,
+    ) -> Result<Result<(BatchAnswer, String), FailedRound>, SendError> {
+        let mut failed = FailedRound::default();
+        let mut foreign: Option<(String, ClientError)> = None;
+        for at in self.servers.order(Instant::now()) {
+            let name = self.names[at].clone();
+            match attempt(at) {
+                Attempt::Taken(taken) => {
+                    self.servers.took(at, taken.is_busy, Instant::now());
+                    self.has_taken = true;
+                    if let Some((other, error)) = foreign {
+                        self.note_foreign(&other, &error, &name);
+                    }
+                    return Ok(Ok((taken, name)));
+                }
+                Attempt::Refused(error) => return Err(SendError::refused(name, error)),
+                Attempt::Foreign { error, .. } => {
+                    failed.last = format!("{name}: {error}");
+                    foreign.get_or_insert((name, error));
+                }
+                Attempt::Failed(failure) => {
+                    failed.last = format!("{name}: {}", failure.reason);
+                    failed.wait = failed.wait.max(failure.retry_after.unwrap_or_default());
+                }
+            }
+            if self.pause.is_stopped() {
+                return Err(SendError::Stopped);
+            }
+        }
+        match foreign {
+            Some((name, error)) if !self.has_taken => Err(SendError::refused(name, error)),
+            _ => Ok(Err(failed)),
+        }
+    }
+
+    /// Says at times that a server is passed over.
+    fn note_foreign(&mut self, name: &str, error: &ClientError, taker: &str) {
+        if self.noted.is_none_or(|at| at.elapsed() >= REPORT_EVERY) {
+            note(&format!(
+                "logpond: {name}: {error}; {taker} takes the records"
+            ));
+            self.noted = Some(Instant::now());
         }
     }
 }

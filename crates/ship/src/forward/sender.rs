@@ -77,6 +77,14 @@ pub enum SendError {
     Stopped,
 }
 
+impl SendError {
+    /// The refusal of a server.
+    pub(super) fn refused(address: String, error: ClientError) -> SendError {
+        let error = Box::new(error);
+        SendError::Refused { address, error }
+    }
+}
+
 impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -244,10 +252,13 @@ impl Sender {
         *may_be_there = false;
         attempts.until_taken(waited, |at| {
             let outcome = attempt(agent, &addresses[at], &OutgoingBatch { id, ..*batch });
-            if let Attempt::Failed(failure) = &outcome {
-                id.attempt += u32::from(failure.may_be_there);
-                *may_be_there |= failure.may_be_there;
-            }
+            let is_unsure = match &outcome {
+                Attempt::Failed(failure) => failure.may_be_there,
+                Attempt::Foreign { may_be_there, .. } => *may_be_there,
+                Attempt::Taken(_) | Attempt::Refused(_) => false,
+            };
+            id.attempt += u32::from(is_unsure);
+            *may_be_there |= is_unsure;
             outcome
         })
     }
@@ -297,10 +308,7 @@ fn attempt(agent: &ureq::Agent, address: &Address, batch: &OutgoingBatch<'_>) ->
             // Too many requests, or the wrong node, is said before a batch goes anywhere.
             failed(error.to_string(), retry_after, !matches!(status, 421 | 429))
         }
-        _ => Attempt::Refused(ClientError::refused(
-            status,
-            &read_error(response.into_body()),
-        )),
+        _ => Attempt::refused(status, &read_error(response.into_body())),
     }
 }
 

@@ -31,6 +31,10 @@ pub(super) enum Behaviour {
     NoLine,
     /// Answers with a status.
     Status(u16),
+    /// Answers with a status and a page, as something else than a Logpond server does.
+    Page(u16),
+    /// Refuses as a Logpond server, with a status and a code.
+    Code(u16, &'static str),
     /// Asks for patience, with a header.
     Busy,
     /// Takes the body and closes the connection without an answer.
@@ -229,11 +233,16 @@ fn serve(mut stream: &TcpStream, (script, received, names): &Shared) -> bool {
             )
         }
         Behaviour::Status(status) => (status, "", "{\"error\":{\"message\":\"no\"}}".to_string()),
+        Behaviour::Page(status) => (status, "", "<html>\nno\n</html>".to_string()),
+        Behaviour::Code(status, code) => {
+            let error = format!("{{\"error\":{{\"code\":\"{code}\",\"message\":\"not now\"}}}}");
+            (status, "", error)
+        }
         Behaviour::Busy => (429, "Retry-After: 0\r\n", String::new()),
         Behaviour::Vanish => return false,
         Behaviour::Half => (200, "Content-Length: 99\r\n", "{\"acc".to_string()),
     };
-    if status == 200 && !matches!(say, Behaviour::Half) {
+    if status == 200 && !matches!(say, Behaviour::Half | Behaviour::Page(_)) {
         let query = head.split_whitespace().nth(1).unwrap().to_string();
         received.lock().unwrap().push((query, body));
     }
@@ -356,6 +365,115 @@ fn refusals_are_final_and_named() {
     assert_eq!(error, format!("{} refuses: no", server.url()));
     assert_eq!(totals, Totals::default());
     assert_eq!(server.names(), [(0, 0)]);
+}
+
+/// Answers that are not about a batch: of something else than a Logpond server, or about the token.
+const FOREIGN: [Behaviour; 9] = [
+    Behaviour::Page(404),
+    Behaviour::Page(200),
+    Behaviour::Page(401),
+    Behaviour::Page(403),
+    Behaviour::Page(405),
+    Behaviour::Page(302),
+    Behaviour::Page(400),
+    Behaviour::Code(401, "unauthorized"),
+    Behaviour::Code(403, "forbidden"),
+];
+
+#[test]
+fn a_foreign_answer_is_final_before_anything_was_taken() {
+    for answer in FOREIGN {
+        let server = Server::start(&[answer]);
+        let (outcome, totals) = forward(&settings(&[&server]), b"a\n");
+        let error = outcome.unwrap_err().to_string();
+        assert!(
+            error.starts_with(&format!("{} refuses: ", server.url())),
+            "{error}"
+        );
+        assert!(!error.contains("<html>"), "{error}");
+        assert_eq!((totals, server.names().len()), (Totals::default(), 1));
+    }
+    let server = Server::start(&[Behaviour::Page(404)]);
+    let (outcome, _) = forward(&settings(&[&server]), b"a\n");
+    let error = outcome.unwrap_err().to_string();
+    assert!(error.ends_with("is this a Logpond server?"), "{error}");
+}
+
+#[test]
+fn a_foreign_answer_is_an_outage_once_something_was_taken() {
+    let mut script = vec![Behaviour::Yes];
+    script.extend(FOREIGN);
+    let server = Server::start(&script);
+    let line = "x".repeat(1 << 20) + "\n";
+    let (outcome, totals) = forward(&settings(&[&server]), line.repeat(2).as_bytes());
+    outcome.unwrap();
+    assert_eq!(
+        (totals.accepted, server.text()),
+        (2, line.repeat(2).into_bytes())
+    );
+    // Behind something else there may be a server that has the batch; a refusal of a server is sure.
+    let attempts: Vec<u32> = server.names().iter().map(|(_, attempt)| *attempt).collect();
+    assert_eq!(attempts, [0, 0, 1, 2, 3, 4, 5, 6, 7, 7, 7]);
+    // It is as patient as with a server that does not answer.
+    let server = Server::start(&[Behaviour::Yes, Behaviour::Page(404), Behaviour::Page(404)]);
+    let mut settings = settings(&[&server]);
+    settings.backoff.give_up_after = Some(Duration::ZERO);
+    let (outcome, _) = forward(&settings, line.repeat(2).as_bytes());
+    let error = outcome.unwrap_err();
+    assert!(
+        matches!(error, ForwardError::Send(SendError::GaveUp { .. })),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_refusal_of_a_batch_is_final_whatever_was_taken() {
+    let line = "x".repeat(1 << 20) + "\n";
+    for answer in [
+        Behaviour::Page(413),
+        Behaviour::Code(400, "bad_request"),
+        Behaviour::Code(415, "x"),
+    ] {
+        let server = Server::start(&[Behaviour::Yes, answer]);
+        let (outcome, totals) = forward(&settings(&[&server]), line.repeat(2).as_bytes());
+        let error = outcome.unwrap_err();
+        assert!(
+            matches!(error, ForwardError::Send(SendError::Refused { .. })),
+            "{error}"
+        );
+        assert_eq!(totals.accepted, 1);
+    }
+}
+
+#[test]
+fn another_server_takes_what_a_foreign_one_does_not() {
+    let (foreign, server) = (
+        Server::start(&[Behaviour::Page(404); 100]),
+        Server::start(&[]),
+    );
+    let (outcome, totals) = forward(&settings(&[&foreign, &server]), b"a\n");
+    outcome.unwrap();
+    assert_eq!((totals.accepted, server.text()), (1, b"a\n".to_vec()));
+}
+
+#[test]
+fn a_follower_keeps_its_position_while_something_else_answers() {
+    let mut bench = Bench::new();
+    bench.append("a.log", "1\n");
+    let mut tail = bench.start("a.log");
+    assert_eq!(bench.poll(&mut tail), "1\n");
+    bench.append("a.log", "2\n");
+    let script = [
+        Behaviour::Page(404),
+        Behaviour::Page(200),
+        Behaviour::Code(401, "unauthorized"),
+    ];
+    bench.server.script.lock().unwrap().extend(script);
+    assert_eq!(bench.poll(&mut tail), "2\n");
+    assert_eq!(bench.server.left(), 0);
+    drop(tail);
+    let mut tail = bench.start("a.log");
+    assert_eq!(bench.poll(&mut tail), "");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Sends entries of journals to a server, again and again until it has them.
 //!
 //! Invariants: what was taken is durable there; what may have been taken is sent again only if the
-//! server knows all of it again, by the cursors of its entries.
+//! server knows all of it again, by the cursors of its entries. An answer that is not of an upload ends it only
+//! before a server has taken a body, as in `forward`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -132,6 +133,11 @@ impl std::error::Error for UploadError {}
 enum Attempt {
     Taken(UploadAnswer),
     Refused(ClientError),
+    /// The answer is not about the body.
+    Foreign {
+        error: ClientError,
+        may_be_there: bool,
+    },
     Failed {
         reason: String,
         may_be_there: bool,
@@ -144,6 +150,8 @@ pub(super) struct Uploader {
     agent: ureq::Agent,
     target: Target,
     current: usize,
+    /// Whether a server has taken a body.
+    has_taken: bool,
     pause: Pause,
 }
 
@@ -153,6 +161,7 @@ impl Uploader {
             agent: agent(Some(ANSWER_TIMEOUT), &target.access),
             target,
             current: 0,
+            has_taken: false,
             pause: Pause(stop),
         }
     }
@@ -173,14 +182,19 @@ impl Uploader {
         let mut reported: Option<Instant> = None;
         loop {
             let address = self.address();
-            let (last, asked) = match self.attempt(&packed) {
+            let failed = match self.attempt(&packed) {
                 Attempt::Taken(taken) => {
+                    self.has_taken = true;
                     if reported.is_some() {
                         note(&format!("logpond: {address} takes entries again"));
                     }
                     return Ok(taken);
                 }
-                Attempt::Refused(error) => {
+                Attempt::Foreign {
+                    error,
+                    may_be_there,
+                } if self.has_taken => (error.to_string(), may_be_there, Duration::ZERO),
+                Attempt::Refused(error) | Attempt::Foreign { error, .. } => {
                     let error = Box::new(error);
                     return Err(UploadError::Refused { address, error });
                 }
@@ -188,15 +202,14 @@ impl Uploader {
                     reason,
                     may_be_there,
                     wait,
-                } => {
-                    let last = format!("{address}: {reason}");
-                    if may_be_there && body.unknowable > 0 {
-                        let entries = body.unknowable;
-                        return Err(UploadError::Unsure { entries, last });
-                    }
-                    (last, wait)
-                }
+                } => (reason, may_be_there, wait),
             };
+            let (reason, may_be_there, asked) = failed;
+            let last = format!("{address}: {reason}");
+            if may_be_there && body.unknowable > 0 {
+                let entries = body.unknowable;
+                return Err(UploadError::Unsure { entries, last });
+            }
             if let Some(after) = self.target.give_up_after
                 && started.elapsed() >= after
             {
@@ -244,6 +257,8 @@ impl Uploader {
             }
         };
         let status = response.status().as_u16();
+        // Each answer to an upload names the encodings of the next one.
+        let is_own = response.headers().contains_key("accept-encoding");
         let wait = asked_wait(&response, WAIT_LONGEST).unwrap_or_default();
         match status {
             202 => match read_answer(response.into_body()) {
@@ -254,10 +269,17 @@ impl Uploader {
                 let error = ClientError::refused(status, &read_error(response.into_body()));
                 failed(error.to_string(), status != 421, wait)
             }
-            _ => Attempt::Refused(ClientError::refused(
-                status,
-                &read_error(response.into_body()),
-            )),
+            _ => {
+                let error = ClientError::refused(status, &read_error(response.into_body()));
+                if is_own && !matches!(status, 401 | 403) || status == 413 {
+                    return Attempt::Refused(error);
+                }
+                let may_be_there = status < 300;
+                Attempt::Foreign {
+                    error,
+                    may_be_there,
+                }
+            }
         }
     }
 }
@@ -269,4 +291,111 @@ fn read_answer(body: ureq::Body) -> std::io::Result<UploadAnswer> {
         .take(ANSWER_BYTES_MAX)
         .read_to_end(&mut text)?;
     serde_json::from_slice(&text).map_err(std::io::Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::TcpListener;
+    use std::thread::JoinHandle;
+
+    use super::*;
+
+    const TAKEN: &str = r#"{"accepted":1,"known":0,"rejected_total":0}"#;
+
+    /// A server that gives these answers, each to a connection of its own: status, headers, body.
+    fn server(
+        answers: &'static [(u16, &'static str, &'static str)],
+    ) -> (Address, JoinHandle<usize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = Address::parse(&listener.local_addr().unwrap().to_string()).unwrap();
+        let serve = move || {
+            for (status, headers, body) in answers {
+                let (stream, _) = listener.accept().unwrap();
+                let mut reader = BufReader::new(&stream);
+                let (mut line, mut length) = (String::new(), 0);
+                while line != "\r\n" {
+                    line.clear();
+                    reader.read_line(&mut line).unwrap();
+                    let head = line.to_ascii_lowercase();
+                    if let Some(value) = head.strip_prefix("content-length:") {
+                        length = value.trim().parse().unwrap();
+                    }
+                }
+                reader.read_exact(&mut vec![0; length]).unwrap();
+                let length = body.len();
+                let text = format!(
+                    "HTTP/1.1 {status} X\r\nConnection: close\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
+                );
+                (&stream).write_all(text.as_bytes()).unwrap();
+            }
+            answers.len()
+        };
+        (address, std::thread::spawn(serve))
+    }
+
+    fn uploader(address: Address) -> Uploader {
+        let target = Target {
+            addresses: vec![address],
+            access: Access::default(),
+            labels: Vec::new(),
+            give_up_after: None,
+        };
+        Uploader::new(target, Arc::default())
+    }
+
+    fn body() -> Body {
+        Body {
+            bytes: b"MESSAGE=x\n\n".to_vec(),
+            entries: 1,
+            unknowable: 0,
+        }
+    }
+
+    #[test]
+    fn a_foreign_answer_is_final_before_anything_was_taken() {
+        const ANSWERS: [&[(u16, &str, &str)]; 3] = [
+            &[(404, "", "<html>")],
+            &[(200, "", "<html>")],
+            &[(401, "Accept-Encoding: zstd\r\n", "no token")],
+        ];
+        for answers in ANSWERS {
+            let (address, serving) = server(answers);
+            let error = uploader(address).send(&body()).unwrap_err();
+            assert!(matches!(error, UploadError::Refused { .. }), "{error}");
+            assert_eq!(serving.join().unwrap(), 1);
+        }
+    }
+
+    #[test]
+    fn a_foreign_answer_is_an_outage_once_something_was_taken() {
+        let (address, serving) = server(&[
+            (202, "", TAKEN),
+            (404, "", "<html>"),
+            (200, "", "<html>"),
+            (401, "Accept-Encoding: zstd\r\n", "no token"),
+            (202, "", TAKEN),
+        ]);
+        let mut uploader = uploader(address);
+        for _ in 0..2 {
+            assert_eq!(uploader.send(&body()).unwrap().accepted, 1);
+        }
+        assert_eq!(serving.join().unwrap(), 5);
+    }
+
+    #[test]
+    fn a_refusal_of_entries_is_final_whatever_was_taken() {
+        let (address, serving) = server(&[
+            (202, "", TAKEN),
+            (400, "Accept-Encoding: zstd\r\n", "no journal"),
+        ]);
+        let mut uploader = uploader(address);
+        uploader.send(&body()).unwrap();
+        let error = uploader.send(&body()).unwrap_err();
+        assert!(
+            error.to_string().ends_with("refuses: no journal"),
+            "{error}"
+        );
+        serving.join().unwrap();
+    }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use logpond_client::{Access, Address, Parameters, agent, describe};
+use logpond_client::{Access, Address, ClientError, Parameters, agent, describe};
 use logpond_host::terminal::note;
 use ureq::RequestBuilder;
 use ureq::http::Response;
@@ -129,6 +129,18 @@ impl Exchange {
     /// # Errors
     /// When no server answered for too long, or the process is told to stop.
     pub(super) fn send(&mut self, call: Call<'_>) -> Result<Reply, PullError> {
+        self.send_until(call, |_| true)
+    }
+
+    /// Repeats a request until an answer is what is expected of such a server.
+    ///
+    /// # Errors
+    /// As [`Exchange::send`].
+    pub(super) fn send_until(
+        &mut self,
+        call: Call<'_>,
+        is_expected: impl Fn(&Reply) -> bool,
+    ) -> Result<Reply, PullError> {
         let (started, mut wait) = (Instant::now(), WAIT_FIRST);
         let mut reported: Option<Instant> = None;
         loop {
@@ -137,11 +149,15 @@ impl Exchange {
             }
             let address = self.address();
             let (last, asked) = match self.attempt(call) {
-                Attempt::Answered(reply) => {
+                Attempt::Answered(reply) if is_expected(&reply) => {
                     if reported.is_some() {
                         note(&format!("logpond: {address} answers again"));
                     }
                     return Ok(reply);
+                }
+                Attempt::Answered(reply) => {
+                    let error = ClientError::refused(reply.status, &reply.body);
+                    (format!("{address}: {error}"), Duration::ZERO)
                 }
                 Attempt::Failed { reason, wait } => (format!("{address}: {reason}"), wait),
             };

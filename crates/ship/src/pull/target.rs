@@ -31,11 +31,18 @@ pub(super) struct Outcome {
 pub(super) struct TargetServer {
     exchange: Exchange,
     form: Form,
+    /// Whether a server has taken a body. From then on an answer of something else at its address, or about the
+    /// token, is an outage.
+    has_taken: bool,
 }
 
 impl TargetServer {
     pub(super) fn new(exchange: Exchange, form: Form) -> TargetServer {
-        TargetServer { exchange, form }
+        TargetServer {
+            exchange,
+            form,
+            has_taken: false,
+        }
     }
 
     pub(super) fn address(&self) -> String {
@@ -57,19 +64,31 @@ impl TargetServer {
             ("content-encoding", "zstd"),
             ("accept", "application/json"),
         ];
-        let reply = self.exchange.send(Call {
+        let call = Call {
             method: Method::Post(&packed),
             path: self.form.path,
             headers: &headers,
             returned: &[],
-        })?;
-        (self.form.read)(&reply, body.records).ok_or_else(|| PullError::Refused {
+        };
+        let (read, has_taken) = (self.form.read, self.has_taken);
+        let is_expected = |reply: &Reply| {
+            !has_taken || !is_foreign(reply.status) || read(reply, body.records).is_some()
+        };
+        let reply = self.exchange.send_until(call, is_expected)?;
+        let outcome = read(&reply, body.records).ok_or_else(|| PullError::Refused {
             address: self.address(),
             status: reply.status,
             message: reply.message(),
             hint: hint(reply.status),
-        })
+        })?;
+        self.has_taken = true;
+        Ok(outcome)
     }
+}
+
+/// Whether a refusal with this status says nothing of the body.
+fn is_foreign(status: u16) -> bool {
+    matches!(status, 200..=399 | 401 | 403 | 404 | 405)
 }
 
 fn hint(status: u16) -> Option<&'static str> {
@@ -82,7 +101,8 @@ fn hint(status: u16) -> Option<&'static str> {
 
 /// Reads the answer to a push of Loki: 400 says how many entries are stored and how many are not.
 pub(super) fn read_loki(reply: &Reply, records: u64) -> Option<Outcome> {
-    if matches!(reply.status, 200 | 204) {
+    // A page of something else has 200.
+    if reply.status == 204 {
         return Some(Outcome {
             accepted: records,
             ..Outcome::default()
@@ -163,6 +183,7 @@ mod tests {
         );
         assert_eq!(read_loki(&reply(400, "the body is no push: x"), 7), None);
         assert_eq!(read_loki(&reply(401, text), 7), None);
+        assert_eq!(read_loki(&reply(200, "<html>"), 7), None);
     }
 
     #[test]
