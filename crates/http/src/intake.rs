@@ -60,6 +60,7 @@ fn body_error(error: BodyError) -> ApiError {
         BodyError::TooLong(_)
         | BodyError::TooDense
         | BodyError::Members
+        | BodyError::Crumbs
         | BodyError::Dictionary(_) => Kind::BodyTooLarge,
         BodyError::Corrupt(_) => Kind::BadRequest,
     };

@@ -80,6 +80,8 @@ pub enum BodyError {
     TooDense,
     /// It is gzip of more than [`MEMBERS_MAX`] members.
     Members,
+    /// It is made of more than [`MEMBERS_MAX`] members, frames, streams or blocks with little in them.
+    Crumbs,
     /// It is xz that asks for a dictionary of so many bytes, which are too many, or too many for so
     /// long a stream.
     Dictionary(u64),
@@ -101,6 +103,12 @@ impl fmt::Display for BodyError {
             BodyError::Members => write!(
                 f,
                 "the body has more than {MEMBERS_MAX} members of gzip; compress it as one"
+            ),
+            BodyError::Crumbs => write!(
+                f,
+                "the body has more than {MEMBERS_MAX} compressed parts with less than {} bytes each; \
+                 compress it as one",
+                unpack::PART_BYTES_MIN
             ),
             BodyError::Dictionary(bytes) => write!(
                 f,
@@ -134,7 +142,7 @@ const MEMBER: &[u8] = b"\x1f\x8b\x08";
 
 /// Members of gzip in a body: each takes some microseconds, also an empty one of 20 bytes. Programs that append to
 /// a file make one for each time.
-const MEMBERS_MAX: usize = 1 << 16;
+pub(super) const MEMBERS_MAX: usize = 1 << 16;
 
 /// A body that came whole, as it was before it was compressed, if it was: then at most `bytes_max`.
 ///
@@ -157,8 +165,32 @@ pub fn decompressed(
 pub struct Decoder {
     inner: Inner,
     encoding: Encoding,
-    /// Places where a member of gzip seems to begin: by chance there are two in 32 MiB.
-    members: usize,
+    members: MemberCount,
+}
+
+/// Counts the places of a body where a member of gzip seems to begin, also across chunks. By chance there are two
+/// in 32 MiB.
+#[derive(Default)]
+pub(super) struct MemberCount {
+    pub(super) count: usize,
+    /// The end of what came, one byte less than [`MEMBER`] has.
+    tail: Vec<u8>,
+}
+
+impl MemberCount {
+    /// Takes the next bytes of the body.
+    pub(super) fn add(&mut self, chunk: &[u8]) {
+        let rest = MEMBER.len() - 1;
+        self.tail.extend_from_slice(&chunk[..chunk.len().min(rest)]);
+        self.count += memchr::memmem::find_iter(&self.tail, MEMBER).count();
+        self.count += memchr::memmem::find_iter(chunk, MEMBER).count();
+        if chunk.len() >= rest {
+            self.tail.clear();
+            self.tail.extend_from_slice(&chunk[chunk.len() - rest..]);
+        } else {
+            self.tail.drain(..self.tail.len().saturating_sub(rest));
+        }
+    }
 }
 
 enum Inner {
@@ -220,7 +252,7 @@ impl Decoder {
         Ok(Decoder {
             inner,
             encoding,
-            members: 0,
+            members: MemberCount::default(),
         })
     }
 
@@ -229,8 +261,8 @@ impl Decoder {
         let result = match &mut self.inner {
             Inner::Identity(collected) => collected.receive(chunk.len()).write_all(chunk),
             Inner::Gzip(gzip) => {
-                self.members += memchr::memmem::find_iter(chunk, MEMBER).count();
-                if self.members > MEMBERS_MAX {
+                self.members.add(chunk);
+                if self.members.count > MEMBERS_MAX {
                     return Err(BodyError::Members);
                 }
                 gzip.get_mut().receive(chunk.len());

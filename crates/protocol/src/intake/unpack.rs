@@ -2,7 +2,8 @@
 //!
 //! Invariants: a step gives at most [`STEP_BYTES_MAX`], whatever the input; nothing of what was given
 //! is kept but the window that copies refer to, and that no longer than its frame or stream lasts. A
-//! body that ends early is an error at its end, never a short result.
+//! body that ends early is an error at its end, never a short result. A body of many members, frames, streams or
+//! blocks has some content in each: one without costs as much time as one with.
 
 pub(super) mod lz4;
 mod xz;
@@ -15,7 +16,7 @@ use std::io::{self, Write};
 use flate2::write::{MultiGzDecoder, ZlibDecoder};
 use zstd::stream::raw::{Decoder as ZstdDecoder, InBuffer, Operation, OutBuffer};
 
-use super::body::{BodyError, Encoding, zstd_decoder};
+use super::body::{BodyError, Encoding, MEMBERS_MAX, MemberCount, zstd_decoder};
 pub use lz4::LZ4_BLOCK_BYTES_MAX;
 use lz4::Lz4Unpacker;
 use xz::XzUnpacker;
@@ -28,6 +29,10 @@ const DEFLATE_STEP_BYTES: usize = 512;
 
 /// A window up to this size is kept for the next frame or stream.
 const WINDOW_KEPT_BYTES: usize = 64 << 10;
+
+/// Content that each compressed part of a body has on average, beyond the first [`MEMBERS_MAX`]. Senders of
+/// journals compress each entry, or each 64 KiB, as a part of its own, and a body may last for hours.
+pub const PART_BYTES_MIN: usize = 64;
 
 /// The most that a step gives.
 pub const STEP_BYTES_MAX: usize = 1 << 20;
@@ -45,6 +50,11 @@ pub struct Unpacker {
     inner: Inner,
     encoding: Encoding,
     has_input: bool,
+    members: MemberCount,
+    /// Compressed parts that have ended, as far as the encoding tells.
+    ended: usize,
+    /// Bytes that came out.
+    given: u64,
     /// Bytes that came out of a frame of zstd or a stream of xz, of which the end is in its window.
     /// Invariant: not above the largest window, 8 MiB.
     window_bytes: usize,
@@ -78,6 +88,9 @@ impl Unpacker {
             inner: Inner::new(encoding)?,
             encoding,
             has_input: false,
+            members: MemberCount::default(),
+            ended: 0,
+            given: 0,
             window_bytes: 0,
         })
     }
@@ -148,8 +161,28 @@ impl Unpacker {
             }
         };
         let taken = taken.map_err(|_| BodyError::Corrupt(self.encoding))?;
+        self.note_parts(&input[..taken], out.len())?;
         self.note_window(out.len())?;
         Ok(taken)
+    }
+
+    /// Counts compressed parts, of which each must have some content if there are many.
+    fn note_parts(&mut self, taken: &[u8], given: usize) -> Result<(), BodyError> {
+        match self.inner {
+            Inner::Identity | Inner::Deflate(_) => return Ok(()),
+            Inner::Gzip(_) => self.members.add(taken),
+            // A step ends with the part.
+            Inner::Zstd { .. } | Inner::Xz(_) | Inner::Lz4(_) => {
+                self.ended += usize::from(!taken.is_empty() && self.is_complete());
+            }
+        }
+        self.given += given as u64;
+        let parts = self.members.count + self.ended;
+        let free = MEMBERS_MAX as u64 + self.given / PART_BYTES_MIN as u64;
+        if parts as u64 > free {
+            return Err(BodyError::Crumbs);
+        }
+        Ok(())
     }
 
     /// Counts what came out into the window, and gives a large one back where it is of no use.

@@ -278,3 +278,23 @@ proptest! {
         }
     }
 }
+
+/// Each costs time, also without content: the memory of a step is cleared for each.
+#[test]
+fn parts_without_content_are_bounded_and_parts_of_entries_are_not() {
+    let entry =
+        b"__CURSOR=s=1;i=2\n_BOOT_ID=b\n__REALTIME_TIMESTAMP=1700000000000000\nMESSAGE=x\n\n";
+    for encoding in [Encoding::Gzip, Encoding::Zstd, Encoding::Xz] {
+        let (empty, full) = (packed(encoding, b""), packed(encoding, entry));
+        let empties = empty.repeat(MEMBERS_MAX + 1);
+        let refused = unpacked(encoding, &[&empties]);
+        assert_eq!(refused, Err(BodyError::Crumbs), "{encoding:?}");
+        let many = full.repeat(MEMBERS_MAX + 1000);
+        let taken = unpacked(encoding, &[&many]).map(|text| text.len());
+        assert_eq!(
+            taken,
+            Ok(entry.len() * (MEMBERS_MAX + 1000)),
+            "{encoding:?}"
+        );
+    }
+}
