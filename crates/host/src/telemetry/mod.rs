@@ -100,7 +100,7 @@ const INTAKE_TABLE: [(&str, &str, &str, ReadIntake); 11] = [
     (
         "logpond_ingest_foreign_connections_total",
         "counter",
-        "Connections ended because they speak HTTP or TLS where neither is taken.",
+        "Connections ended because they speak HTTP or TLS where neither is taken, and datagrams of STUN or DTLS.",
         |m| m.foreign.get(),
     ),
     (

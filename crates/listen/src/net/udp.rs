@@ -4,6 +4,7 @@ use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsRawFd;
 
+use logpond_protocol::intake::foreign::is_of_browser;
 use logpond_protocol::intake::frames::trim_end;
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg};
 use tokio::io::Interest;
@@ -11,7 +12,7 @@ use tokio::net::UdpSocket;
 
 use super::gather::{Gather, kind_of};
 use super::gelf::{Assembly, BatchDecoder};
-use super::{BATCH_BYTES, Context, LINGER, look_once_more};
+use super::{BATCH_BYTES, Context, LINGER, look_once_more, opening};
 use logpond_settings::Form;
 
 /// The largest UDP payload there is, and one byte.
@@ -119,6 +120,10 @@ impl Datagrams {
         if length == 0 {
             return;
         }
+        let datagram = &self.buffer[start..start + length];
+        if is_of_browser(datagram) {
+            return opening::count(&self.context);
+        }
         let known = self.peers.iter().rposition(|(address, _)| *address == peer);
         let kind = kind_of(self.form);
         let index = known.unwrap_or_else(|| {
@@ -127,7 +132,6 @@ impl Datagrams {
             self.peers.len() - 1
         });
         let gather = &mut self.peers[index].1;
-        let datagram = &self.buffer[start..start + length];
         match (self.form, &mut self.assembly) {
             (Form::Gelf, Some(assembly)) => {
                 assembly.take(peer, datagram, |message| gather.push(message));

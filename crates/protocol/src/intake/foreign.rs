@@ -8,6 +8,13 @@
 //! TLS:  22 3 0..4 length length 1                                  a record with a ClientHello (RFC 8446)
 //! ```
 //!
+//! Over UDP it can send STUN, with a user name of the page's choice, and then DTLS:
+//!
+//! ```text
+//! STUN: two bits 0, type, length, 21 12 a4 42, ...                 a whole message (RFC 8489, section 5)
+//! DTLS: 22 254 253..255 epoch sequence length 1                    a record with a ClientHello (RFC 9147)
+//! ```
+//!
 //! Invariants: a verdict that was given stands; it comes with the line end at the latest, before any
 //! listener makes a record; a line that is no request line in full is none, whatever it begins with. How
 //! the input is cut into chunks does not matter, and nothing of it is held.
@@ -30,6 +37,31 @@ pub enum OpeningVerdict {
     Own,
     /// It speaks something else.
     Foreign(Foreign),
+}
+
+/// The bytes of STUN before its attributes, and where its cookie stands.
+const STUN_HEAD_BYTES: usize = 20;
+const STUN_COOKIE: &[u8] = b"\x21\x12\xa4\x42";
+
+/// Where the type of the message stands in a record of DTLS.
+const DTLS_TYPE_AT: usize = 13;
+
+/// Whether a datagram is what a page can have a browser send to any port.
+pub fn is_of_browser(datagram: &[u8]) -> bool {
+    is_stun(datagram) || is_dtls(datagram)
+}
+
+fn is_stun(datagram: &[u8]) -> bool {
+    let Some((head, rest)) = datagram.split_at_checked(STUN_HEAD_BYTES) else {
+        return false;
+    };
+    let length = usize::from(u16::from_be_bytes([head[2], head[3]]));
+    head[0] < 0x40 && length == rest.len() && &head[4..8] == STUN_COOKIE
+}
+
+fn is_dtls(datagram: &[u8]) -> bool {
+    let is_head = matches!(datagram, [HANDSHAKE, 254, 253..=255, ..]);
+    is_head && datagram.get(DTLS_TYPE_AT) == Some(&CLIENT_HELLO)
 }
 
 /// Looks at the first bytes of a connection.
@@ -150,6 +182,35 @@ mod tests {
             "{bytes:?}"
         );
         whole
+    }
+
+    #[test]
+    fn datagrams_of_browsers_are_known_and_records_are_not() {
+        let stun = |name: &str| {
+            let padded = name.len().next_multiple_of(4);
+            let mut bytes = vec![0, 1, 0, u8::try_from(padded + 4).unwrap()];
+            bytes.extend_from_slice(STUN_COOKIE);
+            bytes.extend_from_slice(b"transaction!");
+            bytes.extend_from_slice(&[0, 6, 0, u8::try_from(name.len()).unwrap()]);
+            bytes.extend_from_slice(name.as_bytes());
+            bytes.resize(STUN_HEAD_BYTES + 4 + padded, 0);
+            bytes
+        };
+        let hello = [&[22, 254, 253][..], &[0; 10], &[1, 0, 0]].concat();
+        assert!(is_of_browser(&stun("ufrag:of/the+page")));
+        assert!(is_of_browser(&hello));
+        let mut longer = stun("a");
+        longer.push(b'x');
+        let records: [&[u8]; 5] = [
+            b"<13>Mar  3 10:00:00 host app: said",
+            b"{\"version\":\"1.1\",\"host\":\"h\",\"short_message\":\"m\"}",
+            b"\x1e\x0f12345678\0\x02{\"version\":\"1.1\"",
+            b"\x1f\x8b\x08\0\0\0\0\0\0\x03",
+            &longer,
+        ];
+        for record in records {
+            assert!(!is_of_browser(record), "{record:?}");
+        }
     }
 
     #[test]

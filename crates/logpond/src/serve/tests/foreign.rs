@@ -1,7 +1,7 @@
 //! Connections that speak HTTP or TLS to listeners for records.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr};
+use std::net::{Shutdown, SocketAddr, UdpSocket};
 
 use super::TestServer;
 use super::client::{connect, get, metric};
@@ -86,6 +86,35 @@ fn nothing_of_http_or_tls_becomes_a_record() {
     let (rows, _) = get(server.http(), "/api/v1/query?from=@0").rows();
     assert_eq!(rows.len(), 1, "{rows:?}");
     assert_eq!(rows[0]["_msg"], "mark");
+}
+
+/// A page chooses the name of a user of STUN and the port, and the browser sends it.
+#[test]
+fn no_datagram_of_a_browser_becomes_a_record() {
+    let server = TestServer::new();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let head = b"\0\x01\0\x0c\x21\x12\xa4\x42transaction!";
+    let stun = [&head[..], b"\0\x06\0\x08forged+a"].concat();
+    let hello = [&[22, 254, 253][..], &[0; 10], b"\x01\nforged\n"].concat();
+    let records: [(&str, Intake, &[u8]); 2] = [
+        ("syslog_udp", Intake::SyslogUdp, b"<13>mark"),
+        (
+            "gelf_udp",
+            Intake::GelfUdp,
+            b"{\"version\":\"1.1\",\"host\":\"h\",\"short_message\":\"mark\"}",
+        ),
+    ];
+    for (_, intake, record) in records {
+        for datagram in [&stun[..], &hello, record] {
+            socket.send_to(datagram, server.address(intake)).unwrap();
+        }
+    }
+    wait_for_count(&server, 2);
+    for (name, ..) in records {
+        assert_eq!(foreign(&server, name), 2, "{name}");
+    }
+    let (rows, _) = get(server.http(), "/api/v1/query?from=@0&q=forged").rows();
+    assert_eq!(rows.len(), 0, "{rows:?}");
 }
 
 #[test]
