@@ -583,18 +583,18 @@ impl GroupScan<'_> {
             bytes.clear();
             for source in sources {
                 let mut columns = source.columns.iter();
-                let is_written = columns.any(|column| {
+                // The first text counts, also one that says nothing of a computed label.
+                let is_said = columns.any(|column| {
                     let spec = &schema.columns[column.number];
-                    let before = bytes.len();
-                    if let Some(value) =
-                        column_value(&fields[column.number], spec.kind, row as usize)
-                    {
-                        let text = source.text(&spec.name, &value);
-                        LabelSet::write(&source.name, &text, &mut bytes);
-                    }
-                    bytes.len() > before
+                    let value = column_value(&fields[column.number], spec.kind, row as usize);
+                    let Some(value) = value.filter(has_text) else {
+                        return false;
+                    };
+                    let text = source.text(&spec.name, &value);
+                    LabelSet::write(&source.name, &text, &mut bytes);
+                    true
                 });
-                if let Some(default) = source.default.as_ref().filter(|_| !is_written) {
+                if let Some(default) = source.default.as_ref().filter(|_| !is_said) {
                     LabelSet::write(&source.name, default.as_bytes(), &mut bytes);
                 }
             }
@@ -620,8 +620,8 @@ impl GroupScan<'_> {
                 let (block, reader, _) = self.parts();
                 let values = block.field(column.number, reader)?;
                 found = column_value(values, spec.kind, row as usize)
-                    .map(|value| source.text(&spec.name, &value).into_owned())
-                    .filter(|text| !text.is_empty());
+                    .filter(has_text)
+                    .map(|value| source.text(&spec.name, &value).into_owned());
                 if found.is_some() {
                     break;
                 }
@@ -632,6 +632,11 @@ impl GroupScan<'_> {
         }
         Ok(LabelSet::new(labels))
     }
+}
+
+/// Whether a value has a text: an empty one is no label.
+fn has_text(value: &Value<'_>) -> bool {
+    !value.to_text().is_empty()
 }
 
 /// The number of a row, if it has one.

@@ -4,6 +4,7 @@ mod apart;
 mod escapes;
 mod id_parts;
 mod large;
+mod levels;
 mod line_patterns;
 mod mixed;
 mod numbers;
