@@ -31,6 +31,10 @@ fn targets() -> Vec<String> {
     ];
     let range = "from=2026-03-02T00:00:00Z&to=2026-03-02T01:00:00Z";
     targets.push(format!("/api/v1/histogram?{range}&step=5m&q={filter}"));
+    // Of more values than are shown, all show the same ones.
+    for field in ["_msg", "status", "_level_number"] {
+        targets.push(format!("/api/v1/histogram?{range}&step=5m&by={field}&q="));
+    }
     targets.push(format!("/api/v1/patterns?{range}&step=5m&q={filter}"));
     targets
 }

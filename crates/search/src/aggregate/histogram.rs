@@ -4,7 +4,8 @@
 //! phase), and cover the range; the first and last may reach beyond it, but only records inside
 //! of the range count.
 
-use std::collections::BTreeMap;
+mod split;
+
 use std::fmt;
 use std::ops::Range;
 
@@ -12,15 +13,13 @@ use logpond_record::{Record, TimeRange, Timestamp, Value};
 use logpond_segment::timeline::{Kind, Timeline};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
+use self::split::FieldSplit;
 use super::with_named;
 use crate::field::Target;
 use crate::label::ComputedLabel;
 
 /// The most buckets of one histogram; more than any screen has columns.
 pub const BUCKETS_MAX: usize = 11_000;
-
-/// The most values that get a series of their own; at most 6 MB of counters together.
-const SERIES_MAX: usize = 64;
 
 /// Steps that read well.
 const NICE_STEPS_S: [i64; 19] = [
@@ -61,14 +60,6 @@ pub struct Histogram {
     first_start: i128,
     totals: Vec<u64>,
     split: Option<FieldSplit>,
-}
-
-#[derive(Clone, Debug)]
-struct FieldSplit {
-    field: Box<str>,
-    series: BTreeMap<Box<[u8]>, Vec<u64>>,
-    missing: Vec<u64>,
-    other: Vec<u64>,
 }
 
 /// Why there can be no such histogram.
@@ -128,10 +119,26 @@ pub struct HistogramAnswer {
     pub step_ns: i64,
     /// All buckets of the range in order of time, empty ones included.
     pub buckets: Vec<Bucket>,
-    /// By value, largest total first, equal ones by their bytes; empty without a split.
+    /// The 64 values with the largest totals, the largest first, equal ones by their bytes, and then the records
+    /// without the field; empty without a split.
     pub series: Vec<Series>,
-    /// Counts of the values that got no series, as there were too many.
+    /// Counts of all other values.
     pub other: Option<Series>,
+    /// Records whose values found no room. While this is 0, the counts are exact; all are in `other`.
+    pub unplaced: u64,
+}
+
+impl Series {
+    fn new(value: Option<Box<[u8]>>, counts: Vec<u64>) -> Series {
+        let total = counts
+            .iter()
+            .fold(0u64, |sum, count| sum.saturating_add(*count));
+        Series {
+            value,
+            counts,
+            total,
+        }
+    }
 }
 
 /// The step that reads well and gives about so many buckets, and no more than [`BUCKETS_MAX`].
@@ -171,11 +178,8 @@ fn severity_of(kind: &Kind) -> Option<Value<'static>> {
 impl Histogram {
     /// About the memory that it takes.
     pub fn bytes(&self) -> usize {
-        let split = self
-            .split
-            .as_ref()
-            .map_or(0, |split| split.series.len() + 2);
-        self.totals.len() * size_of::<u64>() * (1 + split)
+        let split = self.split.as_ref().map_or(0, FieldSplit::bytes);
+        self.totals.len() * size_of::<u64>() + split
     }
 
     /// An empty histogram of a range. `phase_ns` moves where buckets begin: with the offset of a
@@ -206,13 +210,23 @@ impl Histogram {
 
     /// Splits the counts by the values of this field too.
     pub fn split_by(mut self, field: &str) -> Histogram {
-        self.split = Some(FieldSplit {
-            field: field.into(),
-            series: BTreeMap::new(),
-            missing: vec![0; self.totals.len()],
-            other: vec![0; self.totals.len()],
-        });
+        self.split = Some(FieldSplit::new(field, self.totals.len()));
         self
+    }
+
+    /// Answers nodes of the first version, which read the largest values only.
+    pub fn of_first_version(mut self) -> Histogram {
+        if let Some(split) = &mut self.split {
+            split.is_of_first_version = true;
+        }
+        self
+    }
+
+    /// True if it answers a node of the first version.
+    pub fn is_of_first_version(&self) -> bool {
+        self.split
+            .as_ref()
+            .is_some_and(|split| split.is_of_first_version)
     }
 
     /// The range whose records count.
@@ -259,7 +273,7 @@ impl Histogram {
         self.totals[index] += rows;
         if let Some(split) = &mut self.split {
             match value {
-                Some(value) => split.series(&value.to_text())[index] += rows,
+                Some(value) => split.add(&value.to_text(), index, rows),
                 None => split.missing[index] += rows,
             }
         }
@@ -318,31 +332,19 @@ impl Histogram {
         debug_assert_eq!(self.step_ns, other.step_ns);
         add_counts(&mut self.totals, &other.totals);
         if let (Some(mine), Some(theirs)) = (&mut self.split, other.split) {
-            add_counts(&mut mine.missing, &theirs.missing);
-            add_counts(&mut mine.other, &theirs.other);
-            for series in sorted(theirs.series) {
-                let value = series.value.unwrap_or_default();
-                add_counts(mine.series(&value), &series.counts);
-            }
+            mine.merge(theirs);
         }
     }
 
     /// Appends what was counted to a message between nodes.
     ///
     /// ```text
-    /// counts of all buckets; with a split also: counts without the field, counts of other values,
-    /// the number of values, and for each its text and counts
+    /// counts of all buckets; with a split also what it counted
     /// ```
     pub fn encode(&self, out: &mut Encoder) {
         encode_counts(&self.totals, out);
         if let Some(split) = &self.split {
-            encode_counts(&split.missing, out);
-            encode_counts(&split.other, out);
-            out.count(split.series.len());
-            for (value, counts) in &split.series {
-                out.bytes(value);
-                encode_counts(counts, out);
-            }
+            split.encode(out);
         }
     }
 
@@ -354,21 +356,10 @@ impl Histogram {
     pub fn merge_encoded(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError> {
         let buckets = self.totals.len();
         add_counts(&mut self.totals, &decode_counts(buckets, from)?);
-        let Some(split) = &mut self.split else {
-            return Ok(());
-        };
-        add_counts(&mut split.missing, &decode_counts(buckets, from)?);
-        add_counts(&mut split.other, &decode_counts(buckets, from)?);
-        let count = from.count(2, "the values")?;
-        if count > SERIES_MAX {
-            return Err(DecodeError::Malformed("the number of values"));
+        match &mut self.split {
+            Some(split) => split.merge_encoded(from),
+            None => Ok(()),
         }
-        for _ in 0..count {
-            let value = from.bytes(usize::MAX, "a value")?.to_vec();
-            let counts = decode_counts(buckets, from)?;
-            add_counts(split.series(&value), &counts);
-        }
-        Ok(())
     }
 
     /// The finished histogram.
@@ -384,32 +375,22 @@ impl Histogram {
                 count: *count,
             })
             .collect();
-        let (mut series, mut other) = (Vec::new(), None);
-        if let Some(split) = self.split {
-            series = sorted(split.series);
-            other = Some(of_counts(None, split.other)).filter(|s| s.total > 0);
-            series.extend(Some(of_counts(None, split.missing)).filter(|s| s.total > 0));
-        }
-        HistogramAnswer {
+        let mut answer = HistogramAnswer {
             step_ns: self.step_ns,
             buckets,
-            series,
-            other,
+            series: Vec::new(),
+            other: None,
+            unplaced: 0,
+        };
+        if let Some(split) = self.split.map(FieldSplit::finish) {
+            answer.series = split.series;
+            answer
+                .series
+                .extend(Some(split.missing).filter(|s| s.total > 0));
+            answer.other = Some(split.other).filter(|s| s.total > 0);
+            answer.unplaced = split.unplaced;
         }
-    }
-}
-
-impl FieldSplit {
-    /// The counters of a value.
-    fn series(&mut self, value: &[u8]) -> &mut Vec<u64> {
-        let is_new = !self.series.contains_key(value);
-        if is_new && self.series.len() >= SERIES_MAX {
-            return &mut self.other;
-        }
-        let buckets = self.missing.len();
-        self.series
-            .entry(value.into())
-            .or_insert_with(|| vec![0; buckets])
+        answer
     }
 }
 
@@ -429,24 +410,6 @@ fn add_counts(mine: &mut [u64], theirs: &[u64]) {
     for (count, more) in mine.iter_mut().zip(theirs) {
         *count = count.saturating_add(*more);
     }
-}
-
-fn of_counts(value: Option<Box<[u8]>>, counts: Vec<u64>) -> Series {
-    Series {
-        value,
-        total: counts.iter().sum(),
-        counts,
-    }
-}
-
-fn sorted(series: BTreeMap<Box<[u8]>, Vec<u64>>) -> Vec<Series> {
-    let mut series: Vec<Series> = series
-        .into_iter()
-        .map(|(value, counts)| of_counts(Some(value), counts))
-        .collect();
-    // Stable: those with equal totals stay in the order of their bytes.
-    series.sort_by_key(|s| std::cmp::Reverse(s.total));
-    series
 }
 
 #[cfg(test)]

@@ -26,9 +26,15 @@ impl dyn Engine + '_ {
     ) -> Result<Trailer, QueryError> {
         let empty = spec.empty();
         let empty = empty.map_err(|e| QueryError::Impossible(e.to_string()))?;
-        let (histogram, trailer) = self.filled(scope, empty, out)?;
-        let emitted = emit(&histogram.finish(), spec, out);
-        emitted.map_err(|error| out.explained(error))?;
+        let (histogram, mut trailer) = self.filled(scope, empty, out)?;
+        let answer = histogram.finish();
+        emit(&answer, spec, out).map_err(|error| out.explained(error))?;
+        if answer.unplaced > 0 {
+            let unplaced = answer.unplaced;
+            trailer.miss(format_args!(
+                "{unplaced} records with values that found no room"
+            ));
+        }
         Ok(trailer)
     }
 }
@@ -67,21 +73,28 @@ fn counts_by_value(series: &[Series], bucket: usize) -> Value {
 pub(super) fn read(from: &mut Decoder<'_>) -> Result<Box<dyn AnyTable>, DecodeError> {
     let (range, step_ns) = read_steps(from)?;
     let by = None;
-    made(&HistogramSpec { range, step_ns, by })
+    Ok(Box::new(made(&HistogramSpec { range, step_ns, by })?))
+}
+
+/// Reads one that a field splits, for a node that reads the largest values only.
+pub(super) fn read_first_split(from: &mut Decoder<'_>) -> Result<Box<dyn AnyTable>, DecodeError> {
+    Ok(Box::new(split(from)?.of_first_version()))
 }
 
 /// Reads one that a field splits. Earlier nodes do not know it.
 pub(super) fn read_split(from: &mut Decoder<'_>) -> Result<Box<dyn AnyTable>, DecodeError> {
+    Ok(Box::new(split(from)?))
+}
+
+fn split(from: &mut Decoder<'_>) -> Result<Histogram, DecodeError> {
     let (range, step_ns) = read_steps(from)?;
     let by = Some(read_field(from)?.into());
     made(&HistogramSpec { range, step_ns, by })
 }
 
-fn made(spec: &HistogramSpec) -> Result<Box<dyn AnyTable>, DecodeError> {
-    match spec.empty() {
-        Ok(empty) => Ok(Box::new(empty)),
-        Err(_) => Err(DecodeError::Malformed("the steps of a histogram")),
-    }
+fn made(spec: &HistogramSpec) -> Result<Histogram, DecodeError> {
+    let empty = spec.empty();
+    empty.map_err(|_| DecodeError::Malformed("the steps of a histogram"))
 }
 
 impl Table for Histogram {
@@ -115,7 +128,11 @@ impl Table for Histogram {
 
     fn ask(&self, out: &mut Encoder) {
         let spec = self.spec();
-        out.number(if spec.by.is_some() { 9 } else { 1 });
+        out.number(match spec.by {
+            None => 1,
+            Some(_) if self.is_of_first_version() => 9,
+            Some(_) => 12,
+        });
         ask_steps(spec.range, spec.step_ns, out);
         if let Some(field) = &spec.by {
             out.bytes(field.as_bytes());
