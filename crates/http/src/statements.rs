@@ -9,6 +9,15 @@ use logpond_sql::Memory;
 use super::sql::run::StatementLease;
 use super::{ApiError, App, authorization};
 
+impl App {
+    /// A part of the memory for queries, and no more than so many bytes: for what other protocols keep beside their
+    /// statements.
+    pub fn memory_share(&self, share: usize, bytes_max: usize) -> usize {
+        let budget = self.threads.budget();
+        budget.map_or(bytes_max, |budget| budget.share(share, bytes_max))
+    }
+}
+
 /// A statement that runs on a thread of queries.
 pub struct StatementRun {
     app: Arc<App>,

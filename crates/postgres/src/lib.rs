@@ -21,6 +21,7 @@ mod settings;
 mod values;
 mod encoding;
 mod registry;
+mod texts;
 mod statement;
 mod session;
 mod login;

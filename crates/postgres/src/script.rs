@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use crate::failure::{Code, Failure};
+
 /// A token that matters here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Token {
@@ -220,19 +222,33 @@ pub(crate) fn parameters(text: &str) -> usize {
     numbers.max().unwrap_or(0)
 }
 
+/// The longest statement with values in the place of its parameters: a value may stand in many places.
+const FILLED_BYTES_MAX: usize = 1 << 20;
+
 /// The statement with other texts in the place of its parameters.
-pub(crate) fn with_values(text: &str, value: impl Fn(usize) -> String) -> String {
+///
+/// # Errors
+/// When that is too long.
+pub(crate) fn with_values(text: &str, value: impl Fn(usize) -> String) -> Result<String, Failure> {
     let mut out = String::with_capacity(text.len());
     let mut copied = 0;
     for Placed { token, place } in Scanner::new(text) {
         if let Token::Parameter(number) = token {
             out.push_str(text.get(copied..place.start).unwrap_or_default());
-            out.push_str(&value(number));
+            let value = value(number);
+            if out.len() + value.len() > FILLED_BYTES_MAX {
+                let message = format!(
+                    "the statement with its values is longer than {} MiB",
+                    FILLED_BYTES_MAX >> 20
+                );
+                return Err(Failure::new(Code::TooComplex, message));
+            }
+            out.push_str(&value);
             copied = place.end;
         }
     }
     out.push_str(text.get(copied..).unwrap_or_default());
-    out
+    Ok(out)
 }
 
 /// A command.
@@ -578,11 +594,22 @@ mod tests {
     fn parameters_get_values() {
         let text = "SELECT $1, '$2', \"$3\", $$ $4 $$, a$5 /* $6 */ WHERE x=$10";
         assert_eq!(parameters(text), 10);
-        let filled = with_values(text, |number| format!("<{number}>"));
+        let filled = with_values(text, |number| format!("<{number}>")).unwrap();
         assert_eq!(
             filled,
             "SELECT <1>, '$2', \"$3\", $$ $4 $$, a$5 /* $6 */ WHERE x=<10>"
         );
+    }
+
+    /// One value in thousands of places would be gigabytes.
+    #[test]
+    fn statements_with_their_values_are_bounded() {
+        let text = format!("SELECT {}", "$1,".repeat(80_000));
+        let filled = with_values(&text, |_| "x".repeat(200_000));
+        assert!(filled.is_err());
+        assert!(with_values(&text, |_| "'x'".to_owned()).is_ok());
+        let filled = with_values("SELECT $1, $1", |_| "x".repeat(200_000));
+        assert_eq!(filled.unwrap().len(), 400_009);
     }
 
     #[test]

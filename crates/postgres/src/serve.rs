@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use logpond_http::App;
-use logpond_listen::net::Context;
 use logpond_listen::net::tls::{Acceptor, IncomingStream, TlsConnection};
+use logpond_listen::net::{Context, PlaceRefusal, SharedPlaces};
 use logpond_listen::tokens::Admission;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
 
 use crate::admit::admit;
 use crate::failure::{Code, Failure};
 use crate::login::Login;
 use crate::registry::Registry;
 use crate::session::{Ending, Session};
+use crate::texts::{self, TextRoom};
 use crate::wire::{self, Opening};
 
 /// Sessions at a time: each has prepared statements and messages in memory.
@@ -40,17 +40,20 @@ const TLS_RECORD: u8 = 22;
 pub struct PostgresServer {
     app: Arc<App>,
     tls: Option<Arc<Acceptor>>,
-    sessions: Arc<Semaphore>,
+    sessions: SharedPlaces,
     registry: Arc<Registry>,
+    texts: Arc<TextRoom>,
 }
 
 impl PostgresServer {
     /// A server that answers from these parts; with `tls` encrypted.
     pub fn new(app: Arc<App>, tls: Option<Arc<Acceptor>>) -> PostgresServer {
+        let bytes = app.memory_share(texts::SHARE, texts::BYTES_MAX);
         PostgresServer {
+            texts: TextRoom::new(bytes),
             app,
             tls,
-            sessions: Arc::new(Semaphore::new(SESSIONS_MAX)),
+            sessions: SharedPlaces::new(SESSIONS_MAX),
             registry: Arc::default(),
         }
     }
@@ -179,7 +182,9 @@ async fn begin<S: AsyncRead + AsyncWrite + Unpin + Send>(
         failure.put(&mut out, true);
         let farewell = async {
             stream.write_all(&out).await?;
-            stream.shutdown().await
+            stream.shutdown().await?;
+            // With bytes that were not read the system would take back what was sent.
+            tokio::io::copy(&mut stream, &mut tokio::io::sink()).await
         };
         // It is over in any case.
         let _ = tokio::time::timeout(FAREWELL_TIME_MAX, farewell).await;
@@ -202,10 +207,6 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send>(
     beginning: Beginning,
     server: PostgresServer,
 ) -> Ending {
-    let Ok(_session) = server.sessions.clone().try_acquire_owned() else {
-        let message = format!("{SESSIONS_MAX} sessions are open, as many as there may be");
-        return Ending::Fatal(Failure::new(Code::TooManyConnections, message));
-    };
     let login = match Login::of(&beginning.parameters) {
         Ok(login) => login,
         Err(failure) => return Ending::Fatal(failure),
@@ -219,6 +220,11 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send>(
             return Ending::Fatal(Failure::new(Code::NotAuthorized, message));
         }
     };
+    // Only now: clients that are not admitted take no places of others.
+    let _place = match server.sessions.take(beginning.peer) {
+        Ok(place) => place,
+        Err(refusal) => return Ending::Fatal(full(refusal)),
+    };
     let Some(guard) = server.registry.enter() else {
         let message = "the system gives no random bytes";
         return Ending::Fatal(Failure::new(Code::Internal, message));
@@ -230,8 +236,22 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send>(
         Ok(app) => app,
         Err(message) => return Ending::Fatal(Failure::new(Code::NotAuthorized, message)),
     };
-    let session = Session::new(stream, input, app, login, (admission, guard));
+    let admitted = (admission, guard);
+    let session = Session::new(stream, input, app, login, admitted, server.texts);
     session.run().await
+}
+
+fn full(refusal: PlaceRefusal) -> Failure {
+    let message = match refusal {
+        PlaceRefusal::All(most) => {
+            format!("{most} sessions are open, as many as there may be")
+        }
+        PlaceRefusal::OfAddress(most) => format!(
+            "{most} sessions of this address are open, as many as one address may have; close some, or use fewer \
+             connections in a pool"
+        ),
+    };
+    Failure::new(Code::TooManyConnections, message)
 }
 
 /// Settles the version with a client, and admits it.

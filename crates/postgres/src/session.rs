@@ -28,12 +28,16 @@ use crate::registry::RegistryGuard;
 use crate::script;
 use crate::settings::SessionSettings;
 use crate::statement::{AnswerPart, Question, RunningStatement, work};
+use crate::texts::TextRoom;
 use crate::wire::{self, Frontend, MESSAGE_BYTES_MAX};
 use extended::{Portal, PreparedStatement};
 
 /// How often it is looked whether a session may go on. With the second after which a changed file of tokens is noticed it is
 /// less than two.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// How long nothing may come within a message.
+const STALL_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Bytes of small answers that are gathered before they are sent.
 const OUT_BYTES_MAX: usize = 64 << 10;
@@ -116,6 +120,7 @@ pub(crate) struct Session<'s, S> {
     settings: SessionSettings,
     admission: Option<Admission>,
     guard: RegistryGuard,
+    texts: Arc<TextRoom>,
     transaction: Transaction,
     prepared: HashMap<String, PreparedStatement>,
     portals: HashMap<String, Portal>,
@@ -123,6 +128,8 @@ pub(crate) struct Session<'s, S> {
     deadline: Option<Instant>,
     /// True after an error, up to the next `Sync`.
     is_skipping: bool,
+    /// When it was looked last whether the session may go on.
+    looked: Instant,
 }
 
 impl<'s, S: AsyncRead + AsyncWrite + Unpin + Send> Session<'s, S> {
@@ -132,6 +139,7 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin + Send> Session<'s, S> {
         app: Arc<App>,
         login: Login,
         (admission, guard): (Option<Admission>, RegistryGuard),
+        texts: Arc<TextRoom>,
     ) -> Session<'s, S> {
         Session {
             stream,
@@ -142,11 +150,13 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin + Send> Session<'s, S> {
             settings: login.settings,
             admission,
             guard,
+            texts,
             transaction: Transaction::None,
             prepared: HashMap::new(),
             portals: HashMap::new(),
             deadline: None,
             is_skipping: false,
+            looked: Instant::now(),
         }
     }
 
@@ -216,7 +226,12 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin + Send> Session<'s, S> {
 
     /// The next message. What was answered before is sent before it is waited for.
     async fn message(&mut self) -> Result<Frontend, Ending> {
+        let mut came = Instant::now();
         loop {
+            // A client that never pauses leaves no time to wait.
+            if self.looked.elapsed() >= LOOK_INTERVAL {
+                self.look()?;
+            }
             match wire::message(&mut self.input, MESSAGE_BYTES_MAX) {
                 Ok(Some(message)) => return Ok(message),
                 Ok(None) => {}
@@ -232,14 +247,23 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin + Send> Session<'s, S> {
                     if read.map_err(|_| Ending::Closed)? == 0 {
                         return Err(Ending::Closed);
                     }
+                    came = Instant::now();
                 }
-                () = tokio::time::sleep(LOOK_INTERVAL) => self.look()?,
+                () = tokio::time::sleep(LOOK_INTERVAL) => {
+                    self.look()?;
+                    if !self.input.is_empty() && came.elapsed() >= STALL_TIME_MAX {
+                        let message = "a message did not come to its end";
+                        let failure = Failure::new(Code::ProtocolViolation, message);
+                        return Err(Ending::Fatal(failure));
+                    }
+                }
             }
         }
     }
 
     /// Looks whether the session may go on.
-    fn look(&self) -> Result<(), Ending> {
+    fn look(&mut self) -> Result<(), Ending> {
+        self.looked = Instant::now();
         let refusal = self.admission.as_ref();
         if let Some(refusal) = refusal.and_then(|admission| admission.refusal(clock::now())) {
             self.app.metrics.access.ended.add(1);

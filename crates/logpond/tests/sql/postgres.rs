@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::answers::{STORED, WAITING, filled_with};
 use crate::pond::{Scratch, TestServer, wait_until};
@@ -339,6 +340,7 @@ fn tokens_are_passwords() {
     assert!(output.status.success(), "{output:?}");
     let mut session = Session::begin(&server, Some(&reader));
     assert!(session.query("SELECT 1").contains(&b'D'));
+    let mut busy = Session::begin(&server, Some(&reader));
     token(&tokens, &["revoke", "reader"]);
     let ending = session.rest();
     let ending = String::from_utf8_lossy(&ending).into_owned();
@@ -346,6 +348,10 @@ fn tokens_are_passwords() {
         ending.contains("FATAL") && ending.contains("was revoked"),
         "{ending}"
     );
+    // And so does one that asks without a pause.
+    let ending = busy.query_until_error("SELECT 1", Duration::from_secs(20));
+    let ending = ending.expect("a session of a revoked token goes on");
+    assert!(ending.contains("was revoked"), "{ending}");
 }
 
 /// Connects with a library that refuses every other way to show a password.
@@ -444,12 +450,60 @@ impl Session {
         letters
     }
 
+    /// Sends a statement again and again up to an error, or for so long.
+    fn query_until_error(&mut self, text: &str, time_max: Duration) -> Option<String> {
+        let begun = Instant::now();
+        while begun.elapsed() < time_max {
+            self.send(text);
+            loop {
+                match self.next() {
+                    (b'E', error) => return Some(String::from_utf8_lossy(&error).into_owned()),
+                    (b'Z', _) => break,
+                    _ => {}
+                }
+            }
+        }
+        None
+    }
+
     /// Everything up to the end of the connection.
     fn rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();
         self.stream.read_to_end(&mut rest).unwrap();
         rest
     }
+}
+
+/// Idle sessions of one address keep no others out, nor do connections that were never admitted.
+#[test]
+fn one_address_has_half_of_the_sessions() {
+    let scratch = Scratch::new("postgres-sessions").unwrap();
+    let server = filled_with(&scratch, &LISTENER);
+    let mut sessions: Vec<Session> = (0..128).map(|_| Session::begin(&server, None)).collect();
+    let mut stream = TcpStream::connect(server.address("postgres")).unwrap();
+    let startup = message(None, b"\0\x03\0\0user\0ann\0\0");
+    stream.write_all(&startup).unwrap();
+    let mut said = Vec::new();
+    stream.read_to_end(&mut said).unwrap();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    assert!(
+        said.contains("128 sessions of this address are open"),
+        "{said}"
+    );
+    // All of them go on, and each that ends makes room for another.
+    assert!(sessions[0].query("SELECT 1").contains(&b'D'));
+    drop(sessions.pop());
+    wait_until("a session ends", || {
+        let mut stream = TcpStream::connect(server.address("postgres")).unwrap();
+        stream.write_all(&startup).unwrap();
+        let mut letter = [0];
+        stream.read_exact(&mut letter).unwrap();
+        let mut rest = Vec::new();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        stream.read_to_end(&mut rest).unwrap();
+        !String::from_utf8_lossy(&rest).contains("of this address are open")
+    })
+    .unwrap();
 }
 
 /// A statement that computes for minutes.

@@ -237,6 +237,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Session<'_, S> {
             let message = format!("cursor \"{name}\" already exists");
             return Err(Failure::new(Code::DuplicateCursor, message));
         }
+        let question = self.texts.keep(question)?;
         self.add_portal(name, Portal::of_cursor(question))?;
         Ok("DECLARE CURSOR")
     }

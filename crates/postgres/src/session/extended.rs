@@ -1,5 +1,7 @@
 //! The extended protocol: prepared statements with parameters, and portals that are read in parts.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -8,6 +10,7 @@ use super::{Delivery, Demand, Session, Trouble};
 use crate::failure::{Code, Failure};
 use crate::script::{self, Command};
 use crate::statement::{AnswerPart, RunningStatement, column_types, parameter_types};
+use crate::texts::StoredText;
 use crate::values::{self, TEXT_OID};
 use crate::wire::{self, Frontend, Target};
 
@@ -19,9 +22,9 @@ const PREPARED_BYTES_MAX: usize = 1 << 20;
 const PORTALS_MAX: usize = 8;
 
 /// A statement with parameters.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct PreparedStatement {
-    text: String,
+    text: Arc<StoredText>,
     /// The types of its parameters, as far as the client or its description gave them; 0 is none.
     types: Vec<u32>,
     /// The types of the columns that the client was told of.
@@ -42,7 +45,7 @@ pub(super) enum PortalState {
 /// A statement with its values.
 #[derive(Debug)]
 pub(super) struct Portal {
-    text: String,
+    text: StoredText,
     formats: Vec<i16>,
     expected: Option<Vec<u32>>,
     /// True of cursors: the form of their columns is that of the first rows that are fetched.
@@ -53,7 +56,7 @@ pub(super) struct Portal {
 }
 
 impl Portal {
-    fn of_question(text: String, formats: Vec<i16>) -> Portal {
+    fn of_question(text: StoredText, formats: Vec<i16>) -> Portal {
         Portal {
             text,
             formats,
@@ -65,7 +68,7 @@ impl Portal {
     }
 
     /// A cursor.
-    pub(super) fn of_cursor(text: String) -> Portal {
+    pub(super) fn of_cursor(text: StoredText) -> Portal {
         Portal {
             is_declared: true,
             ..Portal::of_question(text, Vec::new())
@@ -153,7 +156,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Session<'_, S> {
         let mut types = types;
         types.resize(count, 0);
         let statement = PreparedStatement {
-            text,
+            text: Arc::new(self.texts.keep(text)?),
             types,
             columns: None,
         };
@@ -194,7 +197,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Session<'_, S> {
             let at = number.checked_sub(1);
             let constant = at.and_then(|at| constants.get(at));
             constant.cloned().unwrap_or_else(|| "NULL".to_owned())
-        });
+        })?;
+        let text = self.texts.keep(text)?;
         let expected = prepared.columns.clone();
         let bound = Portal {
             expected,
@@ -298,13 +302,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Session<'_, S> {
                 None => format!("${number}"),
             }
         };
-        let text = script::with_values(&prepared.text, of_type);
+        let text = script::with_values(&prepared.text, of_type)?;
         let (found, columns) = match self.description(&text).await {
             Ok(description) => description,
             // A parameter without a type may be what the engine does not understand.
             Err(Trouble::Failed(_)) if text.contains('$') => {
                 let of_text = |_| "CAST(NULL AS VARCHAR)".to_owned();
-                let text = script::with_values(&text, of_text);
+                let text = script::with_values(&text, of_text)?;
                 self.description(&text).await?
             }
             Err(trouble) => return Err(trouble),
