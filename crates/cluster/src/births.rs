@@ -37,6 +37,13 @@ pub fn others_for_birth(copies: usize, others_known: usize) -> usize {
     }
 }
 
+/// On how many other nodes it must be recorded that a node has left, and where its incarnations have ended, where so
+/// many copies are kept and so many others are known and not forgotten. One more than of a birth, as the node takes
+/// its own record along; all of them where there are fewer.
+pub fn others_for_farewell(copies: usize, others_known: usize) -> usize {
+    (silent_max(copies) + 1).min(others_known)
+}
+
 /// Incarnations of this node that it has heard of only from others, after it had sealed those that
 /// it knew of at its start ([`Ends::to_seal`]): its disk came back as it was earlier. Nobody can
 /// say how many sources they had; they are to be declared lost with as many as are known.
@@ -203,6 +210,19 @@ mod tests {
         SourceId {
             incarnation: Incarnation(incarnation),
             sequence,
+        }
+    }
+
+    #[test]
+    fn a_farewell_outlives_as_many_losses_as_a_birth() {
+        for copies in 1..5 {
+            let others = 10;
+            // The node itself and the others have recorded a birth; of a farewell the others alone.
+            let of_birth = 1 + others_for_birth(copies, others);
+            assert_eq!(others_for_farewell(copies, others), of_birth);
+            for others in 0..=silent_max(copies) {
+                assert_eq!(others_for_farewell(copies, others), others);
+            }
         }
     }
 

@@ -161,6 +161,8 @@ fn expected(mutation: Mutation) -> &'static [&'static str] {
         Mutation::UnknownBirths => &["R3", "R9"],
         Mutation::UnwrittenRecords => &["R3"],
         Mutation::SplitSources => &["R4"],
+        // The one other that knew has lost its disk, and all wait for a node that has left.
+        Mutation::BriefFarewell => &["nothing settles"],
         // Copies are what is lost without these.
         Mutation::UncheckedRetirement | Mutation::NoFlags | Mutation::OneYes => &["R6"],
         // In the end a zone has all copies of something.
@@ -191,6 +193,7 @@ fn seed_that_shows(mutation: Mutation) -> Option<u64> {
         Mutation::NoFlags => Some(69),
         Mutation::AnsweredDamage => Some(578),
         Mutation::UnflaggedTrim => Some(1080),
+        Mutation::BriefFarewell => Some(2235),
         _ => None,
     }
 }

@@ -10,7 +10,7 @@ use std::fmt;
 use std::io;
 use std::sync::atomic::Ordering;
 
-use logpond_cluster::births::silent_max;
+use logpond_cluster::births::{others_for_farewell, silent_max};
 use logpond_cluster::registry::RegistryEntry;
 use logpond_cluster::{NodeId, Registry};
 use logpond_record::Incarnation;
@@ -112,12 +112,21 @@ impl Member {
     /// # Errors
     /// When too few have, with what the last one said.
     pub fn publish_seals(&self) -> Result<(), String> {
-        self.publish(&self.registry(), self.others_wanted(), NoteSource::Anybodys)
+        self.publish(
+            &self.registry(),
+            self.farewell_wanted(),
+            NoteSource::Anybodys,
+        )
     }
 
-    /// On how many others something must be noted: fewer, where there are not so many.
+    /// On how many others it must be noted that a node is given up: fewer, where there are not so many.
     fn others_wanted(&self) -> usize {
         silent_max(self.copies).min(self.others().len())
+    }
+
+    /// On how many others it must be noted how this node has ended.
+    fn farewell_wanted(&self) -> usize {
+        others_for_farewell(self.copies, self.others().len())
     }
 
     /// Gives this node itself up: it holds nothing any more, and nobody needs to ask it.
@@ -128,7 +137,11 @@ impl Member {
         let own = self.identity.node;
         self.note_forgotten(own, &BTreeMap::new())
             .map_err(|error| error.to_string())?;
-        self.publish(&self.registry(), self.others_wanted(), NoteSource::Anybodys)?;
+        self.publish(
+            &self.registry(),
+            self.farewell_wanted(),
+            NoteSource::Anybodys,
+        )?;
         self.remove_leaving().map_err(|error| error.to_string())
     }
 

@@ -1,7 +1,7 @@
 //! Nodes that leave: first as ingesters, then as stores, as [`logpond_cluster::drain`] says.
 
 use logpond_cluster::NodeId;
-use logpond_cluster::births::{Publication, others_for_birth};
+use logpond_cluster::births::{Publication, others_for_birth, others_for_farewell};
 use logpond_cluster::drain::{DrainState, Step};
 
 use super::message::Place;
@@ -72,11 +72,14 @@ impl World {
         }
     }
 
-    /// On how many others must be recorded what is to be known of a node.
-    fn needed(&self, place: Place) -> usize {
+    /// On how many others must be recorded how a node that leaves has ended.
+    pub(super) fn needed(&self, place: Place) -> usize {
         let me = self.nodes[place].id;
         let others = self.known(place).iter().filter(|node| **node != me).count();
-        others_for_birth(self.copies, others)
+        match self.mutation {
+            Some(Mutation::BriefFarewell) => others_for_birth(self.copies, others),
+            _ => others_for_farewell(self.copies, others),
+        }
     }
 
     /// Whether nothing is left on a store.

@@ -386,18 +386,21 @@ impl World {
         // Any of them; those that are down are not asked for ever.
         let turn = self.random.below(others.len().max(1) as u64) as usize;
         others.rotate_left(turn);
+        let leaves = self.nodes[place].disk.is_leaving;
+        let farewell_others = leaves.then(|| self.needed(place));
         let process = self.process(place);
         let birth = others_for_birth(copies, others.len());
         let mut told = Vec::new();
         if !is_joined {
             told.extend(process.join.to_tell(&others));
         }
-        told.extend(process.seals.to_tell(&others, birth));
+        let seals = farewell_others.unwrap_or(birth);
+        told.extend(process.seals.to_tell(&others, seals));
         if let Some(life) = &process.life {
             told.extend(life.birth.to_tell(&others, birth));
         }
         if let Some(farewell) = &process.farewell {
-            told.extend(farewell.to_tell(&others, birth));
+            told.extend(farewell.to_tell(&others, seals));
         }
         told.sort_unstable();
         told.dedup();

@@ -78,6 +78,8 @@ pub enum Mutation {
     AnsweredDamage,
     /// R6: a node leaves without waiting until others hold what it has.
     EarlyLeaving,
+    /// R3: of a node that has left no more others know than of one that stays.
+    BriefFarewell,
     /// R14: a store gives its copy up for one that is uploaded and not listed.
     DropUnlisted,
     /// R14: a node says of what is uploaded that it is listed.
@@ -94,7 +96,7 @@ pub enum Mutation {
 
 impl Mutation {
     /// All of them.
-    pub const ALL: [Mutation; 26] = [
+    pub const ALL: [Mutation; 27] = [
         Mutation::AckBeforeSync,
         Mutation::CountedIncarnations,
         Mutation::UnknownBirths,
@@ -115,6 +117,7 @@ impl Mutation {
         Mutation::UnwrittenRecords,
         Mutation::AnsweredDamage,
         Mutation::EarlyLeaving,
+        Mutation::BriefFarewell,
         Mutation::DropUnlisted,
         Mutation::UploadedIsListed,
         Mutation::SharedListing,
