@@ -225,6 +225,7 @@ fn replace_all(arguments: &[Value], scratch: &mut Scratch) -> Result<Value> {
             },
             &mut out,
         );
+        text::check_growth(out.len(), subject.len())?;
     }
     out.extend_from_slice(&subject[behind..]);
     Ok(Value::Text(out))

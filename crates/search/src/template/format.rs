@@ -1,5 +1,6 @@
 //! `printf`: verbs with flags, width and precision.
 
+use super::text::check_growth;
 use super::value::Value;
 
 /// The widest field; wider ones would fill memory.
@@ -117,7 +118,11 @@ struct Verb {
 }
 
 /// Fills a format.
-pub(super) fn printf(format: &[u8], arguments: &[Value]) -> Vec<u8> {
+///
+/// # Errors
+/// When that becomes too long.
+pub(super) fn printf(format: &[u8], arguments: &[Value]) -> Result<Vec<u8>, String> {
+    let given: usize = arguments.iter().map(Value::bytes).sum();
     let mut out = Vec::new();
     let mut rest = format;
     let mut arguments = Arguments {
@@ -127,6 +132,8 @@ pub(super) fn printf(format: &[u8], arguments: &[Value]) -> Vec<u8> {
         is_good: true,
     };
     while let Some(at) = memchr::memchr(b'%', rest) {
+        // An argument may stand in many places.
+        check_growth(out.len(), format.len() + given)?;
         out.extend_from_slice(&rest[..at]);
         rest = &rest[at + 1..];
         arguments.is_good = true;
@@ -163,7 +170,8 @@ pub(super) fn printf(format: &[u8], arguments: &[Value]) -> Vec<u8> {
         }
         out.push(b')');
     }
-    out
+    check_growth(out.len(), format.len() + given)?;
+    Ok(out)
 }
 
 fn bounded(width: usize) -> usize {

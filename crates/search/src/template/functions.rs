@@ -188,7 +188,7 @@ fn builtin(name: &str, arguments: &[Value]) -> Option<Result<Value>> {
             Ok(Value::Text(out))
         }
         "printf" => match arguments.split_first() {
-            Some((form, rest)) => Ok(Value::Text(format::printf(&form.printed(), rest))),
+            Some((form, rest)) => format::printf(&form.printed(), rest).map(Value::Text),
             None => Err("wrong number of args: want at least 1 got 0".to_owned()),
         },
         "html" => argument(arguments, 0, 1).map(|value| {
@@ -309,6 +309,9 @@ fn of_text(name: &str, arguments: &[Value]) -> Option<Result<Value>> {
     let set = |at: usize| text_at(at).chars().collect::<Vec<char>>();
     // The text comes first in functions of Loki, last in those of sprig.
     let (first, last) = (text_at(0), text_at(count - 1));
+    if let Some(made) = growing(name, arguments, (&first, &last)) {
+        return Some(made.map(Value::text));
+    }
     let result = match name {
         "ToLower" | "lower" => first.to_lowercase(),
         "ToUpper" | "upper" => first.to_uppercase(),
@@ -326,19 +329,12 @@ fn of_text(name: &str, arguments: &[Value]) -> Option<Result<Value>> {
             .strip_suffix(&*text_at(1))
             .unwrap_or(&first)
             .to_owned(),
-        "Replace" => {
-            let times = usize::try_from(arguments[3].to_int()).ok();
-            text::replace(&first, &text_at(1), &text_at(2), times)
-        }
         "trunc" => text::truncated(&last, arguments[0].to_int()),
         "substr" => text::substring(&last, arguments[0].to_int(), arguments[1].to_int()),
         "contains" => return Some(Ok(Value::Bool(last.contains(&*first)))),
         "hasPrefix" => return Some(Ok(Value::Bool(last.starts_with(&*first)))),
         "hasSuffix" => return Some(Ok(Value::Bool(last.ends_with(&*first)))),
-        "indent" => text::indent(&last, arguments[0].to_int()),
-        "nindent" => format!("\n{}", text::indent(&last, arguments[0].to_int())),
         "repeat" => text::repeat(&last, arguments[0].to_int()),
-        "replace" => text::replace(&last, &first, &text_at(1), None),
         "trimAll" => last.trim_matches(&set(0)[..]).to_owned(),
         "trimSuffix" => last.strip_suffix(&*first).unwrap_or(&last).to_owned(),
         "trimPrefix" => last.strip_prefix(&*first).unwrap_or(&last).to_owned(),
@@ -352,6 +348,21 @@ fn of_text(name: &str, arguments: &[Value]) -> Option<Result<Value>> {
         _ => return Some(quantity(name, &first)),
     };
     Some(Ok(Value::text(result)))
+}
+
+/// What functions make whose text may be much longer than the one that they are given: of Loki's the first
+/// argument, of sprig's the last.
+fn growing(name: &str, arguments: &[Value], (first, last): (&str, &str)) -> Option<Result<String>> {
+    Some(match name {
+        "Replace" => {
+            let times = usize::try_from(arguments[3].to_int()).ok();
+            text::replace(first, &arguments[1].to_str(), &arguments[2].to_str(), times)
+        }
+        "replace" => text::replace(last, first, &arguments[1].to_str(), None),
+        "indent" => text::indent(last, arguments[0].to_int()),
+        "nindent" => text::indent(last, arguments[0].to_int()).map(|text| format!("\n{text}")),
+        _ => return None,
+    })
 }
 
 fn default(arguments: &[Value]) -> Result<Value> {
@@ -531,6 +542,9 @@ fn of_expressions(name: &str, arguments: &[Value], scratch: &mut Scratch) -> Opt
                 },
                 &mut out,
             ),
+        }
+        if let Err(error) = text::check_growth(out.len(), subject.len()) {
+            return Some(Err(error));
         }
     }
     out.extend_from_slice(&subject[behind..]);

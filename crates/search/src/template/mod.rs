@@ -7,8 +7,8 @@
 //! A template sees labels as fields, the line as `__line__` and its time as `__timestamp__`. A field
 //! that is not there is empty.
 //!
-//! Bounds: [`OUTPUT_BYTES_MAX`] for what a line becomes, [`STEPS_MAX`] for the work on it, and
-//! [`DEPTH_MAX`] for nesting.
+//! Bounds: [`OUTPUT_BYTES_MAX`] for what a line becomes, and for what a function adds to a text,
+//! [`STEPS_MAX`] and [`VALUES_BYTES_MAX`] for the work on it, and [`DEPTH_MAX`] for nesting.
 
 mod alert;
 mod alert_functions;
@@ -38,6 +38,10 @@ pub const OUTPUT_BYTES_MAX: usize = 1 << 20;
 
 /// The most steps for one line; a loop over what a line holds takes far fewer.
 pub const STEPS_MAX: usize = 100_000;
+
+/// The most bytes of values that functions of a template are given and give for one line, together. Variables
+/// and arguments are among them.
+const VALUES_BYTES_MAX: usize = 32 << 20;
 
 /// The deepest nesting of a template and of calls of templates by each other.
 pub const DEPTH_MAX: usize = 40;

@@ -7,7 +7,10 @@ use jiff::tz::TimeZone;
 use super::functions::{self, Context};
 use super::parse::{Node, Operand, Pipeline};
 use super::value::Value;
-use super::{AlertData, DEPTH_MAX, Data, OUTPUT_BYTES_MAX, STEPS_MAX, Scratch, Template, time};
+use super::{
+    AlertData, DEPTH_MAX, Data, OUTPUT_BYTES_MAX, STEPS_MAX, Scratch, Template, VALUES_BYTES_MAX,
+    time,
+};
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -31,6 +34,7 @@ pub(super) fn run(
         start: out.len(),
         out,
         steps: 0,
+        values_bytes: 0,
         depth: 0,
     };
     run.nodes(&template.root, &dot).map(|_| ())
@@ -80,10 +84,23 @@ struct Run<'a> {
     start: usize,
     out: &'a mut Vec<u8>,
     steps: usize,
+    /// Bytes of values that functions were given and gave.
+    values_bytes: usize,
     depth: usize,
 }
 
 impl Run<'_> {
+    /// Counts a value that a function is given or gives.
+    fn count(&mut self, value: Value) -> Result<Value> {
+        self.values_bytes += value.bytes();
+        if self.values_bytes > VALUES_BYTES_MAX {
+            return Err(format!(
+                "functions of the template work on more than {VALUES_BYTES_MAX} bytes for one line"
+            ));
+        }
+        Ok(value)
+    }
+
     fn step(&mut self) -> Result<()> {
         self.steps += 1;
         if self.steps > STEPS_MAX {
@@ -313,12 +330,15 @@ impl Run<'_> {
             let mut arguments = Vec::with_capacity(rest.len() + 1);
             for operand in rest {
                 let value = self.operand(operand, dot)?;
-                arguments.push(self.value_of(&value));
+                let value = self.value_of(&value);
+                arguments.push(self.count(value)?);
             }
             if let Some(piped) = piped {
-                arguments.push(self.value_of(&piped));
+                let value = self.value_of(&piped);
+                arguments.push(self.count(value)?);
             }
-            return self.function(name, &arguments).map(Dot::Value);
+            let given = self.function(name, &arguments)?;
+            return self.count(given).map(Dot::Value);
         }
         if rest.is_empty() && piped.is_none() {
             return self.operand(first, dot);

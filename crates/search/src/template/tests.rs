@@ -283,6 +283,36 @@ fn wrong_templates_are_refused() {
     }
 }
 
+/// What a function makes of texts of a mebibyte would be terabytes.
+#[test]
+fn functions_make_no_texts_without_bounds() {
+    let a = r#"(repeat 1000000 "a")"#;
+    let z = r#"(repeat 1000000 "z")"#;
+    let places = |verb: &str| verb.repeat(100_000);
+    for text in [
+        format!(r#"{{{{replace "a" {z} {a}}}}}"#),
+        format!(r#"{{{{replace "" {z} {a}}}}}"#),
+        format!(r#"{{{{Replace {a} "a" {z} -1}}}}"#),
+        r#"{{indent 1000000 (repeat 1000000 "\n")}}"#.to_owned(),
+        r#"{{nindent 1000000 (repeat 1000000 "\n")}}"#.to_owned(),
+        format!(r#"{{{{regexReplaceAll "a" {a} {z}}}}}"#),
+        format!(r#"{{{{regexReplaceAllLiteral "a" {a} {z}}}}}"#),
+        format!(r#"{{{{regexReplaceAll ".*" {a} (repeat 500000 "$0")}}}}"#),
+        format!(r#"{{{{printf "{}" {a}}}}}"#, places("%[1]s")),
+        format!(r#"{{{{printf "{}" 1}}}}"#, places("%[1]4096d")),
+        format!("{{{{$a := {a}}}}}{{{{print {}}}}}", places("$a ")),
+        format!(r#"{{{{range 1000}}}}{{{{$a := {a}}}}}{{{{end}}}}"#),
+    ] {
+        let error = fill(&text).unwrap_err();
+        assert!(error.contains("bytes"), "{error}: {text:.60}");
+    }
+    // What stays within them is as before.
+    let filled = fill(r#"{{replace "" "-" "ab"}}{{replace "a" "" "aba"}}{{indent 2 "a\nb"}}"#);
+    assert_eq!(filled.unwrap(), "-a-b-b  a\n  b");
+    let long = fill(&format!("{{{{len (replace \"a\" \"bc\" {a})}}}}"));
+    assert_eq!(long.unwrap(), "2000000");
+}
+
 #[test]
 fn work_is_bounded() {
     let endless = r#"{{define "t"}}{{template "t" .}}{{end}}{{template "t" .}}"#;

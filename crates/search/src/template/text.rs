@@ -40,12 +40,38 @@ pub(super) fn url_decode(text: &[u8]) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// Puts a text in the place of another one, so many times at most.
-pub(super) fn replace(text: &str, old: &str, new: &str, times: Option<usize>) -> String {
-    match times {
-        Some(times) => text.replacen(old, new, times),
-        None => text.replace(old, new),
+/// Checks that a text is not much longer than the one that it is made of.
+///
+/// # Errors
+/// When it is.
+pub(super) fn check_growth(made_bytes: usize, of_bytes: usize) -> Result<(), String> {
+    if made_bytes > of_bytes + OUTPUT_BYTES_MAX {
+        let message = format!("the text becomes longer by more than {OUTPUT_BYTES_MAX} bytes");
+        return Err(message);
     }
+    Ok(())
+}
+
+/// Puts a text in the place of another one, so many times at most.
+///
+/// # Errors
+/// When that becomes too long.
+pub(super) fn replace(
+    text: &str,
+    old: &str,
+    new: &str,
+    times: Option<usize>,
+) -> Result<String, String> {
+    let mut out = String::new();
+    let mut behind = 0;
+    for (at, found) in text.match_indices(old).take(times.unwrap_or(usize::MAX)) {
+        out.push_str(&text[behind..at]);
+        check_growth(out.len() + new.len(), text.len())?;
+        out.push_str(new);
+        behind = at + found.len();
+    }
+    out.push_str(&text[behind..]);
+    Ok(out)
 }
 
 /// A text so many times; as often as there is room for it.
@@ -78,10 +104,15 @@ pub(super) fn substring(text: &str, start: i64, end: i64) -> String {
 }
 
 /// Spaces before each line.
-pub(super) fn indent(text: &str, spaces: i64) -> String {
+///
+/// # Errors
+/// When that becomes too long.
+pub(super) fn indent(text: &str, spaces: i64) -> Result<String, String> {
     let spaces = usize::try_from(spaces).unwrap_or(0).min(OUTPUT_BYTES_MAX);
+    let lines = 1 + text.matches('\n').count();
+    check_growth(text.len() + lines * spaces, text.len())?;
     let pad = " ".repeat(spaces);
-    format!("{pad}{}", text.replace('\n', &format!("\n{pad}")))
+    Ok(format!("{pad}{}", text.replace('\n', &format!("\n{pad}"))))
 }
 
 /// Each word with a capital letter. Words end as those of Go do: at all of ASCII but letters, digits and
@@ -124,10 +155,14 @@ pub(super) fn aligned(text: &str, width: i64, is_left: bool) -> String {
 }
 
 /// A replacement with `$1`, `${name}` and `$$` filled in, as Go does it: a name is as long as it
-/// can be.
+/// can be. It ends early once [`check_growth`] fails for what is appended.
 pub(crate) fn expand(replacement: &str, mut group: impl FnMut(&str) -> Vec<u8>, out: &mut Vec<u8>) {
     let mut rest = replacement;
+    let before = out.len();
     while let Some(at) = rest.find('$') {
+        if check_growth(out.len() - before, replacement.len()).is_err() {
+            return;
+        }
         out.extend_from_slice(&rest.as_bytes()[..at]);
         let behind = &rest[at + 1..];
         if let Some(behind) = behind.strip_prefix('$') {

@@ -35,6 +35,22 @@ impl Value {
         Value::Text(text.as_ref().to_vec())
     }
 
+    /// About the memory that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let own = size_of::<Value>();
+        let of_map = |map: &BTreeMap<String, Value>| -> usize {
+            map.iter()
+                .map(|(name, value)| name.len() + value.bytes())
+                .sum()
+        };
+        own + match self {
+            Value::Text(text) => text.len(),
+            Value::List(list) => list.iter().map(Value::bytes).sum(),
+            Value::Map(map) | Value::Labels(map) => of_map(map),
+            _ => 0,
+        }
+    }
+
     /// Whether it counts as true: neither zero, nor empty, nor nothing.
     pub(super) fn is_true(&self) -> bool {
         match self {
