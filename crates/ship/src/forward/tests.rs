@@ -179,6 +179,11 @@ fn read_head(reader: &mut impl BufRead) -> Option<(String, usize, Option<BatchId
     }
 }
 
+/// A refusal as a Logpond server has it.
+fn refusal(code: &str) -> String {
+    format!("{{\"error\":{{\"code\":\"{code}\",\"message\":\"not now\"}}}}")
+}
+
 /// Serves one request; false if the connection is over.
 fn serve(mut stream: &TcpStream, (script, received, names): &Shared) -> bool {
     let mut reader = BufReader::new(stream);
@@ -234,10 +239,7 @@ fn serve(mut stream: &TcpStream, (script, received, names): &Shared) -> bool {
         }
         Behaviour::Status(status) => (status, "", "{\"error\":{\"message\":\"no\"}}".to_string()),
         Behaviour::Page(status) => (status, "", "<html>\nno\n</html>".to_string()),
-        Behaviour::Code(status, code) => {
-            let error = format!("{{\"error\":{{\"code\":\"{code}\",\"message\":\"not now\"}}}}");
-            (status, "", error)
-        }
+        Behaviour::Code(status, code) => (status, "", refusal(code)),
         Behaviour::Busy => (429, "Retry-After: 0\r\n", String::new()),
         Behaviour::Vanish => return false,
         Behaviour::Half => (200, "Content-Length: 99\r\n", "{\"acc".to_string()),
