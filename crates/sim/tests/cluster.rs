@@ -191,7 +191,7 @@ fn seed_that_shows(mutation: Mutation) -> Option<u64> {
         Mutation::CountedIncarnations => Some(238),
         Mutation::UncheckedRetirement => Some(118),
         Mutation::NoFlags => Some(69),
-        Mutation::AnsweredDamage => Some(578),
+        Mutation::AnsweredDamage => Some(589),
         Mutation::UnflaggedTrim => Some(1080),
         Mutation::BriefFarewell => Some(2235),
         _ => None,
