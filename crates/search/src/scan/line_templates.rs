@@ -12,7 +12,7 @@
 //! Bounds: [`STEPS_MAX`] steps and [`TEXTS_BYTES_MAX`] bytes of templates for a row group; rows beyond them,
 //! and lines too long for a template, are left to those who make records of them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use logpond_record::{Piece, Shape, SlotKind, TimePattern, Timestamp};
@@ -24,7 +24,7 @@ use logpond_segment::rows::{
 use logpond_segment::tokens::is_token_byte;
 
 use super::group::GroupScan;
-use super::values::shown_text;
+use super::values::{ValueForm, shown_text};
 use crate::aggregate::{FixedMap, is_of_client};
 
 /// The most steps from one slot to the next.
@@ -58,9 +58,8 @@ pub(super) struct LineTemplates {
     /// The plans by number.
     plans: Vec<Arc<Plan>>,
     plan_numbers: HashMap<Box<[u8]>, u32>,
-    /// The values of dictionaries that all blocks share, by the place of their column and the kind of the slot.
-    /// A dictionary is kept, so that its address stays its own.
-    dictionaries: HashMap<(usize, SlotKindKey), (Arc<Strings>, Arc<[CodedValue]>)>,
+    /// The dictionaries that all blocks share, by the place of their column and the form in which a slot shows them.
+    dictionaries: HashMap<(usize, ValueForm), KnownDictionary>,
     /// The templates of times by the text of their pattern and the minute.
     times: HashMap<Box<str>, FixedMap<i64, u32>>,
 }
@@ -70,24 +69,16 @@ const FIRST_PLAN: u32 = 1 << 24;
 
 const _: () = assert!(STEPS_MAX <= FIRST_PLAN as usize);
 
-/// How a text is escaped.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum SlotKindKey {
-    Plain,
-    Json,
-    Quoted,
-    StructuredData,
-}
+/// A dictionary, which is kept so that its address stays its own, with its values.
+type KnownDictionary = (Arc<Strings>, Arc<[CodedValue]>);
 
-impl SlotKindKey {
-    fn new(kind: &SlotKind) -> SlotKindKey {
-        match kind {
-            SlotKind::JsonString => SlotKindKey::Json,
-            SlotKind::Quoted => SlotKindKey::Quoted,
-            SlotKind::StructuredData => SlotKindKey::StructuredData,
-            _ => SlotKindKey::Plain,
-        }
-    }
+/// Rows without a message by the templates of their lines.
+#[derive(Default)]
+pub(super) struct LineRows {
+    /// Rows in order, each with its step of [`LineTemplates`].
+    pub(super) found: Vec<(u32, u32)>,
+    /// Rows, in order, of which only their lines tell.
+    pub(super) odd: Vec<u32>,
 }
 
 /// Templates of values, each once.
@@ -287,25 +278,21 @@ impl ShapeRows {
 }
 
 impl GroupScan<'_> {
-    /// Tells rows of the block at hand that have no message apart by the templates of their lines: gives each row
-    /// with its step of [`LineTemplates`], and the rows of which only their lines tell.
+    /// Tells rows of the block at hand that have no message apart by the templates of their lines.
     ///
     /// # Errors
     /// When the block cannot be read.
-    pub(super) fn rows_by_line_template(
-        &mut self,
-        rows: &[u32],
-    ) -> Result<(Vec<(u32, u32)>, Vec<u32>), ReadError> {
-        let (mut found, mut odd) = (Vec::new(), Vec::new());
+    pub(super) fn rows_by_line_template(&mut self, rows: &[u32]) -> Result<LineRows, ReadError> {
+        let LineRows { mut found, mut odd } = LineRows::default();
         if rows.is_empty() {
-            return Ok((found, odd));
+            return Ok(LineRows { found, odd });
         }
         let mut templates = std::mem::take(&mut self.line_templates);
         let (block, reader, _) = self.parts();
         let shapes = block.shapes(reader)?.clone();
         block.exceptions(reader)?;
         let known = block.known_rows();
-        let mut by_shape: HashMap<u32, Vec<u32>> = HashMap::new();
+        let mut by_shape: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for &row in rows {
             let at = row as usize;
             match known.whole.get(at).or_else(|| known.fix.get(at)) {
@@ -343,7 +330,7 @@ impl GroupScan<'_> {
         self.line_templates = templates;
         found.sort_unstable();
         odd.sort_unstable();
-        Ok((found, odd))
+        Ok(LineRows { found, odd })
     }
 
     fn go_on_with(
@@ -382,7 +369,7 @@ impl GroupScan<'_> {
         let wanted = rows.rows.clone();
         match values {
             Column::Strings(strings) => {
-                let key = (column, SlotKindKey::new(&slot.kind));
+                let key = (column, ValueForm::new(&slot.kind, false));
                 let known = templates.dictionaries.get(&key);
                 let known = known.filter(|(same, _)| Arc::ptr_eq(same, &strings.values));
                 let coded = match known {

@@ -10,6 +10,7 @@ use logpond_segment::rows::{NULL, VARIABLE};
 
 use super::group::{GroupScan, SelectedRows};
 use super::labels::GroupLabels;
+use super::line_templates::LineRows;
 use crate::aggregate::{LabelSet, Patterns, message_is_part, write_pattern};
 use crate::label;
 
@@ -176,7 +177,7 @@ impl GroupScan<'_> {
         odd: &mut Vec<u32>,
     ) -> Result<(), ReadError> {
         let (numbers, of_rows): (Vec<u32>, Vec<u32>) = rows.into_iter().unzip();
-        let (found, rest) = self.rows_by_line_template(&numbers)?;
+        let LineRows { found, odd: rest } = self.rows_by_line_template(&numbers)?;
         odd.extend(rest);
         let mut by_template = ByTemplate::default();
         let mut known = numbers.iter().zip(&of_rows);

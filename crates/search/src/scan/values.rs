@@ -84,7 +84,7 @@ impl Escape {
 }
 
 impl ValueForm {
-    fn new(kind: &SlotKind, decoded_counts: bool) -> ValueForm {
+    pub(super) fn new(kind: &SlotKind, decoded_counts: bool) -> ValueForm {
         let escape = match kind {
             SlotKind::JsonString => Escape::Json,
             SlotKind::Quoted => Escape::Quoted,
@@ -504,14 +504,19 @@ impl<'a> ShapeSearch<'a> {
         block.exceptions(reader)?;
         block.more(reader)?;
         let known = block.known_rows();
-        let decide = || decide_objects(self.finder, &known.more.values);
-        let objects = decisions.objects.get_or_insert_with(decide);
+        let objects = &mut decisions.objects;
         for (hit, &row) in self.hits.iter().zip(self.rows) {
             let more = known.more.get(row as usize);
+            // Objects are read only if a row needs it: one that matches already needs none.
+            let mut decide = || {
+                let decide = || decide_objects(self.finder, &known.more.values);
+                let objects = objects.get_or_insert_with(decide);
+                objects.is_yes(known.more.codes[row as usize])
+            };
             let beside = Beside {
                 fix: known.fix.get(row as usize),
                 more,
-                needs_look: more.is_some() && objects.is_yes(known.more.codes[row as usize]),
+                needs_look: *hit == Hit::No && more.is_some() && decide(),
             };
             let hit = match hit {
                 Hit::Yes(slot) if beside.is_fixed(usize::from(*slot)) => Hit::Maybe,
@@ -720,7 +725,8 @@ pub(super) fn escapes_that_matter(finder: &Finder) -> fn(&[u8]) -> bool {
 }
 
 fn has_control(text: &[u8]) -> bool {
-    text.iter().any(|byte| *byte < 0x20)
+    // To its end in any case: many bytes are compared at once then.
+    text.iter().fold(false, |any, byte| any | (*byte < 0x20))
 }
 
 /// Finds a pattern in all strings with one pass over their buffer.

@@ -109,7 +109,7 @@ fn lines_have_the_patterns_of_their_records() {
         for number in 0..directory.row_groups.len() {
             let mut scan = GroupScan::new(&shared, number);
             scan.for_each_block(|scan, selected| {
-                put_together += scan.rows_by_line_template(&selected.rows)?.0.len();
+                put_together += scan.rows_by_line_template(&selected.rows)?.found.len();
                 scan.add_to_patterns(&selected, &mut found)?;
                 Ok(true)
             })
