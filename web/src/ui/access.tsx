@@ -62,7 +62,7 @@ export function Access() {
     const known = localStorage.getItem(OWN_KEY);
     if (known && !state.value.own) tweak({ own: known });
   }, []);
-  return span ? <Panels span={span} /> : <main class="screen scroll" id="main" />;
+  return span ? <Panels span={span} /> : <main class="screen scroll" id="main" tabIndex={0} />;
 }
 
 function Panels({ span }: { span: Resolved }) {
@@ -74,7 +74,7 @@ function Panels({ span }: { span: Resolved }) {
   const terms = topTerms(q) ?? [];
   const bytes = useBytes(span, filter());
   return (
-    <main class="screen scroll access" id="main">
+    <main class="screen scroll access" id="main" tabIndex={0}>
       <h1 class="sr">{T.views.access}</h1>
       <div class="toolbar">
         <label class="own">

@@ -71,7 +71,7 @@ export function Alerts() {
   const rules = (groups ?? []).flatMap((group) => group.rules.map((rule) => ({ group, rule })));
   rules.sort((a, b) => (ORDER[a.rule.state ?? ""] ?? 3) - (ORDER[b.rule.state ?? ""] ?? 3));
   return (
-    <main class="screen scroll alerts" id="main">
+    <main class="screen scroll alerts" id="main" tabIndex={0}>
       <h1 class="sr">{T.views.alerts}</h1>
       {problem && <ProblemText problem={problem} />}
       <section class="card wide">

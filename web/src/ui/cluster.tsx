@@ -140,12 +140,12 @@ export function ClusterScreen() {
   }, [run.value]);
   if (!found)
     return (
-      <main class="screen scroll pad" id="main">
+      <main class="screen scroll pad" id="main" tabIndex={0}>
         {problem ? <ProblemText problem={problem} /> : T.loading}
       </main>
     );
   return (
-    <main class="screen scroll cluster" id="main">
+    <main class="screen scroll cluster" id="main" tabIndex={0}>
       <h1 class="sr">{T.views.cluster}</h1>
       {problem && <ProblemText problem={problem} />}
       {!found.complete && (

@@ -112,7 +112,7 @@ export function Patterns() {
 
   if (problem)
     return (
-      <main class="screen scroll" id="main">
+      <main class="screen scroll" id="main" tabIndex={0}>
         <ProblemText problem={problem}>
           <Retry />
         </ProblemText>
@@ -120,7 +120,7 @@ export function Patterns() {
     );
   if (!found || !span)
     return (
-      <main class="screen scroll pad" id="main" aria-busy="true">
+      <main class="screen scroll pad" id="main" tabIndex={0} aria-busy="true">
         <h1 class="sr">{T.views.patterns}</h1>
         {T.loading}
       </main>
@@ -142,7 +142,7 @@ export function Patterns() {
       ? span.fromMs
       : Math.min(...list.flatMap(({ buckets }) => buckets.map(([time]) => msOf(time))));
   return (
-    <main class="screen scroll patterns" id="main">
+    <main class="screen scroll patterns" id="main" tabIndex={0}>
       <h1 class="sr">{T.views.patterns}</h1>
       <div class="toolbar">
         <span class="count" role="status">

@@ -101,7 +101,7 @@ export function Proxy() {
 
   if (count === 0) {
     return (
-      <main class="screen scroll" id="main">
+      <main class="screen scroll" id="main" tabIndex={0}>
         <section class="card wide">
           <h1>{T.views.proxy}</h1>
           <p>{T.proxy.none}</p>
@@ -119,7 +119,7 @@ export function Proxy() {
   const ms = (seconds: number | null | undefined) =>
     seconds === null || seconds === undefined ? "…" : `${shortNumber(seconds * 1000)} ms`;
   return (
-    <main class="screen scroll proxy" id="main">
+    <main class="screen scroll proxy" id="main" tabIndex={0}>
       <h1 class="sr">{T.views.proxy}</h1>
       {problem &&
         (problem.status === 501 ? <p class="notice">{T.proxy.noSql}</p> : <ProblemText problem={problem} />)}
