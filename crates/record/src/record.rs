@@ -81,6 +81,15 @@ impl<'a> Record<'a> {
 
     /// Appends the original line, without a line end.
     pub fn write_line(&self, out: &mut Vec<u8>) {
+        self.write_line_with(|_| None, out);
+    }
+
+    /// Appends the line with other texts in some slots, by their index. A line that is kept whole stays as it is.
+    pub fn write_line_with<'t>(
+        &self,
+        other: impl Fn(usize) -> Option<&'t [u8]>,
+        out: &mut Vec<u8>,
+    ) {
         if let Some(whole) = &self.whole {
             out.extend_from_slice(whole);
             return;
@@ -94,9 +103,8 @@ impl<'a> Record<'a> {
                 _ => self.values.get(index).cloned().unwrap_or(Value::Null),
             },
             |index| {
-                fixes
-                    .next_if(|fix| usize::from(fix.slot) == index)
-                    .map(|fix| &*fix.text)
+                let fix = fixes.next_if(|fix| usize::from(fix.slot) == index);
+                other(index).or(fix.map(|fix| &*fix.text))
             },
             out,
         );

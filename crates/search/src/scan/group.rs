@@ -118,8 +118,6 @@ pub struct GroupScan<'a> {
     pub(super) template_decisions: TemplateDecisions,
     pub(super) known_patterns: KnownPatterns,
     pub(super) line_templates: LineTemplates,
-    /// By the steps of `line_templates`.
-    pub(super) known_line_patterns: KnownPatterns,
     /// Blocks with selected rows, with the columns that were read so far.
     kept: HashMap<usize, Block<'a>>,
     damages: Vec<Damage>,
@@ -156,7 +154,6 @@ impl<'a> GroupScan<'a> {
             template_decisions: TemplateDecisions::default(),
             known_patterns: KnownPatterns::new(),
             line_templates: LineTemplates::default(),
-            known_line_patterns: KnownPatterns::new(),
             kept: HashMap::new(),
             damages: Vec::new(),
             label_columns: None,

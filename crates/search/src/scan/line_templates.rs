@@ -25,7 +25,7 @@ use logpond_segment::tokens::is_token_byte;
 
 use super::group::GroupScan;
 use super::values::{ValueForm, shown_text};
-use crate::aggregate::{FixedMap, is_of_client};
+use crate::aggregate::{FixedMap, is_of_client, write_pattern};
 
 /// The most steps from one slot to the next.
 const STEPS_MAX: usize = 1 << 20;
@@ -62,6 +62,8 @@ pub(super) struct LineTemplates {
     dictionaries: HashMap<(usize, ValueForm), KnownDictionary>,
     /// The templates of times by the text of their pattern and the minute.
     times: HashMap<Box<str>, FixedMap<i64, u32>>,
+    /// The patterns of lines by the steps that they come to.
+    patterns: FixedMap<u32, Arc<[u8]>>,
 }
 
 /// The least number of a plan as a step before the first.
@@ -168,9 +170,8 @@ impl Plan {
     }
 }
 
-/// Rows of a shape, told apart slot by slot.
-struct ShapeRows {
-    rows: Vec<u32>,
+/// The way of some rows of a shape, slot by slot.
+struct Progress {
     /// Of each row the step that it has come to, [`ODD`] if it has none.
     steps: Vec<u32>,
     /// Of each row the bytes of its line so far, or more.
@@ -207,8 +208,20 @@ impl LineTemplates {
         step
     }
 
+    /// The pattern of lines that come to this step at their end, made once.
+    pub(super) fn pattern_of(&mut self, step: u32) -> Arc<[u8]> {
+        if let Some(known) = self.patterns.get(&step) {
+            return Arc::clone(known);
+        }
+        let mut pattern = Vec::new();
+        write_pattern(&self.template_of(step), &mut pattern);
+        let pattern: Arc<[u8]> = pattern.into();
+        self.patterns.insert(step, Arc::clone(&pattern));
+        pattern
+    }
+
     /// The template of lines that come to this step at their end.
-    pub(super) fn template_of(&self, step: u32) -> Vec<u8> {
+    fn template_of(&self, step: u32) -> Vec<u8> {
         let mut codes = Vec::new();
         let mut at = step;
         while at < FIRST_PLAN {
@@ -230,34 +243,53 @@ impl LineTemplates {
         template
     }
 
-    fn codes_of_strings(&mut self, values: &Strings, kind: &SlotKind) -> Arc<[CodedValue]> {
+    /// The values of a column of texts, as a slot of this kind shows them.
+    fn coded_strings(
+        &mut self,
+        (column, is_shared): (usize, bool),
+        values: &Arc<Strings>,
+        kind: &SlotKind,
+    ) -> Arc<[CodedValue]> {
+        let key = (column, ValueForm::new(kind, false));
+        if let Some((same, coded)) = self.dictionaries.get(&key)
+            && Arc::ptr_eq(same, values)
+        {
+            return Arc::clone(coded);
+        }
         let coded = values.iter().map(|text| {
             let shown = shown_text(text, kind);
             (self.texts.code_of(&shown), shown.len() as u32)
         });
-        coded.collect()
+        let coded: Arc<[CodedValue]> = coded.collect();
+        if is_shared {
+            let kept = (Arc::clone(values), Arc::clone(&coded));
+            self.dictionaries.insert(key, kept);
+        }
+        coded
     }
 
     /// The codes of times by their minutes since the epoch.
-    fn codes_of_times(&mut self, pattern: &TimePattern, minutes: &[i64]) -> Vec<u32> {
-        let name = format!("{pattern:?}");
-        let mut known = self.times.remove(&*name).unwrap_or_default();
+    fn codes_of_times(
+        &mut self,
+        pattern: &TimePattern,
+        minutes: impl Iterator<Item = i64>,
+    ) -> Vec<u32> {
+        let LineTemplates { texts, times, .. } = self;
+        let known = times.entry(format!("{pattern:?}").into()).or_default();
         let mut text = Vec::new();
-        let code = |minute: &i64| {
-            *known.entry(*minute).or_insert_with(|| {
+        let code = |minute: i64| {
+            *known.entry(minute).or_insert_with(|| {
                 text.clear();
                 let time = Timestamp(minute.saturating_mul(MINUTE_NS));
                 pattern.render(time, &mut text);
-                self.texts.code_of(&text)
+                texts.code_of(&text)
             })
         };
-        let codes = minutes.iter().map(code).collect();
-        self.times.insert(name.into(), known);
-        codes
+        minutes.map(code).collect()
     }
 }
 
-impl ShapeRows {
+impl Progress {
     /// Goes on with the values of a slot.
     fn go_on(&mut self, values: impl Iterator<Item = CodedValue>, templates: &mut LineTemplates) {
         // Rows beside each other mostly have the same values.
@@ -283,11 +315,22 @@ impl GroupScan<'_> {
     /// # Errors
     /// When the block cannot be read.
     pub(super) fn rows_by_line_template(&mut self, rows: &[u32]) -> Result<LineRows, ReadError> {
+        // Steps that were given before stay what they are, also if this block cannot be read.
+        let mut templates = std::mem::take(&mut self.line_templates);
+        let told_apart = self.tell_apart(rows, &mut templates);
+        self.line_templates = templates;
+        told_apart
+    }
+
+    fn tell_apart(
+        &mut self,
+        rows: &[u32],
+        templates: &mut LineTemplates,
+    ) -> Result<LineRows, ReadError> {
         let LineRows { mut found, mut odd } = LineRows::default();
         if rows.is_empty() {
             return Ok(LineRows { found, odd });
         }
-        let mut templates = std::mem::take(&mut self.line_templates);
         let (block, reader, _) = self.parts();
         let shapes = block.shapes(reader)?.clone();
         block.exceptions(reader)?;
@@ -303,23 +346,22 @@ impl GroupScan<'_> {
         for (code, rows) in by_shape {
             let shape = self.shape(&shapes.values, code);
             let text = shapes.values.get(code);
-            let Some(plan) = templates.plan_of(&shape, text, &self.directory.schema) else {
+            let Some(number) = templates.plan_of(&shape, text, &self.directory.schema) else {
                 odd.extend(rows);
                 continue;
             };
-            let mut rows = ShapeRows {
-                steps: vec![FIRST_PLAN + plan; rows.len()],
-                bytes: vec![templates.plans[plan as usize].bytes; rows.len()],
-                rows,
+            let plan = Arc::clone(&templates.plans[number as usize]);
+            let mut progress = Progress {
+                steps: vec![FIRST_PLAN + number; rows.len()],
+                bytes: vec![plan.bytes; rows.len()],
             };
-            let plan = Arc::clone(&templates.plans[plan as usize]);
             for piece in shape.pieces().iter().zip(&plan.fixed) {
                 if let (Piece::Slot(slot), None) = piece {
-                    self.go_on_with(&plan, *slot, (&mut rows, &mut templates))?;
+                    self.go_on_with((&plan, *slot), &rows, &mut progress, templates)?;
                 }
             }
-            let ShapeRows { rows, steps, bytes } = rows;
-            for ((row, step), bytes) in rows.into_iter().zip(steps).zip(bytes) {
+            let ways = progress.steps.into_iter().zip(progress.bytes);
+            for (row, (step, bytes)) in rows.into_iter().zip(ways) {
                 if step == ODD || bytes as usize > MESSAGE_BYTES_MAX {
                     odd.push(row);
                 } else {
@@ -327,64 +369,54 @@ impl GroupScan<'_> {
                 }
             }
         }
-        self.line_templates = templates;
         found.sort_unstable();
         odd.sort_unstable();
         Ok(LineRows { found, odd })
     }
 
+    /// Goes on with the values that rows of a shape have in a slot.
     fn go_on_with(
         &mut self,
-        plan: &Plan,
-        number: usize,
-        (rows, templates): (&mut ShapeRows, &mut LineTemplates),
+        (plan, number): (&Plan, usize),
+        rows: &[u32],
+        progress: &mut Progress,
+        templates: &mut LineTemplates,
     ) -> Result<(), ReadError> {
         let slot = &plan.shape.slots()[number];
         match &slot.kind {
             SlotKind::Null => {
                 let code = templates.texts.code_of(b"null");
-                let all = std::iter::repeat_n((code, 4), rows.rows.len());
-                rows.go_on(all, templates);
+                progress.go_on(std::iter::repeat_n((code, 4), rows.len()), templates);
                 return Ok(());
             }
             SlotKind::Time(pattern) => {
                 let times = self.times()?;
-                let minute = |row: &u32| times[*row as usize].div_euclid(MINUTE_NS);
-                let minutes: Vec<i64> = rows.rows.iter().map(minute).collect();
-                let codes = templates.codes_of_times(pattern, &minutes);
+                let minutes = rows
+                    .iter()
+                    .map(|row| times[*row as usize].div_euclid(MINUTE_NS));
+                let codes = templates.codes_of_times(pattern, minutes);
                 let all = codes.into_iter().map(|code| (code, TIME_BYTES_MAX));
-                rows.go_on(all, templates);
+                progress.go_on(all, templates);
                 return Ok(());
             }
             _ => {}
         }
         let Some(column) = plan.columns[number] else {
-            rows.steps.fill(ODD);
+            progress.steps.fill(ODD);
             return Ok(());
         };
         let kind = self.directory.schema.columns[column].kind;
         let (block, reader, _) = self.parts();
         let is_shared = reader.text_dictionary(column)?.is_some();
-        let values = block.field(column, reader)?;
-        let wanted = rows.rows.clone();
-        match values {
+        match block.field(column, reader)? {
             Column::Strings(strings) => {
-                let key = (column, ValueForm::new(&slot.kind, false));
-                let known = templates.dictionaries.get(&key);
-                let known = known.filter(|(same, _)| Arc::ptr_eq(same, &strings.values));
-                let coded = match known {
-                    Some((_, coded)) => Arc::clone(coded),
-                    None => templates.codes_of_strings(&strings.values, &slot.kind),
-                };
-                if is_shared {
-                    let kept = (Arc::clone(&strings.values), Arc::clone(&coded));
-                    templates.dictionaries.insert(key, kept);
-                }
+                let origin = (column, is_shared);
+                let coded = templates.coded_strings(origin, &strings.values, &slot.kind);
                 let value = |row: &u32| match strings.codes[*row as usize] {
                     NULL => (ODD, 0),
                     code => coded[code as usize],
                 };
-                rows.go_on(wanted.iter().map(value), templates);
+                progress.go_on(rows.iter().map(value), templates);
             }
             Column::Ints(numbers) if kind == ColumnType::Int && slot.kind == SlotKind::Int => {
                 // All that are not negative have the same template.
@@ -393,12 +425,11 @@ impl GroupScan<'_> {
                     None => (ODD, 0),
                     Some(number) => (signs[usize::from(number < 0)], INT_BYTES_MAX),
                 };
-                rows.go_on(wanted.iter().map(value), templates);
+                progress.go_on(rows.iter().map(value), templates);
             }
             values => {
-                let coded =
-                    coded_numbers((values, kind), (&plan.shape, number), &wanted, templates);
-                rows.go_on(coded.into_iter(), templates);
+                let coded = coded_numbers((values, kind), (&plan.shape, number), rows, templates);
+                progress.go_on(coded.into_iter(), templates);
             }
         }
         Ok(())

@@ -189,7 +189,7 @@ impl GroupScan<'_> {
             by_template.add((step, level, false), row, (time, bucket));
         }
         for group_rows in by_template.group_rows {
-            let pattern = self.pattern_of_line(group_rows.template);
+            let pattern = self.line_templates.pattern_of(group_rows.template);
             let key = (levels[group_rows.level as usize], &*pattern);
             let newest = Timestamp(group_rows.newest);
             if !patterns.add_counts(key, &group_rows.buckets, newest, false) {
@@ -205,18 +205,6 @@ impl GroupScan<'_> {
             })?;
         }
         Ok(())
-    }
-
-    /// The pattern of lines that come to a step at their end, made once.
-    fn pattern_of_line(&mut self, step: u32) -> Arc<[u8]> {
-        if let Some(known) = self.known_line_patterns.get(&step) {
-            return Arc::clone(known);
-        }
-        let mut pattern = Vec::new();
-        write_pattern(&self.line_templates.template_of(step), &mut pattern);
-        let pattern: Arc<[u8]> = pattern.into();
-        self.known_line_patterns.insert(step, Arc::clone(&pattern));
-        pattern
     }
 
     /// The pattern of a template of the row group, made once.

@@ -182,6 +182,11 @@ fn segment_of_sources(records: &[Record<'_>], count: u64) -> SegmentFile {
 
 /// The same, whose lines count as so many times as long where rows are cut into blocks.
 fn segment_of_blocks(records: &[Record<'_>], count: u64, factor: usize) -> SegmentFile {
+    SegmentFile::open(Arc::new(file_of_blocks(records, count, factor))).unwrap()
+}
+
+/// The file of such a segment.
+fn file_of_blocks(records: &[Record<'_>], count: u64, factor: usize) -> Memory {
     let mut builder = RowsBuilder::new();
     for (n, record) in records.iter().enumerate() {
         let mut line = Vec::new();
@@ -213,7 +218,7 @@ fn segment_of_blocks(records: &[Record<'_>], count: u64, factor: usize) -> Segme
     .unwrap();
     writer.write(&builder.take(&schema)).unwrap();
     writer.finish().unwrap();
-    SegmentFile::open(Arc::new(file)).unwrap()
+    file
 }
 
 const QUERIES: [&str; 94] = [

@@ -2,7 +2,7 @@
 //!
 //! It is made of the template that segments store, so records of the journal and of segments have the same.
 
-use logpond_record::{Record, Value};
+use logpond_record::Record;
 use logpond_segment::rows::{self, OPEN_END, VARIABLE};
 
 /// What stands for a part that differs.
@@ -35,27 +35,16 @@ const CLIENT_FIELDS: [&str; 22] = [
     "x_forwarded_for",
 ];
 
-/// Whether the values of a field are left out of the pattern of a line without a message.
+/// True if the values of a field are left out of the pattern of a line without a message.
 pub(crate) fn is_of_client(field: &str) -> bool {
     CLIENT_FIELDS.binary_search(&field).is_ok()
 }
 
 /// Appends the line of a record without a message, with marks for the values of clients.
 pub(super) fn write_request(record: &Record<'_>, out: &mut Vec<u8>) {
-    if let Some(whole) = &record.whole {
-        out.extend_from_slice(whole);
-        return;
-    }
     let slots = record.shape.slots();
-    let mut fixes = record.fixes.iter().peekable();
-    let value = |index: usize| record.values.get(index).cloned().unwrap_or(Value::Null);
-    let text = |index: usize| {
-        let fix = fixes.next_if(|fix| usize::from(fix.slot) == index);
-        let fix = fix.map(|fix| &*fix.text);
-        let is_left_out = is_of_client(&slots[index].name);
-        if is_left_out { Some(VARIABLE) } else { fix }
-    };
-    record.shape.render_fixed(record.time, value, text, out);
+    let mark = |index: usize| is_of_client(&slots[index].name).then_some(VARIABLE);
+    record.write_line_with(mark, out);
 }
 
 /// Appends the template of a message: of its first line, every word with a number in it is replaced by
