@@ -4,7 +4,8 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::failure::{Code, Failure};
 
@@ -17,22 +18,24 @@ const BYTES_MIN: usize = 4 << 20;
 #[derive(Debug)]
 pub(crate) struct TextRoom {
     bytes_max: usize,
-    bytes: AtomicUsize,
+    /// A permit for each byte that is free.
+    free: Arc<Semaphore>,
 }
 
 /// A text that has its place in the room until it is dropped.
 #[derive(Debug)]
 pub(crate) struct StoredText {
     text: String,
-    room: Arc<TextRoom>,
+    _place: OwnedSemaphorePermit,
 }
 
 impl TextRoom {
     /// Room for so many bytes, or a few MiB.
     pub(crate) fn new(bytes_max: usize) -> Arc<TextRoom> {
+        let bytes_max = bytes_max.max(BYTES_MIN);
         Arc::new(TextRoom {
-            bytes_max: bytes_max.max(BYTES_MIN),
-            bytes: AtomicUsize::new(0),
+            bytes_max,
+            free: Arc::new(Semaphore::new(bytes_max)),
         })
     }
 
@@ -40,22 +43,21 @@ impl TextRoom {
     ///
     /// # Errors
     /// When the texts of all sessions leave no room for it.
-    pub(crate) fn keep(self: &Arc<TextRoom>, text: String) -> Result<StoredText, Failure> {
-        let more = |bytes: usize| {
-            let sum = bytes.checked_add(text.len());
-            sum.filter(|sum| *sum <= self.bytes_max)
-        };
-        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
-        if self.bytes.fetch_update(set, fetch, more).is_err() {
+    pub(crate) fn keep(&self, text: String) -> Result<StoredText, Failure> {
+        let bytes = u32::try_from(text.len()).ok();
+        let place = bytes.and_then(|bytes| {
+            let free = Arc::clone(&self.free);
+            free.try_acquire_many_owned(bytes).ok()
+        });
+        let Some(_place) = place else {
             let message = format!(
                 "prepared statements and portals of all sessions have {} MiB, as many as they may; DEALLOCATE \
                  statements, or close sessions",
                 self.bytes_max >> 20
             );
             return Err(Failure::new(Code::OutOfMemory, message));
-        }
-        let room = Arc::clone(self);
-        Ok(StoredText { text, room })
+        };
+        Ok(StoredText { text, _place })
     }
 }
 
@@ -64,14 +66,6 @@ impl Deref for StoredText {
 
     fn deref(&self) -> &str {
         &self.text
-    }
-}
-
-impl Drop for StoredText {
-    fn drop(&mut self) {
-        self.room
-            .bytes
-            .fetch_sub(self.text.len(), Ordering::Relaxed);
     }
 }
 
