@@ -5,3 +5,5 @@ pub mod forward;
 pub mod import;
 pub mod pull;
 pub mod load;
+#[cfg(test)]
+mod scripted;

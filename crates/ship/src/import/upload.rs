@@ -150,7 +150,7 @@ pub(super) struct Uploader {
     agent: ureq::Agent,
     target: Target,
     current: usize,
-    /// Whether a server has taken a body.
+    /// True once a server has taken a body.
     has_taken: bool,
     pause: Pause,
 }
@@ -295,43 +295,24 @@ fn read_answer(body: ureq::Body) -> std::io::Result<UploadAnswer> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{BufRead, BufReader, Read, Write};
-    use std::net::TcpListener;
     use std::thread::JoinHandle;
 
     use super::*;
+    use crate::scripted::scripted;
 
     const TAKEN: &str = r#"{"accepted":1,"known":0,"rejected_total":0}"#;
 
-    /// A server that gives these answers, each to a connection of its own: status, headers, body.
-    fn server(
-        answers: &'static [(u16, &'static str, &'static str)],
-    ) -> (Address, JoinHandle<usize>) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = Address::parse(&listener.local_addr().unwrap().to_string()).unwrap();
-        let serve = move || {
-            for (status, headers, body) in answers {
-                let (stream, _) = listener.accept().unwrap();
-                let mut reader = BufReader::new(&stream);
-                let (mut line, mut length) = (String::new(), 0);
-                while line != "\r\n" {
-                    line.clear();
-                    reader.read_line(&mut line).unwrap();
-                    let head = line.to_ascii_lowercase();
-                    if let Some(value) = head.strip_prefix("content-length:") {
-                        length = value.trim().parse().unwrap();
-                    }
-                }
-                reader.read_exact(&mut vec![0; length]).unwrap();
-                let length = body.len();
-                let text = format!(
-                    "HTTP/1.1 {status} X\r\nConnection: close\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
-                );
-                (&stream).write_all(text.as_bytes()).unwrap();
-            }
-            answers.len()
-        };
-        (address, std::thread::spawn(serve))
+    /// Status and headers of a refusal by a server of ours.
+    const NO_TOKEN: &str = "401 X\r\naccept-encoding: zstd";
+
+    /// A server that gives these answers to uploads: status with headers, body.
+    fn server(answers: &[(&'static str, &str)]) -> (Address, JoinHandle<Vec<String>>) {
+        let answers = answers.iter();
+        scripted(
+            answers
+                .map(|(status, body)| ("POST ", *status, (*body).to_owned()))
+                .collect(),
+        )
     }
 
     fn uploader(address: Address) -> Uploader {
@@ -354,40 +335,40 @@ mod tests {
 
     #[test]
     fn a_foreign_answer_is_final_before_anything_was_taken() {
-        const ANSWERS: [&[(u16, &str, &str)]; 3] = [
-            &[(404, "", "<html>")],
-            &[(200, "", "<html>")],
-            &[(401, "Accept-Encoding: zstd\r\n", "no token")],
+        let answers = [
+            ("404 X", "<html>"),
+            ("200 X", "<html>"),
+            (NO_TOKEN, "no token"),
         ];
-        for answers in ANSWERS {
-            let (address, serving) = server(answers);
+        for answer in answers {
+            let (address, serving) = server(&[answer]);
             let error = uploader(address).send(&body()).unwrap_err();
             assert!(matches!(error, UploadError::Refused { .. }), "{error}");
-            assert_eq!(serving.join().unwrap(), 1);
+            assert_eq!(serving.join().unwrap().len(), 1);
         }
     }
 
     #[test]
     fn a_foreign_answer_is_an_outage_once_something_was_taken() {
         let (address, serving) = server(&[
-            (202, "", TAKEN),
-            (404, "", "<html>"),
-            (200, "", "<html>"),
-            (401, "Accept-Encoding: zstd\r\n", "no token"),
-            (202, "", TAKEN),
+            ("202 X", TAKEN),
+            ("404 X", "<html>"),
+            ("200 X", "<html>"),
+            (NO_TOKEN, "no token"),
+            ("202 X", TAKEN),
         ]);
         let mut uploader = uploader(address);
         for _ in 0..2 {
             assert_eq!(uploader.send(&body()).unwrap().accepted, 1);
         }
-        assert_eq!(serving.join().unwrap(), 5);
+        assert_eq!(serving.join().unwrap().len(), 5);
     }
 
     #[test]
     fn a_refusal_of_entries_is_final_whatever_was_taken() {
         let (address, serving) = server(&[
-            (202, "", TAKEN),
-            (400, "Accept-Encoding: zstd\r\n", "no journal"),
+            ("202 X", TAKEN),
+            ("400 X\r\naccept-encoding: zstd", "no journal"),
         ]);
         let mut uploader = uploader(address);
         uploader.send(&body()).unwrap();
