@@ -1,4 +1,4 @@
-//! What a client shows to servers, and which of them it believes.
+//! The credentials that a client shows to servers, and the authorities that it believes.
 //!
 //! A secret of a file is read again when a server refuses it: a client that goes on for months uses the token that
 //! has taken the place of an older one.
@@ -72,7 +72,7 @@ impl Credentials {
     }
 }
 
-/// Where a secret is read from.
+/// The file of a secret.
 enum SecretFile {
     Token(PathBuf),
     Credentials(Credentials),
@@ -93,7 +93,7 @@ impl SecretFile {
     }
 }
 
-/// What is shown in the header `Authorization`.
+/// The value of the header `Authorization`, and its file.
 struct Authorization {
     value: Mutex<HeaderValue>,
     /// None if it is of a variable, which does not change.

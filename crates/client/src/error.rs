@@ -76,7 +76,7 @@ pub enum ClientError {
 const FOREIGN_CHARS_MAX: usize = 200;
 
 impl ClientError {
-    /// Whether the same request may be taken later although this answer is no failure: the answer is of something
+    /// True if the same request may be taken later although this answer is no failure: the answer is of something
     /// else than a Logpond server, such as a load balancer, or about the token.
     pub fn may_pass(&self) -> bool {
         match self {
@@ -90,7 +90,7 @@ impl ClientError {
         }
     }
 
-    /// Whether a Logpond server has answered: its refusals have a code.
+    /// True if a Logpond server has answered: its refusals have a code.
     pub fn is_of_logpond(&self) -> bool {
         matches!(self, ClientError::Refused { code, .. } if !code.is_empty())
     }

@@ -43,10 +43,10 @@ pub enum OpeningVerdict {
 const STUN_HEAD_BYTES: usize = 20;
 const STUN_COOKIE: &[u8] = b"\x21\x12\xa4\x42";
 
-/// Where the type of the message stands in a record of DTLS.
+/// The place of the message's type in a record of DTLS.
 const DTLS_TYPE_AT: usize = 13;
 
-/// Whether a datagram is what a page can have a browser send to any port.
+/// True if a page can have a browser send this datagram to any port.
 pub fn is_of_browser(datagram: &[u8]) -> bool {
     is_stun(datagram) || is_dtls(datagram)
 }

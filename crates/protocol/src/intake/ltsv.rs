@@ -19,7 +19,7 @@ const LABEL_BYTES_MAX: usize = 64;
 /// The tab behind the first part of most lines stands before this byte.
 const PART_BYTES_MAX: usize = 256;
 
-/// Whether `line` may be made of labeled values: it begins with a label, and each of its first two parts has one.
+/// True if `line` may be made of labeled values: it begins with a label, and each of its first two parts has one.
 pub(crate) fn is_candidate(line: &[u8]) -> bool {
     // Most lines have no tab.
     let head = &line[..line.len().min(PART_BYTES_MAX)];

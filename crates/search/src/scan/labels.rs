@@ -634,7 +634,7 @@ impl GroupScan<'_> {
     }
 }
 
-/// Whether a value has a text: an empty one is no label.
+/// True if a value has a text: an empty one is no label.
 fn has_text(value: &Value<'_>) -> bool {
     !value.to_text().is_empty()
 }

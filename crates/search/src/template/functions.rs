@@ -350,7 +350,7 @@ fn of_text(name: &str, arguments: &[Value]) -> Option<Result<Value>> {
     Some(Ok(Value::text(result)))
 }
 
-/// What functions make whose text may be much longer than the one that they are given: of Loki's the first
+/// The results of functions whose text may be much longer than the one that they are given: of Loki's the first
 /// argument, of sprig's the last.
 fn growing(name: &str, arguments: &[Value], (first, last): (&str, &str)) -> Option<Result<String>> {
     Some(match name {

@@ -283,7 +283,7 @@ fn wrong_templates_are_refused() {
     }
 }
 
-/// What a function makes of texts of a mebibyte would be terabytes.
+/// A function would make terabytes of texts of a mebibyte.
 #[test]
 fn functions_make_no_texts_without_bounds() {
     let a = r#"(repeat 1000000 "a")"#;
@@ -306,7 +306,7 @@ fn functions_make_no_texts_without_bounds() {
         let error = fill(&text).unwrap_err();
         assert!(error.contains("bytes"), "{error}: {text:.60}");
     }
-    // What stays within them is as before.
+    // Texts within them are as before.
     let filled = fill(r#"{{replace "" "-" "ab"}}{{replace "a" "" "aba"}}{{indent 2 "a\nb"}}"#);
     assert_eq!(filled.unwrap(), "-a-b-b  a\n  b");
     let long = fill(&format!("{{{{len (replace \"a\" \"bc\" {a})}}}}"));

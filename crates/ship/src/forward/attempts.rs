@@ -28,7 +28,7 @@ pub(super) enum Attempt {
     Foreign {
         /// The answer.
         error: ClientError,
-        /// Whether a server behind it may have it all the same.
+        /// True if a server behind it may have it all the same.
         may_be_there: bool,
     },
 }
@@ -62,7 +62,7 @@ pub(super) struct Failure {
 /// How all servers failed, one after the other.
 #[derive(Default)]
 struct FailedRound {
-    /// What the last one said.
+    /// The words of the last one.
     last: String,
     /// The longest wait that one asked for.
     wait: Duration,
@@ -75,7 +75,7 @@ pub(super) struct Attempts {
     servers: Servers,
     backoff: Backoff,
     pause: Pause,
-    /// Whether a server has taken something.
+    /// True once a server has taken something.
     has_taken: bool,
     /// When it was said that one answers as no Logpond server does, while another takes what is sent.
     noted: Option<Instant>,

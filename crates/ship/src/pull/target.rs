@@ -31,7 +31,7 @@ pub(super) struct Outcome {
 pub(super) struct TargetServer {
     exchange: Exchange,
     form: Form,
-    /// Whether a server has taken a body. From then on an answer of something else at its address, or about the
+    /// True once a server has taken a body. From then on an answer of something else at its address, or about the
     /// token, is an outage.
     has_taken: bool,
 }
@@ -86,7 +86,7 @@ impl TargetServer {
     }
 }
 
-/// Whether a refusal with this status says nothing of the body.
+/// True if a refusal with this status says nothing of the body.
 fn is_foreign(status: u16) -> bool {
     matches!(status, 200..=399 | 401 | 403 | 404 | 405)
 }

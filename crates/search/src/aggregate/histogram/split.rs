@@ -58,7 +58,7 @@ enum Cells {
     All(Vec<u64>),
 }
 
-/// What a table came to.
+/// The finished counts of a table.
 pub(super) struct SplitAnswer {
     /// The values with the largest totals.
     pub(super) series: Vec<Series>,
