@@ -28,6 +28,7 @@ pub mod target;
 pub mod cover;
 pub mod question;
 pub mod births;
+pub mod seeds;
 pub mod chain;
 pub mod holdings;
 pub mod give_up;

@@ -50,7 +50,9 @@ impl HostName {
     }
 }
 
-fn is_name(text: &str) -> bool {
+/// True if a text is a name of a host, without a dot at its end: labels of letters, digits, `-` and `_`, as in RFC 1035,
+/// section 2.3.1, and in names of services.
+pub fn is_name(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let is_label = |label: &str| !label.is_empty() && label.bytes().all(is_part);
     text.len() <= NAME_BYTES_MAX && text.split('.').all(is_label)

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use logpond_cluster::Roles;
 use logpond_cluster::registry::ZONE_BYTES_MAX;
+use logpond_cluster::seeds::Seed;
 use logpond_record::Labels;
 use logpond_search::size::Size;
 use logpond_tls::{CertificateFiles, ClientRules};
@@ -13,7 +14,7 @@ use logpond_tls::{CertificateFiles, ClientRules};
 use super::audit_log::{AuditLevel, audit_level};
 use super::listeners::{Form, Framing, Listener, Protocol, StreamProtocol, listener, stream};
 use super::values::{
-    Values, age, copies, kept_time, memory, node, nodes, off_or, optional_file, room, scrub_time,
+    Values, age, copies, kept_time, memory, node, off_or, optional_file, room, scrub_time, seeds,
     truth, word,
 };
 use super::{
@@ -492,13 +493,13 @@ settings! {
         .doc("The address at which other nodes reach `gossip`; off is the address that it is bound to.") =>
         /// Where other nodes reach that, if it is not where it is bound.
         advertise: Option<SocketAddr> = node;
-    setting("join", "ADDR[,ADDR…]|off", "off")
+    setting("join", "HOST[,HOST…]|off", "off")
         .help("Nodes to ask first for the others")
-        .value("ADDR[,ADDR...]")
+        .value("HOST[,HOST...]")
         .shown("")
-        .doc("Nodes of the cluster to ask first for the others. The first node of a cluster joins nobody. Until each was met, answers say that something may be missing.") =>
+        .doc("Nodes of the cluster to ask first for the others, by address or by name; without a port 7659. Of a name all addresses are asked. The first node of a cluster joins nobody, or all nodes have one list or one name of all. Until each was met, answers say that something may be missing.") =>
         /// Nodes to ask first for the others.
-        join: Vec<SocketAddr> = nodes;
+        join: Vec<Seed<SocketAddr>> = seeds;
     setting("replication", "COUNT", "1")
         .help("How many nodes of a cluster hold each record")
         .doc("How many nodes of a cluster hold each record, once its journal file was handed on; from 1 to 7. All nodes should have the same.") =>

@@ -321,3 +321,44 @@ fn formats_of_access_logs_may_be_a_list() {
         assert!(error.to_string().contains("expected"), "{error}");
     }
 }
+
+#[test]
+fn nodes_are_joined_by_address_or_by_name() {
+    let joined = |text: &str| {
+        let settings = from_file(&format!(
+            "gossip = '10.0.0.1'\ninsecure = true\njoin = '{text}'"
+        ));
+        settings.map(|settings| {
+            let seeds = settings.join.iter().map(ToString::to_string);
+            seeds.collect::<Vec<_>>().join(" ")
+        })
+    };
+    for (text, expected) in [
+        ("off", ""),
+        ("10.0.0.7", "10.0.0.7:7659"),
+        ("[fd00::7]:7000, fd00::8", "[fd00::7]:7000 [fd00::8]:7659"),
+        ("localhost", "127.0.0.1:7659"),
+        ("node-1", "node-1:7659"),
+        (
+            "nodes.default.svc.:7000,10.0.0.7",
+            "nodes.default.svc.:7000 10.0.0.7:7659",
+        ),
+    ] {
+        assert_eq!(joined(text).unwrap(), expected, "{text}");
+    }
+    for text in [
+        "10.0.0",
+        "300.1.1.1",
+        "a b",
+        "node:70000",
+        "node:",
+        "http://node",
+        "node,,node",
+    ] {
+        let error = joined(text).unwrap_err().to_string();
+        assert!(
+            error.contains("expected an address or a name"),
+            "{text}: {error}"
+        );
+    }
+}

@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use logpond_cluster::seeds::Seed;
+use logpond_host::host_name::is_name;
 use logpond_host::memory::BUDGET_BYTES_MIN;
 use logpond_record::limits::LINE_BYTES_DEFAULT;
 use logpond_search::size::Size;
@@ -50,15 +52,33 @@ pub(super) fn node(text: &str) -> Result<Option<SocketAddr>, String> {
     off_or(text, |text| parse_address(text, GOSSIP_PORT))
 }
 
-/// Addresses with commas between them.
-pub(super) fn nodes(text: &str) -> Result<Vec<SocketAddr>, String> {
-    if text == "off" {
-        return Ok(Vec::new());
+/// Addresses and names with commas between them.
+pub(super) fn seeds(text: &str) -> Result<Vec<Seed<SocketAddr>>, String> {
+    match text {
+        "off" => Ok(Vec::new()),
+        text => text.split(',').map(|text| seed(text.trim())).collect(),
     }
-    let addresses = text.split(',').map(|address| {
-        parse_address(address.trim(), GOSSIP_PORT).map_err(|error| error.to_string())
-    });
-    addresses.collect()
+}
+
+fn seed(text: &str) -> Result<Seed<SocketAddr>, String> {
+    if let Ok(address) = parse_address(text, GOSSIP_PORT) {
+        return Ok(Seed::Address(address));
+    }
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) => (host, port.parse().ok()),
+        None => (text, Some(GOSSIP_PORT)),
+    };
+    let name = host.strip_suffix('.').unwrap_or(host);
+    // A number at the end is one of an address that lacks something.
+    let last = name.rsplit('.').next().unwrap_or_default();
+    let is_name = is_name(name) && !last.bytes().all(|byte| byte.is_ascii_digit());
+    match port {
+        Some(port) if is_name => Ok(Seed::Name {
+            host: host.into(),
+            port,
+        }),
+        _ => Err("expected an address or a name, such as 10.0.0.7, 10.0.0.7:7659 or node-1.example.org:7659".to_owned()),
+    }
 }
 
 /// Fingerprints and names with commas between them.

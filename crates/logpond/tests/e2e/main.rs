@@ -49,6 +49,7 @@ mod http2;
 mod hints;
 mod import;
 mod pull;
+mod join_by_name;
 mod journal_command;
 mod journal_gatewayd;
 mod journal_terminal;

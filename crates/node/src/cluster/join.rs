@@ -9,8 +9,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use logpond_cluster::births::{JoiningNode, others_for_birth};
+use logpond_cluster::seeds::{Seed, Seeds};
 use logpond_cluster::{Fate, Registry};
 use logpond_record::{Incarnation, Timestamp};
 use logpond_segment::disk::Disk;
@@ -22,6 +24,7 @@ use super::messages::NewsReceipt;
 use logpond_engine::ingest::IncarnationListener;
 use logpond_engine::query::Nodes;
 use logpond_host::disk::replace;
+use logpond_host::shutdown::Shutdown;
 use logpond_host::side_by_side::side_by_side;
 use logpond_host::telemetry::warn;
 
@@ -31,22 +34,24 @@ const PATH: &str = "cluster/joined";
 /// What is in it, for people.
 const TEXT: &[u8] = b"this node has joined its cluster\n";
 
+/// How often the addresses of names of `join` are looked up until they are met.
+const NAMES_EVERY: Duration = Duration::from_secs(1);
+
 /// How far a node is with joining.
-#[derive(Default)]
 pub(super) struct Join {
     has_joined: AtomicBool,
     state: Mutex<JoiningNode>,
-    /// Addresses of `join` at which a node has answered.
-    met: Mutex<BTreeSet<SocketAddr>>,
+    seeds: Mutex<Seeds<SocketAddr>>,
 }
 
 impl Join {
     /// As far as the disk says.
-    pub(super) fn open(disk: &dyn Disk) -> Join {
+    pub(super) fn open(disk: &dyn Disk, seeds: Seeds<SocketAddr>) -> Join {
         let was_joined = matches!(read_small(disk, PATH, 1 << 10), Ok(Some(_)));
         Join {
             has_joined: AtomicBool::new(was_joined),
-            ..Join::default()
+            state: Mutex::default(),
+            seeds: Mutex::new(seeds),
         }
     }
 
@@ -54,8 +59,8 @@ impl Join {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn met(&self) -> MutexGuard<'_, BTreeSet<SocketAddr>> {
-        self.met.lock().unwrap_or_else(PoisonError::into_inner)
+    fn seeds(&self) -> MutexGuard<'_, Seeds<SocketAddr>> {
+        self.seeds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -77,7 +82,7 @@ impl Member {
 
     /// Notes on the disk that this node has joined, if it has.
     pub(super) fn note_joined(&self) -> io::Result<()> {
-        let is_founder = self.join.is_empty();
+        let is_founder = self.joining.seeds().is_empty();
         let joining = self.joining.state();
         if self.has_joined() || !joining.is_joined(self.copies, &self.others(), is_founder) {
             return Ok(());
@@ -146,38 +151,77 @@ impl Member {
         addresses.map(|known| known.address.clone()).collect()
     }
 
-    /// Addresses of `join` at which no node was met. One of which somebody else has told counts as
-    /// met, also when the node moves on to another address.
-    pub(super) fn unmet_addresses(&self) -> Vec<SocketAddr> {
+    /// The seeds, of which those are met that somebody else has told of.
+    fn seeds(&self) -> MutexGuard<'_, Seeds<SocketAddr>> {
         let registry = self.registry.known();
-        let known: BTreeSet<&str> = registry.nodes().map(|(_, k)| k.address.as_str()).collect();
-        let mut met = self.joining.met();
-        let mut unmet = Vec::new();
-        // One list may be given to all nodes, each of which is in it.
-        for address in self.join.iter().filter(|to| **to != self.advertise) {
+        let nodes = registry.nodes();
+        let known: BTreeSet<&str> = nodes.map(|(_, known)| known.address.as_str()).collect();
+        let mut seeds = self.joining.seeds();
+        for address in seeds.addresses_to_ask() {
             if known.contains(&*address.to_string()) {
-                met.insert(*address);
-            }
-            if !met.contains(address) {
-                unmet.push(*address);
+                seeds.note_answer(address);
             }
         }
-        unmet
+        seeds
+    }
+
+    /// Nodes of `join` that were not met.
+    pub(super) fn unmet_seeds(&self) -> Vec<String> {
+        self.seeds().unmet().map(Seed::to_string).collect()
+    }
+
+    /// All nodes of `join` but this one.
+    pub(super) fn all_seeds(&self) -> Vec<String> {
+        self.joining.seeds().all().map(Seed::to_string).collect()
     }
 
     /// Tells one of those what this node knows, and asks what is known there: gossip tells of nodes
     /// one after the other, and until all are known an answer may lack what only they have. Telling
     /// comes first: who is known here and takes note of births must know of this node, too.
     pub(super) fn meet(&self, turn: usize) {
-        let unmet = self.unmet_addresses();
-        let Some(address) = unmet.get(turn % unmet.len().max(1)) else {
+        let to_ask = self.seeds().addresses_to_ask();
+        let Some(address) = to_ask.get(turn % to_ask.len().max(1)).copied() else {
             return;
         };
-        // What fails is tried again in the next round.
-        if let Ok(noted) = self.exchange(CallTarget::whoever(*address), &self.registry.known()) {
-            let mut state = self.joining.state();
-            state.recorded_by(noted.node, noted.has_joined);
-            self.joining.met().insert(*address);
+        match self.exchange(CallTarget::whoever(address), &self.registry.known()) {
+            Ok(noted) => {
+                let mut state = self.joining.state();
+                state.recorded_by(noted.node, noted.has_joined);
+                self.joining.seeds().note_answer(address);
+            }
+            // It is tried again in its turn.
+            Err(_) => self.joining.seeds().note_failure(address),
+        }
+    }
+
+    /// Looks up the addresses of names of `join` until all are met.
+    pub(super) async fn resolve_names(&self, mut stop: Shutdown) {
+        let mut told = BTreeSet::new();
+        loop {
+            let names = self.joining.seeds().names_to_resolve();
+            if names.is_empty() {
+                return;
+            }
+            for (host, port) in names {
+                let found = tokio::select! {
+                    found = tokio::net::lookup_host((&*host, port)) => found,
+                    () = stop.stopping() => return,
+                };
+                match found {
+                    Ok(found) => self.joining.seeds().note_addresses((&host, port), found),
+                    Err(error) => {
+                        if told.insert((host.clone(), port)) {
+                            warn(&format!(
+                                "--join {host}:{port}: the name has no address, and is looked up again: {error}"
+                            ));
+                        }
+                    }
+                }
+            }
+            tokio::select! {
+                () = tokio::time::sleep(NAMES_EVERY) => {}
+                () = stop.stopping() => return,
+            }
         }
     }
 

@@ -13,6 +13,7 @@ use logpond_cluster::births::{lost_lives, silent_max};
 use logpond_cluster::give_up::{Copies, Peer};
 use logpond_cluster::placement;
 use logpond_cluster::registry::RegistryEntry;
+use logpond_cluster::seeds::{Seed, Seeds};
 use logpond_cluster::{Fate, IndexedInventory, Inventory, NodeId, Registry, Roles};
 use logpond_record::{Incarnation, Timestamp};
 use logpond_search::size::Size;
@@ -65,7 +66,7 @@ pub struct Parts {
     /// Where people reach it.
     pub http: SocketAddr,
     /// Nodes to ask first.
-    pub join: Vec<SocketAddr>,
+    pub join: Vec<Seed<SocketAddr>>,
     /// How many nodes are to hold each record.
     pub copies: usize,
     /// When the process started.
@@ -96,7 +97,6 @@ pub struct Member {
     /// The zone that it stores in; empty if in none, or if it stores nothing.
     pub(super) zone: String,
     pub(super) http: SocketAddr,
-    pub(super) join: Vec<SocketAddr>,
     pub(super) joining: Join,
     pub(super) copies: usize,
     /// Grows with each start: its time in milliseconds, or one more than that of the start before.
@@ -139,8 +139,7 @@ impl Member {
                 String::new()
             },
             http: parts.http,
-            join: parts.join,
-            joining: Join::open(&*parts.disk),
+            joining: Join::open(&*parts.disk, Seeds::new(parts.join, parts.advertise)),
             copies: parts.copies,
             // Said below, once it is known what the registry has.
             generation: 0,
@@ -326,12 +325,14 @@ impl Member {
             identity: self.identity,
             generation: self.generation,
             advertise: self.advertise,
-            join: self.join.iter().map(SocketAddr::to_string).collect(),
+            join: self.all_seeds(),
             http: self.http.to_string(),
             roles: self.roles,
             zone: self.zone.clone(),
         };
-        self.gossip.clone().run(config, transport, stop).await;
+        let gossip = self.gossip.clone();
+        let gossip = gossip.run(config, transport, stop.clone());
+        tokio::join!(gossip, self.resolve_names(stop));
     }
 
     /// Starts the threads `lp-gossip`, which send membership messages, and `lp-member`, which
@@ -500,7 +501,7 @@ impl Member {
     /// none has said anything.
     pub fn peer_clocks(&self) -> Option<Vec<Timestamp>> {
         let clocks = self.clocks.now();
-        let is_alone = || self.others().is_empty() && self.unmet_addresses().is_empty();
+        let is_alone = || self.others().is_empty() && self.unmet_seeds().is_empty();
         (!clocks.is_empty() || is_alone()).then_some(clocks)
     }
 
@@ -581,8 +582,7 @@ impl Nodes for Member {
 
     fn unmet(&self) -> Vec<String> {
         let mut unmet: Vec<String> = self.unjoined();
-        let addresses = self.unmet_addresses();
-        unmet.extend(addresses.iter().map(SocketAddr::to_string));
+        unmet.extend(self.unmet_seeds());
         unmet.sort_unstable();
         unmet.dedup();
         unmet
