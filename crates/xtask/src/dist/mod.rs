@@ -11,6 +11,8 @@
 mod archive;
 mod bill;
 mod image;
+#[cfg(test)]
+mod manifests;
 mod packages;
 mod program;
 mod tree;
@@ -35,6 +37,8 @@ pub(crate) struct Platform {
     pub(crate) machine: &'static str,
     /// What the names of the binutils begin with where they are not this machine's.
     pub(crate) tools: &'static str,
+    /// Programs that run programs of this platform elsewhere: the first that is there is taken.
+    pub(crate) emulators: [&'static str; 2],
 }
 
 /// The platforms of releases.
@@ -44,12 +48,14 @@ const PLATFORMS: [Platform; 2] = [
         debian: "amd64",
         machine: "x86_64",
         tools: "x86_64-linux-gnu-",
+        emulators: ["qemu-x86_64", "qemu-x86_64-static"],
     },
     Platform {
         target: "aarch64-unknown-linux-gnu",
         debian: "arm64",
         machine: "aarch64",
         tools: "aarch64-linux-gnu-",
+        emulators: ["qemu-aarch64", "qemu-aarch64-static"],
     },
 ];
 

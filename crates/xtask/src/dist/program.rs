@@ -71,9 +71,32 @@ pub(super) fn lack(platform: Platform, host: &str) -> Option<String> {
             platform.target
         ));
     }
-    find_program(&compiler)
+    if find_program(&compiler).is_none() {
+        return Some(format!(
+            "{compiler} is missing (apt-get install gcc-aarch64-linux-gnu)"
+        ));
+    }
+    let [emulator, _] = platform.emulators;
+    emulator_of(platform)
         .is_none()
-        .then(|| format!("{compiler} is missing (apt-get install gcc-aarch64-linux-gnu)"))
+        .then(|| format!("{emulator} is missing (apt-get install qemu-user)"))
+}
+
+fn emulator_of(platform: Platform) -> Option<PathBuf> {
+    let mut programs = platform.emulators.into_iter();
+    programs.find_map(find_program)
+}
+
+/// A command that runs a program of a platform, which writes its own manual pages and completions.
+pub(super) fn runner(platform: Platform, host: &str, program: &Path) -> Command {
+    match emulator_of(platform).filter(|_| platform.target != host) {
+        Some(emulator) => {
+            let mut command = Command::new(emulator);
+            command.arg(program);
+            command
+        }
+        None => Command::new(program),
+    }
 }
 
 /// Builds the program as releases have it: static, with all features, without paths of this machine.
@@ -156,8 +179,10 @@ mod tests {
             debian: "none",
             machine: "none",
             tools: "none-",
+            emulators: ["qemu-none", "qemu-none-static"],
         };
         assert!(lack(other, "x86_64-unknown-linux-gnu").is_some());
         assert!(lack(other, "none-unknown-none").is_none());
+        assert!(emulator_of(other).is_none());
     }
 }

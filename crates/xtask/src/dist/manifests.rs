@@ -1,0 +1,100 @@
+//! The manifests for Kubernetes without Helm: those that the chart makes.
+
+use std::process::Command;
+
+use crate::run::{find_program, output, root};
+
+/// A file of manifests below `contrib/kubernetes`, the values of the chart that it is made with, and its first line.
+struct Manifests {
+    file: &'static str,
+    values: &'static [&'static str],
+    title: &'static str,
+}
+
+const MANIFESTS: [Manifests; 2] = [
+    Manifests {
+        file: "logpond.yaml",
+        values: &[],
+        title: "A server and a forwarder on each node, as the chart in contrib/helm/logpond makes them with its defaults.",
+    },
+    Manifests {
+        file: "logpond-cluster.yaml",
+        values: &["--set", "cluster.enabled=true"],
+        title: "Three servers with two copies of each record, and a forwarder on each node, as the chart in contrib/helm/logpond makes them.",
+    },
+];
+
+/// The version of Kubernetes that they are made for.
+const KUBERNETES: &str = "1.30";
+
+/// Set to write the files anew.
+const UPDATE: &str = "UPDATE_EXPECT";
+
+/// The chart's manifests without what tells of Helm.
+fn rendered(manifests: &Manifests) -> String {
+    let mut helm = Command::new("helm");
+    helm.args([
+        "template",
+        "logpond",
+        "contrib/helm/logpond",
+        "--kube-version",
+        KUBERNETES,
+    ]);
+    let text = output(helm.args(manifests.values).current_dir(root())).unwrap();
+    let is_of_helm =
+        |line: &str| line.starts_with("# Source:") || line.contains("/managed-by: Helm");
+    let mut all = format!(
+        "# {}\n# Replace the image by one of your registry: kubectl apply --filename {}\n",
+        manifests.title, manifests.file
+    );
+    for line in text.lines().filter(|line| !is_of_helm(line)) {
+        all += line;
+        all.push('\n');
+    }
+    all
+}
+
+#[test]
+fn manifests_are_those_of_the_chart() {
+    if find_program("helm").is_none() {
+        eprintln!(
+            "skipped: manifests were not compared with the chart because helm is not installed"
+        );
+        return;
+    }
+    let strict = ["lint", "--strict", "contrib/helm/logpond"];
+    output(Command::new("helm").args(strict).current_dir(root())).unwrap();
+    for manifests in MANIFESTS {
+        let path = root().join("contrib/kubernetes").join(manifests.file);
+        let text = rendered(&manifests);
+        if std::env::var_os(UPDATE).is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        let known = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            known == text,
+            "{} is old; write it anew by {UPDATE}=1",
+            path.display()
+        );
+    }
+}
+
+/// Certificates of nodes name addresses, which pods change: with both the nodes would not find each other.
+#[test]
+fn a_chart_of_a_cluster_with_certificates_is_refused() {
+    if find_program("helm").is_none() {
+        eprintln!("skipped: values of the chart because helm is not installed");
+        return;
+    }
+    let mut helm = Command::new("helm");
+    helm.args([
+        "template",
+        "logpond",
+        "contrib/helm/logpond",
+        "--kube-version",
+        KUBERNETES,
+    ]);
+    helm.args(["--set", "cluster.enabled=true,http.tlsSecret=x"]);
+    let refused = output(helm.current_dir(root())).unwrap_err();
+    assert!(refused.contains("exclude each other"), "{refused}");
+}
