@@ -1,6 +1,7 @@
 //! Tokens that are bound to a condition, asked at every endpoint: the answer is that of a server that holds their
 //! part of the records only.
 
+mod pushes;
 mod questions;
 
 use std::collections::BTreeSet;
@@ -15,6 +16,7 @@ use crate::serve::Server;
 use logpond_http::routes;
 use logpond_listen::tokens::{self, Bounds, Entry, Role, Token, read_label};
 use logpond_settings::{AuditLevel, Settings};
+use pushes::{Push, pushes_of_another_team};
 use questions::{Question, RANGE, questions};
 
 /// The condition of the bound reader.
@@ -326,59 +328,17 @@ fn rows(server: &GuardedServer, token: &Token, query: &str) -> Vec<Value> {
     server.ask(token, "GET", &path, "").rows().0
 }
 
-type Push = (&'static str, (&'static str, &'static str), String);
-
-/// A record by each way to push, whose sender says that it is of another team.
-fn pushes_of_another_team() -> [Push; 9] {
-    let json = ("Content-Type", "application/json");
-    let text = ("Content-Type", "text/plain");
-    let loki = json!({"streams": [{"stream": {"team": "fraud", "app": "loki"}, "values": [["1795132800000000001", "by loki", {"team": "fraud"}]]}]});
-    let otlp = json!({"resourceLogs": [{"resource": {"attributes": [{"key": "team", "value": {"stringValue": "fraud"}}]},
-        "scopeLogs": [{"logRecords": [{"timeUnixNano": "1795132800000000002", "body": {"stringValue": "by otlp"},
-        "attributes": [{"key": "team", "value": {"stringValue": "fraud"}}]}]}]}]});
-    let bulk = "{\"create\":{}}\n{\"message\":\"by bulk\",\"team\":\"fraud\"}\n";
-    [
-        (
-            "/api/v1/push?label=team=fraud",
-            text,
-            "by push\n".to_owned(),
-        ),
-        (
-            "/api/v1/push",
-            ("Content-Type", "application/x-ndjson"),
-            "{\"_msg\":\"by json\",\"team\":\"fraud\",\"team@label\":\"fraud\"}\n".to_owned(),
-        ),
-        ("/loki/api/v1/push", json, loki.to_string()),
-        ("/v1/logs", json, otlp.to_string()),
-        (
-            "/logs/_bulk",
-            ("Content-Type", "application/x-ndjson"),
-            bulk.to_owned(),
-        ),
-        (
-            "/services/collector/event",
-            json,
-            json!({"event": {"message": "by hec", "team": "fraud"}, "fields": {"team": "fraud"}})
-                .to_string(),
-        ),
-        (
-            "/gelf",
-            json,
-            json!({"version": "1.1", "host": "h", "short_message": "by gelf", "_team": "fraud"})
-                .to_string(),
-        ),
-        (
-            "/api/v2/logs",
-            json,
-            json!([{"message": "by datadog team=fraud", "team": "fraud", "ddtags": "team:fraud"}])
-                .to_string(),
-        ),
-        (
-            "/insert/jsonline",
-            ("Content-Type", "application/x-ndjson"),
-            "{\"_msg\":\"by victoria\",\"team\":\"fraud\"}\n".to_owned(),
-        ),
-    ]
+fn push_all(server: &GuardedServer, writer: &Token, pushes: &[Push]) {
+    for Push {
+        path,
+        headers,
+        body,
+    } in pushes
+    {
+        let answer = server.ask_by(writer, "POST", path, headers, body);
+        let said = text(&answer);
+        assert!(answer.status < 300, "{path}: {} {said}", answer.status);
+    }
 }
 
 #[test]
@@ -389,15 +349,7 @@ fn a_writer_labels_all_its_records_over_what_they_say() {
     let other = create(&path, Role::Write, None, &["team=fraud"]);
     let pushes = pushes_of_another_team();
     wait_for(&server, &writer, "POST", "/api/v1/push");
-    for (path, content_type, body) in &pushes {
-        let answer = server.ask_by(&writer, "POST", path, &[*content_type], body);
-        assert!(
-            answer.status < 300,
-            "{path}: {} {}",
-            answer.status,
-            text(&answer)
-        );
-    }
+    push_all(&server, &writer, &pushes);
     for state in ["journal", "segments"] {
         let seen = rows(&server, &server.reader, "by");
         assert_eq!(seen.len(), pushes.len(), "{state}: {seen:?}");
@@ -410,15 +362,7 @@ fn a_writer_labels_all_its_records_over_what_they_say() {
     }
     // The same bytes of another sender are other records, and the reader does not see them.
     wait_for(&server, &other, "POST", "/api/v1/push");
-    for (path, content_type, body) in &pushes {
-        let answer = server.ask_by(&other, "POST", path, &[*content_type], body);
-        assert!(
-            answer.status < 300,
-            "{path}: {} {}",
-            answer.status,
-            text(&answer)
-        );
-    }
+    push_all(&server, &other, &pushes);
     assert_eq!(rows(&server, &server.reader, "by").len(), pushes.len());
     assert_eq!(rows(&server, &server.admin, "by").len(), 2 * pushes.len());
     let metrics = server.server.server().metrics().expose();
