@@ -1,6 +1,7 @@
 //! The scan of columns decides as the matcher does, record by record.
 
 mod apart;
+mod beside_messages;
 mod escapes;
 mod id_parts;
 mod large;
@@ -993,6 +994,22 @@ fn text_of(record: &Record<'_>, source: u8) -> Vec<u8> {
     text
 }
 
+/// An expression that finds a text by its ends, with a class between them.
+fn with_class(text: &str) -> String {
+    let ends = |from: usize, to: usize| {
+        let chars: String = text.chars().skip(from).take(to - from).collect();
+        regex_syntax::escape(&chars)
+    };
+    let count = text.chars().count();
+    let middle = count.div_ceil(2);
+    let class = if count.is_multiple_of(2) {
+        "[a-z 0-9:]*"
+    } else {
+        "[^ ]*"
+    };
+    ends(0, middle) + class + &ends(middle.max(count.saturating_sub(2)), count)
+}
+
 /// Parts of lines are what crosses from values into what stands beside them. Parts of messages and fields are
 /// found however lines spell them.
 fn find_parts(records: &[Record<'_>]) {
@@ -1006,7 +1023,7 @@ fn find_parts_in(segment: &SegmentFile, records: &[Record<'_>]) {
         0usize..200,
         1usize..24,
         any::<bool>(),
-        0u8..8,
+        0u8..10,
         (0u8..8, any::<bool>()),
     );
     let outcome = runner.run(&strategy, |(at, from, length, any_case, change, place)| {
@@ -1026,6 +1043,7 @@ fn find_parts_in(segment: &SegmentFile, records: &[Record<'_>]) {
         let pattern = match (change, std::str::from_utf8(&part)) {
             (3, Ok(text)) => Pattern::regex(&regex_syntax::escape(text), any_case),
             (4, Ok(text)) => Pattern::regex(&(regex_syntax::escape(text) + ".*[0-9]"), any_case),
+            (5..7, Ok(text)) => Pattern::regex(&with_class(text), any_case && change == 5),
             _ => Pattern::substring(&part, any_case),
         };
         let filter = match place {
