@@ -51,6 +51,8 @@ pub enum Kind {
     Internal,
     /// The journal cannot be written.
     JournalFailed,
+    /// Too few other nodes know of this one.
+    NotJoined,
     /// The server stops.
     Stopping,
     /// The answer lacks records that exist.
@@ -102,6 +104,7 @@ impl Kind {
             Kind::MemoryFull => (StatusCode::TOO_MANY_REQUESTS, "memory_full", Some(5)),
             Kind::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal", None),
             Kind::JournalFailed => (StatusCode::SERVICE_UNAVAILABLE, "journal_failed", Some(1)),
+            Kind::NotJoined => (StatusCode::SERVICE_UNAVAILABLE, "not_joined", Some(1)),
             Kind::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping", Some(5)),
             Kind::Incomplete => (StatusCode::SERVICE_UNAVAILABLE, "incomplete", None),
             Kind::NotBuilt => (StatusCode::NOT_IMPLEMENTED, "not_built", None),
@@ -192,6 +195,7 @@ impl From<IngestError> for ApiError {
             IngestError::Busy => Kind::Busy,
             IngestError::Full(_) => Kind::DiskFull,
             IngestError::Failed(_) => Kind::JournalFailed,
+            IngestError::NotJoined(_) => Kind::NotJoined,
             IngestError::Invalid(_) => Kind::BadRequest,
             IngestError::Stopping => Kind::Stopping,
             IngestError::Leaving => Kind::Leaving,

@@ -73,11 +73,11 @@ impl DiskJournal {
         if let Some((at, why)) = &self.failed
             && at.elapsed() < ANNOUNCE_PAUSE
         {
-            return Err(failed("announce", why.clone()));
+            return Err(WriteError::Unannounced { why: why.clone() });
         }
         births.announce(incarnation, now).map_err(|why| {
             self.failed = Some((Instant::now(), why.clone()));
-            failed("announce", why)
+            WriteError::Unannounced { why }
         })?;
         Ok(incarnation)
     }

@@ -147,6 +147,8 @@ pub enum IngestError {
     Invalid(Arc<str>),
     /// The journal could not be written or synced; the disk's words.
     Failed(Arc<str>),
+    /// Too few other nodes of the cluster know of this one; why, in words.
+    NotJoined(Arc<str>),
     /// The process is stopping.
     Stopping,
     /// The node leaves its cluster and takes nothing more.
@@ -170,6 +172,7 @@ impl fmt::Display for IngestError {
             ),
             IngestError::Invalid(what) => f.write_str(what),
             IngestError::Failed(what) => write!(f, "the journal could not be written: {what}"),
+            IngestError::NotJoined(why) => f.write_str(why),
             IngestError::Stopping => f.write_str("the server is stopping; try again later"),
             IngestError::Leaving => f.write_str(
                 "this node leaves its cluster and takes nothing more; send to another one",
@@ -197,6 +200,7 @@ impl From<&WriteError> for IngestError {
         match error {
             WriteError::Full { .. } => IngestError::Full(text.into()),
             WriteError::Unsettled { .. } => IngestError::Failed(text.into()),
+            WriteError::Unannounced { .. } => IngestError::NotJoined(text.into()),
             _ if error.is_refusal() => IngestError::Invalid(text.into()),
             _ => IngestError::Failed(text.into()),
         }
@@ -631,6 +635,7 @@ impl Ingest {
         match &result {
             Err(IngestError::Full(_)) => self.metrics.refused_full.add(1),
             Err(IngestError::Failed(_)) => self.metrics.refused_failed.add(1),
+            Err(IngestError::NotJoined(_)) => self.metrics.refused_not_joined.add(1),
             _ => {}
         }
         result

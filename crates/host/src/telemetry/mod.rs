@@ -139,6 +139,8 @@ pub struct Metrics {
     pub refused_full: Counter,
     /// Submissions that failed: the journal could not be written or synced.
     pub refused_failed: Counter,
+    /// Submissions refused because too few other nodes know of this one.
+    pub refused_not_joined: Counter,
     /// Named batches that said they were sent before.
     pub resends: Counter,
     /// Named batches that the journal had, so that they were not written again.
@@ -189,6 +191,7 @@ impl Default for Metrics {
             refused_busy: Counter::default(),
             refused_full: Counter::default(),
             refused_failed: Counter::default(),
+            refused_not_joined: Counter::default(),
             resends: Counter::default(),
             resends_known: Counter::default(),
             unsynced_lost: Counter::default(),
@@ -263,6 +266,11 @@ impl Metrics {
             name,
             &[("reason", "journal_failed")],
             self.refused_failed.get(),
+        );
+        out.sample(
+            name,
+            &[("reason", "not_joined")],
+            self.refused_not_joined.get(),
         );
         self.expose_batches(out);
         let table = [

@@ -87,7 +87,13 @@ fn nodes_join_by_a_name_of_all() {
     .unwrap_or_else(|e| panic!("{e}: {}", third.stderr()));
     assert!(!joined(&names.data(4)));
     let refused = third.push("application/x-ndjson", b"{\"_msg\":\"three\"}\n");
-    assert_eq!(refused.unwrap().status, 503);
+    let refused = refused.unwrap();
+    assert_eq!(refused.status, 503);
+    let said = format!("{:?}", refused.body);
+    assert!(
+        said.contains("not_joined") && !said.contains("disk"),
+        "{said}"
+    );
     let trailer: Value = serde_json::from_str(
         third
             .get("/api/v1/query?q=*")

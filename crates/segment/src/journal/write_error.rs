@@ -26,6 +26,11 @@ pub enum WriteError {
         /// What the disk said.
         error: io::Error,
     },
+    /// Too few other nodes know that this node writes a journal; nothing was written. Try again.
+    Unannounced {
+        /// Why, and what to do.
+        why: String,
+    },
     /// The batch has too many or too long labels; nothing was written and no other batch is
     /// affected.
     Labels {
@@ -108,6 +113,7 @@ impl fmt::Display for WriteError {
             WriteError::Disk {
                 operation, path, ..
             } => write!(f, "cannot {operation} {path}; check the disk"),
+            WriteError::Unannounced { why } => f.write_str(why),
             WriteError::Labels { bytes, count } => write!(
                 f,
                 "{count} labels of {bytes} bytes exceed the limit of {LABELS_MAX} labels or \
@@ -143,7 +149,8 @@ impl std::error::Error for WriteError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             WriteError::Full { error, .. } | WriteError::Disk { error, .. } => Some(error),
-            WriteError::Labels { .. }
+            WriteError::Unannounced { .. }
+            | WriteError::Labels { .. }
             | WriteError::Entry { .. }
             | WriteError::Batch { .. }
             | WriteError::Run { .. }
