@@ -21,7 +21,7 @@ use super::copies::{Batch, Copies};
 use super::noted_batches::NotedBatches;
 
 /// Version of the encoding for clients.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 
 /// Runs of batches that a client is told of, of originals and of copies: some kilobytes, which go with
 /// the address of a request. There is about one for each sender; those that were heard last are told,
@@ -32,9 +32,13 @@ const RUNS_TOLD_MAX: usize = 500;
 /// were not met. Of others it learns which batches they were only.
 const COPIED_ROWS_TOLD_MAX: usize = 1000;
 
+/// Regions of sources, all together, that a position of a client may have: some 10 MiB of memory. An
+/// interval of sources is short, so the length of the text bounds nothing.
+const REGIONS_TOLD_MAX: usize = 1 << 16;
+
 /// Rows of a source that need not be shown any more: those with such keys among the first ones to
 /// arrive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Region {
     /// The last row to arrive.
     pub(super) up_to: Id,
@@ -228,11 +232,23 @@ impl Positions {
             out.number(source.sequence);
             encode_regions(regions, out);
         }
+        self.encode_floors(out);
+    }
+
+    fn encode_floors(&self, out: &mut Encoder) {
         out.count(self.floors.len());
         for (incarnation, floor) in &self.floors {
             out.wide(incarnation.0);
             out.wide(floor.0);
         }
+    }
+
+    fn decode_floors(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        for _ in 0..from.count(32, "what is older")? {
+            let incarnation = Incarnation(from.wide("an incarnation")?);
+            self.set_floor(incarnation, Id(from.wide("an incarnation")?));
+        }
+        Ok(())
     }
 
     /// Reads what [`Positions::encode`] wrote.
@@ -252,10 +268,43 @@ impl Positions {
                 positions.pass(source, region);
             }
         }
-        for _ in 0..from.count(32, "what is older")? {
-            let incarnation = Incarnation(from.wide("an incarnation")?);
-            positions.set_floor(incarnation, Id(from.wide("an incarnation")?));
+        positions.decode_floors(from)?;
+        Ok(positions)
+    }
+
+    /// Appends the positions to what a client is told: sources with the same regions together. A reading
+    /// in order that ended early has one region for each of very many sources.
+    fn encode_briefly(&self, out: &mut Encoder) {
+        out.sources(&self.done);
+        let mut groups: BTreeMap<&[Region], SourceSet> = BTreeMap::new();
+        for (source, regions) in &self.shown {
+            groups.entry(regions).or_default().insert(*source);
         }
+        out.count(groups.len());
+        for (regions, sources) in &groups {
+            encode_regions(regions, out);
+            out.sources(sources);
+        }
+        self.encode_floors(out);
+    }
+
+    /// Reads what [`Positions::encode_briefly`] wrote.
+    fn decode_brief(from: &mut Decoder<'_>) -> Result<Positions, DecodeError> {
+        let mut positions = Positions {
+            done: from.sources("what is done")?,
+            ..Positions::default()
+        };
+        let mut room = REGIONS_TOLD_MAX;
+        for _ in 0..from.count(2, "what was shown")? {
+            let regions = decode_regions(from)?;
+            let sources = from.sources("what was shown")?;
+            for source in sources.iter() {
+                let left = room.checked_sub(regions.len().max(1));
+                room = left.ok_or(DecodeError::Malformed("what was shown"))?;
+                regions.iter().for_each(|r| positions.pass(source, *r));
+            }
+        }
+        positions.decode_floors(from)?;
         Ok(positions)
     }
 
@@ -268,7 +317,7 @@ impl Positions {
     pub(super) fn to_text_with(&self, copied_rows_max: usize) -> String {
         use base64::Engine as _;
         let mut out = Encoder::new(VERSION);
-        self.encode(&mut out);
+        self.encode_briefly(&mut out);
         out.bytes(&self.originals.newest(RUNS_TOLD_MAX).to_bytes());
         self.copies.encode(RUNS_TOLD_MAX, copied_rows_max, &mut out);
         base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(out.finish())
@@ -287,7 +336,7 @@ impl Positions {
 
     fn from_bytes(bytes: &[u8]) -> Result<Positions, DecodeError> {
         let mut from = Decoder::new(bytes, VERSION)?;
-        let mut positions = Positions::decode(&mut from)?;
+        let mut positions = Positions::decode_brief(&mut from)?;
         let originals = from.bytes(bytes.len(), "the batches")?;
         positions.originals = BatchSet::from_bytes(originals)?.into();
         positions.copies = Copies::decode(&mut from, bytes.len())?;
@@ -322,6 +371,7 @@ impl std::error::Error for PositionError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use logpond_segment::sources::Interval;
     use proptest::prelude::*;
 
     fn key(time: i64, id: u128) -> Key {
@@ -453,6 +503,48 @@ mod tests {
         let told = Positions::from_text(&text).unwrap();
         assert!(told.has_original((u128::MAX - 4999, u64::MAX)));
         assert!(told.copies.contains((u128::MAX - 4999, u64::MAX - 2)));
+    }
+
+    /// A client that leaves a long reading in order is told about every source of it, and they have the
+    /// same region.
+    #[test]
+    fn a_position_amidst_very_many_sources_goes_with_an_address() {
+        let mut positions = Positions::default();
+        let region = Region::read(Id::MAX, key(5, 6), Direction::Forward);
+        for node in 0..20 {
+            for sequence in (0..1000).step_by(2) {
+                let incarnation = Incarnation(u128::MAX - node);
+                let [read, done] = [0, 1].map(|next| SourceId {
+                    incarnation,
+                    sequence: sequence + next,
+                });
+                positions.pass(read, region);
+                positions.finish(&SourceSet::from_iter([done]));
+            }
+        }
+        let text = positions.to_text();
+        assert!(text.len() < 60_000, "{}", text.len());
+        assert_eq!(Positions::from_text(&text), Ok(positions));
+    }
+
+    /// An interval of sources is short, and each source takes memory.
+    #[test]
+    fn a_position_of_all_sources_is_refused() {
+        let mut out = Encoder::new(VERSION);
+        out.sources(&SourceSet::new());
+        out.count(1);
+        encode_regions(&[Region::arrived(Id(1))], &mut out);
+        let mut all = SourceSet::new();
+        all.insert_interval(
+            Incarnation(7),
+            Interval {
+                from: 0,
+                to: u64::MAX,
+            },
+        );
+        out.sources(&all);
+        let decoded = Positions::from_bytes(&out.finish());
+        assert_eq!(decoded, Err(DecodeError::Malformed("what was shown")));
     }
 
     #[test]

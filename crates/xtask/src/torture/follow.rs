@@ -175,11 +175,12 @@ impl Follower<'_> {
         next.map_or(drawn, |planned| planned.fault.place())
     }
 
-    fn target(&self) -> String {
+    /// The parameters of the next request: they are sent in its body, as positions can be longer than an address.
+    fn form(&self) -> String {
         let follow = if self.has_all { "&follow=true" } else { "" };
         let position = self.position.as_deref().unwrap_or_default();
         format!(
-            "/api/v1/query?q=torture&from=@0&positions=true{follow}&position={}",
+            "q=torture&from=@0&positions=true{follow}&position={}",
             encode(position)
         )
     }
@@ -189,7 +190,8 @@ impl Follower<'_> {
         let failed = |e: std::io::Error| format!("{address}: {e}");
         let client = http::Client::connect_within(&address, CONNECT_TIMEOUT, SILENCE);
         let mut client = client.map_err(failed)?;
-        let answer = client.send("GET", &self.target(), &[], b"");
+        let form = [("content-type", "application/x-www-form-urlencoded")];
+        let answer = client.send("POST", "/api/v1/query", &form, self.form().as_bytes());
         let answer = match answer {
             Err(error) if is_silence(&error) => return Ok(AnswerEnd::Silent),
             other => other.map_err(failed)?,
