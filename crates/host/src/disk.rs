@@ -86,13 +86,9 @@ impl RealDisk {
             Err(TryLockError::Error(error)) => return Err(named(&path)(error)),
         };
         let path = self.root.join(LOCK_NAME);
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(FILE_MODE)
-            .open(&path)
-            .map_err(named(&path))?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        let file = open_regular(options.mode(FILE_MODE), &path)?;
         match file.try_lock() {
             Ok(()) => Ok(DataLock {
                 _directory: directory,
@@ -132,17 +128,21 @@ impl Disk for RealDisk {
         let mut found = Vec::new();
         for entry in entries {
             let entry = entry.map_err(named(&path))?;
-            let metadata = match entry.metadata() {
-                // Removed since the directory was read.
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                other => other.map_err(named(&entry.path()))?,
+            // A link counts as what it leads to: old segments may lie on another disk.
+            let bytes = match fs::metadata(entry.path()) {
+                Ok(metadata) if metadata.is_dir() => continue,
+                Ok(metadata) if metadata.is_file() => metadata.len(),
+                // Opening it says what is wrong. Left out, it would look as if it had never been there.
+                Ok(_) => 0,
+                Err(_) => match fs::symlink_metadata(entry.path()) {
+                    // Removed since the directory was read.
+                    Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                    other => other.map(|_| 0).map_err(named(&entry.path()))?,
+                },
             };
             // Names that are not UTF-8 are none of ours.
-            if let (true, Ok(name)) = (metadata.is_file(), entry.file_name().into_string()) {
-                found.push(DirEntry {
-                    name,
-                    bytes: metadata.len(),
-                });
+            if let Ok(name) = entry.file_name().into_string() {
+                found.push(DirEntry { name, bytes });
             }
         }
         Ok(found)
@@ -176,21 +176,20 @@ impl Disk for RealDisk {
 
     fn open_append(&self, path: &str) -> io::Result<Box<dyn AppendFile>> {
         let path = self.path(path)?;
-        let file = OpenOptions::new().append(true).open(&path);
-        let file = file.map_err(named(&path))?;
+        let file = open_regular(OpenOptions::new().append(true), &path)?;
         Ok(Box::new(RealFile { file, path }))
     }
 
     fn open(&self, path: &str) -> io::Result<Arc<dyn ReadAt>> {
         let path = self.path(path)?;
-        let file = File::open(&path).map_err(named(&path))?;
+        let file = open_regular(OpenOptions::new().read(true), &path)?;
         Ok(Arc::new(RealFile { file, path }))
     }
 
     fn truncate(&self, path: &str, bytes: u64) -> io::Result<()> {
         let path = self.path(path)?;
+        let file = open_regular(OpenOptions::new().write(true), &path)?;
         let shorten = || {
-            let file = OpenOptions::new().write(true).open(&path)?;
             file.set_len(bytes)?;
             file.sync_all()
         };
@@ -273,6 +272,18 @@ pub fn replace(disk: &dyn Disk, directory: &str, path: &str, bytes: &[u8]) -> io
     disk.sync_directory(directory)
 }
 
+/// Opens a file that must be a regular one. Opening a FIFO would wait for its other end, for ever.
+pub(crate) fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = options.custom_flags(flags).open(path);
+    let file = file.map_err(named(path))?;
+    if !file.metadata().map_err(named(path))?.is_file() {
+        let text = format!("{}: not a regular file", path.display());
+        return Err(io::Error::new(ErrorKind::InvalidData, text));
+    }
+    Ok(file)
+}
+
 fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)
         .and_then(|directory| directory.sync_all())
@@ -317,6 +328,45 @@ mod tests {
             let error = disk.open(path).err().unwrap();
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{path}");
         }
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_listed_and_refused_at_once() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        use std::os::unix::net::UnixListener;
+
+        let directory = tempfile::tempdir().unwrap();
+        let disk = RealDisk::create(directory.path()).unwrap();
+        let path = |name: &str| directory.path().join("journal").join(name);
+        disk.create_directory("journal/directory").unwrap();
+        mknodat(
+            CWD,
+            path("fifo"),
+            FileType::Fifo,
+            Mode::RUSR | Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        let _socket = UnixListener::bind(path("socket")).unwrap();
+        fs::write(path("file"), b"four").unwrap();
+        for (target, link) in [("file", "link"), ("nothing", "dangling"), ("loop", "loop")] {
+            std::os::unix::fs::symlink(target, path(link)).unwrap();
+        }
+        let mut found = disk.list("journal").unwrap();
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        let found: Vec<_> = found.iter().map(|e| (&*e.name, e.bytes)).collect();
+        let others = ["dangling", "fifo", "loop", "socket"];
+        let mut expected: Vec<_> = others.iter().map(|name| (*name, 0)).collect();
+        expected.extend([("file", 4), ("link", 4)]);
+        expected.sort_unstable();
+        assert_eq!(found, expected);
+        for name in others.into_iter().chain(["directory"]) {
+            let path = format!("journal/{name}");
+            assert!(disk.open(&path).is_err(), "{name}");
+            assert!(disk.open_append(&path).is_err(), "{name}");
+            assert!(disk.truncate(&path, 0).is_err(), "{name}");
+        }
+        assert_eq!(disk.open("journal/link").unwrap().bytes().unwrap(), 4);
     }
 
     #[test]

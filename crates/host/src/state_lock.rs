@@ -3,10 +3,12 @@
 //! Invariant: one process at a time has it, also when the file beside it, whose lock says so too, was deleted
 //! meanwhile: the file itself is locked, and each one that takes its place is locked before it does.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use crate::disk::open_regular;
 
 /// How often a file is opened anew because another one took its place meanwhile: only a process that is
 /// ending can do that.
@@ -32,10 +34,12 @@ impl StateLock {
         if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
             fs::create_dir_all(directory)?;
         }
-        let beside = File::create(path.with_added_extension("lock"))?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        let beside = open_regular(&mut options, &path.with_added_extension("lock"))?;
         lock(&beside)?;
         for _ in 0..TRIES_MAX {
-            let own = match File::open(path) {
+            let own = match open_regular(OpenOptions::new().read(true), path) {
                 Err(error) if error.kind() == ErrorKind::NotFound => match File::create_new(path) {
                     Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                     created => created?,
@@ -112,5 +116,21 @@ mod tests {
         drop(lock);
         StateLock::take(&path).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"one");
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_at_once() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("state.json");
+        let beside = path.with_added_extension("lock");
+        // The first one is never made while the second one is in its place.
+        for fifo in [&beside, &path] {
+            mknodat(CWD, fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+            assert!(StateLock::take(&path).is_err(), "{}", fifo.display());
+            fs::remove_file(fifo).unwrap();
+        }
+        StateLock::take(&path).unwrap();
     }
 }
