@@ -188,7 +188,11 @@ impl Resends {
     }
 }
 
-/// Reads the syslog messages of a file of the journal, whatever they came by, with their senders.
+/// Kinds of frames that can have syslog messages.
+const KINDS: &[EntryKind] = &[EntryKind::Syslog, EntryKind::Enveloped];
+
+/// Reads the syslog messages of a file of the journal, whatever they came by, with their senders. Frames of
+/// other kinds are passed over. Gives the bytes of the frames that were read.
 ///
 /// # Errors
 /// When the file cannot be read; what was read before stays.
@@ -196,10 +200,13 @@ pub fn read_messages(
     disk: &dyn Disk,
     file: &ClosedFile,
     mut found: impl FnMut(&str, &Recent),
-) -> Result<(), OpenError> {
+) -> Result<u64, OpenError> {
     let file = JournalFile::from_closed(disk, file)?;
     let mut frames = file.frames();
+    frames.only(KINDS);
+    let mut bytes = 0;
     while let Some(frame) = frames.next()? {
+        bytes += frame.bytes();
         let peer = frame.labels().iter().find(|(name, _)| &**name == LABEL);
         let Some((_, peer)) = peer.filter(|(_, peer)| peer.len() <= PEER_BYTES_MAX) else {
             continue;
@@ -213,7 +220,7 @@ pub fn read_messages(
             found(peer, &recent);
         }
     }
-    Ok(())
+    Ok(bytes)
 }
 
 fn encode(state: &State) -> Vec<u8> {

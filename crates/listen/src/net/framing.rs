@@ -38,6 +38,35 @@ impl Framer {
         Framer::Frames(FrameSplitter::new(bytes_max))
     }
 
+    /// Waits for what comes before the first byte: earlier sessions of the same client.
+    pub(super) async fn wait_for_earlier(&mut self) {
+        if let Framer::Relp(session) = self {
+            session.wait_for_earlier().await;
+        }
+    }
+
+    /// Returns when somebody waits for this connection to read on.
+    pub(super) async fn awaited(&self) {
+        match self {
+            Framer::Relp(session) => session.awaited().await,
+            Framer::Lines(_) | Framer::Frames(_) => std::future::pending().await,
+        }
+    }
+
+    /// Records are on their way to the disk, until they are answered.
+    pub(super) fn stores(&self) {
+        if let Framer::Relp(session) = self {
+            session.stores();
+        }
+    }
+
+    /// There is nothing to read, and nothing waits.
+    pub(super) fn is_idle(&self) {
+        if let Framer::Relp(session) = self {
+            session.is_idle();
+        }
+    }
+
     /// Whether something is to be answered that has no records.
     pub(super) fn has_waiting(&self) -> bool {
         matches!(self, Framer::Relp(session) if session.has_waiting())

@@ -128,6 +128,26 @@ impl RelpSession {
         Ok(taken)
     }
 
+    /// Waits for earlier sessions of the same client, before anything is read.
+    pub(super) async fn wait_for_earlier(&mut self) {
+        self.peer.wait_for_earlier().await;
+    }
+
+    /// A later session of the same client waits for this one to read on.
+    pub(super) async fn awaited(&self) {
+        self.peer.awaited().await;
+    }
+
+    /// Messages are on their way to the disk, until they are answered.
+    pub(super) fn stores(&self) {
+        self.peer.stores();
+    }
+
+    /// There is nothing to read, and nothing waits.
+    pub(super) fn is_idle(&self) {
+        self.peer.is_settled();
+    }
+
     /// The connection has ended, in whichever way.
     pub(super) fn end(&mut self) {
         self.peer.end();
@@ -179,6 +199,7 @@ impl RelpSession {
                 }
             }
         }
+        self.peer.is_settled();
         out
     }
 }

@@ -142,6 +142,11 @@ struct Connection {
 
 impl Connection {
     async fn run(mut self) {
+        let mut shutdown = self.context.shutdown.clone();
+        tokio::select! {
+            () = shutdown.stopping() => {}
+            () = self.framing.wait_for_earlier() => {}
+        }
         let foreign = loop {
             let pause = self.fill().await;
             if pause == Pause::Ended {
@@ -203,11 +208,15 @@ impl Connection {
             if (!self.gather.is_empty() || self.framing.has_waiting()) && lingered {
                 return Pause::Batch;
             }
+            if self.gather.is_empty() {
+                self.framing.is_idle();
+            }
             let mut shutdown = self.context.shutdown.clone();
             let stopping = tokio::select! {
                 biased;
                 () = shutdown.stopping() => true,
                 () = self.unfinished.given_up() => return Pause::GivenUp,
+                () = self.framing.awaited() => false,
                 _ = self.stream.readable(), if self.gather.is_empty() => false,
                 // Also ends by itself when more can be read.
                 _ = tokio::time::timeout(LINGER, self.stream.readable()),
@@ -286,6 +295,7 @@ impl Connection {
     async fn hand_over(&mut self) -> Result<(), ()> {
         let mut acknowledged = 0;
         let mut failed = None;
+        self.framing.stores();
         let mut batches = BatchDecoder::of(self.gather.take(), self.protocol.form);
         while let Some(batch) = batches.next(&self.context).await {
             let durable = self.is_durable;

@@ -68,3 +68,20 @@ fn what_is_sent_again_after_restarts_and_compactions_is_there_once() {
         assert_eq!(count(&server), stored, "after {steps}");
     }
 }
+
+/// A client that is cut off, and back before its messages are on the disk, or even read.
+#[test]
+fn what_is_sent_again_while_it_is_on_its_way_is_there_once() {
+    const EACH: usize = 1000;
+    let scratch = Scratch::new("relp-on-its-way").unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    for round in 1..=10 {
+        let numbers = (round - 1) * EACH..round * EACH;
+        let mut stream = TcpStream::connect(server.address("relp")).unwrap();
+        let sent = frames(numbers.clone());
+        stream.write_all(sent.as_bytes()).unwrap();
+        drop(stream);
+        send(&server, numbers);
+        assert_eq!(count(&server), round * EACH);
+    }
+}

@@ -198,6 +198,7 @@ impl JournalFile {
             is_whole: false,
             is_over: false,
             passed_over: None,
+            kinds: None,
         }
     }
 
@@ -308,9 +309,16 @@ pub struct Frames {
     is_over: bool,
     /// Frames of which all entries have ids up to this are not looked into.
     passed_over: Option<Id>,
+    /// Frames of other kinds are not looked into; `None` is every kind.
+    kinds: Option<&'static [EntryKind]>,
 }
 
 impl Frames {
+    /// Passes over frames of all other kinds: their headers are checked, and nothing else of them.
+    pub fn only(&mut self, kinds: &'static [EntryKind]) {
+        self.kinds = Some(kinds);
+    }
+
     /// Passes over frames of which all entries have ids up to `up_to`: their headers are checked,
     /// and nothing else of them.
     pub fn pass_over(&mut self, up_to: Option<Id>) {
@@ -318,6 +326,10 @@ impl Frames {
     }
 
     fn is_passed_over(&self, header: &FrameHeader) -> bool {
+        let is_one = |kinds: &[EntryKind]| kinds.iter().any(|kind| *kind as u8 == header.kind);
+        if self.kinds.is_some_and(|kinds| !is_one(kinds)) {
+            return true;
+        }
         let Some(up_to) = self.passed_over else {
             return false;
         };
