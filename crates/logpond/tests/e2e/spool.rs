@@ -92,3 +92,28 @@ fn killed_forwarders_lose_and_repeat_nothing() {
         "spool: {LINES} lines, {ROUNDS} kills, {cuts} cuts, {resends} sent again"
     ));
 }
+
+/// A file of the spool in which nothing checks out is put aside, and its records are missed by nobody else.
+#[test]
+fn a_spool_file_that_cannot_be_used_is_said() {
+    let scratch = Scratch::new("spool-garbage").unwrap();
+    let input = scratch.path().join("app.log");
+    let spool = scratch.path().join("spool");
+    fs::write(&input, line(0)).unwrap();
+    let forward = || {
+        let mut command = Command::new(program());
+        // Nobody answers there.
+        command.args(["forward", "--addr", "http://127.0.0.1:9"]);
+        command.args(["--give-up-after", "10ms", "--spool"]);
+        let output = command.arg(&spool).arg(&input).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    forward();
+    let mut files = fs::read_dir(spool.join("journal")).unwrap();
+    let file = files.next().unwrap().unwrap().path();
+    fs::write(&file, [b'x'; 500]).unwrap();
+    let name = file.file_stem().unwrap().to_string_lossy().into_owned();
+    let said = forward();
+    let put_aside = format!("records in the spool are not sent: journal/{name}.quarantined: ");
+    assert!(said.contains(&put_aside), "{said}");
+}

@@ -147,6 +147,12 @@ impl Spool {
         for damage in &recovered.damages {
             note(&format!("logpond: records in the spool are lost: {damage}"));
         }
+        for file in &recovered.unusable {
+            let (path, reason) = (&file.path, &file.reason);
+            note(&format!(
+                "logpond: records in the spool are not sent: {path}: {reason}"
+            ));
+        }
         let mut files = recovered.closed;
         files.sort_by_key(age_order);
         let records: u64 = files.iter().map(|file| file.summary.rows()).sum();

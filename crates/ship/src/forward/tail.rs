@@ -194,9 +194,15 @@ impl Tail {
                 Err(error) => return Err(error),
             }
         }
+        let has_ended = !ended.is_empty();
         for at in ended.into_iter().rev() {
             let file = self.files.remove(at);
             self.remember(file.position().clone());
+        }
+        if has_ended {
+            // Those that a pattern matches go on under their new names before anything is saved: nothing need be at
+            // the old one, and then it is not remembered.
+            self.discover(now);
             *moved = true;
         }
         self.read_archive(now, sender, totals, moved)
@@ -206,17 +212,26 @@ impl Tail {
     /// or that of what it is compressed to.
     fn remember(&mut self, position: Position) {
         self.remembered.retain(|p| p.identity != position.identity);
-        let is_of_name = |p: &Position| p.path == position.path && p.archive.is_none();
-        let of_name = self.remembered.iter().filter(|p| is_of_name(p)).count();
-        if of_name >= ENDED_MAX
-            && let Some(oldest) = self.remembered.iter().position(is_of_name)
-        {
-            self.remembered.remove(oldest);
-        }
         if self.remembered.len() >= POSITIONS_MAX {
             self.remembered.remove(0);
         }
         self.remembered.push(position);
+    }
+
+    /// Forgets the oldest files of each name that are followed no longer, after the patterns were looked at: one
+    /// that a pattern matches under its new name is followed, or it would be sent again.
+    fn forget_oldest(&mut self) {
+        let mut of_name: HashMap<PathBuf, usize> = HashMap::new();
+        let open: HashSet<Identity> = self.files.iter().map(|file| file.identity).collect();
+        let mut is_kept: Vec<bool> = Vec::with_capacity(self.remembered.len());
+        for position in self.remembered.iter().rev() {
+            let is_counted = position.archive.is_none() && !open.contains(&position.identity);
+            let count = of_name.entry(position.path.clone()).or_default();
+            *count += usize::from(is_counted);
+            is_kept.push(!is_counted || *count <= ENDED_MAX);
+        }
+        let mut is_kept = is_kept.into_iter().rev();
+        self.remembered.retain(|_| is_kept.next().unwrap_or(true));
     }
 
     /// Reads a compressed file for a while.
@@ -396,6 +411,7 @@ impl Tail {
                 Err(error) => self.complain_once(&path, &format!("it cannot be read: {error}")),
             }
         }
+        self.forget_oldest();
     }
 
     /// Opens files that were renamed while nobody followed them: their rest is still to be sent.
@@ -430,10 +446,10 @@ impl Tail {
                 self.find_compressed(&position, directory, now);
                 continue;
             };
-            let same = [position.clone()];
-            if let Ok(mut file) = WatchedFile::open(&renamed, &self.read_options, &same, now)
-                && file.position().offset == position.offset
-                && position.offset > 0
+            // It may have been found under this name meanwhile, and was read farther then.
+            let known = &self.remembered;
+            if let Ok(mut file) = WatchedFile::open(&renamed, &self.read_options, known, now)
+                && file.position().offset > 0
             {
                 file.rename(&position);
                 self.add(file);

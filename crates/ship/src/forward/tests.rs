@@ -744,6 +744,58 @@ fn renamed_files_are_not_sent_again_later() {
     assert_eq!(bench.poll(&mut tail), "");
 }
 
+/// A file is renamed between the start of a run and its first look, and that run is killed before it remembers
+/// where it is: only the spool knows.
+#[test]
+fn a_file_that_was_found_under_its_new_name_is_not_sent_again() {
+    let mut bench = Bench::new();
+    bench.append("a.log", "1\n");
+    let mut tail = bench.start("a.log*");
+    assert_eq!(bench.poll(&mut tail), "1\n");
+    drop(tail);
+    let state = bench.path("state/positions.json");
+    let stale = fs::read(&state).unwrap();
+    let mut tail = bench.start("a.log*");
+    fs::rename(bench.path("a.log"), bench.path("a.log.1")).unwrap();
+    bench.append("a.log.1", "2\n");
+    assert_eq!(bench.poll(&mut tail), "2\n");
+    drop(tail);
+    let (_, others) = position::StateFile::open(&state).unwrap();
+    fs::write(&state, stale).unwrap();
+    let settings = bench.following(&[bench.path("a.log*")]);
+    let mut tail = Tail::open(&settings, &state, others, bench.now).unwrap();
+    assert_eq!(bench.poll(&mut tail), "");
+    bench.append("a.log.1", "3\n");
+    assert_eq!(bench.poll(&mut tail), "3\n");
+}
+
+/// More rotations within a minute than positions are remembered of one name.
+#[test]
+fn many_files_that_were_renamed_are_not_sent_again() {
+    let mut bench = Bench::new();
+    let mut tail = bench.start("a.log*");
+    for number in 0..30 {
+        bench.append("a.log", &format!("{number}\n"));
+        assert_eq!(bench.poll(&mut tail), format!("{number}\n"));
+        let to = bench.path(&format!("a.log.{number}"));
+        fs::rename(bench.path("a.log"), to).unwrap();
+        if number == 20 {
+            drop(tail);
+            tail = bench.start("a.log*");
+        }
+    }
+    for _ in 0..3 {
+        bench.now += Duration::from_secs(61);
+        assert_eq!(bench.poll(&mut tail), "");
+    }
+    drop(tail);
+    let mut tail = bench.start("a.log*");
+    for _ in 0..3 {
+        bench.now += Duration::from_secs(61);
+        assert_eq!(bench.poll(&mut tail), "");
+    }
+}
+
 impl Bench {
     /// Compresses a file, as rotation does.
     fn compress(&self, from: &str, to: &str) {
