@@ -13,6 +13,9 @@
 //! | `fluent` | a stream of the Forward protocol |
 //! | `syslog` | a stream of syslog |
 //! | `lines` | a stream of lines |
+//!
+//! Some programs take too long to build for a test. `otelcol-MODE.bulk` has the bodies of all requests that
+//! `elasticsearchexporter` 0.120.0 of the OpenTelemetry Collector sent in a mapping mode.
 
 mod records;
 

@@ -12,7 +12,7 @@ use super::{PREFIX, Setting, TABLE};
 
 /// Variables that are no setting of `logpond serve`, without [`PREFIX`]: those of the commands,
 /// then those of this repository's tests, which also run the program.
-const OTHERS: [&str; 18] = [
+const OTHERS: [&str; 19] = [
     "ADDR",
     "CONFIG",
     "PAGER",
@@ -22,6 +22,7 @@ const OTHERS: [&str; 18] = [
     "CA_FILE",
     "BLESS",
     "FUZZ_SEED",
+    "GO_CLIENT",
     "JAVA_PACKAGES",
     "LOGCLI",
     "MUTATIONS",

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::pond::{Scratch, TestServer, wait_until};
-use crate::surroundings::{java_packages, monolog, node_packages, program, python};
+use crate::surroundings::{go_program, java_packages, monolog, node_packages, program, python};
 
 /// Records of a burst.
 const BURST: usize = 1000;
@@ -323,6 +323,24 @@ const MONOLOGS: [Sender; 5] = [
     },
 ];
 
+/// olivere's client of Elasticsearch for Go. It reads what it has sent, too.
+const OLIVERE: Sender = Sender {
+    burst: 200,
+    stack: "\"it failed\" \"ship.go\"",
+    ..SENDER
+};
+
+const OLIVERES: [Sender; 2] = [
+    Sender {
+        kind: "olivere-index",
+        ..OLIVERE
+    },
+    Sender {
+        kind: "olivere-bulk",
+        ..OLIVERE
+    },
+];
+
 fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/clients")
 }
@@ -525,6 +543,13 @@ fn libraries_of_java_send_here() {
         command.arg("-cp").arg(packages.join("*"));
         command.arg(programs().join("java/Ship.java"));
         send_as_one("java", &JAVAS, command);
+    }
+}
+
+#[test]
+fn a_client_for_go_sends_here() {
+    if let Some(program) = go_program("olivere's client") {
+        send_as_one("olivere", &OLIVERES, Command::new(program));
     }
 }
 

@@ -110,6 +110,18 @@ pub(crate) fn java_packages(what: &str) -> Option<PathBuf> {
     packages(what, "javac", place, |name| name.starts_with("log4j-core"))
 }
 
+/// The program of `testdata/clients/go`, as `./test` builds it.
+pub(crate) fn go_program(what: &str) -> Option<PathBuf> {
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    let path =
+        env::var_os("LOGPOND_GO_CLIENT").map_or_else(|| target.join("go/ship"), PathBuf::from);
+    if path.is_file() {
+        return Some(path);
+    }
+    skip(what, "there is no program of Go's (./test builds it)");
+    None
+}
+
 /// True if there is PHP with Monolog.
 pub(crate) fn monolog(what: &str) -> bool {
     let mut command = Command::new("php");

@@ -24,14 +24,18 @@ struct SyslogNg {
 }
 
 impl SyslogNg {
-    /// Starts it with this destination; none where it is not installed.
+    /// Starts it with this destination; none where it is not installed, or lacks what the destination needs.
     fn start(scratch: &Scratch, destination: &str) -> Option<SyslogNg> {
-        let mut command = unpacked("syslog-ng", "syslog-ng")?;
         let directory = scratch.path();
         let socket = directory.join("socket");
         let path = directory.join("syslog-ng.conf");
+        // It has blocks of configuration that others are made of.
+        let include = match destination.split_once('(') {
+            Some(("elasticsearch-http", _)) => "@include \"scl/elasticsearch/elastic-http.conf\"\n",
+            _ => "",
+        };
         let configuration = format!(
-            "@version: 3.38\n\
+            "@version: 3.38\n{include}\
              options {{ keep-hostname(yes); time-reopen(1); frac-digits(3); log-msg-size(1MiB); }};\n\
              source s {{ unix-stream(\"{}\" flags(syslog-protocol)); }};\n\
              destination d {{ {destination} }};\n\
@@ -39,17 +43,23 @@ impl SyslogNg {
             socket.display(),
         );
         fs::write(&path, configuration).unwrap();
-        command.arg("-F").arg("-f").arg(&path);
+        let command = || {
+            let mut command = unpacked("syslog-ng", "syslog-ng")?;
+            command.arg("-f").arg(&path).stdin(Stdio::null());
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            Some(command)
+        };
+        let mut check = command()?;
+        if !check.arg("-s").status().is_ok_and(|s| s.success()) {
+            return None;
+        }
+        let mut command = command()?;
+        command.arg("-F");
         let files = [("-R", "persist"), ("-p", "pid"), ("-c", "control")];
         for (flag, file) in files {
             command.arg(flag).arg(directory.join(file));
         }
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let child = command.spawn().unwrap();
         let daemon = SyslogNg { child, socket };
         wait_until("syslog-ng listens", || {
             UnixStream::connect(&daemon.socket).is_ok()
@@ -135,6 +145,47 @@ fn messages_by_every_transport_of_syslog_ng_are_here_once() {
         }
     }
     assert_eq!(server.metric("logpond_ingest_lost_total"), Ok(0.0));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
+}
+
+/// syslog-ng's output for Elasticsearch, with its template of documents.
+#[test]
+fn messages_in_documents_are_here_once() {
+    let scratch = Scratch::new("syslog-ng-documents").unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let destination = format!(
+        "elasticsearch-http(url(\"{}/_bulk\") index(\"logs-syslog\") type(\"\"));",
+        server.url()
+    );
+    let Some(daemon) = SyslogNg::start(&scratch, &destination) else {
+        return skip(
+            "syslog-ng",
+            "there is none with its module for HTTP (./test unpacks both)",
+        );
+    };
+    let mut stream = UnixStream::connect(&daemon.socket).unwrap();
+    for number in 0..MESSAGES {
+        let line = format!(
+            "<164>1 2026-03-02T01:00:00.250+01:00 ash app 7 ID [ex@1 n=\"{number}\"] \
+             indexed {number} \u{e4}\u{20ac}\n"
+        );
+        stream.write_all(line.as_bytes()).unwrap();
+    }
+    drop(stream);
+    let q = "indexed level=warn HOST=ash PROGRAM=app";
+    let count = || server.query(q).map_or(0, |(rows, _)| rows.len());
+    wait_until("all messages are here", || count() >= MESSAGES).unwrap();
+    let (rows, trailer) = server.query("indexed").unwrap();
+    assert_eq!(trailer["complete"], true);
+    let found: BTreeSet<_> = rows.iter().map(|row| row["_msg"].as_str()).collect();
+    assert_eq!((rows.len(), found.len()), (MESSAGES, MESSAGES));
+    let is_right = |row: &serde_json::Value| {
+        let number = row["_SDATA.ex@1.n"].as_str().unwrap_or_default();
+        row["_time"] == "2026-03-02T00:00:00.250000000Z"
+            && row["_index"] == "logs-syslog"
+            && row["_msg"] == format!("indexed {number} \u{e4}\u{20ac}")
+    };
+    assert!(rows.iter().all(is_right), "{}", rows[0]);
     assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
