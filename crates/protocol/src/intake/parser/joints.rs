@@ -1,16 +1,17 @@
 //! Shapes of objects together with those of their messages: lines of one program repeat them.
 //!
 //! Invariants:
-//! - A pair is kept only if each of its slots renders what it renders in the object or in the message, whatever the
-//!   value is. So no line of the pair has to be written to know its fixes.
+//! - The shape of a pair depends on both shapes and on [`Facts`] only. Values decide no more than the fixes.
+//! - A fix is written only for a value with a byte that is escaped, or for one that has a fix in its own line.
 //! - At most [`JOINTS_MAX`] pairs are kept.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use logpond_record::{Fix, Shape, SlotKind, Timestamp, Value};
+use logpond_record::{Fix, Message, Shape, SlotKind, Timestamp, Value};
 
 use super::ParsedLine;
+use super::nested::escape;
 
 /// Pairs that are kept. A server has some programs whose lines shippers put into objects.
 const JOINTS_MAX: usize = 64;
@@ -22,8 +23,10 @@ enum Origin {
     Inner(usize),
     /// The text of the message's time, of which the object has one, too.
     Time(usize),
-    /// The record's own time or message.
-    Own,
+    /// The message's time as the record's.
+    OwnTime(usize),
+    /// The message's message as the record's.
+    OwnMessage(usize),
 }
 
 /// The facts that the shape of both depends on.
@@ -61,14 +64,59 @@ fn facts(outer: &ParsedLine<'_>) -> Facts {
     }
 }
 
-/// True if nothing of the values decides what is drawn.
+/// True if both lines are rendered from their shapes, and the message as it is written.
 fn is_regular(outer: &ParsedLine<'_>, inner: &ParsedLine<'_>) -> bool {
     let message = outer.shape.message_slot();
     let mut fixes = outer.parts.fixes.iter();
-    !outer.whole
-        && !inner.whole
-        && inner.parts.fixes.is_empty()
-        && !fixes.any(|fix| Some(usize::from(fix.slot)) == message)
+    !outer.whole && !inner.whole && !fixes.any(|fix| Some(usize::from(fix.slot)) == message)
+}
+
+/// The text of a slot of the message as the object has it, if the slot of the pair does not render it.
+fn inner_fix(inner: &ParsedLine<'_>, index: usize, is_message: bool) -> Option<Vec<u8>> {
+    let kind = &inner.shape.slots()[index].kind;
+    let value = match &inner.parts.message {
+        Message::Part(value) if is_message => value,
+        _ => inner.parts.values.get(index)?,
+    };
+    let mut fixes = inner.parts.fixes.iter();
+    let own = fixes.find(|fix| usize::from(fix.slot) == index);
+    let is_string = matches!(
+        kind,
+        SlotKind::JsonString | SlotKind::Quoted | SlotKind::StructuredData
+    );
+    let is_rendered = match (kind, value) {
+        (SlotKind::Json, _) => false,
+        (_, Value::Str(text)) => !is_string || is_plain(text),
+        _ => !is_string,
+    };
+    if own.is_none() && is_rendered {
+        return None;
+    }
+    let mut text = Vec::new();
+    match own {
+        Some(fix) => text.extend_from_slice(&fix.text),
+        None => inner
+            .shape
+            .render_slot(index, Timestamp(0), value, &mut text),
+    }
+    let (mut escaped, mut rendered) = (Vec::with_capacity(text.len()), Vec::new());
+    escape(&text, &mut escaped);
+    if is_string || *kind == SlotKind::Text {
+        escape(&value.to_text(), &mut rendered);
+    } else {
+        inner
+            .shape
+            .render_slot(index, Timestamp(0), value, &mut rendered);
+    }
+    (rendered != escaped).then_some(escaped)
+}
+
+/// True if no byte of a text is escaped, in strings of JSON, of logfmt or of structured data.
+fn is_plain(text: &str) -> bool {
+    let is_escaped = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\' | b']');
+    // Without an early end the loop takes many bytes at a time.
+    let count = |sum: usize, byte: &u8| sum + usize::from(is_escaped(byte));
+    text.as_bytes().iter().fold(0, count) == 0
 }
 
 impl Joints {
@@ -91,30 +139,42 @@ impl Joints {
         })?;
         let joint = &self.known[place];
         let mut values = Vec::with_capacity(joint.slots.len());
-        for origin in &joint.slots {
+        let mut fixes = Vec::new();
+        for (slot, origin) in joint.slots.iter().enumerate() {
+            let fix = match *origin {
+                Origin::Inner(index) => inner_fix(inner, index, false),
+                Origin::OwnMessage(index) => inner_fix(inner, index, true),
+                Origin::OwnTime(index) => {
+                    let mut own = inner.parts.fixes.iter();
+                    let own = own.find(|fix| usize::from(fix.slot) == index);
+                    own.map(|fix| {
+                        let mut text = Vec::new();
+                        escape(&fix.text, &mut text);
+                        text
+                    })
+                }
+                Origin::Outer(_) | Origin::Time(_) => None,
+            };
+            if let Some(text) = fix {
+                let (slot, text) = (slot as u16, Cow::Owned(text));
+                fixes.push(Fix { slot, text });
+            }
             values.push(match *origin {
                 Origin::Outer(index) => take(&mut outer.parts.values, index),
                 Origin::Inner(index) => take(&mut inner.parts.values, index),
-                Origin::Time(index) => {
-                    let mut text = Vec::new();
-                    let time = inner.parts.time.unwrap_or(Timestamp(0));
-                    let value = &inner.parts.values[index];
-                    joint.inner.render_slot(index, time, value, &mut text);
-                    Value::text(&text).into_owned()
-                }
-                Origin::Own => Value::Null,
+                Origin::Time(index) => text_of_time(joint, inner, index),
+                Origin::OwnTime(_) | Origin::OwnMessage(_) => Value::Null,
             });
         }
-        let fixes = std::mem::take(&mut outer.parts.fixes).into_iter();
-        let fixes = fixes.filter_map(|fix| {
+        for fix in std::mem::take(&mut outer.parts.fixes) {
             let origin = Origin::Outer(usize::from(fix.slot));
-            let slot = joint.slots.iter().position(|slot| *slot == origin)?;
-            Some(Fix {
-                slot: slot as u16,
-                text: fix.text,
-            })
-        });
-        Some((Arc::clone(&joint.shape), values, fixes.collect()))
+            if let Some(slot) = joint.slots.iter().position(|slot| *slot == origin) {
+                let (slot, text) = (slot as u16, fix.text);
+                fixes.push(Fix { slot, text });
+            }
+        }
+        fixes.sort_by_key(|fix| fix.slot);
+        Some((Arc::clone(&joint.shape), values, fixes))
     }
 
     /// Keeps the shape of a pair that was drawn.
@@ -125,19 +185,7 @@ impl Joints {
         end: &str,
         shape: &Arc<Shape>,
     ) {
-        // A value of another kind may be written otherwise than it is rendered.
-        let is_plain = |kind: &SlotKind| {
-            matches!(
-                kind,
-                SlotKind::Text
-                    | SlotKind::Int
-                    | SlotKind::Float
-                    | SlotKind::Bool
-                    | SlotKind::Time(_)
-            )
-        };
-        let all_plain = inner.shape.slots().iter().all(|slot| is_plain(&slot.kind));
-        if !all_plain || !is_regular(outer, inner) {
+        if !is_regular(outer, inner) {
             return;
         }
         let facts = facts(outer);
@@ -151,9 +199,9 @@ impl Joints {
             }
             let each = inner.shape.slots().iter().enumerate();
             slots.extend(each.map(|(index, slot)| match slot.kind {
-                _ if Some(index) == own => Origin::Own,
+                _ if Some(index) == own => Origin::OwnMessage(index),
                 SlotKind::Time(_) if facts.has_time => Origin::Time(index),
-                SlotKind::Time(_) => Origin::Own,
+                SlotKind::Time(_) => Origin::OwnTime(index),
                 _ => Origin::Inner(index),
             }));
         }
@@ -172,6 +220,20 @@ impl Joints {
             slots: slots.into(),
         });
     }
+}
+
+/// The text of the message's time as it is written.
+fn text_of_time<'a>(joint: &Joint, inner: &ParsedLine<'_>, index: usize) -> Value<'a> {
+    let mut fixes = inner.parts.fixes.iter();
+    if let Some(fix) = fixes.find(|fix| usize::from(fix.slot) == index) {
+        return Value::text(&fix.text).into_owned();
+    }
+    let mut text = Vec::new();
+    let time = inner.parts.time.unwrap_or(Timestamp(0));
+    joint
+        .inner
+        .render_slot(index, time, &Value::Null, &mut text);
+    Value::text(&text).into_owned()
 }
 
 fn take<'a>(values: &mut [Value<'a>], index: usize) -> Value<'a> {
@@ -221,6 +283,14 @@ mod tests {
             r#"2026/11/27 00:51:25 [error] 41#42: *7 refused, client: 192.0.2.7, server: a"#.into(),
             r#"level=info msg=\"a b\" n=7"#.into(),
             r#"{\"level\":\"info\",\"msg\":\"a\\nb\",\"n\":7}"#.into(),
+            r#"{\"level\":\"info\",\"msg\":\"a b\",\"n\":7}"#.into(),
+            r#"{\"ts\":\"2026-11-27T00:51:25Z\",\"msg\":\"a\",\"tags\":[\"x]\"],\"f\":2.50,\"no\":null}"#.into(),
+            r#"{\"ts\":\"2026-11-27T00:51:25Z\",\"msg\":\"a\",\"tags\":[7],\"f\":2.5,\"no\":null}"#.into(),
+            r#"{\"time\":1795740685.50,\"msg\":\"a\\u0062\",\"user\":\"\\u00e4\"}"#.into(),
+            r#"{\"time\":1795740685.50,\"msg\":\"ab\",\"user\":\"ann\"}"#.into(),
+            r#"time=\"2026-11-27T00:51:25Z\" level=warn msg=\"a \\\"b\\\"\" n=07"#.into(),
+            r#"time=\"2026-11-27T00:51:25Z\" level=warn msg=\"a b\" n=7"#.into(),
+            r#"<13>1 2026-11-27T00:51:25Z h app 7 - [x@1 k=\"a]\"] refused"#.into(),
             "<13>Nov 27 00:51:25 h app[7]: refused".into(),
         ];
         let objects = [

@@ -480,7 +480,7 @@ fn pieces(text: &str) -> impl Iterator<Item = (Option<usize>, &str)> {
 }
 
 /// Appends the inside of a JSON string.
-fn escape(text: &[u8], out: &mut Vec<u8>) {
+pub(super) fn escape(text: &[u8], out: &mut Vec<u8>) {
     let text = String::from_utf8_lossy(text);
     let before = out.len();
     write_json_string(&text, out);
