@@ -16,6 +16,7 @@ mod go;
 mod marks;
 mod numbered;
 mod python;
+mod reports;
 mod ruby;
 mod rust;
 mod servers;
@@ -133,7 +134,7 @@ struct Shape {
 }
 
 /// All shapes; the first one that fits a line has it.
-const SHAPES: [&Shape; 26] = [
+const SHAPES: [&Shape; 31] = [
     // Python's have the same words and a colon.
     &blocks::NIM,
     &python::TRACEBACK,
@@ -158,6 +159,11 @@ const SHAPES: [&Shape; 26] = [
     &servers::MONGODB,
     &blocks::FLUTTER,
     &blocks::CLOJURE,
+    &reports::INNODB,
+    &reports::R,
+    &reports::CONCISE,
+    &reports::HASKELL,
+    &reports::GRADLE,
     &documents::XML,
     &documents::FRAMED,
     &documents::BOX,
@@ -179,6 +185,12 @@ const TEXT: &[Row] = &[
     Row(
         &[Stage::Text, Stage::Body, Stage::Listed],
         Test::By(marks::is_continuation),
+        Next::Take(Stage::Text),
+    ),
+    // Julia's errors that another one was raised for.
+    Row(
+        &[Stage::Gap],
+        Test::Starts("caused by: "),
         Next::Take(Stage::Text),
     ),
     Row(&[Stage::Text], Test::Blank, Next::Hold(Stage::Gap)),

@@ -41,7 +41,7 @@ pub(super) fn is_closer(line: &[u8]) -> bool {
 
 /// Lines that only follow others: ends of sentences that runtimes put below an error.
 pub(super) fn is_continuation(line: &[u8]) -> bool {
-    const STARTS: [&str; 20] = [
+    const STARTS: [&str; 25] = [
         "(Use `node --",
         "Suppressed:",
         "Stack trace:",
@@ -62,10 +62,17 @@ pub(super) fn is_continuation(line: &[u8]) -> bool {
         "note: run with `RUST_BACKTRACE",
         "At line:",
         "<asynchronous suspension>",
+        "Raised by primitive operation ",
+        // Julia, and Lua's coroutines.
+        "caused by: ",
+        "coroutine 0:",
+        // Perl's ends of a compilation.
+        "BEGIN failed--compilation aborted ",
+        "Compilation failed in require at ",
     ];
     let is_first = line
         .first()
-        .is_some_and(|byte| b"(SsCREiL-nA<".contains(byte));
+        .is_some_and(|byte| b"(SsCREiL-nA<cB".contains(byte));
     is_first
         && STARTS
             .iter()

@@ -39,6 +39,11 @@ pub(super) const PANIC: Shape = Shape {
             Take(Frames),
         ),
         Row(&[Named, Frames], Starts("thread caused "), Take(Frames)),
+        Row(
+            &[Named, Frames],
+            Starts("thread panicked while "),
+            Take(Frames),
+        ),
         Row(&[Frames], Indented, Take(Frames)),
         Row(&[Named], By(is_panic), Refuse),
         Row(&[Named], Indented, Take(Named)),
