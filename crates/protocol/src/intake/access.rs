@@ -72,7 +72,7 @@ pub(crate) fn reader(line: &[u8]) -> Option<Reader> {
 /// By the time in brackets that a request follows.
 fn of_request(line: &[u8]) -> Option<Reader> {
     let head = &line[..line.len().min(HEAD_BYTES_MAX)];
-    let bracket = memchr(b'[', head)?;
+    let bracket = combined::bracket_of_time(head)?;
     if bracket < 4 || line[bracket - 1] != b' ' || !line.get(bracket + 1)?.is_ascii_digit() {
         return None;
     }

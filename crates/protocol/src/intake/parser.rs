@@ -507,7 +507,8 @@ impl Parser {
         } = behind.unwrap_or_else(|| {
             content::draw(&mut sketch, &mut self.outline, &self.times, received)
         });
-        let level = level_of_message(&sketch, level);
+        let stated = stated::of_product(entry.raw, &sketch);
+        let level = stated.or_else(|| level_of_message(&sketch, level));
         let shape = if sketch.is_listing() {
             self.shapes.find_listing(sketch.shape())?
         } else {
@@ -517,6 +518,7 @@ impl Parser {
         let parsed = ParsedLine {
             derived: fields,
             level,
+            beats_level: stated.is_some(),
             time,
             whole: unlisted.is_some(),
             ..ParsedLine::new(shape, parts)

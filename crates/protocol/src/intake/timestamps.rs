@@ -9,6 +9,7 @@
 //! [`general`] knows. Those among them that are the rows of [`TABLE`] are rendered; a text of any
 //! other form is kept beside its record.
 
+mod arrays;
 mod clock;
 mod cursor;
 mod dates;
@@ -350,11 +351,9 @@ impl TimeReader {
             .or_else(|| epoch(text, certain))
             .or_else(|| self.rare(text, received, true))
             .or_else(|| {
-                Some(other(
-                    decimal_epoch(text, certain)?,
-                    text.len(),
-                    Assumption::Nothing,
-                ))
+                let decimal = || Some((decimal_epoch(text, certain)?, Assumption::Nothing));
+                let (time, assumed) = arrays::read(text).or_else(decimal)?;
+                Some(other(time, text.len(), assumed))
             })?;
         if let Layout::Row(_) = found.form.layout {
             found.exact = self.is_exact(&found, text);

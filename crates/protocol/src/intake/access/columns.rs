@@ -281,7 +281,19 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
         if address == "-" {
             return self.sketch.literal("-");
         }
-        self.fixed("remote_addr:t", Value::Str(address.into()));
+        let inside = address
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        if inside.is_some() {
+            self.sketch.literal("[");
+        }
+        self.fixed(
+            "remote_addr:t",
+            Value::Str(inside.unwrap_or(address).into()),
+        );
+        if inside.is_some() {
+            self.sketch.literal("]");
+        }
     }
 
     /// Draws status and bytes as common and combined have them.

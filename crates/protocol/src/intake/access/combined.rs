@@ -44,7 +44,7 @@ const HOST: &str = "host:t";
 
 /// Draws a line; `None` if it is none.
 pub(super) fn draw<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()> {
-    let bracket = memchr(b'[', line.as_bytes())?;
+    let bracket = bracket_of_time(line.as_bytes())?;
     let has_host = client(line.get(..bracket.checked_sub(1)?)?, pen)?;
     pen.sketch.literal(" [");
     let after = time(&line[bracket + 1..], pen)?;
@@ -58,6 +58,33 @@ pub(super) fn draw<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<(
     pen.answer(status, bytes)?;
     rest(after, has_host, pen);
     Some(())
+}
+
+/// The first bracket that opens no address.
+pub(super) fn bracket_of_time(line: &[u8]) -> Option<usize> {
+    let bracket = memchr(b'[', line)?;
+    match bracketed_address(&line[bracket..]) {
+        Some(bytes) => Some(bracket + bytes + memchr(b'[', &line[bracket + bytes..])?),
+        None => Some(bracket),
+    }
+}
+
+/// The bytes of an address of version 6 in brackets that a text begins with, and of the blank behind it.
+fn bracketed_address(line: &[u8]) -> Option<usize> {
+    const ADDRESS_BYTES_MAX: usize = 47;
+    let inside = line.strip_prefix(b"[")?;
+    let is_part = |byte: &&u8| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.');
+    let length = inside
+        .iter()
+        .take(ADDRESS_BYTES_MAX)
+        .take_while(is_part)
+        .count();
+    let is_address = inside[..length]
+        .iter()
+        .filter(|byte| **byte == b':')
+        .count()
+        >= 2;
+    (is_address && inside[length..].starts_with(b"] ")).then_some(length + 2)
 }
 
 /// Draws the time, which may be in another form than the usual one.
@@ -138,6 +165,10 @@ fn client<'a>(head: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<bool> {
 /// True for addresses of version 4 and 6.
 fn is_address(word: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_hexdigit() || matches!(byte, b'.' | b':');
+    let word = word
+        .strip_prefix('[')
+        .and_then(|word| word.strip_suffix(']'))
+        .unwrap_or(word);
     word.len() >= 3 && word.bytes().all(is_part) && word.contains(['.', ':'])
 }
 

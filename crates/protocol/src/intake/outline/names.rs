@@ -50,7 +50,7 @@ const fn with(name: &'static str, beside: &'static str) -> Name {
 }
 
 /// Names of the time.
-pub(super) const TIMES: [Name; 117] = [
+pub(super) const TIMES: [Name; 132] = [
     own("_time"),
     own("time"),
     own("timestamp"),
@@ -190,6 +190,23 @@ pub(super) const TIMES: [Name; 117] = [
     with("T", "L"),
     // Python's LogRecord as it is.
     with("created", "levelname"),
+    // Events of services: Slack, Cloudflare, Stripe, MongoDB Atlas, Sentry, Papertrail, GitLab, and others by an actor
+    // or a kind of event. A record of a program may have `created_at` for the object that it is about.
+    with("date_create", "actor.type"),
+    with("when", "actor.email"),
+    with("created", "api_version"),
+    with("created", "eventTypeName"),
+    with("dateCreated", "eventID"),
+    with("received_at", "source_ip"),
+    with("created_at", "actor_id"),
+    with("created_at", "event_type"),
+    with("createdAt", "actorId"),
+    with("createdAt", "eventType"),
+    field("occurred_at"),
+    field("occurredAt"),
+    field("logged_at"),
+    field("loggedAt"),
+    field("emitted_at"),
     // Services in the cloud that say when they took the record in.
     field("ingestionTime"),
     with("EventReceivedTime", "SourceName"),
@@ -280,7 +297,8 @@ pub(crate) enum Scale {
     ApplicationInsights,
     Windows,
     Glog,
-    /// AWS's findings: a word, or a number of which those from 4, 7 and 9 on are medium, high and critical.
+    /// Findings of AWS and events of CEF and LEEF: a word, or a number of which those from 4, 7 and 9 on are medium, high
+    /// and critical.
     Finding,
     /// A verbosity of klog: more than 3 are for debugging.
     Verbosity,
@@ -329,18 +347,26 @@ const TAG_BYTES_MIN: usize = 4;
 fn of_finding(text: &[u8]) -> Option<Severity> {
     let text = std::str::from_utf8(text).ok()?;
     let number: Option<f64> = text.parse().ok();
-    Some(match (text, number) {
-        ("INFORMATIONAL", _) => Severity::Info,
-        ("LOW", _) => Severity::Notice,
-        ("MEDIUM", _) => Severity::Warn,
-        ("HIGH", _) => Severity::Error,
-        ("CRITICAL", _) => Severity::Critical,
-        (_, Some(number)) if number >= 9.0 => Severity::Critical,
-        (_, Some(number)) if number >= 7.0 => Severity::Error,
-        (_, Some(number)) if number >= 4.0 => Severity::Warn,
-        (_, Some(_)) => Severity::Notice,
-        _ => return None,
-    })
+    let number = number.filter(|number| number.is_finite());
+    if let Some(number) = number {
+        return Some(match number {
+            9.0.. => Severity::Critical,
+            7.0.. => Severity::Error,
+            4.0.. => Severity::Warn,
+            _ => Severity::Notice,
+        });
+    }
+    const WORDS: [(&str, Severity); 7] = [
+        ("INFORMATIONAL", Severity::Info),
+        ("LOW", Severity::Notice),
+        ("MEDIUM", Severity::Warn),
+        ("HIGH", Severity::Error),
+        ("VERY-HIGH", Severity::Critical),
+        ("VERY HIGH", Severity::Critical),
+        ("CRITICAL", Severity::Critical),
+    ];
+    let is_it = |(word, _): &&(&str, Severity)| word.eq_ignore_ascii_case(text);
+    WORDS.iter().find(is_it).map(|(_, severity)| *severity)
 }
 
 /// A field that says a level under another name than those that every record may have it by, or on another scale.
@@ -370,7 +396,7 @@ const fn level(name: &'static str, beside: &'static str, scale: Scale) -> LevelN
 }
 
 /// Level fields of one product each.
-pub(super) const LEVELS: [LevelName; 51] = [
+pub(super) const LEVELS: [LevelName; 53] = [
     // MongoDB.
     level("s", "t.$date", Scale::Usual),
     // MySQL's JSON sink.
@@ -420,6 +446,8 @@ pub(super) const LEVELS: [LevelName; 51] = [
     // GuardDuty, Security Hub.
     level("severity", "schemaVersion", Scale::Finding),
     level("Severity.Label", "SchemaVersion", Scale::Finding),
+    level("cef.severity", "", Scale::Finding),
+    level("sev", "leef.version", Scale::Finding),
     // Node: tslog, roarr; Elixir's logger_json, katip and programs that write as short, Zend and Laminas.
     level("_meta.logLevelName", "", Scale::Usual),
     level("context.logLevel", "sequence", Scale::Usual),
@@ -648,7 +676,8 @@ mod tests {
             let (name, meaning) = name_of(number);
             assert!(all(name).contains(&meaning), "{name}");
         }
-        let mut names: Vec<&str> = TIMES.iter().chain(&MESSAGES).map(|row| row.name).collect();
+        let rows = TIMES.iter().chain(&MESSAGES);
+        let mut names: Vec<_> = rows.map(|row| (row.name, row.beside)).collect();
         let count = names.len();
         names.sort_unstable();
         names.dedup();

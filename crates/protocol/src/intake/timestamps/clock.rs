@@ -46,6 +46,7 @@ impl TimeReader {
                 let end = memchr::memchr(b'm', head)?;
                 self.clock(&line[end + 1..], received)
             }
+            b'A'..=b'Z' | b'a'..=b'z' => self.clock(behind_level(line)?, received),
             _ => None,
         }?;
         Some((found.time, found.form.assumed()))
@@ -87,6 +88,30 @@ fn behind_bracket(line: &[u8]) -> Option<&[u8]> {
     let is_word = line[1..close].iter().all(u8::is_ascii_alphabetic);
     let behind = line[close + 1..].strip_prefix(b" ").filter(|_| is_word)?;
     Some(behind.strip_prefix(b"[").unwrap_or(behind))
+}
+
+/// The clock behind a level, as of `ERROR 00:51:25,818 …`, `INFO  [00:51:25.818] …` and `info: 00:51:25.818 …`. Without a
+/// fraction or brackets it may be how long something took.
+fn behind_level(line: &[u8]) -> Option<&[u8]> {
+    const BLANKS_MAX: usize = 4;
+    const CLOCK_BYTES: usize = 8;
+    let head = &line[..line.len().min(COLOUR_BYTES_MAX)];
+    let letters = head.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+    let behind = &line[letters..];
+    let behind = behind.strip_prefix(b":").unwrap_or(behind);
+    let blanks = behind.iter().take_while(|byte| **byte == b' ').count();
+    if !(1..=BLANKS_MAX).contains(&blanks) {
+        return None;
+    }
+    let clock = &behind[blanks..];
+    let inside = clock.strip_prefix(b"[");
+    let (clock, is_bracketed) = (inside.unwrap_or(clock), inside.is_some());
+    let is_marked = match clock.get(CLOCK_BYTES)? {
+        b'.' | b',' => clock.get(CLOCK_BYTES + 1).is_some_and(u8::is_ascii_digit),
+        b']' => is_bracketed,
+        _ => false,
+    };
+    (is_marked && super::is_level(&line[..letters])).then_some(clock)
 }
 
 /// The text behind the letter of a level, as of Jupyter's `[I 00:51:25.818 NotebookApp] …`.

@@ -333,7 +333,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("zip", "| zip"),
     (
         "CEF:0|V|P|1|2|n|3|",
-        "cef.version=0 cef.vendor=V cef.product=P cef.product_version=1 cef.id=2 cef.name=n cef.severity=3 | line",
+        "cef.version=0 cef.vendor=V cef.product=P cef.product_version=1 cef.id=2 cef.name=n cef.severity=3 level=notice | line",
     ),
     ("{\"a\":1}", "a=1 | none"),
     (
