@@ -50,7 +50,7 @@ const fn with(name: &'static str, beside: &'static str) -> Name {
 }
 
 /// Names of the time.
-pub(super) const TIMES: [Name; 132] = [
+pub(super) const TIMES: [Name; 130] = [
     own("_time"),
     own("time"),
     own("timestamp"),
@@ -190,17 +190,15 @@ pub(super) const TIMES: [Name; 132] = [
     with("T", "L"),
     // Python's LogRecord as it is.
     with("created", "levelname"),
-    // Events of services: Slack, Cloudflare, Stripe, MongoDB Atlas, Sentry, Papertrail, GitLab, and others by an actor
-    // or a kind of event. A record of a program may have `created_at` for the object that it is about.
+    // Events of services: Slack, Cloudflare, Stripe, MongoDB Atlas, Sentry, Papertrail, and others by a kind of
+    // event. A record of a program may have `created_at` for the object that it is about.
     with("date_create", "actor.type"),
     with("when", "actor.email"),
     with("created", "api_version"),
     with("created", "eventTypeName"),
     with("dateCreated", "eventID"),
     with("received_at", "source_ip"),
-    with("created_at", "actor_id"),
     with("created_at", "event_type"),
-    with("createdAt", "actorId"),
     with("createdAt", "eventType"),
     field("occurred_at"),
     field("occurredAt"),

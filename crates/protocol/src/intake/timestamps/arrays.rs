@@ -136,9 +136,12 @@ fn of_day(year: i64, day: i64, [hour, minute, second]: [i64; 3]) -> Option<Civil
 mod tests {
     use super::*;
 
+    /// Seconds, nanoseconds, and the part that is assumed.
+    type Expected = Option<(i64, u32, Assumption)>;
+
     #[test]
     fn arrays_are_instants() {
-        let table: [(&str, Option<(i64, u32, Assumption)>); 20] = [
+        let table: [(&str, Expected); 20] = [
             (
                 "[2026,11,27,0,51,25,818426000]",
                 Some((1_795_740_685, 818_426_000, Assumption::Zone)),

@@ -22,6 +22,39 @@ const NAMES: [&str; 12] = [
 /// The most bytes of a name, in small letters.
 const NAME_BYTES_MAX: usize = 24;
 
+/// Letters that a name begins with, by the first one: a bit for each second one. Most words of other texts are told by them.
+const STARTS: [u32; 26] = starts();
+
+const fn starts() -> [u32; 26] {
+    let mut starts = [0; 26];
+    let mut month = 0;
+    while month < NAMES.len() {
+        let names = NAMES[month].as_bytes();
+        let mut at = 0;
+        while at + 1 < names.len() {
+            let is_start = at == 0 || names[at - 1] == b' ';
+            if is_start && names[at].is_ascii_lowercase() && names[at + 1].is_ascii_lowercase() {
+                starts[(names[at] - b'a') as usize] |= 1 << (names[at + 1] - b'a');
+            }
+            at += 1;
+        }
+        month += 1;
+    }
+    starts
+}
+
+/// True unless no name begins with these letters.
+fn may_begin(word: &str) -> bool {
+    let [first, second, ..] = *word.as_bytes() else {
+        return false;
+    };
+    if !first.is_ascii() || !second.is_ascii() {
+        return true;
+    }
+    let place = |byte: u8| byte.to_ascii_lowercase() - b'a';
+    STARTS[usize::from(place(first))] & (1 << place(second)) != 0
+}
+
 /// The bytes of the word that a text begins with, which may be a name.
 pub(super) fn word_bytes(text: &[u8]) -> usize {
     let is_part = |byte: &&u8| byte.is_ascii_alphabetic() || **byte >= 0x80;
@@ -32,7 +65,7 @@ pub(super) fn word_bytes(text: &[u8]) -> usize {
 pub(super) fn read(text: &[u8]) -> Option<(u32, usize)> {
     let length = word_bytes(text);
     let word = std::str::from_utf8(&text[..length]).ok()?;
-    if length < 3 {
+    if length < 3 || !may_begin(word) {
         return None;
     }
     let word = word.to_lowercase();
@@ -54,6 +87,12 @@ mod tests {
         assert_eq!(all.len(), count);
         assert!(all.iter().all(|name| name.len() <= NAME_BYTES_MAX));
         assert!(all.iter().all(|name| name.to_lowercase() == **name));
+        for name in all {
+            assert!(may_begin(name) && may_begin(&name.to_uppercase()), "{name}");
+        }
+        for word in ["order", "shop", "the", "x"] {
+            assert!(!may_begin(word), "{word}");
+        }
     }
 
     #[test]
