@@ -54,16 +54,16 @@ impl Framer {
     }
 
     /// Records are on their way to the disk, until they are answered.
-    pub(super) fn stores(&self) {
+    pub(super) fn note_storing(&self) {
         if let Framer::Relp(session) = self {
-            session.stores();
+            session.note_storing();
         }
     }
 
     /// There is nothing to read, and nothing waits.
-    pub(super) fn is_idle(&self) {
+    pub(super) fn note_idle(&self) {
         if let Framer::Relp(session) = self {
-            session.is_idle();
+            session.note_idle();
         }
     }
 

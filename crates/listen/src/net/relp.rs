@@ -139,13 +139,13 @@ impl RelpSession {
     }
 
     /// Messages are on their way to the disk, until they are answered.
-    pub(super) fn stores(&self) {
-        self.peer.stores();
+    pub(super) fn note_storing(&self) {
+        self.peer.note_storing();
     }
 
     /// There is nothing to read, and nothing waits.
-    pub(super) fn is_idle(&self) {
-        self.peer.is_settled();
+    pub(super) fn note_idle(&self) {
+        self.peer.note_settled();
     }
 
     /// The connection has ended, in whichever way.
@@ -199,7 +199,7 @@ impl RelpSession {
                 }
             }
         }
-        self.peer.is_settled();
+        self.peer.note_settled();
         out
     }
 }

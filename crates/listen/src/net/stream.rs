@@ -209,7 +209,7 @@ impl Connection {
                 return Pause::Batch;
             }
             if self.gather.is_empty() {
-                self.framing.is_idle();
+                self.framing.note_idle();
             }
             let mut shutdown = self.context.shutdown.clone();
             let stopping = tokio::select! {
@@ -295,7 +295,7 @@ impl Connection {
     async fn hand_over(&mut self) -> Result<(), ()> {
         let mut acknowledged = 0;
         let mut failed = None;
-        self.framing.stores();
+        self.framing.note_storing();
         let mut batches = BatchDecoder::of(self.gather.take(), self.protocol.form);
         while let Some(batch) = batches.next(&self.context).await {
             let durable = self.is_durable;

@@ -1,8 +1,8 @@
 //! What was stored of whom lately, beyond the end of a session and of the process.
 //!
 //! After a start it is what is remembered of files that have left the journal ([`logpond_engine::resends`]) and what the
-//! journal has: messages of syslog in its last files, up to [`MESSAGES_BYTES_MAX`] of them, whatever they came by. A message of which rules
-//! changed the text is not known again then.
+//! journal has: messages of syslog in its last files, up to [`MESSAGES_BYTES_MAX`] of them, whatever they came by. A
+//! message of which rules changed the text is not known again then.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,7 +34,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(5);
 /// its end is seen here.
 #[derive(Debug, Default)]
 struct SharedSession {
-    /// What it has stored.
+    /// Messages that it has stored.
     stored: Mutex<Recent>,
     progress: watch::Sender<Progress>,
     /// Asks it to read on.
@@ -45,7 +45,7 @@ struct SharedSession {
 struct Progress {
     /// How often it has stored all that it had read, or found nothing to read.
     rounds: u64,
-    /// Whether messages are on their way to the disk.
+    /// True while messages are on their way to the disk.
     is_storing: bool,
     is_over: bool,
 }
@@ -219,12 +219,12 @@ impl Peer {
     /// one of them, and send all of that again.
     pub(super) async fn wait_for_earlier(&mut self) {
         // Later ones wait for this one, too, which may have to wait for the disk.
-        self.stores();
+        self.note_storing();
         let until = Instant::now() + SILENCE_MAX;
         for earlier in std::mem::take(&mut self.earlier) {
             earlier.settled(until).await;
         }
-        self.is_settled();
+        self.note_settled();
     }
 
     /// A later session of the peer waits for this one to read on.
@@ -233,13 +233,13 @@ impl Peer {
     }
 
     /// Messages are on their way to the disk.
-    pub(super) fn stores(&self) {
+    pub(super) fn note_storing(&self) {
         let progress = &self.session.progress;
         progress.send_modify(|progress| progress.is_storing = true);
     }
 
-    /// What became of all messages that were read is noted.
-    pub(super) fn is_settled(&self) {
+    /// All messages that were read are stored or refused.
+    pub(super) fn note_settled(&self) {
         self.session.progress.send_modify(|progress| {
             progress.rounds += 1;
             progress.is_storing = false;
@@ -329,7 +329,7 @@ mod tests {
         let peers = Arc::<Peers>::default();
         let new = || Peer::new("ash".into(), peers.clone());
         let (mut earlier, mut later, mut last) = (new(), new(), new());
-        earlier.stores();
+        earlier.note_storing();
         let mut waits = Box::pin(later.wait_for_earlier());
         let mut waits_as_well = Box::pin(last.wait_for_earlier());
         let long = SILENCE_MAX * 100;
@@ -340,7 +340,7 @@ mod tests {
                 .is_err()
         );
         earlier.add(Fingerprint::of(message(1).as_bytes()));
-        (0..ROUNDS_AWAITED).for_each(|_| earlier.is_settled());
+        (0..ROUNDS_AWAITED).for_each(|_| earlier.note_settled());
         waits.await;
         drop(later);
         waits_as_well.await;
