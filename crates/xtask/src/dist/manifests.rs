@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::run::{find_program, output, root};
+use crate::run::{Outcome, find_program, output, root};
 
 /// A file of manifests below `contrib/kubernetes`, the values of the chart that it is made with, and its first line.
 struct Manifests {
@@ -24,23 +24,37 @@ const MANIFESTS: [Manifests; 2] = [
     },
 ];
 
+const CHART: &str = "contrib/helm/logpond";
+
 /// The version of Kubernetes that they are made for.
 const KUBERNETES: &str = "1.30";
 
 /// Set to write the files anew.
 const UPDATE: &str = "UPDATE_EXPECT";
 
+/// The output of the chart with these values.
+fn template(values: &[&str]) -> Outcome<String> {
+    let chart = ["template", "logpond", CHART, "--kube-version", KUBERNETES];
+    output(
+        Command::new("helm")
+            .args(chart)
+            .args(values)
+            .current_dir(root()),
+    )
+}
+
+/// True if helm is there; says that it is not.
+fn has_helm() -> bool {
+    let is_there = find_program("helm").is_some();
+    if !is_there {
+        eprintln!("skipped: the chart was not tried because helm is not installed");
+    }
+    is_there
+}
+
 /// The chart's manifests without what tells of Helm.
 fn rendered(manifests: &Manifests) -> String {
-    let mut helm = Command::new("helm");
-    helm.args([
-        "template",
-        "logpond",
-        "contrib/helm/logpond",
-        "--kube-version",
-        KUBERNETES,
-    ]);
-    let text = output(helm.args(manifests.values).current_dir(root())).unwrap();
+    let text = template(manifests.values).unwrap();
     let is_of_helm =
         |line: &str| line.starts_with("# Source:") || line.contains("/managed-by: Helm");
     let mut all = format!(
@@ -56,13 +70,10 @@ fn rendered(manifests: &Manifests) -> String {
 
 #[test]
 fn manifests_are_those_of_the_chart() {
-    if find_program("helm").is_none() {
-        eprintln!(
-            "skipped: manifests were not compared with the chart because helm is not installed"
-        );
+    if !has_helm() {
         return;
     }
-    let strict = ["lint", "--strict", "contrib/helm/logpond"];
+    let strict = ["lint", "--strict", CHART];
     output(Command::new("helm").args(strict).current_dir(root())).unwrap();
     for manifests in MANIFESTS {
         let path = root().join("contrib/kubernetes").join(manifests.file);
@@ -82,19 +93,10 @@ fn manifests_are_those_of_the_chart() {
 /// Certificates of nodes name addresses, which pods change: with both the nodes would not find each other.
 #[test]
 fn a_chart_of_a_cluster_with_certificates_is_refused() {
-    if find_program("helm").is_none() {
-        eprintln!("skipped: values of the chart because helm is not installed");
+    if !has_helm() {
         return;
     }
-    let mut helm = Command::new("helm");
-    helm.args([
-        "template",
-        "logpond",
-        "contrib/helm/logpond",
-        "--kube-version",
-        KUBERNETES,
-    ]);
-    helm.args(["--set", "cluster.enabled=true,http.tlsSecret=x"]);
-    let refused = output(helm.current_dir(root())).unwrap_err();
+    let values = ["--set", "cluster.enabled=true,http.tlsSecret=x"];
+    let refused = template(&values).unwrap_err();
     assert!(refused.contains("exclude each other"), "{refused}");
 }

@@ -88,8 +88,9 @@ fn emulator_of(platform: Platform) -> Option<PathBuf> {
 }
 
 /// A command that runs a program of a platform, which writes its own manual pages and completions.
-pub(super) fn runner(platform: Platform, host: &str, program: &Path) -> Command {
-    match emulator_of(platform).filter(|_| platform.target != host) {
+pub(super) fn runner(platform: Platform, program: &Path) -> Command {
+    let is_foreign = platform.machine != std::env::consts::ARCH;
+    match emulator_of(platform).filter(|_| is_foreign) {
         Some(emulator) => {
             let mut command = Command::new(emulator);
             command.arg(program);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::program::runner;
-use super::{Release, at_epoch, host, listed, made, write};
+use super::{Release, at_epoch, listed, made, write};
 use crate::run::{Outcome, output, root};
 
 /// Files of the repository, and the paths at which they are installed.
@@ -76,9 +76,7 @@ pub(super) fn make(release: &Release) -> Outcome<()> {
         write(&tree.join(to), made(fs::read(&from), &from)?)?;
     }
     let program = tree.join("usr/bin/logpond");
-    let host = host()?;
-    let ask =
-        |arguments: &[&str]| output(runner(release.platform, &host, &program).args(arguments));
+    let ask = |arguments: &[&str]| output(runner(release.platform, &program).args(arguments));
     for (shell, to) in COMPLETIONS {
         write(&tree.join(to), ask(&["completion", shell])?)?;
     }
