@@ -281,19 +281,17 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
         if address == "-" {
             return self.sketch.literal("-");
         }
-        let inside = address
-            .strip_prefix('[')
-            .and_then(|rest| rest.strip_suffix(']'));
-        if inside.is_some() {
-            self.sketch.literal("[");
-        }
-        self.fixed(
-            "remote_addr:t",
-            Value::Str(inside.unwrap_or(address).into()),
-        );
-        if inside.is_some() {
-            self.sketch.literal("]");
-        }
+        self.remote_address(address);
+    }
+
+    /// Draws an address; brackets of one of version 6 are no part of it.
+    fn remote_address(&mut self, address: &'a str) {
+        let Some(inside) = inside_brackets(address) else {
+            return self.fixed("remote_addr:t", Value::Str(address.into()));
+        };
+        self.sketch.literal("[");
+        self.fixed("remote_addr:t", Value::Str(inside.into()));
+        self.sketch.literal("]");
     }
 
     /// Draws status and bytes as common and combined have them.
@@ -348,17 +346,8 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
         if address.is_empty() || !address.bytes().all(is_address) {
             return None;
         }
-        match address.strip_prefix('[').and_then(|a| a.strip_suffix(']')) {
-            Some(inside) => {
-                self.sketch.literal("[");
-                self.fixed("remote_addr:t", Value::Str(inside.into()));
-                self.sketch.literal("]:");
-            }
-            None => {
-                self.fixed("remote_addr:t", Value::Str(address.into()));
-                self.sketch.literal(":");
-            }
-        }
+        self.remote_address(address);
+        self.sketch.literal(":");
         self.fixed("remote_port:i", Value::Int(number));
         Some(())
     }
@@ -550,6 +539,11 @@ fn bare(text: &str) -> usize {
         !is_within
     });
     end.unwrap_or(text.len())
+}
+
+/// The address that stands in brackets, as one of version 6 does.
+pub(super) fn inside_brackets(address: &str) -> Option<&str> {
+    address.strip_prefix('[')?.strip_suffix(']')
 }
 
 /// True for `GET`, `PROPFIND`, `VERSION-CONTROL`, and for none.

@@ -13,7 +13,7 @@ use memchr::memchr;
 
 use super::clock::BRACKETED;
 use super::closing_quote;
-use super::columns::{Pen, SECOND, Take, TrailingValue};
+use super::columns::{Pen, SECOND, Take, TrailingValue, inside_brackets};
 
 /// The values behind the agent in ingress-nginx's default format.
 const INGRESS: [(&str, Take); 9] = [
@@ -165,10 +165,7 @@ fn client<'a>(head: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<bool> {
 /// True for addresses of version 4 and 6.
 fn is_address(word: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_hexdigit() || matches!(byte, b'.' | b':');
-    let word = word
-        .strip_prefix('[')
-        .and_then(|word| word.strip_suffix(']'))
-        .unwrap_or(word);
+    let word = inside_brackets(word).unwrap_or(word);
     word.len() >= 3 && word.bytes().all(is_part) && word.contains(['.', ':'])
 }
 

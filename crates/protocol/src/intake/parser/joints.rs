@@ -78,8 +78,7 @@ fn inner_fix(inner: &ParsedLine<'_>, index: usize, is_message: bool) -> Option<V
         Message::Part(value) if is_message => value,
         _ => inner.parts.values.get(index)?,
     };
-    let mut fixes = inner.parts.fixes.iter();
-    let own = fixes.find(|fix| usize::from(fix.slot) == index);
+    let own = own_fix(inner, index);
     let is_string = matches!(
         kind,
         SlotKind::JsonString | SlotKind::Quoted | SlotKind::StructuredData
@@ -94,21 +93,36 @@ fn inner_fix(inner: &ParsedLine<'_>, index: usize, is_message: bool) -> Option<V
     }
     let mut text = Vec::new();
     match own {
-        Some(fix) => text.extend_from_slice(&fix.text),
+        Some(fix) => text.extend_from_slice(fix),
         None => inner
             .shape
             .render_slot(index, Timestamp(0), value, &mut text),
     }
-    let (mut escaped, mut rendered) = (Vec::with_capacity(text.len()), Vec::new());
-    escape(&text, &mut escaped);
-    if is_string || *kind == SlotKind::Text {
-        escape(&value.to_text(), &mut rendered);
+    let escaped = escaped(&text);
+    let rendered = if is_string || *kind == SlotKind::Text {
+        self::escaped(&value.to_text())
     } else {
+        let mut rendered = Vec::new();
         inner
             .shape
             .render_slot(index, Timestamp(0), value, &mut rendered);
-    }
+        rendered
+    };
     (rendered != escaped).then_some(escaped)
+}
+
+/// The fix that a slot of the message has in its own line.
+fn own_fix<'p>(inner: &'p ParsedLine<'_>, index: usize) -> Option<&'p [u8]> {
+    let mut fixes = inner.parts.fixes.iter();
+    let own = fixes.find(|fix| usize::from(fix.slot) == index);
+    own.map(|fix| &*fix.text)
+}
+
+/// The inside of a JSON string with this text.
+fn escaped(text: &[u8]) -> Vec<u8> {
+    let mut escaped = Vec::with_capacity(text.len());
+    escape(text, &mut escaped);
+    escaped
 }
 
 /// True if no byte of a text is escaped, in strings of JSON, of logfmt or of structured data.
@@ -144,15 +158,7 @@ impl Joints {
             let fix = match *origin {
                 Origin::Inner(index) => inner_fix(inner, index, false),
                 Origin::OwnMessage(index) => inner_fix(inner, index, true),
-                Origin::OwnTime(index) => {
-                    let mut own = inner.parts.fixes.iter();
-                    let own = own.find(|fix| usize::from(fix.slot) == index);
-                    own.map(|fix| {
-                        let mut text = Vec::new();
-                        escape(&fix.text, &mut text);
-                        text
-                    })
-                }
+                Origin::OwnTime(index) => own_fix(inner, index).map(escaped),
                 Origin::Outer(_) | Origin::Time(_) => None,
             };
             if let Some(text) = fix {
@@ -224,9 +230,8 @@ impl Joints {
 
 /// The text of the message's time as it is written.
 fn text_of_time<'a>(joint: &Joint, inner: &ParsedLine<'_>, index: usize) -> Value<'a> {
-    let mut fixes = inner.parts.fixes.iter();
-    if let Some(fix) = fixes.find(|fix| usize::from(fix.slot) == index) {
-        return Value::text(&fix.text).into_owned();
+    if let Some(fix) = own_fix(inner, index) {
+        return Value::text(fix).into_owned();
     }
     let mut text = Vec::new();
     let time = inner.parts.time.unwrap_or(Timestamp(0));
