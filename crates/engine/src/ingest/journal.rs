@@ -56,15 +56,13 @@ impl DiskJournal {
 
     /// A new incarnation, once enough nodes know of it.
     fn give_birth(&mut self, now: Timestamp) -> Result<Incarnation, WriteError> {
-        let failed = |operation, why: String| WriteError::Disk {
-            operation,
-            path: DIRECTORY.to_owned(),
-            error: io::Error::other(why),
-        };
         let incarnation = match self.unborn {
             Some(incarnation) => incarnation,
-            None => clock::mint_incarnation()
-                .map_err(|error| failed("get random bytes for", error.to_string()))?,
+            None => clock::mint_incarnation().map_err(|error| WriteError::Disk {
+                operation: "get random bytes for",
+                path: DIRECTORY.to_owned(),
+                error: io::Error::other(error.to_string()),
+            })?,
         };
         self.unborn = Some(incarnation);
         let Some(births) = &self.births else {

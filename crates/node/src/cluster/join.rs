@@ -154,11 +154,10 @@ impl Member {
     /// The seeds, of which those are met that somebody else has told of.
     fn seeds(&self) -> MutexGuard<'_, Seeds<SocketAddr>> {
         let registry = self.registry.known();
-        let nodes = registry.nodes();
-        let known: BTreeSet<&str> = nodes.map(|(_, known)| known.address.as_str()).collect();
+        let is_known = |address: &str| registry.nodes().any(|(_, known)| known.address == address);
         let mut seeds = self.joining.seeds();
         for address in seeds.addresses_to_ask() {
-            if known.contains(&*address.to_string()) {
+            if is_known(&address.to_string()) {
                 seeds.note_answer(address);
             }
         }

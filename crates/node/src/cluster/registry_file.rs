@@ -20,7 +20,7 @@ const PATH: &str = "cluster/registry";
 /// A registry of a hundred nodes that restart every hour for a month takes 5 MB.
 pub(crate) const BYTES_MAX: u64 = 64 << 20;
 
-/// What a file begins with. Those of earlier builds are a message only, which begins with its version: 1 or 2.
+/// The first bytes of a file. Files of earlier builds are a message only, which begins with its version: 1 or 2.
 const MAGIC: &[u8] = b"registry 1\n";
 
 /// The registry of a node.

@@ -326,8 +326,9 @@ impl Frames {
     }
 
     fn is_passed_over(&self, header: &FrameHeader) -> bool {
-        let is_one = |kinds: &[EntryKind]| kinds.iter().any(|kind| *kind as u8 == header.kind);
-        if self.kinds.is_some_and(|kinds| !is_one(kinds)) {
+        if let Some(kinds) = self.kinds
+            && EntryKind::from_u8(header.kind).is_none_or(|kind| !kinds.contains(&kind))
+        {
             return true;
         }
         let Some(up_to) = self.passed_over else {
