@@ -52,9 +52,7 @@ pub(crate) fn has_program(name: &str) -> bool {
 
 /// A Python with the packages of `requirements.txt`, as `./test` sets it up.
 pub(crate) fn python(what: &str) -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let default = || root.join("target/venv/bin/python3");
-    let path = env::var_os("LOGPOND_PYTHON").map_or_else(default, PathBuf::from);
+    let path = installed("LOGPOND_PYTHON", "venv/bin/python3");
     let works = Command::new(&path)
         .args([
             "-c",
@@ -85,8 +83,7 @@ fn packages(
         skip(what, &format!("there is no {program}"));
         return None;
     }
-    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
-    let path = env::var_os(variable).map_or_else(|| target.join(default), PathBuf::from);
+    let path = installed(variable, default);
     let mut entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
     if entries.any(|entry| is_known(&entry.file_name().to_string_lossy())) {
         return Some(path);
@@ -96,6 +93,12 @@ fn packages(
         &format!("there are no packages (./test installs them below target/{default})"),
     );
     None
+}
+
+/// The place of something that `./test` installs: as a variable says, or below `target`.
+fn installed(variable: &str, default: &str) -> PathBuf {
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    env::var_os(variable).map_or_else(|| target.join(default), PathBuf::from)
 }
 
 /// Node's packages of `testdata/clients/node`.
@@ -112,9 +115,7 @@ pub(crate) fn java_packages(what: &str) -> Option<PathBuf> {
 
 /// The program of `testdata/clients/go`, as `./test` builds it.
 pub(crate) fn go_program(what: &str) -> Option<PathBuf> {
-    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
-    let path =
-        env::var_os("LOGPOND_GO_CLIENT").map_or_else(|| target.join("go/ship"), PathBuf::from);
+    let path = installed("LOGPOND_GO_CLIENT", "go/ship");
     if path.is_file() {
         return Some(path);
     }
