@@ -9,8 +9,8 @@
 //! Invariants:
 //! - The names and messages in a file of the journal are on disk before the file goes; if that cannot be written, that is
 //!   said, and the file goes all the same: rather twice than a full disk.
-//! - The files that left last are named, so that a message is not read a second time from one of them that is
-//!   there after a crash.
+//! - The files that were released and may still be there are named, so that a message is not read a second time from one
+//!   of them after a crash: a message that stands twice is stored again when it is sent again.
 //! - Both memories are bounded ([`NAMES_MAX`], [`MESSAGES_ALL_MAX`]); the oldest are forgotten first.
 //!
 //! `docs/format/resends.md` is normative.
@@ -71,7 +71,7 @@ struct State {
     /// The same. Invariant: these are those in the order.
     names: HashSet<u128>,
     peers: Peers,
-    /// The files that left last.
+    /// Files that were released. Those that had gone by the last release are left out.
     covered: SourceSet,
     is_failing: bool,
 }
@@ -141,8 +141,8 @@ impl Resends {
         self.state().peers.0.iter().cloned().collect()
     }
 
-    /// Remembers what is in files of the journal that are about to go.
-    pub fn release(&self, files: &[ClosedFile]) {
+    /// Remembers what is in files of the journal that are about to go; `journal` has all files that are there.
+    pub fn release(&self, files: &[ClosedFile], journal: &[ClosedFile]) {
         let mut state = self.state();
         let is_new = |file: &&ClosedFile| !state.covered.contains(file.source);
         let files: Vec<&ClosedFile> = files.iter().filter(is_new).collect();
@@ -169,7 +169,10 @@ impl Resends {
                 }
             }
         }
-        state.covered = files.iter().map(|file| file.source).collect();
+        let there: SourceSet = journal.iter().map(|file| file.source).collect();
+        let mut covered = state.covered.common(&there);
+        files.iter().for_each(|file| covered.insert(file.source));
+        state.covered = covered;
         if !is_changed {
             return;
         }
@@ -352,12 +355,13 @@ mod tests {
                 assert_eq!(knows(&resends, number), number < life);
             }
             assert_eq!(messages(&resends), life);
-            resends.release(&files[life..=life]);
+            resends.release(&files[life..=life], &files);
             // A crash came before the file went.
-            resends.release(&files[life..=life]);
+            resends.release(&files[life..=life], &files);
             let again = Resends::open(Arc::new(disk.clone()), true);
-            assert!(again.covers(files[life].source));
-            again.release(&files[life..=life]);
+            // None of them has gone yet.
+            assert!(files[..=life].iter().all(|file| again.covers(file.source)));
+            again.release(&files[..=life], &files);
             assert_eq!(messages(&again), life + 1);
         }
     }
@@ -368,11 +372,11 @@ mod tests {
         let files = files(&disk, 3);
         let open = || Resends::open(Arc::new(disk.clone()), false);
         let resends = open();
-        resends.release(&files[..1]);
+        resends.release(&files[..1], &files);
         disk.fail_at(disk.calls_count() + 1, Fault::Error(ErrorKind::StorageFull));
-        resends.release(&files[1..2]);
+        resends.release(&files[1..2], &files[1..]);
         disk.clear_faults();
-        resends.release(&files[2..]);
+        resends.release(&files[2..], &files[2..]);
         assert!((0..3).all(|number| knows(&open(), number)));
         let mut bytes = disk.read(PATH).unwrap();
         for at in 0..bytes.len() {

@@ -324,7 +324,8 @@ impl Worker {
             }
         }
         self.parts.live.replace(&[], Some(segment));
-        self.parts.resends.release(&files);
+        let journal = self.parts.visible.snapshot().closed;
+        self.parts.resends.release(&files, &journal);
         for file in &files {
             match built.damages.count {
                 0 => self.drop_journal(file),
@@ -366,7 +367,9 @@ impl Worker {
     /// Lets go of a journal file whose source a live segment lists: removes it, or puts it aside
     /// if parts of it are damaged.
     fn let_go(&self, file: &ClosedFile) {
-        self.parts.resends.release(std::slice::from_ref(file));
+        let journal = self.parts.visible.snapshot().closed;
+        let released = std::slice::from_ref(file);
+        self.parts.resends.release(released, &journal);
         if !self.note_lost(file) {
             return self.drop_journal(file);
         }

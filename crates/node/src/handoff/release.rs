@@ -2,6 +2,7 @@
 
 use logpond_cluster::NodeId;
 use logpond_cluster::give_up::{CONTENTS_MAX, Content, GiveUp};
+use logpond_segment::journal::ClosedFile;
 use logpond_segment::sources::SourceSet;
 
 use super::{Handoff, new_attempt};
@@ -96,9 +97,8 @@ impl Handoff {
         let journal = self.parts.visible.snapshot();
         let going = journal.closed.iter();
         let going = going.filter(|file| sources.contains(file.source));
-        self.parts
-            .resends
-            .release(&going.cloned().collect::<Vec<_>>());
+        let going: Vec<ClosedFile> = going.cloned().collect();
+        self.parts.resends.release(&going, &journal.closed);
         for source in sources.iter() {
             let Some(file) = self.parts.visible.remove_closed(source) else {
                 continue;
