@@ -4,7 +4,7 @@
 //! block, so none is made from the async thread.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::num::NonZeroU64;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
@@ -272,13 +272,33 @@ pub fn replace(disk: &dyn Disk, directory: &str, path: &str, bytes: &[u8]) -> io
     disk.sync_directory(directory)
 }
 
-/// Opens a file that must be a regular one. Opening a FIFO would wait for its other end, for ever.
+/// The bytes of a regular file, at most so many.
+///
+/// # Errors
+/// When it cannot be read, is longer, or is no regular file; the error does not name it.
+pub fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let file = open_if_regular(OpenOptions::new().read(true), path)?;
+    let mut bytes = Vec::new();
+    file.take(bytes_max.saturating_add(1))
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max {
+        let text = format!("it is longer than {bytes_max} bytes");
+        return Err(io::Error::new(ErrorKind::FileTooLarge, text));
+    }
+    Ok(bytes)
+}
+
+/// Opens a file that must be a regular one; an error names it.
 pub(crate) fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    open_if_regular(options, path).map_err(named(path))
+}
+
+/// Opening a FIFO would wait for its other end, for ever.
+fn open_if_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    let file = options.custom_flags(flags).open(path);
-    let file = file.map_err(named(path))?;
-    if !file.metadata().map_err(named(path))?.is_file() {
-        let text = format!("{}: not a regular file", path.display());
+    let file = options.custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        let text = "it is not a regular file";
         return Err(io::Error::new(ErrorKind::InvalidData, text));
     }
     Ok(file)
@@ -365,7 +385,14 @@ mod tests {
             assert!(disk.open(&path).is_err(), "{name}");
             assert!(disk.open_append(&path).is_err(), "{name}");
             assert!(disk.truncate(&path, 0).is_err(), "{name}");
+            assert!(
+                read_bounded(&directory.path().join(path), 4).is_err(),
+                "{name}"
+            );
         }
+        assert_eq!(read_bounded(&path("link"), 4).unwrap(), b"four");
+        let too_long = read_bounded(&path("link"), 3).unwrap_err();
+        assert_eq!(too_long.kind(), ErrorKind::FileTooLarge);
         assert_eq!(disk.open("journal/link").unwrap().bytes().unwrap(), 4);
     }
 

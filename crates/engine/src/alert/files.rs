@@ -1,13 +1,14 @@
 //! Files of alert rules: one, or all `*.yml` and `*.yaml` of a directory.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use logpond_search::alert::{FILE_BYTES_MAX, parse};
 
 use super::{AlertRulesError, LoadedGroup, RuleSet};
+use logpond_host::disk::read_bounded;
 
 /// The most files of a directory.
 const FILES_MAX: usize = 1000;
@@ -63,12 +64,7 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, AlertRulesError> {
 
 fn text_of(path: &Path) -> Result<String, AlertRulesError> {
     let read = || {
-        let mut bytes = Vec::new();
-        let most = FILE_BYTES_MAX as u64;
-        File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > most {
-            return Err(io::Error::other(format!("it is longer than {most} bytes")));
-        }
+        let bytes = read_bounded(path, FILE_BYTES_MAX as u64)?;
         String::from_utf8(bytes)
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8 text"))
     };

@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::entry::Tokens;
+use logpond_host::disk::read_bounded;
 use logpond_host::private_file;
 
 /// The most tokens of one file. A token for each machine of a large site fits; an entry takes 200
@@ -100,7 +101,7 @@ impl std::error::Error for TokenFileError {
 /// # Errors
 /// When the file cannot be read or understood; the error names it.
 pub fn read(path: &Path) -> Result<Tokens, TokenFileError> {
-    let bytes = match File::open(path).and_then(|file| read_bounded(&file)) {
+    let bytes = match read_bounded(path, FILE_BYTES_MAX) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Tokens::default()),
         Err(source) => return Err(unusable(path)(source)),
@@ -116,16 +117,6 @@ pub fn read(path: &Path) -> Result<Tokens, TokenFileError> {
         })
     })?;
     Tokens::parse(&text).map_err(in_file)
-}
-
-fn read_bounded(file: &File) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        let text = format!("it is longer than {FILE_BYTES_MAX} bytes");
-        return Err(io::Error::new(ErrorKind::FileTooLarge, text));
-    }
-    Ok(bytes)
 }
 
 /// Changes the tokens: reads, lets `change` work on them, writes, and syncs. Others who change them

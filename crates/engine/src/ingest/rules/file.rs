@@ -1,7 +1,6 @@
 //! The file of rules: TOML, read with a bound, each mistake named with its place.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -106,20 +105,7 @@ pub(super) fn read(path: &Path) -> Result<Definition, RulesError> {
 }
 
 fn read_bounded(what: &'static str, path: &Path, bytes_max: u64) -> Result<Vec<u8>, RulesError> {
-    let read = || {
-        let mut bytes = Vec::new();
-        File::open(path)?
-            .take(bytes_max + 1)
-            .read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > bytes_max {
-            Err(io::Error::other(format!(
-                "it is longer than {bytes_max} bytes"
-            )))
-        } else {
-            Ok(bytes)
-        }
-    };
-    read().map_err(|source| RulesError::Unreadable {
+    logpond_host::disk::read_bounded(path, bytes_max).map_err(|source| RulesError::Unreadable {
         what,
         path: path.to_owned(),
         source,
