@@ -19,6 +19,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use logpond_record::{Incarnation, SourceId};
+use logpond_segment::file::SourceEntry;
 use logpond_segment::sources::SourceSet;
 
 use crate::NodeId;
@@ -94,14 +95,39 @@ pub struct Content {
     pub source: SourceId,
     /// Its rows.
     pub rows: u64,
-    /// The sum of their hashes.
+    /// The sum of their hashes; [`SHADOWED`] if the source is the copy of a batch whose rows stand in another source.
     pub hash: u128,
 }
+
+/// Stands for the hash of a source that has no rows because it yielded to another one (CLUSTER R10). The sum of no
+/// hashes is 0, so nothing else has it.
+const SHADOWED: u128 = u128::MAX;
 
 /// A content takes at least so many bytes in a message.
 pub(crate) const CONTENT_BYTES_MIN: usize = 34;
 
 impl Content {
+    /// What a segment says of a source.
+    pub fn of(entry: &SourceEntry) -> Content {
+        let is_shadowed = entry.retry.is_some_and(|retry| retry.is_shadowed);
+        Content {
+            source: entry.source,
+            rows: entry.rows,
+            hash: if is_shadowed { SHADOWED } else { entry.hash },
+        }
+    }
+
+    fn is_shadowed(&self) -> bool {
+        (self.rows, self.hash) == (0, SHADOWED)
+    }
+
+    /// True if both are copies of one source. A copy that yielded is as good as one with rows: its node had these in the
+    /// source it yielded to, and gives that one up by the same rules. Copies yield to earlier attempts only, so some
+    /// attempt is never given up for another.
+    fn is_copy_of(&self, other: &Content) -> bool {
+        self == other || self.source == other.source && (self.is_shadowed() || other.is_shadowed())
+    }
+
     pub(crate) fn encode(&self, out: &mut Encoder) {
         out.wide(self.source.incarnation.0);
         out.number(self.source.sequence);
@@ -232,7 +258,7 @@ impl Copies {
 pub struct GiveUp {
     attempt: Attempt,
     wanted: SourceSet,
-    expected: BTreeMap<SourceId, (u64, u128)>,
+    expected: BTreeMap<SourceId, Content>,
     copies: Copies,
     /// Everyone that may be asked, and what came of it.
     asked: BTreeMap<NodeId, (Peer, Outcome)>,
@@ -276,7 +302,7 @@ impl GiveUp {
     #[must_use]
     pub fn expecting(mut self, contents: &[Content]) -> GiveUp {
         let each = contents.iter();
-        self.expected = each.map(|c| (c.source, (c.rows, c.hash))).collect();
+        self.expected = each.map(|content| (content.source, *content)).collect();
         let known: SourceSet = self.expected.keys().copied().collect();
         self.wanted = self.wanted.common(&known);
         self
@@ -318,9 +344,7 @@ impl GiveUp {
             let mut same = SourceSet::new();
             for content in &answer.contents {
                 match self.expected.get(&content.source) {
-                    Some(expected) if *expected == (content.rows, content.hash) => {
-                        same.insert(content.source);
-                    }
+                    Some(expected) if content.is_copy_of(expected) => same.insert(content.source),
                     Some(_) => self.conflicts.push((answer.node, *content)),
                     None => {}
                 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use logpond_segment::file::Retry;
 use proptest::prelude::*;
 
 use super::*;
@@ -163,6 +164,51 @@ fn other_contents_are_no_copy() {
     assert!(attempt.answered(&answer));
     assert_eq!(attempt.confirmed(), set(&[1]));
     assert_eq!(attempt.conflicts(), [(NodeId(1), content(2, 21))]);
+}
+
+/// A node that has merged both copies of a batch lists the later one without rows.
+#[test]
+fn a_copy_that_yielded_is_a_copy_on_either_side() {
+    let entry = |rows, hash, is_shadowed| SourceEntry {
+        source: source(1),
+        rows,
+        hash,
+        retry: Some(Retry {
+            id: logpond_segment::batches::BatchId {
+                epoch: 5,
+                sequence: 0,
+                attempt: 1,
+                first_sent: logpond_record::Timestamp(0),
+                more: 0,
+            },
+            is_shadowed,
+        }),
+    };
+    let whole = Content::of(&entry(3, 30, false));
+    let yielded = Content::of(&entry(0, 0, true));
+    // All of its rows are damaged.
+    let empty = Content::of(&entry(0, 0, false));
+    for (expected, said, is_copy) in [
+        (whole, yielded, true),
+        (yielded, whole, true),
+        (yielded, yielded, true),
+        (whole, whole, true),
+        (whole, empty, false),
+    ] {
+        let peers = peers(&[None]);
+        let attempt = GiveUp::new(Attempt(7), set(&[1]), &peers, Copies::on_nodes(1));
+        let mut attempt = attempt.expecting(&[expected]);
+        let mut answer = yes(7, 1, &[1]);
+        answer.contents = vec![said];
+        let answer = HoldingsReply::from_bytes(&answer.to_bytes()).unwrap();
+        assert!(attempt.answered(&answer));
+        assert_eq!(
+            !attempt.confirmed().is_empty(),
+            is_copy,
+            "{expected:?} {said:?}"
+        );
+        assert_eq!(attempt.conflicts().is_empty(), is_copy);
+    }
 }
 
 #[test]

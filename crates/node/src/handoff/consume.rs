@@ -168,15 +168,7 @@ impl Handoff {
         let built = built.map_err(|panicked| self.discarded(id, &panicked))?;
         let built = built.map_err(|error| self.discarded(id, &error))?;
         let manifest = &built.written.manifest;
-        let contents: Vec<Content> = manifest
-            .sources
-            .iter()
-            .map(|entry| Content {
-                source: entry.source,
-                rows: entry.rows,
-                hash: entry.hash,
-            })
-            .collect();
+        let contents: Vec<Content> = manifest.sources.iter().map(Content::of).collect();
         let segment = build::open(disk, id).map_err(|error| self.discarded(id, &error))?;
         if let Err(differs) = work.built(id, &contents) {
             let what = format!("{:?} do not hold what their ingester says", differs.sources);

@@ -171,11 +171,7 @@ impl Handoff {
             let mut all = sources.clone();
             all.union_with(listed.as_ref().unwrap_or(&SourceSet::new()));
             let asked = entries.filter(|entry| all.contains(entry.source));
-            contents.extend(asked.map(|entry| Content {
-                source: entry.source,
-                rows: entry.rows,
-                hash: entry.hash,
-            }));
+            contents.extend(asked.map(Content::of));
             contents.sort_unstable_by_key(|content| content.source);
             contents.dedup_by_key(|content| content.source);
         }

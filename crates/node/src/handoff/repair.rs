@@ -390,10 +390,6 @@ fn contents(segment: &LiveSegment, wanted: &SourceSet) -> Vec<Content> {
     let sources = segment.file().manifest().sources.iter();
     sources
         .filter(|entry| wanted.contains(entry.source))
-        .map(|entry| Content {
-            source: entry.source,
-            rows: entry.rows,
-            hash: entry.hash,
-        })
+        .map(Content::of)
         .collect()
 }
