@@ -29,6 +29,7 @@ pub mod cover;
 pub mod question;
 pub mod births;
 pub mod seeds;
+pub mod twins;
 pub mod chain;
 pub mod holdings;
 pub mod give_up;

@@ -372,6 +372,63 @@ fn a_node_that_has_left_is_never_missing() {
     assert!(!String::from_utf8_lossy(&shown.stdout).contains("is gone"));
 }
 
+fn copy_directory(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_directory(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+/// Both have the name of one node, and only one of them is asked.
+#[test]
+fn a_copied_data_directory_is_said_until_it_is_another_node() {
+    let mut cluster = Cluster::new("members-twins", 2, "1h");
+    cluster.fill();
+    let path = |name: &str| cluster.scratch.path().join(name);
+    let (own, copy) = (path("node-1"), path("copy"));
+    assert!(cluster.nodes.pop().unwrap().terminate().unwrap().success());
+    copy_directory(&own, &copy);
+    let start = |data: &Path| {
+        let first = cluster.nodes.first();
+        start_node(data, "serve", first, &cluster.flags).unwrap()
+    };
+    let twins = [start(&own), start(&copy)];
+    for (number, twin) in twins.iter().enumerate() {
+        push(twin, &format!("twin-{number}"));
+    }
+    let addresses = twins.each_ref().map(|twin| twin.address("gossip"));
+    let target = format!("/api/v1/query?{ALL_TIME}&count=true&q=");
+    for node in cluster.nodes.iter().chain(&twins) {
+        waits_for(
+            "an answer says so",
+            std::slice::from_ref(&cluster.nodes[0]),
+            || {
+                let answer = node.get(&target).unwrap();
+                let names_all = addresses.iter().all(|address| answer.contains(address));
+                answer.contains("copies of one data directory") && names_all
+            },
+        );
+        waits_for("the log says so", &cluster.nodes, || {
+            node.stderr()
+                .contains("run on copies of one data directory")
+        });
+    }
+    for twin in twins {
+        assert!(twin.terminate().unwrap().success());
+    }
+    std::fs::remove_file(copy.join("cluster/node")).unwrap();
+    let nodes = [start(&own), start(&copy)];
+    for node in nodes.iter().chain(&cluster.nodes) {
+        counts(node, 4 * RECORDS);
+    }
+}
+
 /// A bad page costs one answer: then another copy is read, and a new one made.
 #[test]
 fn a_damaged_copy_is_made_anew() {

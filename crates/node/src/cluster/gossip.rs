@@ -5,15 +5,17 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chitchat::transport::Transport;
 use chitchat::{ChitchatConfig, ChitchatId, FailureDetectorConfig, NodeState};
 use logpond_cluster::registry::ZONE_BYTES_MAX;
+use logpond_cluster::twins::{Life, Twins};
 use logpond_cluster::{NodeId, Roles};
 
 use super::Identity;
 use logpond_host::shutdown::Shutdown;
+use logpond_host::telemetry::warn;
 
 /// How often a node tells some others what it knows.
 const ROUND: Duration = Duration::from_millis(500);
@@ -82,6 +84,8 @@ pub struct GossipEntry {
 pub struct Gossip {
     seen: Arc<Mutex<BTreeMap<NodeId, GossipEntry>>>,
     own: Arc<Mutex<OwnEntry>>,
+    /// The addresses of each node that runs at several at once.
+    twins: Arc<Mutex<Vec<String>>>,
 }
 
 /// The facts of this node that it spreads.
@@ -121,6 +125,28 @@ impl Gossip {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let leaving = seen.iter().filter(|(_, seen)| seen.is_leaving);
         leaving.map(|(node, _)| *node).collect()
+    }
+
+    /// The addresses of each node that runs at several at once.
+    pub fn twins(&self) -> Vec<String> {
+        let twins = self.twins.lock().unwrap_or_else(PoisonError::into_inner);
+        twins.clone()
+    }
+
+    fn note_twins(&self, running: &BTreeMap<NodeId, Vec<SocketAddr>>) {
+        let listed = |addresses: &Vec<SocketAddr>| {
+            let texts: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
+            texts.join(" and ")
+        };
+        let now: Vec<String> = running.values().map(listed).collect();
+        let mut twins = self.twins.lock().unwrap_or_else(PoisonError::into_inner);
+        for addresses in now.iter().filter(|addresses| !twins.contains(addresses)) {
+            warn(&format!(
+                "the nodes at {addresses} run on copies of one data directory, so answers lack what one of them has: stop \
+                 them, remove cluster/node from one of the copies, and start them again"
+            ));
+        }
+        *twins = now;
     }
 
     /// Says from now on that this node's registry has this digest.
@@ -187,17 +213,18 @@ impl Gossip {
             Ok(handle) => handle,
             Err(error) => {
                 let text = format!("gossip cannot start, this node finds no others: {error}");
-                return logpond_host::telemetry::warn(&text);
+                return warn(&text);
             }
         };
         let mut round = tokio::time::interval(ROUND / 2);
+        let (began, mut twins) = (Instant::now(), Twins::default());
         loop {
             tokio::select! {
                 _ = round.tick() => {}
                 () = stop.stopping() => break,
             }
             let said = *self.own();
-            let seen = handle
+            let (seen, lives) = handle
                 .with_chitchat(|chitchat| {
                     let state = chitchat.self_node_state();
                     state.set(KEY_REGISTRY, said.registry);
@@ -208,14 +235,18 @@ impl Gossip {
                     state.set(KEY_ALERT_RULES, said.alert_rules);
                     let live: Vec<ChitchatId> = chitchat.live_nodes().cloned().collect();
                     let states = chitchat.node_states().iter();
-                    states
-                        .filter_map(|(id, state)| {
-                            let is_live = *id == own || live.contains(id);
-                            Some((id.node_id.parse().ok()?, read(id, state, is_live)))
-                        })
-                        .collect::<Vec<_>>()
+                    let told = states.filter_map(|(id, state)| {
+                        let node = id.node_id.parse().ok()?;
+                        let is_live = *id == own || live.contains(id);
+                        let entry = read(id, state, is_live);
+                        Some(((node, entry), life(node, id, state)))
+                    });
+                    told.unzip::<_, _, Vec<_>, Vec<_>>()
                 })
                 .await;
+            let now_ms = began.elapsed().as_millis() as u64;
+            twins.note(now_ms, &lives);
+            self.note_twins(&twins.running(now_ms));
             self.replace(seen);
         }
         let _ = handle.shutdown().await;
@@ -249,6 +280,15 @@ pub(super) struct Config {
     pub(super) roles: Roles,
     /// The zone that it stores in; empty if in none.
     pub(super) zone: String,
+}
+
+fn life(node: NodeId, id: &ChitchatId, state: &NodeState) -> Life<SocketAddr> {
+    Life {
+        node,
+        generation: id.generation_id,
+        address: id.gossip_advertise_addr,
+        heartbeat: state.heartbeat().into(),
+    }
 }
 
 fn read(id: &ChitchatId, state: &NodeState, is_live: bool) -> GossipEntry {

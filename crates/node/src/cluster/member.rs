@@ -588,6 +588,10 @@ impl Nodes for Member {
         unmet
     }
 
+    fn twins(&self) -> Vec<String> {
+        self.gossip.twins()
+    }
+
     fn inventory(&self, node: NodeId) -> Result<Arc<IndexedInventory>, Unreachable> {
         Ok(self.fetch(node, InventoryPart::All)?)
     }

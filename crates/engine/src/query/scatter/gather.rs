@@ -424,6 +424,12 @@ pub(super) fn judge(
             "what nodes hold that were not met yet, at {addresses}"
         ));
     }
+    for addresses in nodes.twins() {
+        trailer.miss(format_args!(
+            "what one of the nodes at {addresses} has: they run on copies of one data directory; stop them, remove \
+             cluster/node from one of the copies, and start them again"
+        ));
+    }
     for tail in &completeness.lost {
         trailer.lost.push(format!("{}: {tail}", name(tail.node)));
     }

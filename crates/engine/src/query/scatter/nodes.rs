@@ -42,6 +42,9 @@ pub trait Nodes: Send + Sync {
     /// Addresses at which this node was told to find others, and at which it has met none yet.
     fn unmet(&self) -> Vec<String>;
 
+    /// The addresses of each node that runs at several at once: only one of them is asked.
+    fn twins(&self) -> Vec<String>;
+
     /// What another node says that it holds now.
     ///
     /// # Errors
