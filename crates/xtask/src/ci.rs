@@ -168,3 +168,33 @@ fn test(extent: Extent) -> Outcome<()> {
     }
     check(&mut tests)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::run::output;
+
+    /// The packages of others that a check of the workspace takes, with their features.
+    fn packages(arguments: &[&str]) -> BTreeSet<String> {
+        let tree = ["tree", "--locked", "--workspace", "--prefix", "none"];
+        let format = ["--format", "{p} [{f}]"];
+        let listed = output(cargo().args(tree).args(format).args(arguments)).unwrap();
+        let lines = listed.lines().map(|line| line.trim_end_matches(" (*)"));
+        let of_others = lines.filter(|line| !line.is_empty() && !line.contains("(/"));
+        of_others.map(str::to_owned).collect()
+    }
+
+    /// If this fails, add what is missing to the feature `packages` of this crate.
+    #[test]
+    fn the_second_check_of_lint_takes_all_packages_of_others_from_the_first() {
+        let edges = ["--edges", "normal,build,dev"];
+        let all = packages(&[edges, FEATURES].concat());
+        let plain = ["--edges", "normal,build", "--features", "xtask/packages"];
+        let plain = packages(&plain);
+        assert!(plain.len() > 300, "{}", plain.len());
+        let others: Vec<&String> = plain.difference(&all).collect();
+        assert!(others.is_empty(), "{others:#?}");
+    }
+}
