@@ -107,7 +107,7 @@ const SHADOWED: u128 = u128::MAX;
 pub(crate) const CONTENT_BYTES_MIN: usize = 34;
 
 impl Content {
-    /// What a segment says of a source.
+    /// The content of a source as a segment lists it.
     pub fn of(entry: &SourceEntry) -> Content {
         let is_shadowed = entry.retry.is_some_and(|retry| retry.is_shadowed);
         Content {

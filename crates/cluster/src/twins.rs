@@ -45,6 +45,17 @@ struct LifeState {
 }
 
 impl LifeState {
+    fn note(&mut self, now_ms: u64, heartbeat: u64) {
+        if heartbeat <= self.heartbeat {
+            return;
+        }
+        self.heartbeat = heartbeat;
+        if self.rises_ms.len() == RISES {
+            self.rises_ms.pop_front();
+        }
+        self.rises_ms.push_back(now_ms);
+    }
+
     fn is_running(&self, now_ms: u64) -> bool {
         let is_within = |first: &u64| now_ms.saturating_sub(*first) <= WINDOW_MS;
         self.rises_ms.len() == RISES && self.rises_ms.front().is_some_and(is_within)
@@ -68,35 +79,25 @@ impl<A> Default for Twins<A> {
 impl<A: Copy + Ord> Twins<A> {
     /// Takes what gossip tells of now, which is all that it knows; `now_ms` never goes back.
     pub fn note(&mut self, now_ms: u64, lives: &[Life<A>]) {
-        let is_told = |node: NodeId, key: &(u64, A)| {
-            let mut lives = lives.iter();
-            lives.any(|life| life.node == node && (life.generation, life.address) == *key)
-        };
-        for (node, known) in &mut self.nodes {
-            known.retain(|key, _| is_told(*node, key));
-        }
-        self.nodes.retain(|_, known| !known.is_empty());
+        let mut before = std::mem::take(&mut self.nodes);
         for life in lives {
-            let known = self.nodes.entry(life.node).or_default();
             let key = (life.generation, life.address);
-            known.entry(key).or_insert_with(|| LifeState {
+            let known = before.get_mut(&life.node);
+            let known = known.and_then(|known| known.remove(&key));
+            let mut state = known.unwrap_or_else(|| LifeState {
                 first_heard_ms: now_ms,
                 heartbeat: life.heartbeat,
                 rises_ms: VecDeque::new(),
             });
-            let youngest = known.values().map(|state| state.first_heard_ms).max();
-            let settled_ms = youngest.unwrap_or(now_ms) + SETTLED_MS;
-            let Some(state) = known.get_mut(&key) else {
-                continue;
-            };
-            if life.heartbeat > state.heartbeat {
-                state.heartbeat = life.heartbeat;
-                if state.rises_ms.len() == RISES {
-                    state.rises_ms.pop_front();
-                }
-                state.rises_ms.push_back(now_ms);
+            state.note(now_ms, life.heartbeat);
+            self.nodes.entry(life.node).or_default().insert(key, state);
+        }
+        for known in self.nodes.values_mut() {
+            let youngest_ms = known.values().map(|state| state.first_heard_ms).max();
+            let settled_ms = youngest_ms.unwrap_or(now_ms) + SETTLED_MS;
+            for state in known.values_mut() {
+                state.rises_ms.retain(|rise_ms| *rise_ms > settled_ms);
             }
-            state.rises_ms.retain(|rise_ms| *rise_ms > settled_ms);
         }
     }
 
@@ -120,7 +121,7 @@ mod tests {
 
     const ROUND_MS: u64 = 250;
 
-    /// What is told of lives of node 7 that count from their start until their end, `lag_ms` late.
+    /// Lives of node 7 that count from their start until their end, as others tell of them `lag_ms` later.
     fn told(now_ms: u64, lag_ms: u64, lives: &[(u64, u64)]) -> Vec<Life<u64>> {
         let heard = |(start_ms, end_ms): &(u64, u64)| {
             let last_ms = now_ms.checked_sub(lag_ms)?.min(*end_ms);

@@ -33,7 +33,7 @@ fn damaged_files_cost_only_what_was_in_them() {
     let (mut lost, mut reported) = (0, 0);
     for case in 0..CASES {
         let data = scratch.path().join(format!("case{case}"));
-        copy(&whole, &data);
+        copy_directory(&whole, &data);
         let mut files = files_below(&data, ".parquet");
         assert!(!files.is_empty(), "no segment");
         let segment_count = files.len();
@@ -233,7 +233,8 @@ fn look(
     DamageReport { lost, is_reported }
 }
 
-fn copy(from: &Path, to: &Path) {
+/// Copies the files of a directory, and the directories that they are in.
+pub(crate) fn copy_directory(from: &Path, to: &Path) {
     for file in files_below(from, "") {
         let target = to.join(file.strip_prefix(from).unwrap());
         fs::create_dir_all(target.parent().unwrap()).unwrap();

@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::damage::copy_directory;
 use crate::nodes::{hand_over, start_node};
 use crate::pond::{ALL_TIME, Scratch, TestServer, wait_until};
 use crate::surroundings::program;
@@ -370,19 +371,6 @@ fn a_node_that_has_left_is_never_missing() {
     assert_eq!(seen, ["forgotten", "live"], "{all:?}");
     let shown = self::cluster(&cluster.nodes[0], &["status"]);
     assert!(!String::from_utf8_lossy(&shown.stdout).contains("is gone"));
-}
-
-fn copy_directory(from: &Path, to: &Path) {
-    std::fs::create_dir(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_directory(&entry.path(), &to);
-        } else {
-            std::fs::copy(entry.path(), to).unwrap();
-        }
-    }
 }
 
 /// Both have the name of one node, and only one of them is asked.

@@ -55,6 +55,8 @@ pub struct GossipEntry {
     pub address: SocketAddr,
     /// When its process started, in milliseconds by its own clock.
     pub generation: u64,
+    /// The last heartbeat of its process that was heard of.
+    pub heartbeat: u64,
     /// Digest of its registry.
     pub registry: u64,
     /// Digest of its saved queries; 0 if it says nothing of any.
@@ -224,7 +226,7 @@ impl Gossip {
                 () = stop.stopping() => break,
             }
             let said = *self.own();
-            let (seen, lives) = handle
+            let seen = handle
                 .with_chitchat(|chitchat| {
                     let state = chitchat.self_node_state();
                     state.set(KEY_REGISTRY, said.registry);
@@ -235,16 +237,16 @@ impl Gossip {
                     state.set(KEY_ALERT_RULES, said.alert_rules);
                     let live: Vec<ChitchatId> = chitchat.live_nodes().cloned().collect();
                     let states = chitchat.node_states().iter();
-                    let told = states.filter_map(|(id, state)| {
-                        let node = id.node_id.parse().ok()?;
-                        let is_live = *id == own || live.contains(id);
-                        let entry = read(id, state, is_live);
-                        Some(((node, entry), life(node, id, state)))
-                    });
-                    told.unzip::<_, _, Vec<_>, Vec<_>>()
+                    states
+                        .filter_map(|(id, state)| {
+                            let is_live = *id == own || live.contains(id);
+                            Some((id.node_id.parse().ok()?, read(id, state, is_live)))
+                        })
+                        .collect::<Vec<_>>()
                 })
                 .await;
             let now_ms = began.elapsed().as_millis() as u64;
+            let lives: Vec<_> = seen.iter().map(life).collect();
             twins.note(now_ms, &lives);
             self.note_twins(&twins.running(now_ms));
             self.replace(seen);
@@ -282,12 +284,12 @@ pub(super) struct Config {
     pub(super) zone: String,
 }
 
-fn life(node: NodeId, id: &ChitchatId, state: &NodeState) -> Life<SocketAddr> {
+fn life((node, entry): &(NodeId, GossipEntry)) -> Life<SocketAddr> {
     Life {
-        node,
-        generation: id.generation_id,
-        address: id.gossip_advertise_addr,
-        heartbeat: state.heartbeat().into(),
+        node: *node,
+        generation: entry.generation,
+        address: entry.address,
+        heartbeat: entry.heartbeat,
     }
 }
 
@@ -297,6 +299,7 @@ fn read(id: &ChitchatId, state: &NodeState, is_live: bool) -> GossipEntry {
     GossipEntry {
         address: id.gossip_advertise_addr,
         generation: id.generation_id,
+        heartbeat: state.heartbeat().into(),
         registry: number(KEY_REGISTRY),
         saved: number(KEY_SAVED),
         http: text(KEY_HTTP),
