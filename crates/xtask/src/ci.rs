@@ -3,8 +3,8 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::run::{FEATURES, Outcome, cargo, cargo_test, check, find_program, is_ci, root};
-use crate::{docs, fuzz, torture};
+use crate::run::{FEATURES, Outcome, cargo, check, find_program, missing, root};
+use crate::{docs, fuzz, suites, torture};
 
 /// How many inputs each fuzz target is given at night: the same on each machine. Longer runs, by other seeds, find new
 /// things.
@@ -140,14 +140,6 @@ fn cargo_deny() -> Option<Command> {
     Some(command)
 }
 
-fn missing(tool: &str, consequence: &str) -> Outcome<()> {
-    if is_ci() {
-        return Err(format!("{tool} is not installed; ./test installs it"));
-    }
-    eprintln!("skipped: {consequence} because {tool} is not installed (./test installs it)");
-    Ok(())
-}
-
 fn torture(extent: Extent) -> Outcome<()> {
     let length = match extent {
         Extent::Change => TORTURE,
@@ -161,12 +153,10 @@ fn torture(extent: Extent) -> Outcome<()> {
 }
 
 fn test(extent: Extent) -> Outcome<()> {
-    let mut tests = cargo_test();
-    if extent == Extent::Night {
-        let (name, seeds) = SEEDS;
-        tests.env(name, seeds);
+    match extent {
+        Extent::Change => suites::run(&[]),
+        Extent::Night => suites::run(&[SEEDS]),
     }
-    check(&mut tests)
 }
 
 #[cfg(test)]

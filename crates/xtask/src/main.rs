@@ -15,6 +15,7 @@ mod lokidiff;
 mod run;
 mod bench;
 mod site;
+mod suites;
 #[cfg(test)]
 mod tidy;
 mod torture;

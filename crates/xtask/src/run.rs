@@ -64,9 +64,23 @@ pub(crate) fn cargo_test() -> Command {
 }
 
 /// Builds the program as the tests have it, with the checks of a debug build.
-pub(crate) fn tested_program() -> Outcome<PathBuf> {
+pub(crate) fn build_tested_program() -> Outcome<PathBuf> {
     check(cargo_test().arg("--no-run"))?;
-    Ok(target_directory().join("debug/logpond"))
+    Ok(tested_program())
+}
+
+/// The program as the tests have it, once they are built.
+pub(crate) fn tested_program() -> PathBuf {
+    target_directory().join("debug/logpond")
+}
+
+/// Says that a tool is missing: a failure of CI, and a step that is skipped elsewhere.
+pub(crate) fn missing(tool: &str, consequence: &str) -> Outcome<()> {
+    if is_ci() {
+        return Err(format!("{tool} is not installed; ./test installs it"));
+    }
+    eprintln!("skipped: {consequence} because {tool} is not installed (./test installs it)");
+    Ok(())
 }
 
 /// Whether missing tools are failures rather than skipped steps.

@@ -1,6 +1,6 @@
 //! Sizes of files, and what no text of the repository mentions.
 
-use super::sources::repository;
+use super::sources::{Source, repository};
 
 /// The longest Rust file in lines; a `tests.rs` beside the module may be longer.
 const FILE_LINES_MAX: usize = 800;
@@ -97,6 +97,30 @@ fn text_files_end_with_one_newline_and_have_no_trailing_space() {
         for (number, line) in (1..).zip(source.text.lines()) {
             if line.ends_with([' ', '\t']) {
                 findings.push(format!("{}:{number}: trailing space", source.path));
+            }
+        }
+    }
+    assert!(findings.is_empty(), "{findings:#?}");
+}
+
+/// CI runs no tests of documentation, so a block without a language would be code that nobody compiles.
+#[test]
+fn blocks_in_documentation_comments_name_their_language() {
+    let mut findings = Vec::new();
+    for source in repository().into_iter().filter(Source::is_rust) {
+        let mut is_inside = false;
+        for (number, line) in (1..).zip(source.text.lines()) {
+            let line = line.trim_start();
+            let comment = line.strip_prefix("///").or(line.strip_prefix("//!"));
+            let Some(comment) = comment else {
+                is_inside = false;
+                continue;
+            };
+            if let Some(language) = comment.trim_start().strip_prefix("```") {
+                is_inside = !is_inside;
+                if is_inside && (language.is_empty() || language == "rust") {
+                    findings.push(format!("{}:{number}", source.path));
+                }
             }
         }
     }
