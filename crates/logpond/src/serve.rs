@@ -282,7 +282,7 @@ impl Roles {
         let mut journal = DiskJournal::new(disk.clone(), journal::Settings::default());
         let visible = journal.visible();
         visible.add_closed(recovered.closed.clone());
-        let opened = open_segments(&*disk, settings.gossip.is_some())?;
+        let opened = open_segments(&*disk, recovered, settings.gossip.is_some())?;
         let live = opened.live;
         note_unusable(recovered, &live);
         let bucket = settings.bucket.clone();
@@ -436,7 +436,11 @@ struct StartupSegments {
 
 /// Opens the segments of earlier lives; what is damaged is put aside and named, as is what is gone; what
 /// others cover is retired. The journal is recovered.
-fn open_segments(disk: &dyn Disk, is_cluster: bool) -> Result<StartupSegments, ServeError> {
+fn open_segments(
+    disk: &dyn Disk,
+    recovered: &RecoveryReport,
+    is_cluster: bool,
+) -> Result<StartupSegments, ServeError> {
     disk.create_directory(build::DIRECTORY)
         .map_err(ServeError::Data)?;
     let mut listed = LoadedInventory::read(disk).map_err(ServeError::Data)?;
@@ -472,7 +476,7 @@ fn open_segments(disk: &dyn Disk, is_cluster: bool) -> Result<StartupSegments, S
     let mut trash = found.trash;
     trash.extend(settled.covered);
     listed
-        .miss(disk, &live, is_cluster)
+        .miss(disk, (&live, recovered), is_cluster)
         .map_err(ServeError::Data)?;
     Ok(StartupSegments {
         live,

@@ -11,6 +11,7 @@
 //! {"format":1,"cluster":false,"segments":2,"journal":1}
 //! {"segment":"01K…","bytes":…,…}
 //! {"journal":"<incarnation>","sequence":7,"rows":…,…}
+//! {"bucket_day":"2026-11-23","segments":4,"rows":…,…}
 //! crc32c:0123abcd
 //! ```
 //!
@@ -42,6 +43,9 @@ const ENTRIES_MAX: usize = 65_536;
 /// The longest file that is read: [`ENTRIES_MAX`] segments with some runs of sources each.
 const BYTES_MAX: u64 = 128 << 20;
 
+/// The beginning of the names of a bucket's days.
+pub const BUCKET: &str = "bucket/";
+
 /// The beginning of the last line.
 const CHECKSUM: &str = "crc32c:";
 
@@ -56,6 +60,23 @@ pub struct JournalEntry {
     pub received_max: Timestamp,
     /// True if it was being written.
     pub is_open: bool,
+    /// True if the file is there and lacks rows that it had: then the rows are those that are lost.
+    pub is_shortened: bool,
+}
+
+/// The segments of a day that a bucket listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BucketDay {
+    /// How many there were.
+    pub segments: u64,
+    /// Their rows.
+    pub rows: u64,
+    /// Earliest and latest receive time.
+    pub received: (Timestamp, Timestamp),
+    /// Earliest and latest event time.
+    pub times: (Timestamp, Timestamp),
+    /// Their sources.
+    pub sources: SourceSet,
 }
 
 /// The files that should be there.
@@ -67,6 +88,8 @@ pub struct Inventory {
     pub segments: BTreeMap<Id, Summary>,
     /// The journal files with rows.
     pub journal: BTreeMap<SourceId, JournalEntry>,
+    /// What the bucket listed, by day in UTC.
+    pub bucket: BTreeMap<String, BucketDay>,
 }
 
 /// The list, as it was read.
@@ -80,17 +103,32 @@ pub enum InventoryState {
     Sound(Inventory),
 }
 
-/// A file that has vanished.
+/// The kind of something that has vanished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VanishedKind {
+    /// A file whose rows are known.
+    File,
+    /// A journal file that was being written: it may have had more rows.
+    OpenFile,
+    /// A journal file that is there, or has become a segment, without these rows that it had.
+    ShortenedFile,
+    /// Segments of a day in the bucket.
+    BucketDay,
+    /// The same, and the server was started without a bucket.
+    UnsetBucketDay,
+}
+
+/// A file that has vanished, or a day of the bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VanishedFile {
     /// Its path.
     pub path: String,
     /// Its sources. Some of them may be held by other files.
     pub sources: SourceSet,
-    /// Its rows.
+    /// Its rows, as exactly as its kind says. Of a day, other segments may hold some.
     pub rows: u64,
-    /// True if there may have been more.
-    pub is_at_least: bool,
+    /// Its kind.
+    pub kind: VanishedKind,
     /// Earliest receive time.
     pub received_min: Timestamp,
     /// Latest receive time.
@@ -108,13 +146,39 @@ impl fmt::Display for VanishedFile {
             received_max,
             ..
         } = self;
-        let at_least = if self.is_at_least { "at least " } else { "" };
+        let (gone, bound) = match self.kind {
+            VanishedKind::File => ("the file is gone", ""),
+            VanishedKind::OpenFile => ("the file is gone", "at least "),
+            VanishedKind::ShortenedFile => ("the file was cut, and its end is gone", "at least "),
+            VanishedKind::BucketDay => {
+                ("the bucket does not list these segments any more", "up to ")
+            }
+            VanishedKind::UnsetBucketDay => {
+                ("they are in a bucket, and no bucket is set", "up to ")
+            }
+        };
         let records = if *rows == 1 { "record" } else { "records" };
         write!(
             f,
-            "{path}: the file is gone, with {at_least}{rows} {records} received from {received_min} to \
-             {received_max}"
+            "{path}: {gone}, with {bound}{rows} {records} received from {received_min} to {received_max}"
         )
+    }
+}
+
+impl VanishedFile {
+    /// True if rows of it are in none of the files that hold these sources.
+    pub fn is_gone(&self, held: &SourceSet) -> bool {
+        self.kind == VanishedKind::ShortenedFile || !held.contains_all(&self.sources)
+    }
+
+    /// How to get it back.
+    pub fn remedy(&self) -> &'static str {
+        match self.kind {
+            VanishedKind::File | VanishedKind::OpenFile => "put it back and restart the server",
+            VanishedKind::ShortenedFile => "restore it from a backup",
+            VanishedKind::BucketDay => "set the right bucket or put its objects back",
+            VanishedKind::UnsetBucketDay => "start the server with its bucket",
+        }
     }
 }
 
@@ -144,15 +208,21 @@ impl Inventory {
     pub fn to_bytes(&self) -> Vec<u8> {
         let segments = || self.segments.values().rev().take(ENTRIES_MAX);
         let journal = || self.journal.iter().rev().take(ENTRIES_MAX);
-        let header = json!({
+        let days = || self.bucket.iter().rev().take(ENTRIES_MAX);
+        let mut header = json!({
             "format": FORMAT_VERSION,
             "cluster": self.is_cluster,
             "segments": segments().count(),
             "journal": journal().count(),
         });
+        // Versions that know of no bucket read a list that has none.
+        if !self.bucket.is_empty() {
+            header["bucket_days"] = days().count().into();
+        }
         let lines = std::iter::once(header)
             .chain(segments().map(Summary::to_json))
-            .chain(journal().map(|(source, entry)| entry.to_json(*source)));
+            .chain(journal().map(|(source, entry)| entry.to_json(*source)))
+            .chain(days().map(|(day, listed)| listed.to_json(day)));
         let mut text = String::new();
         for line in lines {
             text.push_str(&line.to_string());
@@ -183,14 +253,15 @@ impl Inventory {
     /// Those of its files that are not among `files`, names without their endings, and whose sources are not
     /// all in `held`.
     pub fn absent(&self, files: &BTreeSet<String>, held: &SourceSet) -> Vec<VanishedFile> {
-        let is_gone = |path: &str, sources: &SourceSet| {
-            !files.contains(stem(path)) && !held.contains_all(sources)
+        let is_gone = |absent: &VanishedFile| {
+            let is_there = files.contains(stem(&absent.path));
+            absent.is_gone(held) && (absent.kind == VanishedKind::ShortenedFile || !is_there)
         };
         let segments = self.segments.values().map(|summary| VanishedFile {
             path: build::path(summary.id, build::SUFFIX_LIVE),
             sources: summary.sources.clone(),
             rows: summary.rows,
-            is_at_least: false,
+            kind: VanishedKind::File,
             received_min: summary.received_min,
             received_max: summary.received_max,
             times: Some((summary.time_min, summary.time_max)),
@@ -199,14 +270,27 @@ impl Inventory {
             path: journal::path(*source, journal::SUFFIX_CLOSED),
             sources: [*source].into_iter().collect(),
             rows: entry.rows,
-            is_at_least: entry.is_open,
+            kind: entry.kind(),
             received_min: entry.received_min,
             received_max: entry.received_max,
             times: None,
         });
         let each = segments.chain(journal);
-        each.filter(|absent| is_gone(&absent.path, &absent.sources))
-            .collect()
+        each.filter(is_gone).collect()
+    }
+
+    /// The days of the bucket with what of their sources is not in `held`.
+    pub fn absent_days(&self, held: &SourceSet, kind: VanishedKind) -> Vec<VanishedFile> {
+        let days = self.bucket.iter().map(|(day, listed)| VanishedFile {
+            path: format!("{BUCKET}{day}"),
+            sources: listed.sources.without(held),
+            rows: listed.rows,
+            kind,
+            received_min: listed.received.0,
+            received_max: listed.received.1,
+            times: Some(listed.times),
+        });
+        days.filter(|day| !day.sources.is_empty()).collect()
     }
 
     /// Takes these files off the list. Gives whether it had any of them.
@@ -248,15 +332,29 @@ fn stem(path: &str) -> &str {
 }
 
 impl JournalEntry {
+    fn kind(self) -> VanishedKind {
+        if self.is_shortened {
+            VanishedKind::ShortenedFile
+        } else if self.is_open {
+            VanishedKind::OpenFile
+        } else {
+            VanishedKind::File
+        }
+    }
+
     fn to_json(self, source: SourceId) -> Value {
-        json!({
+        let mut object = json!({
             "journal": source.incarnation.to_string(),
             "sequence": source.sequence,
             "rows": self.rows,
             "received_min_ns": self.received_min.0,
             "received_max_ns": self.received_max.0,
             "open": self.is_open,
-        })
+        });
+        if self.is_shortened {
+            object["shortened"] = true.into();
+        }
+        object
     }
 
     fn from_json(object: &Map<String, Value>) -> Option<(SourceId, JournalEntry)> {
@@ -270,8 +368,55 @@ impl JournalEntry {
             received_min: time("received_min_ns")?,
             received_max: time("received_max_ns")?,
             is_open: object.get("open")?.as_bool()?,
+            is_shortened: object.get("shortened").is_some_and(|value| value == true),
         };
         Some((source, entry))
+    }
+}
+
+impl BucketDay {
+    /// Adds a segment.
+    pub fn add(&mut self, other: &BucketDay) {
+        let rows = self.rows + other.rows;
+        self.segments += other.segments;
+        self.widen(other);
+        self.rows = rows;
+    }
+
+    /// Has it span the times and hold the sources of another one, with the rows of the larger one.
+    pub fn widen(&mut self, other: &BucketDay) {
+        self.rows = self.rows.max(other.rows);
+        let widest = |one: (Timestamp, Timestamp), two: (Timestamp, Timestamp)| {
+            (one.0.min(two.0), one.1.max(two.1))
+        };
+        self.received = widest(self.received, other.received);
+        self.times = widest(self.times, other.times);
+        self.sources.union_with(&other.sources);
+    }
+
+    fn to_json(&self, day: &str) -> Value {
+        json!({
+            "bucket_day": day,
+            "segments": self.segments,
+            "rows": self.rows,
+            "received_min_ns": self.received.0.0,
+            "received_max_ns": self.received.1.0,
+            "time_min_ns": self.times.0.0,
+            "time_max_ns": self.times.1.0,
+            "sources": self.sources.to_json(),
+        })
+    }
+
+    fn from_json(object: &Map<String, Value>) -> Option<(String, BucketDay)> {
+        let time = |key: &str| object.get(key)?.as_i64().map(Timestamp);
+        let listed = BucketDay {
+            segments: object.get("segments")?.as_u64()?,
+            rows: object.get("rows")?.as_u64()?,
+            received: (time("received_min_ns")?, time("received_max_ns")?),
+            times: (time("time_min_ns")?, time("time_max_ns")?),
+            sources: SourceSet::from_json(object.get("sources")?)?,
+        };
+        Some((object.get("bucket_day")?.as_str()?.to_owned(), listed))
     }
 }
 
@@ -291,15 +436,26 @@ fn parse(body: &str) -> Option<Inventory> {
         if object.contains_key("segment") {
             let summary = Summary::from_json(object)?;
             inventory.segments.insert(summary.id, summary);
+        } else if object.contains_key("bucket_day") {
+            let (day, listed) = BucketDay::from_json(object)?;
+            inventory.bucket.insert(day, listed);
         } else {
             let (source, entry) = JournalEntry::from_json(object)?;
             inventory.journal.insert(source, entry);
         }
     }
     let count = |key: &str| header.get(key)?.as_u64();
-    let counts = (inventory.segments.len(), inventory.journal.len());
-    let stated = (count("segments")?, count("journal")?);
-    (stated == (counts.0 as u64, counts.1 as u64)).then_some(inventory)
+    let counts = [
+        inventory.segments.len(),
+        inventory.journal.len(),
+        inventory.bucket.len(),
+    ];
+    let stated = [
+        count("segments")?,
+        count("journal")?,
+        count("bucket_days").unwrap_or(0),
+    ];
+    (stated == counts.map(|count| count as u64)).then_some(inventory)
 }
 
 #[cfg(test)]
@@ -347,12 +503,72 @@ mod tests {
             received_min: Timestamp(0),
             received_max: Timestamp(0),
             is_open: true,
+            is_shortened: false,
         };
         Inventory {
             is_cluster: false,
             segments: segments.map(|summary| (summary.id, summary)).into(),
             journal: [(source(3), entry)].into(),
+            bucket: BTreeMap::new(),
         }
+    }
+
+    fn day(sources: &[u64]) -> BucketDay {
+        BucketDay {
+            segments: 4,
+            rows: 70,
+            received: (Timestamp(10), Timestamp(20)),
+            times: (Timestamp(-5), Timestamp(15)),
+            sources: sources.iter().map(|number| source(*number)).collect(),
+        }
+    }
+
+    #[test]
+    fn a_shortened_file_stays_absent_whoever_holds_its_source() {
+        let mut inventory = inventory();
+        let entry = JournalEntry {
+            rows: 40,
+            is_shortened: true,
+            ..inventory.journal[&source(3)]
+        };
+        inventory.journal.insert(source(3), entry);
+        let bytes = inventory.to_bytes();
+        assert_eq!(Inventory::from_bytes(&bytes), Ok(inventory.clone()));
+        let files = [1, 2].map(|id| build::path(Id(id), ""));
+        let files = files.into_iter().chain([journal::path(source(3), "")]);
+        let held = [source(3)].into_iter().collect();
+        let absent = inventory.absent(&files.collect(), &held);
+        assert_eq!(absent.len(), 1);
+        assert_eq!(
+            (absent[0].rows, absent[0].kind),
+            (40, VanishedKind::ShortenedFile)
+        );
+        assert!(inventory.forget([], [source(3)]));
+    }
+
+    #[test]
+    fn days_of_the_bucket_come_back_and_name_what_nothing_holds() {
+        let mut inventory = inventory();
+        inventory
+            .bucket
+            .insert("2026-11-23".to_owned(), day(&[4, 5]));
+        inventory.bucket.insert("2026-11-24".to_owned(), day(&[6]));
+        let bytes = inventory.to_bytes();
+        assert_eq!(Inventory::from_bytes(&bytes), Ok(inventory.clone()));
+        let absent = |held: &[u64]| {
+            let held = held.iter().map(|number| source(*number)).collect();
+            inventory.absent_days(&held, VanishedKind::BucketDay)
+        };
+        assert_eq!(absent(&[4, 5, 6]), []);
+        let gone = absent(&[4, 6]);
+        assert_eq!(gone.len(), 1);
+        assert_eq!(gone[0].sources, [source(5)].into_iter().collect());
+        assert!(
+            gone[0]
+                .to_string()
+                .starts_with("bucket/2026-11-23: the bucket does not list these segments any more, with up to 70 records")
+        );
+        assert_eq!(absent(&[]).len(), 2);
     }
 
     #[test]

@@ -17,6 +17,7 @@ impl Worker {
     /// Takes over what is new in the bucket, and drops what is no longer there. What a local segment
     /// holds is read here.
     pub(super) fn follow_bucket(&mut self) -> Result<(), String> {
+        self.keeper.look_at_bucket();
         let Some(board) = self.board.clone() else {
             return Ok(());
         };

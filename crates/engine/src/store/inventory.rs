@@ -18,10 +18,12 @@ use logpond_segment::build;
 use logpond_segment::disk::Disk;
 use logpond_segment::file::Summary;
 use logpond_segment::inventory::{self, Inventory, InventoryState, JournalEntry, VanishedFile};
-use logpond_segment::journal::{self, Snapshot, Visible};
+use logpond_segment::journal::{self, RecoveryReport, Snapshot, Visible};
 use logpond_segment::sources::SourceSet;
 
+use super::bucket_days::BucketMemory;
 use super::live::{LiveSet, Segments, local};
+use super::offload::Board;
 use logpond_host::disk::replace;
 use logpond_host::telemetry::warn;
 
@@ -72,10 +74,16 @@ impl LoadedInventory {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn miss(&mut self, disk: &dyn Disk, live: &LiveSet, is_cluster: bool) -> io::Result<()> {
+    pub fn miss(
+        &mut self,
+        disk: &dyn Disk,
+        (live, recovered): (&LiveSet, &RecoveryReport),
+        is_cluster: bool,
+    ) -> io::Result<()> {
         if !self.is_sound {
             return Ok(());
         }
+        self.compare_rows(recovered);
         let segments = live.snapshot();
         let held = SourceSet::union_of(segments.iter().map(|segment| segment.sources()));
         let absent = self.inventory.absent(&inventory::files(disk)?, &held);
@@ -101,6 +109,28 @@ impl LoadedInventory {
     }
 }
 
+impl LoadedInventory {
+    /// Marks journal files that have fewer rows than they had. Only rows that were synced are on the list, so
+    /// no crash takes any of them. Damage in the middle of a file is found by its checksums, and is named by
+    /// where it is.
+    fn compare_rows(&mut self, recovered: &RecoveryReport) {
+        for file in &recovered.closed {
+            let is_damaged = recovered
+                .damages
+                .iter()
+                .any(|damage| damage.path == file.path);
+            let entry = self.inventory.journal.get_mut(&file.source);
+            let Some(entry) = entry.filter(|_| !is_damaged) else {
+                continue;
+            };
+            let lost = entry.rows.saturating_sub(file.summary.rows());
+            if lost > 0 && !entry.is_shortened {
+                (entry.rows, entry.is_shortened) = (lost, true);
+            }
+        }
+    }
+}
+
 /// The state of the store that the list describes.
 struct ListState {
     segments: Segments,
@@ -118,18 +148,27 @@ pub struct Keeper {
     written: Option<Inventory>,
     /// The files that are gone.
     absent: Inventory,
+    /// What the bucket listed.
+    bucket: BucketMemory,
     seen: Option<ListState>,
     written_at: Option<Instant>,
     failed_at: Option<Instant>,
 }
 
 impl Keeper {
-    /// A keeper of what is live; `listed` is what is gone.
+    /// A keeper of what is live; `listed` is what is gone, and what the bucket listed. The nodes of a cluster
+    /// know together what the bucket should have.
     pub(super) fn new(
         (disk, live, visible): (Arc<dyn Disk>, LiveSet, Arc<Visible>),
-        listed: LoadedInventory,
+        (mut listed, board): (LoadedInventory, Option<Board>),
         is_cluster: bool,
     ) -> Keeper {
+        let days = std::mem::take(&mut listed.inventory.bucket);
+        let bucket = if is_cluster {
+            BucketMemory::default()
+        } else {
+            BucketMemory::new(board, days)
+        };
         Keeper {
             disk,
             live,
@@ -138,9 +177,17 @@ impl Keeper {
             // Whatever it says, it is written anew.
             written: None,
             absent: listed.inventory,
+            bucket,
             seen: None,
             written_at: None,
             failed_at: None,
+        }
+    }
+
+    /// Looks at what the bucket lists, if that is news.
+    pub(super) fn look_at_bucket(&mut self) {
+        if self.bucket.look(&self.live) {
+            self.seen = None;
         }
     }
 
@@ -188,8 +235,11 @@ impl Keeper {
     }
 
     /// The files that are there, and those that are gone.
-    fn current(&self, journal: &Snapshot, segments: &Segments) -> Inventory {
+    fn current(&mut self, journal: &Snapshot, segments: &Segments) -> Inventory {
+        // A local segment goes once the bucket lists it: it is on the list all the while.
+        self.bucket.look(&self.live);
         let mut current = self.absent.clone();
+        current.bucket = self.bucket.days().clone();
         current.is_cluster = self.is_cluster;
         let known = self.written.as_ref().map(|written| &written.segments);
         for segment in local(segments) {
@@ -203,14 +253,16 @@ impl Keeper {
             received_min: summary.received_min,
             received_max: summary.received_max,
             is_open,
+            is_shortened: false,
         };
         let closed = journal.closed.iter();
         let closed = closed.map(|file| (file.source, entry(&file.summary, false)));
         let open = journal.open.iter();
         let open = open.map(|file| (file.source, entry(&file.summary, true)));
-        current
-            .journal
-            .extend(closed.chain(open).filter(|(_, entry)| entry.rows > 0));
+        for (source, entry) in closed.chain(open).filter(|(_, entry)| entry.rows > 0) {
+            // One that is missed stays as it is missed.
+            current.journal.entry(source).or_insert(entry);
+        }
         current
     }
 
@@ -224,7 +276,7 @@ impl Keeper {
             segments, journal, ..
         } = &mut self.absent;
         segments.retain(|_, summary| !held.contains_all(&summary.sources));
-        journal.retain(|source, _| !held.contains(*source));
+        journal.retain(|source, entry| entry.is_shortened || !held.contains(*source));
     }
 
     fn write(&mut self, inventory: Inventory) -> io::Result<()> {
@@ -268,6 +320,7 @@ impl Keeper {
     pub(super) fn forget(&mut self, name: Option<&str>) -> io::Result<Vec<VanishedFile>> {
         let is_meant = |absent: &VanishedFile| name.is_none_or(|name| is_named(absent, name));
         let forgotten = self.live.forget_absent(is_meant);
+        self.bucket.forget(&forgotten);
         let paths: Vec<&str> = forgotten.iter().map(|absent| &*absent.path).collect();
         let stays = |path: &str| !paths.contains(&path);
         let Inventory {
@@ -287,6 +340,7 @@ impl Keeper {
             received_min: file.summary.received_min,
             received_max: file.summary.received_max,
             is_open: false,
+            is_shortened: false,
         };
         self.absent.journal.insert(file.source, entry);
         let gone = Inventory {

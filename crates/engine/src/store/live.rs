@@ -17,7 +17,7 @@ use logpond_segment::batches::RetryCopy;
 use logpond_segment::compact::Live;
 use logpond_segment::disk::Disk;
 use logpond_segment::file::{Directory, ReadError, Retry, SegmentFile};
-use logpond_segment::inventory::VanishedFile;
+use logpond_segment::inventory::{BUCKET, VanishedFile};
 use logpond_segment::retain::RetentionCandidate;
 use logpond_segment::sources::SourceSet;
 
@@ -253,7 +253,8 @@ impl LiveSet {
         missing.extend(self.absent().into_iter().map(|absent| {
             let name = absent.path.rsplit('/').next().unwrap_or_default();
             let what = format!(
-                "{absent}; put it back and restart the server, or accept the loss: logpond forget {name}"
+                "{absent}; {}, or accept the loss: logpond forget {name}",
+                absent.remedy()
             );
             let times = absent.times;
             MissingFile { what, times }
@@ -269,7 +270,7 @@ impl LiveSet {
         }
         let segments = self.snapshot();
         let held = SourceSet::union_of(segments.iter().map(|segment| segment.sources()));
-        let is_gone = |absent: &&VanishedFile| !held.contains_all(&absent.sources);
+        let is_gone = |absent: &&VanishedFile| absent.is_gone(&held);
         absent.iter().filter(is_gone).cloned().collect()
     }
 
@@ -282,6 +283,13 @@ impl LiveSet {
     pub(super) fn add_absent(&self, files: Vec<VanishedFile>) {
         let mut absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
         absent.extend(files);
+    }
+
+    /// Says which segments the bucket should list and does not, in place of what was said before.
+    pub(super) fn set_absent_days(&self, days: &[VanishedFile]) {
+        let mut absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
+        absent.retain(|file| !file.path.starts_with(BUCKET));
+        absent.extend_from_slice(days);
     }
 
     /// Forgets those of them that are meant; gives these.

@@ -9,6 +9,7 @@
 //! - Whatever fails is tried again later; nothing is removed because it failed.
 //! - A damaged journal file is put aside, not removed: what is left of it is evidence.
 
+mod bucket_days;
 mod bucketed;
 mod counters;
 mod deleted;

@@ -134,7 +134,7 @@ impl Worker {
             parts.live.clone(),
             parts.visible.clone(),
         );
-        let keeper = Keeper::new(files, listed, parts.cluster.is_some());
+        let keeper = Keeper::new(files, (listed, board.clone()), parts.cluster.is_some());
         // Why they were retired is not known any more.
         let trash = parts.trash.iter().map(|(id, bytes)| Trash {
             id: *id,

@@ -103,6 +103,144 @@ fn what_vanished_is_missing_until_somebody_accepts_it() {
     assert_eq!(count(&server), (210, vec![]));
 }
 
+/// A bucket that is emptied, is another one or is not set is missed at the next start, until it is back or
+/// somebody accepts the loss.
+#[test]
+fn what_a_bucket_has_lost_is_missing() {
+    let scratch = Scratch::new("bucket-vanished").unwrap();
+    let data = scratch.path().join("data");
+    let bucket = |name: &str| {
+        let directory = scratch.path().join(name);
+        fs::create_dir_all(&directory).unwrap();
+        format!("file:{}", directory.display())
+    };
+    let begin = |name: Option<&str>| {
+        let url = name.map(bucket);
+        let flags = url
+            .iter()
+            .flat_map(|url| ["--bucket", url, "--local-age", "1ms"]);
+        let flags: Vec<&str> = flags.collect();
+        TestServer::start(program(), &data, &flags).unwrap()
+    };
+    let server = begin(Some("first"));
+    push(&server, 0, 1000);
+    server.compact().unwrap();
+    let is_left = || files_below(&data.join("segments"), ".parquet").is_empty();
+    wait_until("the bucket has it alone", is_left).unwrap();
+    // A list of another time would hide what is missing.
+    server.kill();
+    let day = {
+        let segments = scratch.path().join("first/segments");
+        let days = fs::read_dir(segments).unwrap();
+        let days = days.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        days.max().unwrap()
+    };
+    let expect = |server: &TestServer, rows: u64, said: Option<&str>| {
+        let (found, missing) = count(server);
+        assert_eq!(found, rows, "{missing:?}");
+        let Some(said) = said else {
+            assert_eq!(missing, [""; 0]);
+            return;
+        };
+        assert_eq!(missing.len(), 1, "{missing:?}");
+        let names = [
+            said,
+            &format!("bucket/{day}"),
+            "up to 1000 records",
+            &format!("logpond forget {day}"),
+        ];
+        for part in names {
+            assert!(missing[0].contains(part), "{part}: {missing:?}");
+        }
+    };
+    for _ in 0..2 {
+        let server = begin(Some("second"));
+        expect(&server, 0, Some("set the right bucket"));
+        server.said("does not list these segments any more");
+        server.terminate().unwrap();
+    }
+    let server = begin(None);
+    expect(&server, 0, Some("no bucket is set"));
+    push(&server, 0, 50);
+    server.compact().unwrap();
+    server.terminate().unwrap();
+    let server = begin(Some("first"));
+    expect(&server, 1050, None);
+    server.terminate().unwrap();
+    fs::remove_dir_all(scratch.path().join("first")).unwrap();
+    let server = begin(Some("first"));
+    let (_, missing) = count(&server);
+    assert_eq!(missing.len(), 1, "{missing:?}");
+    let done = forget(&server, &[&day]);
+    assert_eq!(done.status.code(), Some(0), "{done:?}");
+    assert_eq!(count(&server).1, [""; 0]);
+    server.kill();
+    let server = begin(Some("first"));
+    assert_eq!(count(&server).1, [""; 0]);
+}
+
+/// Retention takes segments out of a bucket in order, by whatever server.
+#[test]
+fn what_expires_in_a_bucket_is_not_missed() {
+    let scratch = Scratch::new("bucket-expired").unwrap();
+    let data = scratch.path().join("data");
+    let bucket = scratch.path().join("bucket");
+    let url = format!("file:{}", bucket.display());
+    let flags = ["--bucket", &url, "--local-age", "1ms"];
+    let server = TestServer::start(program(), &data, &flags).unwrap();
+    push(&server, 0, 100);
+    server.compact().unwrap();
+    let is_left = || files_below(&data.join("segments"), ".parquet").is_empty();
+    wait_until("the bucket has it alone", is_left).unwrap();
+    server.kill();
+    let other = scratch.path().join("other");
+    let expire = [&flags[..2], &["--retain-age", "1ms", "--confirm-retention"]].concat();
+    let expiring = TestServer::start(program(), &other, &expire).unwrap();
+    wait_until("it has expired", || count(&expiring) == (0, vec![])).unwrap();
+    expiring.terminate().unwrap();
+    let server = TestServer::start(program(), &data, &flags).unwrap();
+    assert_eq!(count(&server), (0, vec![]));
+}
+
+/// Rows of the journal file that was being written are missed, too, once they are on the list.
+#[test]
+fn what_an_open_file_has_lost_is_missing() {
+    let scratch = Scratch::new("open-cut").unwrap();
+    let data = scratch.path().join("data");
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    for batch in 0..10 {
+        push(&server, 20 * batch, 20 * (batch + 1));
+    }
+    let is_listed = || {
+        let list = fs::read_to_string(data.join("inventory")).unwrap_or_default();
+        list.contains("\"open\":true,") && list.contains("\"rows\":200,")
+    };
+    wait_until("it is on the list", is_listed).unwrap();
+    server.kill();
+    let file = only(&data, ".open");
+    let bytes = fs::metadata(&file).unwrap().len();
+    let opened = fs::OpenOptions::new().write(true).open(&file).unwrap();
+    opened.set_len(bytes / 2).unwrap();
+    for is_compacted in [false, true] {
+        let server = TestServer::start(program(), &data, &[]).unwrap();
+        if is_compacted {
+            server.compact().unwrap();
+        }
+        let (rows, missing) = count(&server);
+        assert!((1..200).contains(&rows), "{rows}");
+        assert_eq!(missing.len(), 1, "{missing:?}");
+        let lost = format!("at least {} records", 200 - rows);
+        for part in ["was cut", &lost, "logpond forget"] {
+            assert!(missing[0].contains(part), "{part}: {missing:?}");
+        }
+        server.terminate().unwrap();
+    }
+    assert_eq!(verify(&data).0, Some(1));
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    assert_eq!(forget(&server, &["--all"]).status.code(), Some(0));
+    assert_eq!(count(&server).1, [""; 0]);
+}
+
 #[test]
 fn what_goes_in_order_is_not_missed() {
     let scratch = Scratch::new("not-vanished").unwrap();

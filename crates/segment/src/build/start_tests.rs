@@ -187,6 +187,7 @@ fn what_is_listed_and_gone_is_damage() {
         received_min: summary.received_min,
         received_max: summary.received_max,
         is_open: false,
+        is_shortened: false,
     };
     listed.journal.insert(files[2].source, entry);
     disk.write(inventory::PATH, &listed.to_bytes());

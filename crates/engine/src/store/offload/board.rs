@@ -1,10 +1,14 @@
 //! What the store and the thread that knows the bucket tell each other.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use logpond_cluster::Day;
+use logpond_cluster::chain::SegmentEntry;
 use logpond_cluster::expiry::OFF_NS_MAX;
 use logpond_record::{Id, Timestamp};
+use logpond_segment::inventory::BucketDay;
 use logpond_segment::sources::SourceSet;
 
 use crate::store::LiveSegment;
@@ -22,6 +26,8 @@ struct State {
     listed: Arc<BTreeSet<Id>>,
     /// The sources in that.
     sources: Arc<SourceSet>,
+    /// The same by day, once the bucket was read.
+    days: Option<Arc<BTreeMap<String, BucketDay>>>,
     /// The sources that were listed and have expired, whoever let them go.
     expired_sources: Arc<SourceSet>,
     opened: Opened,
@@ -35,6 +41,21 @@ struct State {
     expired: BTreeSet<Id>,
     /// The last time of the store's clock.
     clock: Option<StoreClock>,
+}
+
+/// What the chains list, by day, and what they say has expired.
+#[derive(Clone, Default)]
+pub(in crate::store) struct Listing {
+    pub(in crate::store) days: Arc<BTreeMap<String, BucketDay>>,
+    pub(in crate::store) sources: Arc<SourceSet>,
+    pub(in crate::store) expired: Arc<SourceSet>,
+}
+
+impl Listing {
+    /// True if both are the same reading.
+    pub(in crate::store) fn is(&self, other: &Listing) -> bool {
+        Arc::ptr_eq(&self.days, &other.days) && Arc::ptr_eq(&self.expired, &other.expired)
+    }
 }
 
 /// A reading of the clock of an object store, which is not this machine's.
@@ -95,6 +116,16 @@ impl Board {
         Arc::clone(&self.state().opened)
     }
 
+    /// What the chains list; `None` until the bucket was read.
+    pub(in crate::store) fn listing(&self) -> Option<Listing> {
+        let state = self.state();
+        Some(Listing {
+            days: Arc::clone(state.days.as_ref()?),
+            sources: Arc::clone(&state.sources),
+            expired: Arc::clone(&state.expired_sources),
+        })
+    }
+
     /// What could not be read of it, with the reasons.
     pub(in crate::store) fn missing(&self) -> Vec<String> {
         self.state().missing.clone()
@@ -108,12 +139,12 @@ impl Board {
     /// Shows what is in the bucket now, and what of it could not be opened. Gives whether that is news.
     pub(super) fn publish(
         &self,
-        (listed, expired): (BTreeMap<Id, &SourceSet>, SourceSet),
+        (listed, expired): (&BTreeMap<Id, (Day, &SegmentEntry)>, SourceSet),
         opened: BTreeMap<Id, Arc<LiveSegment>>,
         missing: Vec<String>,
     ) -> bool {
         let mut state = self.state();
-        let is_relisted = !state.listed.iter().eq(listed.keys());
+        let is_relisted = state.days.is_none() || !state.listed.iter().eq(listed.keys());
         let is_new = is_relisted
             || *state.expired_sources != expired
             || !state.opened.keys().eq(opened.keys())
@@ -122,11 +153,15 @@ impl Board {
             return false;
         }
         state.missing = missing;
-        state.expired_sources = Arc::new(expired);
+        if *state.expired_sources != expired {
+            state.expired_sources = Arc::new(expired);
+        }
         state.expired.retain(|id| listed.contains_key(id));
         if is_relisted {
-            state.sources = Arc::new(SourceSet::union_of(listed.values().copied()));
-            state.listed = Arc::new(listed.into_keys().collect());
+            let sources = listed.values().map(|(_, segment)| &segment.sources);
+            state.sources = Arc::new(SourceSet::union_of(sources));
+            state.days = Some(Arc::new(by_day(listed)));
+            state.listed = Arc::new(listed.keys().copied().collect());
         }
         state.opened = Arc::new(opened);
         true
@@ -166,6 +201,25 @@ impl Board {
     pub(in crate::store) fn expired(&self) -> BTreeSet<Id> {
         self.state().expired.clone()
     }
+}
+
+/// The segments of each day.
+fn by_day(listed: &BTreeMap<Id, (Day, &SegmentEntry)>) -> BTreeMap<String, BucketDay> {
+    let mut days: BTreeMap<String, BucketDay> = BTreeMap::new();
+    for (day, segment) in listed.values() {
+        let one = BucketDay {
+            segments: 1,
+            rows: segment.rows,
+            received: segment.received,
+            times: segment.time,
+            sources: segment.sources.clone(),
+        };
+        match days.entry(day.to_string()) {
+            Entry::Vacant(entry) => drop(entry.insert(one)),
+            Entry::Occupied(mut entry) => entry.get_mut().add(&one),
+        }
+    }
+    days
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ use logpond_segment::disk::Disk;
 use super::live::LiveSet;
 use crate::ingest::Changes;
 pub use board::Board;
+pub(super) use board::Listing;
 use logpond_host::clock;
 use logpond_host::panics::caught;
 use logpond_host::telemetry::{Metrics, warn};

@@ -247,13 +247,9 @@ impl Offload {
         self.counters
             .listed_bytes
             .set(i64::try_from(bytes).unwrap_or(i64::MAX));
-        let sources = listed.iter().map(|(id, (_, s))| (*id, &s.sources));
         let heads = self.chains.heads().values();
         let expired = SourceSet::union_of(heads.map(|link| &link.expired));
-        if self
-            .board
-            .publish((sources.collect(), expired), opened, failed)
-        {
+        if self.board.publish((&listed, expired), opened, failed) {
             // It is the store that has queries read it.
             self.parts.changes.notify();
         }
