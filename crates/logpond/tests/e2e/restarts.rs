@@ -23,6 +23,9 @@ use crate::surroundings::{program, say};
 /// How long a program waits between two lines.
 const PACE: Duration = Duration::from_millis(1);
 
+/// How long one waits beside that whose lines are large: what waits for a slow disk is bounded.
+const LARGE_PACE: Duration = Duration::from_millis(10);
+
 /// How many lines each writes at least between two restarts.
 const PROGRESS: u64 = 30;
 
@@ -139,7 +142,10 @@ impl Machine {
             let mut stream = UnixStream::connect(directory.join("stdout"))?;
             stream.write_all(header("printer").as_bytes())?;
             let rest = "x".repeat(LARGE_BYTES);
-            Ok(move |line: &str| writeln!(stream, "{line} {rest}"))
+            Ok(move |line: &str| {
+                thread::park_timeout(LARGE_PACE);
+                writeln!(stream, "{line} {rest}")
+            })
         });
         self.write("brief", |directory| {
             Ok(move |line: &str| {

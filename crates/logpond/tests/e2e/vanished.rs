@@ -196,7 +196,13 @@ fn what_expires_in_a_bucket_is_not_missed() {
     let other = scratch.path().join("other");
     let expire = [&flags[..2], &["--retain-age", "1ms", "--confirm-retention"]].concat();
     let expiring = TestServer::start(program(), &other, &expire).unwrap();
-    wait_until("it has expired", || count(&expiring) == (0, vec![])).unwrap();
+    let is_expired = || {
+        let mut links = files_below(&bucket.join("m"), ".json");
+        links.sort();
+        let head = fs::read_to_string(links.last().unwrap()).unwrap();
+        head.contains("\"segments\":[]")
+    };
+    wait_until("it has expired", is_expired).unwrap();
     expiring.terminate().unwrap();
     let server = TestServer::start(program(), &data, &flags).unwrap();
     assert_eq!(count(&server), (0, vec![]));
