@@ -122,6 +122,7 @@ impl FileHeaders {
 
 /// Declares what the headers in a body say of its lines, unless its sender has declared it.
 pub(crate) fn declare_for(body: &[u8], labels: &mut Labels) {
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     for (name, definition) in FileHeaders::default().declare(body) {
         if !labels.iter().any(|(known, _)| **known == *name) {
             labels.push((name.into(), definition.into()));

@@ -49,6 +49,9 @@ const LEVEL_FIELD: &str = "level";
 /// The field of a level that a field of the line would say otherwise; it comes before all others.
 const DETECTED_LEVEL_FIELD: &str = "detected_level";
 
+/// Editors and services of Windows begin files with these bytes.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Fields that a line has beside those that it is made of.
 type Derived<'a> = Vec<(Cow<'a, str>, Value<'a>)>;
 
@@ -326,7 +329,22 @@ impl Parser {
         }
     }
 
+    /// A line, which may begin with the mark of byte order of its file. A priority behind it is syslog's.
     fn line<'a>(&mut self, entry: &Entry<'a>) -> Option<ParsedLine<'a>> {
+        match entry.raw.strip_prefix(BYTE_ORDER_MARK) {
+            Some(raw) if raw.first() != Some(&b'<') => {
+                let behind = Entry { raw, ..*entry };
+                let parsed = self.unmarked_line(&behind)?;
+                Some(ParsedLine {
+                    whole: true,
+                    ..parsed
+                })
+            }
+            _ => self.unmarked_line(entry),
+        }
+    }
+
+    fn unmarked_line<'a>(&mut self, entry: &Entry<'a>) -> Option<ParsedLine<'a>> {
         if let Some(parsed) = self.declared(entry) {
             return Some(parsed);
         }

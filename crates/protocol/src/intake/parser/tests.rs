@@ -60,6 +60,29 @@ pub(crate) fn describe_record(record: &Record<'_>) -> String {
     out
 }
 
+/// The mark of byte order that a file begins with is no part of what its first line says.
+#[test]
+fn a_mark_of_byte_order_hides_nothing() {
+    let lines = [
+        r#"{"time":"2026-03-01T10:00:00Z","level":"error","msg":"a","password":"b"}"#,
+        "ts=2026-03-01T10:00:00Z level=info msg=a",
+        "10.0.0.1 - - [02/Mar/2026:00:00:06 +0000] \"GET / HTTP/1.1\" 200 5",
+        "2026-03-01 10:00:00,123 ERROR [main] a.B - c",
+    ];
+    for line in lines {
+        let plain = describe(EntryKind::Line, line.as_bytes());
+        let marked = [b"\xef\xbb\xbf", line.as_bytes()].concat();
+        let marked = describe(EntryKind::Line, &marked);
+        let marked = marked.trim_end_matches(" whole");
+        // The message that is the whole line is written out.
+        assert_eq!(
+            marked.split(" |").next(),
+            plain.split(" |").next(),
+            "{line}"
+        );
+    }
+}
+
 /// A sender's time replaces that of the line, whose text stays; its fields come before those of the
 /// batch.
 #[test]
