@@ -8,6 +8,7 @@ mod access;
 mod address;
 mod answer;
 mod error;
+pub mod exact;
 mod explain;
 mod trust;
 

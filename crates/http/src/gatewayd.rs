@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RANGE};
 use hyper::{Response, StatusCode};
 use jiff::tz::TimeZone;
+use logpond_client::exact;
 use logpond_protocol::intake::journal_entry;
 use logpond_record::{TimeRange, Timestamp, Value};
 use logpond_search::journal::{self, Cursor, Term, ValuesAt};
@@ -529,7 +530,7 @@ fn write_comment(text: &str, out: &mut Vec<u8>) {
 
 /// Gives the values of a line of a table by value, as they are shown, to `take`: one, or those of a list.
 fn values_of(line: &[u8], at: &ValuesAt, take: &mut dyn FnMut(&[u8])) {
-    let row: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
+    let row: serde_json::Value = exact::from_slice(line).unwrap_or_default();
     let text = match &row["value"] {
         serde_json::Value::Null => return,
         serde_json::Value::String(text) => text.clone(),

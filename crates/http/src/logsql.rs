@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use hyper::Response;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
+use logpond_client::exact;
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::logsql::{self, LogsOutput, LogsQuery};
 use logpond_search::query::{FieldTest, Filter};
@@ -176,7 +177,7 @@ fn of_number(number: i64) -> Timestamp {
 
 /// Writes a row of ours as one of theirs.
 fn row(line: &[u8], fields: &[String], out: &mut Vec<u8>) -> RewriteStatus {
-    let Ok(Value::Object(mut members)) = serde_json::from_slice(line) else {
+    let Ok(Value::Object(mut members)) = exact::from_slice(line) else {
         return RewriteStatus::GoOn;
     };
     members.retain(|name, value| !LEFT_OUT.contains(&&**name) && !value.is_null());
@@ -218,7 +219,7 @@ fn count(
     let of_group = field.clone();
     // A count writes no rows of its own.
     out.rewrite(Box::new(move |line, out| {
-        let row: Result<Value, _> = serde_json::from_slice(line);
+        let row: Result<Value, _> = exact::from_slice(line);
         if let (Ok(row), Some(field)) = (row, &of_group) {
             let pairs = [(field, &row["value"]), (&counted, &row["count"])];
             let pairs = pairs.map(|(name, value)| (name.clone(), Value::from(text(value))));

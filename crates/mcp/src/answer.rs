@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use logpond_client::{Answer, Item, Trailer};
+use logpond_client::{Answer, Item, Trailer, exact};
 use serde_json::Value;
 
 use super::server::{RawAnswer, Refusal};
@@ -23,7 +23,7 @@ impl Rows {
         let mut answer = Answer::new(Box::new(Cursor::new(raw.bytes)));
         loop {
             match answer.next_item() {
-                Ok(Item::Row(line)) => match serde_json::from_slice(line) {
+                Ok(Item::Row(line)) => match exact::from_slice(line) {
                     Ok(row) => read.rows.push(row),
                     // The last line of a cut answer ends anywhere.
                     Err(_) if raw.is_cut => return Ok(read),
@@ -50,7 +50,7 @@ pub(crate) fn value(raw: &RawAnswer) -> Result<Value, Refusal> {
             message: message.to_owned(),
         });
     }
-    serde_json::from_slice(&raw.bytes).map_err(|error| nonsense(&error))
+    exact::from_slice(&raw.bytes).map_err(|error| nonsense(&error))
 }
 
 fn nonsense(error: &serde_json::Error) -> Refusal {

@@ -102,7 +102,7 @@ pub(super) fn label_names(
     let fields: Arc<Mutex<Vec<String>>> = Arc::default();
     let found = fields.clone();
     out.rewrite(Box::new(move |line, _| {
-        let row: Json = serde_json::from_slice(line).unwrap_or_default();
+        let row: Json = logpond_client::exact::from_slice(line).unwrap_or_default();
         // Those that begin so are parts of records, and labels that are there already.
         if let Some(name) = row["field"].as_str().filter(|name| !name.starts_with('_')) {
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);

@@ -333,7 +333,7 @@ fn add<'f>(
 /// The members of a line of JSON, nested ones too: by the labels that they become, the names that lead
 /// there.
 fn members(line: &[u8]) -> Option<BTreeMap<String, Vec<String>>> {
-    let object: serde_json::Map<String, Value> = serde_json::from_slice(line).ok()?;
+    let object: serde_json::Map<String, Value> = logpond_client::exact::from_slice(line).ok()?;
     let mut members = BTreeMap::new();
     note(&object, &mut Vec::new(), &mut members);
     Some(members)

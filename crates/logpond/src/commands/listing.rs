@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::{Exit, Failure};
-use logpond_client::{Answer, Item, Trailer};
+use logpond_client::{Answer, Item, Trailer, exact};
 use logpond_host::terminal::{Out, note};
 
 /// Most lines of a table that are held to be aligned.
@@ -14,7 +14,7 @@ pub(super) fn rows(mut answer: Answer) -> Result<(Vec<serde_json::Value>, Traile
     let mut rows = Vec::new();
     loop {
         match answer.next_item()? {
-            Item::Row(line) if rows.len() < ROWS_MAX => rows.push(serde_json::from_slice(line)?),
+            Item::Row(line) if rows.len() < ROWS_MAX => rows.push(exact::from_slice(line)?),
             Item::Notice(notice) => note(&notice),
             Item::Row(_) | Item::Gap | Item::Progress(_) | Item::Position(_) => {}
             Item::Trailer(trailer) => return Ok((rows, trailer)),

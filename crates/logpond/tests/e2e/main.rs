@@ -32,6 +32,7 @@ mod demo;
 mod dev_log_stream;
 mod disk_full;
 mod failures;
+mod exact_numbers;
 mod facts;
 mod fields;
 mod fluent;

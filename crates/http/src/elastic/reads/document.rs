@@ -3,6 +3,7 @@
 //! A record whose line is a JSON object has it as its source, with what the record has beside it. Any other has its
 //! fields. Both have `@timestamp`, and `message` if there is one.
 
+use logpond_client::exact;
 use logpond_record::Timestamp;
 use logpond_search::order::Key;
 use serde_json::{Map, Value as Json};
@@ -42,7 +43,7 @@ pub(super) struct Document {
 impl Document {
     /// Reads a row of an answer.
     pub(super) fn read(row: &[u8]) -> Option<Document> {
-        let Ok(Json::Object(mut row)) = serde_json::from_slice::<Json>(row) else {
+        let Ok(Json::Object(mut row)) = exact::from_slice::<Json>(row) else {
             return None;
         };
         let text = |row: &Object, name: &str| row.get(name)?.as_str().map(str::to_owned);
@@ -61,7 +62,7 @@ impl Document {
         let index = index.and_then(|index| super::json::text_of(&index));
         let line = line.as_ref().and_then(Json::as_str);
         let original = line.filter(|line| line.trim_start().starts_with('{'));
-        let original = original.and_then(|line| serde_json::from_str::<Object>(line).ok());
+        let original = original.and_then(|line| exact::from_slice::<Object>(line.as_bytes()).ok());
         let mut source = original.unwrap_or_default();
         let mut known = Map::new();
         flatten("", &source, &mut known);

@@ -40,7 +40,7 @@ pub(super) fn indices(
     let found: Arc<Mutex<Vec<Index>>> = Arc::default();
     let taking = Arc::clone(&found);
     out.rewrite(Box::new(move |line, _| {
-        let row: Json = serde_json::from_slice(line).unwrap_or_default();
+        let row: Json = logpond_client::exact::from_slice(line).unwrap_or_default();
         if let (Some(name), Some(records)) = (row["value"].as_str(), row["count"].as_u64()) {
             let name = name.to_owned();
             let index = Index { name, records };

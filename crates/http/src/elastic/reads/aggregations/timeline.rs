@@ -30,7 +30,7 @@ pub(super) fn read(
     let found: Arc<Mutex<Vec<(i64, u64)>>> = Arc::default();
     let taking = Arc::clone(&found);
     out.rewrite(Box::new(move |line, _| {
-        let row: Json = serde_json::from_slice(line).unwrap_or_default();
+        let row: Json = logpond_client::exact::from_slice(line).unwrap_or_default();
         let from = row["from"]
             .as_str()
             .and_then(logpond_search::when::absolute);
