@@ -276,6 +276,7 @@ impl Sql {
             result_bytes: parts.result_bytes(),
             ending: ending.clone(),
             memory: answer.memory(),
+            keeps_types: statement::may_recurse(&request.text),
         };
         let context = context(parts, source, &request, limits)?;
         let (sender, events) = mpsc::channel(EVENTS_MAX);

@@ -15,16 +15,19 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Float64Type};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, ScalarValue, exec_err};
+use datafusion::common::{DFSchema, ScalarValue, exec_err, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr_rewriter::FunctionRewrite;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, Expr, ExprSchemable, Signature,
-    WindowFunctionDefinition,
+    Accumulator, AggregateUDF, AggregateUDFImpl, Expr, ExprSchemable, Signature, WindowFrame,
+    WindowFrameBound, WindowFunctionDefinition,
 };
 
 use crate::moving::{Frame, FrameAccumulator};
+
+/// The most rows or groups that a frame reaches before or behind a row. The engine adds them to numbers of rows.
+const FRAME_ROWS_MAX: u64 = 1 << 53;
 
 /// Has such functions computed so.
 #[derive(Debug)]
@@ -44,6 +47,7 @@ impl FunctionRewrite for Frames {
         let Expr::WindowFunction(mut window) = expr else {
             return Ok(Transformed::no(expr));
         };
+        check_bounds(&window.params.window_frame)?;
         let WindowFunctionDefinition::AggregateUDF(function) = &window.fun else {
             return Ok(Transformed::no(Expr::WindowFunction(window)));
         };
@@ -61,6 +65,21 @@ impl FunctionRewrite for Frames {
         window.fun = WindowFunctionDefinition::AggregateUDF(Arc::new(function));
         Ok(Transformed::yes(Expr::WindowFunction(window)))
     }
+}
+
+/// Refuses a frame that reaches further than the engine counts.
+fn check_bounds(frame: &WindowFrame) -> Result<()> {
+    for bound in [&frame.start_bound, &frame.end_bound] {
+        if let WindowFrameBound::Preceding(ScalarValue::UInt64(Some(rows)))
+        | WindowFrameBound::Following(ScalarValue::UInt64(Some(rows))) = bound
+            && *rows > FRAME_ROWS_MAX
+        {
+            return plan_err!(
+                "a window reaches at most {FRAME_ROWS_MAX} rows, not {rows}: say UNBOUNDED"
+            );
+        }
+    }
+    Ok(())
 }
 
 /// What is wanted of numbers.

@@ -30,6 +30,11 @@ pub(crate) const DEPTH_MAX: usize = 50;
 /// many levels a chain of operators may have: each takes some stack, and planning takes their square.
 pub(crate) const PARTS_MAX: usize = 1000;
 
+/// True if a statement may have a recursive query; others may have the word in a text.
+pub(crate) fn may_recurse(text: &str) -> bool {
+    text.to_ascii_lowercase().contains("recursive")
+}
+
 /// Refuses what is too long, or has too many parts.
 pub(crate) fn measure(text: &str) -> Result<(), SqlError> {
     let refused = |message| Err(SqlError::new(Blame::Statement, message));

@@ -17,6 +17,7 @@
 mod joined;
 mod large_constants;
 mod sizes;
+mod steps;
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -45,6 +46,7 @@ use crate::source::Memory;
 use joined::ConcatFunction;
 pub(crate) use large_constants::check_constants;
 use sizes::Growth;
+use steps::SteppedFunction;
 
 /// Bytes of results of all such functions of a statement for the rows that they are given at a time: 32 KiB for
 /// each row of a batch.
@@ -80,6 +82,8 @@ pub(crate) struct Limits {
     pub(crate) ending: StopFlag,
     /// The memory of the process, if it is counted.
     pub(crate) memory: Option<Arc<dyn Memory>>,
+    /// True if results keep the types that they were planned with: a recursive query was planned with them.
+    pub(crate) keeps_types: bool,
 }
 
 /// The calls of one statement, among which the bytes are shared.
@@ -135,6 +139,14 @@ impl FunctionRewrite for Calls {
         schema: &DFSchema,
         _: &ConfigOptions,
     ) -> Result<Transformed<Expr>> {
+        if let Expr::ScalarFunction(call) = &expr
+            && let Some(stepped) = SteppedFunction::of(&call.func, &self.limits.ending)
+        {
+            let function = Arc::new(ScalarUDF::from(stepped));
+            let call = ScalarFunction::new_udf(function, call.args.clone());
+            return Ok(Transformed::yes(Expr::ScalarFunction(call)));
+        }
+        let planned = self.limits.keeps_types.then(|| expr.get_type(schema));
         let (function, args) = match expr {
             Expr::ScalarFunction(call) => match Calls::growth_of(&call, schema) {
                 None if is_cast_to_fixed_bytes(&call) => {
@@ -156,8 +168,11 @@ impl FunctionRewrite for Calls {
         };
         self.count.fetch_add(1, Ordering::Relaxed);
         let function = Arc::new(ScalarUDF::from(function));
-        let call = ScalarFunction::new_udf(function, args);
-        Ok(Transformed::yes(Expr::ScalarFunction(call)))
+        let call = Expr::ScalarFunction(ScalarFunction::new_udf(function, args));
+        Ok(Transformed::yes(match planned {
+            Some(planned) => call.cast_to(&planned?, schema)?,
+            None => call,
+        }))
     }
 }
 

@@ -161,7 +161,7 @@ fn steps(args: &[Argument], row: usize) -> u64 {
 }
 
 /// An argument, whose only value counts for all rows if it has one.
-struct Argument {
+pub(super) struct Argument {
     array: ArrayRef,
     is_scalar: bool,
     /// The same as numbers, nanoseconds or lengths of lists, where it is any of these.
@@ -171,7 +171,7 @@ struct Argument {
 }
 
 impl Argument {
-    fn of(value: &ColumnarValue) -> Result<Argument> {
+    pub(super) fn of(value: &ColumnarValue) -> Result<Argument> {
         let is_scalar = matches!(value, ColumnarValue::Scalar(_));
         let array = value.to_array(1)?;
         let rows = array.len().max(1) as u64;
@@ -194,6 +194,18 @@ impl Argument {
             return 0;
         };
         self.text(row).map_or(self.width, |text| text.len() as u64)
+    }
+
+    /// Bytes of a text, elements of a list, or 1.
+    pub(super) fn length(&self, row: usize) -> u64 {
+        let Some(valid) = self.row(row) else {
+            return 0;
+        };
+        match self.text(valid) {
+            Some(text) => text.len() as u64,
+            None if matches!(self.array.data_type(), DataType::List(_)) => self.number(row),
+            None => 1,
+        }
     }
 
     fn text(&self, row: usize) -> Option<&str> {

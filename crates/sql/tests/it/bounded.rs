@@ -53,6 +53,30 @@ fn results_that_would_fill_the_memory_are_refused() {
     }
 }
 
+/// Small results that would take minutes, and frames beyond what the engine counts.
+const TOO_LONG: &[&str] = &[
+    "SELECT levenshtein(repeat('a', 300000), repeat('b', 300000))",
+    "SELECT sum(levenshtein(repeat(message, 1000), repeat('b', 30000))) FROM logs",
+    "SELECT strpos(repeat('a', 300000), repeat('a', 150000) || 'b')",
+    "SELECT position(repeat('a', 150000) || 'b' IN repeat('a', 300000))",
+    "SELECT array_has_all(range(0, 100000), range(0, 100000))",
+    "SELECT array_has_any(range(0, 100000), range(100000, 200000))",
+    "SELECT count(*) OVER (ORDER BY n ROWS BETWEEN 18446744073709551615 PRECEDING AND CURRENT ROW) FROM logs",
+    "SELECT count(*) OVER (ORDER BY n ROWS BETWEEN CURRENT ROW AND 9223372036854775808 FOLLOWING) FROM logs",
+];
+
+#[test]
+fn what_would_take_too_long_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let records = Records::new(10);
+    for statement in TOO_LONG {
+        let error = run(&sql, &records, statement).unwrap_err();
+        assert_eq!(error.blame, Blame::Statement, "{statement}: {error}");
+        assert!(error.message.contains("at most"), "{statement}: {error}");
+    }
+}
+
 #[test]
 fn lists_and_results_have_a_part_of_the_memory() {
     let directory = tempfile::tempdir().unwrap();
@@ -74,6 +98,19 @@ fn lists_and_results_have_a_part_of_the_memory() {
 /// Statements whose results are not too large, and these.
 const ANSWERED: &[(&str, &str)] = &[
     ("SELECT repeat('ab', 3)", "ababab"),
+    (
+        "SELECT levenshtein('kitten', 'sitting'), strpos('abc', 'c')",
+        "3,3",
+    ),
+    (
+        "SELECT array_has_all([1, 2, 3], [3, 1]), array_has_any([1], [2])",
+        "true,false",
+    ),
+    (
+        "WITH RECURSIVE t AS (SELECT 1 AS a, repeat('x', 10) AS b UNION ALL SELECT a + 1, b || b FROM t WHERE a < 3) \
+         SELECT sum(length(b)) FROM t",
+        "70",
+    ),
     ("SELECT repeat(NULL, 3) IS NULL", "true"),
     ("SELECT length(repeat('x', 1000000))", "1000000"),
     ("SELECT lpad('x', 4, 'yz'), rpad('x', 3)", "yzyx,x  "),
