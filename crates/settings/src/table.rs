@@ -14,8 +14,8 @@ use logpond_tls::{CertificateFiles, ClientRules};
 use super::audit_log::{AuditLevel, audit_level};
 use super::listeners::{Form, Framing, Listener, Protocol, StreamProtocol, listener, stream};
 use super::values::{
-    Values, age, copies, kept_time, memory, node, off_or, optional_file, room, scrub_time, seeds,
-    truth, word,
+    Values, age, copies, kept_time, memory, node, off_or, off_or_some, optional_file, room,
+    scrub_time, seeds, truth, word,
 };
 use super::{
     AlertSettings, AtStart, BULK_PORT, BucketSettings, GOSSIP_PORT, HostName, IntakeAddresses,
@@ -527,12 +527,12 @@ settings! {
         .help("Keep records this long after their arrival")
         .doc("How long records are kept, counted from when they were received.") =>
         /// How long after their receive time records are kept; `None` is for ever.
-        retain_age: Option<Duration> = |text| off_or(text, parse_age);
+        retain_age: Option<Duration> = |text| off_or_some(text, parse_age);
     setting("retain-size", "SIZE|off", "off")
         .help("Keep at most this many bytes of segments")
         .doc("The most bytes that segments may take; the oldest go first.") =>
         /// The most bytes of all live segments; `None` is no limit.
-        retain_size_bytes: Option<u64> = |text| off_or(text, parse_bytes);
+        retain_size_bytes: Option<u64> = |text| off_or_some(text, parse_bytes);
     setting("confirm-retention", "true|false", "false")
         .help("Remove at once what these two limits remove at this start, however much it is")
         .more("Without it a limit that would remove more than half of the records waits a day.")

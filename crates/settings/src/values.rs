@@ -42,6 +42,19 @@ pub(super) fn off_or<T>(
     parse(text).map(Some).map_err(|e| e.to_string())
 }
 
+/// The same of a limit of what is kept: none of zero, which would keep nothing.
+pub(super) fn off_or_some<T: PartialEq + Default>(
+    text: &str,
+    parse: impl Fn(&str) -> Result<T, QuantityError>,
+) -> Result<Option<T>, String> {
+    match off_or(text, parse)? {
+        Some(limit) if limit == T::default() => {
+            Err("it would keep nothing; say off to keep everything".to_owned())
+        }
+        limit => Ok(limit),
+    }
+}
+
 /// A file or a directory.
 pub(super) fn optional_file(text: &str) -> Result<Option<PathBuf>, String> {
     Ok((text != "off").then(|| PathBuf::from(text)))
