@@ -15,13 +15,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hyper::body::Bytes;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use super::body::next_chunk_ever;
 use super::error::{ApiError, Kind};
 use super::inflow::Inflow;
 use logpond_engine::ingest::ROOM_WAIT_MAX;
+use logpond_host::memory::incoming::BODIES;
 
 /// How long a request's body may make no progress.
 pub(super) const BODY_IDLE_MAX: Duration = Duration::from_secs(30);
@@ -44,10 +45,16 @@ const SLOW_AFTER: Duration = Duration::from_secs(2);
 /// How often bodies are looked at while somebody waits for room.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
+/// With less memory for bodies, one is decoded at a time: it may take as much as the longest one twice, as it was
+/// sent and as records.
+const TWO_DECODERS_BYTES: usize = BODIES.bytes_max;
+
 /// The memory of all bodies of a server.
 pub struct Bodies {
     bytes_max: usize,
     room: Arc<Semaphore>,
+    /// One permit for each body that may be decoded at once.
+    decoders: Semaphore,
     next: AtomicU64,
     /// Bodies that are being received: one for each request at most.
     coming: Mutex<BTreeMap<u64, Arc<IncomingBody>>>,
@@ -124,9 +131,16 @@ impl Bodies {
         Bodies {
             bytes_max,
             room: Arc::new(Semaphore::new(bytes_max)),
+            decoders: Semaphore::new(if bytes_max < TWO_DECODERS_BYTES { 1 } else { 2 }),
             next: AtomicU64::new(0),
             coming: Mutex::default(),
         }
+    }
+
+    /// The right to decode a body of records, until it is dropped.
+    pub(super) async fn decoder(&self) -> Option<SemaphorePermit<'_>> {
+        // The semaphore is never closed.
+        self.decoders.acquire().await.ok()
     }
 
     /// The most bytes that one body may have.

@@ -250,7 +250,7 @@ async fn call(app: &Arc<App>, request: Request<Inflow>) -> Result<Bytes, CallErr
     let decode = move |body: &[u8]| {
         otlp::decode_protobuf(body, Labels::new(), line_bytes_max).map_err(super::otlp::refused)
     };
-    let pushed = intake::decode_received(received, encoding, decode).await?;
+    let pushed = intake::decode_records(app, received, encoding, decode).await?;
     let metrics = app.metrics.intake(Intake::OtlpGrpc);
     metrics.rejected.add(pushed.rejected_total as u64);
     let answer = super::otlp::success_message(&pushed);

@@ -26,6 +26,19 @@ pub(super) async fn decode<T: Send + 'static>(
     // Before the body is sent for nothing.
     app.ingest.gate().check()?;
     let received = body::receive(body, RECEIVED_BYTES_MAX, &app.bodies).await?;
+    decode_records(app, received, encoding, decode).await
+}
+
+/// Has a body of records decoded on a thread for that, once there is memory for what comes of it.
+pub(super) async fn decode_records<T: Send + 'static>(
+    app: &App,
+    received: RequestBody,
+    encoding: Encoding,
+    decode: impl FnOnce(&[u8]) -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    // The next one is decoded once what comes of this one waits for the journal, and counts there.
+    let _decoder = app.bodies.decoder().await;
+    app.ingest.until_room().await?;
     decode_received(received, encoding, decode).await
 }
 

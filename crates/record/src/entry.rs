@@ -70,6 +70,13 @@ pub fn line_of(kind: EntryKind, held: &[u8]) -> (EntryKind, Envelope<'_>, &[u8])
     }
 }
 
+/// From this length on a batch grows by a quarter, not to the double: what senders say once for many lines makes
+/// large batches of small bodies.
+const LARGE_BYTES: usize = 8 << 20;
+
+/// Room for what an entry has beside its line; an entry that has more has a large batch grow to the double.
+const ENVELOPE_BYTES: usize = 64 << 10;
+
 /// Entries of one kind with the same labels, received together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
@@ -95,6 +102,7 @@ impl Batch {
     /// Appends an entry. It must be no longer than [`crate::limits::LINE_BYTES_MAX`].
     pub fn push(&mut self, raw: &[u8]) {
         debug_assert!(raw.len() <= crate::limits::LINE_BYTES_MAX);
+        self.make_room(raw.len());
         self.payload.extend_from_slice(raw);
         self.lengths.push(raw.len() as u32);
     }
@@ -109,10 +117,18 @@ impl Batch {
         line: &[u8],
     ) -> usize {
         debug_assert!(self.kind == EntryKind::Enveloped);
+        self.make_room(line.len() + ENVELOPE_BYTES);
         let from = self.payload.len();
         let left_out = envelope::seal(kind, time, fields, line, &mut self.payload);
         self.lengths.push((self.payload.len() - from) as u32);
         left_out
+    }
+
+    fn make_room(&mut self, bytes: usize) {
+        let length = self.payload.len();
+        if length >= LARGE_BYTES && self.payload.capacity() - length < bytes {
+            self.payload.reserve_exact(bytes.max(length / 4));
+        }
     }
 
     /// Number of entries.

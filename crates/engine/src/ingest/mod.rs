@@ -17,6 +17,7 @@
 //!   [`rules`]. Only what the server says itself does not.
 //! - No batch of a sender has the label [`RULE_FIELD`].
 
+mod backlog;
 mod changes;
 mod durability;
 mod gate;
@@ -46,6 +47,7 @@ use logpond_segment::disk::Space;
 use logpond_segment::journal::{AppendReceipt, Visible, WriteError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
+use backlog::Backlog;
 pub use changes::{Changes, News};
 pub use durability::{Durability, OneCopy, Replication, States};
 pub use gate::Gate;
@@ -266,6 +268,7 @@ pub struct Ingest {
     queue: mpsc::Sender<Message>,
     queue_bytes_max: u32,
     room: Arc<Semaphore>,
+    backlog: Backlog,
     metrics: Arc<Metrics>,
     durability: Durability,
     load_inputs: Arc<LoadInputs>,
@@ -398,6 +401,7 @@ pub fn start(
         queue,
         queue_bytes_max,
         room,
+        backlog: Backlog::default(),
         metrics,
         durability,
         load_inputs,
@@ -451,6 +455,20 @@ impl Ingest {
         let state = self.load_inputs.state.lock();
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
         state.update(queue.max(disk), self.load_inputs.started.elapsed())
+    }
+
+    /// Waits until no more bytes of batches wait for room in the queue than the queue has: who makes further
+    /// ones before would have memory for them, and no bound.
+    ///
+    /// # Errors
+    /// When that takes too long.
+    pub async fn until_room(&self) -> Result<(), IngestError> {
+        let settled = self.backlog.until_below(self.queue_bytes_max as usize);
+        let settled = tokio::time::timeout(ROOM_WAIT_MAX, settled).await;
+        settled.map_err(|_| {
+            self.metrics.refused_busy.add(1);
+            IngestError::Busy
+        })
     }
 
     /// What says whether records are taken at all.
@@ -615,7 +633,9 @@ impl Ingest {
         durable: bool,
         reservation: Option<rules::Reservation>,
     ) -> Result<Answer, IngestError> {
+        let waiting = self.backlog.add(batch.payload().len());
         let room = self.room_for(&batch).await?;
+        drop(waiting);
         let (reply, answer) = Reply::new(reservation);
         let submission = Submission {
             batch,

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 use std::time::Duration;
 
 use flate2::write::GzEncoder;
@@ -17,6 +18,12 @@ const LIMIT_BYTES: u64 = 512 << 20;
 
 /// What of it is enough, however many records there are: a step takes 192 MiB at most.
 const PEAK_BYTES_MAX: u64 = 256 << 20;
+
+/// What is enough while bodies become as large as they may.
+const LABELS_PEAK_BYTES_MAX: u64 = 448 << 20;
+
+/// Clients that send such bodies at once.
+const SENDERS: usize = 6;
 
 /// Line ends that are sent over TCP. In one step they would take 350 MB.
 const LINE_ENDS: usize = 4 << 20;
@@ -159,6 +166,53 @@ fn line_ends_without_end_do_not_end_the_server() {
     let peak = peak(&server);
     assert!(peak <= PEAK_BYTES_MAX, "{} MiB", peak >> 20);
     say(&format!("{LINE_ENDS} line ends took {} MiB", peak >> 20));
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
+}
+
+/// A body whose labels stand once, and are repeated for each of its records.
+fn repeated_labels(records: usize) -> Vec<u8> {
+    let label = |number: usize| format!("\"label{number}\":\"{}\"", "x".repeat(2000));
+    let labels: Vec<String> = (0..30).map(label).collect();
+    let entries = vec!["[\"1795740000000000000\",\"\"]"; records].join(",");
+    let labels = labels.join(",");
+    let body = format!("{{\"streams\":[{{\"stream\":{{{labels}}},\"values\":[{entries}]}}]}}");
+    let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(body.as_bytes()).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn small_bodies_of_many_labels_do_not_end_the_server() {
+    let scratch = Scratch::new("labels").unwrap();
+    let limit = Limit::new("labels");
+    let data = scratch.path().join("data");
+    let server = TestServer::start_under(limit.command(), &data, &[]).unwrap();
+    push_line(&server, "honest before");
+    let bodies = [repeated_labels(100_000), repeated_labels(500)];
+    thread::scope(|scope| {
+        for _ in 0..SENDERS {
+            scope.spawn(|| {
+                for (body, taken) in bodies.iter().zip([false, true]) {
+                    let json = ("content-type", "application/json");
+                    let headers = [json, ("content-encoding", "gzip")];
+                    let mut client = server.client().unwrap();
+                    let answer = client.send("POST", "/loki/api/v1/push", &headers, body);
+                    let answer = answer.unwrap();
+                    let (status, text) = (answer.status, answer.text().unwrap());
+                    let expected: &[u16] = if taken { &[204, 429] } else { &[413, 429] };
+                    assert!(expected.contains(&status), "{status}: {text}");
+                }
+            });
+        }
+    });
+    push_line(&server, "honest behind");
+    assert_eq!(count(&server, "honest"), 2);
+    let peak = peak(&server);
+    assert!(peak <= LABELS_PEAK_BYTES_MAX, "{} MiB", peak >> 20);
+    say(&format!(
+        "{SENDERS} senders of many labels took {} MiB",
+        peak >> 20
+    ));
     assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 

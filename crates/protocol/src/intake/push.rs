@@ -167,8 +167,8 @@ impl DecodedBody {
 }
 
 /// The most bytes that the records of one body may take in the journal. What senders say once for
-/// many lines is repeated for each, so a small body can become a large batch.
-pub const BATCH_BYTES_MAX: usize = 128 << 20;
+/// many lines is repeated for each, so a small body can become a large batch. As many as the longest body has.
+pub const BATCH_BYTES_MAX: usize = 64 << 20;
 
 /// The most records of one body. Each costs memory and disk beside its bytes, so that a small body of
 /// nothing but line ends would cost more than the longest one of lines. As many as a file of the journal
