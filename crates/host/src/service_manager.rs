@@ -3,11 +3,12 @@
 //! Source: sd_notify(3) and sd_listen_fds(3). Messages are datagrams of lines `NAME=value`.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::time::Duration;
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustix::net::SocketAddrUnix;
 
 use crate::descriptors;
@@ -21,6 +22,9 @@ const LISTEN_FDS_MAX: usize = 1 << 16;
 
 /// How long a manager may be busy.
 const TELL_MAX: Duration = Duration::from_secs(5);
+
+/// How long it may take to read what it was told.
+const BARRIER_MAX: Duration = Duration::from_secs(5);
 
 /// Is there where systemd runs the machine (sd_booted(3)).
 const BOOTED: &str = "/run/systemd/system";
@@ -61,6 +65,26 @@ impl ServiceManager {
     pub fn tell(&self, text: &str, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let to = Some(&self.address);
         descriptors::send(&self.socket, to, text.as_bytes(), descriptor)
+    }
+
+    /// Waits until it has read all that this process has told it (`BARRIER=1`): it takes no descriptor from a
+    /// process that has ended. Not for the runtime.
+    ///
+    /// # Errors
+    /// `TimedOut` after [`BARRIER_MAX`], and whatever the system says.
+    pub fn wait_until_read(&self) -> io::Result<()> {
+        let (reader, writer) = io::pipe()?;
+        self.socket.set_write_timeout(Some(BARRIER_MAX))?;
+        let (to, text) = (Some(&self.address), b"BARRIER=1");
+        descriptors::send_patiently(&self.socket, to, text, Some(writer.as_fd()))?;
+        drop(writer);
+        // It closes its copy then, which is no event but the end of the pipe.
+        let mut polled = [PollFd::new(reader.as_fd(), PollFlags::empty())];
+        let timeout = PollTimeout::try_from(BARRIER_MAX).map_err(io::Error::other)?;
+        match poll(&mut polled, timeout)? {
+            0 => Err(io::ErrorKind::TimedOut.into()),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -64,6 +64,9 @@ pub(super) async fn serve(
     let begin = |stream| begin(stream, &shared);
     let each = |accepted| serve_stream(accepted, shared.clone());
     streams::accept(listener, &shared.context, left.collect(), begin, each).await;
+    if let Some(keeper) = &shared.keeper {
+        keeper.settle().await;
+    }
 }
 
 async fn begin(stream: UnixStream, shared: &StreamEnvironment) -> AcceptedStream {

@@ -307,6 +307,19 @@ impl Keeper {
         Some(KeptStream { keeper, slot })
     }
 
+    /// Waits until a service manager has taken the streams that it was given: those that it reads of a process that
+    /// has ended are lost. A keeper of our own reads them then, too.
+    pub(super) async fn settle(self: &Arc<Keeper>) {
+        let keeper = self.clone();
+        let settled = tokio::task::spawn_blocking(move || match &*keeper.backend() {
+            Backend::Manager(manager) => manager.wait_until_read(),
+            Backend::Process(_) => Ok(()),
+        });
+        if let Ok(settled) = settled.await {
+            self.complain_of(settled);
+        }
+    }
+
     async fn tell(&self, request: &Request, with: Option<BorrowedFd<'_>>) -> io::Result<()> {
         self.copy(request, with)?;
         for _ in 0..ROOM_PAUSES_MAX {
