@@ -33,6 +33,10 @@ const OFF = [
   "otlp-grpc",
 ];
 
+/** Servers that were started; those that still run end with this process. */
+const children = [];
+process.once("exit", () => children.forEach((child) => child.kill()));
+
 /** True if tests may start and stop servers. */
 export const ownServers = !process.env.BASE_URL;
 
@@ -62,6 +66,10 @@ export async function pond({ args = [], prefix } = {}) {
       ],
       { stdio: ["ignore", "ignore", "pipe"] },
     );
+    // A test that fails before it closes its server keeps nobody waiting.
+    child.unref();
+    child.stderr.unref();
+    children.push(child);
     let log = "";
     child.stderr.on("data", (part) => {
       log = (log + part).slice(-4000);
@@ -78,6 +86,7 @@ export async function pond({ args = [], prefix } = {}) {
   const front = process.env.EMBEDDED ? null : await serve(running.port, prefix ? { prefix } : {});
   const stop = () =>
     new Promise((done) => {
+      running.child.ref();
       running.child.once("exit", done);
       running.child.kill("SIGTERM");
     });

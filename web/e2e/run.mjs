@@ -9,7 +9,8 @@ const files = readdirSync(here).filter(
 );
 const { status } = spawnSync(
   process.execPath,
-  ["--test", "--test-concurrency=1", ...files.map((name) => here + name)],
+  // A test that hangs fails; the longest takes a minute.
+  ["--test", "--test-concurrency=1", "--test-timeout=300000", ...files.map((name) => here + name)],
   { stdio: "inherit" },
 );
 process.exit(status ?? 1);

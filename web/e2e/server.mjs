@@ -54,6 +54,8 @@ export function serve(upstream, { prefix = "/" } = {}) {
     outgoing.on("close", () => passed.destroy());
     incoming.pipe(passed);
   });
+  // A test that fails before it closes this keeps nobody waiting.
+  server.unref();
   return new Promise((resolve) =>
     server.listen(0, "127.0.0.1", () =>
       resolve({

@@ -3,8 +3,8 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::run::{FEATURES, Outcome, cargo, check, find_program, missing, root};
-use crate::{docs, fuzz, suites, torture};
+use crate::run::{FEATURES, Outcome, cargo, cargo_test, check, find_program, missing, root};
+use crate::{docs, fuzz, interface, torture};
 
 /// How many inputs each fuzz target is given at night: the same on each machine. Longer runs, by other seeds, find new
 /// things.
@@ -37,12 +37,13 @@ enum Extent {
 
 type Step = (&'static str, Extent, fn(Extent) -> Outcome<()>);
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     ("format", Extent::Change, |_| format()),
     ("lint", Extent::Change, |_| lint()),
     ("deny", Extent::Change, |_| deny()),
     ("advisories", Extent::Change, |_| advisories()),
     ("test", Extent::Change, test),
+    ("interface", Extent::Change, |_| interface::test()),
     ("torture", Extent::Change, torture),
     ("docs", Extent::Change, |_| {
         docs::run(&["--check".to_string()])
@@ -152,11 +153,15 @@ fn torture(extent: Extent) -> Outcome<()> {
     })
 }
 
+/// All tests of cargo but those in documentation, of which there are none.
 fn test(extent: Extent) -> Outcome<()> {
-    match extent {
-        Extent::Change => suites::run(&[]),
-        Extent::Night => suites::run(&[SEEDS]),
+    let mut tests = cargo_test();
+    tests.args(["--lib", "--bins", "--examples", "--tests"]);
+    if extent == Extent::Night {
+        let (name, seeds) = SEEDS;
+        tests.env(name, seeds);
     }
+    check(&mut tests)
 }
 
 #[cfg(test)]

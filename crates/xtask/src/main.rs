@@ -9,13 +9,13 @@ mod docs;
 mod draw;
 mod e2e;
 mod fuzz;
+mod interface;
 mod logqltest;
 mod loki;
 mod lokidiff;
 mod run;
 mod bench;
 mod site;
-mod suites;
 #[cfg(test)]
 mod tidy;
 mod torture;

@@ -66,12 +66,7 @@ pub(crate) fn cargo_test() -> Command {
 /// Builds the program as the tests have it, with the checks of a debug build.
 pub(crate) fn build_tested_program() -> Outcome<PathBuf> {
     check(cargo_test().arg("--no-run"))?;
-    Ok(tested_program())
-}
-
-/// The program as the tests have it, once they are built.
-pub(crate) fn tested_program() -> PathBuf {
-    target_directory().join("debug/logpond")
+    Ok(target_directory().join("debug/logpond"))
 }
 
 /// Says that a tool is missing: a failure of CI, and a step that is skipped elsewhere.
