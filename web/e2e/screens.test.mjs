@@ -155,7 +155,13 @@ test("two nodes are shown, and one that is gone is said", { skip: !ownServers },
   const gossip = ["--gossip", "127.0.0.1:0", "--replication", "2"];
   const first = await pond({ args: gossip });
   const second = await pond({ args: [...gossip, "--join", first.gossip] });
-  await push(first, services());
+  // Nothing is acknowledged before the other node has joined.
+  const taken = () =>
+    push(first, services()).then(
+      () => true,
+      () => false,
+    );
+  await until(taken, "the first node takes records", 60_000);
   const p = await page(first, "?view=cluster", { wait: false });
   const rows = p.locator(".card", { hasText: "Version" }).locator("tbody tr");
   await until(async () => (await rows.count()) === 2, "both nodes are listed", 60_000);

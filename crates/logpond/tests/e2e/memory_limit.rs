@@ -19,7 +19,7 @@ const LIMIT_BYTES: u64 = 512 << 20;
 /// What of it is enough, however many records there are: a step takes 192 MiB at most.
 const PEAK_BYTES_MAX: u64 = 256 << 20;
 
-/// What is enough while bodies become as large as they may.
+/// The memory that is enough while bodies become as large as they may.
 const LABELS_PEAK_BYTES_MAX: u64 = 448 << 20;
 
 /// Clients that send such bodies at once.
