@@ -19,7 +19,7 @@ pub fn from_slice<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
     serde_json::from_slice(&quoted(json))
 }
 
-/// The same with quotes around the numbers that 64 bits do not hold. What is no JSON stays so.
+/// The same with quotes around the numbers that 64 bits do not hold. Text that is no JSON stays so.
 fn quoted(json: &[u8]) -> Cow<'_, [u8]> {
     let mut changed: Vec<u8> = Vec::new();
     let (mut at, mut copied) = (0, 0);

@@ -13,8 +13,11 @@ use super::App;
 use super::body::{self, RECEIVED_BYTES_MAX, RequestBody};
 use super::error::{ApiError, Kind};
 use super::inflow::Inflow;
-use logpond_engine::ingest::Acknowledgement;
+use logpond_engine::ingest::{Acknowledgement, IngestError};
 use logpond_host::telemetry::Intake;
+
+/// How often a body waits for its turn to be decoded before it is refused.
+const TURNS_MAX: usize = 16;
 
 /// Receives a body and has it decoded on a thread for that.
 pub(super) async fn decode<T: Send + 'static>(
@@ -36,10 +39,16 @@ pub(super) async fn decode_records<T: Send + 'static>(
     encoding: Encoding,
     decode: impl FnOnce(&[u8]) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    // The next one is decoded once what comes of this one waits for the journal, and counts there.
-    let _decoder = app.bodies.decoder().await;
-    app.ingest.until_room().await?;
-    decode_received(received, encoding, decode).await
+    for _ in 0..TURNS_MAX {
+        app.ingest.until_room().await?;
+        // The next one is decoded once what comes of this one waits for the journal, and counts there.
+        let _decoder = app.bodies.decoder().await;
+        // Nobody waits for the disk in the place of others, who would wait for each in turn.
+        if app.ingest.has_room() {
+            return decode_received(received, encoding, decode).await;
+        }
+    }
+    Err(IngestError::Busy.into())
 }
 
 /// Has a body that was received decoded on a thread for that.

@@ -88,7 +88,7 @@ pub struct Inventory {
     pub segments: BTreeMap<Id, Summary>,
     /// The journal files with rows.
     pub journal: BTreeMap<SourceId, JournalEntry>,
-    /// What the bucket listed, by day in UTC.
+    /// The segments that the bucket listed, by day in UTC.
     pub bucket: BTreeMap<String, BucketDay>,
 }
 

@@ -40,11 +40,16 @@ impl Backlog {
         }
     }
 
+    /// The bytes that wait.
+    pub(super) fn bytes(&self) -> usize {
+        self.0.bytes.load(Ordering::Relaxed)
+    }
+
     /// Waits until at most so many bytes wait.
     pub(super) async fn until_below(&self, bytes_max: usize) {
         loop {
             let less = self.0.less.notified();
-            if self.0.bytes.load(Ordering::Relaxed) <= bytes_max {
+            if self.bytes() <= bytes_max {
                 return;
             }
             less.await;

@@ -471,6 +471,11 @@ impl Ingest {
         })
     }
 
+    /// True if nobody would wait in [`Ingest::until_room`].
+    pub fn has_room(&self) -> bool {
+        self.backlog.bytes() <= self.queue_bytes_max as usize
+    }
+
     /// What says whether records are taken at all.
     pub fn gate(&self) -> &Gate {
         &self.gate

@@ -1,4 +1,4 @@
-//! What the bucket listed, remembered on the local disk: a bucket that has lost its lists, or is another one, or
+//! The segments that the bucket listed, remembered on the local disk: a bucket that has lost its lists, or is another one, or
 //! is not set any more, is missed.
 //!
 //! Invariants:
@@ -20,11 +20,11 @@ use logpond_host::telemetry::warn;
 #[derive(Default)]
 pub(super) struct BucketMemory {
     board: Option<Board>,
-    /// What is listed, and what is missed.
+    /// The days that are listed, and those that are missed.
     days: BTreeMap<String, BucketDay>,
     /// The reading that the days are of.
     seen: Option<Listing>,
-    /// What is missed.
+    /// The days that are missed.
     vanished: Vec<VanishedFile>,
 }
 

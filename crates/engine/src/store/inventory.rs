@@ -148,7 +148,7 @@ pub struct Keeper {
     written: Option<Inventory>,
     /// The files that are gone.
     absent: Inventory,
-    /// What the bucket listed.
+    /// The segments that the bucket listed.
     bucket: BucketMemory,
     seen: Option<ListState>,
     written_at: Option<Instant>,

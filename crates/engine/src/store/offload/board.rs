@@ -43,7 +43,7 @@ struct State {
     clock: Option<StoreClock>,
 }
 
-/// What the chains list, by day, and what they say has expired.
+/// The segments that the chains list, by day, and the sources that have expired.
 #[derive(Clone, Default)]
 pub(in crate::store) struct Listing {
     pub(in crate::store) days: Arc<BTreeMap<String, BucketDay>>,
@@ -116,7 +116,7 @@ impl Board {
         Arc::clone(&self.state().opened)
     }
 
-    /// What the chains list; `None` until the bucket was read.
+    /// The segments that the chains list; `None` until the bucket was read.
     pub(in crate::store) fn listing(&self) -> Option<Listing> {
         let state = self.state();
         Some(Listing {
