@@ -279,20 +279,6 @@ impl Inventory {
         each.filter(is_gone).collect()
     }
 
-    /// The days of the bucket with what of their sources is not in `held`.
-    pub fn absent_days(&self, held: &SourceSet, kind: VanishedKind) -> Vec<VanishedFile> {
-        let days = self.bucket.iter().map(|(day, listed)| VanishedFile {
-            path: format!("{BUCKET}{day}"),
-            sources: listed.sources.without(held),
-            rows: listed.rows,
-            kind,
-            received_min: listed.received.0,
-            received_max: listed.received.1,
-            times: Some(listed.times),
-        });
-        days.filter(|day| !day.sources.is_empty()).collect()
-    }
-
     /// Takes these files off the list. Gives whether it had any of them.
     pub fn forget(
         &mut self,
@@ -332,6 +318,17 @@ fn stem(path: &str) -> &str {
 }
 
 impl JournalEntry {
+    /// A file with this in it.
+    pub fn new(summary: &journal::Summary, is_open: bool) -> JournalEntry {
+        JournalEntry {
+            rows: summary.rows(),
+            received_min: summary.received_min,
+            received_max: summary.received_max,
+            is_open,
+            is_shortened: false,
+        }
+    }
+
     fn kind(self) -> VanishedKind {
         if self.is_shortened {
             VanishedKind::ShortenedFile
@@ -375,6 +372,20 @@ impl JournalEntry {
 }
 
 impl BucketDay {
+    /// The day with what of its sources is not in `held`, if there is something.
+    pub fn absent(&self, day: &str, held: &SourceSet, kind: VanishedKind) -> Option<VanishedFile> {
+        let sources = self.sources.without(held);
+        (!sources.is_empty()).then(|| VanishedFile {
+            path: format!("{BUCKET}{day}"),
+            sources,
+            rows: self.rows,
+            kind,
+            received_min: self.received.0,
+            received_max: self.received.1,
+            times: Some(self.times),
+        })
+    }
+
     /// Adds a segment.
     pub fn add(&mut self, other: &BucketDay) {
         let rows = self.rows + other.rows;
@@ -557,7 +568,10 @@ mod tests {
         assert_eq!(Inventory::from_bytes(&bytes), Ok(inventory.clone()));
         let absent = |held: &[u64]| {
             let held = held.iter().map(|number| source(*number)).collect();
-            inventory.absent_days(&held, VanishedKind::BucketDay)
+            let days = inventory.bucket.iter();
+            let absent =
+                days.filter_map(|(day, listed)| listed.absent(day, &held, VanishedKind::BucketDay));
+            absent.collect::<Vec<_>>()
         };
         assert_eq!(absent(&[4, 5, 6]), []);
         let gone = absent(&[4, 6]);

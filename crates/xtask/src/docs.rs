@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use crate::e2e::http::Client;
 use crate::e2e::pond::{Scratch, TestServer};
-use crate::run::{Outcome, build_tested_program, cargo_test, check, root};
+use crate::run::{Outcome, cargo_test, check, root, tested_program};
 
 /// The tests of the product that write pages when told to update what they expect.
 const PAGE_TESTS: &str = "the_reference_page_is_up_to_date";
@@ -23,7 +23,7 @@ const FORMATS_TEST: &str = "formats";
 /// so of the others.
 pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
     let is_check = arguments.iter().any(|a| a == "--check");
-    let page = metrics(&build_tested_program()?)?;
+    let page = metrics(&tested_program()?)?;
     let path = root().join("docs/reference/metrics.md");
     let is_current = fs::read_to_string(&path).is_ok_and(|old| old == page);
     if is_check {

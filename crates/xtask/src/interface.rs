@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::run::{Outcome, build_tested_program, check, find_program, missing, root};
+use crate::run::{Outcome, check, find_program, missing, root, tested_program};
 
 /// The browsers that can be driven.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -36,7 +36,7 @@ pub(crate) fn test() -> Outcome<()> {
         return lack("chromium");
     };
     let mut in_browser = script("e2e");
-    in_browser.env("LOGPOND", build_tested_program()?);
+    in_browser.env("LOGPOND", tested_program()?);
     in_browser.env("CHROMIUM", browser);
     check(&mut in_browser)
 }

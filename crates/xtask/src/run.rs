@@ -64,7 +64,7 @@ pub(crate) fn cargo_test() -> Command {
 }
 
 /// Builds the program as the tests have it, with the checks of a debug build.
-pub(crate) fn build_tested_program() -> Outcome<PathBuf> {
+pub(crate) fn tested_program() -> Outcome<PathBuf> {
     check(cargo_test().arg("--no-run"))?;
     Ok(target_directory().join("debug/logpond"))
 }

@@ -464,8 +464,13 @@ impl Ingest {
     /// When that takes too long.
     pub async fn until_room(&self) -> Result<(), IngestError> {
         let settled = self.backlog.until_below(self.queue_bytes_max as usize);
-        let settled = tokio::time::timeout(ROOM_WAIT_MAX, settled).await;
-        settled.map_err(|_| {
+        self.while_busy(settled).await
+    }
+
+    /// Waits for room, but not for long.
+    async fn while_busy<T>(&self, waiting: impl Future<Output = T>) -> Result<T, IngestError> {
+        let waited = tokio::time::timeout(ROOM_WAIT_MAX, waiting).await;
+        waited.map_err(|_| {
             self.metrics.refused_busy.add(1);
             IngestError::Busy
         })
@@ -672,15 +677,9 @@ impl Ingest {
             .unwrap_or(u32::MAX)
             .min(self.queue_bytes_max);
         let waiting = self.room.clone().acquire_many_owned(bytes);
-        match tokio::time::timeout(ROOM_WAIT_MAX, waiting).await {
-            Ok(Ok(room)) => Ok(room),
-            // The semaphore is never closed.
-            Ok(Err(_)) => Err(IngestError::Stopping),
-            Err(_) => {
-                self.metrics.refused_busy.add(1);
-                Err(IngestError::Busy)
-            }
-        }
+        // The semaphore is never closed.
+        let room = self.while_busy(waiting).await?;
+        room.map_err(|_| IngestError::Stopping)
     }
 }
 

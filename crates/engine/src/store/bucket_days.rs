@@ -7,9 +7,8 @@
 //! - Nothing is missed before the bucket was read.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
-use logpond_segment::inventory::{BUCKET, BucketDay, Inventory, VanishedFile, VanishedKind};
+use logpond_segment::inventory::{BUCKET, BucketDay, VanishedFile, VanishedKind};
 use logpond_segment::sources::SourceSet;
 
 use super::live::LiveSet;
@@ -71,29 +70,22 @@ impl BucketMemory {
             Some(_) => VanishedKind::BucketDay,
             None => VanishedKind::UnsetBucketDay,
         };
-        let before = Inventory {
-            bucket: std::mem::take(&mut self.days),
-            ..Inventory::default()
-        };
-        let vanished = before.absent_days(held, kind);
-        let is_news = |day: &&VanishedFile| self.vanished.iter().all(|old| old.path != day.path);
-        for day in vanished.iter().filter(is_news) {
-            warn(&format!("{day}; {}", day.remedy()));
-        }
-        self.days = listed.clone();
-        for missed in &vanished {
-            let name = missed.path.trim_start_matches(BUCKET);
-            let Some(known) = before.bucket.get(name) else {
+        let before = std::mem::replace(&mut self.days, listed.clone());
+        let mut vanished = Vec::new();
+        for (day, known) in before {
+            let Some(missed) = known.absent(&day, held, kind) else {
                 continue;
             };
-            let missed = BucketDay {
-                sources: missed.sources.clone(),
-                ..known.clone()
-            };
-            match self.days.entry(name.to_owned()) {
-                Entry::Vacant(entry) => drop(entry.insert(missed)),
-                Entry::Occupied(mut entry) => entry.get_mut().widen(&missed),
+            if self.vanished.iter().all(|old| old.path != missed.path) {
+                warn(&format!("{missed}; {}", missed.remedy()));
             }
+            let known = BucketDay {
+                sources: missed.sources.clone(),
+                ..known
+            };
+            let entry = self.days.entry(day);
+            entry.and_modify(|day| day.widen(&known)).or_insert(known);
+            vanished.push(missed);
         }
         self.vanished = vanished;
     }

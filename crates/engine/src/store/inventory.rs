@@ -107,9 +107,7 @@ impl LoadedInventory {
         }
         Ok(())
     }
-}
 
-impl LoadedInventory {
     /// Marks journal files that have fewer rows than they had. Only rows that were synced are on the list, so
     /// no crash takes any of them. Damage in the middle of a file is found by its checksums, and is named by
     /// where it is.
@@ -248,17 +246,10 @@ impl Keeper {
             let summary = known.unwrap_or_else(|| Summary::of(segment.file()));
             current.segments.insert(id, summary);
         }
-        let entry = |summary: &journal::Summary, is_open| JournalEntry {
-            rows: summary.rows(),
-            received_min: summary.received_min,
-            received_max: summary.received_max,
-            is_open,
-            is_shortened: false,
-        };
         let closed = journal.closed.iter();
-        let closed = closed.map(|file| (file.source, entry(&file.summary, false)));
+        let closed = closed.map(|file| (file.source, JournalEntry::new(&file.summary, false)));
         let open = journal.open.iter();
-        let open = open.map(|file| (file.source, entry(&file.summary, true)));
+        let open = open.map(|file| (file.source, JournalEntry::new(&file.summary, true)));
         for (source, entry) in closed.chain(open).filter(|(_, entry)| entry.rows > 0) {
             // One that is missed stays as it is missed.
             current.journal.entry(source).or_insert(entry);
@@ -335,13 +326,7 @@ impl Keeper {
 
     /// Notes that a closed file of the journal is gone.
     pub(super) fn miss(&mut self, file: &journal::ClosedFile) {
-        let entry = JournalEntry {
-            rows: file.summary.rows(),
-            received_min: file.summary.received_min,
-            received_max: file.summary.received_max,
-            is_open: false,
-            is_shortened: false,
-        };
+        let entry = JournalEntry::new(&file.summary, false);
         self.absent.journal.insert(file.source, entry);
         let gone = Inventory {
             journal: [(file.source, entry)].into(),

@@ -112,12 +112,16 @@ fn bomb() -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn push_bomb(server: &TestServer) {
-    let headers = [("content-type", "text/plain"), ("content-encoding", "gzip")];
+/// Sends a compressed body of a content type to a path; gives the status and the text of the answer.
+fn push_gzip(server: &TestServer, (path, kind): (&str, &str), body: &[u8]) -> (u16, String) {
+    let headers = [("content-type", kind), ("content-encoding", "gzip")];
     let mut client = server.client().unwrap();
-    let answer = client.send("POST", "/api/v1/push", &headers, &bomb());
-    let answer = answer.unwrap();
-    let (status, text) = (answer.status, answer.text().unwrap());
+    let answer = client.send("POST", path, &headers, body).unwrap();
+    (answer.status, answer.text().unwrap())
+}
+
+fn push_bomb(server: &TestServer) {
+    let (status, text) = push_gzip(server, ("/api/v1/push", "text/plain"), &bomb());
     assert_eq!(status, 413, "{text}");
     assert!(text.contains("1048576 records"), "{text}");
 }
@@ -193,12 +197,8 @@ fn small_bodies_of_many_labels_do_not_end_the_server() {
         for _ in 0..SENDERS {
             scope.spawn(|| {
                 for (body, taken) in bodies.iter().zip([false, true]) {
-                    let json = ("content-type", "application/json");
-                    let headers = [json, ("content-encoding", "gzip")];
-                    let mut client = server.client().unwrap();
-                    let answer = client.send("POST", "/loki/api/v1/push", &headers, body);
-                    let answer = answer.unwrap();
-                    let (status, text) = (answer.status, answer.text().unwrap());
+                    let to = ("/loki/api/v1/push", "application/json");
+                    let (status, text) = push_gzip(&server, to, body);
                     let expected: &[u16] = if taken { &[204, 429] } else { &[413, 429] };
                     assert!(expected.contains(&status), "{status}: {text}");
                 }

@@ -22,15 +22,13 @@ use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX};
 use memchr::memchr2;
 
 use super::lines::{character_end, clear};
+use super::{BYTE_ORDER_MARK, without_mark};
 
 /// Digits of the largest count.
 const COUNT_DIGITS_MAX: usize = 8;
 
 /// Digits of a priority.
 const PRIORITY_DIGITS_MAX: usize = 3;
-
-/// A mark of byte order may stand before a priority.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The most bytes that tell how a frame begins: a count, a space and a priority behind a mark.
 pub(super) const START_BYTES_MAX: usize = COUNT_DIGITS_MAX + 1 + 3 + PRIORITY_DIGITS_MAX + 2;
@@ -391,10 +389,10 @@ fn start(bytes: &[u8]) -> Start {
 
 /// Reads `<`, digits and `>`, behind a mark of byte order or not.
 fn priority(bytes: &[u8]) -> Priority {
-    if bytes.len() < BYTE_ORDER_MARK.len() && BYTE_ORDER_MARK.starts_with(bytes) {
+    if bytes.len() < BYTE_ORDER_MARK.len() && BYTE_ORDER_MARK.as_bytes().starts_with(bytes) {
         return Priority::Unknown;
     }
-    let inside = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    let inside = without_mark(bytes);
     let Some((first, inside)) = inside.split_first() else {
         return Priority::Unknown;
     };

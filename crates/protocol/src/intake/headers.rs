@@ -12,6 +12,7 @@ use logpond_record::Labels;
 use memchr::memmem;
 
 use super::access_format::{AccessFormat, DEFINITION_BYTES_MAX, LABEL_PREFIX, flow};
+use super::without_mark;
 
 /// Headers of one batch that are looked at: a file has one for each time that its server was started.
 const HEADERS_MAX: usize = 64;
@@ -122,7 +123,7 @@ impl FileHeaders {
 
 /// Declares what the headers in a body say of its lines, unless its sender has declared it.
 pub(crate) fn declare_for(body: &[u8], labels: &mut Labels) {
-    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    let body = without_mark(body);
     for (name, definition) in FileHeaders::default().declare(body) {
         if !labels.iter().any(|(known, _)| **known == *name) {
             labels.push((name.into(), definition.into()));

@@ -70,6 +70,15 @@ mod shapes;
 pub use parser::Parser;
 pub use syslog::header_bytes as syslog_header_bytes;
 
+/// The mark that some senders and editors write before a text to say that it is UTF-8.
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+/// A text behind its mark of byte order, if it has one.
+fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(BYTE_ORDER_MARK.as_bytes())
+        .unwrap_or(text)
+}
+
 /// Facts of a line beside the fields that stand in it: fields that are made of it, a time that counts more
 /// than that of its header, and a level.
 #[derive(Default)]

@@ -34,8 +34,8 @@ use super::sketch::{Parts, Sketch};
 use super::timestamps::TimeReader;
 use super::timezone::Zones;
 use super::{
-    Beside, access, audit, content, csvlog, headers, levels, logfmt, ltsv, programs, slowlog,
-    syslog,
+    BYTE_ORDER_MARK, Beside, access, audit, content, csvlog, headers, levels, logfmt, ltsv,
+    programs, slowlog, syslog,
 };
 use formats::Formats;
 use joints::Joints;
@@ -48,9 +48,6 @@ const LEVEL_FIELD: &str = "level";
 
 /// The field of a level that a field of the line would say otherwise; it comes before all others.
 const DETECTED_LEVEL_FIELD: &str = "detected_level";
-
-/// Editors and services of Windows begin files with these bytes.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Fields that a line has beside those that it is made of.
 type Derived<'a> = Vec<(Cow<'a, str>, Value<'a>)>;
@@ -331,7 +328,7 @@ impl Parser {
 
     /// A line, which may begin with the mark of byte order of its file. A priority behind it is syslog's.
     fn line<'a>(&mut self, entry: &Entry<'a>) -> Option<ParsedLine<'a>> {
-        match entry.raw.strip_prefix(BYTE_ORDER_MARK) {
+        match entry.raw.strip_prefix(BYTE_ORDER_MARK.as_bytes()) {
             Some(raw) if raw.first() != Some(&b'<') => {
                 let behind = Entry { raw, ..*entry };
                 let parsed = self.unmarked_line(&behind)?;

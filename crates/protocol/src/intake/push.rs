@@ -33,8 +33,8 @@ use logpond_record::limits::{
 use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value, envelope};
 use memchr::{memchr, memchr_iter};
 
-use super::headers;
 use super::json::{self, JsonError};
+use super::{headers, without_mark};
 use arrays::Values;
 
 /// Rejections that are listed one by one: enough to find the mistake, small enough for an answer.
@@ -335,7 +335,7 @@ fn decode_json(
 ) -> Result<DecodedBody, TooLarge> {
     let mut pushed = DecodedBody::new(Batch::new(EntryKind::Json, labels));
     // Editors on Windows begin files with a byte order mark, which JSON does not allow.
-    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    let body = without_mark(body);
     let mut values = Values::new(body, line_bytes_max);
     let (mut at, mut number) = (0, 1);
     while at < body.len() {

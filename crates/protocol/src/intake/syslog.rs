@@ -18,6 +18,7 @@ use std::sync::LazyLock;
 
 use logpond_record::{Message, Timestamp, Value};
 
+use super::BYTE_ORDER_MARK;
 use super::sketch::Sketch;
 use super::timestamps::TimeReader;
 use rfc3164::{Certainty, Origin};
@@ -28,9 +29,6 @@ const PRIORITY_MAX: i64 = 191;
 
 /// The most digits of what is taken for a priority that is none.
 const INVALID_PRIORITY_BYTES_MAX: usize = 8;
-
-/// The mark that some senders write before a text to say that it is UTF-8.
-const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// Fields of a header are no longer than this; longer words are content.
 const WORD_BYTES_MAX: usize = 255;

@@ -181,14 +181,7 @@ fn what_is_listed_and_gone_is_damage() {
             .segments
             .insert(segment.manifest().id, Summary::of(segment));
     }
-    let summary = &files[2].summary;
-    let entry = inventory::JournalEntry {
-        rows: summary.rows(),
-        received_min: summary.received_min,
-        received_max: summary.received_max,
-        is_open: false,
-        is_shortened: false,
-    };
+    let entry = inventory::JournalEntry::new(&files[2].summary, false);
     listed.journal.insert(files[2].source, entry);
     disk.write(inventory::PATH, &listed.to_bytes());
     let check = || {

@@ -256,12 +256,7 @@ impl BoundedFunction {
         let mut parts: Vec<ArrayRef> = Vec::new();
         let (mut from, mut bytes) = (0, 0);
         while from < sizes.len() {
-            let mut slice = 0_u64;
-            let fits = |size: &&u64| {
-                slice = slice.saturating_add(**size);
-                slice <= share
-            };
-            let rows = sizes[from..].iter().take_while(fits).count();
+            let rows = rows_within(&sizes[from..], share);
             if rows == 0 {
                 return self.too_large(share);
             }
@@ -284,6 +279,16 @@ impl BoundedFunction {
 fn refused<T>(message: String) -> Result<T> {
     let error = SqlError::new(Blame::Memory, message);
     Err(DataFusionError::External(Box::new(error)))
+}
+
+/// How many of the first rows have no more than so much together.
+fn rows_within(sizes: &[u64], size_max: u64) -> usize {
+    let mut all = 0_u64;
+    let fits = |size: &&u64| {
+        all = all.saturating_add(**size);
+        all <= size_max
+    };
+    sizes.iter().take_while(fits).count()
 }
 
 fn sliced(args: &ScalarFunctionArgs, from: usize, rows: usize) -> ScalarFunctionArgs {

@@ -15,7 +15,7 @@ use datafusion::logical_expr::{
 };
 
 use super::sizes::Argument;
-use super::sliced;
+use super::{rows_within, sliced};
 use crate::checkpoint::StopFlag;
 use crate::error::{Blame, SqlError};
 
@@ -127,12 +127,7 @@ impl ScalarUDFImpl for SteppedFunction {
         let mut from = 0;
         while from < rows {
             self.ending.check()?;
-            let mut slice = 0_u64;
-            let fits = |steps: &&u64| {
-                slice = slice.saturating_add(**steps);
-                slice <= STEPS_BETWEEN
-            };
-            let taken = steps[from..].iter().take_while(fits).count().max(1);
+            let taken = rows_within(&steps[from..], STEPS_BETWEEN).max(1);
             let part = self
                 .inner
                 .inner()

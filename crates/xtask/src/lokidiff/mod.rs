@@ -26,7 +26,7 @@ use std::path::PathBuf;
 
 use crate::draw::Draw;
 use crate::e2e::pond::Scratch;
-use crate::run::{Outcome, build_tested_program};
+use crate::run::{Outcome, tested_program};
 use answer::{Answer, warnings};
 use ask::{Question, Subject};
 use compare::{Difference, Promise, compare};
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
     let settings = parse(arguments)?;
     let program = match settings.program.clone() {
         Some(program) => program,
-        None => build_tested_program()?,
+        None => tested_program()?,
     };
     let absolute = |path: &PathBuf| std::path::absolute(path).map_err(|e| e.to_string());
     let (loki, program) = (absolute(&settings.loki)?, absolute(&program)?);

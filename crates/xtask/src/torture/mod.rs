@@ -42,7 +42,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::draw::Draw;
-use crate::run::{Outcome, build_tested_program, output, target_directory};
+use crate::run::{Outcome, output, target_directory, tested_program};
 use checker::{Facts, Violation};
 use history::{History, Place};
 use load::{Kind, Producer};
@@ -225,7 +225,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
     let settings = parse(arguments)?;
     let program = match &settings.program {
         Some(program) => program.clone(),
-        None => build_tested_program()?,
+        None => tested_program()?,
     };
     let world = if settings.is_inside {
         World::Isolated

@@ -1,6 +1,5 @@
 //! What the store and the thread that knows the bucket tell each other.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -145,15 +144,16 @@ impl Board {
     ) -> bool {
         let mut state = self.state();
         let is_relisted = state.days.is_none() || !state.listed.iter().eq(listed.keys());
+        let has_expired = *state.expired_sources != expired;
         let is_new = is_relisted
-            || *state.expired_sources != expired
+            || has_expired
             || !state.opened.keys().eq(opened.keys())
             || state.missing != missing;
         if !is_new {
             return false;
         }
         state.missing = missing;
-        if *state.expired_sources != expired {
+        if has_expired {
             state.expired_sources = Arc::new(expired);
         }
         state.expired.retain(|id| listed.contains_key(id));
@@ -214,10 +214,8 @@ fn by_day(listed: &BTreeMap<Id, (Day, &SegmentEntry)>) -> BTreeMap<String, Bucke
             times: segment.time,
             sources: segment.sources.clone(),
         };
-        match days.entry(day.to_string()) {
-            Entry::Vacant(entry) => drop(entry.insert(one)),
-            Entry::Occupied(mut entry) => entry.get_mut().add(&one),
-        }
+        let entry = days.entry(day.to_string());
+        entry.and_modify(|day| day.add(&one)).or_insert(one);
     }
     days
 }

@@ -13,6 +13,7 @@ use super::epoch::{decimal_epoch, hexadecimal, leading_epoch, tai64};
 use super::general::{self, GeneralTime};
 use super::{DAY_NS, TimestampText, continues, in_latest_year, iso, read_fraction, zones};
 use crate::intake::timestamps::traditional::syslog;
+use crate::intake::without_mark;
 
 /// The most parts before a time.
 const PARTS_MAX: usize = 10;
@@ -28,9 +29,6 @@ const WITHIN_BYTES_MAX: usize = 2048;
 
 /// The most brackets that are looked at.
 const BRACKETS_MAX: usize = 8;
-
-/// The bytes of the mark of byte order that some files begin with.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Names of fields that hold the time of a line, in small letters.
 const NAMES: [&[u8]; 20] = [
@@ -86,7 +84,7 @@ const WITHIN: [(&[u8], &[u8]); 8] = [
 
 /// The time of a line.
 pub(super) fn find(line: &[u8], received: Timestamp) -> Option<GeneralTime> {
-    let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+    let line = without_mark(line);
     if line.starts_with(b"<![LOG[") {
         return cmtrace(line);
     }
@@ -234,7 +232,7 @@ fn errpt(line: &[u8]) -> Option<GeneralTime> {
 
 /// True if a line begins with a time, or with one in brackets as access logs do.
 pub(super) fn is_at_start(line: &[u8], received: Timestamp) -> bool {
-    let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+    let line = without_mark(line);
     leading(line, received, 0).is_some()
         || memchr::memchr(b'[', &line[..line.len().min(BRACKETS_BYTES_MAX)])
             .is_some_and(|bracket| super::access(&line[bracket + 1..]).is_some())
