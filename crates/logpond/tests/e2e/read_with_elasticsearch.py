@@ -101,6 +101,36 @@ assert aggregated.hosts.buckets[0].mean.value == 124.5
 assert aggregated.hosts.buckets[0].worst["values"]["100.0"] == 249.0
 assert [bucket.doc_count for bucket in aggregated.time.buckets] == [60, 60, 60, 60, 10]
 
+# Pipelines, and all combinations of values in pages.
+search = Search(using=client, index="logs-*")[:0]
+minutes = search.aggs.bucket("minutes", "date_histogram", field="@timestamp", fixed_interval="1m")
+minutes.metric("sum", "sum", field="number")
+minutes.pipeline("so_far", "cumulative_sum", buckets_path="_count")
+minutes.pipeline("change", "derivative", buckets_path="sum")
+minutes.pipeline("mean", "bucket_script", buckets_path={"s": "sum", "n": "_count"}, script="params.s / params.n")
+minutes.pipeline("three", "bucket_sort", sort=[{"so_far": {"order": "desc"}}], size=3)
+search.aggs.pipeline("busiest", "max_bucket", buckets_path="minutes>_count")
+aggregated = search.execute().aggregations
+assert [bucket.so_far.value for bucket in aggregated.minutes.buckets] == [250, 240, 180], aggregated
+assert [bucket.mean.value for bucket in aggregated.minutes.buckets] == [244.5, 209.5, 149.5], aggregated
+assert aggregated.minutes.buckets[1].change.value == 3600, aggregated
+assert aggregated.busiest.value == 60 and len(aggregated.busiest["keys"]) == 2, aggregated
+search = Search(using=client, index="logs-*")[:0]
+sources = [{"level": A("terms", field="level")}, {"host": A("terms", field="host.name", order="desc")}]
+pages, after = [], {}
+while True:
+    search.aggs.bucket("pairs", "composite", sources=sources, size=4, **after)
+    pairs = search.execute().aggregations.pairs
+    if not pairs.buckets:
+        break
+    pages.append([(bucket.key.level, bucket.key.host, bucket.doc_count) for bucket in pairs.buckets])
+    after = {"after": pairs.after_key}
+errors = [sum(number % 3 == host for number in range(0, COUNT, 50)) for host in (2, 1, 0)]
+infos = [(83, 83, 84)[at] - errors[at] for at in range(3)]
+rows = [("error", "web-%d" % (2 - at), errors[at]) for at in range(3)]
+rows += [("info", "web-%d" % (2 - at), infos[at]) for at in range(3)]
+assert pages == [rows[:4], rows[4:]], pages
+
 # Each element of a list is a value.
 counts = {
     81: {"range": {"number": {"gte": 169}}},

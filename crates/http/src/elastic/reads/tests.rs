@@ -25,6 +25,7 @@ fn the_page_has_every_query() {
 #[test]
 fn the_page_has_every_aggregation() {
     assert_eq!(names("Aggregations"), aggregations::kinds());
+    assert_eq!(names("Pipelines"), aggregations::pipelines());
 }
 
 #[test]
@@ -40,6 +41,7 @@ fn the_page_has_the_limits() {
         format!("| buckets of an answer | {BUCKETS_MAX} |"),
         format!("| groups before `order` and `size` choose | {GROUPS_MAX} |"),
         format!("| values held for percentiles and cardinalities | {VALUES_MAX} |"),
+        format!("| combinations of values of a record | {COMBINATIONS_MAX} |"),
         format!("| aggregations of a request | {AGGREGATIONS_MAX}, {DEPTH_MAX} levels |"),
         format!("| indices of a list | {} |", listing::INDICES_MAX),
         format!("| fields of a mapping | {} |", fields::FIELDS_MAX),

@@ -248,12 +248,23 @@ fn panels() -> Vec<Value> {
     let logs = json!({"size": 500, "query": filter("request"), "sort": {"@timestamp": {"order": "desc", "unmapped_type": "boolean"}, "_doc": {"order": "desc"}}, "script_fields": {}, "docvalue_fields": ["@timestamp"],
         "highlight": {"fields": {"*": {}}, "pre_tags": ["@HIGHLIGHT@"], "post_tags": ["@/HIGHLIGHT@"], "fragment_size": 2_147_483_647},
         "fields": [{"field": "*", "format": "strict_date_optional_time_nanos"}]});
+    let mut pipelines = histogram.clone();
+    pipelines["aggs"] = json!({
+        "1": {"max": {"field": "ms"}},
+        "3": {"derivative": {"buckets_path": "1", "unit": "1s"}},
+        "4": {"moving_fn": {"buckets_path": "_count", "window": "2", "script": "MovingFunctions.unweightedAvg(values)"}},
+        "5": {"bucket_script": {"buckets_path": {"c": "_count", "m": "1"}, "script": "params.m * params.c"}},
+        "6": {"cumulative_sum": {"buckets_path": "_count", "format": ""}},
+        "7": {"serial_diff": {"buckets_path": "_count", "lag": "1"}},
+        "8": {"top_metrics": {"metrics": [{"field": "host.name"}], "size": "1", "sort": [{"@timestamp": "desc"}]}},
+        "9": {"rate": {"unit": "minute"}}});
     vec![
         json!({"size": 0, "query": filter("*"), "aggs": {"2": histogram}}),
         json!({"size": 0, "query": filter("host.name:*"), "aggs": by_host}),
         logs,
         json!({"size": 0, "query": filter("*"), "aggs": {"1": {"derivative": {"buckets_path": "2"}}}}),
         json!({"size": 0, "query": {"bool": {"filter": [range]}}, "aggs": {"1": {"terms": {"field": "host.name", "size": 500, "order": {"_key": "asc"}}}}}),
+        json!({"size": 0, "query": filter("*"), "aggs": {"2": pipelines}}),
     ]
 }
 
@@ -311,7 +322,23 @@ fn panels_of_grafana_are_answered() {
             responses[4]["aggregations"]["1"]["buckets"][0],
             json!({"key": "a", "doc_count": 6})
         );
+        pipelines_are_computed(&responses[5]["aggregations"]["2"]["buckets"]);
     });
+}
+
+/// The buckets of 20 seconds have 3, 2, 2, 2, 2 and no records, whose largest `ms` are 5, 15, 25, 35 and 45.
+fn pipelines_are_computed(buckets: &Value) {
+    let second = &buckets[1];
+    let values = ["1", "3", "4", "5", "6", "7", "9"].map(|name| second[name]["value"].as_f64());
+    let expected = [15.0, 10.0, 3.0, 30.0, 5.0, -1.0, 6.0].map(Some);
+    assert_eq!(values, expected, "{second}");
+    assert_eq!(second["3"]["normalized_value"], json!(0.5));
+    assert_eq!(second["8"]["top"][0]["metrics"]["host.name"], "b");
+    let last = &buckets[5];
+    assert_eq!(
+        (&last["5"], &last["6"]["value"], &last["8"]["top"]),
+        (&Value::Null, &json!(11.0), &json!([]))
+    );
 }
 
 /// To test the data source, and for the lists of fields.

@@ -10,18 +10,15 @@ use super::super::dates::{DateFormat, DateReader, MS_NS, zone_of};
 use super::super::json::{Object, bad, count, flag, object, only, optional, unsupported};
 use super::columns::{Field, RowView};
 use super::keys::Key;
-use super::order::{BucketOrder, listed, numbered};
+use super::order::{BucketOrder, numbered};
+use super::pipeline::{ParentShape, listed};
 use super::state::{BucketMap, Finish, too_many_buckets};
-use super::{Aggregation, BUCKETS_MAX, Buckets, Kind, Reader, bucket_json};
+use super::{BUCKETS_MAX, Buckets, Kind, Reader, Tree, bucket_json};
 use crate::error::ApiError;
 
 #[derive(Clone, Debug)]
 struct DateHistogram {
-    field: Field,
-    interval: Interval,
-    zone: TimeZone,
-    offset_ms: i64,
-    format: Option<DateFormat>,
+    steps: TimeSteps,
     least: u64,
     order: BucketOrder,
     is_keyed: bool,
@@ -29,6 +26,16 @@ struct DateHistogram {
     extended: Option<Bounds>,
     /// The same, beyond which there is none.
     hard: Option<Bounds>,
+}
+
+/// Steps of time.
+#[derive(Clone, Debug)]
+pub(super) struct TimeSteps {
+    pub(super) field: Field,
+    pub(super) interval: Interval,
+    pub(super) zone: TimeZone,
+    offset_ms: i64,
+    pub(super) format: Option<DateFormat>,
 }
 
 /// The lower and the upper one, in milliseconds.
@@ -53,30 +60,12 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
         "script",
     ];
     only(members, &known, "date_histogram")?;
-    let field = time_field(members, reader, "date_histogram", "histogram")?;
-    let DateOptions {
-        zone,
-        dates,
-        format,
-    } = DateOptions::read(members, reader)?;
+    let (steps, dates) = TimeSteps::read(members, reader)?;
     let mut default_formats = DateReader::new(reader.context.now).formats;
     let mut bounds_reader = dates;
     bounds_reader.formats.append(&mut default_formats);
-    let offset = optional(members, "offset")?;
-    let offset_ms = offset.as_deref().map(|text| {
-        let ms = duration_ms(text).or_else(|| text.parse().ok());
-        ms.ok_or_else(|| {
-            bad(format!(
-                "[offset] is a length of time, such as +6h, not [{text}]"
-            ))
-        })
-    });
     Ok(Kind::Buckets(Arc::new(DateHistogram {
-        field,
-        interval: interval(members)?,
-        zone,
-        offset_ms: offset_ms.transpose()?.unwrap_or(0),
-        format,
+        steps,
         least: count(members, "min_doc_count", 0)?,
         order: BucketOrder::read(members, BucketOrder::by_key())?,
         is_keyed: flag(members, "keyed", false)?,
@@ -159,12 +148,55 @@ fn bounds(members: &Object, name: &str, reader: &DateReader) -> Result<Option<Bo
     Ok(Some((instant("min")?, instant("max")?)))
 }
 
-impl DateHistogram {
-    fn start(&self, ms: i64) -> i64 {
+impl TimeSteps {
+    /// Reads the field and the interval, with what reads dates in their zone and format.
+    ///
+    /// # Errors
+    /// When one is wrong.
+    pub(super) fn read(
+        members: &Object,
+        reader: &mut Reader<'_>,
+    ) -> Result<(TimeSteps, DateReader), ApiError> {
+        let field = time_field(members, reader, "date_histogram", "histogram")?;
+        let DateOptions {
+            zone,
+            dates,
+            format,
+        } = DateOptions::read(members, reader)?;
+        let offset = optional(members, "offset")?;
+        let offset_ms = offset.as_deref().map(|text| {
+            let ms = duration_ms(text).or_else(|| text.parse().ok());
+            ms.ok_or_else(|| {
+                bad(format!(
+                    "[offset] is a length of time, such as +6h, not [{text}]"
+                ))
+            })
+        });
+        let steps = TimeSteps {
+            field,
+            interval: interval(members)?,
+            zone,
+            offset_ms: offset_ms.transpose()?.unwrap_or(0),
+            format,
+        };
+        Ok((steps, dates))
+    }
+
+    /// The start of the step that an instant is in, in milliseconds.
+    pub(super) fn start(&self, ms: i64) -> i64 {
         let moved = ms.saturating_sub(self.offset_ms);
         self.interval
             .start(moved, &self.zone)
             .saturating_add(self.offset_ms)
+    }
+
+    /// A start as text.
+    pub(super) fn text(&self, ms: i64) -> String {
+        let ns = ms.saturating_mul(MS_NS);
+        match &self.format {
+            Some(format) => format.write(ns, &self.zone),
+            None => DateFormat::iso().write(ns, &self.zone),
+        }
     }
 
     fn next(&self, start: i64) -> i64 {
@@ -173,11 +205,13 @@ impl DateHistogram {
             .next(moved, &self.zone)
             .saturating_add(self.offset_ms)
     }
+}
 
+impl DateHistogram {
     /// Puts empty buckets between the others, and up to the bounds.
-    fn fill(&self, found: &mut BucketMap, children: &[Aggregation]) -> Result<(), ApiError> {
+    fn fill(&self, found: &mut BucketMap, children: &Tree) -> Result<(), ApiError> {
         let (low, high) = self.extended.unwrap_or_default();
-        let start = |ms: Option<i64>| ms.map(|ms| self.start(ms));
+        let start = |ms: Option<i64>| ms.map(|ms| self.steps.start(ms));
         let Some((first, last)) = found.extent(start(low), start(high)) else {
             return Ok(());
         };
@@ -189,7 +223,7 @@ impl DateHistogram {
                 return Err(too_many_buckets());
             }
             found.add_empty(at, children);
-            let next = self.next(at);
+            let next = self.steps.next(at);
             if next <= at {
                 break;
             }
@@ -205,50 +239,54 @@ impl Buckets for DateHistogram {
     }
 
     fn timeline_step_ms(&self) -> Option<i64> {
-        let Interval::Fixed(step) = self.interval else {
+        let steps = &self.steps;
+        let Interval::Fixed(step) = steps.interval else {
             return None;
         };
-        let is_plain = self.zone == TimeZone::UTC && self.offset_ms == 0 && self.hard.is_none();
+        let is_plain = steps.zone == TimeZone::UTC && steps.offset_ms == 0 && self.hard.is_none();
         is_plain.then_some(step)
     }
 
+    fn shape(&self) -> ParentShape {
+        ParentShape::Sequence
+    }
+
+    fn interval(&self) -> Option<(Interval, TimeZone)> {
+        Some((self.steps.interval, self.steps.zone.clone()))
+    }
+
     fn assign(&self, row: &RowView<'_>, put: &mut dyn FnMut(Key<'_>)) {
-        let Some(ms) = row.time_ms(self.field) else {
+        let Some(ms) = row.time_ms(self.steps.field) else {
             return;
         };
         let (low, high) = self.hard.unwrap_or_default();
         let is_within = low.is_none_or(|low| ms >= low) && high.is_none_or(|high| ms <= high);
         if is_within {
-            put(Key::Number(self.start(ms)));
+            put(Key::Number(self.steps.start(ms)));
         }
     }
 
     fn finish(
         &self,
         mut found: BucketMap,
-        children: &[Aggregation],
+        children: &Tree,
         finish: &mut Finish<'_>,
     ) -> Result<Json, ApiError> {
         self.order.check(children)?;
         if self.least == 0 {
             self.fill(&mut found, children)?;
         }
+        let around = finish.start_ms;
         let mut buckets = Vec::new();
         for (ms, bucket) in numbered(found, self.least, &self.order, children) {
-            let ns = ms.saturating_mul(MS_NS);
-            let text = match &self.format {
-                Some(format) => format.write(ns, &self.zone),
-                None => iso_in(ns, &self.zone),
-            };
+            finish.start_ms = Some(ms);
+            let text = self.steps.text(ms);
             let own = json!({ "key": ms, "key_as_string": text });
             let json = bucket_json(own, bucket, children, finish)?;
             buckets.push((text, json));
         }
-        Ok(json!({ "buckets": listed(buckets, self.is_keyed) }))
+        finish.start_ms = around;
+        let buckets = listed(buckets, self.is_keyed, &children.pipelines, finish)?;
+        Ok(json!({ "buckets": buckets }))
     }
-}
-
-/// An instant in the default format of dates.
-fn iso_in(ns: i64, zone: &TimeZone) -> String {
-    DateFormat::iso().write(ns, zone)
 }

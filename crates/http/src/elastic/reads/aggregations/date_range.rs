@@ -12,7 +12,7 @@ use super::date_histogram::{DateOptions, time_field};
 use super::keys::Key;
 use super::range::{BoundOrder, RangeList};
 use super::state::{BucketMap, Finish};
-use super::{Aggregation, Buckets, Kind, Reader};
+use super::{Buckets, Kind, Reader, Tree};
 use crate::error::ApiError;
 
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ impl Buckets for DateRanges {
     fn finish(
         &self,
         found: BucketMap,
-        children: &[Aggregation],
+        children: &Tree,
         finish: &mut Finish<'_>,
     ) -> Result<Json, ApiError> {
         let show = |own: &mut Json, name: &str, ns: i64| {

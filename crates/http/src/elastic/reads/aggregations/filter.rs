@@ -10,8 +10,9 @@ use super::super::query::translate;
 use super::columns::RowView;
 use super::conditions::Condition;
 use super::keys::Key;
+use super::pipeline::ParentShape;
 use super::state::{BucketMap, Finish};
-use super::{Aggregation, Buckets, Kind, Reader, bucket_json};
+use super::{Buckets, Kind, Reader, Tree, bucket_json};
 use crate::error::ApiError;
 
 #[derive(Clone, Debug)]
@@ -32,6 +33,10 @@ impl Buckets for OneFilter {
         "filter"
     }
 
+    fn shape(&self) -> ParentShape {
+        ParentShape::None
+    }
+
     fn assign(&self, row: &RowView<'_>, put: &mut dyn FnMut(Key<'_>)) {
         if self.condition.holds(row) {
             put(Key::Number(0));
@@ -41,7 +46,7 @@ impl Buckets for OneFilter {
     fn finish(
         &self,
         mut found: BucketMap,
-        children: &[Aggregation],
+        children: &Tree,
         finish: &mut Finish<'_>,
     ) -> Result<Json, ApiError> {
         bucket_json(Json::Null, found.take(0, children), children, finish)

@@ -10,9 +10,9 @@ use super::super::query::translate;
 use super::columns::RowView;
 use super::conditions::Condition;
 use super::keys::Key;
-use super::order::listed;
+use super::pipeline::listed;
 use super::state::{BucketMap, Finish};
-use super::{Aggregation, Buckets, Kind, Reader, bucket_json};
+use super::{Buckets, Kind, Reader, Tree, bucket_json};
 use crate::error::ApiError;
 
 /// The most filters of an aggregation.
@@ -86,7 +86,7 @@ impl Buckets for Filters {
     fn finish(
         &self,
         mut found: BucketMap,
-        children: &[Aggregation],
+        children: &Tree,
         finish: &mut Finish<'_>,
     ) -> Result<Json, ApiError> {
         let mut buckets = Vec::new();
@@ -101,6 +101,7 @@ impl Buckets for Filters {
             let json = bucket_json(Json::Null, bucket, children, finish)?;
             buckets.push((name.clone(), json));
         }
-        Ok(json!({ "buckets": listed(buckets, self.is_keyed) }))
+        let buckets = listed(buckets, self.is_keyed, &children.pipelines, finish)?;
+        Ok(json!({ "buckets": buckets }))
     }
 }

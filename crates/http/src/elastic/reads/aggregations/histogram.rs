@@ -8,9 +8,10 @@ use serde_json::{Value as Json, json};
 use super::super::json::{Object, bad, count, flag, number, object, only};
 use super::columns::{Field, RowView};
 use super::keys::Key;
-use super::order::{BucketOrder, listed, numbered};
+use super::order::{BucketOrder, numbered};
+use super::pipeline::{ParentShape, listed};
 use super::state::{BucketMap, Finish, too_many_buckets};
-use super::{Aggregation, BUCKETS_MAX, Buckets, Kind, Reader, bucket_json};
+use super::{BUCKETS_MAX, Buckets, Kind, Reader, Tree, bucket_json};
 use crate::error::ApiError;
 
 #[derive(Clone, Debug)]
@@ -71,7 +72,7 @@ impl Histogram {
         ((number - self.offset) / self.interval).floor() as i64
     }
 
-    fn fill(&self, found: &mut BucketMap, children: &[Aggregation]) -> Result<(), ApiError> {
+    fn fill(&self, found: &mut BucketMap, children: &Tree) -> Result<(), ApiError> {
         let (low, high) = self.extended;
         let place = |number: Option<f64>| number.map(|number| self.place(number));
         let Some((first, last)) = found.extent(place(low), place(high)) else {
@@ -92,6 +93,10 @@ impl Buckets for Histogram {
         "histogram"
     }
 
+    fn shape(&self) -> ParentShape {
+        ParentShape::Sequence
+    }
+
     fn assign(&self, row: &RowView<'_>, put: &mut dyn FnMut(Key<'_>)) {
         let (low, high) = self.hard;
         let mut seen = BTreeSet::new();
@@ -108,7 +113,7 @@ impl Buckets for Histogram {
     fn finish(
         &self,
         mut found: BucketMap,
-        children: &[Aggregation],
+        children: &Tree,
         finish: &mut Finish<'_>,
     ) -> Result<Json, ApiError> {
         self.order.check(children)?;
@@ -121,6 +126,7 @@ impl Buckets for Histogram {
             let json = bucket_json(json!({ "key": key }), bucket, children, finish)?;
             buckets.push((format!("{key:?}"), json));
         }
-        Ok(json!({ "buckets": listed(buckets, self.is_keyed) }))
+        let buckets = listed(buckets, self.is_keyed, &children.pipelines, finish)?;
+        Ok(json!({ "buckets": buckets }))
     }
 }

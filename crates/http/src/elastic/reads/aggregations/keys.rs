@@ -12,6 +12,10 @@ pub(super) enum Key<'k> {
     Number(i64),
     /// A value of a field.
     Text(&'k [u8]),
+    /// Several values, as bytes in the order of the buckets.
+    Tuple(&'k [u8]),
+    /// More combinations of values than are counted.
+    TooMany,
 }
 
 /// How the texts of all keys read together.

@@ -7,8 +7,9 @@ use serde_json::Value as Json;
 use super::super::json::{Object, only};
 use super::columns::{Field, RowView};
 use super::keys::Key;
+use super::pipeline::ParentShape;
 use super::state::{BucketMap, Finish};
-use super::{Aggregation, Buckets, Kind, Reader, bucket_json};
+use super::{Buckets, Kind, Reader, Tree, bucket_json};
 use crate::error::ApiError;
 
 #[derive(Clone, Debug)]
@@ -28,6 +29,10 @@ impl Buckets for Missing {
         "missing"
     }
 
+    fn shape(&self) -> ParentShape {
+        ParentShape::None
+    }
+
     fn assign(&self, row: &RowView<'_>, put: &mut dyn FnMut(Key<'_>)) {
         if !row.has(self.field) {
             put(Key::Number(0));
@@ -37,7 +42,7 @@ impl Buckets for Missing {
     fn finish(
         &self,
         mut found: BucketMap,
-        children: &[Aggregation],
+        children: &Tree,
         finish: &mut Finish<'_>,
     ) -> Result<Json, ApiError> {
         bucket_json(Json::Null, found.take(0, children), children, finish)

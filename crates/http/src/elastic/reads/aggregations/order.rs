@@ -2,12 +2,13 @@
 
 use std::cmp::Ordering;
 
-use serde_json::Value as Json;
-
-use super::super::json::{Object, bad, list, scalar, single};
+use super::super::json::{Object, bad, count, list, scalar, single};
 use super::state::{Bucket, BucketMap, State};
-use super::{Aggregation, Kind};
+use super::{BUCKETS_MAX, Kind, Tree};
 use crate::error::ApiError;
+
+/// Buckets where a request says no number.
+const SIZE_DEFAULT: u64 = 10;
 
 /// A key of an order, with whether the largest come first.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +49,14 @@ impl BucketOrder {
         }])
     }
 
+    /// The smallest counts first.
+    pub(super) fn by_rarity() -> BucketOrder {
+        BucketOrder(vec![OrderKey {
+            by: By::Count,
+            is_descending: false,
+        }])
+    }
+
     /// Reads the member `order`.
     ///
     /// # Errors
@@ -59,11 +68,7 @@ impl BucketOrder {
         let mut keys = Vec::new();
         for one in list(given) {
             let (name, direction) = single(one, "order")?;
-            let is_descending = match scalar(direction, "order")?.to_ascii_lowercase().as_str() {
-                "asc" => false,
-                "desc" => true,
-                other => return Err(bad(format!("[order] is asc or desc, not [{other}]"))),
-            };
+            let is_descending = is_descending(&scalar(direction, "order")?, "order")?;
             let by = match name {
                 "_count" => By::Count,
                 "_key" | "_term" | "_time" => By::Key,
@@ -92,12 +97,12 @@ impl BucketOrder {
     ///
     /// # Errors
     /// With its name.
-    pub(super) fn check(&self, children: &[Aggregation]) -> Result<(), ApiError> {
+    pub(super) fn check(&self, children: &Tree) -> Result<(), ApiError> {
         for key in &self.0 {
             let By::Metric { name, value } = &key.by else {
                 continue;
             };
-            let child = children.iter().find(|child| child.name == *name);
+            let child = children.list.iter().find(|child| child.name == *name);
             let Some(child) = child else {
                 return Err(bad(format!(
                     "[order] names [{name}], which is no aggregation of the buckets"
@@ -105,9 +110,7 @@ impl BucketOrder {
             };
             let has_value = match &child.kind {
                 Kind::Buckets(_) => value == "_count" || value == "doc_count",
-                Kind::Metric(metric) => {
-                    metric.value(&metric.empty(), value).is_some() || is_value(value)
-                }
+                Kind::Metric(metric) => metric.has_value(value),
                 Kind::TopHits(_) => false,
             };
             if !has_value {
@@ -120,12 +123,12 @@ impl BucketOrder {
     }
 
     /// The numbers by which a bucket is ordered.
-    pub(super) fn numbers(&self, bucket: &Bucket, children: &[Aggregation]) -> Vec<Option<f64>> {
+    pub(super) fn numbers(&self, bucket: &Bucket, children: &Tree) -> Vec<Option<f64>> {
         let number = |key: &OrderKey| match &key.by {
             By::Key => None,
             By::Count => Some(bucket.records as f64),
             By::Metric { name, value } => {
-                let mut each = children.iter().zip(&bucket.level.states);
+                let mut each = children.list.iter().zip(&bucket.level.states);
                 let (child, state) = each.find(|(child, _)| child.name == *name)?;
                 match (&child.kind, state) {
                     (Kind::Metric(metric), State::Metric(state)) => metric.value(state, value),
@@ -172,25 +175,23 @@ impl BucketOrder {
     }
 }
 
-/// True for a name that some metric has for a value.
-fn is_value(name: &str) -> bool {
-    let known = [
-        "value",
-        "min",
-        "max",
-        "avg",
-        "variance",
-        "std_deviation",
-        "sum_of_squares",
-    ];
-    known.contains(&name) || name.parse::<f64>().is_ok()
+/// Reads `asc` or `desc` at a place.
+///
+/// # Errors
+/// When it is neither.
+pub(super) fn is_descending(text: &str, place: &str) -> Result<bool, ApiError> {
+    match &*text.to_ascii_lowercase() {
+        "asc" => Ok(false),
+        "desc" => Ok(true),
+        other => Err(bad(format!("[{place}] is asc or desc, not [{other}]"))),
+    }
 }
 
 /// Sorts pairs of a key and a bucket.
 pub(super) fn sorted<K>(
     pairs: Vec<(K, Bucket)>,
     order: &BucketOrder,
-    children: &[Aggregation],
+    children: &Tree,
     compare: impl Fn(&K, &K) -> Ordering,
 ) -> Vec<(K, Bucket)> {
     let with_numbers = pairs.into_iter().map(|(key, bucket)| {
@@ -209,17 +210,58 @@ pub(super) fn numbered(
     found: BucketMap,
     least: u64,
     order: &BucketOrder,
-    children: &[Aggregation],
+    children: &Tree,
 ) -> Vec<(i64, Bucket)> {
     let pairs = found.numbers.into_iter();
     let pairs = pairs.filter(|(_, bucket)| bucket.records >= least);
     sorted(pairs.collect(), order, children, Ord::cmp)
 }
 
-/// The buckets as a list, or as an object by their names.
-pub(super) fn listed(buckets: Vec<(String, Json)>, is_keyed: bool) -> Json {
-    if is_keyed {
-        return Json::Object(buckets.into_iter().collect());
+/// The buckets that an answer has of many.
+#[derive(Clone, Debug)]
+pub(super) struct Selection {
+    /// Invariant: more than 0.
+    size: usize,
+    /// The least number of records of a bucket.
+    pub(super) least: u64,
+    order: BucketOrder,
+}
+
+impl Selection {
+    /// Reads `size`, `min_doc_count` and `order`.
+    ///
+    /// # Errors
+    /// When one is wrong.
+    pub(super) fn read(members: &Object, kind: &str) -> Result<Selection, ApiError> {
+        let size = count(members, "size", SIZE_DEFAULT)?;
+        if size == 0 {
+            return Err(bad(format!("[size] of [{kind}] is more than 0")));
+        }
+        Ok(Selection {
+            size: usize::try_from(size.min(BUCKETS_MAX + 1)).unwrap_or(usize::MAX),
+            least: count(members, "min_doc_count", 1)?,
+            order: BucketOrder::read(members, BucketOrder::by_count())?,
+        })
     }
-    buckets.into_iter().map(|(_, bucket)| bucket).collect()
+
+    /// The buckets that the answer has, and the count of the others' records.
+    ///
+    /// # Errors
+    /// When the order names something that buckets do not have.
+    pub(super) fn chosen<K>(
+        &self,
+        pairs: Vec<(K, Bucket)>,
+        children: &Tree,
+        compare: impl Fn(&K, &K) -> Ordering,
+    ) -> Result<(Vec<(K, Bucket)>, u64), ApiError> {
+        self.order.check(children)?;
+        let total: u64 = pairs.iter().map(|(_, bucket)| bucket.records).sum();
+        let enough = pairs
+            .into_iter()
+            .filter(|(_, bucket)| bucket.records >= self.least);
+        let mut all = sorted(enough.collect(), &self.order, children, compare);
+        all.truncate(self.size);
+        let kept: u64 = all.iter().map(|(_, bucket)| bucket.records).sum();
+        Ok((all, total - kept))
+    }
 }

@@ -61,6 +61,10 @@ impl Metric for PercentileRanks {
         written(&pairs.collect::<Vec<_>>(), self.is_keyed)
     }
 
+    fn has_value(&self, name: &str) -> bool {
+        name.parse::<f64>().is_ok()
+    }
+
     fn value(&self, state: &MetricState, name: &str) -> Option<f64> {
         let MetricState::Values(found) = state else {
             return None;

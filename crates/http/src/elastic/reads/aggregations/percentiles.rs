@@ -14,7 +14,7 @@ use crate::error::ApiError;
 const PERCENTS_MAX: usize = 100;
 
 /// The percentiles where none are named.
-const DEFAULT: [f64; 7] = [1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0];
+pub(super) const PERCENTS: [f64; 7] = [1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0];
 
 #[derive(Clone, Debug)]
 struct Percentiles {
@@ -30,7 +30,7 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
         "field", "missing", "percents", "keyed", "tdigest", "hdr", "script",
     ];
     only(members, &known, "percentiles")?;
-    let percents = numbers(members, "percents")?.unwrap_or_else(|| DEFAULT.to_vec());
+    let percents = numbers(members, "percents")?.unwrap_or_else(|| PERCENTS.to_vec());
     if !percents
         .iter()
         .all(|percent| (0.0..=100.0).contains(percent))
@@ -111,6 +111,10 @@ impl Metric for Percentiles {
             .iter()
             .map(|at| (*at, percentile(&values, *at)));
         written(&pairs.collect::<Vec<_>>(), self.is_keyed)
+    }
+
+    fn has_value(&self, name: &str) -> bool {
+        name.parse::<f64>().is_ok()
     }
 
     fn value(&self, state: &MetricState, name: &str) -> Option<f64> {

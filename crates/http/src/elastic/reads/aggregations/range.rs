@@ -9,9 +9,9 @@ use serde_json::{Value as Json, json};
 use super::super::json::{Object, bad, flag, list, number, object, only, optional};
 use super::columns::{Field, RowView};
 use super::keys::Key;
-use super::order::listed;
+use super::pipeline::listed;
 use super::state::{BucketMap, Finish};
-use super::{Aggregation, Buckets, Kind, Reader, bucket_json};
+use super::{Buckets, Kind, Reader, Tree, bucket_json};
 use crate::error::ApiError;
 
 /// The most ranges of an aggregation.
@@ -92,7 +92,7 @@ impl<T: Copy + PartialOrd> RangeList<T> {
     pub(super) fn finish(
         &self,
         mut found: BucketMap,
-        children: &[Aggregation],
+        children: &Tree,
         finish: &mut Finish<'_>,
         show: impl Fn(&mut Json, &str, T),
     ) -> Result<Json, ApiError> {
@@ -111,7 +111,8 @@ impl<T: Copy + PartialOrd> RangeList<T> {
             let json = bucket_json(own, bucket, children, finish)?;
             buckets.push((range.key.clone(), json));
         }
-        Ok(json!({ "buckets": listed(buckets, self.is_keyed) }))
+        let buckets = listed(buckets, self.is_keyed, &children.pipelines, finish)?;
+        Ok(json!({ "buckets": buckets }))
     }
 }
 
@@ -170,7 +171,7 @@ impl Buckets for Ranges {
     fn finish(
         &self,
         found: BucketMap,
-        children: &[Aggregation],
+        children: &Tree,
         finish: &mut Finish<'_>,
     ) -> Result<Json, ApiError> {
         let show = |own: &mut Json, name: &str, bound: f64| own[name] = bound.into();

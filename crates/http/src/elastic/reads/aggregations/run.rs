@@ -39,7 +39,7 @@ impl Part {
     /// Nothing yet.
     pub(super) fn new(plan: &Plan) -> Part {
         Part {
-            level: Level::new(&plan.list),
+            level: Level::new(&plan.tree.list),
             usage: Usage::default(),
             records: 0,
         }
@@ -49,16 +49,23 @@ impl Part {
     pub(super) fn add(&mut self, plan: &Plan, columns: &Columns) {
         for at in 0..columns.rows {
             let row = RowView { columns, at };
-            self.level.add(&plan.list, &row, &mut self.usage);
+            self.level.add(&plan.tree.list, &row, &mut self.usage);
         }
         self.records += columns.rows as u64;
+    }
+
+    /// How many groups it has.
+    #[cfg(test)]
+    pub(super) fn groups(&self) -> u64 {
+        self.usage.groups
     }
 
     /// Adds the rows of another thread.
     fn merge(mut self, plan: &Plan, other: Part) -> Part {
         self.usage = self.usage.plus(other.usage);
         self.records += other.records;
-        self.level.merge(&plan.list, other.level, &mut self.usage);
+        self.level
+            .merge(&plan.tree.list, other.level, &mut self.usage);
         self
     }
 }
@@ -153,7 +160,10 @@ pub(super) struct Filled<'p> {
 impl Filled<'_> {
     /// The answer.
     pub(super) fn finish(self, to: &mut Finish<'_>) -> Result<Aggregated, ApiError> {
-        let json = finish(&self.plan.list, self.all.level, to)?;
+        if self.plan.has_zeros {
+            self.all.level.gather(&self.plan.tree.list, &mut to.zeros);
+        }
+        let json = finish(&self.plan.tree, self.all.level, to)?;
         Ok(Aggregated {
             records: self.all.records,
             json: Json::Object(json),

@@ -11,7 +11,9 @@ use super::columns::RowView;
 use super::keys::Key;
 use super::sums::Sums;
 use super::text_buckets::TextBuckets;
-use super::{Aggregation, BUCKETS_MAX, Kind};
+use super::top_metrics::FirstRows;
+use super::tuples::COMBINATIONS_MAX;
+use super::{Aggregation, BUCKETS_MAX, Kind, Tree};
 use crate::error::ApiError;
 
 /// The most groups before an order and a size choose among them.
@@ -49,11 +51,13 @@ pub(super) struct TopPlaces {
 pub(super) struct BucketMap {
     pub(super) numbers: BTreeMap<i64, Bucket>,
     pub(super) texts: TextBuckets,
+    /// Those of which only the first ones are kept.
+    pub(super) tuples: BTreeMap<Box<[u8]>, Bucket>,
 }
 
 impl BucketMap {
     /// The bucket of a place in a list, or an empty one.
-    pub(super) fn take(&mut self, at: usize, children: &[Aggregation]) -> Bucket {
+    pub(super) fn take(&mut self, at: usize, children: &Tree) -> Bucket {
         let key = i64::try_from(at).unwrap_or(i64::MAX);
         let found = self.numbers.remove(&key);
         found.unwrap_or_else(|| Bucket::empty(children))
@@ -68,7 +72,7 @@ impl BucketMap {
     }
 
     /// Adds an empty bucket, unless there is one of this number.
-    pub(super) fn add_empty(&mut self, number: i64, children: &[Aggregation]) {
+    pub(super) fn add_empty(&mut self, number: i64, children: &Tree) {
         let entry = self.numbers.entry(number);
         entry.or_insert_with(|| Bucket::empty(children));
     }
@@ -82,10 +86,10 @@ pub(super) struct Bucket {
 
 impl Bucket {
     /// A bucket without records.
-    pub(super) fn empty(children: &[Aggregation]) -> Bucket {
+    pub(super) fn empty(children: &Tree) -> Bucket {
         Bucket {
             records: 0,
-            level: Level::new(children),
+            level: Level::new(&children.list),
         }
     }
 }
@@ -99,6 +103,10 @@ pub(super) enum MetricState {
     /// Hashes of values.
     Distinct(BTreeSet<u128>),
     Values(Vec<f64>),
+    /// The sums of values by their weights, and of the weights.
+    Weighted(Sums, Sums),
+    /// The values of the first records of an order.
+    First(FirstRows),
 }
 
 /// The memory and the counts that states take.
@@ -107,6 +115,8 @@ pub(super) struct Usage {
     pub(super) groups: u64,
     pub(super) values: u64,
     pub(super) bytes: usize,
+    /// True if a record has more combinations of values than are counted.
+    pub(super) has_many_combinations: bool,
 }
 
 impl Usage {
@@ -116,6 +126,7 @@ impl Usage {
             groups: self.groups + other.groups,
             values: self.values + other.values,
             bytes: self.bytes + other.bytes,
+            has_many_combinations: self.has_many_combinations || other.has_many_combinations,
         }
     }
 
@@ -128,6 +139,11 @@ impl Usage {
             return Err(bad(format!(
                 "the aggregations have more than {GROUPS_MAX} groups before [order] and [size] choose: narrow the \
                  query, or use a field with fewer values"
+            )));
+        }
+        if self.has_many_combinations {
+            return Err(bad(format!(
+                "a record has lists with more than {COMBINATIONS_MAX} combinations of values: take fewer fields"
             )));
         }
         if self.values > VALUES_MAX {
@@ -157,10 +173,12 @@ impl Level {
         for (one, state) in list.iter().zip(&mut self.states) {
             match (&one.kind, state) {
                 (Kind::Buckets(buckets), State::Buckets(map)) => {
+                    let kept_max = buckets.kept_max();
                     buckets.assign(row, &mut |key| {
-                        let bucket = bucket(map, key, &one.children, usage);
+                        let found = bucket(map, (key, kept_max), &one.children, usage);
+                        let Some(bucket) = found else { return };
                         bucket.records += 1;
-                        bucket.level.add(&one.children, row, usage);
+                        bucket.level.add(&one.children.list, row, usage);
                     });
                 }
                 (Kind::Metric(metric), State::Metric(state)) => {
@@ -180,20 +198,45 @@ impl Level {
     }
 }
 
+/// The bucket of a key, unless so many are kept before it.
 fn bucket<'m>(
     map: &'m mut BucketMap,
-    key: Key<'_>,
-    children: &[Aggregation],
+    (key, kept_max): (Key<'_>, Option<usize>),
+    children: &Tree,
     usage: &mut Usage,
-) -> &'m mut Bucket {
+) -> Option<&'m mut Bucket> {
     let mut make = |key_bytes: usize| {
         usage.groups += 1;
-        usage.bytes += GROUP_BYTES + key_bytes + children.len() * size_of::<State>();
+        usage.bytes += GROUP_BYTES + key_bytes + children.list.len() * size_of::<State>();
         Bucket::empty(children)
     };
     match key {
-        Key::Number(number) => map.numbers.entry(number).or_insert_with(|| make(0)),
-        Key::Text(text) => map.texts.entry(text, || make(text.len())),
+        Key::Number(number) => Some(map.numbers.entry(number).or_insert_with(|| make(0))),
+        Key::Text(text) => Some(map.texts.entry(text, || make(text.len()))),
+        Key::TooMany => {
+            usage.has_many_combinations = true;
+            None
+        }
+        Key::Tuple(tuple) => {
+            let kept_max = kept_max.unwrap_or(usize::MAX);
+            if !map.tuples.contains_key(tuple) {
+                let last = map.tuples.last_key_value();
+                let is_behind = last.is_some_and(|(last, _)| **last < *tuple);
+                if is_behind && map.tuples.len() >= kept_max {
+                    return None;
+                }
+                map.tuples.insert(tuple.into(), make(tuple.len()));
+                keep_first(&mut map.tuples, kept_max, usage);
+            }
+            map.tuples.get_mut(tuple)
+        }
+    }
+}
+
+/// Drops the last buckets, so that no more than some are kept.
+fn keep_first(tuples: &mut BTreeMap<Box<[u8]>, Bucket>, kept_max: usize, usage: &mut Usage) {
+    while tuples.len() > kept_max && tuples.pop_last().is_some() {
+        usage.groups = usage.groups.saturating_sub(1);
     }
 }
 
@@ -202,7 +245,7 @@ impl Level {
     pub(super) fn of_buckets(numbers: BTreeMap<i64, Bucket>) -> Level {
         let map = BucketMap {
             numbers,
-            texts: TextBuckets::default(),
+            ..BucketMap::default()
         };
         Level {
             states: vec![State::Buckets(map)],
@@ -216,8 +259,11 @@ impl Level {
     pub(super) fn merge(&mut self, list: &[Aggregation], other: Level, usage: &mut Usage) {
         for ((one, state), other) in list.iter().zip(&mut self.states).zip(other.states) {
             match (&one.kind, state, other) {
-                (Kind::Buckets(_), State::Buckets(map), State::Buckets(more)) => {
+                (Kind::Buckets(buckets), State::Buckets(map), State::Buckets(more)) => {
                     map.merge(&one.children, more, usage);
+                    if let Some(kept_max) = buckets.kept_max() {
+                        keep_first(&mut map.tuples, kept_max, usage);
+                    }
                 }
                 (Kind::Metric(_), State::Metric(state), State::Metric(more)) => {
                     usage.values -= state.merge(more) as u64;
@@ -231,21 +277,15 @@ impl Level {
 }
 
 impl BucketMap {
-    fn merge(&mut self, children: &[Aggregation], other: BucketMap, usage: &mut Usage) {
+    fn merge(&mut self, children: &Tree, other: BucketMap, usage: &mut Usage) {
         let mut join = |mine: &mut Bucket, more: Bucket| {
             // It was counted in both.
             usage.groups -= 1;
             mine.records += more.records;
-            mine.level.merge(children, more.level, usage);
+            mine.level.merge(&children.list, more.level, usage);
         };
-        for (number, more) in other.numbers {
-            match self.numbers.entry(number) {
-                Entry::Vacant(place) => {
-                    place.insert(more);
-                }
-                Entry::Occupied(mut mine) => join(mine.get_mut(), more),
-            }
-        }
+        join_maps(&mut self.numbers, other.numbers, &mut join);
+        join_maps(&mut self.tuples, other.tuples, &mut join);
         for (text, more) in other.texts.into_pairs() {
             let mut more = Some(more);
             let mine = self
@@ -258,6 +298,45 @@ impl BucketMap {
     }
 }
 
+/// Adds the buckets of another map: `join` adds one to that of the same key.
+fn join_maps<K: Ord>(
+    mine: &mut BTreeMap<K, Bucket>,
+    other: BTreeMap<K, Bucket>,
+    join: &mut impl FnMut(&mut Bucket, Bucket),
+) {
+    for (key, more) in other {
+        match mine.entry(key) {
+            Entry::Vacant(place) => {
+                place.insert(more);
+            }
+            Entry::Occupied(mut mine) => join(mine.get_mut(), more),
+        }
+    }
+}
+
+/// The texts of the buckets of aggregations that have a place also without records, by the numbers of these.
+pub(super) type Zeros = BTreeMap<usize, BTreeSet<Box<[u8]>>>;
+
+impl Level {
+    /// Adds the texts of the buckets that have a place also without records. Recursion is bounded by the depth of
+    /// aggregations.
+    pub(super) fn gather(&self, list: &[Aggregation], zeros: &mut Zeros) {
+        for (one, state) in list.iter().zip(&self.states) {
+            let (Kind::Buckets(buckets), State::Buckets(map)) = (&one.kind, state) else {
+                continue;
+            };
+            if let Some(number) = buckets.zeros() {
+                let texts = zeros.entry(number).or_default();
+                texts.extend(map.texts.keys().map(Box::from));
+            }
+            let all = map.numbers.values().chain(map.tuples.values());
+            for bucket in all.chain(map.texts.buckets()) {
+                bucket.level.gather(&one.children.list, zeros);
+            }
+        }
+    }
+}
+
 impl MetricState {
     /// Adds the values of other records; says how many of those that are held were held by both.
     fn merge(&mut self, other: MetricState) -> usize {
@@ -265,6 +344,11 @@ impl MetricState {
             (MetricState::Count(count), MetricState::Count(more)) => *count += more,
             (MetricState::Sums(sums), MetricState::Sums(more)) => sums.merge(&more),
             (MetricState::Values(values), MetricState::Values(more)) => values.extend(more),
+            (MetricState::Weighted(values, weights), MetricState::Weighted(more, heavier)) => {
+                values.merge(&more);
+                weights.merge(&heavier);
+            }
+            (MetricState::First(rows), MetricState::First(more)) => rows.merge(more),
             (MetricState::Distinct(hashes), MetricState::Distinct(mut more)) => {
                 let both = hashes.len() + more.len();
                 hashes.append(&mut more);
@@ -279,7 +363,8 @@ impl MetricState {
     /// How many values it holds.
     fn held(&self) -> usize {
         match self {
-            MetricState::Count(_) | MetricState::Sums(_) => 0,
+            MetricState::Count(_) | MetricState::Sums(_) | MetricState::Weighted(..) => 0,
+            MetricState::First(rows) => rows.held(),
             MetricState::Distinct(hashes) => hashes.len(),
             MetricState::Values(values) => values.len(),
         }
@@ -294,7 +379,11 @@ pub(super) type Fetch<'f> =
 pub(super) struct Finish<'f> {
     pub(super) has_typed_keys: bool,
     pub(super) fetch: Fetch<'f>,
+    /// The start of the closest interval of time around, in milliseconds.
+    pub(super) start_ms: Option<i64>,
+    pub(super) zeros: Zeros,
     buckets: u64,
+    empty: u64,
     pub(super) hits: u64,
 }
 
@@ -304,8 +393,20 @@ impl<'f> Finish<'f> {
         Finish {
             has_typed_keys,
             fetch,
+            start_ms: None,
+            zeros: Zeros::new(),
             buckets: 0,
+            empty: 0,
             hits: 0,
+        }
+    }
+
+    /// The name of an answer.
+    pub(super) fn key(&self, typed: &str, name: &str) -> String {
+        if self.has_typed_keys {
+            format!("{typed}#{name}")
+        } else {
+            name.to_owned()
         }
     }
 
@@ -314,15 +415,32 @@ impl<'f> Finish<'f> {
     /// # Errors
     /// When there are too many.
     pub(super) fn count_bucket(&mut self) -> Result<(), ApiError> {
-        self.count_buckets(1)
-    }
-
-    fn count_buckets(&mut self, more: u64) -> Result<(), ApiError> {
-        self.buckets = self.buckets.saturating_add(more);
+        self.buckets = self.buckets.saturating_add(1);
         if self.buckets > BUCKETS_MAX {
             return Err(too_many_buckets());
         }
         Ok(())
+    }
+
+    /// Adds the buckets without records that an aggregation has of this number.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub(super) fn add_zeros(
+        &mut self,
+        number: usize,
+        found: &mut TextBuckets,
+        children: &Tree,
+    ) -> Result<(), ApiError> {
+        for text in self.zeros.get(&number).into_iter().flatten() {
+            self.empty += 1;
+            found.entry(text, || Bucket::empty(children));
+        }
+        let usage = Usage {
+            groups: self.empty,
+            ..Usage::default()
+        };
+        usage.check()
     }
 }
 

@@ -11,6 +11,9 @@ use super::sums::Sums;
 use super::{Kind, Metric, Reader};
 use crate::error::ApiError;
 
+/// The values by which buckets are ordered.
+pub(super) const NAMES: [&str; 5] = ["count", "min", "max", "avg", "sum"];
+
 #[derive(Clone, Debug)]
 struct Stats {
     field: Field,
@@ -67,6 +70,10 @@ impl Metric for Stats {
             MetricState::Sums(sums) => json_of(&sums),
             _ => Json::Null,
         }
+    }
+
+    fn has_value(&self, name: &str) -> bool {
+        NAMES.contains(&name)
     }
 
     fn value(&self, state: &MetricState, name: &str) -> Option<f64> {

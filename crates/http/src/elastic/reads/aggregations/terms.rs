@@ -7,26 +7,30 @@ use logpond_search::query::{FieldFilter, FieldTest, Pattern};
 use serde_json::{Value as Json, json};
 
 use super::super::document::iso;
-use super::super::json::{Object, bad, count, list, only, optional, scalar, unsupported};
+use super::super::json::{Object, bad, list, only, optional, scalar, unsupported};
 use super::super::lists;
 use super::super::query::lucene_regex;
 use super::columns::{Field, RowView};
 use super::keys::{Key, KeyKind};
-use super::order::{BucketOrder, sorted};
-use super::state::{Bucket, BucketMap, Finish};
-use super::{Aggregation, BUCKETS_MAX, Buckets, Kind, Reader, bucket_json};
+use super::order::Selection;
+use super::pipeline::{NamedBuckets, listed};
+use super::state::{BucketMap, Finish};
+use super::{Buckets, Kind, Reader, Tree, bucket_json};
 use crate::error::ApiError;
 use logpond_record::{Timestamp, Value};
 
-/// Buckets where a request says no number.
-const SIZE_DEFAULT: u64 = 10;
-
 #[derive(Clone, Debug)]
 struct Terms {
-    field: Field,
-    size: u64,
-    least: u64,
-    order: BucketOrder,
+    values: FieldValues,
+    selection: Selection,
+    /// The number for buckets without records, which have a place with `min_doc_count` 0.
+    zeros: Option<usize>,
+}
+
+/// The values of a field that make buckets.
+#[derive(Clone, Debug)]
+pub(super) struct FieldValues {
+    pub(super) field: Field,
     missing: Option<String>,
     include: Option<Choice>,
     exclude: Option<Choice>,
@@ -58,27 +62,13 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
         "script",
     ];
     only(members, &known, "terms")?;
-    let size = count(members, "size", SIZE_DEFAULT)?;
-    if size == 0 {
-        return Err(bad("[size] of [terms] is more than 0"));
-    }
-    let least = count(members, "min_doc_count", 1)?;
+    let selection = Selection::read(members, "terms")?;
+    let has_zeros = selection.least == 0;
+    reader.has_zeros |= has_zeros;
     Ok(Kind::Buckets(Arc::new(Terms {
-        field: reader.columns.field(members, "terms")?,
-        size: size.min(BUCKETS_MAX + 1),
-        // Values that no record of the query has are not known: they are as many as with 1.
-        least: if least == 0 {
-            return Err(unsupported(
-                "min_doc_count 0 of terms",
-                "use 1: values without records are not listed",
-            ));
-        } else {
-            least
-        },
-        order: BucketOrder::read(members, BucketOrder::by_count())?,
-        missing: optional(members, "missing")?,
-        include: choice(members, "include")?,
-        exclude: choice(members, "exclude")?,
+        values: FieldValues::read(members, reader, "terms")?,
+        selection,
+        zeros: has_zeros.then_some(reader.count),
     })))
 }
 
@@ -115,7 +105,24 @@ impl Choice {
     }
 }
 
-impl Terms {
+impl FieldValues {
+    /// Reads `field`, `missing`, `include` and `exclude`.
+    ///
+    /// # Errors
+    /// When one is wrong.
+    pub(super) fn read(
+        members: &Object,
+        reader: &mut Reader<'_>,
+        kind: &str,
+    ) -> Result<FieldValues, ApiError> {
+        Ok(FieldValues {
+            field: reader.columns.field(members, kind)?,
+            missing: optional(members, "missing")?,
+            include: choice(members, "include")?,
+            exclude: choice(members, "exclude")?,
+        })
+    }
+
     fn takes(&self, value: &[u8]) -> bool {
         self.include.as_ref().is_none_or(|choice| choice.has(value))
             && !self
@@ -124,37 +131,8 @@ impl Terms {
                 .is_some_and(|choice| choice.has(value))
     }
 
-    /// The buckets that the answer has, and the count of the others.
-    fn chosen<K>(
-        &self,
-        pairs: Vec<(K, Bucket)>,
-        children: &[Aggregation],
-        compare: impl Fn(&K, &K) -> std::cmp::Ordering,
-    ) -> (Vec<(K, Bucket)>, u64) {
-        let total: u64 = pairs.iter().map(|(_, bucket)| bucket.records).sum();
-        let enough = pairs
-            .into_iter()
-            .filter(|(_, bucket)| bucket.records >= self.least);
-        let mut all = sorted(enough.collect(), &self.order, children, compare);
-        all.truncate(usize::try_from(self.size).unwrap_or(usize::MAX));
-        let kept: u64 = all.iter().map(|(_, bucket)| bucket.records).sum();
-        (all, total - kept)
-    }
-}
-
-impl Buckets for Terms {
-    fn typed(&self, found: &BucketMap) -> &'static str {
-        if self.field.is_time {
-            return "lterms";
-        }
-        match KeyKind::of(found.texts.keys()) {
-            KeyKind::Whole => "lterms",
-            KeyKind::Float => "dterms",
-            KeyKind::Text => "sterms",
-        }
-    }
-
-    fn assign(&self, row: &RowView<'_>, put: &mut dyn FnMut(Key<'_>)) {
+    /// Names the buckets of a record: milliseconds of a time, otherwise values.
+    pub(super) fn assign(&self, row: &RowView<'_>, put: &mut dyn FnMut(Key<'_>)) {
         if self.field.is_time {
             if let Some(ms) = row.time_ms(self.field) {
                 put(Key::Number(ms));
@@ -168,39 +146,80 @@ impl Buckets for Terms {
             }
         });
     }
+}
+
+/// The kind of some keys in typed answers: of whole numbers, of others and of texts.
+pub(super) fn typed_by_keys(
+    field: Field,
+    found: &BucketMap,
+    [whole, float, text]: [&'static str; 3],
+) -> &'static str {
+    if field.is_time {
+        return whole;
+    }
+    match KeyKind::of(found.texts.keys()) {
+        KeyKind::Whole => whole,
+        KeyKind::Float => float,
+        KeyKind::Text => text,
+    }
+}
+
+/// The key and its text of a bucket of times.
+pub(super) fn time_json(ms: i64) -> Json {
+    let text = iso(Timestamp(ms.saturating_mul(1_000_000)));
+    json!({ "key": ms, "key_as_string": text })
+}
+
+impl Buckets for Terms {
+    fn typed(&self, found: &BucketMap) -> &'static str {
+        typed_by_keys(self.values.field, found, ["lterms", "dterms", "sterms"])
+    }
+
+    fn zeros(&self) -> Option<usize> {
+        self.zeros
+    }
+
+    fn assign(&self, row: &RowView<'_>, put: &mut dyn FnMut(Key<'_>)) {
+        self.values.assign(row, put);
+    }
 
     fn finish(
         &self,
-        found: BucketMap,
-        children: &[Aggregation],
+        mut found: BucketMap,
+        children: &Tree,
         finish: &mut Finish<'_>,
     ) -> Result<Json, ApiError> {
-        self.order.check(children)?;
-        let mut buckets = Vec::new();
+        let mut buckets = NamedBuckets::new();
         let others;
-        if self.field.is_time {
-            let (chosen, rest) =
-                self.chosen(found.numbers.into_iter().collect(), children, Ord::cmp);
+        if self.values.field.is_time {
+            let pairs = found.numbers.into_iter().collect();
+            let (chosen, rest) = self.selection.chosen(pairs, children, Ord::cmp)?;
             others = rest;
             for (ms, bucket) in chosen {
-                let text = iso(Timestamp(ms.saturating_mul(1_000_000)));
-                let own = json!({ "key": ms, "key_as_string": text });
-                buckets.push(bucket_json(own, bucket, children, finish)?);
+                let json = bucket_json(time_json(ms), bucket, children, finish)?;
+                buckets.push((String::new(), json));
             }
         } else {
+            if let Some(number) = self.zeros {
+                finish.add_zeros(number, &mut found.texts, children)?;
+            }
             let kind = KeyKind::of(found.texts.keys());
             let pairs = found.texts.into_pairs().collect();
-            let (chosen, rest) = self.chosen(pairs, children, |a, b| kind.compare(a, b));
+            let chosen = self
+                .selection
+                .chosen(pairs, children, |a, b| kind.compare(a, b));
+            let (chosen, rest) = chosen?;
             others = rest;
             for (key, bucket) in chosen {
                 let own = json!({ "key": kind.json(&key) });
-                buckets.push(bucket_json(own, bucket, children, finish)?);
+                let json = bucket_json(own, bucket, children, finish)?;
+                buckets.push((String::new(), json));
             }
         }
         Ok(json!({
             "doc_count_error_upper_bound": 0,
             "sum_other_doc_count": others,
-            "buckets": buckets,
+            "buckets": listed(buckets, false, &children.pipelines, finish)?,
         }))
     }
 }

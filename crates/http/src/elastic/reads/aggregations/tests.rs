@@ -47,7 +47,7 @@ fn columns(asked: &[ColumnRequest], records: &[Json]) -> Columns {
     }
 }
 
-fn try_aggregate(aggs: &Json, records: &[Json]) -> Result<Json, ApiError> {
+pub(super) fn try_aggregate(aggs: &Json, records: &[Json]) -> Result<Json, ApiError> {
     let plan = read(Some(aggs), &Context { now: NOW })?;
     // Of two threads, of which each has some.
     let (first, last) = records.split_at(records.len() / 2);
@@ -68,11 +68,11 @@ fn try_aggregate(aggs: &Json, records: &[Json]) -> Result<Json, ApiError> {
     Ok(found.json)
 }
 
-fn aggregate(aggs: &Json, records: &[Json]) -> Json {
+pub(super) fn aggregate(aggs: &Json, records: &[Json]) -> Json {
     try_aggregate(aggs, records).unwrap()
 }
 
-fn records() -> Vec<Json> {
+pub(super) fn records() -> Vec<Json> {
     let record = |s: i64, host: &str, status: Json, ms: Json| {
         json!({"@timestamp": 1_795_255_200_000_i64 + s * 1000, "host": host, "status": status, "ms": ms,
             "_id": format!("{s:026}"), "message": format!("{host} says hello"), "_raw": host})
@@ -343,13 +343,15 @@ fn what_is_not_there_is_refused() {
     );
     let minute = json!({"x": {"date_histogram": {"field": "@timestamp", "fixed_interval": "1ms"}}});
     let table = [
+        (json!({"x": {"global": {}}}), "[global] is not supported"),
+        (json!({"x": {"composite": {}}}), "[sources] of [composite]"),
         (
-            json!({"x": {"composite": {}}}),
-            "[composite] is not supported",
+            json!({"x": {"rate": {"unit": "hour"}}}),
+            "within a date_histogram",
         ),
         (
-            json!({"x": {"derivative": {}}}),
-            "[derivative] is not supported",
+            json!({"x": {"filter": {"match_all": {}}, "aggs": {}, "aggregations": {}}}),
+            "both [aggs] and",
         ),
         (json!({"x": {"geo_bounds": {}}}), "unknown aggregation type"),
         (json!({"x": {}}), "no kind"),
@@ -374,10 +376,6 @@ fn what_is_not_there_is_refused() {
             "names [y]",
         ),
         (
-            json!({"x": {"terms": {"field": "host", "min_doc_count": 0}}}),
-            "min_doc_count 0",
-        ),
-        (
             json!({"x": {"date_histogram": {"field": "ms", "fixed_interval": "1m"}}}),
             "another field",
         ),
@@ -400,4 +398,204 @@ fn what_is_not_there_is_refused() {
         let error = try_aggregate(&aggs, &records()).unwrap_err();
         assert!(error.message.contains(part), "{aggs}: {}", error.message);
     }
+}
+
+/// The same four records, by aggregations of several fields and by values of few records.
+#[test]
+fn aggregations_take_several_fields() {
+    let table = [
+        (
+            json!({"multi_terms": {"terms": [{"field": "host"}, {"field": "status"}]}}),
+            json!({"doc_count_error_upper_bound": 0, "sum_other_doc_count": 0, "buckets": [
+                {"key": ["a", 200], "key_as_string": "a|200", "doc_count": 2},
+                {"key": ["a", 404], "key_as_string": "a|404", "doc_count": 1},
+                {"key": ["b", 500], "key_as_string": "b|500", "doc_count": 1}]}),
+        ),
+        (
+            json!({"rare_terms": {"field": "status"}}),
+            json!({"buckets": [{"key": 404, "doc_count": 1}, {"key": 500, "doc_count": 1}]}),
+        ),
+        (
+            json!({"sampler": {"shard_size": 1}}),
+            json!({"doc_count": 4}),
+        ),
+        (
+            json!({"weighted_avg": {"value": {"field": "ms"}, "weight": {"field": "status"}}}),
+            json!({"value": (10.0 * 200.0 + 20.0 * 500.0 + 30.5 * 200.0) / 900.0}),
+        ),
+        (
+            json!({"weighted_avg": {"value": {"field": "ms"}, "weight": {"field": "nothing"}}}),
+            json!({"value": null}),
+        ),
+        (
+            json!({"median_absolute_deviation": {"field": "ms"}}),
+            json!({"value": 10.0}),
+        ),
+        (
+            json!({"boxplot": {"field": "ms"}}),
+            json!({"min": 10.0, "max": 30.5, "q1": 15.0, "q2": 20.0, "q3": 25.25, "lower": 10.0, "upper": 30.5}),
+        ),
+        (
+            json!({"boxplot": {"field": "nothing"}}),
+            json!({"min": null, "max": null, "q1": null, "q2": null, "q3": null, "lower": null, "upper": null}),
+        ),
+        (
+            json!({"top_metrics": {"metrics": [{"field": "ms"}, {"field": "host"}], "sort": {"@timestamp": "desc"}, "size": 2}}),
+            json!({"top": [
+                {"sort": ["2026-11-21T10:03:20.000Z"], "metrics": {"ms": null, "host": "a"}},
+                {"sort": ["2026-11-21T10:01:05.000Z"], "metrics": {"ms": 30.5, "host": "a"}}]}),
+        ),
+        (
+            json!({"top_metrics": {"metrics": {"field": "host"}, "sort": [{"ms": {"order": "asc"}}]}}),
+            json!({"top": [{"sort": [10], "metrics": {"host": "a"}}]}),
+        ),
+    ];
+    for (body, expected) in table {
+        let mut found = aggregate(&json!({"x": body}), &records());
+        assert_eq!(found["x"].take(), expected, "{body}");
+    }
+}
+
+/// All pages of a composite aggregation, each with its keys and counts.
+fn pages(body: &Json, records: &[Json]) -> Vec<Vec<(Json, u64)>> {
+    let mut body = body.clone();
+    let mut pages = Vec::new();
+    loop {
+        let found = aggregate(&json!({"x": {"composite": body}}), records);
+        let buckets = found["x"]["buckets"].as_array().unwrap().iter();
+        let page = buckets.map(|b| (b["key"].clone(), b["doc_count"].as_u64().unwrap()));
+        let page: Vec<(Json, u64)> = page.collect();
+        if page.is_empty() {
+            assert_eq!(found["x"]["after_key"], Json::Null);
+            return pages;
+        }
+        assert_eq!(found["x"]["after_key"], page.last().unwrap().0);
+        body["after"] = found["x"]["after_key"].clone();
+        pages.push(page);
+    }
+}
+
+#[test]
+fn composites_give_each_combination_once_in_pages() {
+    let by_status = json!({"size": 2, "sources": [
+        {"s": {"terms": {"field": "status", "order": "desc"}}},
+        {"h": {"terms": {"field": "host"}}}]});
+    assert_eq!(
+        pages(&by_status, &records()),
+        [
+            vec![
+                (json!({"s": 500, "h": "b"}), 1),
+                (json!({"s": 404, "h": "a"}), 1)
+            ],
+            vec![(json!({"s": 200, "h": "a"}), 2)],
+        ]
+    );
+    let first = 1_795_255_200_000_i64;
+    let by_time = json!({"size": 1, "sources": [
+        {"t": {"date_histogram": {"field": "@timestamp", "fixed_interval": "2m"}}},
+        {"m": {"histogram": {"field": "ms", "interval": 20, "missing_bucket": true, "missing_order": "last"}}}]});
+    assert_eq!(
+        pages(&by_time, &records()),
+        [
+            vec![(json!({"t": first, "m": 0.0}), 1)],
+            vec![(json!({"t": first, "m": 20.0}), 2)],
+            vec![(json!({"t": first + 120_000, "m": null}), 1)],
+        ]
+    );
+    let formatted = json!({"size": 1, "sources": [
+        {"t": {"date_histogram": {"field": "@timestamp", "calendar_interval": "1m", "format": "HH:mm:ss"}}}]});
+    let keys: Vec<Json> = pages(&formatted, &records())
+        .into_iter()
+        .map(|page| page[0].0["t"].clone())
+        .collect();
+    assert_eq!(keys, ["10:00:00", "10:01:00", "10:03:00"]);
+}
+
+/// Only a page is kept, however many keys there are.
+#[test]
+fn composites_hold_one_page() {
+    let record = |at: i64| json!({"@timestamp": at, "id": format!("{:05}", (at * 7919) % 5000)});
+    let many: Vec<Json> = (0..5000).map(record).collect();
+    let body =
+        json!({"x": {"composite": {"size": 3, "sources": [{"id": {"terms": {"field": "id"}}}]}}});
+    let plan = read(Some(&body), &Context { now: NOW }).unwrap();
+    let mut part = Part::new(&plan);
+    part.add(&plan, &columns(&plan.columns, &many));
+    assert_eq!(part.groups(), 3);
+    let found = aggregate(&body, &many);
+    let ids: Vec<&str> = found["x"]["buckets"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|bucket| bucket["key"]["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids, ["00000", "00001", "00002"]);
+}
+
+#[test]
+fn a_record_with_too_many_combinations_is_refused() {
+    let list = |name: &str| -> Json {
+        let values = (0..40).map(|at| format!("{name}{at}"));
+        Json::from(values.collect::<Vec<String>>())
+            .to_string()
+            .into()
+    };
+    let record = json!({"@timestamp": 0, "a": list("a"), "b": list("b")});
+    let body = json!({"x": {"multi_terms": {"terms": [{"field": "a"}, {"field": "b"}]}}});
+    let error = try_aggregate(&body, &[record]).unwrap_err();
+    assert!(
+        error.message.contains("1024 combinations"),
+        "{}",
+        error.message
+    );
+}
+
+/// With `min_doc_count` 0 a value that another bucket has is listed with no records.
+#[test]
+fn terms_without_records_are_listed_on_request() {
+    let body = json!({"x": {
+        "date_histogram": {"field": "@timestamp", "fixed_interval": "1m", "min_doc_count": 1},
+        "aggs": {"y": {"terms": {"field": "host", "min_doc_count": 0, "order": {"_key": "desc"}}}}}});
+    let found = aggregate(&body, &records());
+    let second = &found["x"]["buckets"][1]["y"]["buckets"];
+    assert_eq!(
+        *second,
+        json!([{"key": "b", "doc_count": 0}, {"key": "a", "doc_count": 1}])
+    );
+}
+
+#[test]
+fn rates_are_for_a_length_of_time() {
+    let rates = |interval: Json, rate: Json| -> Vec<Json> {
+        let mut histogram = json!({"field": "@timestamp", "min_doc_count": 1});
+        for (name, value) in interval.as_object().unwrap() {
+            histogram[name] = value.clone();
+        }
+        let body = json!({"x": {"date_histogram": histogram, "aggs": {
+            "by": {"terms": {"field": "host", "order": {"_key": "asc"}}, "aggs": {"r": {"rate": rate}}}}}});
+        let found = aggregate(&body, &records());
+        let buckets = found["x"]["buckets"].as_array().unwrap().iter();
+        buckets
+            .map(|bucket| bucket["by"]["buckets"][0]["r"]["value"].clone())
+            .collect()
+    };
+    let minutes = json!({"fixed_interval": "2m"});
+    assert_eq!(
+        rates(minutes.clone(), json!({"unit": "minute"})),
+        [json!(1.0), json!(0.5)]
+    );
+    assert_eq!(
+        rates(minutes.clone(), json!({"unit": "second", "field": "ms"})),
+        [json!(40.5 / 120.0), json!(0.0)]
+    );
+    assert_eq!(
+        rates(minutes, json!({"field": "ms", "mode": "value_count"})),
+        [json!(2.0), json!(0.0)]
+    );
+    let month = json!({"calendar_interval": "month"});
+    assert_eq!(
+        rates(month.clone(), json!({"unit": "day"})),
+        [json!(3.0 / 30.0)]
+    );
+    assert_eq!(rates(month, json!({"unit": "year"})), [json!(36.0)]);
 }

@@ -27,6 +27,11 @@ impl TextBuckets {
         self.table.iter().map(|(text, _)| &**text)
     }
 
+    /// The buckets.
+    pub(super) fn buckets(&self) -> impl Iterator<Item = &Bucket> {
+        self.table.iter().map(|(_, bucket)| bucket)
+    }
+
     /// All of them.
     pub(super) fn into_pairs(self) -> impl Iterator<Item = (Box<[u8]>, Bucket)> {
         self.table.into_iter()

@@ -56,11 +56,11 @@ pub(super) fn read(
 
 /// The histogram that a plan is, if it is one.
 fn spec(plan: &Plan, scope: &Scope) -> Option<HistogramSpec> {
-    let ([one], [column]) = (&*plan.list, &*plan.columns) else {
+    let ([one], [column]) = (&*plan.tree.list, &*plan.columns) else {
         return None;
     };
     let step_ms = match &one.kind {
-        Kind::Buckets(buckets) if one.children.is_empty() => buckets.timeline_step_ms(),
+        Kind::Buckets(buckets) if one.children.list.is_empty() => buckets.timeline_step_ms(),
         _ => None,
     };
     let step_ns = step_ms?.checked_mul(MS_NS)?;

@@ -55,6 +55,16 @@ impl Interval {
         calendar(text).map_or_else(|| Interval::fixed(text), Ok)
     }
 
+    /// How many months it is long, if it is one of months.
+    pub(in super::super) fn months(self) -> Option<u32> {
+        match self {
+            Interval::Calendar(CalendarUnit(Unit::Month)) => Some(1),
+            Interval::Calendar(CalendarUnit(Unit::Quarter)) => Some(3),
+            Interval::Calendar(CalendarUnit(Unit::Year)) => Some(12),
+            _ => None,
+        }
+    }
+
     /// The start of the interval that an instant is in, in milliseconds.
     pub(in super::super) fn start(self, ms: i64, zone: &TimeZone) -> i64 {
         match self {
