@@ -153,9 +153,18 @@ impl Cache {
     pub fn forget(&self, name: &str) {
         let mut state = lock(&self.0.state);
         if let Some(entry) = state.entries.remove(name) {
-            self.discard(&mut state, &entry, Kind::Pages);
-            self.discard(&mut state, &entry, Kind::Tail);
+            self.discard_both(&mut state, &entry);
         }
+    }
+
+    /// Drops what is held of an object that is read on.
+    pub(crate) fn drop_held(&self, entry: &Entry) {
+        self.discard_both(&mut lock(&self.0.state), entry);
+    }
+
+    fn discard_both(&self, state: &mut State, entry: &Entry) {
+        self.discard(state, entry, Kind::Pages);
+        self.discard(state, entry, Kind::Tail);
     }
 
     /// The entry of an object, made if there is none; `None` if the cache cannot have it.
@@ -166,8 +175,7 @@ impl Cache {
             Some(other) => {
                 // What an earlier process has kept of another object of this name.
                 let other = Arc::clone(other);
-                self.discard(&mut state, &other, Kind::Pages);
-                self.discard(&mut state, &other, Kind::Tail);
+                self.discard_both(&mut state, &other);
             }
             None => {}
         }

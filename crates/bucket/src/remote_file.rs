@@ -96,6 +96,13 @@ impl RemoteFile {
         }
     }
 
+    /// Drops what the cache holds of it, as when the bytes that came were wrong: the next read asks the store again.
+    pub fn distrust(&self) {
+        if let Some(entry) = &self.object.entry {
+            self.object.cache.drop_held(entry);
+        }
+    }
+
     /// Reads with the help of the cache; `false` if some blocks were neither fetched nor there, for
     /// another thread has fetched them, and they were dropped at once.
     fn read_blocks(&self, entry: &Arc<Entry>, offset: u64, buffer: &mut [u8]) -> io::Result<bool> {

@@ -3,9 +3,10 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
@@ -25,6 +26,9 @@ const PART_BYTES: u64 = 16 << 20;
 
 /// The most objects of one listing: a tenth of a kilobyte each.
 const ENTRIES_MAX: usize = 4_000_000;
+
+/// How long nothing is read from a store that did not answer.
+const SILENCE_PAUSE: Duration = Duration::from_secs(10);
 
 /// What was asked of a store.
 #[derive(Debug, Default)]
@@ -55,6 +59,8 @@ pub struct Store {
     /// Whose credentials are used, where none were given.
     hint: Option<&'static str>,
     is_closed: watch::Sender<bool>,
+    /// When reading was given up last for want of an answer.
+    silent_since: Mutex<Option<Instant>>,
     // In this order: the thread ends when the sender is gone.
     _alive: oneshot::Sender<()>,
     _thread: JoinHandle<()>,
@@ -84,6 +90,7 @@ impl Store {
             counters,
             hint: vendors::without_credentials(location, variables),
             is_closed: watch::Sender::new(false),
+            silent_since: Mutex::new(None),
             _alive: alive,
             _thread: thread,
         })
@@ -178,6 +185,23 @@ impl Store {
         result
     }
 
+    /// Fails if the store did not answer a moment ago: a query over many objects would wait for each of them.
+    fn check_silence(&self, name: &str) -> Result<(), BucketError> {
+        let since = *lock(&self.silent_since);
+        if since.is_some_and(|since| since.elapsed() < SILENCE_PAUSE) {
+            let what = "the store did not answer a moment ago, and is asked again soon";
+            return Err(Store::wrong("read", name, what));
+        }
+        Ok(())
+    }
+
+    fn note_silence(&self, error: Option<&BucketError>) {
+        let is_silent = error.is_some_and(|error| is_time_out(&*error.source));
+        if is_silent || error.is_none() {
+            *lock(&self.silent_since) = is_silent.then(Instant::now);
+        }
+    }
+
     fn note_written(&self, bytes: u64) {
         add(&self.counters.writes, 1);
         add(&self.counters.written_bytes, bytes);
@@ -191,9 +215,12 @@ impl Store {
 
 impl Objects for Store {
     fn read(&self, name: &str, offset: u64, bytes: u64) -> Result<Bytes, BucketError> {
+        self.check_silence(name)?;
         let path = Path::from(name);
         let range = offset..offset.saturating_add(bytes);
-        let found = self.wait("read", name, self.store.get_range(&path, range))?;
+        let found = self.wait("read", name, self.store.get_range(&path, range));
+        self.note_silence(found.as_ref().err());
+        let found = found?;
         self.note_read(found.len() as u64);
         if found.len() as u64 == bytes {
             Ok(found)
@@ -329,6 +356,23 @@ fn kind(error: &object_store::Error) -> FailureKind {
         NotSupported { .. } | NotImplemented { .. } => FailureKind::Unsupported,
         _ => rejected(error).map_or(FailureKind::Unavailable, |rejected| rejected.kind),
     }
+}
+
+/// Whether a failure is that nothing came in time.
+fn is_time_out(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let of_system = error.downcast_ref::<io::Error>();
+        if of_system.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What the store says of settings, if that is what an error is about in the end.

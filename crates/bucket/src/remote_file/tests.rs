@@ -20,6 +20,8 @@ struct Store {
     objects: BTreeMap<String, Bytes>,
     requests: Mutex<Vec<(String, Range<u64>)>>,
     fails: AtomicBool,
+    /// Whether each byte is another one than it should be.
+    lies: AtomicBool,
     /// One of so many requests fails, if it is not 0.
     fails_one_in: AtomicU64,
 }
@@ -52,7 +54,11 @@ impl Objects for Store {
         let object = self.objects.get(name);
         let object = object.ok_or_else(|| failed(name, FailureKind::Missing))?;
         assert!(bytes > 0 && offset + bytes <= object.len() as u64);
-        Ok(object.slice(offset as usize..(offset + bytes) as usize))
+        let part = object.slice(offset as usize..(offset + bytes) as usize);
+        if self.lies.load(Ordering::Relaxed) {
+            return Ok(part.iter().map(|byte| !byte).collect());
+        }
+        Ok(part)
     }
 
     fn get(&self, name: &str, _: u64) -> Result<Option<Bytes>, BucketError> {
@@ -318,6 +324,33 @@ fn nothing_is_fetched_twice() {
 }
 
 /// A long range comes with several requests, and what one of them has brought is kept if another fails.
+/// What came wrong is kept as long as nobody notices, and not after that, nor after a start.
+#[test]
+fn wrong_bytes_are_fetched_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store();
+    store.lies.store(true, Ordering::Relaxed);
+    let expected = store.objects["segments/b"].clone();
+    {
+        let cache = Cache::open(directory.path(), 8000 * KIB).unwrap();
+        let file = &open_files(&cache, &store)[1];
+        let mut buffer = vec![0; expected.len()];
+        file.read_at(0, &mut buffer).unwrap();
+        assert_ne!(buffer, expected);
+        store.lies.store(false, Ordering::Relaxed);
+        file.read_at(0, &mut buffer).unwrap();
+        assert_ne!(buffer, expected, "nobody has noticed");
+        file.distrust();
+        file.read_at(5, &mut buffer[5..]).unwrap();
+        assert_eq!(buffer[5..], expected[5..]);
+    }
+    let cache = Cache::open(directory.path(), 8000 * KIB).unwrap();
+    let file = &open_files(&cache, &store)[1];
+    let mut buffer = vec![0; expected.len()];
+    file.read_at(0, &mut buffer).unwrap();
+    assert_eq!(buffer, expected);
+}
+
 #[test]
 fn long_ranges_come_in_parts() {
     let directory = tempfile::tempdir().unwrap();

@@ -167,8 +167,11 @@ impl LiveSegment {
     }
 
     /// Notes that a part of it could not be read. It counts as a copy no more, as far as this node
-    /// is asked.
+    /// is asked. What came of the bucket may be wrong on its way only, so it is asked again the next time.
     pub fn note_damage(&self) {
+        if let Some(remote) = &self.remote {
+            remote.distrust();
+        }
         self.is_damaged.store(true, Ordering::Relaxed);
     }
 
