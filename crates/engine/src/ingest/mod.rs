@@ -223,8 +223,8 @@ struct Submission {
 enum Message {
     /// A batch to append.
     Batch(Submission),
-    /// The open file is to be closed; the sender learns when it is.
-    Close(oneshot::Sender<()>),
+    /// The open file is to be closed; the sender learns when it is, or why it is not.
+    Close(oneshot::Sender<Result<(), String>>),
     /// So is the incarnation; the sender learns whether it has ended.
     End(mpsc::Sender<bool>),
 }
@@ -241,13 +241,16 @@ impl Closer {
     }
 
     /// Waits until the file that is open now is closed. Blocks for a sync.
-    pub fn close(&self) {
+    ///
+    /// # Errors
+    /// The disk's, in words; the file is closed later then.
+    pub fn close(&self) -> Result<(), String> {
         // The writer answers, or has ended and closed the file.
-        let _ = self.ask().blocking_recv();
+        self.ask().blocking_recv().unwrap_or(Ok(()))
     }
 
     /// Asks for it; what this gives comes once it is done, or fails if the writer has ended.
-    fn ask(&self) -> oneshot::Receiver<()> {
+    fn ask(&self) -> oneshot::Receiver<Result<(), String>> {
         let (done, waiting) = oneshot::channel();
         // What cannot be sent is dropped, and whoever waits for it learns that.
         let _ = self.0.send(Message::Close(done));
@@ -441,7 +444,7 @@ impl Ingest {
         Closer(self.queue.clone())
     }
 
-    /// Waits until the file that is open now is closed, so that it can be handed on.
+    /// Waits until the file that is open now is closed, so that it can be handed on. If it cannot be, it is later.
     pub async fn close_file(&self) {
         let _ = self.closer().ask().await;
     }

@@ -245,7 +245,7 @@ fn what_waits_for_files_is_not_woken_by_records() {
         block_on(ingest.submit(batch(&["a"]), true)).unwrap();
         assert_eq!((news.grown.count(), news.closed.count()), (syncs, 0));
     }
-    ingest.closer().close();
+    ingest.closer().close().unwrap();
     assert_eq!(news.closed.count(), 1);
     drop(ingest);
     writer.join().unwrap();
@@ -422,11 +422,22 @@ fn nothing_is_appended_behind_a_shut_gate() {
     let s = stand();
     block_on(s.ingest.submit(batch(&["a"]), true)).unwrap();
     s.ingest.gate().set_leaving(true);
-    s.ingest.closer().close();
+    s.ingest.closer().close().unwrap();
     let refused = block_on(s.ingest.submit(batch(&["b"]), true));
     assert!(matches!(refused, Err(IngestError::Leaving)), "{refused:?}");
     s.ingest.gate().set_leaving(false);
     block_on(s.ingest.submit(batch(&["c"]), true)).unwrap();
+}
+
+/// Who waits for a closed file learns that it is open still.
+#[test]
+fn a_file_that_cannot_be_closed_is_said() {
+    let s = stand();
+    block_on(s.ingest.submit(batch(&["a"]), true)).unwrap();
+    s.script.fail_syncs.store(2, SeqCst);
+    let error = s.ingest.closer().close().unwrap_err();
+    assert!(error.contains("could not be closed"), "{error}");
+    s.ingest.closer().close().unwrap();
 }
 
 /// The handle with a rule, what tells its counter, and the directory of its file.

@@ -68,7 +68,7 @@ pub(super) struct Driver<J> {
 enum Event {
     Batch(Box<Submission>),
     /// The open file is to be closed now; whoever asked waits for the answer.
-    Close(oneshot::Sender<()>),
+    Close(oneshot::Sender<Result<(), String>>),
     /// So is the incarnation.
     End(mpsc::Sender<bool>),
     Due,
@@ -116,8 +116,7 @@ impl<J: Journal> Driver<J> {
                     }
                 }
                 Event::Close(done) => {
-                    self.close_file();
-                    let _ = done.send(());
+                    let _ = done.send(self.close_file());
                     continue;
                 }
                 Event::End(done) => {
@@ -158,12 +157,15 @@ impl<J: Journal> Driver<J> {
     }
 
     /// Syncs and closes the open file. What fails is tried again with the next rotation.
-    fn close_file(&mut self) {
+    fn close_file(&mut self) -> Result<(), String> {
         self.sync();
-        if let Err(error) = self.journal.close() {
-            logpond_host::telemetry::warn(&format!("a journal file could not be closed: {error}"));
+        let closed = self.journal.close();
+        let closed = closed.map_err(|error| format!("a journal file could not be closed: {error}"));
+        if let Err(what) = &closed {
+            logpond_host::telemetry::warn(what);
         }
         self.tell();
+        closed
     }
 
     /// Closes the open file and ends the incarnation; gives whether it has.
@@ -188,8 +190,7 @@ impl<J: Journal> Driver<J> {
                     self.append(submission);
                 }
                 Ok(Message::Close(done)) => {
-                    self.close_file();
-                    let _ = done.send(());
+                    let _ = done.send(self.close_file());
                 }
                 Ok(Message::End(done)) => {
                     let _ = done.send(self.end_incarnation());

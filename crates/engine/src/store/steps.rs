@@ -207,13 +207,13 @@ impl Worker {
 
     /// Puts everything into as few segments as the settings allow.
     pub(super) fn compact_all(&mut self, cold: bool) -> Result<(), String> {
-        self.parts.closer.close();
+        let closed = self.parts.closer.close();
         self.consume_all()?;
         self.wait_for_handover();
         loop {
             let jobs = compact::plan_all(&self.describe(), cold, &self.policy.compact);
             if jobs.is_empty() || self.is_stopping() {
-                return Ok(());
+                return closed;
             }
             for job in jobs {
                 self.carry_out(&job)?;

@@ -35,7 +35,7 @@ impl Worker {
     /// Removes what is beyond the limits. What was retired before goes from the disk, too.
     pub(super) fn vacuum(&mut self, limits: &Vacuum) -> Result<VacuumReport, RequestError> {
         if limits.rotate {
-            self.parts.closer.close();
+            self.parts.closer.close().map_err(RequestError::Failed)?;
         }
         let now = match limits.age_ns {
             Some(_) => self.expires_by(),
