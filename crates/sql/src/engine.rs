@@ -17,7 +17,7 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::error::DataFusionError;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool};
 use datafusion::execution::registry::FunctionRegistry;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder};
@@ -173,8 +173,11 @@ pub struct Sql {
 
 struct Parts {
     threads: Threads,
-    environment: Arc<RuntimeEnv>,
+    /// Invariant: both environments take of this memory.
+    memory: Arc<dyn MemoryPool>,
     memory_bytes: usize,
+    /// That of statements that can spill; nothing as long as the disk does not take their files.
+    spilling: OnceLock<Arc<RuntimeEnv>>,
 }
 
 /// The threads that compute. They are not waited for: whoever lets go of an [`Sql`] last may be a task,
@@ -265,9 +268,7 @@ impl Sql {
     ) -> Result<(), SqlError> {
         statement::measure(&request.text)?;
         let running = self.turns.wait(STATEMENT_WAIT_MAX, || answer.wait())?;
-        let parts = self
-            .parts
-            .get_or_init(|| Parts::new(&self.spill, self.memory_bytes));
+        let parts = self.parts.get_or_init(|| Parts::new(self.memory_bytes));
         let parts = parts
             .as_ref()
             .map_err(|message| SqlError::new(Blame::Server, message.as_str()))?;
@@ -278,7 +279,8 @@ impl Sql {
             memory: answer.memory(),
             keeps_types: statement::may_recurse(&request.text),
         };
-        let context = context(parts, source, &request, limits)?;
+        let environment = parts.environment(&self.spill)?;
+        let context = context((parts, environment), source, &request, limits)?;
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         let ending_there = ending.clone();
         let result_bytes = parts.result_bytes();
@@ -468,7 +470,7 @@ impl Parts {
         bounded::RESULT_BYTES_MAX.min((self.memory_bytes / STATEMENTS_MAX) as u64)
     }
 
-    fn new(spill: &Path, memory_bytes: usize) -> Result<Parts, String> {
+    fn new(memory_bytes: usize) -> Result<Parts, String> {
         let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(cores)
@@ -478,19 +480,33 @@ impl Parts {
             .enable_time()
             .build()
             .map_err(|error| format!("the system gives no threads for SQL: {error}"))?;
-        let disk = DiskManagerBuilder::default()
-            .with_mode(DiskManagerMode::Directories(vec![spill.to_owned()]))
-            .with_max_temp_directory_size(SPILL_BYTES_MAX);
-        let environment = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::new(FairSpillPool::new(memory_bytes)))
-            .with_disk_manager_builder(disk)
-            .build_arc()
-            .map_err(|error| format!("{}: {}", spill.display(), SqlError::of(&error)))?;
         Ok(Parts {
             threads: Threads(Some(runtime)),
-            environment,
+            memory: Arc::new(FairSpillPool::new(memory_bytes)),
             memory_bytes,
+            spilling: OnceLock::new(),
         })
+    }
+
+    /// That of a statement. With a full disk it cannot spill, which most do not.
+    fn environment(&self, spill: &Path) -> Result<Arc<RuntimeEnv>, SqlError> {
+        if let Some(environment) = self.spilling.get() {
+            return Ok(Arc::clone(environment));
+        }
+        let build = |mode| {
+            let disk = DiskManagerBuilder::default()
+                .with_mode(mode)
+                .with_max_temp_directory_size(SPILL_BYTES_MAX);
+            RuntimeEnvBuilder::new()
+                .with_memory_pool(Arc::clone(&self.memory))
+                .with_disk_manager_builder(disk)
+                .build_arc()
+        };
+        let spilling = build(DiskManagerMode::Directories(vec![spill.to_owned()]));
+        if let Ok(environment) = spilling {
+            return Ok(Arc::clone(self.spilling.get_or_init(|| environment)));
+        }
+        build(DiskManagerMode::Disabled).map_err(|error| SqlError::of(&error))
     }
 }
 
@@ -509,7 +525,7 @@ fn register_functions(state: &mut SessionState, parts: &Parts) -> Result<(), Sql
 
 /// What a statement is planned in: its tables, and no other thing that it could reach.
 fn context(
-    parts: &Parts,
+    (parts, environment): (&Parts, Arc<RuntimeEnv>),
     source: Arc<dyn Source>,
     request: &Request,
     limits: Limits,
@@ -529,7 +545,7 @@ fn context(
     analyzer_rules.insert(0, Arc::new(Durations));
     let mut state = SessionStateBuilder::new_with_default_features()
         .with_config(config)
-        .with_runtime_env(Arc::clone(&parts.environment))
+        .with_runtime_env(environment)
         .with_analyzer_rules(analyzer_rules)
         .with_physical_optimizer_rule(Arc::new(OneWriter))
         .build();

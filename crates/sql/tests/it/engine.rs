@@ -82,6 +82,22 @@ fn what_does_not_fit_into_memory_is_spilled() {
     assert!(run(&tiny, &records, "SELECT count(*) FROM logs").is_ok());
 }
 
+/// A full disk takes no files: what needs none is answered, and the rest once there is room.
+#[test]
+fn statements_without_a_place_to_spill_are_answered() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join("place");
+    std::fs::write(&place, "not a directory").unwrap();
+    let records = Records::new(400_000);
+    let sql = Sql::with_memory(place.join("spill"), 12 << 20);
+    assert!(run(&sql, &records, "SELECT count(*) FROM logs").is_ok());
+    let statement = "SELECT message FROM logs ORDER BY message DESC";
+    let error = run(&sql, &records, statement).unwrap_err();
+    assert_eq!(error.blame, Blame::Memory, "{error}");
+    std::fs::remove_file(&place).unwrap();
+    assert!(run(&sql, &records, statement).is_ok());
+}
+
 /// A sort needs some memory for each batch and for each file that it merges: with long rows these must be small.
 #[test]
 fn long_rows_are_sorted_in_a_third_of_their_memory() {
