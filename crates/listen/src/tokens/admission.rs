@@ -6,7 +6,7 @@ use logpond_record::Timestamp;
 
 use super::scram::Proof;
 use super::{Bounds, Guard, Refusal, Role};
-use logpond_settings::{HASH_BYTES, Token};
+use logpond_settings::HASH_BYTES;
 
 /// A request that was let in by its token. Its answer may go on for days: it is asked again and again
 /// whether the token still suffices. It holds the token's hash only.
@@ -22,8 +22,8 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Lets a request in that gives this text as its token, if that may do what needs `needed`; `None` if
-    /// everybody may.
+    /// Lets a request in that gives this text as its token, if that may do what needs `needed`; `None` if everybody may,
+    /// and the text is no token that is known.
     ///
     /// # Errors
     /// See [`Refusal`].
@@ -33,11 +33,9 @@ impl Admission {
         needed: Role,
         now: Timestamp,
     ) -> Result<Option<Admission>, Refusal> {
-        guard.check(given, needed, now)?;
-        if !guard.is_required() {
+        let Some(token) = guard.check(given, needed, now)? else {
             return Ok(None);
-        }
-        let token = given.and_then(Token::parse).ok_or(Refusal::Unknown)?;
+        };
         let tokens = guard.tokens();
         let entry = tokens.find(token.id()).ok_or(Refusal::Unknown)?;
         Ok(Some(Admission {
@@ -119,6 +117,8 @@ impl Admission {
 
 #[cfg(test)]
 mod tests {
+    use logpond_settings::Token;
+
     use super::*;
     use crate::tokens::entry::{Entry, Tokens};
 
@@ -155,5 +155,32 @@ mod tests {
                 .unwrap()
                 .is_none()
         );
+    }
+
+    /// Where no token is needed, one that is known counts all the same.
+    #[test]
+    fn a_token_that_is_given_counts() {
+        let token = Token::mint().unwrap();
+        let mut tokens = Tokens::default();
+        let name = Some("ann".to_owned());
+        let end = Timestamp(10_000_000_000);
+        let entry = Entry::new(&token, name, Role::Read, Timestamp(0), Some(end));
+        tokens.add(entry).unwrap();
+        let guard = Arc::new(Guard::optional(tokens));
+        let admit = |given: Option<&str>, needed, now| {
+            let admission = Admission::new(&guard, given, needed, now);
+            admission.map(|admission| admission.map(|admission| admission.label().to_owned()))
+        };
+        let other = Token::mint().unwrap();
+        let now = Timestamp(1);
+        assert_eq!(admit(None, Role::Admin, now), Ok(None));
+        assert_eq!(admit(Some("changeme"), Role::Admin, now), Ok(None));
+        assert_eq!(admit(Some(other.expose()), Role::Admin, now), Ok(None));
+        let given = Some(token.expose());
+        assert_eq!(admit(given, Role::Read, now), Ok(Some("ann".to_owned())));
+        let refused = admit(given, Role::Write, now).unwrap_err().to_string();
+        assert!(refused.contains("has role read"), "{refused}");
+        let expired = admit(given, Role::Read, end).unwrap_err().to_string();
+        assert!(expired.contains("expired"), "{expired}");
     }
 }

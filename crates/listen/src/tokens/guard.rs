@@ -92,6 +92,14 @@ impl Guard {
         Guard::default()
     }
 
+    /// A guard that lets everybody through. Who gives one of these tokens is bound by it all the same.
+    pub fn optional(tokens: Tokens) -> Guard {
+        Guard {
+            is_required: false,
+            tokens: RwLock::new(Arc::new(tokens)),
+        }
+    }
+
     /// Whether a token is asked for at all.
     pub fn is_required(&self) -> bool {
         self.is_required
@@ -109,18 +117,32 @@ impl Guard {
         *current = Arc::new(tokens);
     }
 
-    /// Whether a request that gives this text as its token may do what needs `needed`.
+    /// The token of a request that gives this text, if it may do what needs `needed`; `None` if it gives no token that is
+    /// known, and needs none.
     ///
     /// # Errors
     /// See [`Refusal`].
-    pub fn check(&self, given: Option<&str>, needed: Role, now: Timestamp) -> Result<(), Refusal> {
-        if !self.is_required {
-            return Ok(());
-        }
-        let token = Token::parse(given.ok_or(Refusal::Missing)?).ok_or(Refusal::Unknown)?;
+    pub fn check(
+        &self,
+        given: Option<&str>,
+        needed: Role,
+        now: Timestamp,
+    ) -> Result<Option<Token>, Refusal> {
         let tokens = self.tokens();
-        let entry = tokens.find(token.id()).filter(|entry| entry.is_of(&token));
-        self.check_entry(entry.ok_or(Refusal::Unknown)?, needed, now)
+        let known = given.and_then(Token::parse).and_then(|token| {
+            let entry = tokens.find(token.id()).filter(|entry| entry.is_of(&token));
+            entry.map(|entry| (token, entry))
+        });
+        match known {
+            Some((token, entry)) => {
+                self.check_entry(entry, needed, now)?;
+                Ok(Some(token))
+            }
+            // Many senders have a password for every server.
+            None if !self.is_required => Ok(None),
+            None if given.is_none() => Err(Refusal::Missing),
+            None => Err(Refusal::Unknown),
+        }
     }
 
     /// Checks that the token of an entry may do what needs `needed`.

@@ -15,11 +15,12 @@ use logpond_engine::ingest::rules::{Rules, WatchedRules};
 use logpond_engine::saved::{self, SavedQueries, WatchedQueries};
 use logpond_host::clock;
 use logpond_host::telemetry::{Metrics, warn};
+use logpond_host::terminal::with_causes;
 use logpond_host::watch::{self, Stamp, WatchTarget, WatchThread, Watcher};
 use logpond_http as http;
 use logpond_listen::net::tls::{self, Acceptor, ClusterTls};
 use logpond_listen::net::{SharedSecurity, WatchedSecurity};
-use logpond_listen::tokens::{self, Guard, Tokens, WatchedTokens};
+use logpond_listen::tokens::{self, Bounds, Entry, Guard, Tokens, WatchedTokens};
 use logpond_settings::Settings;
 
 /// What decides over connections and requests, kept up to date.
@@ -65,7 +66,7 @@ impl Access {
         let guard = if settings.is_http_guarded() || settings.require_token {
             guard(settings, (metrics, &audit), &mut watched)?
         } else {
-            Arc::new(Guard::open())
+            optional_guard(settings, (metrics, &audit), &mut watched)
         };
         let tls = match &settings.tls {
             Some(files) => {
@@ -227,7 +228,7 @@ fn alerts(
 
 fn guard(
     settings: &Settings,
-    (metrics, audit): (&Arc<Metrics>, &Audit),
+    telemetry: (&Arc<Metrics>, &Audit),
     watched: &mut Vec<Box<dyn WatchTarget>>,
 ) -> Result<Arc<Guard>, ServeError> {
     let path = &settings.tokens;
@@ -235,16 +236,48 @@ fn guard(
     let tokens = tokens::read(path).map_err(ServeError::Tokens)?;
     check_use(&tokens, path, settings.is_http_guarded())?;
     let guard = Arc::new(Guard::new(tokens));
-    let of_guard = guard.clone();
-    let tokens = WatchedTokens::new(
-        of_guard,
-        path.clone(),
+    watched.push(Box::new(watched_tokens(settings, &guard, stamp, telemetry)));
+    Ok(guard)
+}
+
+/// The guard of a server that asks for no token: what its tokens are bound to holds for those who give one.
+fn optional_guard(
+    settings: &Settings,
+    telemetry: (&Arc<Metrics>, &Audit),
+    watched: &mut Vec<Box<dyn WatchTarget>>,
+) -> Arc<Guard> {
+    let path = &settings.tokens;
+    let stamp = Stamp::of(path);
+    let tokens = tokens::read(path).unwrap_or_else(|error| {
+        warn(&format!("{}; no token is asked for", with_causes(&error)));
+        Tokens::default()
+    });
+    let is_bound = |entry: &Entry| entry.bounds != Bounds::default();
+    if tokens.entries().iter().any(is_bound) {
+        warn(&format!(
+            "{} has tokens that are bound to a part of the records, but who gives no token sees all of them: no token is \
+             asked for on loopback; start with --require-token to change this",
+            path.display()
+        ));
+    }
+    let guard = Arc::new(Guard::optional(tokens));
+    watched.push(Box::new(watched_tokens(settings, &guard, stamp, telemetry)));
+    guard
+}
+
+fn watched_tokens(
+    settings: &Settings,
+    guard: &Arc<Guard>,
+    stamp: Stamp,
+    (metrics, audit): (&Arc<Metrics>, &Audit),
+) -> WatchedTokens {
+    WatchedTokens::new(
+        guard.clone(),
+        settings.tokens.clone(),
         stamp,
         metrics.clone(),
         audit.clone(),
-    );
-    watched.push(Box::new(tokens));
-    Ok(guard)
+    )
 }
 
 /// A server that nobody can use is a mistake, or on the machine itself a beginning.
