@@ -1,12 +1,27 @@
-//! Files that nobody but their owner reads, replaced in one step.
+//! Files that nobody but their owner reads, replaced in one step, and those that others do not read.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::Path;
 
+use rustix::fs::Mode;
+
 /// What their owner may do.
 const MODE: u32 = 0o600;
+
+/// The rights that other users have to nothing, and the owner's group only to read.
+const WITHHELD: u32 = 0o027;
+
+/// Withholds from other users whatever this process makes from now on, also by libraries, such as copies in a directory
+/// that is a bucket. What is made with a mode of its own by `chmod`, such as sockets, is not affected.
+pub fn withhold_from_others() {
+    let withheld = Mode::from_raw_mode(WITHHELD);
+    let before = rustix::process::umask(withheld);
+    if !withheld.contains(before) {
+        rustix::process::umask(before | withheld);
+    }
+}
 
 /// Replaces a file by these bytes, or makes it: whoever reads it finds the old or the new one, also
 /// after a crash. `directory` is the one it is in, locked by the caller against others that write there.

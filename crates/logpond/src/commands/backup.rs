@@ -4,6 +4,7 @@ mod list;
 mod prune;
 mod verify;
 
+use logpond_host::private_file::withhold_from_others;
 use std::time::{Duration, Instant};
 
 use logpond_bucket::{Location, Store};
@@ -20,6 +21,7 @@ use logpond_render::quantity;
 use logpond_settings::{BUCKET_CACHE, vendor_variables};
 
 pub(super) fn run(args: &Backup) -> Result<Exit, Failure> {
+    withhold_from_others();
     match &args.command {
         Some(BackupCommand::List(args)) => list::run(args),
         Some(BackupCommand::Verify(args)) => verify::run(args),

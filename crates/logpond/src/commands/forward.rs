@@ -1,5 +1,6 @@
 //! `logpond forward`: flags to settings; the work is in [`logpond_ship::forward`].
 
+use logpond_host::private_file::withhold_from_others;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -35,6 +36,7 @@ const SPOOL_BYTES_MIN: u64 = 4 << 20;
 const GIVE_UP_AFTER: Duration = Duration::from_secs(300);
 
 pub(super) fn run(args: Forward) -> Result<Exit, Failure> {
+    withhold_from_others();
     let settings = settings(args)?;
     let stop = Arc::new(AtomicBool::new(false));
     let interrupted = Arc::new(AtomicBool::new(false));

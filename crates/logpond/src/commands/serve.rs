@@ -1,5 +1,6 @@
 //! `logpond serve`, `ingest`, `store` and `query-node`: flags to settings, then the server.
 
+use logpond_host::private_file::withhold_from_others;
 use std::path::Path;
 
 use logpond_cluster::Roles;
@@ -10,6 +11,7 @@ use logpond_settings::{Environment, Settings, gather};
 
 /// Runs a node that takes records in.
 pub(super) fn run(args: &Serve, roles: Roles) -> Result<Exit, Failure> {
+    withhold_from_others();
     let settings = of_node(args.node())?;
     crate::serve::run(&settings.limited_to(roles)?)?;
     Ok(Exit::Found)
@@ -17,6 +19,7 @@ pub(super) fn run(args: &Serve, roles: Roles) -> Result<Exit, Failure> {
 
 /// Runs a node that does not.
 pub(super) fn run_node(args: &Node, roles: Roles) -> Result<Exit, Failure> {
+    withhold_from_others();
     let settings = of_node(args)?;
     crate::serve::run(&settings.limited_to(roles)?)?;
     Ok(Exit::Found)

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -379,5 +380,60 @@ fn a_lost_list_is_made_anew_of_what_lies_there() {
         server.said("was made anew");
         assert_eq!(server.terminate().unwrap().code(), Some(0));
         assert!(!links().is_empty());
+    }
+}
+
+/// A command that has no mask of its own for the rights of what it makes.
+fn unmasked() -> Command {
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "umask 0; exec \"$@\"", "sh"])
+        .arg(program());
+    command
+}
+
+/// Copies of logs hold what the logs hold, wherever they are.
+#[test]
+fn other_users_read_no_copies() {
+    let scratch = Scratch::new("withheld").unwrap();
+    let [data, bucket, backup] = ["data", "bucket", "backup"].map(|name| scratch.path().join(name));
+    let url = |directory: &Path| format!("file:{}", directory.display());
+    let token = |arguments: &[&str]| {
+        let data = ["--data", data.to_str().unwrap()];
+        let made = Command::new(program())
+            .args(["token", "create"])
+            .args(arguments)
+            .args(data)
+            .output();
+        assert!(made.unwrap().status.success());
+    };
+    token(&["--role", "admin"]);
+    let place = url(&bucket);
+    let server = TestServer::start_under(unmasked(), &data, &["--bucket", &place]).unwrap();
+    push(&server, 0..100);
+    server.compact().unwrap();
+    let commits = || server.metric("logpond_bucket_commits_total").unwrap();
+    wait_until("it is uploaded", || commits() >= 1.0).unwrap();
+    let mut command = unmasked();
+    let copied = command.args([
+        "backup",
+        "--to",
+        &url(&backup),
+        "--data",
+        data.to_str().unwrap(),
+    ]);
+    let copied = copied.output().unwrap();
+    assert!(
+        copied.status.success(),
+        "{}",
+        String::from_utf8_lossy(&copied.stderr)
+    );
+    for directory in [&data, &bucket, &backup] {
+        let files = pond::files_below(directory, "");
+        assert!(!files.is_empty(), "{}", directory.display());
+        for path in files.iter().chain([directory]) {
+            let mode = path.metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o027, 0, "{}: {mode:o}", path.display());
+        }
     }
 }
