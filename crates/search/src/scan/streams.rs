@@ -59,7 +59,7 @@ impl GroupScan<'_> {
     }
 
     /// The bytes that a line of each group has on average. What a block has in all is known; how its streams
-    /// share it is told by some lines of each.
+    /// share it is told by some lines of each. Lines that are not selected tell nothing.
     fn line_bytes_of(
         &mut self,
         block: usize,
@@ -68,7 +68,8 @@ impl GroupScan<'_> {
     ) -> Result<Vec<f64>, ReadError> {
         let entry = self.entry().blocks[block];
         let total = f64::from(entry.line_bytes.saturating_sub(entry.rows));
-        if groups.firsts.len() == 1 {
+        let is_whole = rows.len() == entry.rows as usize;
+        if groups.firsts.len() == 1 && is_whole {
             return Ok(vec![total / f64::from(entry.rows.max(1))]);
         }
         let counts = groups.rows();
@@ -85,7 +86,7 @@ impl GroupScan<'_> {
         })?;
         let mean = |(lines, bytes): &(u64, u64)| *bytes as f64 / (*lines).max(1) as f64;
         let mut means: Vec<f64> = sums.iter().map(mean).collect();
-        if rows.len() == entry.rows as usize {
+        if is_whole {
             let guessed: f64 = means
                 .iter()
                 .zip(&counts)

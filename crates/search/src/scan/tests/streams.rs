@@ -26,9 +26,17 @@ fn short_and_long(count: u64) -> Vec<Record<'static>> {
 }
 
 fn streams(records: &[Record<'_>], asked: &StreamsRequest) -> [StreamsAnswer; 2] {
+    let by_column = streams_of(records, &Filter::All, asked);
+    let mut by_record = Streams::new(asked.clone());
+    records.iter().for_each(|record| by_record.add(record));
+    [by_column, by_record.finish()]
+}
+
+/// The streams of the records of a segment that satisfy a filter.
+fn streams_of(records: &[Record<'_>], filter: &Filter, asked: &StreamsRequest) -> StreamsAnswer {
     let segment = segment_of(records);
     let directory = segment.read_directory().unwrap();
-    let evaluator = Evaluator::new(&Filter::All, TimeRange::ALL).unwrap();
+    let evaluator = Evaluator::new(filter, TimeRange::ALL).unwrap();
     let shared = SegmentScan::new(&segment, &directory, &evaluator, &SourceSet::new());
     let mut by_column = Streams::new(asked.clone());
     let mut scan = GroupScan::new(&shared, 0);
@@ -37,9 +45,17 @@ fn streams(records: &[Record<'_>], asked: &StreamsRequest) -> [StreamsAnswer; 2]
             .map(|()| true)
     })
     .unwrap();
-    let mut by_record = Streams::new(asked.clone());
-    records.iter().for_each(|record| by_record.add(record));
-    [by_column.finish(), by_record.finish()]
+    by_column.finish()
+}
+
+/// Who may read one stream only learns nothing of the length of the others' lines.
+#[test]
+fn lines_that_are_not_selected_tell_nothing() {
+    let records = short_and_long(2000);
+    let filter = parse("app=short").unwrap();
+    let found = streams_of(&records, &filter, &StreamsRequest::default());
+    assert_eq!(found.streams.len(), 1, "{found:?}");
+    assert_eq!(found.streams[0].tally.bytes, 1000 * 14);
 }
 
 #[test]
