@@ -206,6 +206,12 @@ mod tests {
         let url = format!("http://{}/x", listener.local_addr().unwrap());
         let store = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                request.extend(byte);
+            }
             stream.write_all(said.as_bytes()).unwrap();
             // Until the client has gone.
             let _ = stream.read_to_end(&mut Vec::new());

@@ -434,7 +434,7 @@ fn nothing_is_appended_behind_a_shut_gate() {
 fn a_file_that_cannot_be_closed_is_said() {
     let s = stand();
     block_on(s.ingest.submit(batch(&["a"]), true)).unwrap();
-    s.script.fail_syncs.store(2, SeqCst);
+    s.script.fail_syncs.store(1, SeqCst);
     let error = s.ingest.closer().close().unwrap_err();
     assert!(error.contains("could not be closed"), "{error}");
     s.ingest.closer().close().unwrap();
