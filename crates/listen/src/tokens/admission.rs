@@ -23,7 +23,7 @@ pub struct Admission {
 
 impl Admission {
     /// Lets a request in that gives this text as its token, if that may do what needs `needed`; `None` if everybody may,
-    /// and the text is no token that is known.
+    /// and the text has not the form of a token.
     ///
     /// # Errors
     /// See [`Refusal`].
@@ -175,7 +175,9 @@ mod tests {
         let now = Timestamp(1);
         assert_eq!(admit(None, Role::Admin, now), Ok(None));
         assert_eq!(admit(Some("changeme"), Role::Admin, now), Ok(None));
-        assert_eq!(admit(Some(other.expose()), Role::Admin, now), Ok(None));
+        // As one that was revoked.
+        let unknown = admit(Some(other.expose()), Role::Read, now);
+        assert_eq!(unknown, Err(Refusal::Unknown));
         let given = Some(token.expose());
         assert_eq!(admit(given, Role::Read, now), Ok(Some("ann".to_owned())));
         let refused = admit(given, Role::Write, now).unwrap_err().to_string();

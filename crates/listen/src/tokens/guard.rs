@@ -117,8 +117,8 @@ impl Guard {
         *current = Arc::new(tokens);
     }
 
-    /// The token of a request that gives this text, if it may do what needs `needed`; `None` if it gives no token that is
-    /// known, and needs none.
+    /// The token of a request that gives this text, if it may do what needs `needed`; `None` if it gives nothing of the
+    /// form of a token, and needs none.
     ///
     /// # Errors
     /// See [`Refusal`].
@@ -128,21 +128,17 @@ impl Guard {
         needed: Role,
         now: Timestamp,
     ) -> Result<Option<Token>, Refusal> {
+        let token = match (given, given.and_then(Token::parse)) {
+            (_, Some(token)) => token,
+            // Many senders have a password for every server. What has the form of a token was one once.
+            (_, None) if !self.is_required => return Ok(None),
+            (None, None) => return Err(Refusal::Missing),
+            (Some(_), None) => return Err(Refusal::Unknown),
+        };
         let tokens = self.tokens();
-        let known = given.and_then(Token::parse).and_then(|token| {
-            let entry = tokens.find(token.id()).filter(|entry| entry.is_of(&token));
-            entry.map(|entry| (token, entry))
-        });
-        match known {
-            Some((token, entry)) => {
-                self.check_entry(entry, needed, now)?;
-                Ok(Some(token))
-            }
-            // Many senders have a password for every server.
-            None if !self.is_required => Ok(None),
-            None if given.is_none() => Err(Refusal::Missing),
-            None => Err(Refusal::Unknown),
-        }
+        let entry = tokens.find(token.id()).filter(|entry| entry.is_of(&token));
+        self.check_entry(entry.ok_or(Refusal::Unknown)?, needed, now)?;
+        Ok(Some(token))
     }
 
     /// Checks that the token of an entry may do what needs `needed`.
