@@ -5,12 +5,13 @@
 //! beside the new one of that name. One that shrank or starts differently was emptied
 //! (`copytruncate`) and is read anew; what was written between our last look and the emptying is
 //! in the copy only. A file that is created and renamed between two looks is not seen, unless a
-//! pattern matches its new name, too.
+//! pattern matches its new name, too. One that was so while nobody looked is found at the start beside the one before
+//! it.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::archive::{self, Archive, Outcome, Seen};
 use super::form::ReadOptions;
@@ -38,6 +39,9 @@ const ARCHIVE_QUIET: Duration = Duration::from_secs(5);
 /// Positions that are remembered of files of one name that are followed no longer: as many rotations as
 /// may lie between the end of one file and the reading of what it was compressed to.
 const ENDED_MAX: usize = 8;
+
+/// Ends of the names of compressed files.
+const COMPRESSED: [&str; 2] = [".gz", ".zst"];
 
 /// Most files beside a lost one that are looked at for what it was compressed to.
 const CANDIDATES_MAX: usize = 100;
@@ -440,8 +444,10 @@ impl Tail {
             let mut paths = rotated_to(directory)
                 .into_iter()
                 .flat_map(|to| files_in(&to));
-            let renamed =
-                paths.find(|path| *path != *own && identity_at(path) == Some(position.identity));
+            // A link that leads elsewhere now leaves its target where it was.
+            let renamed = paths.find(|path| {
+                *path != position.path && identity_at(path) == Some(position.identity)
+            });
             let Some(renamed) = renamed else {
                 self.find_compressed(&position, directory, now);
                 continue;
@@ -453,8 +459,62 @@ impl Tail {
             {
                 file.rename(&position);
                 self.add(file);
+                if renamed != *own {
+                    self.find_generations(&position, &renamed, now);
+                }
             }
         }
+    }
+
+    /// Opens the files between one that was renamed and the one that has its name now: each had the name in turn, while
+    /// nobody followed it.
+    fn find_generations(&mut self, before: &Position, renamed: &Path, now: Instant) {
+        let own = before.target.as_ref().unwrap_or(&before.path);
+        let (Some(directory), Some(since)) = (renamed.parent(), modified(renamed)) else {
+            return;
+        };
+        let mut found = Vec::new();
+        for path in files_in(directory).take(FILES_MAX) {
+            let is_one = path != *own && path != renamed && is_generation(&path, own);
+            let Some(time) = modified(&path).filter(|time| is_one && *time >= since) else {
+                continue;
+            };
+            let is_known = |identity| self.remembered.iter().any(|p| p.identity == identity);
+            // Those that a pattern matches are found by it.
+            let is_found = self.patterns.iter().any(|pattern| is_match(pattern, &path));
+            if !is_found && identity_at(&path).is_some_and(|identity| !is_known(identity)) {
+                found.push((time, path));
+            }
+        }
+        found.sort();
+        for (_, path) in found.into_iter().take(CANDIDATES_MAX) {
+            if let Err(error) = self.open_generation(&path, before, now) {
+                self.complain_once(&path, &format!("it cannot be read: {error}"));
+            }
+        }
+    }
+
+    /// Opens a file that had a name while nobody followed it, unless its content is known by another one.
+    fn open_generation(
+        &mut self,
+        path: &Path,
+        before: &Position,
+        now: Instant,
+    ) -> std::io::Result<()> {
+        let identity = Identity::of(&std::fs::metadata(path)?);
+        let start = archive::start(path)?;
+        if !matches!(self.origin(path, identity, &start), Origin::Unknown) {
+            return Ok(());
+        }
+        if is_compressed(path) {
+            let archive = Archive::open(path, start, None, &self.read_options, now)?;
+            self.archives.push(archive);
+            return Ok(());
+        }
+        let mut file = WatchedFile::open(path, &self.read_options, &self.remembered, now)?;
+        file.rename(before);
+        self.add(file);
+        Ok(())
     }
 
     /// Opens what a file was compressed to while nobody followed it.
@@ -472,6 +532,7 @@ impl Tail {
             if is_compressed(&path) && lost.fingerprint.is_of(&start) {
                 let opened = Archive::open(&path, start, Some(lost), &self.read_options, now);
                 self.archives.extend(opened.ok());
+                self.find_generations(lost, &path, now);
                 return;
             }
         }
@@ -553,6 +614,35 @@ fn is_related(path: &Path, of: &Position) -> bool {
     };
     let stem = of.split('.').next().unwrap_or_default();
     is_beside && !stem.is_empty() && name.starts_with(stem)
+}
+
+/// Whether a file's name is that of this file with what a rotation adds: a number or a date at its end, or before its
+/// extension, and the extension of a compressed file.
+fn is_generation(path: &Path, of: &Path) -> bool {
+    let name = |path: &Path| {
+        path.file_name()
+            .and_then(|name| name.to_str())
+            .map(str::to_owned)
+    };
+    let (Some(name), Some(of)) = (name(path), name(of)) else {
+        return false;
+    };
+    let plain = COMPRESSED.iter().find_map(|end| name.strip_suffix(end));
+    let plain = plain.unwrap_or(&name);
+    let (stem, extension) = of.rsplit_once('.').unwrap_or((&of, ""));
+    let within = plain
+        .strip_prefix(stem)
+        .and_then(|rest| rest.strip_suffix(extension)?.strip_suffix('.'));
+    let added = plain.strip_prefix(&of).or(within);
+    added.is_some_and(|added| {
+        let is_part = |char: char| char.is_ascii_digit() || "-_.:T".contains(char);
+        added.starts_with(['.', '-', '_']) && added.len() > 1 && added.chars().all(is_part)
+    })
+}
+
+/// When a file was written last.
+fn modified(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).ok()?.modified().ok()
 }
 
 /// Whether the file that has this name now is the one that was sent up to here: the number of one that

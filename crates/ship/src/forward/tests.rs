@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Mutex;
+use std::time::SystemTime;
 
 use logpond_protocol::intake::container::Format;
 use logpond_protocol::intake::multiline::Rule;
@@ -636,6 +637,71 @@ fn rotation_while_nobody_looks_loses_and_repeats_nothing() {
     assert_eq!(bench.poll(&mut tail), "");
 }
 
+/// Files that were made and rotated while nobody looked are found between the one that was followed and the newest.
+#[test]
+fn several_rotations_while_nobody_looks_lose_and_repeat_nothing() {
+    let names: [[&str; 3]; 4] = [
+        ["a.log.3", "a.log.2", "a.log.1"],
+        ["a.log-20261127", "a.log-20261128", "a.log-20261129"],
+        ["a-20261127.log", "a-20261128.log", "a-20261129.log"],
+        ["a.log.3", "a.log.2.gz", "a.log.1"],
+    ];
+    for [first, second, third] in names {
+        let mut bench = Bench::new();
+        // Those from before the first start are not asked for, and others are not related.
+        bench.append("a.log.9", "old\n");
+        let hour_ago = SystemTime::now() - Duration::from_secs(3600);
+        let old = File::options().append(true).open(bench.path("a.log.9"));
+        old.unwrap().set_modified(hour_ago).unwrap();
+        bench.append("a.log", "1\n");
+        let mut tail = bench.start("a.log");
+        assert_eq!(bench.poll(&mut tail), "1\n");
+        drop(tail);
+        bench.append("a.log", "2\n");
+        fs::rename(bench.path("a.log"), bench.path(first)).unwrap();
+        let plain = second.trim_end_matches(".gz");
+        bench.append(plain, "3\n");
+        if second != plain {
+            bench.compress(plain, second);
+        }
+        bench.append(third, "4\n");
+        bench.append("a.log", "5\n");
+        bench.append("a.log.bak", "other\n");
+        bench.append("ab.log.1", "other\n");
+        let mut tail = bench.start("a.log");
+        let found = bench.poll_long(&mut tail);
+        let mut lines: Vec<&str> = found.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, ["2", "3", "4", "5"], "{second}");
+        drop(tail);
+        let mut tail = bench.start("a.log");
+        assert_eq!(bench.poll_long(&mut tail), "", "{second}");
+    }
+}
+
+/// A link of the newest of several files leads to another one after a while.
+#[test]
+fn a_link_that_leads_elsewhere_loses_and_repeats_nothing() {
+    let mut bench = Bench::new();
+    let link = |bench: &Bench, to: &str| {
+        let _ = fs::remove_file(bench.path("now.log"));
+        std::os::unix::fs::symlink(bench.path(to), bench.path("now.log")).unwrap();
+    };
+    bench.append("day-1", "1\n");
+    link(&bench, "day-1");
+    let mut tail = bench.start("now.log");
+    assert_eq!(bench.poll(&mut tail), "1\n");
+    drop(tail);
+    bench.append("day-1", "2\n");
+    bench.append("day-2", "3\n");
+    link(&bench, "day-2");
+    let mut tail = bench.start("now.log");
+    assert_eq!(bench.poll(&mut tail), "2\n3\n");
+    drop(tail);
+    let mut tail = bench.start("now.log");
+    assert_eq!(bench.poll(&mut tail), "");
+}
+
 /// logrotate's `olddir`: in the directory of the file, or beside it.
 #[test]
 fn files_that_are_moved_elsewhere_lose_and_repeat_nothing() {
@@ -704,6 +770,19 @@ fn truncation_starts_anew() {
     bench.append("a.log", "7\n8\n9\n10\n");
     let mut tail = bench.start("a.log");
     assert_eq!(bench.poll(&mut tail), "7\n8\n9\n10\n");
+}
+
+/// NUL bytes that a program leaves in front of a line, wherever a batch begins.
+#[test]
+fn holes_within_a_file_are_skipped() {
+    let mut bench = Bench::new();
+    let hole = "\0".repeat(5000);
+    let short = "\0".repeat(15);
+    bench.append("a.log", &format!("{hole}1\n2\n{hole}3\n{short}4\n{hole}"));
+    let mut tail = bench.start("a.log");
+    assert_eq!(bench.poll(&mut tail), format!("1\n2\n3\n{short}4\n"));
+    bench.append("a.log", "5\n");
+    assert_eq!(bench.poll(&mut tail), "5\n");
 }
 
 #[test]

@@ -324,6 +324,7 @@ impl WatchedFile {
         let mut bytes = self.read(encoding, length, to_the_end)?;
         if encoding == Encoding::Bytes {
             bytes.truncate(first_batch(&bytes));
+            bytes.truncate(before_hole(&bytes));
         }
         Ok(bytes)
     }
@@ -573,6 +574,14 @@ fn known(
         ));
     }
     Ok(farthest.cloned())
+}
+
+/// The bytes of the lines before a hole, which is skipped once it is what comes next.
+fn before_hole(bytes: &[u8]) -> usize {
+    let mut start = vec![b'\n'];
+    start.resize(1 + HOLE_BYTES_MIN as usize, 0);
+    let found = memchr::memmem::find(bytes, &start);
+    found.map_or(bytes.len(), |at| at + 1)
 }
 
 /// The text of so many bytes at the start of a file, as UTF-8, without a byte order mark.
