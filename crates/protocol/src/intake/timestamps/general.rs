@@ -94,11 +94,24 @@ pub(super) fn read(text: &[u8], received: Timestamp) -> Option<GeneralTime> {
         between(&mut cursor)?
     };
     let is_compact = matches!(dates, Dates::One(_));
+    let is_run = matches!(cursor.digits(), 6 | 9);
     let clock = clock(&mut cursor, is_compact)?;
     if digits == 6 && !is_short_date(&clock, cursor.rest()) {
         return None;
     }
-    finish(cursor, dates, between, &clock, received)
+    let found = finish(cursor, dates, between, &clock, received)?;
+    let behind = text.get(found.bytes..).unwrap_or_default();
+    let is_id = is_run && goes_on(behind, between.is_empty());
+    (!is_id).then_some(found)
+}
+
+/// True if what follows the digits of a clock belongs to them: hexadecimal ids begin with digits that are a time now and
+/// then. One that is `joined` with its date has no sign behind it, either.
+fn goes_on(behind: &[u8], joined: bool) -> bool {
+    let is_part = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let is_sign = |byte: &u8| matches!(byte, b'-' | b'_');
+    is_part(behind.first())
+        || joined && behind.first().is_some_and(is_sign) && is_part(behind.get(1))
 }
 
 /// True if what follows a date of six digits and a clock is MySQL's, or Tornado's `web:7]`: process numbers
@@ -144,6 +157,12 @@ fn finish(
     received: Timestamp,
 ) -> Option<GeneralTime> {
     let mut zone = zones::read(&mut cursor, clock.separator == b'.');
+    // An offset that no zone has: what the time is is not known.
+    if let (None, [b'+' | b'-', a, b, b':', c, d, ..]) = (zone, cursor.rest())
+        && [a, b, c, d].into_iter().all(u8::is_ascii_digit)
+    {
+        return None;
+    }
     let mut dates = dates;
     if let Dates::One(date) = &mut dates
         && date.year.is_none()
