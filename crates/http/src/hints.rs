@@ -7,8 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use logpond_record::{TimeRange, Timestamp};
-use logpond_search::hints::{HintRequest, Outside, hints, wants_names};
+use logpond_search::Filter;
+use logpond_search::hints::{
+    HintRequest, Outside, compared_fields, hints, in_any_case, wants_names,
+};
 use logpond_search::order::Direction;
+
+use serde_json::Value as Json;
 
 use super::App;
 use logpond_engine::query::{Output, RewriteStatus, Scope, Search, Trailer};
@@ -18,8 +23,11 @@ use logpond_render::Row;
 /// not there keeps no processor busy with it.
 const LOOK_TIME_MAX: Duration = Duration::from_millis(500);
 
-/// Matches outside of the range that are counted on each side.
+/// Matches outside of the range that are counted on each side, and those in it with upper and lower case alike.
 const OUTSIDE_MAX: u64 = 1000;
+
+/// A field with more values is not looked at for one that was meant.
+const VALUES_MAX: usize = 1000;
 
 /// Says in the trailer which range was searched and, where nothing was found there, what was probably
 /// meant. `field` is the one whose values were counted.
@@ -67,11 +75,24 @@ pub(super) fn note(
         // Of `top` over a field that no record has.
         _ => None,
     });
+    let is_of_rows = trailer.rows == 0;
+    let compared = compared_fields(&asked, names.as_deref());
+    let compared = compared.into_iter().filter(|_| is_of_rows);
+    let values: Vec<(String, Vec<String>)> = compared
+        .filter_map(|name| {
+            let values = look.values(&name)?;
+            Some((name, values))
+        })
+        .collect();
+    let any_case = in_any_case(&asked).filter(|_| is_of_rows);
+    let any_case = any_case.and_then(|filter| look.count(&filter));
     trailer.hints = hints(&HintRequest {
         filter: &asked,
         written,
         field,
         names: names.as_deref(),
+        values: &values,
+        any_case,
         before,
         behind,
     });
@@ -85,10 +106,15 @@ struct SecondPass<'a> {
 }
 
 /// Matches that were seen.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct MatchStats {
     count: u64,
     first: Option<Timestamp>,
+}
+
+struct Found {
+    stats: MatchStats,
+    is_all: bool,
 }
 
 impl SecondPass<'_> {
@@ -114,6 +140,33 @@ impl SecondPass<'_> {
         is_whole.then(|| types.fields().map(|(name, _)| name.to_owned()).collect())
     }
 
+    /// All values of a field in the range; `None` if they are too many or it takes too long.
+    fn values(&self, name: &str) -> Option<Vec<String>> {
+        let (mut out, _receiver) = self.output();
+        let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+        let seeing = Arc::clone(&seen);
+        out.rewrite(Box::new(move |line, _| {
+            let row: Json = serde_json::from_slice(line).unwrap_or_default();
+            if let Some(value) = row["value"].as_str() {
+                let mut seen = seeing.lock().unwrap_or_else(PoisonError::into_inner);
+                seen.push(value.to_owned());
+            }
+            RewriteStatus::GoOn
+        }));
+        let scope = Scope::all(self.scope.range);
+        let found = self.app.engine.top(&scope, name, VALUES_MAX, &mut out);
+        found.ok().filter(|trailer| trailer.missing_count == 0)?;
+        let seen = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
+        (seen.len() < VALUES_MAX).then_some(seen)
+    }
+
+    /// How many records of the range match another filter, and whether these are all.
+    fn count(&self, filter: &Filter) -> Option<(u64, bool)> {
+        let scope = Scope::of_filter(filter, self.scope.range).ok()?;
+        let found = self.found(scope, Direction::Backward);
+        Some((found.stats.count, found.is_all))
+    }
+
     /// The matches that are nearest to the range, in this direction from it.
     fn matches(&self, range: TimeRange, direction: Direction) -> Option<Outside> {
         if range.from >= range.to {
@@ -121,6 +174,15 @@ impl SecondPass<'_> {
         }
         let mut scope = self.scope.copied();
         scope.range = range;
+        let found = self.found(scope, direction);
+        Some(Outside {
+            count: found.stats.count,
+            is_all: found.is_all,
+            nearest: found.stats.first?,
+        })
+    }
+
+    fn found(&self, scope: Scope, direction: Direction) -> Found {
         let mut search = Search::new(scope);
         search.limit = Some(OUTSIDE_MAX);
         search.direction = direction;
@@ -138,12 +200,8 @@ impl SecondPass<'_> {
         }));
         let outcome = self.app.engine.search(&search, &mut out);
         let is_all = outcome.is_ok_and(|trailer| trailer.missing_count == 0 && !trailer.has_more);
-        let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(Outside {
-            count: seen.count,
-            is_all,
-            nearest: seen.first?,
-        })
+        let stats = *seen.lock().unwrap_or_else(PoisonError::into_inner);
+        Found { stats, is_all }
     }
 
     fn output(&self) -> (Output, tokio::sync::mpsc::Receiver<hyper::body::Bytes>) {

@@ -371,6 +371,8 @@ fn said(filter: &Filter, written: Option<&str>, names: &[&str]) -> Vec<Hint> {
         written,
         field: None,
         names: Some(names),
+        values: &[],
+        any_case: None,
         before: None,
         behind: None,
     })

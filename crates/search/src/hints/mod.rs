@@ -22,8 +22,9 @@ mod tests;
 
 use logpond_record::Timestamp;
 
+use crate::Number;
 use crate::nearest;
-use crate::query::{self, FieldFilter, Filter, Pattern};
+use crate::query::{self, Comparison, FieldFilter, FieldTest, Filter, Pattern};
 use reading::{Interpretation, reading};
 use translate::has_stray_joint;
 
@@ -34,6 +35,12 @@ pub const HINTS_MAX: usize = 5;
 
 /// The longest text that is looked at: people do not write longer queries by hand.
 const TEXT_BYTES_MAX: usize = 4 << 10;
+
+/// The most fields whose values are looked at.
+const COMPARED_MAX: usize = 3;
+
+/// The most values that a message lists.
+const LISTED_MAX: usize = 5;
 
 /// The most characters of a text that a message repeats.
 const SHOWN_CHARS_MAX: usize = 60;
@@ -76,6 +83,10 @@ pub struct HintRequest<'a> {
     pub field: Option<&'a str>,
     /// The names of all fields that records have; `None` if not all are known.
     pub names: Option<&'a [&'a str]>,
+    /// Fields that are compared for equality, with all values that the range has of them, the most frequent first.
+    pub values: &'a [(String, Vec<String>)],
+    /// How many records match if upper and lower case are alike, and whether these are all.
+    pub any_case: Option<(u64, bool)>,
     /// Matches before the range.
     pub before: Option<Outside>,
     /// Matches behind the range.
@@ -92,6 +103,7 @@ pub fn hints(request: &HintRequest<'_>) -> Vec<Hint> {
         None => {
             hints.extend(unknown_fields(request));
             hints.extend(texts(request));
+            hints.extend(unknown_values(request).or_else(|| other_case(request)));
         }
     }
     hints.extend(outside(request));
@@ -185,18 +197,157 @@ fn mended(filter: &Filter, names: Option<&[&str]>) -> (Filter, Vec<String>) {
 
 /// The same filter with other names of fields.
 fn with_names(filter: &Filter, renamed: &mut dyn FnMut(&str) -> Option<String>) -> Filter {
+    with_fields(filter, &mut |field| {
+        Some(FieldFilter {
+            name: renamed(&field.name)?.into(),
+            test: field.test.clone(),
+        })
+    })
+}
+
+/// The same filter with other conditions on fields.
+fn with_fields(
+    filter: &Filter,
+    changed: &mut dyn FnMut(&FieldFilter) -> Option<FieldFilter>,
+) -> Filter {
     match filter {
         Filter::All | Filter::Text(_) => filter.clone(),
-        Filter::And(parts) => Filter::and(parts.iter().map(|part| with_names(part, &mut *renamed))),
-        Filter::Or(parts) => Filter::or(parts.iter().map(|part| with_names(part, &mut *renamed))),
-        Filter::Not(inner) => Filter::negate(with_names(inner, renamed)),
-        Filter::Field(field) => match renamed(&field.name) {
-            Some(name) => query::by_severity(FieldFilter {
-                name: name.into(),
-                test: field.test.clone(),
-            }),
+        Filter::And(parts) => Filter::and(parts.iter().map(|p| with_fields(p, &mut *changed))),
+        Filter::Or(parts) => Filter::or(parts.iter().map(|p| with_fields(p, &mut *changed))),
+        Filter::Not(inner) => Filter::negate(with_fields(inner, changed)),
+        Filter::Field(field) => match changed(field) {
+            Some(field) => query::by_severity(field),
             None => filter.clone(),
         },
+    }
+}
+
+/// The text with which a condition compares a field for equality.
+fn equal_to(field: &FieldFilter) -> Option<&str> {
+    match &field.test {
+        FieldTest::Compare(Comparison::Equal, value) => std::str::from_utf8(value).ok(),
+        _ => None,
+    }
+}
+
+/// The fields whose values make a difference to what is said of this question.
+pub fn compared_fields(filter: &Filter, names: Option<&[&str]>) -> Vec<String> {
+    let mut fields: Vec<String> = Vec::new();
+    with_fields(filter, &mut |field| {
+        let is_compared = equal_to(field).is_some() && !is_unknown(&field.name, names);
+        let is_new = !fields.iter().any(|name| **name == *field.name);
+        if is_compared && is_new && fields.len() < COMPARED_MAX {
+            fields.push(field.name.to_string());
+        }
+        None
+    });
+    fields
+}
+
+/// Values that no record has. All of them are mended in one suggestion.
+fn unknown_values(request: &HintRequest<'_>) -> Option<Hint> {
+    let mut said = Vec::new();
+    // What is excluded is no reason to find nothing.
+    if has_negation(request.filter) {
+        return None;
+    }
+    let mended = with_fields(request.filter, &mut |field| {
+        let value = equal_to(field)?;
+        let known = request
+            .values
+            .iter()
+            .find(|(name, _)| **name == *field.name);
+        let (_, known) = known.filter(|(_, known)| !known.is_empty())?;
+        // Numbers are equal however they are written.
+        let is_number = Number::parse(value.as_bytes()).is_some();
+        if is_number || known.iter().any(|known| known == value) {
+            return None;
+        }
+        let meant = nearest(value, known.iter().map(|known| &**known));
+        let (name, value) = (clipped(&field.name), clipped(value));
+        said.push(match meant {
+            Some(meant) => format!(
+                "no record of the range has '{value}' in '{name}'; the nearest is '{}'",
+                clipped(meant)
+            ),
+            None => format!(
+                "no record of the range has '{value}' in '{name}'; {}",
+                listed(known)
+            ),
+        });
+        Some(FieldFilter {
+            name: field.name.clone(),
+            test: FieldTest::Compare(Comparison::Equal, meant?.as_bytes().into()),
+        })
+    });
+    let message = said.first()?.clone();
+    let is_mended = mended != *request.filter;
+    Some(Hint {
+        message,
+        ..suggested(is_mended.then_some(&mended))
+    })
+}
+
+fn has_negation(filter: &Filter) -> bool {
+    match filter {
+        Filter::All | Filter::Text(_) | Filter::Field(_) => false,
+        Filter::And(parts) | Filter::Or(parts) => parts.iter().any(has_negation),
+        Filter::Not(_) => true,
+    }
+}
+
+/// Some of the values that there are.
+fn listed(values: &[String]) -> String {
+    let some = values.iter().take(LISTED_MAX);
+    let some: Vec<String> = some.map(|value| format!("'{}'", clipped(value))).collect();
+    let more = values.len() - some.len();
+    let some = some.join(", ");
+    match more {
+        0 => format!("there are {some}"),
+        more => format!("there are {some} and {more} more"),
+    }
+}
+
+/// The question with upper and lower case alike, if that makes a difference.
+pub fn in_any_case(filter: &Filter) -> Option<Filter> {
+    let folded = reading::in_any_case(filter.clone());
+    let folded = with_fields(&folded, &mut |field| {
+        let source = match &field.test {
+            FieldTest::Compare(Comparison::Equal, _) => {
+                let value = equal_to(field)?;
+                let has_case = value.chars().any(char::is_alphabetic);
+                let source = format!("^{}$", regex_syntax::escape(value));
+                has_case.then(|| Pattern::regex(&source, true))?
+            }
+            FieldTest::Contains(Pattern::Substring { text, .. }) => Pattern::substring(text, true),
+            FieldTest::Contains(Pattern::Regex { source, .. }) => Pattern::regex(source, true),
+            _ => return None,
+        };
+        Some(FieldFilter {
+            name: field.name.clone(),
+            test: FieldTest::Contains(source),
+        })
+    });
+    (folded != *filter).then_some(folded)
+}
+
+fn other_case(request: &HintRequest<'_>) -> Option<Hint> {
+    let (count, is_all) = request.any_case.filter(|(count, _)| *count > 0)?;
+    let folded = in_any_case(request.filter)?;
+    let records = counted(count, is_all);
+    Some(Hint {
+        message: format!("{records} if upper and lower case are alike"),
+        ..suggested(Some(&folded))
+    })
+}
+
+/// A number of matches, in words.
+fn counted(count: u64, is_all: bool) -> String {
+    match (count, is_all) {
+        (1, true) => "1 record matches".to_owned(),
+        (1, false) => "at least 1 record matches".to_owned(),
+        (count, true) => format!("{count} records match"),
+        (count, false) => format!("at least {count} records match"),
     }
 }
 
@@ -307,12 +458,7 @@ fn outside(request: &HintRequest<'_>) -> Vec<Hint> {
         let Some(side) = side.filter(|side| side.count > 0) else {
             continue;
         };
-        let records = match (side.count, side.is_all) {
-            (1, true) => "1 record matches".to_owned(),
-            (1, false) => "at least 1 record matches".to_owned(),
-            (count, true) => format!("{count} records match"),
-            (count, false) => format!("at least {count} records match"),
-        };
+        let records = counted(side.count, side.is_all);
         let nearest = side.nearest;
         let end = if is_before { "newest" } else { "oldest" };
         hints.push(Hint {

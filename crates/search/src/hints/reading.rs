@@ -46,7 +46,7 @@ pub(super) fn question(written: &str) -> Option<Interpretation> {
 }
 
 /// The same with texts in upper or lower case alike.
-fn in_any_case(filter: Filter) -> Filter {
+pub(super) fn in_any_case(filter: Filter) -> Filter {
     let folded = |parts: Vec<Filter>| parts.into_iter().map(in_any_case).collect::<Vec<_>>();
     match filter {
         Filter::And(parts) => Filter::And(folded(parts)),

@@ -7,6 +7,8 @@ fn said(filter: &Filter, names: &[&str]) -> Vec<Hint> {
         written: None,
         field: None,
         names: (!names.is_empty()).then_some(names),
+        values: &[],
+        any_case: None,
         before: None,
         behind: None,
     })
@@ -181,6 +183,8 @@ fn hints_of_field(field: &str) -> Vec<Hint> {
         written: None,
         field: Some(field),
         names: Some(&NAMES),
+        values: &[],
+        any_case: None,
         before: None,
         behind: None,
     })
@@ -212,6 +216,8 @@ fn matches_outside_of_the_range_are_counted() {
         written: None,
         field: None,
         names: None,
+        values: &[],
+        any_case: None,
         before: Some(Outside {
             count: 1000,
             is_all: false,
@@ -275,4 +281,73 @@ fn words_are_quoted_for_a_shell() {
     ] {
         assert_eq!(shell_word(word), quoted);
     }
+}
+
+/// What is said of a filter where the fields have these values, and so many records match in any case.
+fn said_of_values(query: &str, values: &[(&str, &[&str])], any_case: u64) -> Vec<Hint> {
+    let owned = |(name, values): &(&str, &[&str])| {
+        let values = values.iter().map(|value| (*value).to_owned());
+        ((*name).to_owned(), values.collect())
+    };
+    let values: Vec<(String, Vec<String>)> = values.iter().map(owned).collect();
+    hints(&HintRequest {
+        filter: &query::parse(query).unwrap(),
+        written: None,
+        field: None,
+        names: Some(&NAMES),
+        values: &values,
+        any_case: Some((any_case, true)),
+        before: None,
+        behind: None,
+    })
+}
+
+#[test]
+fn values_that_no_record_has_are_named_with_the_nearest() {
+    let hosts: &[(&str, &[&str])] = &[("app", &["web-1", "web-2", "db"])];
+    let one = &said_of_values("app=WEB-1", hosts, 7)[0];
+    assert_eq!(
+        one.message,
+        "no record of the range has 'WEB-1' in 'app'; the nearest is 'web-1'"
+    );
+    assert_eq!(one.query.as_deref(), Some("app=web-1"));
+    let two = &said_of_values("app=dbb AND status=500", hosts, 0)[0];
+    assert_eq!(two.query.as_deref(), Some("app=db AND status=500"));
+    let none = said_of_values("app=mail", hosts, 0);
+    assert_eq!(
+        none[0].message,
+        "no record of the range has 'mail' in 'app'; there are 'web-1', 'web-2', 'db'"
+    );
+    assert_eq!((none.len(), &none[0].query), (1, &None));
+    for query in ["app=db", "NOT app=mail", "user=mail", "app=7", "app:mail"] {
+        assert_eq!(said_of_values(query, hosts, 0), [], "{query}");
+    }
+}
+
+#[test]
+fn another_case_of_texts_is_suggested() {
+    let table = [
+        ("Timeout", "i\"Timeout\""),
+        ("user=Ann", "user~/(?i)^Ann$/"),
+        ("path:Api AND \"GET\"", "path:i\"Api\" AND i\"GET\""),
+    ];
+    for (query, meant) in table {
+        let hints = said_of_values(query, &[], 3);
+        let hint = hints.last().unwrap();
+        assert_eq!(
+            hint.message, "3 records match if upper and lower case are alike",
+            "{query}"
+        );
+        let same = query::parse(hint.query.as_deref().unwrap()).unwrap();
+        assert_eq!(same, query::parse(meant).unwrap(), "{query}: {hint:?}");
+    }
+    for query in ["i\"Timeout\"", "status=500", "*"] {
+        assert_eq!(in_any_case(&query::parse(query).unwrap()), None, "{query}");
+    }
+}
+
+#[test]
+fn compared_fields_are_those_that_are_known() {
+    let filter = query::parse("app=a OR (nothing=b AND level=c) OR user:d").unwrap();
+    assert_eq!(compared_fields(&filter, Some(&NAMES)), ["app", "level"]);
 }

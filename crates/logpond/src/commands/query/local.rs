@@ -16,9 +16,9 @@ use logpond_record::limits::LINE_BYTES_MAX;
 use logpond_record::{
     Entry, EntryKind, Envelope, Id, Incarnation, Labels, Record, TimeRange, Timestamp,
 };
-use logpond_search::Scratch;
 use logpond_search::context::{Context, ContextItem};
-use logpond_search::hints::{HintRequest, Outside, hints};
+use logpond_search::hints::{HintRequest, Outside, hints, in_any_case};
+use logpond_search::{Matcher, Scratch};
 
 use super::sink::Sink;
 use super::{HELD_BYTES_MAX, Question};
@@ -36,6 +36,9 @@ use logpond_ship::input;
 
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 256 << 10;
+
+/// Records that are looked at for matches with upper and lower case alike.
+const ANY_CASE_RECORDS_MAX: u64 = 100_000;
 
 /// Records whose fields are remembered to say what was meant, and names of fields that are.
 const NAMED_RECORDS_MAX: u64 = 10_000;
@@ -105,6 +108,8 @@ impl std::error::Error for UnreadableFile {}
 /// A search through files.
 struct Search<'a> {
     question: &'a Question,
+    /// The same question with upper and lower case alike, if that is another one.
+    in_any_case: Option<Matcher>,
     range: TimeRange,
     parser: Parser,
     scratch: Scratch,
@@ -136,6 +141,8 @@ struct Search<'a> {
 struct HintData {
     /// Names of fields of the first records.
     names: BTreeSet<String>,
+    /// Matches with upper and lower case alike.
+    any_case: u64,
     before: Option<Outside>,
     behind: Option<Outside>,
 }
@@ -175,9 +182,11 @@ impl<'a> Search<'a> {
         let context = Context::new(question.before as usize, question.after as usize);
         let is_silent = args.quiet || args.count;
         let is_held = (question.limit > 0 || args.reverse) && !is_silent;
+        let in_any_case = in_any_case(&question.meaning.filter);
         Ok(Search {
             declared: declared(args)?,
             question,
+            in_any_case: in_any_case.and_then(|filter| Matcher::new(&filter).ok()),
             range: TimeRange {
                 from: question.meaning.since.unwrap_or(Timestamp::MIN),
                 to: question.meaning.until.unwrap_or(Timestamp::MAX),
@@ -323,6 +332,11 @@ impl<'a> Search<'a> {
                 }
             }
         }
+        if is_inside && self.number <= ANY_CASE_RECORDS_MAX {
+            let folded = self.in_any_case.as_ref();
+            let is_match = folded.is_some_and(|m| m.matches(record, &mut self.scratch));
+            self.seen.any_case += u64::from(is_match);
+        }
         if is_inside || !self.question.matcher.matches(record, &mut self.scratch) {
             return;
         }
@@ -358,6 +372,8 @@ impl<'a> Search<'a> {
             written: None,
             field: None,
             names: are_all.then_some(&names),
+            values: &[],
+            any_case: Some((self.seen.any_case, self.number <= ANY_CASE_RECORDS_MAX)),
             before: self.seen.before,
             behind: self.seen.behind,
         });
