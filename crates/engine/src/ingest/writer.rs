@@ -340,7 +340,7 @@ impl<J: Journal> Driver<J> {
         // An earlier sync may have covered some of those that wait.
         self.settle();
         if error.is_full() {
-            self.full = Some(error.to_string().into());
+            self.set_full(Some(error.to_string().into()));
             self.space_checked_at = Some(Instant::now());
         }
         let lost: u64 = self.unsynced_fast.drain(..).map(|(_, count)| count).sum();
@@ -352,6 +352,20 @@ impl<J: Journal> Driver<J> {
         self.unsynced_batches = 0;
     }
 
+    /// Notes whether the disk is full, and says it when that changes.
+    fn set_full(&mut self, full: Option<Arc<str>>) {
+        match (&self.full, &full) {
+            (None, Some(what)) => logpond_host::telemetry::warn(&format!(
+                "records are refused because the disk is full: {what}"
+            )),
+            (Some(_), None) => {
+                logpond_host::telemetry::warn("records are taken again: the disk has room");
+            }
+            _ => {}
+        }
+        self.full = full;
+    }
+
     /// Notices a full disk before the journal does, and the end of it.
     fn check_space(&mut self) {
         let fresh = |at: Instant| at.elapsed() < SPACE_CHECK_INTERVAL;
@@ -361,7 +375,7 @@ impl<J: Journal> Driver<J> {
         self.space_checked_at = Some(Instant::now());
         // A file system that does not answer is found out by the append itself.
         let space = self.journal.space().ok();
-        self.full = space.and_then(missing);
+        self.set_full(space.and_then(missing));
         if let Some(space) = space {
             let percent = fill_percent(space);
             self.load_inputs

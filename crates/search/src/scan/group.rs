@@ -302,15 +302,15 @@ impl<'a> GroupScan<'a> {
             }
             // A store of objects that cannot be reached costs its own part of an answer; a disk that
             // fails ends it.
-            ReadError::Disk(error) if is_of_store(&error) => {
+            ReadError::Disk(error) => {
+                let what = of_store(&error).ok_or(error)?;
                 self.damages.push(Damage {
                     offset: 0,
                     bytes: 0,
-                    what: "the bucket does not give it",
+                    what,
                 });
                 Ok(())
             }
-            ReadError::Disk(error) => Err(error),
         }
     }
 
@@ -503,8 +503,12 @@ impl<'a> GroupScan<'a> {
         self.kept.clear();
     }
 }
-/// Whether it is a store of objects that an error is from: open files of a disk are always there.
-fn is_of_store(error: &io::Error) -> bool {
-    use io::ErrorKind::{HostUnreachable, NotFound, PermissionDenied};
-    matches!(error.kind(), HostUnreachable | NotFound | PermissionDenied)
+/// Why a store of objects does not give a file, if an error is from one: open files of a disk are always there.
+fn of_store(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        io::ErrorKind::HostUnreachable => Some("the bucket cannot be read now"),
+        io::ErrorKind::NotFound => Some("the bucket does not have it"),
+        io::ErrorKind::PermissionDenied => Some("the bucket refuses it"),
+        _ => None,
+    }
 }

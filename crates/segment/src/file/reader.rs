@@ -40,7 +40,7 @@ pub(crate) const MAGIC: &[u8; 4] = b"PAR1";
 pub struct Damage {
     /// First byte.
     pub offset: u64,
-    /// Number of bytes.
+    /// Number of bytes; 0 if it is not known where they are.
     pub bytes: u64,
     /// What is wrong with them.
     pub what: &'static str,
@@ -48,6 +48,9 @@ pub struct Damage {
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.bytes == 0 {
+            return f.write_str(self.what);
+        }
         write!(
             f,
             "{} (bytes {} to {})",
