@@ -3,7 +3,10 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::run::{FEATURES, Outcome, cargo, cargo_test, check, find_program, missing, root};
+use crate::run::{
+    FEATURES, Outcome, cargo, cargo_test, check, find_program, is_ci, lint_on_the_way, missing,
+    root,
+};
 use crate::{docs, fuzz, interface, torture};
 
 /// How many inputs each fuzz target is given at night: the same on each machine. Longer runs, by other seeds, find new
@@ -99,15 +102,30 @@ fn format() -> Outcome<()> {
 
 /// With all features, which is how it is tested, and the program without any, which is how most build it.
 ///
-/// The second check takes the packages of others from the first: `xtask/packages` brings those of the features, since
-/// without them nearly all would have other features of their own, and be checked again for minutes.
+/// The second run takes the packages of others from the first: `xtask/packages` brings those of the features, since
+/// without them nearly all would have other features of their own, and be looked at again for minutes.
 fn lint() -> Outcome<()> {
+    let plain = ["--locked", "--workspace", "--bins"];
+    let packages = ["--features", "xtask/packages"];
+    if is_ci() {
+        check(tests().arg("--no-run"))?;
+        let mut build = cargo();
+        build.args(["build", "--quiet"]).args(plain).args(packages);
+        // Nobody runs it.
+        build.env("CARGO_PROFILE_DEV_OPT_LEVEL", "0");
+        lint_on_the_way(&mut build);
+        return check(&mut build);
+    }
     let warnings = ["--", "--deny", "warnings"];
     let all = ["clippy", "--locked", "--workspace", "--all-targets"];
     check(cargo().args(all).args(FEATURES).args(warnings))?;
-    let plain = ["clippy", "--locked", "--workspace", "--bins"];
-    let packages = ["--features", "xtask/packages"];
-    check(cargo().args(plain).args(packages).args(warnings))
+    check(
+        cargo()
+            .arg("clippy")
+            .args(plain)
+            .args(packages)
+            .args(warnings),
+    )
 }
 
 /// Licences, banned and duplicate packages, and sources of packages.
@@ -154,9 +172,14 @@ fn torture(extent: Extent) -> Outcome<()> {
 }
 
 /// All tests of cargo but those in documentation, of which there are none.
-fn test(extent: Extent) -> Outcome<()> {
+fn tests() -> Command {
     let mut tests = cargo_test();
     tests.args(["--lib", "--bins", "--examples", "--tests"]);
+    tests
+}
+
+fn test(extent: Extent) -> Outcome<()> {
+    let mut tests = tests();
     if extent == Extent::Night {
         let (name, seeds) = SEEDS;
         tests.env(name, seeds);
