@@ -222,10 +222,11 @@ fn with_fields(
     }
 }
 
-/// The text with which a condition compares a field for equality.
+/// The text with which a condition compares a field for equality, unless it means a severity.
 fn equal_to(field: &FieldFilter) -> Option<&str> {
+    let is_plain = !field.name.starts_with('_') && !field.may_mean_severity();
     match &field.test {
-        FieldTest::Compare(Comparison::Equal, value) => std::str::from_utf8(value).ok(),
+        FieldTest::Compare(Comparison::Equal, value) if is_plain => std::str::from_utf8(value).ok(),
         _ => None,
     }
 }

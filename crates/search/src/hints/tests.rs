@@ -313,6 +313,13 @@ fn values_that_no_record_has_are_named_with_the_nearest() {
     assert_eq!(one.query.as_deref(), Some("app=web-1"));
     let two = &said_of_values("app=dbb AND status=500", hosts, 0)[0];
     assert_eq!(two.query.as_deref(), Some("app=db AND status=500"));
+    let levels: &[(&str, &[&str])] = &[("level", &["info", "warning"])];
+    let level = &said_of_values("level=warnin", levels, 0)[0];
+    assert_eq!(
+        level.message,
+        "no record of the range has 'warnin' in 'level'; the nearest is 'warning'"
+    );
+    assert_eq!(said_of_values("level=fatal", levels, 0), []);
     let none = said_of_values("app=mail", hosts, 0);
     assert_eq!(
         none[0].message,
@@ -328,7 +335,7 @@ fn values_that_no_record_has_are_named_with_the_nearest() {
 fn another_case_of_texts_is_suggested() {
     let table = [
         ("Timeout", "i\"Timeout\""),
-        ("user=Ann", "user~/(?i)^Ann$/"),
+        ("user=Ann", "user~/^Ann$/i"),
         ("path:Api AND \"GET\"", "path:i\"Api\" AND i\"GET\""),
     ];
     for (query, meant) in table {
@@ -348,6 +355,6 @@ fn another_case_of_texts_is_suggested() {
 
 #[test]
 fn compared_fields_are_those_that_are_known() {
-    let filter = query::parse("app=a OR (nothing=b AND level=c) OR user:d").unwrap();
-    assert_eq!(compared_fields(&filter, Some(&NAMES)), ["app", "level"]);
+    let filter = query::parse("app=a OR (nothing=b AND path=c) OR user:d OR level=warn").unwrap();
+    assert_eq!(compared_fields(&filter, Some(&NAMES)), ["app", "path"]);
 }

@@ -350,7 +350,7 @@ fn write_negated(inner: &Filter, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 
 impl FieldFilter {
     /// Whether it would mean the severity that any source says if its name were not in quotes.
-    pub(super) fn may_mean_severity(&self) -> bool {
+    pub(crate) fn may_mean_severity(&self) -> bool {
         match &self.test {
             FieldTest::Compare(_, word) => {
                 &*self.name == "level" && Severity::of_word(word).is_some()

@@ -157,12 +157,6 @@ fn finish(
     received: Timestamp,
 ) -> Option<GeneralTime> {
     let mut zone = zones::read(&mut cursor, clock.separator == b'.');
-    // An offset that no zone has: what the time is is not known.
-    if let (None, [b'+' | b'-', a, b, b':', c, d, ..]) = (zone, cursor.rest())
-        && [a, b, c, d].into_iter().all(u8::is_ascii_digit)
-    {
-        return None;
-    }
     let mut dates = dates;
     if let Dates::One(date) = &mut dates
         && date.year.is_none()

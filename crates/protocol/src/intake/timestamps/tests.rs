@@ -285,7 +285,6 @@ const LINES: &[(&str, Option<i64>)] = &[
     ("trace 20260302000232-f67c8a", None),
     ("20260302000232_a x", None),
     ("x 20260302T000232f67c", None),
-    ("2026-03-02T00:02:32+25:00 x", None),
     ("1,2026/03/02 00:02:32,001801000001,TRAFFIC,end", Some(AT)),
     ("WARNING:root:2026-03-02 00:02:32,123 x", Some(AT)),
     ("MainThread::INFO::2026-03-02 00:02:32,123::x", Some(AT)),
