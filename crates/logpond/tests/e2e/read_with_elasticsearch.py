@@ -115,10 +115,10 @@ assert [bucket.so_far.value for bucket in aggregated.minutes.buckets] == [250, 2
 assert [bucket.mean.value for bucket in aggregated.minutes.buckets] == [244.5, 209.5, 149.5], aggregated
 assert aggregated.minutes.buckets[1].change.value == 3600, aggregated
 assert aggregated.busiest.value == 60 and len(aggregated.busiest["keys"]) == 2, aggregated
-search = Search(using=client, index="logs-*")[:0]
 sources = [{"level": A("terms", field="level")}, {"host": A("terms", field="host.name", order="desc")}]
 pages, after = [], {}
-while True:
+for _ in range(10):
+    search = Search(using=client, index="logs-*")[:0]
     search.aggs.bucket("pairs", "composite", sources=sources, size=4, **after)
     pairs = search.execute().aggregations.pairs
     if not pairs.buckets:

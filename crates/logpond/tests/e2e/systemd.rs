@@ -9,7 +9,10 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::pond::{INTAKES, Scratch, TestServer, wait_until};
+use serde_json::Value;
+
+use crate::http::Client;
+use crate::pond::{ALL_TIME, INTAKES, Scratch, TestServer, wait_until};
 use crate::restarts::{Machine, header, there};
 use crate::surroundings::{program, say};
 
@@ -125,6 +128,23 @@ fn remove_group(group: &Path) {
     let _ = fs::remove_dir(group);
 }
 
+/// The file in which a server says its addresses.
+const READY: &str = "ready.json";
+
+/// How many records have a word, by the server that this file is of.
+fn rows(ready: &Path, word: &str) -> u64 {
+    let text = fs::read_to_string(ready).unwrap_or_default();
+    let said: Value = serde_json::from_str(&text).unwrap_or_default();
+    let address = said["addresses"]["http"].as_str().unwrap_or_default();
+    let target = format!("/api/v1/query?{ALL_TIME}&limit=0&q={word}");
+    let answer = || -> std::io::Result<String> {
+        let mut client = Client::connect(address)?;
+        let response = client.send("GET", &target, &[], b"")?;
+        response.text()
+    };
+    answer().map_or(0, |text| text.lines().count() as u64 - 1)
+}
+
 /// Writes the units: the service, and the one that the manager starts with.
 fn write_units(units: &Path, data: &Path, directory: &Path) {
     fs::create_dir(units).unwrap();
@@ -136,10 +156,11 @@ fn write_units(units: &Path, data: &Path, directory: &Path) {
     let unit = format!(
         "[Unit]\nStartLimitIntervalSec=0\n\
          [Service]\nType=notify\nFileDescriptorStoreMax=4200\nRestart=always\nRestartSec=0\n\
-         ExecStart={} serve --keep-free 0%% --data {} --journald {} {}\n",
+         ExecStart={} serve --keep-free 0%% --data {} --journald {} --ready-file {} {}\n",
         program().display(),
         data.display(),
         directory.display(),
+        units.join(READY).display(),
         listeners.join(" ")
     );
     fs::write(units.join("logpond.service"), unit).unwrap();
@@ -171,6 +192,11 @@ fn the_real_service_manager_keeps_what_a_service_has() {
     assert!(count > 4, "{count}");
     let written = machine.stop();
     manager.control(&["restart", service]).unwrap();
+    // A killed process takes with it what it has read and not yet written.
+    for (word, count) in &written {
+        let what = format!("{count} of {word} are read");
+        wait_until(&what, || rows(&units.join(READY), word) >= *count).unwrap();
+    }
     let before = manager.property("MainPID");
     manager
         .control(&["kill", "--signal=KILL", service])
@@ -188,7 +214,11 @@ fn the_real_service_manager_keeps_what_a_service_has() {
     let server = TestServer::start(program(), &data, &[]).unwrap();
     for (word, count) in &written {
         let found: BTreeMap<u64, _> = there(&server, word);
-        assert!(found.keys().copied().eq(0..*count), "{word}: {found:?}");
+        let missing: Vec<u64> = (0..*count).filter(|n| !found.contains_key(n)).collect();
+        assert!(
+            found.len() as u64 == *count,
+            "{word} of {count}: {missing:?}"
+        );
     }
     assert_eq!(there(&server, "first").len(), 1);
     let (rows, _) = server.query("second").unwrap();
