@@ -358,7 +358,7 @@ fn kind(error: &object_store::Error) -> FailureKind {
     }
 }
 
-/// Whether a failure is that nothing came in time.
+/// True if a failure is that nothing came in time.
 fn is_time_out(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {

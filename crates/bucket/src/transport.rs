@@ -130,7 +130,7 @@ fn timed_out(kind: HttpErrorKind, text: String) -> HttpError {
 impl Service {
     /// Sends a request and reads the whole answer, so that one limit of time holds for all of it.
     async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        // What is sent may take long; an answer comes soon.
+        // A request that sends something may take long; an answer comes soon.
         let sends_nothing = matches!(*request.method(), Method::GET | Method::HEAD);
         let response = self.client.request(request);
         let response = if sends_nothing {

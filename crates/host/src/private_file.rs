@@ -14,7 +14,7 @@ const MODE: u32 = 0o600;
 const WITHHELD: u32 = 0o027;
 
 /// Withholds from other users whatever this process makes from now on, also by libraries, such as copies in a directory
-/// that is a bucket. What is made with a mode of its own by `chmod`, such as sockets, is not affected.
+/// that is a bucket. Files that get a mode by `chmod`, such as sockets, are not affected.
 pub fn withhold_from_others() {
     let withheld = Mode::from_raw_mode(WITHHELD);
     let before = rustix::process::umask(withheld);

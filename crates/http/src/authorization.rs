@@ -90,8 +90,8 @@ fn key_of(headers: &HeaderMap) -> Option<String> {
     texts.map(|text| text.trim().to_owned()).next()
 }
 
-/// Refuses a request without a token that allows what needs `needed`. Where none is asked for, one that is given counts
-/// all the same.
+/// Refuses a request without a token that allows what needs `needed`. One that is given counts also
+/// if none is asked for.
 pub(super) fn check(
     app: &App,
     headers: &HeaderMap,

@@ -20,7 +20,7 @@ struct Store {
     objects: BTreeMap<String, Bytes>,
     requests: Mutex<Vec<(String, Range<u64>)>>,
     fails: AtomicBool,
-    /// Whether each byte is another one than it should be.
+    /// True if each byte is another one than it should be.
     lies: AtomicBool,
     /// One of so many requests fails, if it is not 0.
     fails_one_in: AtomicU64,
@@ -324,7 +324,7 @@ fn nothing_is_fetched_twice() {
 }
 
 /// A long range comes with several requests, and what one of them has brought is kept if another fails.
-/// What came wrong is kept as long as nobody notices, and not after that, nor after a start.
+/// Wrong bytes are kept as long as nobody notices, and not after that, nor after a start.
 #[test]
 fn wrong_bytes_are_fetched_again() {
     let directory = tempfile::tempdir().unwrap();

@@ -429,7 +429,7 @@ fn nothing_is_appended_behind_a_shut_gate() {
     block_on(s.ingest.submit(batch(&["c"]), true)).unwrap();
 }
 
-/// Who waits for a closed file learns that it is open still.
+/// A caller that waits for a closed file learns that it is open still.
 #[test]
 fn a_file_that_cannot_be_closed_is_said() {
     let s = stand();

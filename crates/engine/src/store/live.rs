@@ -167,7 +167,7 @@ impl LiveSegment {
     }
 
     /// Notes that a part of it could not be read. It counts as a copy no more, as far as this node
-    /// is asked. What came of the bucket may be wrong on its way only, so it is asked again the next time.
+    /// is asked. Bytes of the bucket may be wrong on their way only, so it is asked again the next time.
     pub fn note_damage(&self) {
         if let Some(remote) = &self.remote {
             remote.distrust();

@@ -157,7 +157,7 @@ mod tests {
         );
     }
 
-    /// Where no token is needed, one that is known counts all the same.
+    /// A token counts also if none is needed.
     #[test]
     fn a_token_that_is_given_counts() {
         let token = Token::mint().unwrap();

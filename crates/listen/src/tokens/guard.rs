@@ -92,7 +92,7 @@ impl Guard {
         Guard::default()
     }
 
-    /// A guard that lets everybody through. Who gives one of these tokens is bound by it all the same.
+    /// A guard that lets everybody through. A client that gives one of these tokens is bound by it all the same.
     pub fn optional(tokens: Tokens) -> Guard {
         Guard {
             is_required: false,
@@ -130,7 +130,7 @@ impl Guard {
     ) -> Result<Option<Token>, Refusal> {
         let token = match (given, given.and_then(Token::parse)) {
             (_, Some(token)) => token,
-            // Many senders have a password for every server. What has the form of a token was one once.
+            // Many senders have a password for every server. A text with the form of a token was one once.
             (_, None) if !self.is_required => return Ok(None),
             (None, None) => return Err(Refusal::Missing),
             (Some(_), None) => return Err(Refusal::Unknown),

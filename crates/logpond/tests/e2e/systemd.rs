@@ -135,7 +135,7 @@ const READY: &str = "ready.json";
 fn rows(ready: &Path, word: &str) -> u64 {
     let text = fs::read_to_string(ready).unwrap_or_default();
     let said: Value = serde_json::from_str(&text).unwrap_or_default();
-    let address = said["addresses"]["http"].as_str().unwrap_or_default();
+    let address = said["http"].as_str().unwrap_or_default();
     let target = format!("/api/v1/query?{ALL_TIME}&limit=0&q={word}");
     let answer = || -> std::io::Result<String> {
         let mut client = Client::connect(address)?;

@@ -248,7 +248,7 @@ pub fn compared_fields(filter: &Filter, names: Option<&[&str]>) -> Vec<String> {
 /// Values that no record has. All of them are mended in one suggestion.
 fn unknown_values(request: &HintRequest<'_>) -> Option<Hint> {
     let mut said = Vec::new();
-    // What is excluded is no reason to find nothing.
+    // An exclusion is no reason to find nothing.
     if has_negation(request.filter) {
         return None;
     }

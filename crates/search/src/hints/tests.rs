@@ -283,7 +283,7 @@ fn words_are_quoted_for_a_shell() {
     }
 }
 
-/// What is said of a filter where the fields have these values, and so many records match in any case.
+/// The hints for a filter if the fields have these values, and so many records match in any case.
 fn said_of_values(query: &str, values: &[(&str, &[&str])], any_case: u64) -> Vec<Hint> {
     let owned = |(name, values): &(&str, &[&str])| {
         let values = values.iter().map(|value| (*value).to_owned());

@@ -616,7 +616,7 @@ fn is_related(path: &Path, of: &Position) -> bool {
     is_beside && !stem.is_empty() && name.starts_with(stem)
 }
 
-/// Whether a file's name is that of this file with what a rotation adds: a number or a date at its end, or before its
+/// True if a file's name is that of this file with what a rotation adds: a number or a date at its end, or before its
 /// extension, and the extension of a compressed file.
 fn is_generation(path: &Path, of: &Path) -> bool {
     let name = |path: &Path| {

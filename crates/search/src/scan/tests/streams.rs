@@ -48,7 +48,7 @@ fn streams_of(records: &[Record<'_>], filter: &Filter, asked: &StreamsRequest) -
     by_column.finish()
 }
 
-/// Who may read one stream only learns nothing of the length of the others' lines.
+/// A reader of one stream only learns nothing of the length of the others' lines.
 #[test]
 fn lines_that_are_not_selected_tell_nothing() {
     let records = short_and_long(2000);

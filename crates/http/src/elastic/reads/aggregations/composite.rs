@@ -12,7 +12,6 @@ use super::super::dates::{DateReader, MS_NS};
 use super::super::json::{
     Object, bad, count, flag, list, number, object, only, optional, single, text_of, unsupported,
 };
-use super::super::lists;
 use super::columns::{Field, RowView};
 use super::date_histogram::TimeSteps;
 use super::keys::{Key, KeyKind};
@@ -183,14 +182,7 @@ impl Source {
     fn parts(&self, row: &RowView<'_>) -> Vec<Part> {
         let mut parts = Vec::new();
         match &self.values {
-            Values::Terms(field) if field.is_time => {
-                parts.extend(row.time_ms(*field).map(Part::Whole));
-            }
-            Values::Terms(field) => {
-                lists::each_value(row.text(*field), &mut |value| {
-                    parts.push(Part::Text(value.into()));
-                });
-            }
+            Values::Terms(field) => parts = tuples::parts_of(row, *field, None),
             Values::Steps(field, interval) => {
                 row.each_number(*field, None, &mut |number| {
                     // Beyond whole numbers of 64 bits all are in the last bucket.

@@ -6,7 +6,6 @@ use serde_json::{Value as Json, json};
 
 use super::super::document::iso;
 use super::super::json::{Object, bad, list, object, only, optional, unsupported};
-use super::super::lists;
 use super::columns::{Field, RowView};
 use super::keys::{Key, KeyKind};
 use super::order::Selection;
@@ -69,17 +68,6 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
     })))
 }
 
-fn parts(row: &RowView<'_>, field: Field, missing: Option<&str>) -> Vec<Part> {
-    let mut parts = Vec::new();
-    if field.is_time {
-        parts.extend(row.time_ms(field).map(Part::Whole));
-    } else {
-        let text = row.text(field).or(missing.map(str::as_bytes));
-        lists::each_value(text, &mut |value| parts.push(Part::Text(value.into())));
-    }
-    parts
-}
-
 impl Buckets for MultiTerms {
     fn typed(&self, _: &BucketMap) -> &'static str {
         "multi_terms"
@@ -87,7 +75,8 @@ impl Buckets for MultiTerms {
 
     fn assign(&self, row: &RowView<'_>, put: &mut dyn FnMut(Key<'_>)) {
         let fields = self.fields.iter();
-        let lists = fields.map(|(field, missing)| parts(row, *field, missing.as_deref()));
+        let lists =
+            fields.map(|(field, missing)| tuples::parts_of(row, *field, missing.as_deref()));
         let lists: Vec<Vec<Part>> = lists.collect();
         tuples::each_combination(&lists, &self.directions, &mut |key, tuple| match key {
             Key::TooMany => put(key),

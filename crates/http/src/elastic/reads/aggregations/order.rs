@@ -2,7 +2,9 @@
 
 use std::cmp::Ordering;
 
-use super::super::json::{Object, bad, count, list, scalar, single};
+use serde_json::Value as Json;
+
+use super::super::json::{Object, bad, count, list, only, optional, scalar, single};
 use super::state::{Bucket, BucketMap, State};
 use super::{BUCKETS_MAX, Kind, Tree};
 use crate::error::ApiError;
@@ -184,6 +186,21 @@ pub(super) fn is_descending(text: &str, place: &str) -> Result<bool, ApiError> {
         "asc" => Ok(false),
         "desc" => Ok(true),
         other => Err(bad(format!("[{place}] is asc or desc, not [{other}]"))),
+    }
+}
+
+/// Reads the direction of a key of an order: `desc`, or an object with `order`.
+///
+/// # Errors
+/// When it is none.
+pub(super) fn is_descending_key(options: &Json, known: &[&str]) -> Result<bool, ApiError> {
+    match options {
+        Json::Object(options) => {
+            only(options, known, "sort")?;
+            let order = optional(options, "order")?;
+            order.map_or(Ok(false), |order| is_descending(&order, "sort"))
+        }
+        direction => is_descending(&scalar(direction, "sort")?, "sort"),
     }
 }
 

@@ -6,12 +6,10 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::super::document::iso;
-use super::super::json::{
-    Object, bad, count, list, object, only, optional, scalar, single, unsupported,
-};
+use super::super::json::{Object, bad, count, list, object, only, optional, single, unsupported};
 use super::columns::{Field, RowView};
 use super::keys::KeyKind;
-use super::order::is_descending;
+use super::order::is_descending_key;
 use super::state::MetricState;
 use super::{Kind, Metric, Reader};
 use crate::error::ApiError;
@@ -106,18 +104,8 @@ fn order(given: Option<&Json>) -> Result<(String, bool), ApiError> {
             "sort by @timestamp or another field",
         ));
     }
-    let direction = match options {
-        Json::Object(options) => {
-            only(
-                options,
-                &["order", "unmapped_type", "numeric_type", "format"],
-                "sort",
-            )?;
-            optional(options, "order")?.unwrap_or_else(|| "asc".to_owned())
-        }
-        direction => scalar(direction, "sort")?,
-    };
-    Ok((name.to_owned(), is_descending(&direction, "sort")?))
+    let known = ["order", "unmapped_type", "numeric_type", "format"];
+    Ok((name.to_owned(), is_descending_key(options, &known)?))
 }
 
 impl SortValue {

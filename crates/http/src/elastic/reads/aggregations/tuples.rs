@@ -12,7 +12,9 @@
 
 use logpond_search::Number;
 
+use super::super::lists;
 use super::super::numbers::number;
+use super::columns::{Field, RowView};
 use super::keys::Key;
 
 /// The most combinations of values of a record.
@@ -51,6 +53,18 @@ fn order_of(number: f64) -> [u8; 8] {
         !bits
     };
     ordered.to_be_bytes()
+}
+
+/// The values of a field of a record, or the one for records without.
+pub(super) fn parts_of(row: &RowView<'_>, field: Field, missing: Option<&str>) -> Vec<Part> {
+    let mut parts = Vec::new();
+    if field.is_time {
+        parts.extend(row.time_ms(field).map(Part::Whole));
+    } else {
+        let text = row.text(field).or(missing.map(str::as_bytes));
+        lists::each_value(text, &mut |value| parts.push(Part::Text(value.into())));
+    }
+    parts
 }
 
 /// Adds a value to a tuple.

@@ -61,7 +61,7 @@ impl ScriptOfBuckets {
         })
     }
 
-    /// Where the values are that it reads.
+    /// The places of the values that it reads.
     pub(super) fn paths(&self) -> Vec<&Path> {
         self.paths.iter().map(|(_, path)| path).collect()
     }

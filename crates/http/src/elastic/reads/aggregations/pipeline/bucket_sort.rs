@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::super::super::json::{Object, bad, count, list, only, optional, scalar, single};
+use super::super::super::json::{Object, bad, count, list, only, single};
 use super::super::BUCKETS_MAX;
-use super::super::order::is_descending;
+use super::super::order::is_descending_key;
 use super::path::{Gap, Path, key_text};
 use super::{BucketChoice, NamedBuckets, PipelineKind};
 use crate::error::ApiError;
@@ -66,24 +66,17 @@ pub(super) fn read(members: &Object) -> Result<PipelineKind, ApiError> {
 }
 
 fn key(given: &Json) -> Result<SortKey, ApiError> {
-    let (name, direction) = match given {
-        Json::String(name) => (&**name, "asc".to_owned()),
+    let (name, is_descending) = match given {
+        Json::String(name) => (&**name, false),
         other => {
             let (name, options) = single(other, "sort")?;
-            let order = match options {
-                Json::Object(options) => {
-                    only(options, &["order"], "sort")?;
-                    optional(options, "order")?.unwrap_or_else(|| "asc".to_owned())
-                }
-                order => scalar(order, "sort")?,
-            };
-            (name, order)
+            (name, is_descending_key(options, &["order"])?)
         }
     };
     Ok(SortKey {
         path: Path::read(name)?,
         is_by_key: name == "_key",
-        is_descending: is_descending(&direction, "sort")?,
+        is_descending,
     })
 }
 

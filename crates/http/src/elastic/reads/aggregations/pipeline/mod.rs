@@ -77,7 +77,7 @@ trait BucketValues: Debug + Send + Sync {
         ParentShape::Sequence
     }
 
-    /// Where the values are that it reads.
+    /// The places of the values that it reads.
     fn paths(&self) -> Vec<&Path>;
 
     /// An answer for each bucket; a bucket without one stays as it is.
@@ -86,7 +86,7 @@ trait BucketValues: Debug + Send + Sync {
 
 /// A pipeline that gives some of the buckets.
 trait BucketChoice: Debug + Send + Sync {
-    /// Where the values are that it reads.
+    /// The places of the values that it reads.
     fn paths(&self) -> Vec<&Path>;
 
     /// The buckets that the answer has, in their order.
@@ -103,7 +103,7 @@ trait Sibling: Debug + Send + Sync {
     /// The answer to the values of all buckets, each with the bucket's key.
     fn finish(&self, values: &[(String, f64)]) -> Json;
 
-    /// Where the values are.
+    /// The place of the values.
     fn path(&self) -> &SiblingPath;
 }
 
@@ -224,17 +224,17 @@ pub(super) fn in_order(
 /// With the name of one.
 pub(super) fn check(pipelines: &[Pipeline], around: ParentShape) -> Result<(), ApiError> {
     for one in pipelines {
-        let (needed, what) = match &one.kind {
-            PipelineKind::Values(values) if values.parent() == ParentShape::Sequence => {
-                (vec![ParentShape::Sequence], "histogram or date_histogram")
-            }
-            PipelineKind::Values(_) | PipelineKind::Choice(_) => (
-                vec![ParentShape::List, ParentShape::Sequence],
-                "an aggregation with buckets",
+        let (is_met, what) = match &one.kind {
+            PipelineKind::Values(values) if values.parent() == ParentShape::Sequence => (
+                around == ParentShape::Sequence,
+                "histogram or date_histogram",
             ),
+            PipelineKind::Values(_) | PipelineKind::Choice(_) => {
+                (around != ParentShape::None, "an aggregation with buckets")
+            }
             PipelineKind::Sibling(_) => continue,
         };
-        if !needed.contains(&around) {
+        if !is_met {
             return Err(bad(format!(
                 "[{}] must be directly within {what}",
                 one.name
