@@ -101,41 +101,46 @@ pub(super) fn check(
     let given = headers.get(AUTHORIZATION).map(|value| value.as_bytes());
     // Browsers that have signed in send a cookie; what a program says by a header counts before it.
     let token = given.map(token_of).or_else(|| key_of(headers));
-    let token = token.or_else(|| session::token(headers));
+    let cookie = session::token(headers).filter(|_| token.is_none());
+    let is_of_cookie = cookie.is_some();
+    let token = token.or(cookie);
     let token = token.or_else(|| in_address.map(str::to_owned));
-    admit(app, token.as_deref(), needed)
+    match Admission::new(&app.guard, token.as_deref(), needed, clock::now()) {
+        // A browser keeps the cookie of another server that was at this address before.
+        Err(Refusal::Unknown) if is_of_cookie && !app.guard.is_required() => Ok(None),
+        outcome => outcome.map_err(|refusal| error_of(app, &refusal)),
+    }
 }
 
 /// Refuses a token that is not known, or may read nothing.
 pub(super) fn check_token(app: &App, token: &str) -> Result<(), ApiError> {
     if app.guard.is_required() {
-        admit(app, Some(token), Role::Read)?;
+        let outcome = Admission::new(&app.guard, Some(token), Role::Read, clock::now());
+        outcome.map_err(|refusal| error_of(app, &refusal))?;
     }
     Ok(())
 }
 
-fn admit(app: &App, token: Option<&str>, needed: Role) -> Result<Option<Admission>, ApiError> {
-    let outcome = Admission::new(&app.guard, token, needed, clock::now());
-    outcome.map_err(|refusal| {
-        app.count_refusal(&refusal);
-        let kind = match refusal {
-            Refusal::Missing => Kind::TokenMissing,
-            Refusal::Unknown
-            | Refusal::Revoked { .. }
-            | Refusal::Changed { .. }
-            | Refusal::Expired { .. } => Kind::TokenRefused,
-            Refusal::Role { .. } => Kind::RoleMissing,
-        };
-        let mut error = ApiError::new(kind, refusal.to_string());
-        error.hint = match refusal {
-            Refusal::Role { needed, .. } => Some(format!(
-                "`logpond token create --role {}` at the server makes one",
-                needed.as_str()
-            )),
-            _ => Some(HINT.to_owned()),
-        };
-        error
-    })
+/// The answer to a request that is not let in, which is counted.
+fn error_of(app: &App, refusal: &Refusal) -> ApiError {
+    app.count_refusal(refusal);
+    let kind = match refusal {
+        Refusal::Missing => Kind::TokenMissing,
+        Refusal::Unknown
+        | Refusal::Revoked { .. }
+        | Refusal::Changed { .. }
+        | Refusal::Expired { .. } => Kind::TokenRefused,
+        Refusal::Role { .. } => Kind::RoleMissing,
+    };
+    let mut error = ApiError::new(kind, refusal.to_string());
+    error.hint = match refusal {
+        Refusal::Role { needed, .. } => Some(format!(
+            "`logpond token create --role {}` at the server makes one",
+            needed.as_str()
+        )),
+        _ => Some(HINT.to_owned()),
+    };
+    error
 }
 
 impl App {

@@ -9,7 +9,7 @@ use super::client::{PATIENCE, connect, get, read_head, request};
 use super::{TestServer, settings};
 use crate::serve::{ServeError, Server};
 use logpond_http::routes;
-use logpond_listen::tokens::{self, Entry, ROLES, Role, Token};
+use logpond_listen::tokens::{self, Bounds, Entry, ROLES, Role, Token};
 
 /// A server that asks for tokens.
 fn guarded() -> TestServer {
@@ -172,6 +172,47 @@ fn a_browser_signs_in_by_a_cookie() {
     let out = request(server.http(), "DELETE", "/api/v1/session", &[], b"");
     assert_eq!(out.status, 204);
     assert!(out.head.contains("Max-Age=0"), "{}", out.head);
+}
+
+/// A token that is sent counts also if none is required.
+#[test]
+fn a_token_that_is_sent_counts() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("tokens.toml");
+    let bound = Token::mint().unwrap();
+    let mut entry = Entry::new(&bound, None, Role::Read, logpond_host::clock::now(), None);
+    entry.bounds = Bounds::new(Some("team=b".to_owned()), Vec::new()).unwrap();
+    tokens::update(&path, |tokens| tokens.add(entry)).unwrap();
+    let settings = settings(directory.path());
+    let server = Some(Server::start(&settings).unwrap());
+    let server = TestServer { server, directory };
+    let lines = b"{\"team\":\"a\"}\n{\"team\":\"b\"}\n";
+    let json = ("Content-Type", "application/x-ndjson");
+    assert_eq!(
+        request(server.http(), "POST", "/api/v1/push", &[json], lines).status,
+        200
+    );
+    let rows = |headers: &[(&str, &str)]| {
+        let answer = request(server.http(), "GET", "/api/v1/query", headers, b"");
+        let lines = answer
+            .body
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty());
+        let rows = lines.count().saturating_sub(1);
+        (answer.status, rows)
+    };
+    let of = |token: &Token| bearer(token);
+    let other = Token::mint().unwrap();
+    assert_eq!(rows(&[]), (200, 2));
+    assert_eq!(rows(&[("Authorization", &of(&bound))]), (200, 1));
+    // One that was revoked is unknown.
+    assert_eq!(rows(&[("Authorization", &of(&other))]).0, 401);
+    assert_eq!(rows(&[("Authorization", "Bearer changeme")]), (200, 2));
+    let cookie = format!("logpond_session={}", other.expose());
+    assert_eq!(rows(&[("Cookie", &cookie)]), (200, 2));
+    let push = [json, ("Authorization", &*of(&bound))];
+    let refused = request(server.http(), "POST", "/api/v1/push", &push, lines);
+    assert_eq!(refused.status, 403, "it may only read");
 }
 
 #[test]
