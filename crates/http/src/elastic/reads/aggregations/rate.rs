@@ -59,11 +59,9 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
     if is_of_values && !has_field {
         return Err(bad("[mode] of [rate] needs [field]"));
     }
+    let field = has_field.then(|| reader.columns.number_field(members, "rate"));
     Ok(Kind::Metric(Arc::new(Rate {
-        field: match has_field {
-            true => Some(reader.columns.number_field(members, "rate")?),
-            false => None,
-        },
+        field: field.transpose()?,
         is_of_values,
         interval,
         zone,
