@@ -30,8 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLockReadGuard};
 use std::time::SystemTime;
 
 pub(crate) use blocks::{BLOCK_BYTES, Geometry, Kind, plan};
-use entry::lock;
-pub(crate) use entry::{BlockClaim, Claim, Entry};
+pub(crate) use entry::{BlockClaim, Claim, Entry, lock};
 use part::{Part, Slot, geometry_of, parse_file_name};
 
 /// A bounded cache of objects on the local disk. Clones are the same cache.

@@ -16,7 +16,7 @@ use std::thread;
 use bytes::Bytes;
 use logpond_segment::disk::ReadAt;
 
-use crate::cache::{BLOCK_BYTES, BlockClaim, Cache, Claim, Entry, Geometry, plan};
+use crate::cache::{BLOCK_BYTES, BlockClaim, Cache, Claim, Entry, Geometry, lock, plan};
 use crate::objects::Objects;
 
 /// Requests of one read at a time.
@@ -300,8 +300,4 @@ impl ReadAt for RemoteFile {
             entry.set_regions(regions);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

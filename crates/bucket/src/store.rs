@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode,
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{oneshot, watch};
 
+use crate::cache::lock;
 use crate::location::Location;
 use crate::objects::{BucketError, CreateOutcome, FailureKind, ObjectEntry, Objects};
 use crate::rejected::RejectedRequest;
@@ -360,31 +361,18 @@ fn kind(error: &object_store::Error) -> FailureKind {
 
 /// True if a failure is that nothing came in time.
 fn is_time_out(error: &(dyn Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let of_system = error.downcast_ref::<io::Error>();
-        if of_system.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut) {
-            return true;
-        }
-        next = error.source();
-    }
-    false
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    let mut of_system = causes(error).filter_map(|error| error.downcast_ref::<io::Error>());
+    of_system.any(|error| error.kind() == io::ErrorKind::TimedOut)
 }
 
 /// What the store says of settings, if that is what an error is about in the end.
 fn rejected(error: &object_store::Error) -> Option<&RejectedRequest> {
-    let mut next: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(error) = next {
-        if let Some(rejected) = error.downcast_ref() {
-            return Some(rejected);
-        }
-        next = error.source();
-    }
-    None
+    causes(error).find_map(|error| error.downcast_ref())
+}
+
+/// An error and those that it comes from.
+fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
 }
 
 /// A failure where no credentials were given, which is its reason mostly.

@@ -12,7 +12,6 @@ use logpond_search::hints::{
     HintRequest, Outside, compared_fields, hints, in_any_case, wants_names,
 };
 use logpond_search::order::Direction;
-
 use serde_json::Value as Json;
 
 use super::App;
@@ -75,17 +74,13 @@ pub(super) fn note(
         // Of `top` over a field that no record has.
         _ => None,
     });
-    let is_of_rows = trailer.rows == 0;
-    let compared = compared_fields(&asked, names.as_deref());
-    let compared = compared.into_iter().filter(|_| is_of_rows);
-    let values: Vec<(String, Vec<String>)> = compared
-        .filter_map(|name| {
-            let values = look.values(&name)?;
-            Some((name, values))
-        })
-        .collect();
-    let any_case = in_any_case(&asked).filter(|_| is_of_rows);
-    let any_case = any_case.and_then(|filter| look.count(&filter));
+    let (mut values, mut any_case) = (Vec::new(), None);
+    if trailer.rows == 0 {
+        for name in compared_fields(&asked, names.as_deref()) {
+            values.extend(look.values(&name).map(|values| (name, values)));
+        }
+        any_case = in_any_case(&asked).and_then(|filter| look.count(&filter));
+    }
     trailer.hints = hints(&HintRequest {
         filter: &asked,
         written,

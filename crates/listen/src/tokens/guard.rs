@@ -87,11 +87,6 @@ impl Guard {
         }
     }
 
-    /// A guard that lets everybody through.
-    pub fn open() -> Guard {
-        Guard::default()
-    }
-
     /// A guard that lets everybody through. A client that gives one of these tokens is bound by it all the same.
     pub fn optional(tokens: Tokens) -> Guard {
         Guard {

@@ -4,7 +4,6 @@ mod list;
 mod prune;
 mod verify;
 
-use logpond_host::private_file::withhold_from_others;
 use std::time::{Duration, Instant};
 
 use logpond_bucket::{Location, Store};
@@ -15,6 +14,7 @@ use super::{Exit, Failure, serve};
 use crate::cli::{Backup, BackupCommand};
 use logpond_engine::backup::{BackupError, BackupReport, Job, Progress, make};
 use logpond_host::disk::RealDisk;
+use logpond_host::private_file::withhold_from_others;
 use logpond_host::terminal::note;
 use logpond_host::{clock, hostname};
 use logpond_render::quantity;

@@ -1,6 +1,5 @@
 //! `logpond forward`: flags to settings; the work is in [`logpond_ship::forward`].
 
-use logpond_host::private_file::withhold_from_others;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -17,6 +16,7 @@ use super::signals::set_by_signals;
 use super::{Exit, Failure, access, variable};
 use crate::cli::{Forward, LineFormat, Multiline, Wait};
 use logpond_client::{ADDRESS_DEFAULT, Address, ClientError, HostPort};
+use logpond_host::private_file::withhold_from_others;
 use logpond_host::{clock, service_manager};
 use logpond_settings::{BULK_PORT, Environment, access_logs, flagged_fields};
 use logpond_ship::forward::{

@@ -1,12 +1,12 @@
 //! `logpond serve`, `ingest`, `store` and `query-node`: flags to settings, then the server.
 
-use logpond_host::private_file::withhold_from_others;
 use std::path::Path;
 
 use logpond_cluster::Roles;
 
 use super::{Exit, Failure, variable};
 use crate::cli::{Node, Serve};
+use logpond_host::private_file::withhold_from_others;
 use logpond_settings::{Environment, Settings, gather};
 
 /// Runs a node that takes records in.

@@ -167,11 +167,15 @@ fn unknown_counted(request: &HintRequest<'_>) -> Option<Hint> {
 /// Names in conditions that no record has. All of them are mended in one suggestion.
 fn unknown_fields(request: &HintRequest<'_>) -> Option<Hint> {
     let (mended, said) = mended(request.filter, request.names);
+    mended_hint(request, &mended, &said)
+}
+
+/// The hint of what is wrong with a filter, with the mended one if it is another.
+fn mended_hint(request: &HintRequest<'_>, mended: &Filter, said: &[String]) -> Option<Hint> {
     let message = said.first()?.clone();
-    let is_mended = mended != *request.filter;
     Some(Hint {
         message,
-        ..suggested(is_mended.then_some(&mended))
+        ..suggested(Some(mended).filter(|mended| *mended != request.filter))
     })
 }
 
@@ -281,12 +285,7 @@ fn unknown_values(request: &HintRequest<'_>) -> Option<Hint> {
             test: FieldTest::Compare(Comparison::Equal, meant?.as_bytes().into()),
         })
     });
-    let message = said.first()?.clone();
-    let is_mended = mended != *request.filter;
-    Some(Hint {
-        message,
-        ..suggested(is_mended.then_some(&mended))
-    })
+    mended_hint(request, &mended, &said)
 }
 
 fn has_negation(filter: &Filter) -> bool {

@@ -605,11 +605,7 @@ fn is_related(path: &Path, of: &Position) -> bool {
     let near = [path.parent(), path.parent().and_then(Path::parent)];
     let is_near = |p: &Path| p.parent().is_some_and(|own| near.contains(&Some(own)));
     let is_beside = is_near(&of.path) || is_near(own);
-    let name = |path: &Path| {
-        path.file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-    };
-    let (Some(name), Some(of)) = (name(path), name(own)) else {
+    let (Some(name), Some(of)) = (name_of(path), name_of(own)) else {
         return false;
     };
     let stem = of.split('.').next().unwrap_or_default();
@@ -619,12 +615,7 @@ fn is_related(path: &Path, of: &Position) -> bool {
 /// True if a file's name is that of this file with what a rotation adds: a number or a date at its end, or before its
 /// extension, and the extension of a compressed file.
 fn is_generation(path: &Path, of: &Path) -> bool {
-    let name = |path: &Path| {
-        path.file_name()
-            .and_then(|name| name.to_str())
-            .map(str::to_owned)
-    };
-    let (Some(name), Some(of)) = (name(path), name(of)) else {
+    let (Some(name), Some(of)) = (name_of(path), name_of(of)) else {
         return false;
     };
     let plain = COMPRESSED.iter().find_map(|end| name.strip_suffix(end));
@@ -638,6 +629,12 @@ fn is_generation(path: &Path, of: &Path) -> bool {
         let is_part = |char: char| char.is_ascii_digit() || "-_.:T".contains(char);
         added.starts_with(['.', '-', '_']) && added.len() > 1 && added.chars().all(is_part)
     })
+}
+
+/// The name of a file in its directory.
+fn name_of(path: &Path) -> Option<String> {
+    let name = path.file_name()?;
+    Some(name.to_string_lossy().into_owned())
 }
 
 /// When a file was written last.

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::super::json::{Object, number, only};
 use super::columns::{Field, RowView};
-use super::percentiles::percentile;
+use super::percentiles::{percentile, sorted};
 use super::state::MetricState;
 use super::{Kind, Metric, Reader, stats};
 use crate::error::ApiError;
@@ -64,11 +64,10 @@ impl Metric for Boxplot {
     }
 
     fn finish(&self, state: MetricState) -> Json {
-        let MetricState::Values(mut numbers) = state else {
+        let MetricState::Values(numbers) = state else {
             return Json::Null;
         };
-        numbers.sort_unstable_by(f64::total_cmp);
-        let values = values(&numbers).map(|values| values.map(Some));
+        let values = values(&sorted(numbers)).map(|values| values.map(Some));
         let values = NAMES.into_iter().zip(values.unwrap_or_default());
         values
             .map(|(name, value)| (name.to_owned(), json!(value)))
@@ -83,9 +82,7 @@ impl Metric for Boxplot {
         let MetricState::Values(numbers) = state else {
             return None;
         };
-        let mut numbers = numbers.clone();
-        numbers.sort_unstable_by(f64::total_cmp);
         let at = NAMES.iter().position(|known| *known == name)?;
-        values(&numbers)?.get(at).copied()
+        values(&sorted(numbers.clone()))?.get(at).copied()
     }
 }

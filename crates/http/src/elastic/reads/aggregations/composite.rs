@@ -10,10 +10,11 @@ use serde_json::{Value as Json, json};
 use super::super::dates::interval::Interval;
 use super::super::dates::{DateReader, MS_NS};
 use super::super::json::{
-    Object, bad, count, flag, list, number, object, only, optional, single, text_of, unsupported,
+    Object, bad, count, flag, list, object, only, optional, single, text_of, unsupported,
 };
 use super::columns::{Field, RowView};
 use super::date_histogram::TimeSteps;
+use super::histogram;
 use super::keys::{Key, KeyKind};
 use super::order::is_descending;
 use super::pipeline::{NamedBuckets, listed};
@@ -27,6 +28,9 @@ const SOURCES_MAX: usize = 16;
 
 /// Buckets of a page where a request says no number.
 const SIZE_DEFAULT: u64 = 10;
+
+/// Members that all kinds of sources have.
+const SOURCE_MEMBERS: [&str; 4] = ["order", "missing_bucket", "missing_order", "value_type"];
 
 #[derive(Clone, Debug)]
 struct Composite {
@@ -108,47 +112,21 @@ impl Source {
     /// Reads a source, with whether its values descend.
     fn read(name: &str, given: &Json, reader: &mut Reader<'_>) -> Result<(Source, bool), ApiError> {
         let (kind, options) = single(given, name)?;
-        let mut members = object(options, kind)?.clone();
-        let mut taken = |name: &str| members.remove(name).filter(|value| !value.is_null());
-        let own = [
-            taken("order"),
-            taken("missing_bucket"),
-            taken("missing_order"),
-        ];
-        taken("value_type");
-        let own = ["order", "missing_bucket", "missing_order"]
-            .into_iter()
-            .zip(own);
-        let own: Object = own
-            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
-            .collect();
+        let members = object(options, kind)?;
+        let check = |known: &[&str]| only(members, &[known, &SOURCE_MEMBERS[..]].concat(), kind);
         let values = match kind {
             "terms" => {
-                only(&members, &["field"], "terms")?;
-                Values::Terms(reader.columns.field(&members, "terms")?)
+                check(&["field"])?;
+                Values::Terms(reader.columns.field(members, kind)?)
             }
             "histogram" => {
-                only(&members, &["field", "interval"], "histogram")?;
-                let interval = number(&members, "interval")?.filter(|interval| *interval > 0.0);
-                let interval =
-                    interval.ok_or_else(|| bad("[interval] of [histogram] is a number above 0"))?;
-                Values::Steps(
-                    reader.columns.number_field(&members, "histogram")?,
-                    interval,
-                )
+                check(&["field", "interval"])?;
+                let interval = histogram::interval(members)?;
+                Values::Steps(reader.columns.number_field(members, kind)?, interval)
             }
             "date_histogram" => {
-                let known = [
-                    "field",
-                    "calendar_interval",
-                    "fixed_interval",
-                    "interval",
-                    "time_zone",
-                    "offset",
-                    "format",
-                ];
-                only(&members, &known, "date_histogram")?;
-                let (steps, dates) = TimeSteps::read(&members, reader)?;
+                check(&TimeSteps::MEMBERS)?;
+                let (steps, dates) = TimeSteps::read(members, reader)?;
                 Values::Times(Box::new(steps), dates)
             }
             other => {
@@ -158,7 +136,7 @@ impl Source {
                 ));
             }
         };
-        let place = match optional(&own, "missing_order")?.as_deref() {
+        let place = match optional(members, "missing_order")?.as_deref() {
             None | Some("default") => Place::Default,
             Some("first") => Place::First,
             Some("last") => Place::Last,
@@ -168,12 +146,12 @@ impl Source {
                 )));
             }
         };
-        let order = optional(&own, "order")?;
+        let order = optional(members, "order")?;
         let is_descending = order.map_or(Ok(false), |order| is_descending(&order, "order"))?;
         let source = Source {
             name: name.to_owned(),
             values,
-            missing: flag(&own, "missing_bucket", false)?.then_some(place),
+            missing: flag(members, "missing_bucket", false)?.then_some(place),
         };
         Ok((source, is_descending))
     }
@@ -266,10 +244,12 @@ impl Buckets for Composite {
             .iter()
             .map(|source| source.parts(row))
             .collect();
-        tuples::each_combination(&lists, &self.directions, &mut |key, tuple| {
-            if self.after.as_deref().is_none_or(|after| tuple > after) || key == Key::TooMany {
-                put(key);
+        tuples::each_combination(&lists, &self.directions, &mut |tuple| match tuple {
+            None => put(Key::TooMany),
+            Some(tuple) if self.after.as_deref().is_none_or(|after| tuple > after) => {
+                put(Key::Tuple(tuple));
             }
+            Some(_) => {}
         });
     }
 

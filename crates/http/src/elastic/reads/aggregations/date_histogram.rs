@@ -43,14 +43,7 @@ type Bounds = (Option<i64>, Option<i64>);
 
 /// Reads the aggregation.
 pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, ApiError> {
-    let known = [
-        "field",
-        "calendar_interval",
-        "fixed_interval",
-        "interval",
-        "time_zone",
-        "offset",
-        "format",
+    let own = [
         "min_doc_count",
         "order",
         "keyed",
@@ -59,6 +52,7 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
         "missing",
         "script",
     ];
+    let known = [&TimeSteps::MEMBERS[..], &own].concat();
     only(members, &known, "date_histogram")?;
     let (steps, dates) = TimeSteps::read(members, reader)?;
     let mut default_formats = DateReader::new(reader.context.now).formats;
@@ -149,6 +143,17 @@ fn bounds(members: &Object, name: &str, reader: &DateReader) -> Result<Option<Bo
 }
 
 impl TimeSteps {
+    /// The members of a request that say the steps.
+    pub(super) const MEMBERS: [&str; 7] = [
+        "field",
+        "calendar_interval",
+        "fixed_interval",
+        "interval",
+        "time_zone",
+        "offset",
+        "format",
+    ];
+
     /// Reads the field and the interval, with what reads dates in their zone and format.
     ///
     /// # Errors

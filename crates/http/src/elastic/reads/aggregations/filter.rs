@@ -17,6 +17,7 @@ use crate::error::ApiError;
 
 #[derive(Clone, Debug)]
 struct OneFilter {
+    typed: &'static str,
     condition: Condition,
 }
 
@@ -25,12 +26,17 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
     let query = Json::Object(members.clone());
     let filter = translate(&query, reader.context)?;
     let condition = Condition::new(&lists::with_elements(&filter), &mut reader.columns)?;
-    Ok(Kind::Buckets(Arc::new(OneFilter { condition })))
+    Ok(one_bucket("filter", condition))
+}
+
+/// An aggregation of this kind with one bucket, of the records that satisfy a condition.
+pub(super) fn one_bucket(typed: &'static str, condition: Condition) -> Kind {
+    Kind::Buckets(Arc::new(OneFilter { typed, condition }))
 }
 
 impl Buckets for OneFilter {
     fn typed(&self, _: &BucketMap) -> &'static str {
-        "filter"
+        self.typed
     }
 
     fn shape(&self) -> ParentShape {

@@ -43,7 +43,6 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
         "script",
     ];
     only(members, &known, "histogram")?;
-    let interval = number(members, "interval")?.filter(|interval| *interval > 0.0);
     let bounds = |name: &str| -> Result<(Option<f64>, Option<f64>), ApiError> {
         let Some(given) = members.get(name).filter(|given| !given.is_null()) else {
             return Ok((None, None));
@@ -54,7 +53,7 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
     };
     Ok(Kind::Buckets(Arc::new(Histogram {
         field: reader.columns.number_field(members, "histogram")?,
-        interval: interval.ok_or_else(|| bad("[interval] of [histogram] is a number above 0"))?,
+        interval: interval(members)?,
         offset: number(members, "offset")?.unwrap_or(0.0),
         least: count(members, "min_doc_count", 0)?,
         order: BucketOrder::read(members, BucketOrder::by_key())?,
@@ -63,6 +62,15 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
         extended: bounds("extended_bounds")?,
         hard: bounds("hard_bounds")?,
     })))
+}
+
+/// The length of a step, which is above 0.
+///
+/// # Errors
+/// When it is none.
+pub(super) fn interval(members: &Object) -> Result<f64, ApiError> {
+    let interval = number(members, "interval")?.filter(|interval| *interval > 0.0);
+    interval.ok_or_else(|| bad("[interval] of [histogram] is a number above 0"))
 }
 
 impl Histogram {

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::super::json::{Object, number, only};
 use super::columns::{Field, RowView};
-use super::percentiles::percentile;
+use super::percentiles::{percentile, sorted};
 use super::state::MetricState;
 use super::{Kind, Metric, Reader, stats};
 use crate::error::ApiError;
@@ -34,9 +34,8 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
     })))
 }
 
-fn median(mut numbers: Vec<f64>) -> Option<f64> {
-    numbers.sort_unstable_by(f64::total_cmp);
-    percentile(&numbers, 50.0)
+fn median(numbers: Vec<f64>) -> Option<f64> {
+    percentile(&sorted(numbers), 50.0)
 }
 
 impl Metric for MedianDeviation {

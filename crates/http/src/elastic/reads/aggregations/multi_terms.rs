@@ -78,9 +78,8 @@ impl Buckets for MultiTerms {
         let lists =
             fields.map(|(field, missing)| tuples::parts_of(row, *field, missing.as_deref()));
         let lists: Vec<Vec<Part>> = lists.collect();
-        tuples::each_combination(&lists, &self.directions, &mut |key, tuple| match key {
-            Key::TooMany => put(key),
-            _ => put(Key::Text(tuple)),
+        tuples::each_combination(&lists, &self.directions, &mut |tuple| {
+            put(tuple.map_or(Key::TooMany, Key::Text));
         });
     }
 

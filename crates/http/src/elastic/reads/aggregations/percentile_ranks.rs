@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::super::json::{Object, bad, flag, number, only};
 use super::columns::{Field, RowView};
-use super::percentiles::{numbers, written};
+use super::percentiles::{numbers, sorted, written};
 use super::state::MetricState;
 use super::{Kind, Metric, Reader, stats};
 use crate::error::ApiError;
@@ -53,10 +53,10 @@ impl Metric for PercentileRanks {
     }
 
     fn finish(&self, state: MetricState) -> Json {
-        let MetricState::Values(mut found) = state else {
+        let MetricState::Values(found) = state else {
             return Json::Null;
         };
-        found.sort_unstable_by(f64::total_cmp);
+        let found = sorted(found);
         let pairs = self.values.iter().map(|at| (*at, rank(&found, *at)));
         written(&pairs.collect::<Vec<_>>(), self.is_keyed)
     }
@@ -69,8 +69,6 @@ impl Metric for PercentileRanks {
         let MetricState::Values(found) = state else {
             return None;
         };
-        let mut found = found.clone();
-        found.sort_unstable_by(f64::total_cmp);
-        rank(&found, name.parse().ok()?)
+        rank(&sorted(found.clone()), name.parse().ok()?)
     }
 }

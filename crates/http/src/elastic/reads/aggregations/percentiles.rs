@@ -14,7 +14,7 @@ use crate::error::ApiError;
 const PERCENTS_MAX: usize = 100;
 
 /// The percentiles where none are named.
-pub(super) const PERCENTS: [f64; 7] = [1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0];
+const PERCENTS: [f64; 7] = [1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0];
 
 #[derive(Clone, Debug)]
 struct Percentiles {
@@ -30,19 +30,32 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
         "field", "missing", "percents", "keyed", "tdigest", "hdr", "script",
     ];
     only(members, &known, "percentiles")?;
-    let percents = numbers(members, "percents")?.unwrap_or_else(|| PERCENTS.to_vec());
-    if !percents
-        .iter()
-        .all(|percent| (0.0..=100.0).contains(percent))
-    {
-        return Err(bad("[percents] are from 0 to 100"));
-    }
     Ok(Kind::Metric(Arc::new(Percentiles {
         field: reader.columns.number_field(members, "percentiles")?,
         missing: number(members, "missing")?,
-        percents,
+        percents: percents(members)?,
         is_keyed: flag(members, "keyed", true)?,
     })))
+}
+
+/// The percentiles that are asked for.
+///
+/// # Errors
+/// When one is none.
+pub(super) fn percents(members: &Object) -> Result<Vec<f64>, ApiError> {
+    let percents = numbers(members, "percents")?.unwrap_or_else(|| PERCENTS.to_vec());
+    let is_percent = |percent: &f64| (0.0..=100.0).contains(percent);
+    if percents.iter().all(is_percent) {
+        Ok(percents)
+    } else {
+        Err(bad("[percents] are from 0 to 100"))
+    }
+}
+
+/// Numbers in order.
+pub(super) fn sorted(mut numbers: Vec<f64>) -> Vec<f64> {
+    numbers.sort_unstable_by(f64::total_cmp);
+    numbers
 }
 
 /// A list of numbers, also as texts.
@@ -102,10 +115,10 @@ impl Metric for Percentiles {
     }
 
     fn finish(&self, state: MetricState) -> Json {
-        let MetricState::Values(mut values) = state else {
+        let MetricState::Values(values) = state else {
             return Json::Null;
         };
-        values.sort_unstable_by(f64::total_cmp);
+        let values = sorted(values);
         let pairs = self
             .percents
             .iter()
@@ -122,8 +135,6 @@ impl Metric for Percentiles {
             return None;
         };
         let percent: f64 = name.parse().ok()?;
-        let mut values = values.clone();
-        values.sort_unstable_by(f64::total_cmp);
-        percentile(&values, percent)
+        percentile(&sorted(values.clone()), percent)
     }
 }

@@ -15,7 +15,6 @@ use logpond_search::Number;
 use super::super::lists;
 use super::super::numbers::number;
 use super::columns::{Field, RowView};
-use super::keys::Key;
 
 /// The most combinations of values of a record.
 pub(in super::super) const COMBINATIONS_MAX: usize = 1024;
@@ -145,29 +144,29 @@ pub(super) fn texts(tuple: &[u8], directions: &[bool]) -> Vec<Option<Box<[u8]>>>
     each.collect()
 }
 
-/// Visits each combination of one value of each list.
+/// Visits each combination of one value of each list; nothing instead if they are too many.
 pub(super) fn each_combination(
     lists: &[Vec<Part>],
     directions: &[bool],
-    visit: &mut dyn FnMut(Key<'_>, &[u8]),
+    visit: &mut dyn FnMut(Option<&[u8]>),
 ) {
     let count = lists
         .iter()
         .try_fold(1_usize, |count, list| count.checked_mul(list.len()));
     let Some(count) = count.filter(|count| *count <= COMBINATIONS_MAX) else {
-        return visit(Key::TooMany, &[]);
+        return visit(None);
     };
     let mut tuple = Vec::new();
     for combination in 0..count {
         tuple.clear();
         let mut rest = combination;
         for (list, is_descending) in lists.iter().zip(directions) {
-            if let Some(part) = list.get(rest % list.len().max(1)) {
+            if let Some(part) = list.get(rest % list.len()) {
                 push(&mut tuple, part, *is_descending);
             }
-            rest /= list.len().max(1);
+            rest /= list.len();
         }
-        visit(Key::Tuple(&tuple), &tuple);
+        visit(Some(&tuple));
     }
 }
 

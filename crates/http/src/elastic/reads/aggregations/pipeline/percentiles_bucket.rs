@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::super::super::json::{Object, bad, flag};
-use super::super::percentiles::{PERCENTS, numbers, written};
+use super::super::super::json::{Object, flag};
+use super::super::percentiles::{percents, sorted, written};
 use super::{PipelineKind, Sibling, SiblingPath};
 use crate::error::ApiError;
 
@@ -19,16 +19,9 @@ struct PercentilesBucket {
 /// Reads the pipeline.
 pub(super) fn read(members: &Object) -> Result<PipelineKind, ApiError> {
     let path = SiblingPath::read(members, &["percents", "keyed"], "percentiles_bucket")?;
-    let percents = numbers(members, "percents")?.unwrap_or_else(|| PERCENTS.to_vec());
-    if !percents
-        .iter()
-        .all(|percent| (0.0..=100.0).contains(percent))
-    {
-        return Err(bad("[percents] are from 0 to 100"));
-    }
     Ok(PipelineKind::Sibling(Arc::new(PercentilesBucket {
         path,
-        percents,
+        percents: percents(members)?,
         is_keyed: flag(members, "keyed", true)?,
     })))
 }
@@ -39,8 +32,7 @@ impl Sibling for PercentilesBucket {
     }
 
     fn finish(&self, values: &[(String, f64)]) -> Json {
-        let mut sorted: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
-        sorted.sort_unstable_by(f64::total_cmp);
+        let sorted = sorted(values.iter().map(|(_, value)| *value).collect());
         let pairs = self.percents.iter().map(|percent| {
             let last = sorted.len().saturating_sub(1) as f64;
             let place = (percent / 100.0 * last).round();
