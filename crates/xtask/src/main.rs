@@ -51,8 +51,20 @@ usage: cargo xtask COMMAND
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let noted = run::note_own_program();
+    let result = noted.and_then(|()| run_command(&arguments));
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run_command(arguments: &[String]) -> run::Outcome<()> {
     let rest = arguments.get(1..).unwrap_or_default();
-    let result = match arguments.first().map(String::as_str) {
+    match arguments.first().map(String::as_str) {
         Some("ci") => ci::run(rest),
         Some("dist") => dist::run(rest),
         Some("docs") => docs::run(rest),
@@ -65,12 +77,5 @@ fn main() -> ExitCode {
         Some("bench-echo") => bench::proxy::echo::serve(rest.first().map_or("", String::as_str)),
         Some("torture") => torture::run(rest),
         _ => Err(USAGE.to_string()),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("{message}");
-            ExitCode::FAILURE
-        }
     }
 }

@@ -4,6 +4,7 @@ use std::env;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// What went wrong, for a person.
 pub(crate) type Outcome<T> = Result<T, String>;
@@ -30,6 +31,25 @@ pub(crate) fn root() -> PathBuf {
         .nth(2)
         .expect("the crate is in crates/xtask")
         .to_path_buf()
+}
+
+/// Where this program was when it began.
+static OWN_PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Notes where this program is, before a build of the workspace puts a new one there: Linux gives the path of a file
+/// that was replaced with ` (deleted)` behind it.
+pub(crate) fn note_own_program() -> Outcome<()> {
+    let path = env::current_exe().map_err(|e| format!("this program is not there: {e}"))?;
+    OWN_PROGRAM.get_or_init(|| path);
+    Ok(())
+}
+
+/// This program, to be run again: the one that a build since its beginning has made, if there was one.
+pub(crate) fn own_program() -> Outcome<&'static Path> {
+    let path = OWN_PROGRAM
+        .get()
+        .ok_or("nobody noted this program's path")?;
+    Ok(path)
 }
 
 /// Where cargo puts what it builds.

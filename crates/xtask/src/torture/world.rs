@@ -9,13 +9,12 @@
 //! Packets from one place to another are lost by a wrong hardware address of the other (they go out
 //! and nobody takes them), or refused by a route that leads nowhere.
 
-use std::env;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
 use super::history::Place;
-use crate::run::{Outcome, output};
+use crate::run::{Outcome, output, own_program};
 
 /// Says that the run is in namespaces of its own already.
 pub(super) const INSIDE: &str = "--inside";
@@ -59,9 +58,8 @@ pub(super) fn enter(arguments: &[String]) -> Result<ExitStatus, String> {
             why = error;
             continue;
         }
-        let program = env::current_exe().map_err(|e| format!("this program is not there: {e}"))?;
         let mut command = Command::new("unshare");
-        command.args(way).arg("--").arg(program);
+        command.args(way).arg("--").arg(own_program()?);
         command.arg("torture").args(arguments).arg(INSIDE);
         return command.status().map_err(|e| format!("unshare: {e}"));
     }

@@ -38,7 +38,7 @@ use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256,
 use super::Settings;
 use super::pond::Scratch;
 use super::table::{Report, load_average};
-use crate::run::Outcome;
+use crate::run::{Outcome, own_program};
 
 /// The file of the picture, beside the page.
 pub(super) const PICTURE: &str = "benchmarks-proxy.svg";
@@ -180,8 +180,7 @@ impl Bench {
 
     /// Ourselves as the application, at a place as `echo::serve` takes it.
     fn start_echo(&self, place: &str) -> Outcome<Tree> {
-        let own = std::env::current_exe().map_err(|e| e.to_string())?;
-        let mut command = Command::new(own);
+        let mut command = Command::new(own_program()?);
         command.args(["bench-echo", place]);
         // It inherits the client's core.
         Tree::start(
