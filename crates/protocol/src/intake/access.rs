@@ -82,6 +82,9 @@ fn of_request(line: &[u8]) -> Option<Reader> {
     if behind.starts_with(b"] \"") {
         return Some(combined::draw);
     }
+    if behind.starts_with(b"] TCP ") || behind.starts_with(b"] UDP ") {
+        return Some(servers::stream);
+    }
     // `02/Mar/2026:00:00:06.123`
     let is_haproxy = close == 25 && line[bracket + 21] == b'.' && behind.get(1) == Some(&b' ');
     is_haproxy.then_some(haproxy::draw as Reader)
@@ -91,6 +94,7 @@ fn of_bracket(line: &[u8]) -> Option<Reader> {
     match *line {
         [b'[', b'G', b'I', b'N', b']', b' ', ..] => Some(servers::gin),
         [b'[', b'p', b'i', b'd', b':', b' ', ..] => Some(servers::uwsgi),
+        [b'[', b'h', b't', b't', b'p', b'd', b']', b' ', ..] => Some(servers::influxdb),
         // `[2026-03-02T00:00:06.123Z] "`
         [b'[', b'0'..=b'9', _, _, _, b'-', _, _, b'-', _, _, b'T', ..] => {
             let close = memchr(b']', &line[..line.len().min(TIME_BYTES_MAX)])?;
@@ -100,10 +104,24 @@ fn of_bracket(line: &[u8]) -> Option<Reader> {
         // `[02/Mar/2026 00:00:06] "`
         [b'[', b'0'..=b'9', _, b'/', _, _, _, b'/', ..] => match line.get(12)? {
             b' ' if line.get(21..24) == Some(b"] \"") => Some(servers::django),
-            b':' if line.get(27..29) == Some(b"] ") => Some(servers::proxy_manager),
+            b':' if line.get(27..29) == Some(b"] ") => Some(of_bracketed_time(&line[29..])),
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// By what follows a time in brackets: Apache's log of requests over TLS has the version behind the address.
+fn of_bracketed_time(behind: &[u8]) -> Reader {
+    let version = behind.splitn(3, |byte| *byte == b' ').nth(1);
+    let is_tls = version.is_some_and(|version| {
+        let starts: [&[u8]; 2] = [b"TLSv", b"SSLv"];
+        starts.iter().any(|start| version.starts_with(start))
+    });
+    if is_tls {
+        servers::tls_request
+    } else {
+        servers::proxy_manager
     }
 }
 
@@ -128,7 +146,8 @@ fn of_digit(line: &[u8]) -> Option<Reader> {
             (line[0] != b'0').then_some(servers::squid as Reader)
         }
         _ => match line {
-            [b'2', b' ', b'0'..=b'9', ..] => Some(aws::vpc),
+            // An account may be `unknown`.
+            [b'2', b' ', b'0'..=b'9' | b'u', ..] => Some(aws::vpc),
             _ if is_owner(line) => Some(aws::s3),
             _ => None,
         },

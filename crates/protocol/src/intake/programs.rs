@@ -6,6 +6,7 @@
 //! | values that stand behind a message, in the product's own way | [`tails`] |
 //! | prefixes of PostgreSQL, which each server sets | [`postgres`] |
 //! | names within messages of servers | [`facts`] |
+//! | lines of frameworks about requests | [`requests`] |
 //! | sentences of daemons, whose fields are made beside the message | [`sentences`] |
 //!
 //! Invariants:
@@ -16,6 +17,7 @@
 mod facts;
 mod pattern;
 mod postgres;
+mod requests;
 mod rows;
 mod sentences;
 mod tails;
@@ -95,6 +97,13 @@ pub(crate) fn draw<'a>(
         if pen.row(row, start, time.as_ref(), rest, times).is_some() {
             let mut beside = pen.beside;
             beside.level = level.or(pen.level);
+            if beside.fields.is_empty()
+                && let Some(message) = sketch.message_text()
+            {
+                let mut fields = requests::of_text(message);
+                fields.retain(|(name, _)| !sketch.has_slot(name.as_bytes()));
+                beside.fields = fields;
+            }
             return Some(beside);
         }
         sketch.rewind(mark);

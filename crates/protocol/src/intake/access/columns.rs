@@ -109,6 +109,11 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
         if let Some(took_ns) = self.took_ns {
             self.drawn.duration_s = Some(took_ns as f64 / SECOND as f64);
         }
+        let is_named =
+            |sketch: &Sketch<'_, '_>| sketch.has_slot(b"host") || sketch.has_slot(b"port");
+        if self.drawn.authority.is_some() && is_named(self.sketch) {
+            self.drawn.authority = None;
+        }
         self.drawn
     }
 
@@ -184,6 +189,26 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
     pub(super) fn usual_time(&mut self, rest: &'a str) -> Option<&'a str> {
         let written = timestamps::access(rest.as_bytes())?;
         let (text, after) = rest.split_at_checked(written.bytes)?;
+        self.drawn.time = Some((written.time, written.form.assumed()));
+        match self.sketch.parts.time {
+            None => self
+                .sketch
+                .time(&written, text.as_bytes(), TimeSource::Line),
+            Some(_) => self.fixed("time_local:t", Value::Str(text.into())),
+        }
+        Some(after)
+    }
+
+    /// Draws the time that `rest` begins with in any form, if `end` follows it.
+    pub(super) fn any_time(&mut self, rest: &'a str, end: &str) -> Option<&'a str> {
+        let written = self
+            .times
+            .reader
+            .header(rest.as_bytes(), self.times.received)?;
+        let (text, after) = rest.split_at_checked(written.bytes)?;
+        if !after.starts_with(end) {
+            return None;
+        }
         self.drawn.time = Some((written.time, written.form.assumed()));
         match self.sketch.parts.time {
             None => self
@@ -281,6 +306,17 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
         if address == "-" {
             return self.sketch.literal("-");
         }
+        // Daphne has the port behind it.
+        let has_port = address.rsplit_once(':').is_some_and(|(address, port)| {
+            let is_part = |byte: u8| byte.is_ascii_digit() || byte == b'.';
+            address.contains('.')
+                && address.bytes().all(is_part)
+                && port.parse::<u16>().is_ok()
+                && canonical_int(port).is_some()
+        });
+        if has_port && self.client(address).is_some() {
+            return;
+        }
         self.remote_address(address);
     }
 
@@ -303,9 +339,18 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
         self.sketch.literal(" ");
         match canonical_int(bytes) {
             Some(number) => self.fixed("bytes:i", Value::Int(number)),
+            None if bytes.contains('/') => self.sizes(bytes)?,
             None => self.number("bytes", bytes)?,
         }
         Some(())
+    }
+
+    /// Draws the sizes of the answer and of the request, `34/38`, as SOGo writes them.
+    fn sizes(&mut self, sizes: &'a str) -> Option<()> {
+        let (bytes, length) = sizes.split_once('/')?;
+        self.number("bytes", bytes)?;
+        self.sketch.literal("/");
+        self.number("request_length", length)
     }
 
     /// Draws a value in quotes behind a blank; `slot` is written with its kind.
@@ -369,7 +414,9 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
 
     /// Draws `METHOD target PROTOCOL`, or a request that is something else.
     pub(super) fn request(&mut self, request: &'a str) {
-        let Some((method, target, protocol)) = parts_of(request) else {
+        // InfluxDB has a blank behind it.
+        let trimmed = request.strip_suffix(' ').unwrap_or(request);
+        let Some((method, target, protocol)) = parts_of(trimmed) else {
             return self.plain("request", request);
         };
         self.fixed("method:t", Value::Str(method.into()));
@@ -377,6 +424,7 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
         self.target(target);
         self.sketch.literal(" ");
         self.fixed("protocol:t", Value::Str(protocol.into()));
+        self.sketch.literal(&request[trimmed.len()..]);
     }
 
     /// Draws a target: `path?query`, or `scheme://host:port/path?query` as proxies and load balancers have it.
@@ -397,6 +445,11 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
     /// Draws the scheme, host and port that a target begins with; gives the rest.
     fn origin(&mut self, target: &'a str) -> &'a str {
         let Some((scheme, behind)) = target.split_once("://") else {
+            // `example.org:443` of CONNECT stays the path, too.
+            self.drawn.authority = target.rsplit_once(':').and_then(|(name, port)| {
+                let is_name = !name.is_empty() && !name.contains('/');
+                Some((is_name.then_some(name)?, canonical_int(port)?))
+            });
             return target;
         };
         let length = behind.find(['/', '?']).unwrap_or(behind.len());

@@ -11,7 +11,7 @@
 
 use memchr::memchr;
 
-use super::clock::BRACKETED;
+use super::clock::{BRACKETED, Clock};
 use super::closing_quote;
 use super::columns::{Pen, SECOND, Take, TrailingValue, inside_brackets};
 
@@ -93,11 +93,15 @@ fn time<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<&'a str> {
         return Some(after);
     }
     let ends = |after: &&str| after.starts_with("] \"");
-    BRACKETED.iter().find_map(|clock| {
+    let is_likely =
+        |clock: &&Clock| **clock != Clock::Cpanel || text[..].get(20..25) == Some("-0000");
+    let found = BRACKETED.iter().filter(is_likely).find_map(|clock| {
         let read = clock.read(text.as_bytes(), pen.times)?;
         text.get(read.bytes..).filter(ends)?;
         pen.time(text, *clock)
-    })
+    });
+    // WEBrick and SOGo have the name of a zone, Proxmox the month as a number.
+    found.or_else(|| pen.any_time(text, "] \""))
 }
 
 /// Draws what stands before the time; gives true if a virtual host is part of it.
@@ -166,7 +170,12 @@ fn client<'a>(head: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<bool> {
 fn is_address(word: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_hexdigit() || matches!(byte, b'.' | b':');
     let word = inside_brackets(word).unwrap_or(word);
-    word.len() >= 3 && word.bytes().all(is_part) && word.contains(['.', ':'])
+    word.len() >= 3 && word.bytes().all(is_part) && word.contains(['.', ':']) && !is_clock(word)
+}
+
+/// True for `00:51:25`, with which the line of another logger begins.
+fn is_clock(word: &str) -> bool {
+    matches!(word.as_bytes(), [_, _, b':', _, _, b':', _, _])
 }
 
 /// Draws ident and user, which stand behind the address.
@@ -192,6 +201,9 @@ fn owner<'a>(ident: &'a str, user: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Op
 /// Draws what stands before the time where that holds a list of addresses: of nodes that passed the request on.
 fn client_of_list<'a>(head: &'a str, comma: usize, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<bool> {
     let start = head[..comma].rfind(' ').map_or(0, |blank| blank + 1);
+    if is_clock(&head[start..comma]) {
+        return None;
+    }
     if start > 0 {
         let host = &head[..start - 1];
         if host.is_empty() || host.contains(' ') {

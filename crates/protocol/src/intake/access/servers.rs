@@ -3,7 +3,7 @@
 
 use super::clock::Clock;
 use super::closing_quote;
-use super::columns::{Column, MILLISECOND, Pen, Take, column};
+use super::columns::{Column, MILLISECOND, Pen, SECOND, Take, column};
 
 /// Squid's native format (`logformat squid`), behind the time.
 const SQUID: [Column; 11] = [
@@ -111,6 +111,14 @@ const UVICORN: [Column; 3] = [
 
 const DJANGO: [Column; 2] = [
     column("", Take::Time(Clock::Python), "] \""),
+    column("", Take::Request, "\" "),
+];
+
+/// Apache's `ssl_request_log` as distributions of Red Hat's family configure it, behind the bracket.
+const TLS_REQUEST: [Column; 4] = [
+    column("remote_addr", Take::Word, " "),
+    column("ssl_protocol", Take::Text, " "),
+    column("ssl_cipher", Take::Text, " \""),
     column("", Take::Request, "\" "),
 ];
 
@@ -239,6 +247,59 @@ pub(super) fn gin<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()
     pen.target(&inside[..end]);
     pen.sketch.literal("\"");
     pen.surplus(&inside[end + 1..]);
+    Some(())
+}
+
+/// The columns of nginx for streams, behind the time.
+const STREAM: [Column; 4] = [
+    column("protocol", Take::Word, " "),
+    column("status", Take::Status, " "),
+    column("bytes", Take::Number, " "),
+    column("request_length", Take::Number, " "),
+];
+
+const STREAM_TRAILING: [(&str, Take); 4] = [
+    ("upstream_addr", Take::Text),
+    ("upstream_bytes_sent", Take::Text),
+    ("upstream_bytes_received", Take::Text),
+    ("upstream_connect_time", Take::Text),
+];
+
+/// Draws a line of nginx for streams, in the format of its documentation.
+pub(super) fn stream<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()> {
+    let (address, rest) = line.split_once(" [")?;
+    if address.contains(' ') {
+        return None;
+    }
+    pen.address(address);
+    pen.sketch.literal(" [");
+    let rest = pen.usual_time(rest)?;
+    pen.sketch.literal("] ");
+    let rest = pen.columns(rest.strip_prefix("] ")?, &STREAM)?;
+    let length = rest.find(' ').unwrap_or(rest.len());
+    let (took, rest) = rest.split_at(length);
+    pen.value("session_time", Take::Took(SECOND), took)?;
+    pen.trailing(rest, &STREAM_TRAILING);
+    Some(())
+}
+
+/// Draws a line of InfluxDB: combined behind a name in brackets.
+pub(super) fn influxdb<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()> {
+    const START: &str = "[httpd] ";
+    pen.sketch.literal(START);
+    super::combined::draw(line.strip_prefix(START)?, pen)
+}
+
+/// Draws a line of Apache's log of requests over TLS.
+pub(super) fn tls_request<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()> {
+    pen.sketch.literal("[");
+    let rest = pen.usual_time(line.strip_prefix('[')?)?;
+    pen.sketch.literal("] ");
+    let rest = pen.columns(rest.strip_prefix("] ")?, &TLS_REQUEST)?;
+    let length = rest.find(' ').unwrap_or(rest.len());
+    let (bytes, rest) = rest.split_at(length);
+    pen.value("bytes", Take::Number, bytes)?;
+    pen.trailing(rest, &[]);
     Some(())
 }
 

@@ -17,6 +17,8 @@ pub(crate) struct DerivedFields<'a> {
     pub(crate) time: Option<(Timestamp, Assumption)>,
     /// The host of its referer.
     pub(crate) referer_host: Option<&'a str>,
+    /// Host and port that are all of its target.
+    pub(crate) authority: Option<(&'a str, i64)>,
     /// How long the request took, in seconds.
     pub(crate) duration_s: Option<f64>,
 }

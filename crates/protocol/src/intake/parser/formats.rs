@@ -19,6 +19,10 @@ const FORMATS_MAX: usize = 32;
 /// The format that a record's line was read by.
 const FORMAT_FIELD: &str = "access_log";
 
+const HOST_FIELD: &str = "host";
+
+const PORT_FIELD: &str = "port";
+
 const REFERER_HOST_FIELD: &str = "referer_host";
 
 const DURATION_FIELD: &str = "duration_s";
@@ -161,6 +165,10 @@ pub(super) fn derived<'a>(drawn: &DerivedFields<'a>, format: Option<&'a str>) ->
             .referer_host
             .map(|host| text(REFERER_HOST_FIELD, host)),
     );
+    if let Some((host, port)) = drawn.authority {
+        fields.push(text(HOST_FIELD, host));
+        fields.push((Cow::Borrowed(PORT_FIELD), Value::Int(port)));
+    }
     let duration = drawn.duration_s.map(Value::Float);
     fields.extend(duration.map(|seconds| (Cow::Borrowed(DURATION_FIELD), seconds)));
     fields

@@ -23,7 +23,7 @@ impl Group {
 }
 
 /// Behind a time that begins the line.
-const TIMED: [&str; 47] = [
+const TIMED: [&str; 49] = [
     // nginx, error log.
     " [{level}] {pid:i}#{tid:i}: (*{connection:i} )?{msg:nginx}",
     // MySQL 8, MySQL and MariaDB, error log.
@@ -85,6 +85,8 @@ const TIMED: [&str; 47] = [
     "\t{level}\t{caller:p}\t{msg:zap}",
     "\t{level}\t{logger:w}\t{caller:p}\t{msg:zap}",
     "\t{level}\t{logger:w}\t{msg:zap}",
+    // AWS Lambda, Node.
+    "\t{request_id:w}\t{level}\t{msg}",
     // Sidekiq.
     " pid={pid:i} tid={tid:w} (class={class:w} )?(jid={jid:w} )?(bid={bid:w} )?(tags={tags:w} )?(elapsed={elapsed:w} )?{level}: {msg}",
     // hclog of HashiCorp.
@@ -94,6 +96,8 @@ const TIMED: [&str; 47] = [
     " [TRACE] {logger:w}: {msg:hclog}",
     // Android's logcat, format threadtime.
     "~{pid:i}~{tid:i} {letter} {tag:w}_: {msg}",
+    // Odoo.
+    " {pid:i} {level} {dbname:w} {logger:w}: {msg}",
     // macOS, log show, also in style compact.
     " 0x{thread:w}~{messageType:l}~0x{activity:w}~{pid:i}~{ttl:i}~{process:w}: {msg}",
     " {letter}~{process:w}[{pid:i}:{tid:w}] {msg}",
@@ -188,7 +192,9 @@ const LEVELLED: [&str; 2] = [
 ];
 
 /// CoreDNS: its plugins, and queries.
-const COREDNS: [&str; 2] = [
+const COREDNS: [&str; 3] = [
+    // AWS Lambda, Python.
+    "[{level}]\t{time}\t{request_id:w}\t{msg}",
     "[{level}] plugin/{plugin:w}: {msg}",
     "[{level}] {client:c} - {id:i} \"{query_type:w} {query_class:w} {query_name:w} {protocol:w} {request_length:i} \
      {dnssec_ok:w} {buffer_size:i}\" {rcode:w} {flags:w} {bytes:i} {duration:w}",

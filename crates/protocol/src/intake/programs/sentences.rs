@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use logpond_record::Value;
 use memchr::memchr;
 
+use super::requests;
 use crate::intake::access::{canonical_int, seconds_with_unit};
 use crate::intake::{logfmt, timestamps};
 
@@ -69,11 +70,11 @@ pub(crate) fn fields<'a>(program: Option<&str>, message: &'a str) -> Made<'a> {
     let mut made = Vec::new();
     let program = program.unwrap_or_default();
     let message = if program.is_empty() {
-        let message = untagged(message);
-        if !RAILS.iter().any(|start| message.starts_with(start)) {
-            return made;
+        let untagged = untagged(message);
+        if !RAILS.iter().any(|start| untagged.starts_with(start)) {
+            return requests::of_text(message);
         }
-        message
+        untagged
     } else {
         message
     };
