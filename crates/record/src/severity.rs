@@ -118,6 +118,8 @@ const ROWS: [Row; 9] = [
             "log",
             "note",
             "success",
+            // npm's level between information and verbose.
+            "http",
             "i",
         ],
     ),

@@ -10,9 +10,9 @@ mod checkpoint;
 mod snare;
 mod times;
 
-pub(crate) use times::of_event;
+pub(crate) use times::{of_event, of_zone};
 
-use logpond_record::{Assumption, TimeSource, Timestamp, Value};
+use logpond_record::{Assumption, Severity, TimeSource, Timestamp, Value};
 
 use super::access_format::Times;
 use super::outline::Outline;
@@ -78,7 +78,7 @@ pub(crate) fn draw<'a>(
     let exact = times::of_object(text, sketch.parts.time, sketch.parts.time_source, exact);
     sketch.take_message();
     sketch.literal(cookie);
-    outline.draw_in(sketch, text, parts, received, times);
+    let level = outline.draw_in(sketch, text, parts, received, times);
     let Beside { fields, time, .. } = audit::beside(text);
     let event = || {
         is_event(text)
@@ -92,7 +92,7 @@ pub(crate) fn draw<'a>(
     Beside {
         fields,
         time: time.or(exact),
-        level: None,
+        level: level.map(Severity::name),
     }
 }
 

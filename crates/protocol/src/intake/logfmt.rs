@@ -4,6 +4,7 @@
 //! one may hold any character, with `\"`, `\\`, `\n`, `\r` and `\t` for the ones that it cannot.
 //! Pairs of Python have values as its `repr` writes them: text in single quotes, and lists and
 //! dictionaries in brackets, which are one text. Source: structlog, `KeyValueRenderer`.
+//! Two products put another sign between pairs: Check Point's exporter a bar, FortiWeb a comma.
 //! A line in which anything else stands is plain text.
 
 use std::borrow::Cow;
@@ -18,6 +19,22 @@ use super::sketch::Parts;
 /// Fewer pairs than this are more likely prose.
 const PAIRS_MIN: usize = 2;
 
+/// Starts of lines whose pairs another sign parts, and that sign, which stands behind a value of ten bytes.
+const SEPARATED: [(&[u8], u8); 2] = [(b"time=", b'|'), (b"date=", b',')];
+
+/// The place of that sign.
+const SEPARATOR_AT: usize = 15;
+
+/// The sign between the pairs of a line.
+fn separator(line: &[u8]) -> u8 {
+    let Some(sign @ (b'|' | b',')) = line.get(SEPARATOR_AT).copied() else {
+        return b' ';
+    };
+    let mut known = SEPARATED.iter();
+    let is_it = known.any(|(start, known)| sign == *known && line.starts_with(start));
+    if is_it { sign } else { b' ' }
+}
+
 /// Whether `line` may be logfmt: it begins with a key.
 pub(crate) fn is_candidate(line: &[u8]) -> bool {
     key_length(line).is_some()
@@ -29,6 +46,7 @@ pub(crate) fn read<'a>(line: &'a str, outline: &mut Outline) -> Option<Parts<'a>
     let mut parts = Parts::new(12);
     let end = line.trim_ascii_end().len();
     let bytes = line.as_bytes();
+    let separator = separator(bytes);
     let mut at = 0;
     let mut pairs = 0;
     // Each round takes a pair.
@@ -36,18 +54,19 @@ pub(crate) fn read<'a>(line: &'a str, outline: &mut Outline) -> Option<Parts<'a>
         let key_bytes = key_length(&bytes[at..end])?;
         let key = &bytes[at..at + key_bytes];
         at += key_bytes + 1;
-        let (span, read) = value(line, at, end)?;
+        let (span, read) = value(line, at, end, separator)?;
         outline.add(&mut parts, key, line, span, read);
         pairs += 1;
         // Behind the quote that the value stands before.
         at = span.1 + usize::from(span.0 > at);
         if at < end {
-            if bytes[at] != b' ' {
+            if bytes[at] != separator {
                 return None;
             }
             at += 1;
             if at == end {
-                return None;
+                // Some end each pair so.
+                return (separator == b'|' && pairs >= PAIRS_MIN).then_some(parts);
             }
         }
     }
@@ -70,9 +89,14 @@ fn key_length(text: &[u8]) -> Option<usize> {
 
 /// The value at `at`: its place without quotes, it, the letter of its slot's kind, and whether it is
 /// written as it would be rendered.
-fn value(line: &str, at: usize, end: usize) -> Option<((usize, usize), ReadValue<'_>)> {
+fn value(
+    line: &str,
+    at: usize,
+    end: usize,
+    separator: u8,
+) -> Option<((usize, usize), ReadValue<'_>)> {
     let text = &line.as_bytes()[at..end];
-    let ends = |length: usize| text.get(length).is_none_or(|byte| *byte == b' ');
+    let ends = |length: usize| text.get(length).is_none_or(|byte| *byte == separator);
     match text.first() {
         Some(b'"') => {
             let span = (at + 1, at + 1 + closing_quote(&text[1..], b'"')?);
@@ -94,7 +118,7 @@ fn value(line: &str, at: usize, end: usize) -> Option<((usize, usize), ReadValue
         }
         _ => {}
     }
-    let span = (at, at + bare_length(text)?);
+    let span = (at, at + bare_length(text, separator)?);
     Some((span, bare_value(&line[span.0..span.1])))
 }
 
@@ -123,9 +147,9 @@ fn bracketed_length(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// The length of a value without quotes: up to a space or the end, without a quote in it.
-fn bare_length(text: &[u8]) -> Option<usize> {
-    let end = memchr2(b' ', b'"', text).unwrap_or(text.len());
+/// The length of a value without quotes: up to a separator or the end, without a quote in it.
+fn bare_length(text: &[u8], separator: u8) -> Option<usize> {
+    let end = memchr2(separator, b'"', text).unwrap_or(text.len());
     let clean = text.get(end) != Some(&b'"') && !text[..end].iter().any(|b| *b < b' ');
     clean.then_some(end)
 }

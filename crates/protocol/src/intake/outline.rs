@@ -23,6 +23,7 @@ mod name_kinds;
 mod names;
 mod products;
 mod requests;
+mod scale;
 mod summary;
 
 use std::borrow::Cow;
@@ -414,7 +415,7 @@ impl Outline {
     }
 
     /// Ends a message that stands behind a header: draws it into the header's sketch, or lists its fields
-    /// there if slots cannot rebuild it.
+    /// there if slots cannot rebuild it. Gives the level that it says in its product's own way.
     pub(crate) fn draw_in<'a>(
         &mut self,
         sketch: &mut Sketch<'_, 'a>,
@@ -422,7 +423,7 @@ impl Outline {
         mut parts: Parts<'a>,
         received: Timestamp,
         times: &TimeReader,
-    ) {
+    ) -> Option<Severity> {
         let raw = raw.as_bytes();
         let names = self.names.len() + self.slots.len() * (BODY_PREFIX.len() + SLOT_BYTES);
         let text_bytes = sketch.shape().len() + self.literal_bytes(raw) + names;
@@ -431,10 +432,12 @@ impl Outline {
             Some(_) => None,
             None => self.choose_time(raw, &mut parts, received, times).0,
         };
-        if sketch.parts.time.is_none() && time.is_none() {
-            let summary = self.summary(false);
+        let has_time = sketch.parts.time.is_some() || time.is_some();
+        let summary = self.summary(has_time);
+        if !has_time {
             summary.complete(&mut parts, received, times);
         }
+        let level = summary.level(&parts).map(|level| level.severity);
         if let Some(request) = self.request() {
             let mut made = request.fields(&parts.values);
             made.retain(|(name, _)| !sketch.has_slot(name.as_bytes()));
@@ -452,6 +455,7 @@ impl Outline {
         } else {
             sketch.append(|text| self.draw(raw, time, message, &taken, text), parts);
         }
+        level
     }
 
     /// Of each slot whether its name must be another one behind a header.
@@ -557,7 +561,10 @@ impl Outline {
             is_there.then_some((row, pair))
         });
         // A row whose zone is there comes before those without.
-        let pair = pairs.min_by_key(|(row, pair)| (pair.zone.is_none(), *row));
+        let pair = pairs.min_by_key(|(row, pair)| {
+            let is_part_missing = pair.second.is_none();
+            (is_part_missing, pair.zone.is_none(), *row)
+        });
         let pair = pair.map(|(_, pair)| pair);
         Summary {
             level: self.said_level(),
@@ -571,7 +578,7 @@ impl Outline {
             let kind = self.slots[slot as usize].kind;
             let is_usual = is_severity_field(known.name);
             let beats = is_usual || known.is_first && self.has_level;
-            let is_list = kind == b'r' && known.scale == names::Scale::Tags;
+            let is_list = kind == b'r' && known.scale == scale::Scale::Tags;
             let is_value = is_text(kind) || matches!(kind, b'i' | b'f') || is_list;
             let counts = (beats || !self.has_level) && is_value;
             let level = SaidLevel::At {

@@ -396,6 +396,9 @@ impl Parser {
         let message = Message::Part(Value::text(entry.raw));
         let time = match parts.time {
             None => content::of_event(text, &self.times, entry.received),
+            Some(_) if parts.time_source == TimeSource::Field(Assumption::Zone) => {
+                content::of_zone(text, &self.times, entry.received)
+            }
             Some(_) => None,
         };
         Some(ParsedLine {

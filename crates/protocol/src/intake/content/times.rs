@@ -3,9 +3,10 @@
 //!
 //! | event | fields |
 //! | --- | --- |
-//! | CEF | `rt`, `end`, `start`, `deviceReceiptTime`, `FTNTFGTeventtime`: Unix time since 1970, or `Mar 02 2026 00:00:06.123 UTC` |
+//! | CEF | `rt`, `end`, `start`, `deviceReceiptTime`, `FTNTFGTeventtime`, `endTime`: Unix time since 1970, or `Mar 02 2026 00:00:06.123 UTC` |
 //! | LEEF | `devTime`, `ReceiveTime`: likewise |
 //! | Fortinet, Sophos | `eventtime` in nanoseconds or seconds, else `date`, `time` and `tz` |
+//! | WELF of Stormshield | `time`, and `tz` behind it |
 
 use logpond_record::{Assumption, Civil, TimeSource, Timestamp};
 use memchr::memmem;
@@ -13,12 +14,16 @@ use memchr::memmem;
 use crate::intake::timestamps::TimeReader;
 
 /// Keys of CEF's extension, the most certain first.
-const CEF: [&str; 5] = [
+const CEF: [&str; 8] = [
     "rt",
     "end",
     "start",
     "deviceReceiptTime",
     "FTNTFGTeventtime",
+    "FortinetFortiGateeventtime",
+    // Cisco's gateways for mail and the web.
+    "endTime",
+    "startTime",
 ];
 
 /// Keys of LEEF's attributes, likewise.
@@ -61,7 +66,50 @@ const EVENT_BYTES_MAX: usize = 256;
 /// True for the pairs of a device that may say a time of its own. A header may have taken the date.
 pub(crate) fn is_of_device(text: &str) -> bool {
     let head = &text.as_bytes()[..text.len().min(EVENT_BYTES_MAX)];
-    text.starts_with("date=") || memmem::find(head, b"eventtime=").is_some()
+    text.starts_with("date=")
+        || memmem::find(head, b"eventtime=").is_some()
+        || memmem::find(head, ZONE_KEY.as_bytes()).is_some()
+}
+
+/// The keys of a zone behind a time: an offset, and FortiWeb's `(GMT+1:00)Brussels`.
+const ZONE_KEY: &str = " tz=";
+const NAMED_ZONE_KEY: &str = " timezone=\"(GMT";
+
+/// The time of pairs whose zone stands in a pair of its own, behind the time.
+pub(crate) fn of_zone(
+    text: &str,
+    reader: &TimeReader,
+    received: Timestamp,
+) -> Option<(Timestamp, Assumption)> {
+    let head = &text.as_bytes()[..text.len().min(EVENT_BYTES_MAX)];
+    let behind = |key: &str| text.get(memmem::find(head, key.as_bytes())? + key.len()..);
+    let zone = match behind(ZONE_KEY) {
+        Some(zone) => zone.split(' ').next()?.trim_matches('"').to_owned(),
+        None => padded_offset(behind(NAMED_ZONE_KEY)?.split_once(')')?.0)?,
+    };
+    let value = |key| {
+        let value = value_of(text, key, &[' '])?;
+        match value.strip_prefix('"') {
+            Some(inside) => Some(&inside[..inside.find('"')?]),
+            None => value.split(' ').next(),
+        }
+    };
+    let time = value("time")?;
+    let date = value("date").unwrap_or_default();
+    if date.len() + time.len() + zone.len() > TIME_BYTES_MAX {
+        return None;
+    }
+    let written = format!("{date} {time}{zone}");
+    instant(written.trim_start(), reader, received)
+}
+
+/// `+1:00` as `+01:00`, and nothing as UTC.
+fn padded_offset(offset: &str) -> Option<String> {
+    let Some(sign) = offset.chars().next() else {
+        return Some("Z".to_owned());
+    };
+    let (hours, minutes) = offset[sign.len_utf8()..].split_once(':')?;
+    Some(format!("{sign}{hours:0>2}:{minutes}"))
 }
 
 /// The time of pairs with an instant, or with a date and a time of day.
@@ -80,7 +128,9 @@ fn of_pairs(
     if let Some(found) = seconds {
         return Some(found);
     }
-    let date = bare("date")?;
+    let Some(date) = bare("date") else {
+        return of_zone(text, reader, received);
+    };
     let time = bare("time")?;
     let zone = bare("tz").unwrap_or("");
     instant(&format!("{date} {time}{zone}"), reader, received)

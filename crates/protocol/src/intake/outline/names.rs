@@ -8,9 +8,10 @@
 //! A time or a message under one of the first names is the record's and no field beside it ([`Place::Own`]);
 //! under all other names it stays a field, too.
 
-use logpond_record::{SEVERITY_LABELS, Severity};
+use logpond_record::SEVERITY_LABELS;
 
 use super::products::PRODUCTS;
+use super::scale::Scale;
 
 /// The place of a time or a message: the record's own, or a field, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ const fn with(name: &'static str, beside: &'static str) -> Name {
 }
 
 /// Names of the time.
-pub(super) const TIMES: [Name; 130] = [
+pub(super) const TIMES: [Name; 193] = [
     own("_time"),
     own("time"),
     own("timestamp"),
@@ -205,13 +206,80 @@ pub(super) const TIMES: [Name; 130] = [
     field("logged_at"),
     field("loggedAt"),
     field("emitted_at"),
+    // Other names that loggers are configured to have, and those of agents that read Windows' events.
+    field("utc_time"),
+    field("utcTime"),
+    field("UtcTime"),
+    field("TimestampUTC"),
+    field("server_time"),
+    field("serverTime"),
+    field("generated_at"),
+    field("generatedAt"),
+    field("generatedDateTime"),
+    field("LogTime"),
+    field("LogDate"),
+    field("LogTimestamp"),
+    field("EventTimestamp"),
+    field("event_ts"),
+    field("event_date"),
+    field("eventDate"),
+    field("record_time"),
+    field("local_time"),
+    field("timestampISO"),
+    field("timestamp_iso"),
+    field("time_iso"),
+    field("time_utc"),
+    field("unix_ts"),
+    field("UnixTime"),
+    field("timeMs"),
+    field("time_unix_nano"),
+    field("@time"),
+    field("@ts"),
+    field("sys_time"),
+    field("system_time"),
+    field("timeCreated"),
+    field("time_generated"),
+    with("event.lastTimestamp", "event.involvedObject.kind"),
     // Services in the cloud that say when they took the record in.
     field("ingestionTime"),
     with("EventReceivedTime", "SourceName"),
+    // Security services: CrowdStrike, SentinelOne, Google Workspace, Zscaler, Sentinel, Cortex, Vision One, Proofpoint,
+    // Sophos, ESET, HarfangLab, WithSecure, Darktrace, BeyondTrust.
+    field("metadata.eventCreationTime"),
+    field("event.UTCTimestamp"),
+    with("createdAt", "activityType"),
+    with("id.time", "id.applicationName"),
+    with("event.datetime", "sourcetype"),
+    with("event.time", "sourcetype"),
+    field("created_time_utc"),
+    field("createdTimeUtc"),
+    field("detection_timestamp"),
+    field("detectedDateTime"),
+    with("messageTime", "GUID"),
+    with("clickTime", "GUID"),
+    with("rt", "endpoint_id"),
+    with("end", "endpoint_id"),
+    field("occured"),
+    field("@event_create_date"),
+    field("detection_date"),
+    field("alert_time"),
+    field("serverTimestamp"),
+    field("clientTimestamp"),
+    with("creationTime", "breachUrl"),
+    field("eventDateTime"),
+    // Cloudflare: Workers, audit logs, Access. Amazon's flow logs, Akamai, Exchange, Salesforce.
+    field("EventTimestampMs"),
+    with("When", "ActionType"),
+    with("CreatedAt", "RayID"),
+    with("start", "srcaddr"),
+    with("httpMessage.start", "httpMessage.method"),
+    with("Received", "MessageTraceId"),
+    with("TIMESTAMP_DERIVED", "EVENT_TYPE"),
+    with("LOGIN_TIME", "EVENT_TYPE"),
 ];
 
 /// Names of the message. `log` is what Fluentd, Fluent Bit and Docker call a line.
-pub(super) const MESSAGES: [Name; 57] = [
+pub(super) const MESSAGES: [Name; 59] = [
     own("_msg"),
     own("message"),
     own("msg"),
@@ -282,90 +350,11 @@ pub(super) const MESSAGES: [Name; 57] = [
     // Elastic's schema, where `message` is missing.
     field("event.original"),
     field("line"),
-    // Wazuh.
+    // Wazuh, Heptio's eventrouter, MinIO.
     with("full_log", "rule.level"),
+    with("event.message", "event.involvedObject.kind"),
+    with("error.message", "errKind"),
 ];
-
-/// How the value of a level field is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scale {
-    /// As that of `level`.
-    Usual,
-    Syslog,
-    ApplicationInsights,
-    Windows,
-    Glog,
-    /// Findings of AWS and events of CEF and LEEF: a word, or a number of which those from 4, 7 and 9 on are medium, high
-    /// and critical.
-    Finding,
-    /// A verbosity of klog: more than 3 are for debugging.
-    Verbosity,
-    /// A list of texts, one of which is a word for a level.
-    Tags,
-}
-
-impl Scale {
-    /// The severity of a text.
-    pub(crate) fn severity(self, text: &[u8]) -> Option<Severity> {
-        let number = || std::str::from_utf8(text).ok()?.trim().parse::<u32>().ok();
-        match self {
-            Scale::Usual => Severity::of_field("level", text),
-            Scale::Syslog => Severity::of_syslog(u8::try_from(number()?).ok()?),
-            Scale::ApplicationInsights => match number() {
-                Some(number) => Severity::of_application_insights(number),
-                None => Severity::of_word(text),
-            },
-            Scale::Windows => match number() {
-                Some(number) => Severity::of_windows(number),
-                None => Severity::of_word(text),
-            },
-            Scale::Glog => match number() {
-                Some(number) => Severity::of_glog(number),
-                None => Severity::of_word(text),
-            },
-            Scale::Finding => of_finding(text),
-            Scale::Verbosity => Some(match number()? {
-                0..=3 => Severity::Info,
-                4..=5 => Severity::Debug,
-                _ => Severity::Trace,
-            }),
-            Scale::Tags => {
-                let words = text.split(|byte| *byte == b'"').skip(1).step_by(2);
-                let mut levels = words.filter(|word| word.len() >= TAG_BYTES_MIN);
-                levels.find_map(Severity::of_word)
-            }
-        }
-    }
-}
-
-/// The least bytes of a tag that is a level: letters and `log` are none.
-const TAG_BYTES_MIN: usize = 4;
-
-/// The severity of a finding.
-fn of_finding(text: &[u8]) -> Option<Severity> {
-    let text = std::str::from_utf8(text).ok()?;
-    let number: Option<f64> = text.parse().ok();
-    let number = number.filter(|number| number.is_finite());
-    if let Some(number) = number {
-        return Some(match number {
-            9.0.. => Severity::Critical,
-            7.0.. => Severity::Error,
-            4.0.. => Severity::Warn,
-            _ => Severity::Notice,
-        });
-    }
-    const WORDS: [(&str, Severity); 7] = [
-        ("INFORMATIONAL", Severity::Info),
-        ("LOW", Severity::Notice),
-        ("MEDIUM", Severity::Warn),
-        ("HIGH", Severity::Error),
-        ("VERY-HIGH", Severity::Critical),
-        ("VERY HIGH", Severity::Critical),
-        ("CRITICAL", Severity::Critical),
-    ];
-    let is_it = |(word, _): &&(&str, Severity)| word.eq_ignore_ascii_case(text);
-    WORDS.iter().find(is_it).map(|(_, severity)| *severity)
-}
 
 /// A field that says a level under another name than those that every record may have it by, or on another scale.
 pub(super) struct LevelName {
@@ -394,7 +383,7 @@ const fn level(name: &'static str, beside: &'static str, scale: Scale) -> LevelN
 }
 
 /// Level fields of one product each.
-pub(super) const LEVELS: [LevelName; 53] = [
+pub(super) const LEVELS: [LevelName; 66] = [
     // MongoDB.
     level("s", "t.$date", Scale::Usual),
     // MySQL's JSON sink.
@@ -434,6 +423,11 @@ pub(super) const LEVELS: [LevelName; 53] = [
     // Kubernetes' events, open-appsec.
     level("type", "involvedObject.kind", Scale::Usual),
     level("object.type", "object.involvedObject.kind", Scale::Usual),
+    level("event.type", "event.involvedObject.kind", Scale::Usual),
+    // Fluentd's and Fluent Bit's input of Windows' events, and Promtail's, whose `level` is a number of Windows.
+    level("event_type", "source_name", Scale::Usual),
+    level("EventType", "SourceName", Scale::Usual),
+    first("levelText", "eventRecordID"),
     level("eventLogLevel", "", Scale::Usual),
     level("status", "ddsource", Scale::Usual),
     // Heroku's router.
@@ -444,6 +438,9 @@ pub(super) const LEVELS: [LevelName; 53] = [
     // GuardDuty, Security Hub.
     level("severity", "schemaVersion", Scale::Finding),
     level("Severity.Label", "SchemaVersion", Scale::Finding),
+    // Fortinet's own word in CEF, whose header has a number for each kind of event.
+    level("FortinetFortiGatelevel", "", Scale::Word),
+    level("FTNTFGTlevel", "", Scale::Word),
     level("cef.severity", "", Scale::Finding),
     level("sev", "leef.version", Scale::Finding),
     // Node: tslog, roarr; Elixir's logger_json, katip and programs that write as short, Zend and Laminas.
@@ -463,8 +460,19 @@ pub(super) const LEVELS: [LevelName; 53] = [
     level("pri", "sn", Scale::Syslog),
     // Kibana up to version 7.
     level("tags", "pid", Scale::Tags),
+    // Nextcloud and ownCloud, consola of Nuxt.
+    level("level", "reqId", Scale::Nextcloud),
+    level("level", "args", Scale::Consola),
+    // CockroachDB's compact forms, and others.
+    level("sev", "", Scale::Word),
+    // Devices of Fortinet, WELF of firewalls.
+    level("pri", "device_id", Scale::Word),
+    level("pri", "fw", Scale::Syslog),
     // PowerDNS's recursor, whose own `level` is a verbosity.
     first("prio", "subsystem"),
+    // winston with `colorize` before `json`.
+    level("level", "", Scale::Coloured),
+    level("severity", "", Scale::Coloured),
 ];
 
 /// Two fields that are one instant.
@@ -506,7 +514,7 @@ const fn texts(first: &'static str, second: &'static str, zone: &'static str) ->
 /// Instants in two fields, which count where no field is an instant by itself: log4j2's layouts, timestamps of
 /// Protocol Buffers as JSON, Google's agents, Serde's `SystemTime`; PHP's `DateTime` as Monolog 1 writes it, and
 /// dates beside times, as of Fortinet and of W3C's logs as objects.
-pub(super) const PAIRS: [Pair; 18] = [
+pub(super) const PAIRS: [Pair; 22] = [
     nanos("instant.epochSecond", "instant.nanoOfSecond"),
     nanos("timestamp.seconds", "timestamp.nanos"),
     nanos("timestampSeconds", "timestampNanos"),
@@ -517,6 +525,10 @@ pub(super) const PAIRS: [Pair; 18] = [
     nanos("receiveTimestamp.seconds", "receiveTimestamp.nanos"),
     nanos("timestamp.secs_since_epoch", "timestamp.nanos_since_epoch"),
     nanos("time.secs_since_epoch", "time.nanos_since_epoch"),
+    nanos("timestamp.epochSecond", "timestamp.nanoOfSecond"),
+    nanos("timestamp.secs", "timestamp.nanos"),
+    nanos("timestamp.sec", "timestamp.nsec"),
+    texts("timestamp.date", "timestamp.timezone", ""),
     nanos("timestamp.epochSecond", "timestamp.nano"),
     nanos("time.epochSecond", "time.nano"),
     nanos("@timestamp.epochSecond", "@timestamp.nano"),
@@ -686,7 +698,7 @@ mod tests {
         for name in ["", "user", "levels", "remote_addr", "ms"] {
             assert_eq!(all(name), [], "{name}");
         }
-        assert_eq!(all("severity").len(), 3);
+        assert_eq!(all("severity").len(), 4);
         assert_eq!(all(&"t".repeat(100)), []);
     }
 

@@ -626,8 +626,33 @@ const USUAL: &[(&str, Take)] = &[
     ("elapsed", Take::TookWithUnit),
 ];
 
+/// Cloudflare's Workers: their trace events by Logpush, and by `wrangler tail`.
+const WORKERS: &[(&str, Take)] = &[
+    ("Event.Request.Method", Text(Method)),
+    ("Event.Request.URL", Target),
+    ("Event.Response.Status", Number(Status)),
+    ("Event.RayID", Text(RequestId)),
+    ("event.request.method", Text(Method)),
+    ("event.request.url", Target),
+    ("event.response.status", Number(Status)),
+];
+
+/// Akamai's SIEM integration.
+const AKAMAI_SIEM: &[(&str, Take)] = &[
+    ("attackData.clientIP", Client),
+    ("httpMessage.method", Text(Method)),
+    ("httpMessage.path", Target),
+    ("httpMessage.query", Text(Query)),
+    ("httpMessage.protocol", Text(Protocol)),
+    ("httpMessage.host", Take::Host),
+    ("httpMessage.port", Number(Port)),
+    ("httpMessage.status", Number(Status)),
+    ("httpMessage.bytes", Number(Bytes)),
+    ("httpMessage.requestId", Text(RequestId)),
+];
+
 /// All products. One whose marks others have, too, stands behind these.
-pub(super) const PRODUCTS: [Product; 56] = [
+pub(super) const PRODUCTS: [Product; 59] = [
     product(&["response_code", "response_flags"], ENVOY),
     product(&["response_code", "start_time", "method"], ENVOY),
     // A list: elsewhere each header is a member.
@@ -678,6 +703,9 @@ pub(super) const PRODUCTS: [Product; 56] = [
     product(&["reqtime", "status"], LTSV),
     product(&["req", "status", "ua"], LTSV),
     product(&["req", "status", "size"], LTSV),
+    product(&["Event.Request.Method", "Event.Request.URL"], WORKERS),
+    product(&["event.request.method", "event.request.url"], WORKERS),
+    product(&["httpMessage.method", "httpMessage.path"], AKAMAI_SIEM),
     product(&["status_code", "method", "path"], USUAL),
     product(&["status_code", "method", "uri"], USUAL),
     product(&["client_ip", "http_status_code"], HAPROXY),

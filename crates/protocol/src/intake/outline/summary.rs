@@ -5,7 +5,8 @@
 
 use logpond_record::{Assumption, Severity, TimeSource, Timestamp, Value};
 
-use super::names::{How, Scale};
+use super::names::How;
+use super::scale::Scale;
 use crate::intake::sketch::Parts;
 use crate::intake::timestamps::TimeReader;
 
