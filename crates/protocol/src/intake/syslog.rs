@@ -30,6 +30,9 @@ const PRIORITY_MAX: i64 = 191;
 /// The most digits of what is taken for a priority that is none.
 const INVALID_PRIORITY_BYTES_MAX: usize = 8;
 
+/// The most blanks between a priority and what has no header.
+const BLANKS_MAX: usize = 4;
+
 /// Fields of a header are no longer than this; longer words are content.
 const WORD_BYTES_MAX: usize = 255;
 
@@ -71,6 +74,12 @@ pub(crate) fn draw<'s, 'a>(
             sketch.message(after);
         }
         return Some(sketch);
+    }
+    if vendors::is_alone(raw) {
+        let mut rules = vendors::ALONE.iter();
+        if rules.any(|rule| rule.draw(raw, context, &mut sketch).is_some()) {
+            return Some(sketch);
+        }
     }
     rfc3164::draw_alone(raw, anything, context, &mut sketch)?;
     Some(sketch)
@@ -115,6 +124,15 @@ fn draw_header<'a>(
     if rules.any(|rule| rule.draw(text, context, sketch).is_some()) {
         return Some(());
     }
+    // Some put blanks before what has no header.
+    let behind = text.trim_ascii_start();
+    if behind.len() < text.len() && text.len() - behind.len() <= BLANKS_MAX {
+        sketch.ascii(&text[..text.len() - behind.len()]);
+        if vendors::BARE.draw(behind, context, sketch).is_some() {
+            return Some(());
+        }
+        sketch.rewind(before);
+    }
     match traditional {
         Some(_) => rfc3164::draw(text, Origin::Sender, context, sketch).map(|_| ()),
         None => rfc3164::draw_tagged(text, sketch),
@@ -125,7 +143,10 @@ fn draw_header<'a>(
 /// of today's files do.
 pub(crate) fn is_candidate(line: &[u8]) -> bool {
     if let [b'0'..=b'9', ..] = line {
-        return rfc3164::is_of_file(line);
+        return rfc3164::is_of_file(line) || vendors::is_alone(line);
+    }
+    if vendors::is_alone(line) || rfc3164::is_logread(line) {
+        return true;
     }
     matches!(
         line,

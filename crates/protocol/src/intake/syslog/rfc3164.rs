@@ -6,10 +6,24 @@
 //! (`app[77] text`, as relays of RFC 5424 write it) or without a space (`app[77]:text`). Without a tag,
 //! what follows the host is the message. F5's devices write the severity between
 //! host and tag (`f5 err mcpd[77]:`), OpenWrt the facility, too (`router daemon.err dnsmasq[77]:`).
+//!
+//! Files of some daemons differ:
+//!
+//! | file | line |
+//! | --- | --- |
+//! | dnsmasq, SOGo, Dovecot without a daemon | `Mmm dd hh:mm:ss dnsmasq[77]: text`, `sogod [77]: text`, `auth(77): text` |
+//! | OpenWrt's logread | `Fri Mmm dd hh:mm:ss yyyy daemon.err dnsmasq[77]: text` |
+//! | FreeBSD's syslogd with `-v`, NetScaler | `Mmm dd hh:mm:ss <kern.crit> host kernel: text` |
+//! | macOS | `Mmm dd hh:mm:ss mac launchd[1] (com.example.shop[77]): text`, `mac Dock[77] <Error>: text` |
+//! | Junos | two blanks before the host |
+//! | UniFi | `U7PG2,788a20aabbcc,v4.3.28: hostapd: text`, a host with a colon |
+//! | PAN-OS | `fw1 1,2026/11/27 00:51:25,…`, no tag |
+//! | Sophos UTM | `2026:11:27-00:51:25 utm ulogd[77]: text` |
 
 use logpond_record::TimeSource;
 
 use super::rule::Context;
+use super::vendors::is_body;
 use super::{WORD_BYTES_MAX, word};
 use crate::intake::levels;
 use crate::intake::sketch::Sketch;
@@ -22,12 +36,18 @@ const TAG_BYTES_MAX: usize = 128;
 const BARE_TAG_BYTES_MAX: usize = 64;
 
 /// Names of syslog's severities.
-const SEVERITIES: [&str; 8] = [
-    "emerg", "alert", "crit", "err", "warning", "notice", "info", "debug",
+const SEVERITIES: [&str; 9] = [
+    "emerg", "alert", "crit", "err", "warning", "warn", "notice", "info", "debug",
 ];
 
 /// The most bytes of a facility and a severity, and the blank behind them.
 const LEVEL_BYTES_MAX: usize = 20;
+
+/// The most blanks that a column before the host is padded with, beyond the first.
+const BLANKS_MAX: usize = 3;
+
+/// The most bytes of a facility and a severity between angles.
+const ANGLES_BYTES_MAX: usize = 24;
 
 /// How sure it is that the RFC describes a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +90,8 @@ struct Tag<'a> {
 enum Place {
     /// Behind a host and a priority: a text that looks like a tag is one.
     BehindHost,
+    /// Behind a host, in a file.
+    InFile,
     /// Elsewhere.
     Bare,
 }
@@ -102,9 +124,18 @@ pub(super) fn draw<'a>(
         return Some(Certainty::Timed);
     };
     sketch.literal(" ");
-    rest = after;
+    rest = draw_blanks(after, sketch);
+    if origin == Origin::Unknown {
+        if let Some(found) = draw_of_file(rest, sketch) {
+            return Some(found);
+        }
+        rest = draw_angles(rest, sketch).unwrap_or(rest);
+    }
     let mut has_host = false;
-    if tag(rest, Place::Bare).is_none()
+    if let Some(after) = draw_comma_host(rest, sketch) {
+        has_host = true;
+        rest = after;
+    } else if tag(rest, Place::Bare).is_none()
         && let Some((host, after)) = word(rest).filter(|(host, _)| origin.may_have_host(host))
         && matches!(after.first(), None | Some(b' '))
     {
@@ -117,17 +148,137 @@ pub(super) fn draw<'a>(
             }
             None => after,
         };
-        rest = draw_level(rest, sketch);
+        rest = draw_level(draw_blanks(rest, sketch), sketch);
     }
-    let place = if has_host && origin == Origin::Sender {
-        Place::BehindHost
-    } else {
-        Place::Bare
+    let place = match (has_host, origin) {
+        (true, Origin::Sender) => Place::BehindHost,
+        (true, Origin::Unknown) => Place::InFile,
+        (false, _) => Place::Bare,
     };
+    let is_certain = has_host
+        && (is_pan_os(rest)
+            || is_repeated(rest)
+            || is_body(rest)
+            || sketch.has_slot(b"facility_name"));
     Some(match draw_content(rest, place, sketch) {
         Certainty::Tagged if has_host => Certainty::Whole,
+        _ if is_certain => Certainty::Whole,
         certainty => certainty,
     })
+}
+
+/// Draws the blanks that a column is padded with.
+fn draw_blanks<'a>(text: &'a [u8], sketch: &mut Sketch<'_, 'a>) -> &'a [u8] {
+    let blanks = text.iter().take(BLANKS_MAX);
+    let count = blanks.take_while(|byte| **byte == b' ').count();
+    let is_padded = text.get(count).is_some_and(u8::is_ascii_alphanumeric);
+    if count == 0 || !is_padded {
+        return text;
+    }
+    let (blanks, rest) = text.split_at(count);
+    sketch.ascii(blanks);
+    rest
+}
+
+/// True if a line begins as OpenWrt's logread prints it: `Fri Nov 27 00:51:25 2026 daemon.err …`.
+pub(super) fn is_logread(line: &[u8]) -> bool {
+    const TIME_BYTES: usize = 25;
+    let (Some(b' '), Some(b' '), Some(b' ')) = (line.get(3), line.get(7), line.get(24)) else {
+        return false;
+    };
+    let behind = &line[TIME_BYTES..line.len().min(TIME_BYTES + LEVEL_BYTES_MAX)];
+    let dot = memchr::memchr(b'.', behind);
+    let facility = dot.and_then(|dot| std::str::from_utf8(&behind[..dot]).ok());
+    facility.is_some_and(is_facility)
+}
+
+/// Draws what stands behind the time in files of daemons that write no host: a program with a number of its process, or
+/// facility and severity of OpenWrt.
+fn draw_of_file<'a>(text: &'a [u8], sketch: &mut Sketch<'_, 'a>) -> Option<Certainty> {
+    let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let head = &text[..text.len().min(BARE_TAG_BYTES_MAX)];
+    let length = head.iter().take_while(is_name).count();
+    let (name, behind) = text.split_at(length);
+    if length == 0 || !name[0].is_ascii_alphabetic() {
+        return None;
+    }
+    let (open, close) = match behind {
+        [b'[', ..] => ("[", "]:"),
+        [b' ', b'[', ..] => (" [", "]:"),
+        [b'(', ..] => ("(", "):"),
+        [b' ', ..] if memchr::memchr(b'.', name).is_some() => {
+            let rest = draw_level(text, sketch);
+            let is_drawn = rest.len() < text.len();
+            return is_drawn.then(|| {
+                draw_content(rest, Place::Bare, sketch);
+                Certainty::Whole
+            });
+        }
+        _ => return None,
+    };
+    let inside = &behind[open.len()..];
+    let digits = inside.iter().take_while(|byte| byte.is_ascii_digit());
+    let (process, rest) = inside.split_at(digits.count());
+    let rest = rest.strip_prefix(close.as_bytes())?.strip_prefix(b" ")?;
+    if process.is_empty() || timestamps::is_level(name) {
+        return None;
+    }
+    sketch.text("app:t", std::str::from_utf8(name).ok()?);
+    sketch.literal(open);
+    sketch.text("procid:t", std::str::from_utf8(process).ok()?);
+    sketch.literal(close);
+    sketch.literal(" ");
+    sketch.message(rest);
+    Some(Certainty::Whole)
+}
+
+/// Draws facility and severity between angles, `<kern.crit> `; gives what follows.
+fn draw_angles<'a>(text: &'a [u8], sketch: &mut Sketch<'_, 'a>) -> Option<&'a [u8]> {
+    let inside = text.strip_prefix(b"<")?;
+    let end = memchr::memchr(b'>', &inside[..inside.len().min(ANGLES_BYTES_MAX)])?;
+    let word = std::str::from_utf8(&inside[..end]).ok()?;
+    let (facility, level) = word.split_once('.')?;
+    let rest = inside[end + 1..].strip_prefix(b" ")?;
+    if !is_facility(facility) || !SEVERITIES.contains(&level) {
+        return None;
+    }
+    sketch.literal("<");
+    sketch.text("facility_name:t", facility);
+    sketch.literal(".");
+    sketch.text("level:t", level);
+    sketch.literal("> ");
+    Some(rest)
+}
+
+/// Draws a host of UniFi, whose commas part its model, its address and its version, and which a colon ends.
+fn draw_comma_host<'a>(text: &'a [u8], sketch: &mut Sketch<'_, 'a>) -> Option<&'a [u8]> {
+    let head = &text[..text.len().min(BARE_TAG_BYTES_MAX)];
+    let comma = memchr::memchr(b',', head)?;
+    let (host, after) = word(text)?;
+    let host = host.strip_suffix(':')?;
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b".,+_-".contains(&byte);
+    if comma >= host.len() || !host.bytes().all(is_part) {
+        return None;
+    }
+    let rest = after.strip_prefix(b" ")?;
+    tag(rest, Place::Bare)?;
+    sketch.text("hostname:t", host);
+    sketch.literal(": ");
+    Some(rest)
+}
+
+/// True for `last message repeated 3 times`, also between hyphens as on macOS.
+fn is_repeated(text: &[u8]) -> bool {
+    let starts: [&[u8]; 2] = [b"last message repeated ", b"--- last message repeated "];
+    starts.iter().any(|start| text.starts_with(start))
+}
+
+/// True for the values of PAN-OS: `1,2026/11/27 00:51:25,…`
+fn is_pan_os(text: &[u8]) -> bool {
+    matches!(
+        text,
+        [b'1', b',', b'2', b'0', b'0'..=b'9', b'0'..=b'9', b'/', ..]
+    )
 }
 
 /// Draws a tag and the message behind it where neither time nor host stands before: senders on the same
@@ -181,11 +332,16 @@ pub(super) fn is_of_file(line: &[u8]) -> bool {
     let Some(head) = line.first_chunk::<20>() else {
         return false;
     };
-    let is_time = head[4] == b'-' && head[7] == b'-' && head[10] == b'T' && head[13] == b':';
-    if !is_time {
+    let is_iso = head[4] == b'-' && head[7] == b'-' && head[10] == b'T' && head[13] == b':';
+    // Sophos UTM.
+    let is_utm = head[4] == b':' && head[7] == b':' && head[10] == b'-' && head[13] == b':';
+    // Templates of one's own have a blank in it.
+    let is_parted = head[4] == b'-' && head[7] == b'-' && head[10] == b' ' && head[13] == b':';
+    if !(is_iso || is_utm || is_parted) {
         return false;
     }
-    let mut words = line.splitn(4, |byte| *byte == b' ');
+    let line = if is_parted { &line[11..] } else { line };
+    let mut words = line.splitn(5, |byte| *byte == b' ');
     let (Some(time), Some(host)) = (words.next(), words.next()) else {
         return false;
     };
@@ -202,7 +358,10 @@ pub(super) fn is_of_file(line: &[u8]) -> bool {
     if !may_be_host {
         return false;
     }
-    let tag = words.next().unwrap_or_default();
+    let mut tag = words.next().unwrap_or_default();
+    if is_level_of_facility(tag) {
+        tag = words.next().unwrap_or_default();
+    }
     // `… 00E ERROR: failed` is one, too.
     if timestamps::is_level(tag.strip_suffix(b":").unwrap_or(tag)) {
         return false;
@@ -215,7 +374,18 @@ pub(super) fn is_of_file(line: &[u8]) -> bool {
     let is_machine = host
         .iter()
         .any(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-'));
-    tag.len() > 1 && tag.ends_with(b":") && (is_rsyslog || is_machine && !zone.is_empty())
+    !is_parted
+        && tag.len() > 1
+        && tag.ends_with(b":")
+        && (is_rsyslog || is_machine && !zone.is_empty())
+}
+
+/// True for `daemon.err`.
+fn is_level_of_facility(word: &[u8]) -> bool {
+    let parts = std::str::from_utf8(word)
+        .ok()
+        .and_then(|word| word.split_once('.'));
+    parts.is_some_and(|(facility, level)| is_facility(facility) && SEVERITIES.contains(&level))
 }
 
 /// True for the name of one of syslog's facilities.
@@ -334,7 +504,16 @@ impl Tag<'_> {
             // A process tells enough, a number at least.
             (Some(process), true) => !process.is_empty() && is_number(process),
             (Some(process), false) => {
-                place == Place::BehindHost && is_ended && !process.is_empty() && is_number(process)
+                let is_it = is_ended && !process.is_empty() && is_number(process);
+                // macOS has the level, or the process that a message is about, behind it.
+                let is_macos = || {
+                    place == Place::InFile
+                        && matches!(
+                            self.rest,
+                            [b' ', b'(' | b'<', b'A'..=b'Z' | b'a'..=b'z', ..]
+                        )
+                };
+                is_it && (place == Place::BehindHost || is_macos())
             }
             (None, true) if is_ended => true,
             // As the RFC has it: the first character that a name does not have ends it. Not so in

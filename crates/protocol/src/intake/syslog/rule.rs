@@ -45,6 +45,8 @@ pub(super) enum Part {
     OtherTime(&'static str),
     /// `name:` or `name[process]:`, and a space.
     Tag,
+    /// Nothing, if one of these follows.
+    Ahead(&'static [&'static str]),
     /// All of a message of RFC 5424 but the priority.
     Rfc5424,
     /// All that is left.
@@ -171,6 +173,11 @@ impl Part {
             }
             Part::Tag => rfc3164::draw_tag(text, sketch),
             Part::Rfc5424 => rfc5424::draw(text, context, sketch).map(|()| &text[text.len()..]),
+            Part::Ahead(starts) => {
+                let mut starts = starts.iter();
+                let is_it = starts.any(|start| text.starts_with(start.as_bytes()));
+                is_it.then_some(text)
+            }
             Part::Message => {
                 sketch.message(text);
                 Some(&text[text.len()..])

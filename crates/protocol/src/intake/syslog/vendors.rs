@@ -13,6 +13,12 @@
 //! | Fortinet | `date=2020-01-01 time=12:00:00 devname="FG1" type="traffic"` |
 //! | Sophos | `device_name="SFW" timestamp="2020-01-01T12:00:00+0000"` |
 //! | MikroTik RouterOS | `system,info,account user admin logged in` |
+//! | NetScaler, Citrix ADC, whose dates begin with the month | `03/02/2026:00:00:06 GMT adc 0-PPE-0 : default SSLVPN Message 7 0 :  text` |
+//! | LEEF and CEF behind the start of an RFC 5424 header | `1 2026-03-02T00:00:06Z host LEEF:2.0\|…` |
+//! | SonicWall and others, blanks before pairs | `  id=firewall sn=…` |
+//!
+//! In files without a priority: Cisco with its name (`foo: Apr 29 13:58:40.411 UTC: %SYS-5-CONFIG_I: text`), NetScaler, HPE
+//! Comware (`%Mar  2 00:00:06:000 2026 sw1 SHELL/5/SHELL_LOGIN: text`).
 //!
 //! Fields: `app` has Cisco's mnemonic with its percent sign; `sequence` is the number of the line, or `sequence_sent`
 //! where the device counts what it sends as well;
@@ -22,7 +28,7 @@
 
 use super::rule::Mark::{Begins, Within};
 use super::rule::Part::{
-    Field, Maybe, Message, OneOf, OtherTime, Rfc5424, Tag, Text, Time, UnixTime,
+    Ahead, Field, Maybe, Message, OneOf, OtherTime, Rfc5424, Tag, Text, Time, UnixTime,
 };
 use super::rule::{Class, Part, Rule};
 
@@ -36,6 +42,10 @@ const fn is_host(byte: u8) -> bool {
 
 const fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphabetic()
+}
+
+const fn is_alphanumeric(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
 }
 
 const fn is_digit(byte: u8) -> bool {
@@ -170,8 +180,146 @@ const ROUTER_TOPICS: &[&str] = &[
     "wireless,",
 ];
 
+/// How far into a line its colon, and the mark behind it, are looked for.
+const NAME_BYTES_MAX: usize = 64;
+const MARK_BYTES_MAX: usize = 160;
+
+/// What stands in the header of every message of NetScaler: its packet engine.
+const ENGINE: &str = "-PPE-";
+
+/// NetScaler's header.
+const NETSCALER: &[Part] = &[
+    Maybe(&[SPACE]),
+    Time,
+    SPACE,
+    Field("hostname:t", class(is_host, any, 255)),
+    SPACE,
+    Field("node:t", class(is_host, is_digit, 32)),
+    Text(" : "),
+    Message,
+];
+
+/// Formats whose messages have no header.
+const BODIES: &[&str] = &["id=firewall ", "CEF:", "LEEF:"];
+
+/// True if a text is a message of a format that has no header.
+pub(super) fn is_body(text: &[u8]) -> bool {
+    let mut starts = BODIES.iter();
+    starts.any(|start| text.starts_with(start.as_bytes()))
+}
+
+/// A message of a format that has no header.
+pub(super) const BARE: Rule = Rule {
+    mark: Begins(BODIES),
+    parts: &[Message],
+};
+
+/// True for a line without a priority that one of [`ALONE`] may fit.
+pub(super) fn is_alone(line: &[u8]) -> bool {
+    let has = |mark: &str| {
+        let head = &line[..line.len().min(MARK_BYTES_MAX)];
+        memchr::memmem::find(head, mark.as_bytes()).is_some()
+    };
+    match line {
+        [b'%', b'A'..=b'Z', _, _, b' ', ..] => true,
+        // Cisco ASA.
+        [
+            b'A'..=b'Z',
+            _,
+            _,
+            b' ',
+            b' ' | b'0'..=b'3',
+            b'0'..=b'9',
+            b' ',
+            ..,
+        ] if has(" : %") => true,
+        // A time, facility and severity of a relay.
+        _ if line.get(16) == Some(&b'<') && line[0].is_ascii_uppercase() => has(ENGINE),
+        [b'0'..=b'9', _, b'/', _, _, b'/', _, _, _, _, b':', ..] => has(ENGINE),
+        [b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z', ..] => {
+            let colon = memchr::memchr(b':', &line[..line.len().min(NAME_BYTES_MAX)]);
+            colon.is_some_and(|colon| line.get(colon + 1) == Some(&b' ')) && has(": %")
+        }
+        _ => false,
+    }
+}
+
+/// The dialects of lines without a priority.
+pub(super) const ALONE: &[Rule] = &[
+    Rule {
+        mark: Within(": %"),
+        parts: &[
+            CISCO_START,
+            CLOCK,
+            Time,
+            SPACED_COLON,
+            MNEMONIC,
+            COLON,
+            Message,
+        ],
+    },
+    Rule {
+        mark: Within(" : %"),
+        parts: &[Time, SPACE, HOST, SPACED_COLON, MNEMONIC, COLON, Message],
+    },
+    Rule {
+        mark: Begins(&["%"]),
+        parts: &[
+            Text("%"),
+            Time,
+            SPACE,
+            HOST,
+            SPACE,
+            Field("app:t", class(is_in_mnemonic, is_slash, 96)),
+            COLON,
+            Message,
+        ],
+    },
+    Rule {
+        mark: Within(ENGINE),
+        parts: NETSCALER,
+    },
+    Rule {
+        mark: Within(ENGINE),
+        parts: &[
+            OtherTime("relay_time:t"),
+            Text(" <"),
+            Field("facility_name:t", class(is_alphanumeric, any, 10)),
+            Text("."),
+            Field("level:t", class(is_letter, any, 10)),
+            Text("> "),
+            Field("relay_hostname:t", class(is_word, any, 255)),
+            SPACE,
+            Time,
+            SPACE,
+            Field("hostname:t", class(is_host, any, 255)),
+            SPACE,
+            Field("node:t", class(is_host, is_digit, 32)),
+            Text(" : "),
+            Message,
+        ],
+    },
+];
+
 /// The dialects; the first that fits counts.
 pub(super) const RULES: &[Rule] = &[
+    Rule {
+        mark: Within(ENGINE),
+        parts: NETSCALER,
+    },
+    Rule {
+        mark: Begins(&["1 "]),
+        parts: &[
+            Text("1 "),
+            Time,
+            SPACE,
+            Field("hostname:t", class(is_host, any, 255)),
+            SPACE,
+            Ahead(BODIES),
+            Message,
+        ],
+    },
+    BARE,
     Rule {
         mark: Within(": %"),
         parts: &[
