@@ -42,11 +42,17 @@ pub(crate) fn of_line(line: &[u8]) -> Option<&'static str> {
         .or_else(|| forms::cisco(head))
         .or_else(|| systems::db2(head))
         .or_else(|| forms::event_xml(line))
+        .or_else(|| systems::asterisk(line))
+        .or_else(|| systems::glib(head))
 }
 
-/// The level of the name that Cisco's devices write before their messages, `%ASA-4-106023`.
+/// The level of the name that devices of Cisco, Huawei and HPE write before their messages: `%ASA-4-106023`,
+/// `%%01IFNET/4/LINK_STATE(l)`, `IFNET/3/PHY_UPDOWN`.
 pub(crate) fn of_mnemonic(name: &[u8]) -> Option<&'static str> {
-    forms::cisco(name).filter(|_| name.starts_with(b"%"))
+    match name {
+        [b'%', ..] => forms::cisco(name),
+        _ => systems::mnemonic(name),
+    }
 }
 
 /// The level of a letter.
@@ -177,6 +183,12 @@ impl<'a> Scan<'a> {
         {
             return Some(level);
         }
+        if place.word == b"LOG"
+            && self.is_time
+            && let [digit @ b'0'..=b'7', b'[', ..] = *place.behind
+        {
+            return systems::stunnel(digit);
+        }
         if place.next() == Some(b',') && self.is_time && is_blank(place.before) {
             let topics = &self.head[place.ahead.len()..];
             if let Some(level) = forms::mikrotik(topics) {
@@ -194,6 +206,7 @@ impl<'a> Scan<'a> {
                     || systems::is_behind_sign(place.ahead, place.behind)
                     || self.digits >= TIME_DIGITS_MIN && place.is_of_facility(self.previous)
                     || self.previous == b"corosync" && systems::is_of_corosync(place.behind)
+                    || self.is_time && systems::is_of_vmware(place.behind)
             }
             _ => self.is_marked_for_certain(place, known.strength),
         };
@@ -223,6 +236,10 @@ impl<'a> Scan<'a> {
         }
         let is_between = |first, last| before == Some(first) && next == Some(last);
         let is_column = is_capital(word) && is_between(b',', b',');
+        // Prosody has the name of a module before it.
+        if is_between(b'\t', b'\t') {
+            return true;
+        }
         let is_last_inside = self.head.starts_with(b"[") && is_between(b' ', b']');
         if self.is_time && (is_column || is_last_inside) {
             return true;

@@ -45,7 +45,68 @@ static LABEL_END: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::F
 pub(super) fn of_start(head: &[u8]) -> Option<&'static str> {
     match *head {
         [_, _, _, _, _, _, _, _, b' ', b' ', ..] if systems::is_errpt(head) => systems::errpt(head),
+        [b'[', ..] => of_bracket(head),
         [letter @ b'A'..=b'Z', b'0'..=b'9', ..] => google(letter, &head[1..]),
+        [
+            letter @ b'A'..=b'Z',
+            b' ',
+            b'[',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b'/',
+            ..,
+        ] => systems::cups(letter),
+        [b'd', b' ', b'[', b'0'..=b'9', b'0'..=b'9', b'/', ..] => Some("debug"),
+        [
+            letter @ (b'I' | b'W' | b'M' | b'D' | b'E'),
+            b' ',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b'/',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b'/',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b' ',
+            ..,
+        ] => systems::procurve(letter),
+        [b'E', b'v', b'e', b'n', b't', b'|', b'0'..=b'9', ..] => systems::aos_cx(head),
+        [letter @ b'A'..=b'Z', b'/', ref rest @ ..] => logcat(letter, rest),
+        [
+            letter @ (b'E' | b'W' | b'N' | b'I'),
+            b':',
+            b' ',
+            b'A'..=b'Z' | b'a'..=b'z',
+            ..,
+        ] => letter_of(letter),
+        [b'=', b'A'..=b'Z', ..] => erlang(&head[1..]),
+        [
+            b'(',
+            letter @ (b'N' | b'I' | b'W' | b'C'),
+            b')',
+            b' ',
+            b'0'..=b'9',
+            ..,
+        ] => systems::qbittorrent(letter),
+        [b'(', b'0'..=b'9' | b'A'..=b'Z', ..] => systems::sssd(head),
+        [b'%', b'A'..=b'Z', ..] => systems::comware(head),
+        [b'V' | b'I' | b'W' | b'E' | b'C', b'a'..=b'z', ..] => event_viewer(head),
+        [b'0'..=b'9', _, _, _, b'/', ..] => systems::gitea(head),
+        [b'0'..=b'9', ..] => redis(head).or_else(|| logback(head)),
+        [b'a'..=b'z', ..] => mikrotik(head)
+            .or_else(|| systems::monolog(head))
+            .or_else(|| systems::before_bracket(head))
+            .or_else(|| sympa(head))
+            .or_else(|| systems::package_tool(head))
+            .or_else(|| systems::dmesg(head)),
+        _ => None,
+    }
+}
+
+/// The same of a line that begins with a bracket.
+fn of_bracket(head: &[u8]) -> Option<&'static str> {
+    match *head {
         [
             b'[',
             letter @ (b'D' | b'I' | b'W' | b'E' | b'F'),
@@ -57,42 +118,21 @@ pub(super) fn of_start(head: &[u8]) -> Option<&'static str> {
         [b'[', b' ', letter @ b'A'..=b'Z', b' ', ref rest @ ..] if digits(rest) == 4 => {
             letter_of(letter)
         }
-        [
-            letter @ b'A'..=b'Z',
-            b' ',
-            b'[',
-            b'0'..=b'9',
-            b'0'..=b'9',
-            b'/',
-            ..,
-        ] => systems::cups(letter),
-        [b'd', b' ', b'[', b'0'..=b'9', b'0'..=b'9', b'/', ..] => Some("debug"),
+        [b'[', b'A'..=b'Z', b'a'..=b'z', ..] => systems::language_server(head),
         [b'[', b'F', b'A', b'I', b'L', b'E', b'D', b']', b' ', ..] => Some("error"),
         [b'[', letter @ b'A'..=b'Z', b' ', ref rest @ ..] => {
             let is_clock = digits(rest) == 2 && rest.get(2) == Some(&b':');
             letter_of(letter).filter(|_| is_clock || matches!(digits(rest), 4 | 6))
         }
-        [letter @ b'A'..=b'Z', b'/', ref rest @ ..] => logcat(letter, rest),
-        [
-            letter @ (b'E' | b'W' | b'N' | b'I'),
-            b':',
-            b' ',
-            b'A'..=b'Z' | b'a'..=b'z',
-            ..,
-        ] => letter_of(letter),
-        [b'=', b'A'..=b'Z', ..] => erlang(&head[1..]),
-        [b'(', b'0'..=b'9' | b'A'..=b'Z', ..] => systems::sssd(head),
+        [b'[', b'0'..=b'9', ..] if systems::is_hana(head) => systems::hana(head),
         [b'[', b'a'..=b'z', ..] => systems::couchbase(head),
-        [b'%', b'A'..=b'Z', ..] => systems::comware(head),
-        [b'V' | b'I' | b'W' | b'E' | b'C', b'a'..=b'z', ..] => event_viewer(head),
         [b'[', b'A', b'U', b'D', b'I', b'T', b' ', ..] => Some("notice"),
+        // Solaris.
+        [b'[', b'I', b'D', b' ', b'0'..=b'9', ..] => systems::solaris(head),
+        // PyTorch.
+        [b'[', letter @ (b'I' | b'W' | b'E' | b'F'), b'0'..=b'9', ..] => google(letter, &head[2..]),
         [b'[', b'0'..=b'9', _, b'/' | b'.', ..] | [b'[', b'0'..=b'9', b'/', ..] => websphere(head),
-        [b'0'..=b'9' | b'[', ..] => redis(head).or_else(|| logback(head)),
-        [b'a'..=b'z', ..] => mikrotik(head)
-            .or_else(|| sympa(head))
-            .or_else(|| systems::package_tool(head))
-            .or_else(|| systems::dmesg(head)),
-        _ => None,
+        _ => redis(head).or_else(|| logback(head)),
     }
 }
 
@@ -115,7 +155,7 @@ pub(super) fn behind_time(
         (&[letter @ b'A'..=b'Z'], [b' ', b'|', b' ', ..]) => letter_of(letter),
         (&[letter @ (b'D' | b'I' | b'W' | b'E')], [b'!', b' ', ..]) => letter_of(letter),
         (&[letter @ b'A'..=b'Z'], [b' ', rest @ ..])
-            if is_tensorflow(head, rest) || systems::is_place(rest) =>
+            if is_tensorflow(head, rest) || systems::is_place(rest) || is_ray(rest) =>
         {
             letter_of(letter)
         }
@@ -179,8 +219,9 @@ pub(super) fn digits(text: &[u8]) -> usize {
 /// `0302 00:00:06`, with a year of two or four digits before the month or without one.
 fn google(letter: u8, rest: &[u8]) -> Option<&'static str> {
     let date = digits(rest);
+    // Meteor has a hyphen.
     let is_time = matches!(date, 4 | 6 | 8)
-        && rest.get(date) == Some(&b' ')
+        && (rest.get(date) == Some(&b' ') || date == 8 && rest.get(date) == Some(&b'-'))
         && rest.get(date + 3).is_none_or(|byte| *byte == b':');
     // `T` is no level there.
     letter_of(letter).filter(|_| is_time && b"DIWEF".contains(&letter))
@@ -201,6 +242,14 @@ fn is_tensorflow(head: &[u8], behind: &[u8]) -> bool {
     let word = behind.split(|byte| *byte == b' ').next();
     ahead[..ahead.len() - 2].ends_with(b": ")
         && word.is_some_and(|word| word.ends_with(b"]") && memmem::find(word, b".cc:").is_some())
+}
+
+/// True for `5 6] …`: process and thread, which end the head of Ray.
+fn is_ray(behind: &[u8]) -> bool {
+    let process = digits(behind);
+    let rest = &behind[process..];
+    let thread = rest.strip_prefix(b" ").map_or(0, digits);
+    process > 0 && thread > 0 && rest[1 + thread..].starts_with(b"] ")
 }
 
 /// True for lines that begin as logcat's format `threadtime`.
@@ -273,7 +322,10 @@ pub(super) fn event_xml(line: &[u8]) -> Option<&'static str> {
 pub(super) fn cisco(head: &[u8]) -> Option<&'static str> {
     memchr::memchr_iter(b'%', head)
         .take(PERCENTS_MAX)
-        .find_map(|percent| mnemonic(&head[percent + 1..]))
+        .find_map(|percent| {
+            let behind = &head[percent + 1..];
+            mnemonic(behind).or_else(|| systems::huawei(behind))
+        })
 }
 
 /// `ASA-4-106023:`, `PKT_INFRA-LINK-3-UPDOWN :`

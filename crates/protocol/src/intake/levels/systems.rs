@@ -27,6 +27,20 @@
 //! | Monit | `[2026-03-02T00:00:06+0000] error    : …` |
 //! | ExtremeXOS | `03/02/2026 00:00:06.00 <Noti:vlan.linkUp> …` |
 //! | Db2 | `2026-03-02-00.00.06.000000+000 I1E1          LEVEL: Error` |
+//! | VMware behind a header | `verbose vpxd[7] [Originator@6876 sub=a] …` |
+//! | HP ProCurve, ArubaOS-Switch | `W 03/02/26 00:00:06 00331 FFI: …` |
+//! | Aruba AOS-CX | `Event\|4655\|LOG_INFO\|AMM\|-\|…` |
+//! | Huawei | `%%01IFNET/4/LINK_STATE(l)[7]:…` |
+//! | Gitea, Forgejo | `2026/03/02 00:00:06 routers/web/repo/view.go:100:Home() [E] …` |
+//! | Monolog in syslog | `shop.WARNING: …` |
+//! | servers of languages in VS Code | `[Error - 12:00:06 AM] …` |
+//! | Asterisk's security log | `[2026-03-02 00:00:06] SECURITY[7] … Severity="Error",…` |
+//! | GLib, GTK, GNOME | `GLib-GIO-CRITICAL **: …` |
+//! | stunnel | `2026.03.02 00:00:06 LOG3[0]: …`; the number is a severity of syslog |
+//! | SAP HANA | `[7]{-1}[-1/-1] 2026-03-02 00:00:06.000000 e Basis …` |
+//! | qBittorrent | `(W) 2026-03-02T00:00:06 - …` |
+//! | Mattermost | `error [2026-03-02 00:00:06.000 Z] …` |
+//! | Ray | `[2026-03-02 00:00:06,000 E 7 8] …` |
 //! | VMware NSX | `… [nsx@6876 comp="a" level="ERROR"] …` |
 
 use logpond_record::Severity;
@@ -110,6 +124,22 @@ pub(super) fn comware(head: &[u8]) -> Option<&'static str> {
 
 /// `SHELL/5/SHELL_LOGIN:`, the module, severity and name of a message.
 fn module(word: &[u8]) -> Option<&'static str> {
+    mnemonic(word.strip_suffix(b":")?)
+}
+
+/// `%01IFNET/4/LINK_STATE(l)`, behind a percent sign: a version, and the same with the kind of the message.
+pub(super) fn huawei(behind: &[u8]) -> Option<&'static str> {
+    let [b'%', b'0'..=b'9', b'0'..=b'9', rest @ ..] = behind else {
+        return None;
+    };
+    let end = rest
+        .iter()
+        .position(|byte| matches!(byte, b'(' | b':' | b' '));
+    mnemonic(&rest[..end.unwrap_or(rest.len())])
+}
+
+/// `SHELL/5/SHELL_LOGIN`
+pub(super) fn mnemonic(word: &[u8]) -> Option<&'static str> {
     let mut parts = word.splitn(3, |byte| *byte == b'/');
     let (module, severity, name) = (parts.next()?, parts.next()?, parts.next()?);
     let is_name = |name: &[u8]| {
@@ -119,7 +149,7 @@ fn module(word: &[u8]) -> Option<&'static str> {
     let [severity @ b'0'..=b'7'] = severity else {
         return None;
     };
-    let is_it = is_name(module) && is_name(name.strip_suffix(b":")?);
+    let is_it = is_name(module) && is_name(name);
     let severity = Severity::of_syslog(severity - b'0').filter(|_| is_it)?;
     Some(severity.name())
 }
@@ -293,9 +323,151 @@ pub(super) fn is_certain(word: &[u8], ahead: &[u8], behind: &[u8]) -> bool {
     };
     match word {
         b"LOG" => behind.starts_with(b" ") && is_behind_process() == Some(true),
+        // Oracle's diagnostic logs, with the number of the level or without.
+        b"NOTIFICATION" => {
+            ahead.ends_with(b"[") && behind.starts_with(b"]") || behind.starts_with(b":")
+        }
         b"verbose" => memmem::find(behind, b" [Originator@").is_some(),
         _ => false,
     }
+}
+
+/// The letter that switches of HP write before the time; `M` is a major event.
+pub(super) fn procurve(letter: u8) -> Option<&'static str> {
+    match letter {
+        b'M' => Some("critical"),
+        letter => letter_of(letter),
+    }
+}
+
+/// `Event|4655|LOG_INFO|AMM|-|…`
+pub(super) fn aos_cx(head: &[u8]) -> Option<&'static str> {
+    let word = head.split(|byte| *byte == b'|').nth(2)?;
+    Some(Severity::of_word(word.strip_prefix(b"LOG_")?)?.name())
+}
+
+/// `[Error - 12:00:06 AM] …`, also with blanks behind the word.
+pub(super) fn language_server(head: &[u8]) -> Option<&'static str> {
+    let inside = &head[1..];
+    let letters = inside.iter().take_while(|byte| byte.is_ascii_alphabetic());
+    let (word, rest) = inside.split_at(letters.count());
+    let clock = rest.trim_ascii_start().strip_prefix(b"- ")?;
+    let is_clock = rest.starts_with(b" ") && matches!(digits(clock), 1 | 2);
+    Some(words::of(word).filter(|_| is_clock)?.level)
+}
+
+/// `2026/03/02 00:00:06 routers/web/repo/view.go:100:Home() [E] …`: a letter behind a word behind the time.
+pub(super) fn gitea(head: &[u8]) -> Option<&'static str> {
+    const TIME_BYTES: usize = 20;
+    let mut words = head
+        .get(TIME_BYTES..)?
+        .splitn(3, |byte| *byte == b' ')
+        .skip(1);
+    match *words.next()? {
+        [b'[', letter, b']'] if head[TIME_BYTES - 1] == b' ' => letter_of(letter),
+        _ => None,
+    }
+}
+
+/// `shop.WARNING: …`: the channel and the level of Monolog, where syslog has the time.
+pub(super) fn monolog(head: &[u8]) -> Option<&'static str> {
+    let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let (_, rest) = head.split_at(head.iter().take_while(is_name).count());
+    let rest = rest.strip_prefix(b".")?;
+    let capitals = rest.iter().take_while(|byte| byte.is_ascii_uppercase());
+    let (word, behind) = rest.split_at(capitals.count());
+    Some(words::of(word).filter(|_| behind.starts_with(b": "))?.level)
+}
+
+/// `error [2026-03-02 00:00:06.000 Z] …`: a word before a time in brackets.
+pub(super) fn before_bracket(head: &[u8]) -> Option<&'static str> {
+    let letters = head.iter().take_while(|byte| byte.is_ascii_lowercase());
+    let (word, rest) = head.split_at(letters.count());
+    let inside = rest
+        .strip_prefix(b" ")?
+        .trim_ascii_start()
+        .strip_prefix(b"[")?;
+    let is_date = digits(inside) == 4 && inside.get(4) == Some(&b'-');
+    Some(words::of(word).filter(|_| is_date)?.level)
+}
+
+/// How far behind a level VMware's originator may stand, in bytes.
+const ORIGINATOR_BYTES_MAX: usize = 64;
+
+/// True for what follows a level of VMware: a process and its originator.
+pub(super) fn is_of_vmware(behind: &[u8]) -> bool {
+    let head = &behind[..behind.len().min(ORIGINATOR_BYTES_MAX)];
+    memmem::find(head, b" [Originator@").is_some()
+}
+
+/// The number that stunnel writes behind `LOG`.
+pub(super) fn stunnel(digit: u8) -> Option<&'static str> {
+    Some(Severity::of_syslog(digit - b'0')?.name())
+}
+
+/// The letter of qBittorrent; `N` is what is normal.
+pub(super) fn qbittorrent(letter: u8) -> Option<&'static str> {
+    match letter {
+        b'N' => Some("info"),
+        letter => letter_of(letter),
+    }
+}
+
+/// True for `[7]{-1}[-1/-1] `: thread, connection and transaction of SAP HANA.
+pub(super) fn is_hana(head: &[u8]) -> bool {
+    let rest = &head[1 + digits(&head[1..])..];
+    rest.starts_with(b"]{") && memmem::find(rest, b"}[").is_some()
+}
+
+/// The letter behind the date and the clock of SAP HANA.
+pub(super) fn hana(head: &[u8]) -> Option<&'static str> {
+    match *head.split(|byte| *byte == b' ').nth(3)? {
+        [letter @ (b'f' | b'e' | b'w' | b'i' | b'd')] => letter_of(letter.to_ascii_uppercase()),
+        _ => None,
+    }
+}
+
+/// `GLib-GIO-CRITICAL **: …`: a domain and a level of GLib.
+pub(super) fn glib(head: &[u8]) -> Option<&'static str> {
+    let star = memchr::memchr(b'*', head)?;
+    let ahead = head[..star].strip_suffix(b" ")?;
+    if !head[star..].starts_with(b"**: ") {
+        return None;
+    }
+    let hyphen = memchr::memrchr(b'-', ahead)?;
+    Some(match &ahead[hyphen + 1..] {
+        b"ERROR" => "error",
+        b"CRITICAL" => "critical",
+        b"WARNING" => "warn",
+        b"Message" => "notice",
+        b"INFO" => "info",
+        b"DEBUG" => "debug",
+        _ => return None,
+    })
+}
+
+/// `[ID 800047 auth.info] …`: facility and level of Solaris.
+pub(super) fn solaris(head: &[u8]) -> Option<&'static str> {
+    let inside = &head[..memchr::memchr(b']', head)?];
+    let word = inside.split(|byte| *byte == b' ').nth(2)?;
+    let dot = memchr::memchr(b'.', word)?;
+    Some(Severity::of_word(&word[dot + 1..])?.name())
+}
+
+/// How far into an event of Asterisk its severity is looked for, in bytes.
+const SECURITY_BYTES_MAX: usize = 256;
+
+/// `[2026-03-02 00:00:06] SECURITY[7] res_security_log.c: SecurityEvent="…",EventTV="…",Severity="Error",…`
+pub(super) fn asterisk(line: &[u8]) -> Option<&'static str> {
+    const SEVERITY: &[u8] = b",Severity=\"";
+    let head = &line[..line.len().min(SECURITY_BYTES_MAX)];
+    if !head.starts_with(b"[") {
+        return None;
+    }
+    let event = &head[memmem::find(head, b" SECURITY[")?..];
+    let word = &event[memmem::find(event, SEVERITY)? + SEVERITY.len()..];
+    let end = memchr::memchr(b'"', word)?;
+    Some(Severity::of_word(&word[..end])?.name())
 }
 
 /// `npm error code ENOENT`, `yarn warn …`: the name of the tool and a word.

@@ -35,6 +35,7 @@ const INITIALS: [u32; WORD_BYTES_MAX + 1] = {
     initials[8] = letters(b"CS");
     initials[9] = letters(b"E");
     initials[11] = letters(b"I");
+    initials[12] = letters(b"N");
     initials[13] = letters(b"I");
     initials
 };
@@ -102,6 +103,7 @@ pub(super) fn of(word: &[u8]) -> Option<Word> {
         b"FINE" | b"CONFIG" => capital("debug"),
         // MySQL and MariaDB; loguru; NestJS; X.Org.
         b"NOTE" | b"SYSTEM" | b"SUCCESS" | b"LOG" | b"II" => bracketed("info"),
+        b"NOTIFICATION" => bracketed("info"),
         b"WW" => bracketed("warn"),
         b"EE" => bracketed("error"),
         _ => return None,
