@@ -413,7 +413,11 @@ impl TimeReader {
     /// and the year behind that.
     pub(crate) fn header(&self, text: &[u8], received: Timestamp) -> Option<TimestampText> {
         let hand_read = syslog(text, received).or_else(|| iso(text));
-        let found = match hand_read.filter(|found| !continues(&text[found.bytes..])) {
+        let is_whole = |found: &TimestampText| {
+            let behind = &text[found.bytes..];
+            !continues(behind) && !matches!(behind, [b':', b'0'..=b'9', ..])
+        };
+        let found = match hand_read.filter(is_whole) {
             Some(found) => zones::with_name(text, found, received).unwrap_or(found),
             None => {
                 let mut found = self.rare(text, received, false)?;

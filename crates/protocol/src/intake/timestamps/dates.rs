@@ -126,7 +126,7 @@ impl Numbers {
             // Access logs: cPanel's, whose offset is always -0000, and Proxmox's.
             (b'/', b":") => {
                 let is_unknown_zone = zone.is_some_and(Zone::is_minus_zero);
-                return Some(if is_unknown_zone {
+                return Some(if is_unknown_zone || is_netscaler(behind) {
                     Order::MonthDayYear
                 } else {
                     Order::DayMonthYear
@@ -141,6 +141,9 @@ impl Numbers {
         // Spark, Hadoop.
         if is_slashed && !self.has_century && begins_with_level(behind) {
             return Some(Order::YearMonthDay);
+        }
+        if is_slashed && is_american(self.has_century, clock, behind) {
+            return Some(Order::MonthDayYear);
         }
         // Splunk's own logs.
         if self.separator == b'-' && clock.fraction_digits == 3 && zone.is_some() {
@@ -381,6 +384,40 @@ fn of_week(year: i64, cursor: &mut Cursor<'_>) -> Option<Date> {
     })
 }
 
+/// True if what follows a time is that of a product that has the month first.
+///
+/// | product | behind the time |
+/// | --- | --- |
+/// | WebSphere | a bracket and a thread |
+/// | HP ProCurve | the number of an event |
+/// | ExtremeXOS | a component between angles |
+/// | Akka | a thread in brackets |
+fn is_american(has_century: bool, clock: &Clock, behind: &[u8]) -> bool {
+    let count = |text: &[u8], holds: fn(&u8) -> bool| text.iter().take_while(|b| holds(b)).count();
+    match behind {
+        [b']', b' ', b'[', ..] => has_century && clock.fraction_digits == 3,
+        [b']', b' ', rest @ ..] => {
+            let thread = count(rest, u8::is_ascii_hexdigit);
+            thread == 8 && rest.get(8) == Some(&b' ') && clock.fraction_digits == 3
+        }
+        [b' ', b'<', b'A'..=b'Z', rest @ ..] => {
+            count(rest, u8::is_ascii_lowercase) == 3 && rest.get(3) == Some(&b':')
+        }
+        [b' ', rest @ ..] => {
+            let number = count(rest, u8::is_ascii_digit);
+            !has_century && number == 5 && rest.get(5) == Some(&b' ')
+        }
+        _ => false,
+    }
+}
+
+/// True if the name of a host and of a packet engine of NetScaler follow, ` adc 0-PPE-0 : `.
+fn is_netscaler(behind: &[u8]) -> bool {
+    let mut words = behind.splitn(5, |byte| *byte == b' ').skip(2);
+    let engine = words.next().unwrap_or_default();
+    words.next() == Some(b":") && memchr::memmem::find(engine, b"-PPE-").is_some()
+}
+
 /// A date that begins with one or two digits.
 fn short_first(cursor: &mut Cursor<'_>, digits: usize) -> Option<Dates> {
     let first = cursor.number(digits)?;
@@ -412,7 +449,12 @@ fn short_first(cursor: &mut Cursor<'_>, digits: usize) -> Option<Dates> {
             (b'/', b'-') | (b'-', b' ' | b'|')
         );
         let has_fraction = cursor.peek_at(9) == Some(b'.') && cursor.is_digit_at(12);
-        let is_date = is_padded && is_parted && has_fraction;
+        // Netlogon of Windows writes `11/27 00:51:25 [LOGON]`, vLLM `11-27 00:51:25 [`.
+        let is_netlogon = matches!(separator, b'/' | b'-')
+            && cursor.peek() == Some(b' ')
+            && cursor.peek_at(9) == Some(b' ')
+            && cursor.peek_at(10) == Some(b'[');
+        let is_date = is_padded && (is_parted && has_fraction || is_netlogon);
         let (year, month, day) = (None, first, second);
         return is_date.then_some(Dates::One(Date { year, month, day }));
     }

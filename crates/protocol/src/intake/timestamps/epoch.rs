@@ -147,11 +147,20 @@ pub(super) fn tai64(text: &[u8]) -> Option<(Timestamp, usize)> {
 }
 
 /// Seconds and nanoseconds as OpenLDAP writes them, in eight hexadecimal digits each: `6b08f8cd.30f8ab12 0x7f…`; and the
-/// bytes of both.
+/// bytes of both. Before version 2.6 it wrote seconds alone: `6b08f8cd conn=17 …`.
 pub(super) fn hexadecimal(text: &[u8]) -> Option<(Timestamp, usize)> {
     const DIGITS: usize = 8;
     const BYTES: usize = 2 * DIGITS + 1;
     let head = text.get(..BYTES)?;
+    let is_alone = [&b" conn="[..], b" slapd "]
+        .iter()
+        .any(|mark| text[DIGITS..].starts_with(mark));
+    if is_alone && head[..DIGITS].iter().all(u8::is_ascii_hexdigit) {
+        let digits = std::str::from_utf8(&head[..DIGITS]).ok()?;
+        let seconds = i64::from(u32::from_str_radix(digits, 16).ok()?);
+        let time = Timestamp::from_seconds(seconds, 0)?;
+        return EPOCH_PLAUSIBLE.contains(&time).then_some((time, DIGITS));
+    }
     if head[DIGITS] != b'.' || !text[BYTES..].starts_with(b" 0x") {
         return None;
     }

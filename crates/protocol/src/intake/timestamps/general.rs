@@ -124,8 +124,18 @@ fn is_short_date(clock: &Clock, behind: &[u8]) -> bool {
         let name = &word[..word.len() - digits];
         digits > 0 && name.len() > 2 && name.ends_with(b":") && !name[1..].contains(&b' ')
     });
+    // `081109 204005 35 INFO …` of Hadoop.
+    let is_hadoop = || {
+        let mut words = behind.splitn(4, |byte| *byte == b' ').skip(1);
+        let number = words.next().unwrap_or_default();
+        let is_number = !number.is_empty() && number.iter().all(u8::is_ascii_digit);
+        is_number && super::is_level(words.next().unwrap_or_default())
+    };
     clock.fraction_digits == 0
-        && (behind.is_empty() || is_source || BEHIND.iter().any(|text| behind.starts_with(text)))
+        && (behind.is_empty()
+            || is_source
+            || is_hadoop()
+            || BEHIND.iter().any(|text| behind.starts_with(text)))
 }
 
 /// Reads the month, day and clock that Google's logging library writes behind the letter of the level,

@@ -11,7 +11,10 @@ use super::cursor::Cursor;
 use super::dates;
 use super::epoch::{decimal_epoch, hexadecimal, leading_epoch, tai64};
 use super::general::{self, GeneralTime};
-use super::{DAY_NS, TimestampText, continues, in_latest_year, iso, read_fraction, zones};
+use super::{
+    DAY_NS, MINUTE_NS, TimestampText, continues, in_latest_year, iso, read_fraction, read_offset,
+    zones,
+};
 use crate::intake::timestamps::traditional::syslog;
 use crate::intake::without_mark;
 
@@ -67,12 +70,14 @@ const TAGS_MAX: usize = 4;
 const TAG_BYTES_MAX: usize = 128;
 
 /// Starts of lines whose time stands behind a word, further on.
-const WITHIN: [(&[u8], &[u8]); 8] = [
+const WITHIN: [(&[u8], &[u8]); 9] = [
     // OSSEC, Wazuh.
     (b"** Alert ", b"Alert "),
     // Windows' events.
     (b"<Event", b"SystemTime='"),
     (b"<Event", b"SystemTime=\""),
+    // Oracle's Messaging Server.
+    (b"<co ts=\"", b"<co ts=\""),
     (b"=====", b" at "),
     // Rails.
     (b"Started ", b" at "),
@@ -88,12 +93,64 @@ pub(super) fn find(line: &[u8], received: Timestamp) -> Option<GeneralTime> {
     if line.starts_with(b"<![LOG[") {
         return cmtrace(line);
     }
-    leading(line, received, 0)
+    if line.starts_with(b"1,20")
+        && let Some(found) = pan_os(line)
+    {
+        return Some(found);
+    }
+    labelled(line)
+        .or_else(|| leading(line, received, 0))
         .or_else(|| exponential(line).or_else(|| chromium(line, received)))
         .or_else(|| errpt(line))
         .or_else(|| in_brackets(line, received))
         .or_else(|| within(line, received))
         .map(|found| if is_utc(line) { in_utc(found) } else { found })
+}
+
+/// `1,2026/11/27 00:51:25,…,2026-11-27T00:51:26.134+01:00,…`: of values of PAN-OS the time with its zone, if it is that
+/// of the second value to the hour at most. A text of a client stands in quotes before it.
+fn pan_os(line: &[u8]) -> Option<GeneralTime> {
+    // The number behind it would pass for a fraction.
+    let first = iso(line.get(2..SECOND_VALUE_END)?)?;
+    let head = &line[..line.len().min(WITHIN_BYTES_MAX)];
+    let mut letters = memchr::memrchr_iter(b'T', head).take(LETTERS_MAX);
+    letters.find_map(|at| {
+        let comma = at.checked_sub(DATE_BYTES + 1)?;
+        let start = (head[comma] == b',').then_some(comma + 1)?;
+        let found = iso(&head[start..])?;
+        let end = start + found.bytes;
+        let (_, minutes) = read_offset(&head[end.checked_sub(OFFSET_BYTES)?..end])?;
+        let local = found.time.saturating_add(minutes * MINUTE_NS);
+        let is_same = (local.0 - first.time.0).abs() <= HOUR_NS;
+        let is_ended = matches!(head.get(end), Some(b',') | None);
+        (is_same && is_ended).then(|| certain(found.time, end))
+    })
+}
+
+/// The end of the second value of PAN-OS, its time.
+const SECOND_VALUE_END: usize = 21;
+
+/// Bytes of a date, `2026-11-27`, and of an offset, `+01:00`.
+const DATE_BYTES: usize = 10;
+const OFFSET_BYTES: usize = 6;
+
+/// The most letters that a time is looked for around.
+const LETTERS_MAX: usize = 64;
+
+const HOUR_NS: i64 = 3_600_000_000_000;
+
+/// `- 1795740685 2026.11.27 node1 …`: a label, Unix time and the date, as the logs of supercomputers have them (Blue Gene,
+/// Thunderbird, Spirit).
+fn labelled(line: &[u8]) -> Option<GeneralTime> {
+    const LABEL_BYTES_MAX: usize = 16;
+    let blank = memchr::memchr(b' ', &line[..line.len().min(LABEL_BYTES_MAX)])?;
+    let text = &line[blank + 1..];
+    let is_date = text.get(10) == Some(&b' ')
+        && text.get(15) == Some(&b'.')
+        && text.get(18) == Some(&b'.')
+        && text.get(21) == Some(&b' ');
+    let time = leading_epoch(text).filter(|_| is_date)?;
+    Some(certain(time, blank + 11))
 }
 
 /// `1.795740685818426e+09`, a TAB, as zap's encoder for consoles writes Unix time.
@@ -278,10 +335,12 @@ fn here(text: &[u8], is_first: bool, received: Timestamp) -> Option<GeneralTime>
             })
         }
         b'I' | b'W' | b'E' | b'F' | b'D' | b'C' if is_digit(second) => {
-            general::read_google(&text[1..], received)
+            let found = general::read_google(&text[1..], received);
+            found.or_else(|| meteor(text, received))
         }
         // Monit.
         b'U' if text.starts_with(b"UTC ") => here(&text[4..], is_first, received).map(in_utc),
+        b'A'..=b'Z' if is_first && is_zone_ahead(text) => zoned(text, received),
         b'A'..=b'Z' => {
             if let Some(found) = syslog(text, received).filter(|found| is_ended(text, found)) {
                 return Some(of_written(&found));
@@ -293,6 +352,54 @@ fn here(text: &[u8], is_first: bool, received: Timestamp) -> Option<GeneralTime>
         _ => None,
     }
 }
+
+/// `I20261127-00:51:25.818(1)? …`: Meteor's time behind the letter, and the hours of its zone.
+fn meteor(text: &[u8], received: Timestamp) -> Option<GeneralTime> {
+    if text.get(9) != Some(&b'-') {
+        return None;
+    }
+    let found = general::read(&text[1..], received)?;
+    let mut cursor = Cursor::new(text.get(1 + found.bytes..)?.strip_prefix(b"(")?);
+    let sign = if cursor.eat(b'-') { -1 } else { 1 };
+    let digits = cursor.digits();
+    let hours = i64::from(
+        cursor
+            .number(digits)
+            .filter(|_| (1..=2).contains(&digits))?,
+    );
+    if !cursor.eat(b')') {
+        return None;
+    }
+    let time = found.time.saturating_add(-sign * hours * HOUR_NS);
+    Some(certain(time, 1 + found.bytes))
+}
+
+/// True for `PDT Apr `: the name of a zone before a month, as older versions of Monit write it.
+fn is_zone_ahead(text: &[u8]) -> bool {
+    let letters = text.iter().take(ZONE_BYTES_MAX + 1);
+    let letters = letters.take_while(|byte| byte.is_ascii_uppercase()).count();
+    matches!(letters, 3..=ZONE_BYTES_MAX)
+        && text[letters..].starts_with(b" ")
+        && text
+            .get(letters + 1..letters + 4)
+            .is_some_and(dates::is_month)
+}
+
+/// The time of a month, a day and a clock behind the name of a zone.
+fn zoned(text: &[u8], received: Timestamp) -> Option<GeneralTime> {
+    let blank = memchr::memchr(b' ', text)?;
+    let (zone, time) = (&text[..blank], &text[blank + 1..]);
+    let length = syslog(time, received)?.bytes;
+    let turned = [&time[..length], b" ", zone].concat();
+    let found = general::read(&turned, received).filter(|found| found.bytes == turned.len())?;
+    Some(GeneralTime {
+        bytes: text.len().min(blank + 1 + length),
+        ..found
+    })
+}
+
+/// The most letters of the name of a zone before a time.
+const ZONE_BYTES_MAX: usize = 4;
 
 /// True if nothing behind a time that was read by hand can belong to it.
 fn is_ended(text: &[u8], found: &TimestampText) -> bool {

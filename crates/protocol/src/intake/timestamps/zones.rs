@@ -16,7 +16,7 @@ const MINUTES_MAX: i64 = 14 * 60;
 
 /// Abbreviations, their minutes east of UTC, and the minutes of other zones that use them (IANA's time
 /// zone database, and names that are in daily use beside it).
-const NAMES: [(&str, i16, &[i16]); 59] = [
+const NAMES: [(&str, i16, &[i16]); 107] = [
     ("UTC", 0, &[]),
     ("GMT", 0, &[]),
     ("UCT", 0, &[]),
@@ -84,13 +84,102 @@ const NAMES: [(&str, i16, &[i16]); 59] = [
     ("BRT", -180, &[]),
     ("BRST", -120, &[]),
     ("ART", -180, &[]),
+    // Java's and older PostgreSQL's names. Those that are words in capitals are none: `GET`, `ART`, `BOT`.
+    ("COT", -300, &[]),
+    ("PET", -300, &[]),
+    ("ECT", -300, &[]),
+    ("CLT", -240, &[]),
+    ("CLST", -180, &[]),
+    ("VET", -240, &[]),
+    ("UYT", -180, &[]),
+    ("UYST", -120, &[]),
+    ("PYT", -180, &[-240]),
+    ("GFT", -180, &[]),
+    ("GYT", -240, &[]),
+    ("SRT", -180, &[]),
+    ("AMT", -240, &[240]),
+    ("AZT", 240, &[]),
+    ("BDT", 360, &[]),
+    ("BTT", 360, &[]),
+    ("NPT", 345, &[]),
+    ("MMT", 390, &[]),
+    ("MYT", 480, &[]),
+    ("BNT", 480, &[]),
+    ("PHT", 480, &[]),
+    ("IRST", 210, &[]),
+    ("IRDT", 270, &[]),
+    ("AFT", 270, &[]),
+    ("TRT", 180, &[]),
+    ("UZT", 300, &[]),
+    ("TMT", 300, &[]),
+    ("TJT", 300, &[]),
+    ("MVT", 300, &[]),
+    ("ALMT", 300, &[360]),
+    ("KGT", 360, &[]),
+    ("YEKT", 300, &[]),
+    ("OMST", 360, &[]),
+    ("NOVT", 420, &[]),
+    ("KRAT", 420, &[]),
+    ("IRKT", 480, &[]),
+    ("ULAT", 480, &[]),
+    ("YAKT", 540, &[]),
+    ("VLAT", 600, &[]),
+    ("MAGT", 660, &[]),
+    ("SAKT", 660, &[]),
+    ("PETT", 720, &[]),
+    ("SAMT", 240, &[]),
+    ("VOLT", 180, &[]),
+    ("PGT", 600, &[]),
+    ("FJT", 720, &[]),
+    ("NCT", 660, &[]),
+    ("WAST", 120, &[]),
 ];
 
 /// Abbreviations that end with another letter than T, as of time.
 const OTHER_NAMES: [&[u8]; 7] = [b"UTC", b"Z", b"MSK", b"WIB", b"WITA", b"MEZ", b"MESZ"];
 
-/// Names that are no abbreviations, and name no offset but that of UTC.
-const LONG_NAMES: [&str; 4] = ["Coordinated Universal Time", "Etc/UTC", "Zulu", "Universal"];
+/// Names that are no abbreviations, and their minutes east of UTC: CLDR's names as Java writes them, such as in WebLogic.
+const LONG_NAMES: [(&str, i16); 36] = [
+    ("Coordinated Universal Time", 0),
+    ("Etc/UTC", 0),
+    ("Zulu", 0),
+    ("Universal", 0),
+    ("Greenwich Mean Time", 0),
+    ("British Summer Time", 60),
+    ("Irish Standard Time", 60),
+    ("Western European Standard Time", 0),
+    ("Western European Summer Time", 60),
+    ("Central European Standard Time", 60),
+    ("Central European Summer Time", 120),
+    ("Central European Time", 60),
+    ("Eastern European Standard Time", 120),
+    ("Eastern European Summer Time", 180),
+    ("Moscow Standard Time", 180),
+    ("Israel Standard Time", 120),
+    ("Israel Daylight Time", 180),
+    ("Arabian Standard Time", 180),
+    ("Gulf Standard Time", 240),
+    ("India Standard Time", 330),
+    ("China Standard Time", 480),
+    ("Hong Kong Standard Time", 480),
+    ("Singapore Standard Time", 480),
+    ("Japan Standard Time", 540),
+    ("Korean Standard Time", 540),
+    ("Australian Eastern Standard Time", 600),
+    ("Australian Eastern Daylight Time", 660),
+    ("South Africa Standard Time", 120),
+    ("Brasilia Standard Time", -180),
+    ("Eastern Standard Time", -300),
+    ("Eastern Daylight Time", -240),
+    ("Central Standard Time", -360),
+    ("Central Daylight Time", -300),
+    ("Mountain Standard Time", -420),
+    ("Pacific Standard Time", -480),
+    ("Pacific Daylight Time", -420),
+];
+
+/// The first letters of these names.
+const LONG_INITIALS: &[u8] = b"ABCEGHIJKMPSUWZ";
 
 /// Abbreviations that are zones in brackets, too; others are the names of modules as well.
 const BRACKETED: [&str; 20] = [
@@ -405,13 +494,17 @@ fn is_offset_ended(text: &[u8], length: usize, is_spaced: bool) -> bool {
 /// Reads `CET`, `UTC`, `GMT+1`, `UTC-03:00`, `Europe/Berlin`.
 fn named(cursor: &mut Cursor<'_>) -> Option<Zone> {
     // Words that go on in small letters are the rule.
-    let is_long = matches!(cursor.rest(), [b'C' | b'E' | b'Z' | b'U', b'a'..=b'z', ..]);
+    let is_long = matches!(
+        cursor.rest(),
+        [first, b'a'..=b'z', ..] if LONG_INITIALS.contains(first)
+    );
     let ends =
         |cursor: &Cursor<'_>| !is_word_at(cursor, 0) && !matches!(cursor.peek(), Some(b'/' | b'_'));
     let mut long_names = LONG_NAMES.iter().filter(|_| is_long);
-    if let Some(long) = long_names.find(|name| cursor.rest().starts_with(name.as_bytes())) {
+    let is_it = |(name, _): &&(&str, i16)| cursor.rest().starts_with(name.as_bytes());
+    if let Some((long, minutes)) = long_names.find(is_it) {
         cursor.at += long.len();
-        return ends(cursor).then_some(Zone::Offset(0, false));
+        return ends(cursor).then_some(Zone::Offset(*minutes, false));
     }
     if let Some((region, bytes)) = regions::read(cursor.rest())
         && ZoneName::read(cursor.rest()).is_none_or(|name| usize::from(name.length) < bytes)
