@@ -14,6 +14,7 @@ use memchr::memchr;
 use super::clock::{BRACKETED, Clock};
 use super::closing_quote;
 use super::columns::{Pen, SECOND, Take, TrailingValue, inside_brackets};
+use crate::intake::levels;
 
 /// The values behind the agent in ingress-nginx's default format.
 const INGRESS: [(&str, Take); 9] = [
@@ -45,6 +46,9 @@ const HOST: &str = "host:t";
 /// Draws a line; `None` if it is none.
 pub(super) fn draw<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()> {
     let bracket = bracket_of_time(line.as_bytes())?;
+    if !may_be_name(line.split(' ').next()?) {
+        return None;
+    }
     let has_host = client(line.get(..bracket.checked_sub(1)?)?, pen)?;
     pen.sketch.literal(" [");
     let after = time(&line[bracket + 1..], pen)?;
@@ -171,6 +175,24 @@ fn is_address(word: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_hexdigit() || matches!(byte, b'.' | b':');
     let word = inside_brackets(word).unwrap_or(word);
     word.len() >= 3 && word.bytes().all(is_part) && word.contains(['.', ':']) && !is_clock(word)
+}
+
+/// True for a word that can name a machine. Heads of loggers and container tools are none: a time, a level, a name that a
+/// colon ends, `INFO:werkzeug:192.0.2.7`.
+fn may_be_name(word: &str) -> bool {
+    let bytes = word.as_bytes();
+    let is_time = bytes.len() > 10 && bytes[4] == b'-' && bytes[7] == b'-' && bytes[10] == b'T';
+    let is_level = bytes.iter().all(u8::is_ascii_uppercase) && levels::is_word(bytes);
+    let is_logger = || {
+        let is_hex = |byte: u8| byte.is_ascii_hexdigit() || b".:%[]".contains(&byte);
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        word.rsplit_once(':').is_some_and(|(name, last)| {
+            name.contains(':') && !is_number(last) && !word.bytes().all(is_hex)
+        })
+    };
+    // nginx names clients of a socket so.
+    let is_head = word.ends_with(':') && word != "unix:";
+    !(is_time || is_level || is_head || is_clock(word) || is_logger())
 }
 
 /// True for `00:51:25`, with which the line of another logger begins.
@@ -346,4 +368,32 @@ fn names_of(rest: &str) -> &'static [(&'static str, Take)] {
 fn word(text: &str) -> (&str, &str) {
     let end = memchr(b' ', text.as_bytes()).unwrap_or(text.len());
     text.split_at(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_machines_are_told_from_heads_of_loggers() {
+        for name in [
+            "unix:",
+            "192.0.2.7",
+            "::1",
+            "[2001:db8::1]",
+            "www.example.org",
+            "example.org:443",
+        ] {
+            assert!(may_be_name(name), "{name}");
+        }
+        for head in [
+            "nginx:",
+            "INFO",
+            "00:51:25",
+            "INFO:werkzeug:192.0.2.7",
+            "2026-11-27T00:51:25Z",
+        ] {
+            assert!(!may_be_name(head), "{head}");
+        }
+    }
 }

@@ -25,7 +25,7 @@
 use std::borrow::Cow;
 
 use logpond_record::Value;
-use memchr::{memchr, memchr_iter, memmem};
+use memchr::{memchr, memchr_iter, memmem, memrchr};
 
 use super::sentences::is_address;
 use crate::intake::access::{canonical_int, seconds_with_unit};
@@ -34,7 +34,7 @@ use crate::intake::access::{canonical_int, seconds_with_unit};
 const TEXT_BYTES_MAX: usize = 4 << 10;
 
 /// How far into a line its text may begin, in bytes.
-const HEAD_BYTES_MAX: usize = 128;
+const HEAD_BYTES_MAX: usize = 256;
 
 /// The most fields of a request.
 const FIELDS_MAX: usize = 12;
@@ -211,12 +211,14 @@ const GITEA: &[Part] = &[
     SPACE,
     Rest,
 ];
-const WERKZEUG: &[Part] = &[
+const COMMON: &[Part] = &[
     Address,
-    Text(" - - ["),
+    Text(" - "),
+    User,
+    Text(" ["),
     Word,
     SPACE,
-    Clock,
+    Word,
     Text("] \""),
     Method,
     SPACE,
@@ -226,9 +228,9 @@ const WERKZEUG: &[Part] = &[
     Text("\" "),
     Status,
     SPACE,
+    Bytes,
     Rest,
 ];
-
 const HYPERCORN: &[Part] = &[
     Peer,
     Text(" - "),
@@ -358,7 +360,7 @@ const TEXTS: [&[Part]; 21] = [
     PHOENIX_SENT,
     CHI,
     GITEA,
-    WERKZEUG,
+    COMMON,
     HYPERCORN,
     PHP,
     GHOST,
@@ -412,6 +414,7 @@ pub(super) fn of_text(text: &str) -> Made<'_> {
     let found = fit(text)
         .or_else(|| fit(text.strip_prefix('"')?))
         .or_else(|| MARKS.iter().find_map(|mark| fit(behind(mark)?)))
+        .or_else(|| of_parts(COMMON, common(text)?))
         // A method and a path alone are too little, but behind a level.
         .or_else(|| {
             PHOENIX_MARKS
@@ -419,6 +422,25 @@ pub(super) fn of_text(text: &str) -> Made<'_> {
                 .find_map(|mark| of_parts(PHOENIX, behind(mark)?))
         });
     found.unwrap_or_default()
+}
+
+/// The text from the address of a line in common on, which a head stands before: `INFO:werkzeug:192.0.2.17 - - [`.
+fn common(text: &str) -> Option<&str> {
+    let head = &text.as_bytes()[..text.len().min(HEAD_BYTES_MAX)];
+    let hyphen = memmem::find_iter(head, b" - ")
+        .take(SLASHES_MAX)
+        .find(|at| {
+            let user = &head[at + 3..];
+            let end = memchr(b' ', user);
+            end.is_some_and(|end| user[end..].starts_with(b" ["))
+        })?;
+    let start = memrchr(b' ', &head[..hyphen]).map_or(0, |blank| blank + 1);
+    let word = text.get(start..hyphen)?;
+    if is_address(word) {
+        return text.get(start..);
+    }
+    let colon = word.rfind(':')?;
+    text.get(start + colon + 1..)
 }
 
 /// What stands before the requests of Phoenix.
