@@ -44,7 +44,17 @@ pub(crate) fn of_event(
             let values = CEF
                 .iter()
                 .filter_map(|key| value_of(text, key, &[' ', '|']));
-            values.map(until_next_key).find_map(read)
+            let found = values.map(until_next_key).find_map(|value| {
+                let (time, assumed) = read(value)?;
+                Some((value, time, assumed))
+            });
+            let (value, time, assumed) = found?;
+            let zone = || value_of(text, "dtz", &[' ', '|']).map(until_next_key);
+            let placed = (assumed == Assumption::Zone)
+                .then(zone)
+                .flatten()
+                .and_then(|zone: &str| read(&format!("{value} {zone}")));
+            placed.or(Some((time, assumed)))
         }
         [b'L', b'E', b'E', b'F', b':', ..] => {
             let values = LEEF

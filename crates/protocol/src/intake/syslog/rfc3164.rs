@@ -25,6 +25,7 @@ use logpond_record::TimeSource;
 use super::rule::Context;
 use super::vendors::is_body;
 use super::{WORD_BYTES_MAX, word};
+use crate::intake::access;
 use crate::intake::levels;
 use crate::intake::sketch::Sketch;
 use crate::intake::timestamps;
@@ -155,11 +156,8 @@ pub(super) fn draw<'a>(
         (true, Origin::Unknown) => Place::InFile,
         (false, _) => Place::Bare,
     };
-    let is_certain = has_host
-        && (is_pan_os(rest)
-            || is_repeated(rest)
-            || is_body(rest)
-            || sketch.has_slot(b"facility_name"));
+    let is_certain =
+        has_host && (is_content(rest) || is_repeated(rest) || sketch.has_slot(b"facility_name"));
     Some(match draw_content(rest, place, sketch) {
         Certainty::Tagged if has_host => Certainty::Whole,
         _ if is_certain => Certainty::Whole,
@@ -273,6 +271,22 @@ fn is_repeated(text: &[u8]) -> bool {
     starts.iter().any(|start| text.starts_with(start))
 }
 
+/// True for what devices write behind the host without a tag: an event, pairs, values, topics, an object or a line of an
+/// access log.
+fn is_content(text: &[u8]) -> bool {
+    let is_topic = |byte: &&u8| byte.is_ascii_lowercase() || matches!(byte, b',' | b'-');
+    match text {
+        [b'{', b'"', ..] => true,
+        [b'd', b'a', b't', b'e', b'=', b'2', b'0', ..] => true,
+        [b'a'..=b'z', ..] if !is_body(text) => {
+            let topics = &text[..text.iter().take_while(is_topic).count()];
+            topics.contains(&b',') && text[topics.len()..].starts_with(b" ")
+        }
+        [b'0'..=b'9', ..] => is_pan_os(text) || access::reader(text).is_some(),
+        _ => is_body(text),
+    }
+}
+
 /// True for the values of PAN-OS: `1,2026/11/27 00:51:25,…`
 fn is_pan_os(text: &[u8]) -> bool {
     matches!(
@@ -359,6 +373,15 @@ pub(super) fn is_of_file(line: &[u8]) -> bool {
         return false;
     }
     let mut tag = words.next().unwrap_or_default();
+    let content = line.get(time.len() + 1 + host.len() + 1..);
+    let is_machine = host
+        .iter()
+        .any(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-'));
+    // An object may stand behind the name of a logger, too.
+    let is_event = |content: &[u8]| !content.starts_with(b"{") && is_content(content);
+    if is_machine && content.is_some_and(|content| is_event(content.trim_ascii_start())) {
+        return true;
+    }
     if is_level_of_facility(tag) {
         tag = words.next().unwrap_or_default();
     }
@@ -371,9 +394,6 @@ pub(super) fn is_of_file(line: &[u8]) -> bool {
         return start
             .is_some_and(|start| start > 0 && tag[start + 1..end].iter().all(u8::is_ascii_digit));
     }
-    let is_machine = host
-        .iter()
-        .any(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-'));
     !is_parted
         && tag.len() > 1
         && tag.ends_with(b":")

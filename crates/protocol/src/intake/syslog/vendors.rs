@@ -232,9 +232,10 @@ pub(super) fn is_alone(line: &[u8]) -> bool {
             b'0'..=b'9',
             b' ',
             ..,
-        ] if has(" : %") => true,
+        ] if has(": %") => true,
         // A time, facility and severity of a relay.
         _ if line.get(16) == Some(&b'<') && line[0].is_ascii_uppercase() => has(ENGINE),
+        [b'0'..=b'9', _, _, _, b'-', _, _, b'-', _, _, b'T', ..] if has(" : %") => true,
         [b'0'..=b'9', _, b'/', _, _, b'/', _, _, _, _, b':', ..] => has(ENGINE),
         [b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z', ..] => {
             let colon = memchr::memchr(b':', &line[..line.len().min(NAME_BYTES_MAX)]);
@@ -250,6 +251,23 @@ pub(super) const ALONE: &[Rule] = &[
         mark: Within(": %"),
         parts: &[
             CISCO_START,
+            CLOCK,
+            Time,
+            SPACED_COLON,
+            MNEMONIC,
+            COLON,
+            Message,
+        ],
+    },
+    Rule {
+        mark: Within(": %"),
+        parts: &[
+            OtherTime("relay_time:t"),
+            SPACE,
+            Field("hostname:t", class(is_host, any, 255)),
+            SPACE,
+            SEQUENCE,
+            COLON,
             CLOCK,
             Time,
             SPACED_COLON,

@@ -276,7 +276,9 @@ fn year_behind(cursor: &mut Cursor<'_>) -> Option<i64> {
         b.is_ascii_whitespace()
             || matches!(b, b':' | b']' | b'>' | b')' | b',' | b'|' | b'"' | b';')
     });
-    if !ends {
+    // An address of version 6 may begin like a year.
+    let is_address = ahead.peek() == Some(b':') && ahead.peek_at(1).is_some_and(|b| b != b' ');
+    if !ends || is_address {
         return None;
     }
     *cursor = ahead;

@@ -104,6 +104,7 @@ pub(super) fn year_after(text: &[u8]) -> Option<i64> {
     let head: &[u8; 5] = text.first_chunk()?;
     let century = two(head, 1).filter(|c| head[0] == b' ' && matches!(c, 19 | 20))?;
     let year = century * 100 + two(head, 3)?;
-    let ends = text.get(5).is_none_or(|b| matches!(b, b' ' | b':'));
+    // An address of version 6 may begin like a year.
+    let ends = matches!(text[5..], [] | [b' ', ..] | [b':'] | [b':', b' ', ..]);
     ends.then_some(i64::from(year))
 }
