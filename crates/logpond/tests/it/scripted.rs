@@ -1,7 +1,7 @@
 //! A server that gives prepared answers, to see what a command asks and does with them.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
 
 /// One prepared answer.
@@ -68,5 +68,8 @@ fn give(mut stream: &TcpStream, answer: &Answer) -> std::io::Result<()> {
     if answer.is_whole {
         write!(stream, "0\r\n\r\n")?;
     }
-    Ok(())
+    // The rest of the request may come after its head. Closed before it is read, the connection is reset, and the
+    // answer may be lost.
+    stream.shutdown(Shutdown::Write)?;
+    std::io::copy(&mut stream, &mut std::io::sink()).map(drop)
 }
