@@ -27,6 +27,10 @@ pub(super) async fn answer(
         if aggregate.has_field() {
             let is_empty = out.lines() == 0;
             hints::note(app, scope, Some(&arguments.field), is_empty, &mut trailer);
+            // One group may be that of all records that lack the field.
+            if let Some(by) = arguments.by.as_deref().filter(|_| out.lines() == 1) {
+                hints::note_unknown_field(app, scope, by, &mut trailer);
+            }
         }
         Ok(trailer)
     };

@@ -93,6 +93,32 @@ pub(super) fn note(
     });
 }
 
+/// Says in the trailer that no record of the range has a field by which records were told apart, if that is so.
+pub(super) fn note_unknown_field(app: &App, scope: &Scope, field: &str, trailer: &mut Trailer) {
+    if trailer.missing_count > 0 || trailer.is_cancelled {
+        return;
+    }
+    let look = SecondPass {
+        app,
+        scope,
+        until: Instant::now() + LOOK_TIME_MAX,
+    };
+    let Some(names) = look.names() else {
+        return;
+    };
+    let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+    trailer.hints = hints(&HintRequest {
+        filter: &Filter::All,
+        written: None,
+        field: Some(field),
+        names: Some(&names),
+        values: &[],
+        any_case: None,
+        before: None,
+        behind: None,
+    });
+}
+
 /// A bounded second look.
 struct SecondPass<'a> {
     app: &'a App,

@@ -1,18 +1,21 @@
 //! `GET|POST /api/v1/histogram?step=`: counts per bucket of time.
+//!
+//! A row is `{"from":…,"to":…,"count":…}`, with the counts of values as `by` if a field splits the histogram.
 
 use std::sync::Arc;
 
 use hyper::Response;
 use logpond_record::{TimeRange, Timestamp};
-use logpond_search::aggregate::{Histogram, HistogramSpec, nice_step_ns};
+use logpond_search::aggregate::{Histogram, HistogramAnswer, HistogramSpec, nice_step_ns};
 use logpond_search::label::counted_field;
+use serde_json::{Value, json};
 
-use super::App;
 use super::body::Body;
 use super::error::ApiError;
 use super::fold::times_of;
 use super::params::Params;
 use super::rows::{SCOPE_PARAMS, range, table};
+use super::{App, hints};
 use logpond_engine::query::{Output, Scope};
 use logpond_host::clock;
 
@@ -43,9 +46,51 @@ pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Bo
         if !has_step {
             narrow(app, scope, &mut spec);
         }
-        app.engine.histogram(scope, &spec, out)
+        let (answer, mut trailer) = app.engine.histogram(scope, &spec, out)?;
+        for at in 0..answer.buckets.len() {
+            out.json(&row(&answer, at, spec.by.is_some()))?;
+        }
+        // Of no records at all more is said than that they lack the field.
+        let by = spec.by.as_deref().filter(|_| trailer.rows > 0);
+        if let Some(by) = by.filter(|_| !has_values(&answer)) {
+            hints::note_unknown_field(app, scope, by, &mut trailer);
+        }
+        Ok(trailer)
     };
     table(app, params, read, run).await
+}
+
+fn row(answer: &HistogramAnswer, at: usize, is_split: bool) -> Value {
+    let bucket = &answer.buckets[at];
+    let to = bucket.start.saturating_add(answer.step_ns);
+    let (from, to) = (bucket.start.to_string(), to.to_string());
+    let mut row = json!({ "from": from, "to": to, "count": bucket.count });
+    if is_split {
+        let counts = counts_by_value(answer, at).map(|(value, count)| (value, count.into()));
+        row["by"] = Value::Object(counts.collect());
+        let other = answer.other.as_ref().map_or(0, |other| other.counts[at]);
+        if other > 0 {
+            row["other"] = other.into();
+        }
+    }
+    row
+}
+
+/// How many records of a bucket have each value, those without one left out.
+pub(super) fn counts_by_value(
+    answer: &HistogramAnswer,
+    bucket: usize,
+) -> impl Iterator<Item = (String, u64)> {
+    answer.series.iter().filter_map(move |series| {
+        let value = String::from_utf8_lossy(series.value.as_deref()?);
+        let count = series.counts[bucket];
+        (count > 0).then(|| (value.into_owned(), count))
+    })
+}
+
+/// Whether any record has the field that splits the histogram.
+fn has_values(answer: &HistogramAnswer) -> bool {
+    answer.other.is_some() || answer.series.iter().any(|series| series.value.is_some())
 }
 
 /// The range of a histogram with a step of its own, where records are.

@@ -139,31 +139,19 @@ fn buckets(
         by: Some(counted_field("level").into()),
     };
     histogram::narrow(app, scope, &mut spec);
-    let found: Arc<Mutex<Vec<Bucket>>> = Arc::default();
-    let (taking, zone) = (Arc::clone(&found), zone.clone());
-    out.rewrite(Box::new(move |line, _| {
-        locked(&taking).extend(bucket(line, &zone));
-        RewriteStatus::GoOn
-    }));
-    let counted = app.engine.histogram(scope, &spec, out)?;
+    let (answer, counted) = app.engine.histogram(scope, &spec, out)?;
     for what in counted.missing {
         if !trailer.missing.contains(&what) {
             trailer.miss(what);
         }
     }
-    Ok(std::mem::take(&mut *locked(&found)))
-}
-
-fn bucket(line: &[u8], zone: &TimeZone) -> Option<Bucket> {
-    let row: serde_json::Value = serde_json::from_slice(line).ok()?;
-    let by = row["by"].as_object().into_iter().flatten();
-    Some(Bucket {
-        from: html::zoned(row["from"].as_str()?, zone),
-        count: row["count"].as_u64()?,
-        levels: by
-            .map(|(level, count)| (level.clone(), count.as_u64().unwrap_or(0)))
-            .collect(),
-    })
+    let buckets = answer.buckets.iter().enumerate();
+    let buckets = buckets.map(|(at, bucket)| Bucket {
+        from: html::zoned(&bucket.start.to_string(), zone),
+        count: bucket.count,
+        levels: histogram::counts_by_value(&answer, at).collect(),
+    });
+    Ok(buckets.collect())
 }
 
 fn facts(scope: &Scope, zone: &TimeZone, trailer: Trailer, buckets: Vec<Bucket>) -> Facts {

@@ -569,7 +569,8 @@ pub(super) async fn table<P: Send + 'static>(
         Ok((scope, extra))
     };
     let run = move |(scope, extra): (Scope, P), out: &mut Output| {
-        let mut trailer = run(&app_there, &scope, extra, out)?;
+        let answered = run(&app_there, &scope, extra, out);
+        let mut trailer = answered.map_err(|error| out.explained(error))?;
         if trailer.range.is_none() {
             let is_empty = trailer.rows == 0;
             hints::note(&app_there, &scope, None, is_empty, &mut trailer);

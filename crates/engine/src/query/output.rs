@@ -245,7 +245,7 @@ impl Output {
     }
 
     /// Why a query came to its end: that it was cancelled may be for want of memory.
-    pub(super) fn explained(&self, error: QueryError) -> QueryError {
+    pub fn explained(&self, error: QueryError) -> QueryError {
         match (error, self.lease.as_ref().and_then(|lease| lease.refusal())) {
             (QueryError::Cancelled, Some(refusal)) => QueryError::Memory(refusal.to_string()),
             (error, _) => error,

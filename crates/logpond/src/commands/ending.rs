@@ -27,10 +27,10 @@ impl AnswerFooter<'_> {
     pub(super) fn of_table(&self, is_empty: bool, trailer: &Trailer, none: &str) -> Exit {
         self.note_stats(trailer);
         let exit = exit(is_empty, trailer, none);
-        match exit {
-            Exit::None => self.note_hints(&trailer.hints),
-            _ => self.note_range(trailer.from.as_deref()),
+        if exit != Exit::None {
+            self.note_range(trailer.from.as_deref());
         }
+        self.note_hints(&trailer.hints);
         exit
     }
 

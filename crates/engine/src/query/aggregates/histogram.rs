@@ -1,11 +1,10 @@
 //! Records of each step of a range.
 
 use logpond_record::Record;
-use logpond_search::aggregate::{Histogram, HistogramAnswer, HistogramSpec, Series};
+use logpond_search::aggregate::{Histogram, HistogramAnswer, HistogramSpec};
 use logpond_search::scan::{GroupScan, SelectedRows};
 use logpond_segment::file::ReadError;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
-use serde_json::{Value, json};
 
 use super::super::output::Output;
 use super::super::segment_rows::{Summary, SummaryKind};
@@ -13,8 +12,7 @@ use super::super::{Engine, QueryError, Scope, Trailer};
 use super::{AnyTable, Table, ask_steps, read_field, read_steps};
 
 impl dyn Engine + '_ {
-    /// Emits `{"from":…,"to":…,"count":…}` for every bucket of the histogram, empty ones too; with the counts
-    /// of values as `by`, if a field splits it.
+    /// Counts for every bucket of the histogram, empty ones too, and for the values of a field, if one splits it.
     ///
     /// # Errors
     /// See [`QueryError`].
@@ -23,51 +21,19 @@ impl dyn Engine + '_ {
         scope: &Scope,
         spec: &HistogramSpec,
         out: &mut Output,
-    ) -> Result<Trailer, QueryError> {
+    ) -> Result<(HistogramAnswer, Trailer), QueryError> {
         let empty = spec.empty();
         let empty = empty.map_err(|e| QueryError::Impossible(e.to_string()))?;
         let (histogram, mut trailer) = self.filled(scope, empty, out)?;
         let answer = histogram.finish();
-        emit(&answer, spec, out).map_err(|error| out.explained(error))?;
         if answer.unplaced > 0 {
             let unplaced = answer.unplaced;
             trailer.miss(format_args!(
                 "{unplaced} records with values that found no room"
             ));
         }
-        Ok(trailer)
+        Ok((answer, trailer))
     }
-}
-
-fn emit(
-    answer: &HistogramAnswer,
-    spec: &HistogramSpec,
-    out: &mut Output,
-) -> Result<(), QueryError> {
-    for (at, bucket) in answer.buckets.iter().enumerate() {
-        let to = bucket.start.saturating_add(spec.step_ns);
-        let (from, to) = (bucket.start.to_string(), to.to_string());
-        let mut row = json!({ "from": from, "to": to, "count": bucket.count });
-        if spec.by.is_some() {
-            row["by"] = counts_by_value(&answer.series, at);
-            let other = answer.other.as_ref().map_or(0, |other| other.counts[at]);
-            if other > 0 {
-                row["other"] = other.into();
-            }
-        }
-        out.json(&row)?;
-    }
-    Ok(())
-}
-
-/// How many records of a bucket have each value, those without one left out.
-fn counts_by_value(series: &[Series], bucket: usize) -> Value {
-    let counts = series.iter().filter_map(|series| {
-        let value = String::from_utf8_lossy(series.value.as_deref()?);
-        let count = series.counts[bucket];
-        (count > 0).then(|| (value.into_owned(), count.into()))
-    });
-    Value::Object(counts.collect())
 }
 
 pub(super) fn read(from: &mut Decoder<'_>) -> Result<Box<dyn AnyTable>, DecodeError> {

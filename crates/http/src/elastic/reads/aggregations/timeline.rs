@@ -1,11 +1,8 @@
 //! One `date_histogram` alone, by the engine's own histogram: segments know how many records each second has, so that
 //! none is read for it.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
-use logpond_engine::query::{Output, RewriteStatus, Scope, Trailer};
+use logpond_engine::query::{Output, Scope, Trailer};
 use logpond_search::aggregate::HistogramSpec;
-use serde_json::Value as Json;
 
 use super::super::dates::MS_NS;
 use super::state::{Bucket, Level};
@@ -27,30 +24,14 @@ pub(super) fn read(
     let Some(spec) = spec(plan, scope) else {
         return Ok(None);
     };
-    let found: Arc<Mutex<Vec<(i64, u64)>>> = Arc::default();
-    let taking = Arc::clone(&found);
-    out.rewrite(Box::new(move |line, _| {
-        let row: Json = logpond_client::exact::from_slice(line).unwrap_or_default();
-        let from = row["from"]
-            .as_str()
-            .and_then(logpond_search::when::absolute);
-        let count = row["count"].as_u64().filter(|count| *count > 0);
-        if let (Some(from), Some(count)) = (from, count) {
-            let ms = from.0.div_euclid(MS_NS);
-            taking
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push((ms, count));
-        }
-        RewriteStatus::GoOn
-    }));
-    let trailer = app.engine.histogram(scope, &spec, out).map_err(failed)?;
-    let found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
+    let (answer, trailer) = app.engine.histogram(scope, &spec, out).map_err(failed)?;
+    let found = answer.buckets.iter().filter(|bucket| bucket.count > 0);
+    let found = found.map(|bucket| (bucket.start.0.div_euclid(MS_NS), bucket.count));
     let bucket = |(ms, records)| {
         let level = Level::default();
         (ms, Bucket { records, level })
     };
-    let level = Level::of_buckets(found.into_iter().map(bucket).collect());
+    let level = Level::of_buckets(found.map(bucket).collect());
     Ok(Some((level, trailer)))
 }
 
