@@ -86,6 +86,39 @@ fn waiting(app: &str, is_resolved: bool) -> QueuedNotice {
 }
 
 #[test]
+fn a_change_is_told_once_however_long_the_receiver_takes() {
+    let receiver = Receiver::parse(ReceiverForm::Webhook, "http://127.0.0.1:9/").unwrap();
+    let target = Target::new(receiver);
+    let (_stopper, stop) = logpond_host::shutdown::pair();
+    target.tell(waiting("shop", true));
+    let batch = target.next(&stop).unwrap();
+    // The next evaluation comes before the receiver has answered.
+    let mut again = waiting("shop", true);
+    again.at = Timestamp(150_000_000_000);
+    target.tell(again.clone());
+    // So does one of another alert.
+    target.tell(QueuedNotice {
+        at: again.at,
+        ..waiting("mail", true)
+    });
+    target.finish(&batch);
+    let rest = target.next(&stop).unwrap();
+    let apps = rest.iter().map(|queued| queued.notice.labels.get("app"));
+    assert_eq!(apps.collect::<Vec<_>>(), [Some("mail")]);
+    target.finish(&rest);
+    // Another change of the same alert is told.
+    again.notice.is_resolved = false;
+    target.tell(again.clone());
+    let fires = target.next(&stop).unwrap();
+    again.notice.is_resolved = true;
+    again.notice.news_since = Timestamp(170_000_000_000);
+    again.at = Timestamp(180_000_000_000);
+    target.tell(again);
+    target.finish(&fires);
+    assert_eq!(target.next(&stop).unwrap()[0].at.0, 180_000_000_000);
+}
+
+#[test]
 fn alertmanagers_are_sent_what_prometheus_sends() {
     let body = super::notify::alertmanager::body(&[waiting("shop", false)]);
     let body: Value = serde_json::from_str(&body).unwrap();

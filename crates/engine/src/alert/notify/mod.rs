@@ -194,7 +194,7 @@ impl Target {
     }
 
     /// Waits for notices; of a webhook those of one rule. `None` at the stop.
-    fn next(&self, stop: &Shutdown) -> Option<Vec<QueuedNotice>> {
+    pub(super) fn next(&self, stop: &Shutdown) -> Option<Vec<QueuedNotice>> {
         let mut all = locked(&self.waiting);
         loop {
             if stop.is_stopping() {
@@ -232,18 +232,26 @@ impl Target {
         }
     }
 
-    /// Takes notices away that were not replaced by later ones meanwhile.
-    fn finish(&self, batch: &[QueuedNotice]) {
+    /// Takes notices away that were not replaced by later ones meanwhile. A later evaluation may have said the same
+    /// change again while the receiver took it.
+    pub(super) fn finish(&self, batch: &[QueuedNotice]) {
+        let is_of_changes = self.receiver.form == ReceiverForm::Webhook;
         let mut all = locked(&self.waiting);
         let mut done = locked(&self.done);
         for waiting in batch {
             let alert = fingerprint(&waiting.notice.labels);
             let key = (waiting.rule.clone(), alert);
-            if all.get(&key).is_some_and(|now| now.at == waiting.at) {
+            let is_resolved = waiting.notice.is_resolved;
+            let is_finished = |now: &QueuedNotice| {
+                let is_same_change =
+                    now.notice.is_resolved == is_resolved && now.notice.news_since <= waiting.at;
+                now.at == waiting.at || is_of_changes && is_same_change
+            };
+            if all.get(&key).is_some_and(is_finished) {
                 all.remove(&key);
             }
-            if self.receiver.form == ReceiverForm::Webhook {
-                done.insert((alert, waiting.notice.is_resolved), waiting.at);
+            if is_of_changes {
+                done.insert((alert, is_resolved), waiting.at);
             }
         }
         if let Some(last) = batch.last() {
