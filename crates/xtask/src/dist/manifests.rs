@@ -100,3 +100,43 @@ fn a_chart_of_a_cluster_with_certificates_is_refused() {
     let refused = template(&values).unwrap_err();
     assert!(refused.contains("exclude each other"), "{refused}");
 }
+
+/// Alerts on metrics, and the same in the chart.
+const RULES: &str = "contrib/prometheus/logpond.rules.yml";
+const RULES_OF_CHART: &str = "contrib/helm/logpond/files/logpond.rules.yml";
+
+fn text_of(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap()
+}
+
+/// Names of metrics in an expression.
+fn metrics_of(expression: &str) -> impl Iterator<Item = &str> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let words = expression.split(move |c: char| !is_name(c));
+    words.filter(|word| word.starts_with("logpond_"))
+}
+
+#[test]
+fn alerts_are_on_metrics_that_there_are_and_each_has_a_remedy() {
+    let rules = text_of(RULES);
+    assert_eq!(rules, text_of(RULES_OF_CHART));
+    let (metrics, guide) = (
+        text_of("docs/reference/metrics.md"),
+        text_of("docs/guides/operate.md"),
+    );
+    let after = |name: &str| {
+        let found = rules
+            .lines()
+            .filter_map(|line| line.trim().split_once(name));
+        let values: Vec<&str> = found.map(|(_, value)| value).collect();
+        values
+    };
+    let (alerts, expressions) = (after("alert: "), after("expr: "));
+    assert!(alerts.len() > 20 && alerts.len() == expressions.len());
+    for alert in alerts {
+        assert!(guide.contains(&format!("| `{alert}` |")), "{alert}");
+    }
+    for metric in expressions.into_iter().flat_map(metrics_of) {
+        assert!(metrics.contains(&format!("| `{metric}` |")), "{metric}");
+    }
+}

@@ -10,7 +10,7 @@ use super::{Release, at_epoch, listed, made, write};
 use crate::run::{Outcome, output, root};
 
 /// Files of the repository, and the paths at which they are installed.
-const FILES: [(&str, &str); 14] = [
+const FILES: [(&str, &str); 15] = [
     (
         "contrib/systemd/logpond.service",
         "usr/lib/systemd/system/logpond.service",
@@ -38,6 +38,10 @@ const FILES: [(&str, &str); 14] = [
     (
         "contrib/systemd/drop-ins/low-ports.conf",
         "usr/share/doc/logpond/examples/low-ports.conf",
+    ),
+    (
+        "contrib/prometheus/logpond.rules.yml",
+        "usr/share/doc/logpond/examples/logpond.rules.yml",
     ),
     ("README.md", "usr/share/doc/logpond/README.md"),
     ("CHANGELOG.md", "usr/share/doc/logpond/CHANGELOG.md"),
