@@ -326,7 +326,7 @@ impl Table for Box<dyn AnyTable> {
 type Read = fn(&mut Decoder<'_>) -> Result<Box<dyn AnyTable>, DecodeError>;
 
 /// The tables that another node may ask for, by their numbers in messages. A number is never used again.
-const TABLES: [(u64, Read); 13] = [
+const TABLES: [(u64, Read); 14] = [
     (0, top::read),
     (1, histogram::read),
     (2, fields::read),
@@ -337,9 +337,10 @@ const TABLES: [(u64, Read); 13] = [
     (7, patterns::read),
     (8, field_types::read),
     (9, histogram::read_first_split),
-    (10, stats::read),
+    (10, stats::read_first),
     (11, field_types::read_exact),
     (12, histogram::read_split),
+    (13, stats::read),
 ];
 
 /// Reads what [`Table::ask`] wrote.

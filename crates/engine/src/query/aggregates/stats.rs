@@ -1,23 +1,26 @@
 //! Statistics of the numbers of a field, for all records or by the values of another field.
 //!
 //! Invariants:
+//! - A value is a number if it reads as one, as in comparisons. The least and the greatest are exact at any length up
+//!   to [`EXACT_BYTES_MAX`].
 //! - Whole numbers add up exactly. Tables merge in any order; only the last digits of sums of fractions may
 //!   differ by it.
 //! - A percentile is at most 0.8 % too small: numbers are counted by their sign, exponent and the first
 //!   seven digits of their fraction, in base 2. Whole numbers below 256 have a count of their own.
 //! - Memory is bounded by [`BYTES_MAX`]; numbers that find no room are counted.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use logpond_record::Record;
-use logpond_search::Target;
 use logpond_search::columns::{ColumnKind, ColumnRequest, Columns, ColumnsBuilder};
 use logpond_search::scan::{GroupScan, SelectedRows};
+use logpond_search::{Number, Target};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::Column;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
-use serde_json::{Value, json};
+use serde_json::value::RawValue;
 
 use super::super::output::Output;
 use super::super::{Engine, QueryError, Scope, Trailer};
@@ -30,13 +33,19 @@ use super::{
 const BYTES_MAX: usize = 64 << 20;
 
 /// The memory of a group beside its value and its counts.
-const GROUP_BYTES: usize = 192;
+const GROUP_BYTES: usize = 256;
 
 /// The memory of a count of close numbers.
 const COUNT_BYTES: usize = 32;
 
 /// The longest value that is told apart; a record is shorter.
 const VALUE_BYTES_MAX: usize = 64 << 20;
+
+/// From this on floats are not all whole numbers.
+const EXACT_END: f64 = 9_007_199_254_740_992.0;
+
+/// Numbers that take more bytes are the nearest floats.
+const EXACT_BYTES_MAX: usize = 128;
 
 /// The digits of a fraction, in base 2, that are not told apart.
 const DIGITS_DROPPED: u32 = 52 - 7;
@@ -100,18 +109,27 @@ fn answer(
     let mut groups: Vec<_> = stats.groups.iter().collect();
     groups.sort_by(|a, b| b.1.count.cmp(&a.1.count).then_with(|| a.0.cmp(b.0)));
     for (value, numbers) in groups.into_iter().take(arguments.limit) {
-        let mut row = numbers.to_json();
+        let mut row = numbers.to_row();
         if has_groups {
             let value = value.as_deref().map(String::from_utf8_lossy);
-            row["value"] = value.map_or(Value::Null, |value| value.into());
+            row.insert("value", raw(serde_json::json!(value).to_string()));
         }
-        out.json(&row)?;
+        let row = serde_json::to_vec(&row).unwrap_or_default();
+        out.line(|out| out.extend_from_slice(&row))?;
     }
     if stats.uncounted > 0 {
         let uncounted = stats.uncounted;
         trailer.miss(format_args!("{uncounted} numbers that found no room"));
     }
     Ok(trailer)
+}
+
+/// A row of an answer.
+type StatsRow = BTreeMap<&'static str, Box<RawValue>>;
+
+/// JSON as it is; null if it is none.
+fn raw(json: String) -> Box<RawValue> {
+    RawValue::from_string(json).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 /// The numbers of a group of records.
@@ -122,37 +140,44 @@ struct Numbers {
     whole: i128,
     /// The sum of the others.
     others: f64,
-    min: f64,
-    max: f64,
+    /// The least and the greatest; none without a number.
+    extremes: Option<(Number, Number)>,
     /// Counts of close numbers, by the order of their values.
     close: BTreeMap<u64, u64>,
 }
 
 impl Numbers {
-    fn add(&mut self, number: f64) {
-        self.note(number, number);
-        if number.fract() == 0.0 && number.abs() < 2f64.powi(63) {
-            self.whole += number as i128;
-        } else {
-            self.others += number;
+    fn add(&mut self, number: &Number) {
+        let float = finite(number);
+        match whole(number) {
+            Some(whole) => self.whole = self.whole.saturating_add(whole),
+            None => self.others += float,
         }
+        self.note(number, number);
         self.count += 1;
-        *self.close.entry(place_of(number)).or_default() += 1;
+        *self.close.entry(place_of(float)).or_default() += 1;
     }
 
-    fn note(&mut self, min: f64, max: f64) {
-        let is_first = self.count == 0;
-        self.min = if is_first { min } else { self.min.min(min) };
-        self.max = if is_first { max } else { self.max.max(max) };
+    fn note(&mut self, least: &Number, greatest: &Number) {
+        let Some((min, max)) = &mut self.extremes else {
+            self.extremes = Some((least.clone(), greatest.clone()));
+            return;
+        };
+        if least.compare(min) == Ordering::Less {
+            *min = least.clone();
+        }
+        if greatest.compare(max) == Ordering::Greater {
+            *max = greatest.clone();
+        }
     }
 
     fn merge(&mut self, other: Numbers) {
-        if other.count == 0 {
+        let Some((min, max)) = &other.extremes else {
             return;
-        }
-        self.note(other.min, other.max);
+        };
+        self.note(min, max);
         self.count += other.count;
-        self.whole += other.whole;
+        self.whole = self.whole.saturating_add(other.whole);
         self.others += other.others;
         for (place, count) in other.close {
             *self.close.entry(place).or_default() += count;
@@ -160,40 +185,97 @@ impl Numbers {
     }
 
     /// The number that this share of the numbers does not exceed.
-    fn percentile(&self, share: f64) -> f64 {
+    fn percentile(&self, share: f64, (min, max): (f64, f64)) -> f64 {
         let wanted = (share * self.count as f64).ceil() as u64;
         let mut passed = 0;
         for (place, count) in &self.close {
             passed += count;
             if passed >= wanted {
-                return number_at(*place).clamp(self.min, self.max);
+                return number_at(*place).clamp(min, max);
             }
         }
-        self.max
+        max
     }
 
-    fn to_json(&self) -> Value {
+    fn to_row(&self) -> StatsRow {
+        let Some((min, max)) = &self.extremes else {
+            return StatsRow::new();
+        };
+        let mut row = StatsRow::from([
+            ("count", raw(self.count.to_string())),
+            ("min", json_of(min)),
+            ("max", json_of(max)),
+        ]);
         let sum = self.whole as f64 + self.others;
-        let mut row = json!({
-            "count": self.count,
-            "min": number(self.min),
-            "max": number(self.max),
-            "sum": number(sum),
-            "mean": number(sum / self.count as f64),
-        });
+        let is_whole = self.others == 0.0;
+        let mean = self.whole / i128::from(self.count.max(1));
+        let is_whole_mean = is_whole && mean * i128::from(self.count) == self.whole;
+        let sums = [
+            ("sum", is_whole.then_some(self.whole), sum),
+            (
+                "mean",
+                is_whole_mean.then_some(mean),
+                sum / self.count as f64,
+            ),
+        ];
+        for (name, exact, float) in sums {
+            let json = exact.map(|exact| raw(exact.to_string()));
+            row.insert(name, json.unwrap_or_else(|| json_of(&Number::Float(float))));
+        }
+        let bounds = (finite(min), finite(max));
         for (name, share) in PERCENTILES {
-            row[name] = number(self.percentile(share));
+            let float = self.percentile(share, bounds);
+            row.insert(name, json_of(&Number::Float(float)));
         }
         row
     }
 }
 
-/// A whole number without a fraction, others as they are; those that JSON lacks are null.
-fn number(value: f64) -> Value {
-    if value.fract() == 0.0 && value.abs() < 2f64.powi(53) {
-        (value as i64).into()
-    } else {
-        value.into()
+/// The nearest finite float.
+fn finite(number: &Number) -> f64 {
+    number.to_float().clamp(f64::MIN, f64::MAX)
+}
+
+/// A whole number that is added up exactly.
+fn whole(number: &Number) -> Option<i128> {
+    match number {
+        Number::Int(int) => Some(i128::from(*int)),
+        Number::Float(float) if float.fract() == 0.0 && float.abs() < 2f64.powi(63) => {
+            Some(*float as i128)
+        }
+        Number::Float(_) => None,
+        // So many of any 64 bits find room in 128.
+        Number::Decimal(text) => text.parse::<u64>().ok().map(i128::from),
+    }
+}
+
+/// A number of JSON with all digits: a whole one without a fraction.
+fn json_of(number: &Number) -> Box<RawValue> {
+    match number {
+        Number::Float(float) if float.fract() == 0.0 && float.abs() < EXACT_END => {
+            raw((*float as i64).to_string())
+        }
+        Number::Float(float) => raw(serde_json::json!(float).to_string()),
+        Number::Int(int) => raw(int.to_string()),
+        // Written as JSON has none, it is the nearest float.
+        Number::Decimal(text) => RawValue::from_string(text.to_string())
+            .unwrap_or_else(|_| raw(serde_json::json!(finite(number)).to_string())),
+    }
+}
+
+/// A number with all digits, in few bytes.
+fn text_of(number: &Number) -> String {
+    match number {
+        Number::Float(float) => format!("{float:?}"),
+        other => other.to_string(),
+    }
+}
+
+/// A number that takes little memory.
+fn bounded(number: Number) -> Number {
+    match &number {
+        Number::Decimal(text) if text.len() > EXACT_BYTES_MAX => Number::Float(finite(&number)),
+        _ => number,
     }
 }
 
@@ -225,6 +307,10 @@ fn number_at(place: u64) -> f64 {
 struct Stats {
     /// The field, and the field that tells records apart.
     asked: Arc<[ColumnRequest]>,
+    /// The same with all digits of the numbers, for blocks with numbers that floats do not tell apart.
+    exact: Arc<[ColumnRequest]>,
+    /// For a node that takes extremes as floats.
+    is_of_first_version: bool,
     groups: BTreeMap<Option<Box<[u8]>>, Numbers>,
     bytes: usize,
     uncounted: u64,
@@ -239,12 +325,15 @@ impl Stats {
                 kind,
             }),
         };
-        let mut columns = vec![asked(field, ColumnKind::Float)?];
-        if let Some(by) = by {
-            columns.push(asked(by, ColumnKind::Text)?);
-        }
+        let by = by.map(|by| asked(by, ColumnKind::Text)).transpose()?;
+        let columns = |kind| -> Result<Arc<[ColumnRequest]>, &'static str> {
+            let numbers = asked(field, kind)?;
+            Ok(std::iter::once(numbers).chain(by.clone()).collect())
+        };
         Ok(Stats {
-            asked: columns.into(),
+            asked: columns(ColumnKind::Number)?,
+            exact: columns(ColumnKind::Text)?,
+            is_of_first_version: false,
             groups: BTreeMap::new(),
             bytes: 0,
             uncounted: 0,
@@ -252,23 +341,25 @@ impl Stats {
     }
 
     fn add_columns(&mut self, columns: &Columns) {
-        let mut all = columns.columns.iter();
-        let Some(Column::Floats(numbers)) = all.next() else {
-            // No row has a number.
-            return;
-        };
-        let by = match all.next() {
-            Some(Column::Strings(values)) => Some(values),
-            _ => None,
-        };
+        let (numbers, by) = (columns.columns.first(), columns.columns.get(1));
         for row in 0..columns.rows {
-            if let Some(number) = numbers.get(row) {
-                self.add_number(by.and_then(|values| values.get(row)), number);
+            let number = match numbers {
+                Some(Column::Floats(floats)) => floats.get(row).map(Number::Float),
+                Some(Column::Strings(texts)) => texts.get(row).and_then(Number::parse),
+                // No row has a number.
+                _ => return,
+            };
+            let value = match by {
+                Some(Column::Strings(values)) => values.get(row),
+                _ => None,
+            };
+            if let Some(number) = number {
+                self.add_number(value, &bounded(number));
             }
         }
     }
 
-    fn add_number(&mut self, value: Option<&[u8]>, number: f64) {
+    fn add_number(&mut self, value: Option<&[u8]>, number: &Number) {
         if let Some(numbers) = self.room_for(value, 1) {
             let before = numbers.close.len();
             numbers.add(number);
@@ -305,14 +396,36 @@ impl Stats {
     }
 }
 
+/// Whether floats may not be the numbers that they were made of.
+fn has_large_floats(columns: &Columns) -> bool {
+    let Some(Column::Floats(floats)) = columns.columns.first() else {
+        return false;
+    };
+    (0..columns.rows).any(|row| {
+        floats
+            .get(row)
+            .is_some_and(|float| float.abs() >= EXACT_END)
+    })
+}
+
+/// Reads one for a node that takes extremes as floats.
+pub(super) fn read_first(from: &mut Decoder<'_>) -> Result<Box<dyn AnyTable>, DecodeError> {
+    let mut stats = empty(from)?;
+    stats.is_of_first_version = true;
+    Ok(Box::new(stats))
+}
+
+/// Reads one. Earlier nodes do not know it.
 pub(super) fn read(from: &mut Decoder<'_>) -> Result<Box<dyn AnyTable>, DecodeError> {
+    Ok(Box::new(empty(from)?))
+}
+
+fn empty(from: &mut Decoder<'_>) -> Result<Stats, DecodeError> {
     let field = read_field(from)?;
     let has_groups = from.flag("whether there are groups")?;
     let by = from.text(FIELD_BYTES_MAX, "a field")?;
-    match Stats::new(&field, has_groups.then_some(by)) {
-        Ok(empty) => Ok(Box::new(empty)),
-        Err(reason) => Err(DecodeError::Malformed(reason)),
-    }
+    let empty = Stats::new(&field, has_groups.then_some(by));
+    empty.map_err(DecodeError::Malformed)
 }
 
 impl Table for Stats {
@@ -327,7 +440,10 @@ impl Table for Stats {
         scan: &mut GroupScan<'_>,
         selected: &SelectedRows,
     ) -> Result<(), ReadError> {
-        let columns = scan.columns(&self.asked, selected)?;
+        let mut columns = scan.columns(&self.asked, selected)?;
+        if has_large_floats(&columns) {
+            columns = scan.columns(&self.exact, selected)?;
+        }
         self.add_columns(&columns);
         Ok(())
     }
@@ -349,7 +465,7 @@ impl Table for Stats {
     }
 
     fn ask(&self, out: &mut Encoder) {
-        out.number(10);
+        out.number(if self.is_of_first_version { 10 } else { 13 });
         out.bytes(self.asked[0].name.as_bytes());
         let by = self.asked.get(1);
         out.flag(by.is_some());
@@ -364,8 +480,13 @@ impl Table for Stats {
             out.bytes(value.as_deref().unwrap_or_default());
             out.number(numbers.count);
             out.wide(numbers.whole.cast_unsigned());
-            for part in [numbers.others, numbers.min, numbers.max] {
-                out.number(part.to_bits().swap_bytes());
+            out.number(numbers.others.to_bits().swap_bytes());
+            for extreme in numbers.extremes.iter().flat_map(|(min, max)| [min, max]) {
+                if self.is_of_first_version {
+                    out.number(finite(extreme).to_bits().swap_bytes());
+                } else {
+                    out.bytes(text_of(extreme).as_bytes());
+                }
             }
             out.count(numbers.close.len());
             for (place, count) in &numbers.close {
@@ -385,9 +506,12 @@ impl Table for Stats {
                 whole: from.wide("a sum")?.cast_signed(),
                 ..Numbers::default()
             };
-            for part in [&mut numbers.others, &mut numbers.min, &mut numbers.max] {
-                *part = f64::from_bits(from.number("a number")?.swap_bytes());
-            }
+            numbers.others = f64::from_bits(from.number("a number")?.swap_bytes());
+            let mut extreme = || {
+                let text = from.bytes(EXACT_BYTES_MAX, "a number")?;
+                Number::parse(text).ok_or(DecodeError::Malformed("a number"))
+            };
+            numbers.extremes = Some((extreme()?, extreme()?));
             for _ in 0..from.count(2, "the counts")? {
                 let place = from.number("a place")?;
                 *numbers.close.entry(place).or_default() += from.number("a count")?;
@@ -400,12 +524,14 @@ impl Table for Stats {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn stats(values: &[(Option<&str>, f64)]) -> Stats {
         let mut stats = Stats::new("duration", Some("app")).unwrap();
         for (value, number) in values {
-            stats.add_number(value.map(str::as_bytes), *number);
+            stats.add_number(value.map(str::as_bytes), &Number::Float(*number));
         }
         stats
     }
@@ -430,13 +556,48 @@ mod tests {
     #[test]
     fn numbers_are_summarised() {
         let mut numbers = Numbers::default();
-        (1..=100).for_each(|number| numbers.add(f64::from(number)));
-        let row = numbers.to_json();
+        (1..=100).for_each(|number| numbers.add(&Number::Float(f64::from(number))));
         let expected = json!({
             "count": 100, "min": 1, "max": 100, "sum": 5050, "mean": 50.5,
             "p50": 50, "p90": 90, "p95": 95, "p99": 99,
         });
-        assert_eq!(row, expected);
+        assert_eq!(serde_json::to_value(numbers.to_row()).unwrap(), expected);
+    }
+
+    /// The row of these numbers, as they are written.
+    fn row_of(texts: &[&str]) -> BTreeMap<&'static str, String> {
+        let mut numbers = Numbers::default();
+        for text in texts {
+            numbers.add(&bounded(Number::parse(text.as_bytes()).unwrap()));
+        }
+        let row = numbers.to_row().into_iter();
+        row.map(|(name, value)| (name, value.get().to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn extremes_and_whole_sums_have_all_digits() {
+        let row = row_of(&["9007199254740993", "9007199254740997", "9007199254740995"]);
+        let shown = ["min", "max", "sum", "mean"].map(|name| &*row[name]);
+        let expected = [
+            "9007199254740993",
+            "9007199254740997",
+            "27021597764222985",
+            "9007199254740995",
+        ];
+        assert_eq!(shown, expected);
+        let row = row_of(&["18446744073709551615", "5", "18446744073709551616"]);
+        let shown = ["count", "min", "max"].map(|name| &*row[name]);
+        assert_eq!(shown, ["3", "5", "18446744073709551616"]);
+        let row = row_of(&["1e400", "-0.1234567890123456789"]);
+        assert_eq!(
+            [&*row["min"], &*row["max"]],
+            ["-0.1234567890123456789", "1e400"]
+        );
+        // Such as no JSON has.
+        assert_eq!(row_of(&["+5"])["max"], "5");
+        let long = format!("1{}", "0".repeat(200));
+        assert_eq!(row_of(&[&long])["max"], "1e+200");
     }
 
     #[test]
@@ -471,8 +632,8 @@ mod tests {
     fn numbers_beyond_the_room_are_counted() {
         let mut stats = stats(&[]);
         stats.bytes = BYTES_MAX - GROUP_BYTES - COUNT_BYTES - 1;
-        stats.add_number(Some(b"a"), 1.0);
-        stats.add_number(Some(b"b"), 1.0);
+        stats.add_number(Some(b"a"), &Number::Int(1));
+        stats.add_number(Some(b"b"), &Number::Int(1));
         assert_eq!((stats.groups.len(), stats.uncounted), (1, 1));
     }
 }
