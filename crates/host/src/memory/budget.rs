@@ -40,6 +40,10 @@ const END_EVERY: Duration = Duration::from_millis(500);
 /// By what part of the budget more may be in use than there should be until a query is ended.
 const EXCESS_SHARE: usize = 16;
 
+/// The part of the budget that is left when memory is short: queries hold back then for the oldest, which gives all
+/// back at its end.
+const SHORT_SHARE: usize = 8;
+
 /// The part of the budget that pages of files count for at most: with a small budget they would be most of it,
 /// and the system takes them back when memory is short.
 const FILES_SHARE: usize = 4;
@@ -84,6 +88,8 @@ pub struct Budget {
     measured_ms: AtomicU64,
     /// How much caches may grow until it is measured again.
     room: AtomicUsize,
+    /// True while less than a part of the budget is free, as it was measured last.
+    is_short: AtomicBool,
     caches: Mutex<Vec<Arc<dyn GivesWay>>>,
     state: Mutex<State>,
     freed: Condvar,
@@ -202,6 +208,7 @@ impl Budget {
             begun: Instant::now(),
             measured_ms: AtomicU64::new(0),
             room: AtomicUsize::new(bytes / QUERY_SHARE),
+            is_short: AtomicBool::new(false),
             caches: Mutex::default(),
             state: Mutex::default(),
             freed: Condvar::new(),
@@ -365,9 +372,12 @@ impl Budget {
             return Answer::Refused;
         }
         let turn = turn.ok_or(held == 0);
+        // Those that run will need more than they have begun with.
+        let is_first = held > 0 || !state.is_any_at_work();
+        let limit = if is_first { self.bytes } else { self.short() };
         let mut is_turn = state.is_turn(turn);
-        if is_turn && state.used().saturating_add(bytes) > self.bytes {
-            let short = (state.used() + bytes).saturating_sub(self.bytes);
+        if is_turn && state.used().saturating_add(bytes) > limit {
+            let short = (state.used() + bytes).saturating_sub(limit);
             drop(state);
             let freed = self.have_caches_give_way(short);
             state = self.lock();
@@ -376,7 +386,7 @@ impl Budget {
             }
             is_turn = state.is_turn(turn);
         }
-        if is_turn && state.used().saturating_add(bytes) <= self.bytes {
+        if is_turn && state.used().saturating_add(bytes) <= limit {
             state.held += bytes;
             account.held.fetch_add(bytes, Ordering::Relaxed);
             return Answer::Granted;
@@ -386,7 +396,7 @@ impl Budget {
         }
         // One may have ended a moment ago.
         self.measure(&mut state);
-        if state.used() + bytes <= self.bytes {
+        if state.used() + bytes <= limit {
             return Answer::Later;
         }
         if let Some(most) = state.stuck(account) {
@@ -469,6 +479,24 @@ impl Budget {
         }
     }
 
+    /// The bytes beyond which memory is short.
+    fn short(&self) -> usize {
+        self.bytes - self.bytes / SHORT_SHARE
+    }
+
+    /// True if memory is short and a query should hold back, since an older one is at work.
+    pub(super) fn should_hold_back(&self, account: &Account) -> bool {
+        if !self.is_short.load(Ordering::Relaxed) {
+            return false;
+        }
+        let mut state = self.lock();
+        self.measure_if_due(&mut state);
+        // Leases are in the order in which they began.
+        let oldest = state.leases.values().find(|lease| lease.is_at_work());
+        self.is_short.load(Ordering::Relaxed)
+            && oldest.is_some_and(|oldest| oldest.number < account.number)
+    }
+
     fn have_caches_give_way(&self, bytes: usize) -> usize {
         let caches = self.caches();
         let mut freed = 0;
@@ -497,6 +525,8 @@ impl Budget {
             allocator::purge();
             state.purged_at = Some(Instant::now());
         }
+        let is_short = state.measured.in_use > self.short();
+        self.is_short.store(is_short, Ordering::Relaxed);
         state.measured_at = Some(Instant::now());
         self.measured_ms.store(self.now_ms(), Ordering::Relaxed);
         state.cached = self.caches().iter().map(|cache| cache.bytes()).sum();
@@ -510,6 +540,11 @@ impl Budget {
         let room = self.bytes - self.bytes / QUERY_SHARE;
         let room = room.saturating_sub(state.used());
         self.room.store(room, Ordering::Relaxed);
+    }
+
+    #[cfg(test)]
+    pub(super) fn measure_now(&self) {
+        self.measure(&mut self.lock());
     }
 
     /// How often somebody waited.
@@ -531,6 +566,15 @@ impl Budget {
     }
 }
 
+impl Account {
+    /// True if it is of a query that has begun, does not only wait for something to come, and is not to end.
+    fn is_at_work(&self) -> bool {
+        self.held.load(Ordering::Relaxed) > 0
+            && !self.is_idle.load(Ordering::Relaxed)
+            && self.refusal.get().is_none()
+    }
+}
+
 impl State {
     /// The bytes in use: those that were granted, taken or not, beside all else; or those that were
     /// measured, if that is more.
@@ -540,6 +584,11 @@ impl State {
             .saturating_add(self.cached)
             .saturating_add(self.held);
         granted.max(self.measured.in_use)
+    }
+
+    /// True if a query is at work.
+    fn is_any_at_work(&self) -> bool {
+        self.leases.values().any(|lease| lease.is_at_work())
     }
 
     /// True if nobody is before this one, who is in the queue, or is not but says whether it begins.

@@ -1,7 +1,7 @@
 //! The memory of one query.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::budget::{Account, Answer, Budget, Refusal, Turn, WAIT_MAX};
@@ -11,6 +11,10 @@ const PIECE_BYTES: usize = 256 << 10;
 
 /// The bytes that a follower holds between two things that come: its chunk and its stack.
 const IDLE_BYTES: usize = 64 << 10;
+
+/// How long a query holds back for an older one each time that it looks at the memory, and in all.
+const HOLD_BACK_EACH: Duration = Duration::from_secs(1);
+const HOLD_BACK_MAX: Duration = Duration::from_secs(30);
 
 /// How often one who waits looks whether anybody waits for its answer.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
@@ -26,6 +30,8 @@ pub struct Lease {
     account: Arc<Account>,
     /// Bytes that it holds for what the query will ask for.
     reserve: AtomicUsize,
+    /// For how many milliseconds it has held back for older queries.
+    held_back_ms: AtomicU64,
 }
 
 impl Drop for Lease {
@@ -53,6 +59,7 @@ impl Lease {
             budget,
             account,
             reserve: AtomicUsize::new(0),
+            held_back_ms: AtomicU64::new(0),
         }
     }
 
@@ -98,10 +105,25 @@ impl Lease {
         self.account.refusal.get().copied()
     }
 
-    /// Sees to the memory of the process now and then; says whether the query may go on.
+    /// Sees to the memory of the process now and then; says whether the query may go on. While memory is short, all
+    /// but the oldest query pause here, for [`HOLD_BACK_MAX`] in all.
     pub fn watch(&self) -> bool {
         self.budget.watch();
+        self.hold_back();
         self.account.refusal.get().is_none()
+    }
+
+    /// Waits while memory is short and an older query is at work.
+    fn hold_back(&self) {
+        let before = Duration::from_millis(self.held_back_ms.load(Ordering::Relaxed));
+        let each = HOLD_BACK_EACH.min(HOLD_BACK_MAX.saturating_sub(before));
+        let begun = Instant::now();
+        let goes_on = || self.account.refusal.get().is_none();
+        while goes_on() && begun.elapsed() < each && self.budget.should_hold_back(&self.account) {
+            self.budget.wait(CHECK_EVERY);
+        }
+        let waited_ms = begun.elapsed().as_millis() as u64;
+        self.held_back_ms.fetch_add(waited_ms, Ordering::Relaxed);
     }
 
     /// A lease of what is on its way to a reader, however slow: it is there already, and no query.
@@ -236,8 +258,12 @@ impl Charge {
 
     /// True if the query is to end for want of memory.
     pub fn is_refused(&self) -> bool {
-        let refusal = self.lease.as_ref().and_then(|lease| lease.refusal());
-        refusal.is_some()
+        self.refusal().is_some()
+    }
+
+    /// Why the query is to end, if it is.
+    pub fn refusal(&self) -> Option<Refusal> {
+        self.lease.as_ref().and_then(|lease| lease.refusal())
     }
 
     /// Leaves what it has to the lease, for as long as that lasts.

@@ -231,3 +231,24 @@ fn a_follower_that_waits_and_a_reader_hold_little() {
     drop(charge);
     let (_lease, _charge) = holding(&budget, 63);
 }
+
+#[test]
+fn while_memory_is_short_the_oldest_query_goes_first() {
+    let (budget, in_use) = budget(128, 20);
+    let (first, second) = (query(&budget), query(&budget));
+    let reader = Lease::of_reader(&budget);
+    let holds_back = |lease: &Lease| budget.should_hold_back(&lease.account);
+    assert!(!holds_back(&first) && !holds_back(&second));
+    in_use.store(120 * MIB, Ordering::Relaxed);
+    budget.measure_now();
+    assert!(!holds_back(&first) && holds_back(&second) && second.watch());
+    assert!(second.held_back_ms.load(Ordering::Relaxed) > 0);
+    drop(first);
+    assert!(!holds_back(&second));
+    // A reader that takes its time is no query.
+    drop(reader);
+    in_use.store(20 * MIB, Ordering::Relaxed);
+    budget.measure_now();
+    let third = query(&budget);
+    assert!(!holds_back(&third));
+}
