@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::body::Body;
 use logpond_engine::ingest::IngestError;
+use logpond_host::memory::Charge;
 
 /// What went wrong, by culprit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,6 +167,13 @@ impl ApiError {
             span: None,
             hint: None,
         }
+    }
+
+    /// A query that has to end for want of memory, with the numbers.
+    pub(super) fn no_memory(charge: &Charge) -> ApiError {
+        let refusal = charge.refusal().map(|refusal| refusal.to_string());
+        let message = refusal.unwrap_or_else(|| "there is no memory for the query".to_owned());
+        ApiError::new(Kind::MemoryFull, message)
     }
 
     /// A parameter or header that cannot be read.

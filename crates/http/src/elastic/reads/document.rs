@@ -66,15 +66,17 @@ impl Document {
         let mut source = original.unwrap_or_default();
         let mut known = Map::new();
         flatten("", &source, &mut known);
-        for (name, value) in &row {
-            if !known.contains_key(name) && !source.contains_key(name) {
-                source.insert(name.clone(), value.clone());
+        let mut fields = Object::new();
+        for (name, value) in row {
+            let shown = names::of_field(&name);
+            if !known.contains_key(&name) && !source.contains_key(shown) {
+                source.insert(shown.to_owned(), value.clone());
             }
+            fields.insert(shown.to_owned(), value);
         }
         source
             .entry(names::TIME)
             .or_insert_with(|| iso(key.time).into());
-        let mut fields = row;
         if let Some(message) = message {
             source
                 .entry(names::MESSAGE)
@@ -300,6 +302,20 @@ mod tests {
             source,
             json!({"@timestamp": "2026-11-21T10:00:00.000000001Z", "message": "x y", "a": 1})
         );
+    }
+
+    #[test]
+    fn labels_hide_neither_the_time_nor_the_message() {
+        let row = r#"{"_time":"2026-11-21T10:00:00.000000000Z","_id":"01M80EWMK404HVRCR54AQ55Q0V","_msg":"real","message":"declared","@timestamp":"1999","_line":"real"}"#;
+        let document = Document::read(row.as_bytes()).unwrap();
+        let source = SourceFilter::read(None).unwrap().source(&document).unwrap();
+        let expected = json!({
+            "@timestamp": "2026-11-21T10:00:00.000Z", "message": "real",
+            "message@label": "declared", "@timestamp@label": "1999",
+        });
+        assert_eq!(source, expected);
+        assert_eq!(names::of_record("message@label"), "message");
+        assert_eq!(names::of_record("@timestamp@label.keyword"), "@timestamp");
     }
 
     #[test]

@@ -55,8 +55,7 @@ pub(super) fn documents(
         )));
     }
     if sink.charge.is_refused() {
-        let message = "there is no memory for the hits: ask for fewer by [size]";
-        return Err(ApiError::new(Kind::MemoryFull, message));
+        return Err(ApiError::no_memory(&sink.charge));
     }
     std::mem::take(&mut sink.charge).leave();
     Ok((std::mem::take(&mut sink.documents), found.map_err(failed)?))

@@ -64,12 +64,10 @@ fn all(
 ) -> Result<Vec<(String, &'static str)>, ApiError> {
     let (types, trailer) = app.engine.field_types(scope, false, out).map_err(failed)?;
     Completeness::default().note(app, trailer, false)?;
-    let is_field =
-        |name: &str| name != names::INDEX && name != names::MESSAGE && name != names::TIME;
-    let fields = types.fields().filter(|(name, _)| is_field(name));
+    let fields = types.fields().filter(|(name, _)| *name != names::INDEX);
     let mut fields: Vec<(String, &'static str)> = fields
         .take(FIELDS_MAX)
-        .map(|(name, types)| (name.to_owned(), type_of(types)))
+        .map(|(name, types)| (names::of_field(name).to_owned(), type_of(types)))
         .collect();
     fields.push((names::TIME.to_owned(), "date"));
     fields.push((names::MESSAGE.to_owned(), "text"));

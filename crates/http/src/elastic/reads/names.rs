@@ -5,6 +5,7 @@
 //! | `@timestamp` | `_time` |
 //! | `message` | `_msg` |
 //! | `name.keyword` | `name` |
+//! | `@timestamp@label`, `message@label` | fields of records with these names, such as labels |
 
 /// The time of a record.
 pub(super) const TIME: &str = "@timestamp";
@@ -24,6 +25,15 @@ pub(super) const DOCUMENT_ID: &str = "_document_id";
 /// The index of records that have no field of this name.
 pub(super) const DEFAULT_INDEX: &str = "logpond";
 
+/// Fields of records that have a name by which clients know something else, and the names that these have for them.
+const APART: [(&str, &str); 2] = [(TIME, "@timestamp@label"), (MESSAGE, "message@label")];
+
+/// The name that clients see of a record's own field.
+pub(super) fn of_field(name: &str) -> &str {
+    let apart = APART.iter().find(|(field, _)| *field == name);
+    apart.map_or(name, |(_, shown)| shown)
+}
+
 /// The name that a record has for a field.
 pub(super) fn of_record(name: &str) -> &str {
     let name = match name.strip_suffix(".keyword") {
@@ -33,7 +43,10 @@ pub(super) fn of_record(name: &str) -> &str {
     match name {
         TIME => "_time",
         MESSAGE => "_msg",
-        name => name,
+        name => {
+            let apart = APART.iter().find(|(_, shown)| *shown == name);
+            apart.map_or(name, |(field, _)| field)
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use logpond_client::exact;
 use logpond_engine::query::{Key, parse_cursor};
 use logpond_record::Timestamp;
 use logpond_search::Filter;
@@ -190,7 +191,8 @@ impl AnswerOptions {
     }
 }
 
-/// Reads a body of one JSON object; nothing is an empty one.
+/// Reads a body of one JSON object; nothing is an empty one. Numbers beyond 64 bits are texts of their digits, which are
+/// compared exactly.
 ///
 /// # Errors
 /// When it is something else.
@@ -198,7 +200,9 @@ pub(super) fn read_body(bytes: &[u8]) -> Result<Object, ApiError> {
     if bytes.trim_ascii().is_empty() {
         return Ok(Object::new());
     }
-    match serde_json::from_slice(bytes) {
+    // An error names the place in the body as it was sent.
+    let read = exact::from_slice(bytes).or_else(|_| serde_json::from_slice(bytes));
+    match read {
         Ok(Json::Object(members)) => Ok(members),
         Ok(_) => Err(bad("the body is a JSON object")),
         Err(error) => Err(bad(format!("the body is no JSON object: {error}"))),

@@ -17,7 +17,7 @@ use super::lists;
 use super::sort::{Extreme, SortKey, SortOrder, place_of, span_of};
 use super::{json::text_of, scope};
 use crate::App;
-use crate::error::{ApiError, Kind};
+use crate::error::ApiError;
 use crate::logql::run::failed;
 
 /// Matches that are kept beyond those that are wanted, so that they are seldom put in order.
@@ -277,9 +277,7 @@ pub(super) fn hits(
     let done = app.engine.columns(&query, &take, out);
     let mut kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
     if kept.charge.is_refused() {
-        let message =
-            "there is no memory for the order of the hits: narrow the query, or sort by @timestamp";
-        return Err(ApiError::new(Kind::MemoryFull, message));
+        return Err(ApiError::no_memory(&kept.charge));
     }
     let trailer = done.map_err(failed)?;
     kept.shrink();

@@ -443,6 +443,7 @@ fn bucket_json(
     for (name, value) in finish(children, bucket.level, to)? {
         json[name] = value;
     }
+    to.keep(&json)?;
     Ok(json)
 }
 

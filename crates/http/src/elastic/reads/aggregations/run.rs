@@ -12,11 +12,11 @@ use super::super::fetch::documents_at;
 use super::super::request::SearchRequest;
 use super::super::scope;
 use super::columns::RowView;
-use super::state::{Finish, Level, Usage};
+use super::state::{AnswerMemory, Finish, Level, Usage};
 use super::top_hits::TopHits;
 use super::{Plan, finish, timeline};
 use crate::App;
-use crate::error::{ApiError, Kind};
+use crate::error::ApiError;
 use crate::logql::run::failed;
 
 /// The answer to all aggregations of a request.
@@ -115,9 +115,7 @@ impl<'p> Filling<'p> {
         let bytes = shared.bytes;
         shared.charge.set_soon(bytes);
         if shared.charge.is_refused() {
-            let message =
-                "there is no memory for the aggregations: narrow the query, or use fewer buckets";
-            shared.error = Some(ApiError::new(Kind::MemoryFull, message));
+            shared.error = Some(ApiError::no_memory(&shared.charge));
         }
         if let Err(error) = part.usage.check() {
             shared.error = Some(error);
@@ -144,7 +142,7 @@ impl<'p> Filling<'p> {
         Ok(Filled {
             plan,
             all,
-            _charge: shared.charge,
+            memory: AnswerMemory::of_states(shared.charge, shared.bytes),
         })
     }
 }
@@ -153,8 +151,7 @@ impl<'p> Filling<'p> {
 pub(super) struct Filled<'p> {
     plan: &'p Plan,
     all: Part,
-    /// The memory of it.
-    _charge: Charge,
+    memory: AnswerMemory,
 }
 
 impl Filled<'_> {
@@ -163,7 +160,9 @@ impl Filled<'_> {
         if self.plan.has_zeros {
             self.all.level.gather(&self.plan.tree.list, &mut to.zeros);
         }
+        to.begin(self.memory);
         let json = finish(&self.plan.tree, self.all.level, to)?;
+        to.end();
         Ok(Aggregated {
             records: self.all.records,
             json: Json::Object(json),
@@ -197,7 +196,7 @@ pub(in super::super) fn run(
             usage,
             records,
         };
-        let filled = Filling::new(plan, vec![part], Charge::default()).end()?;
+        let filled = Filling::new(plan, vec![part], Charge::new(out.lease())).end()?;
         let mut fetch = |_: &[Place], _: &TopHits| Ok(Vec::new());
         return filled.finish(&mut Finish::new(request.options.has_typed_keys, &mut fetch));
     }

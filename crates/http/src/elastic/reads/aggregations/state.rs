@@ -4,6 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use logpond_engine::query::Key as Place;
+use logpond_host::memory::Charge;
 use serde_json::Value as Json;
 
 use super::super::json::bad;
@@ -22,8 +23,8 @@ pub(in super::super) const GROUPS_MAX: u64 = 1_000_000;
 /// The most values that are held for percentiles and for distinct values.
 pub(in super::super) const VALUES_MAX: u64 = 20_000_000;
 
-/// About the memory of a group without what is in it.
-const GROUP_BYTES: usize = 192;
+/// About the memory of a group without what is in it: its bucket, and its share of the maps that lead to it.
+const GROUP_BYTES: usize = 480;
 
 /// The states of the aggregations of a level.
 #[derive(Debug, Default)]
@@ -385,6 +386,57 @@ pub(super) struct Finish<'f> {
     buckets: u64,
     empty: u64,
     pub(super) hits: u64,
+    memory: AnswerMemory,
+}
+
+/// The memory of an answer, beside that of the states it is made of.
+#[derive(Debug, Default)]
+pub(super) struct AnswerMemory {
+    charge: Charge,
+    bytes: usize,
+}
+
+impl AnswerMemory {
+    /// The memory of states, which take so much.
+    pub(super) fn of_states(charge: Charge, bytes: usize) -> AnswerMemory {
+        AnswerMemory { charge, bytes }
+    }
+
+    /// Takes more, and waits for it.
+    fn take(&mut self, bytes: usize) -> Result<(), ApiError> {
+        self.bytes += bytes;
+        let taken = self.charge.set_while(self.bytes, &mut || true);
+        taken.map_err(|_| ApiError::no_memory(&self.charge))
+    }
+
+    /// Leaves it to the query until its answer is sent.
+    fn leave(self) {
+        self.charge.leave();
+    }
+}
+
+/// About the memory of a node of the tree of an object, which has room for some members.
+const OBJECT_BYTES: usize = 640;
+
+/// About the memory of a text or a list beside what is in it.
+const TEXT_BYTES: usize = 48;
+
+/// About the memory of the JSON of a bucket; buckets within it are counted by themselves. Recursion is bounded by the
+/// depth of aggregations.
+fn bytes_of(json: &Json) -> usize {
+    match json {
+        Json::String(text) => TEXT_BYTES + text.len(),
+        Json::Array(list) => {
+            let items = list.iter().map(|item| size_of::<Json>() + bytes_of(item));
+            TEXT_BYTES + items.sum::<usize>()
+        }
+        Json::Object(members) => {
+            let own = members.iter().filter(|(name, _)| *name != "buckets");
+            let own = own.map(|(name, value)| TEXT_BYTES + name.len() + bytes_of(value));
+            OBJECT_BYTES + own.sum::<usize>()
+        }
+        _ => 0,
+    }
 }
 
 impl<'f> Finish<'f> {
@@ -398,7 +450,26 @@ impl<'f> Finish<'f> {
             buckets: 0,
             empty: 0,
             hits: 0,
+            memory: AnswerMemory::default(),
         }
+    }
+
+    /// Goes on with the memory of states.
+    pub(super) fn begin(&mut self, memory: AnswerMemory) {
+        self.memory = memory;
+    }
+
+    /// Takes the memory of a bucket of the answer.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(super) fn keep(&mut self, bucket: &Json) -> Result<(), ApiError> {
+        self.memory.take(bytes_of(bucket))
+    }
+
+    /// Leaves the memory of the answer to the query.
+    pub(super) fn end(&mut self) {
+        std::mem::take(&mut self.memory).leave();
     }
 
     /// The name of an answer.

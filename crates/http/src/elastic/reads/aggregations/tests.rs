@@ -1,4 +1,4 @@
-use logpond_host::memory::Charge;
+use logpond_host::memory::{Budget, Charge, Lease};
 use logpond_record::Timestamp;
 use logpond_search::columns::{ColumnKind, ColumnRequest, Columns};
 use logpond_segment::rows::{Column, NULL, Numbers, StringColumn, Strings};
@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 use super::run::{Filling, Part};
 use super::state::Finish;
 use super::*;
+use crate::error::Kind as ErrorKind;
 
 const NOW: Timestamp = super::super::dates::tests_now();
 
@@ -48,6 +49,10 @@ fn columns(asked: &[ColumnRequest], records: &[Json]) -> Columns {
 }
 
 pub(super) fn try_aggregate(aggs: &Json, records: &[Json]) -> Result<Json, ApiError> {
+    aggregate_within(aggs, records, Charge::default())
+}
+
+fn aggregate_within(aggs: &Json, records: &[Json], charge: Charge) -> Result<Json, ApiError> {
     let plan = read(Some(aggs), &Context { now: NOW })?;
     // Of two threads, of which each has some.
     let (first, last) = records.split_at(records.len() / 2);
@@ -57,7 +62,7 @@ pub(super) fn try_aggregate(aggs: &Json, records: &[Json]) -> Result<Json, ApiEr
         part
     };
     let parts = vec![part(first), part(last)];
-    let filling = Filling::new(&plan, parts, Charge::default()).end()?;
+    let filling = Filling::new(&plan, parts, charge).end()?;
     let mut fetch = |places: &[logpond_engine::query::Key], _: &top_hits::TopHits| {
         Ok(places
             .iter()
@@ -70,6 +75,27 @@ pub(super) fn try_aggregate(aggs: &Json, records: &[Json]) -> Result<Json, ApiEr
 
 pub(super) fn aggregate(aggs: &Json, records: &[Json]) -> Json {
     try_aggregate(aggs, records).unwrap()
+}
+
+#[test]
+fn an_answer_takes_its_memory_before_it_is_made() {
+    let records: Vec<Json> = (0..5000)
+        .map(|n| json!({"host": format!("host-{n:05}"), "ms": n}))
+        .collect();
+    let budget = Budget::unmeasured(16 << 20);
+    let of_size = |size: usize| {
+        let aggs = json!({"a": {
+            "terms": {"field": "host", "size": size},
+            "aggs": {"p": {"percentiles": {"field": "ms"}}},
+        }});
+        let lease = Lease::of_query(&budget, 0, &mut || true).unwrap();
+        aggregate_within(&aggs, &records, Charge::new(Some(&lease)))
+    };
+    let few = of_size(100).unwrap();
+    assert_eq!(few["a"]["buckets"].as_array().unwrap().len(), 100);
+    let refused = of_size(5000).unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::MemoryFull);
+    assert!(refused.message.contains(" MiB"), "{}", refused.message);
 }
 
 pub(super) fn records() -> Vec<Json> {
