@@ -19,6 +19,8 @@ use logpond_host::terminal::note;
 pub(super) struct ResolvedSelection {
     /// The filter.
     pub(super) filter: Filter,
+    /// The filter as it was written, if it was written as a whole: its writer may have meant another language.
+    pub(super) written: Option<String>,
     /// Earliest time, if one was given.
     pub(super) since: Option<Timestamp>,
     /// Latest time, excluded, if one was given.
@@ -63,8 +65,12 @@ pub(super) fn meaning(
     {
         return Err(format!("--since {since} is after --until {until}").into());
     }
+    let filter = filter(text, selection)?;
+    let written = selection.filter.clone();
+    let written = written.filter(|written| query::parse(written).is_ok_and(|own| own == filter));
     Ok(ResolvedSelection {
-        filter: filter(text, selection)?,
+        filter,
+        written,
         since,
         until,
         is_strict: selection.strict,
@@ -87,7 +93,8 @@ impl ResolvedSelection {
     pub(super) fn parameters(&self) -> Parameters {
         let mut parameters = Parameters::new();
         if self.filter != Filter::All {
-            parameters.push(("q", self.filter.to_string()));
+            let written = self.written.clone();
+            parameters.push(("q", written.unwrap_or_else(|| self.filter.to_string())));
         }
         if let Some(since) = self.since {
             parameters.push(("from", since.to_string()));

@@ -51,7 +51,7 @@ fn tried(server: &TestServer, suggestion: &str) -> String {
 }
 
 /// Words that are typed, the suggestion, and a word that the suggested command finds.
-const TYPED: [(&[&str], &str, &str); 12] = [
+const TYPED: [(&[&str], &str, &str); 13] = [
     (&["level=error"], "logpond query -f level=error", "timeout"),
     (
         &[r#"{app="shop"} |= "pay""#],
@@ -82,6 +82,11 @@ const TYPED: [(&[&str], &str, &str); 12] = [
     ),
     (
         &["status=404 or status=402"],
+        "logpond query --where 'status=404 OR status=402'",
+        "pay 17",
+    ),
+    (
+        &["--where", "status=404 or status=402"],
         "logpond query --where 'status=404 OR status=402'",
         "pay 17",
     ),
@@ -160,6 +165,19 @@ fn tables_and_counts_say_it_too() {
         let cost = run(&server, &[arguments, &DAY, &["--stats"]].concat());
         assert!(said(&cost).contains(" scanned · "), "{}", said(&cost));
     }
+    // Records match, and none of them has the field.
+    let unknown = run(
+        &server,
+        &[&["histogram", "--by", "statsu"][..], &DAY].concat(),
+    );
+    assert!(unknown.status.success());
+    let expected = "no record of the range has a field 'statsu'; did you mean 'status'?";
+    assert!(said(&unknown).contains(expected), "{}", said(&unknown));
+    let known = run(
+        &server,
+        &[&["histogram", "--by", "status"][..], &DAY].concat(),
+    );
+    assert!(!said(&known).contains("hint"), "{}", said(&known));
 }
 
 #[test]

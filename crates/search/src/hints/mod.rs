@@ -45,6 +45,24 @@ const LISTED_MAX: usize = 5;
 /// The most characters of a text that a message repeats.
 const SHOWN_CHARS_MAX: usize = 60;
 
+/// Names by which other programs know what has a reserved name here.
+const RESERVED: [(&str, &[&str]); 3] = [
+    ("_msg", &["message", "msg", "_message", "text", "body"]),
+    (
+        "_time",
+        &[
+            "time",
+            "timestamp",
+            "@timestamp",
+            "_timestamp",
+            "ts",
+            "date",
+            "datetime",
+        ],
+    ),
+    ("_raw", &["line", "_line", "raw", "log"]),
+];
+
 /// A suggestion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hint {
@@ -137,12 +155,19 @@ fn filter_wants_names(filter: &Filter) -> bool {
 /// Whether a field of this name is known to be in no record.
 fn is_unknown(name: &str, names: Option<&[&str]>) -> bool {
     // Reserved names, and those that mean several fields.
-    let is_reserved = name.starts_with('_');
+    let is_reserved = name.starts_with('_') && reserved_for(name).is_none();
     !is_reserved && names.is_some_and(|names| !names.is_empty() && !names.contains(&name))
 }
 
 fn nearest_of<'n>(name: &str, names: Option<&[&'n str]>) -> Option<&'n str> {
-    nearest(name, names?.iter().copied())
+    reserved_for(name).or_else(|| nearest(name, names?.iter().copied()))
+}
+
+/// The reserved name of what other programs know by this one.
+fn reserved_for(name: &str) -> Option<&'static str> {
+    let means = |others: &[&str]| others.iter().any(|other| other.eq_ignore_ascii_case(name));
+    let found = RESERVED.iter().find(|(_, others)| means(others));
+    found.map(|(reserved, _)| *reserved)
 }
 
 fn unknown_counted(request: &HintRequest<'_>) -> Option<Hint> {

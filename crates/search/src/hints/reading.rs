@@ -30,7 +30,8 @@ pub(super) fn reading(text: &str, folded: bool) -> Option<Interpretation> {
         .or_else(|| slashes(text))
         .or_else(|| language(text))
         .or_else(|| expression(text))
-        .or_else(|| wildcards(text))?;
+        .or_else(|| wildcards(text))
+        .or_else(|| enclosed(text))?;
     Some(Interpretation {
         meant: found.meant.map(fold),
         ..found
@@ -383,6 +384,27 @@ fn wildcards(text: &str) -> Option<Interpretation> {
     Some(Interpretation {
         looks_like: "a pattern with wildcards".to_owned(),
         meant: Some(meant),
+        command: None,
+    })
+}
+
+/// Marks that stand around a text in other languages: quotes, and those of `LIKE`.
+const ENCLOSING: [(char, &str); 3] = [
+    ('"', "a text in quotes, which are part of it here"),
+    ('\'', "a text in quotes, which are part of it here"),
+    ('%', "a pattern of LIKE"),
+];
+
+/// `"connection refused"`, `%failed%`
+fn enclosed(text: &str) -> Option<Interpretation> {
+    let around = |mark: char| Some(text.strip_prefix(mark)?.strip_suffix(mark)?.trim());
+    let (inner, looks_like) = ENCLOSING
+        .iter()
+        .find_map(|(mark, looks_like)| Some((around(*mark)?, *looks_like)))?;
+    let is_one = !inner.is_empty() && !ENCLOSING.iter().any(|(mark, _)| inner.contains(*mark));
+    is_one.then(|| Interpretation {
+        looks_like: looks_like.to_owned(),
+        meant: Some(Filter::substring(inner.as_bytes(), false)),
         command: None,
     })
 }

@@ -26,6 +26,13 @@ const QUERIES: &[(&str, &str, &str)] = &[
     ("status<>200", "status!=200", "-f 'status!=200'"),
     ("user=\"a b\"", "user=\"a b\"", "-f 'user=\"a b\"'"),
     ("user:*", "user:*", "-f 'user:*'"),
+    (
+        "\"connection refused\"",
+        "\"connection refused\"",
+        "'connection refused'",
+    ),
+    ("'timeout'", "\"timeout\"", "timeout"),
+    ("%failed%", "\"failed\"", "failed"),
     ("path=~/^\\/api/", "path~/^\\/api/", "-f 'path~/^\\/api/'"),
     (
         "level=error status=500",
@@ -169,6 +176,19 @@ fn unknown_fields_are_named_with_the_nearest() {
     assert_eq!(said(&filter, &[]), []);
     let reserved = query::parse("_msg:x _label.ap=y").unwrap();
     assert_eq!(said(&reserved, &NAMES), []);
+    for (asked, meant) in [
+        ("message:slog", "_msg:\"slog\""),
+        ("_message=slog", "_msg=slog"),
+        ("Timestamp>2026-11-01", "_time>2026-11-01"),
+        ("line:slog", "_raw:\"slog\""),
+    ] {
+        let hints = said(&query::parse(asked).unwrap(), &NAMES);
+        let found = hints[0].query.as_deref().map(query::parse);
+        assert_eq!(found, Some(query::parse(meant)), "{asked}");
+    }
+    // It may be a field.
+    let own = query::parse("message:slog").unwrap();
+    assert_eq!(said(&own, &["message"]), []);
     let counted = hints_of_field("statsu");
     assert_eq!(
         counted[0].message,
