@@ -6,7 +6,7 @@
 //! | `__REALTIME_TIMESTAMP` | as it came, else the record's time | the record's time |
 //! | `__MONOTONIC_TIMESTAMP`, `_BOOT_ID` | as they came | none |
 //! | `MESSAGE` | the line | the message, else the line |
-//! | `PRIORITY` | as it came | `severity` or a level's name, as in [`LEVEL_FIELDS`] |
+//! | `PRIORITY` | as it came | the severity that some field says ([`severity_of`]) |
 //! | `SYSLOG_FACILITY`, `_HOSTNAME`, `SYSLOG_IDENTIFIER`, `SYSLOG_PID`, `_SYSTEMD_UNIT` | as they came | `facility`, `hostname`, `app`, `procid`, `unit` |
 //! | other fields with names of journals | as they came, each value | as they are |
 //! | other fields | left out: they are made of the message or of these | in capitals: `http.method` is `HTTP_METHOD` |
@@ -17,8 +17,9 @@
 use logpond_protocol::intake::journal_entry;
 use logpond_record::{Id, Timestamp, Value};
 use logpond_search::journal::{
-    Cursor, LEVEL_FIELDS, MESSAGE, OF_JOURNALS, field_name, is_journal_name, level_of, names,
+    Cursor, MESSAGE, OF_JOURNALS, field_name, is_journal_name, names, priority_of,
 };
+use logpond_search::label::severity_of;
 use logpond_search::order::Key;
 
 use crate::Row;
@@ -99,12 +100,8 @@ impl Entry {
         if let Some(message) = message {
             self.fields.push((MESSAGE.to_owned(), message.to_vec()));
         }
-        let level = LEVEL_FIELDS
-            .iter()
-            .find_map(|name| level_of(&row.field(name)?.to_text()));
-        if let Some(level) = level {
-            let level = level.to_string().into_bytes();
-            self.fields.push(("PRIORITY".to_owned(), level));
+        if row.field("PRIORITY").is_none() {
+            self.fields.extend(priority(row));
         }
         let fields = row.fields.iter().filter(|(_, value)| *value != Value::Null);
         let mut named: Vec<_> = fields
@@ -151,6 +148,16 @@ impl Entry {
 }
 
 /// At most 128 bits in hexadecimal digits.
+/// The priority of a record of other origin: the severity that all answers have of it.
+fn priority(row: &Row<'_>) -> Option<(String, Vec<u8>)> {
+    let fields = row.fields.iter();
+    let (field, severity) = severity_of(fields.map(|(name, value)| (&**name, value)))?;
+    let text = row.fields.iter().find(|(name, _)| name == field);
+    let text = text.map(|(_, value)| value.to_text()).unwrap_or_default();
+    let priority = priority_of(severity, &text);
+    Some(("PRIORITY".to_owned(), priority.to_string().into_bytes()))
+}
+
 fn is_boot_id(value: &[u8]) -> bool {
     (1..=32).contains(&value.len()) && value.iter().all(u8::is_ascii_hexdigit)
 }

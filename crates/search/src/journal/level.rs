@@ -5,6 +5,7 @@ use std::fmt;
 use logpond_record::Severity;
 
 use super::of_journals;
+use crate::label;
 use crate::query::{Comparison, FieldTest, Filter, Pattern};
 
 /// Levels by number, the most urgent first.
@@ -19,13 +20,20 @@ const LEVELS_TOO: [(&str, u8); 3] = [("panic", 0), ("error", 3), ("warn", 4)];
 /// emergency.
 fn number_of(severity: Severity) -> u8 {
     match severity {
-        Severity::Fatal => 2,
+        Severity::Fatal => CRITICAL,
         other => other.syslog(),
     }
 }
 
-/// Where records of other origin have their level, as a word or a number; the first one counts.
-pub const LEVEL_FIELDS: [&str; 6] = [
+const CRITICAL: u8 = 2;
+
+const EMERGENCY: u8 = 0;
+
+/// The words for an emergency, in any case, and its number in syslog.
+const EMERGENCIES: [&str; 4] = ["0", "emerg", "emergency", "panic"];
+
+/// Where records of other origin say an emergency.
+pub(super) const LEVEL_FIELDS: [&str; 6] = [
     "severity",
     "level",
     "lvl",
@@ -114,39 +122,51 @@ pub fn levels(text: &str) -> Result<Filter, LevelError> {
     ]))
 }
 
-/// Records of other origin that say one of these levels.
-pub(super) fn of_others(from: u8, to: u8) -> Filter {
-    let is_other = Filter::negate(of_journals());
+/// Records of other origin that have no priority of their own.
+pub(super) fn without_priority() -> Filter {
     let lacks = Filter::negate(Filter::field("PRIORITY", FieldTest::Exists));
-    let words = format!("^(?:{})$", words(from, to).join("|"));
-    let worded = |name: &&str| {
+    Filter::and([Filter::negate(of_journals()), lacks])
+}
+
+/// Records of other origin that say one of these levels: by the severity that all answers have of them.
+pub(super) fn of_others(from: u8, to: u8) -> Filter {
+    let is_meant = |number: u8| (from..=to).contains(&number);
+    let severities = Severity::all().filter(|severity| is_meant(number_of(*severity)));
+    let says = Filter::or(severities.map(of_severity));
+    // Where only one of the two is meant, the words for an emergency tell it from a program's end.
+    let says = match (is_meant(EMERGENCY), is_meant(CRITICAL)) {
+        (true, false) => Filter::or([says, emergencies()]),
+        (false, true) => Filter::and([says, Filter::negate(emergencies())]),
+        _ => says,
+    };
+    Filter::and([without_priority(), says])
+}
+
+fn of_severity(severity: Severity) -> Filter {
+    let name = severity.name().as_bytes();
+    let is_it = FieldTest::Compare(Comparison::Equal, name.into());
+    Filter::field(label::SEVERITY, is_it)
+}
+
+/// Records that say an emergency, by its number in syslog or a word.
+pub(super) fn emergencies() -> Filter {
+    let words = format!("^(?:{})$", EMERGENCIES.join("|"));
+    let worded = LEVEL_FIELDS.iter().map(|name| {
         let pattern = Pattern::regex(&words, true);
         Filter::field(name, FieldTest::Contains(pattern))
-    };
-    let says = Filter::or(LEVEL_FIELDS.iter().map(worded));
-    Filter::and([is_other, lacks, says])
+    });
+    Filter::and([of_severity(Severity::Fatal), Filter::or(worded)])
 }
 
-/// The level that a word or number stands for in a record of other origin.
-pub fn level_of(text: &[u8]) -> Option<u8> {
-    let text = std::str::from_utf8(text).ok()?;
-    let other = || Severity::of_field("level", text.as_bytes()).map(number_of);
-    level(text).ok().or_else(other)
-}
-
-/// What records of other origin have for these levels.
-fn words(from: u8, to: u8) -> Vec<String> {
-    let is_meant = |number: u8| (from..=to).contains(&number);
-    let mut words = Vec::new();
-    for (number, name) in (0..).zip(LEVELS).filter(|(number, _)| is_meant(*number)) {
-        words.extend([number.to_string(), name.to_owned()]);
+/// The priority of a record of other origin whose field says a severity in this text.
+pub fn priority_of(severity: Severity, text: &[u8]) -> u8 {
+    let is_emergency = EMERGENCIES
+        .iter()
+        .any(|word| text.trim_ascii().eq_ignore_ascii_case(word.as_bytes()));
+    match severity {
+        Severity::Fatal if is_emergency => EMERGENCY,
+        other => number_of(other),
     }
-    let too = Severity::texts().filter(|(_, text)| level(text).is_err());
-    let too = too.filter(|(severity, _)| is_meant(number_of(*severity)));
-    words.extend(too.map(|(_, text)| text));
-    let too = LEVELS_TOO.iter().filter(|(_, number)| is_meant(*number));
-    words.extend(too.map(|(word, _)| (*word).to_owned()));
-    words
 }
 
 fn between(name: &str, from: u8, to: u8) -> Filter {

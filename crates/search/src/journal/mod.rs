@@ -13,7 +13,7 @@ mod unit;
 mod values;
 
 pub use cursor::Cursor;
-pub use level::{FACILITIES, LEVEL_FIELDS, LEVELS, LevelError, facility, level, level_of, levels};
+pub use level::{FACILITIES, LEVELS, LevelError, facility, level, levels, priority_of};
 pub use matches::{MatchError, Term, fuzz_matches, matches, term};
 pub use names::{field_name, is_journal_name};
 pub use unit::{unit, unit_name, user_unit};

@@ -171,7 +171,7 @@ fn what_a_program_says_passes_for_nothing_that_a_journal_says() {
 fn a_name_means_the_field_that_is_shown_under_it() {
     let text = |text: &'static str| Value::Str(text.into());
     let both = [("a.b", text("2")), ("A_B", text("1")), ("a_b", Value::Null)];
-    let table: [(&str, &[_], bool); 10] = [
+    let table: [(&str, &[_], bool); 19] = [
         ("A_B=1", &both, true),
         ("A_B=2", &both, false),
         ("A_B=2", &both[..1], true),
@@ -182,6 +182,20 @@ fn a_name_means_the_field_that_is_shown_under_it() {
             false,
         ),
         ("PRIORITY=2", &[("lvl", text("Fatal"))], true),
+        ("PRIORITY=0", &[("lvl", text("Fatal"))], false),
+        ("PRIORITY=0", &[("severity", Value::Int(0))], true),
+        ("PRIORITY=2", &[("severity", Value::Int(0))], false),
+        ("PRIORITY=0", &[("level", text("EMERGENCY"))], true),
+        ("PRIORITY=3", &[("level", text("ERROR+1"))], true),
+        // Hundreds are Google's there.
+        ("PRIORITY=4", &[("severity", Value::Int(400))], true),
+        ("PRIORITY=1", &[("severity", Value::Int(700))], true),
+        ("PRIORITY=4", &[("levelno", Value::Int(30))], true),
+        (
+            "PRIORITY=3",
+            &[("level", text("error")), ("PRIORITY", Value::Int(7))],
+            false,
+        ),
         ("_PID=0100", &[("_PID", Value::Int(100))], false),
         ("_PID=100", &[("_PID", Value::Int(100))], true),
         ("CODE=0100", &[("CODE", text("0100"))], true),

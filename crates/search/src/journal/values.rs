@@ -2,9 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::level::{LEVEL_FIELDS, level_of};
+use logpond_record::Severity;
+
+use super::level::{LEVEL_FIELDS, emergencies, priority_of, without_priority};
 use super::names::{ENTRY_PREFIX, may_be_another};
 use super::{MESSAGE, of_journals};
+use crate::label;
 use crate::query::{FieldTest, Filter};
 
 /// A field of some records.
@@ -27,8 +30,10 @@ impl ValuesAt {
         match &*self.field {
             // A line is empty where there is no message.
             "_raw" if value.is_empty() => None,
-            name if LEVEL_FIELDS.contains(&name) => {
-                Some(Cow::Owned(level_of(value)?.to_string().into_bytes()))
+            name if name == label::SEVERITY || LEVEL_FIELDS.contains(&name) => {
+                let severity = Severity::of_field(LEVEL_FIELDS[0], value)?;
+                let priority = priority_of(severity, value);
+                Some(Cow::Owned(priority.to_string().into_bytes()))
             }
             _ => Some(Cow::Borrowed(value)),
         }
@@ -52,11 +57,15 @@ pub fn values_of(name: &str) -> Vec<ValuesAt> {
             ValuesAt::new(MESSAGE, of_journals()),
         ],
         "PRIORITY" => {
-            let of_others = Filter::and([of_others(), lacks(name)]);
-            let levels = LEVEL_FIELDS.iter();
-            let levels = levels.map(|field| ValuesAt::new(field, of_others.clone()));
-            let own = ValuesAt::new(name, Filter::All);
-            std::iter::once(own).chain(levels).collect()
+            let is_emergency = || Filter::and([without_priority(), emergencies()]);
+            let is_other = Filter::and([without_priority(), Filter::negate(emergencies())]);
+            let words = LEVEL_FIELDS.iter();
+            let words = words.map(|field| ValuesAt::new(field, is_emergency()));
+            let rest = [
+                ValuesAt::new(name, Filter::All),
+                ValuesAt::new(label::SEVERITY, is_other),
+            ];
+            rest.into_iter().chain(words).collect()
         }
         name if may_be_another(name) => {
             vec![ValuesAt::new(&format!("{ENTRY_PREFIX}{name}"), Filter::All)]
@@ -71,11 +80,14 @@ mod tests {
 
     #[test]
     fn values_are_shown_as_entries_have_them() {
-        let table: [(&str, &str, Option<&str>); 6] = [
+        let table: [(&str, &str, Option<&str>); 9] = [
             ("_raw", "", None),
             ("_raw", "[1]", Some("[1]")),
             ("MESSAGE", "", Some("")),
             ("level", "Error", Some("3")),
+            ("level", "panic", Some("0")),
+            ("_level", "fatal", Some("2")),
+            ("_level", "warn", Some("4")),
             ("level", "odd", None),
             ("PRIORITY", "9", Some("9")),
         ];
