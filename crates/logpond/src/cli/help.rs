@@ -8,6 +8,7 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches};
+use logpond_host::terminal::guard::clean;
 use logpond_search::nearest;
 
 use super::Cli;
@@ -95,7 +96,23 @@ const COMMANDS: [(&str, &str); 22] = [
 
 /// Reads the command line of the process; ends it where there is nothing to do or a mistake.
 pub fn parse() -> Cli {
-    read(std::env::args_os()).unwrap_or_else(|error| error.exit())
+    let words: Vec<OsString> = std::env::args_os().collect();
+    read(words.iter().cloned()).unwrap_or_else(|error| exit(&words, error))
+}
+
+/// Ends the process with what is to be said of its arguments. These may be names of files that others chose, so that
+/// nothing of them moves the cursor of a terminal.
+fn exit(words: &[OsString], error: clap::Error) -> ! {
+    let cleaned = words.iter().map(|word| clean(&word.to_string_lossy()));
+    let cleaned: Vec<OsString> = cleaned.map(OsString::from).collect();
+    let error = if *cleaned == *words {
+        error
+    } else {
+        read(cleaned).err().unwrap_or(error)
+    };
+    let code = error.exit_code();
+    // Help that could not be written is not done.
+    std::process::exit(if error.print().is_ok() { code } else { 1 })
 }
 
 pub(super) fn read(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {

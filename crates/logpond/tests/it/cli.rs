@@ -638,6 +638,26 @@ fn forward_sends_standard_input() {
 }
 
 #[test]
+fn complaints_about_arguments_do_not_move_the_cursor() {
+    let hostile = "\u{1b}[2J\u{1b}]52;c;aGk=\u{7}";
+    for words in [
+        vec!["verify", "a", hostile],
+        vec![hostile],
+        vec!["query", "--\u{1b}[2J"],
+        vec!["token", "create", "--role", hostile],
+    ] {
+        let done = run(&words);
+        assert_eq!(done.code, Some(2), "{words:?}");
+        assert!(!done.err.contains(['\u{1b}', '\u{7}']), "{:?}", done.err);
+        assert!(done.err.contains(r"\x1b[2J"), "{:?}", done.err);
+    }
+    let full = std::fs::File::create("/dev/full").unwrap();
+    let mut help = command(&["--help"]);
+    let help = help.stdout(full).status();
+    assert_eq!(help.unwrap().code(), Some(1));
+}
+
+#[test]
 fn pages_about_itself() {
     let version = run(&["version", "--json"]).text();
     assert!(version.contains("\"version\":\""));
