@@ -30,9 +30,8 @@ pub(super) fn run(args: Export) -> Result<Exit, Failure> {
     if args.output == ExportFormat::Parquet && args.file.is_none() && io::stdout().is_terminal() {
         return Err("a Parquet file is nothing for a terminal: name a file with -O FILE".into());
     }
-    if let Some(path) = args.file.as_deref().filter(|_| !args.force) {
-        refuse_if_there(path)?;
-    }
+    let place = args.file.as_deref().map(|path| place(path, args.force));
+    let place = place.transpose()?;
     let range = range_text(&meaning);
     let answer = ask(
         &client,
@@ -40,26 +39,41 @@ pub(super) fn run(args: Export) -> Result<Exit, Failure> {
         &args.only_fields,
         meaning.parameters(),
     )?;
-    let Some(path) = &args.file else {
-        let mut out = Out::handed(terminal::hands(args.control_characters, false));
-        let done = write(answer, args.output, &args.only_fields, &mut out)?;
-        out.finish()?;
-        let exit = ended(&done);
-        say(&args, &done, &range);
-        return Ok(exit);
+    let exit = match place {
+        None => {
+            let mut out = Out::handed(terminal::hands(args.control_characters, false));
+            let done = write(answer, args.output, &args.only_fields, &mut out)?;
+            out.finish()?;
+            (ended(&done), done)
+        }
+        Some(Place::Open(path)) => {
+            let file = File::options().write(true).open(&path);
+            let file = NamedFile::new(file, &path)?;
+            let mut out = BufWriter::new(&file);
+            let done = write(answer, args.output, &args.only_fields, &mut out)?;
+            out.flush()?;
+            (ended(&done), done)
+        }
+        Some(Place::New(path)) => write_new(&args, answer, &path)?,
     };
+    let (exit, done) = exit;
+    say(&args, &done, &range);
+    Ok(exit)
+}
+
+/// Writes a file, which has its name once it is complete.
+fn write_new(args: &Export, answer: Answer, path: &Path) -> Result<(Exit, ExportOutcome), Failure> {
     let partial = partial(path);
-    let told = |error: io::Error| format!("{}: {error}", partial.display());
-    let file = File::create(&partial).map_err(told)?;
+    let file = NamedFile::new(File::create(&partial), &partial)?;
     let mut out = BufWriter::new(&file);
     let done = write(answer, args.output, &args.only_fields, &mut out);
     let done = match done {
         Err(error) if is_broken(&error) => ExportOutcome::Broken,
         done => done?,
     };
-    out.flush().map_err(told)?;
+    out.flush()?;
     drop(out);
-    file.sync_all().map_err(told)?;
+    file.sync()?;
     let exit = ended(&done);
     match exit {
         Exit::Found => put(&partial, path, args.force)?,
@@ -68,8 +82,80 @@ pub(super) fn run(args: Export) -> Result<Exit, Failure> {
             partial.display()
         )),
     }
-    say(&args, &done, &range);
-    Ok(exit)
+    Ok((exit, done))
+}
+
+/// A place for an export.
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    /// A file that is made, or replaced.
+    New(PathBuf),
+    /// Something that is written to as it is: a device, a FIFO, an open file of this process.
+    Open(PathBuf),
+}
+
+/// Directories with what nobody means to replace: `/dev/stdout`, `/proc/self/fd/3`.
+const OPEN_BELOW: [&str; 2] = ["/dev", "/proc"];
+
+/// Where an export goes to. A link stays, and the file that it leads to is meant.
+fn place(path: &Path, replaces: bool) -> Result<Place, Failure> {
+    let open = || Ok(Place::Open(path.to_owned()));
+    if OPEN_BELOW
+        .iter()
+        .any(|directory| path.starts_with(directory))
+    {
+        return open();
+    }
+    let name = path.display();
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(format!(
+            "{name} is a directory: name a file in it, such as -O {name}/export"
+        )
+        .into()),
+        Ok(found) if !found.is_file() => open(),
+        Ok(_) if replaces => Ok(Place::New(std::fs::canonicalize(path)?)),
+        Ok(_) => Err(is_there(path)),
+        Err(_) if path.is_symlink() => {
+            Err(format!("{name} is a link that leads nowhere; name another file by -O").into())
+        }
+        Err(_) => Ok(Place::New(path.to_owned())),
+    }
+}
+
+/// A file whose errors name it.
+struct NamedFile<'p> {
+    file: File,
+    path: &'p Path,
+}
+
+impl<'p> NamedFile<'p> {
+    fn new(file: io::Result<File>, path: &'p Path) -> io::Result<NamedFile<'p>> {
+        let file = file.map_err(|error| named(path, &error))?;
+        Ok(NamedFile { file, path })
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let synced = self.file.sync_all();
+        synced.map_err(|error| named(self.path, &error))
+    }
+}
+
+impl Write for &NamedFile<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = (&self.file).write(bytes);
+        written.map_err(|error| match error.kind() {
+            io::ErrorKind::Interrupted => error,
+            _ => named(self.path, &error),
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 fn refuse_if_there(path: &Path) -> Result<(), Failure> {
@@ -87,6 +173,10 @@ fn is_there(path: &Path) -> Failure {
 /// Gives a complete file its name.
 fn put(partial: &Path, path: &Path, replaces: bool) -> Result<(), Failure> {
     if replaces {
+        // Who may read the old file may read the new one.
+        if let Ok(old) = std::fs::metadata(path) {
+            std::fs::set_permissions(partial, old.permissions())?;
+        }
         return Ok(std::fs::rename(partial, path)?);
     }
     // One that came meanwhile stays, too.
@@ -286,6 +376,48 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"old");
         put(&partial, &path, true).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"new");
+    }
+
+    #[test]
+    fn only_files_are_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let (file, link, broken) = (at("file"), at("link"), at("broken"));
+        std::fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        std::os::unix::fs::symlink(at("nowhere"), &broken).unwrap();
+        let socket = at("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let real = std::fs::canonicalize(&file).unwrap();
+        for (path, replaces, expected) in [
+            (at("new"), false, Some(Place::New(at("new")))),
+            (file.clone(), false, None),
+            (file.clone(), true, Some(Place::New(real.clone()))),
+            (link.clone(), false, None),
+            (link, true, Some(Place::New(real))),
+            (broken, true, None),
+            (directory.path().to_owned(), true, None),
+            (socket.clone(), true, Some(Place::Open(socket))),
+            (
+                "/dev/null".into(),
+                true,
+                Some(Place::Open("/dev/null".into())),
+            ),
+            (
+                "/dev/fd/1".into(),
+                false,
+                Some(Place::Open("/dev/fd/1".into())),
+            ),
+        ] {
+            assert_eq!(super::place(&path, replaces).ok(), expected, "{path:?}");
+        }
+        let partial = at("file.partial");
+        std::fs::write(&partial, "new").unwrap();
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(&file, private).unwrap();
+        put(&partial, &file, true).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::mode(&file.metadata().unwrap().permissions());
+        assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]
