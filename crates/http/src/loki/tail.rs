@@ -274,7 +274,7 @@ type Socket = WebSocketStream<TokioIo<Upgraded>>;
 async fn serve(
     upgraded: Upgraded,
     messages: Chunks,
-    end: oneshot::Receiver<(CloseCode, Option<String>)>,
+    end: oneshot::Receiver<QueryEnd>,
     delay: Duration,
     shutdown: Shutdown,
 ) {
@@ -283,16 +283,15 @@ async fn serve(
         .max_frame_size(Some(RECEIVED_BYTES_MAX));
     let io = TokioIo::new(upgraded);
     let mut socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
-    let ended = pass_on(&mut socket, messages, delay, shutdown.clone()).await;
+    let ended = pass_on(&mut socket, (messages, end), delay, shutdown.clone()).await;
     let (code, reason) = match ended {
         // Grafana and `logcli` come back to a connection that breaks, and take a close for the end of the
         // query, whatever its code.
         EndReason::Gone | EndReason::Stopping => return,
         // The query may notice the stop first.
-        EndReason::Finished if shutdown.is_stopping() => return,
+        EndReason::Finished(_) if shutdown.is_stopping() => return,
         EndReason::ByClient => (CloseCode::Normal, String::new()),
-        EndReason::Finished => {
-            let (code, reason) = end.await.unwrap_or((CloseCode::Error, None));
+        EndReason::Finished((code, reason)) => {
             let reason = reason.unwrap_or_else(|| "the query has ended".to_owned());
             (code, reason)
         }
@@ -314,13 +313,16 @@ enum EndReason {
     ByClient,
     /// The server stops.
     Stopping,
-    /// There is nothing more.
-    Finished,
+    /// There is nothing more, or the client may have no more.
+    Finished(QueryEnd),
 }
+
+/// How a query ended, and why.
+type QueryEnd = (CloseCode, Option<String>);
 
 async fn pass_on(
     socket: &mut Socket,
-    mut messages: Chunks,
+    (mut messages, mut end): (Chunks, oneshot::Receiver<QueryEnd>),
     delay: Duration,
     mut shutdown: Shutdown,
 ) -> EndReason {
@@ -328,6 +330,7 @@ async fn pass_on(
     let mut ping_at = Instant::now() + PING_EVERY;
     let mut heard_at = Instant::now();
     let mut is_finished = false;
+    let mut query_end: Option<QueryEnd> = None;
     loop {
         let due = delayed
             .front()
@@ -338,6 +341,14 @@ async fn pass_on(
                 Some(message) => delayed.push_back((Instant::now() + delay, message)),
                 None => is_finished = true,
             },
+            said = &mut end, if query_end.is_none() => {
+                let (code, reason) = said.unwrap_or((CloseCode::Error, None));
+                if code == CloseCode::Policy {
+                    // It may not have what waits for its delay either.
+                    return EndReason::Finished((code, reason));
+                }
+                query_end = Some((code, reason));
+            }
             received = socket.next() => match received {
                 Some(Ok(Message::Close(_))) => return EndReason::ByClient,
                 Some(Ok(_)) => heard_at = Instant::now(),
@@ -352,8 +363,11 @@ async fn pass_on(
                 return EndReason::Gone;
             }
         }
-        if is_finished && delayed.is_empty() {
-            return EndReason::Finished;
+        if is_finished
+            && delayed.is_empty()
+            && let Some(end) = query_end.take()
+        {
+            return EndReason::Finished(end);
         }
         if now >= ping_at {
             ping_at = now + PING_EVERY;

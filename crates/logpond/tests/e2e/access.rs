@@ -276,6 +276,49 @@ fn rows_without_a_trailer_break_off_with_their_token() {
     assert!(!rest.contains("token"));
 }
 
+/// Lines that wait for the delay that a tail asked for are not sent any more.
+#[test]
+fn a_delayed_tail_ends_with_its_token() {
+    let guarded = TokenServer::start("tokens-delay");
+    let server = &guarded.server;
+    let ann = guarded.reader("ann", &[]);
+    let writer = guarded.token(&["create", "--role", "write"]);
+    let head = [
+        ("authorization", &*format!("Bearer {writer}")),
+        ("content-type", "application/x-ndjson"),
+    ];
+    wait_until("the line is there", || {
+        let mut client = server.client().unwrap();
+        let line = b"{\"app\":\"a\",\"message\":\"x\"}\n";
+        let pushed = client.send("POST", "/api/v1/push", &head, line);
+        pushed.unwrap().status == 200
+    })
+    .unwrap();
+    let began = Instant::now();
+    let tailing = begin(
+        server,
+        &format!("{TAIL}&delay_for=5"),
+        &ann,
+        "101",
+        WEBSOCKET,
+    );
+    guarded.token(&["revoke", "ann"]);
+    let mut tail = WebSocket::from_raw_socket(tailing, Role::Client, None);
+    let mut texts = 0;
+    let reason = loop {
+        match tail.read().unwrap() {
+            Message::Close(Some(frame)) => break frame.reason.to_string(),
+            Message::Text(_) => texts += 1,
+            Message::Ping(_) => {}
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(reason, "the token 'ann' was revoked");
+    // On a machine so busy that the delay was over before the revocation, lines may have come.
+    let is_early = began.elapsed() < Duration::from_secs(4);
+    assert!(!is_early || texts == 0, "{texts}");
+}
+
 #[test]
 fn a_follower_of_our_own_says_why_it_ends() {
     let guarded = TokenServer::start("tokens-tail");
