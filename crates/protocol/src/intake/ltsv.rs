@@ -13,9 +13,6 @@ use super::sketch::Parts;
 /// Fewer parts than this are more likely a text with a tab.
 const PARTS_MIN: usize = 2;
 
-/// The most bytes of a label.
-const LABEL_BYTES_MAX: usize = 64;
-
 /// The tab behind the first part of most lines stands before this byte.
 const PART_BYTES_MAX: usize = 256;
 
@@ -57,8 +54,7 @@ fn label_bytes(text: &[u8]) -> Option<usize> {
         return None;
     }
     let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
-    let head = &text[..text.len().min(LABEL_BYTES_MAX)];
-    let length = head.iter().take_while(is_part).count();
+    let length = text.iter().take_while(is_part).count();
     let value = text.get(length..)?.strip_prefix(b":")?;
     // Those are texts, addresses and paths.
     let is_other = matches!(value, [b' ' | b'\\', ..] | [b'/', b'/', ..]);
@@ -68,6 +64,14 @@ fn label_bytes(text: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_have_any_length() {
+        let label = "n".repeat(5000);
+        let line = format!("src:ltsv\ta:1\t{label}:x");
+        assert!(is_candidate(line.as_bytes()));
+        assert_eq!(label_bytes(&line.as_bytes()[13..]), Some(label.len()));
+    }
 
     #[test]
     fn lines_are_told_by_two_labels() {
