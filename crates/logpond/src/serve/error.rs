@@ -83,7 +83,9 @@ impl fmt::Display for ServeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ServeError::Data(_) => {
-                f.write_str("the data directory cannot be used; choose another with --data DIR")
+                f.write_str(
+                    "the data directory cannot be used; mend what is named, or choose another directory with --data DIR",
+                )
             }
             ServeError::Identity(e) => write!(f, "{e}"),
             ServeError::Registry(e) => write!(f, "{e}"),

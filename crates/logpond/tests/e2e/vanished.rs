@@ -71,6 +71,17 @@ fn what_vanished_is_missing_until_somebody_accepts_it() {
         let line = said.lines().find(|line| line.contains(&name(file)));
         assert!(line.unwrap().contains(records), "{said}");
     }
+    // So are links to what is not mounted.
+    for file in [&segment, &journal] {
+        std::os::unix::fs::symlink("/nonexistent/x", file).unwrap();
+    }
+    let (status, said) = verify(&data);
+    assert_eq!(status, Some(1), "{said}");
+    for file in [&segment, &journal] {
+        let line = said.lines().find(|line| line.contains(&name(file)));
+        assert!(line.unwrap().contains("leads nowhere"), "{said}");
+        fs::remove_file(file).unwrap();
+    }
     for _ in 0..2 {
         let server = TestServer::start(program(), &data, &[]).unwrap();
         let (rows, missing) = count(&server);

@@ -151,7 +151,13 @@ impl Checker<'_> {
             Ok(())
         };
         match result {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            // Another process may have retired it since it was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if self.is_listed(directory, &entry.name) {
+                    let what = "it is a link that leads nowhere; its rows are missing";
+                    self.damage(path, what, 0, entry.bytes);
+                }
+            }
             Err(error) => {
                 self.totals.errors += 1;
                 let path = path.to_owned();
@@ -159,6 +165,11 @@ impl Checker<'_> {
             }
             Ok(()) => {}
         }
+    }
+
+    fn is_listed(&self, directory: &str, name: &str) -> bool {
+        let listed = self.disk.list(directory);
+        listed.is_ok_and(|entries| entries.iter().any(|entry| entry.name == name))
     }
 
     fn segment(&mut self, path: &str, entry: &DirEntry) -> io::Result<()> {
