@@ -582,9 +582,7 @@ fn register_tables(
     source: &Arc<dyn Source>,
     text: &str,
 ) -> Result<Vec<Relation>, SqlError> {
-    let tables = source
-        .tables()
-        .map_err(|message| SqlError::new(Blame::Server, message))?;
+    let tables = source.tables()?;
     let scans = Arc::new(AtomicUsize::new(0));
     let table = |layout, filter| -> Arc<dyn TableProvider> {
         Arc::new(Table {
@@ -637,9 +635,7 @@ fn register_summaries(
     named: &HashSet<String>,
 ) -> Result<[Relation; 2], SqlError> {
     let patterns = if named.contains(summaries::PATTERNS) {
-        source
-            .patterns()
-            .map_err(|message| SqlError::new(Blame::Server, message))?
+        source.patterns()?
     } else {
         Vec::new()
     };

@@ -43,7 +43,8 @@ impl fmt::Display for SqlError {
 impl Error for SqlError {}
 
 impl SqlError {
-    pub(crate) fn new(blame: Blame, message: impl Into<String>) -> SqlError {
+    /// An error whose place is not known.
+    pub fn new(blame: Blame, message: impl Into<String>) -> SqlError {
         SqlError {
             blame,
             message: message.into(),

@@ -28,7 +28,6 @@ use tokio::sync::mpsc::Sender;
 
 use crate::arrays;
 use crate::engine::BATCH_ROWS;
-use crate::error::{Blame, SqlError};
 use crate::source::{Scan, Source, Take};
 
 /// Batches between the source and those who take them: enough that both work side by side, those of a
@@ -200,10 +199,8 @@ impl ExecutionPlan for ScanExec {
             sender,
         });
         stream.spawn_blocking(move || {
-            source.scan(&scan, batches).map_err(|message| {
-                let error = SqlError::new(Blame::Server, message);
-                DataFusionError::External(Box::new(error))
-            })
+            let scanned = source.scan(&scan, batches);
+            scanned.map_err(|error| DataFusionError::External(Box::new(error)))
         });
         Ok(stream.build())
     }

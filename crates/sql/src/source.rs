@@ -9,6 +9,8 @@ use logpond_search::aggregate::FieldTypes;
 use logpond_search::columns::{ColumnKind, ColumnRequest, Columns};
 use logpond_search::order::Direction;
 
+use crate::error::SqlError;
+
 /// What there is to ask for.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
@@ -92,14 +94,14 @@ pub trait Source: Debug + Send + Sync + 'static {
     /// What there is to ask for.
     ///
     /// # Errors
-    /// Why that cannot be said, in words.
-    fn tables(&self) -> Result<Tables, String>;
+    /// Why that cannot be said.
+    fn tables(&self) -> Result<Tables, SqlError>;
 
     /// Counts the messages of all records by their patterns, the most frequent first.
     ///
     /// # Errors
-    /// Why they cannot be counted, in words.
-    fn patterns(&self) -> Result<Vec<PatternRow>, String>;
+    /// Why they cannot be counted.
+    fn patterns(&self) -> Result<Vec<PatternRow>, SqlError>;
 
     /// Takes what is to be said beside the answer, as a sentence without its end.
     fn note(&self, message: String) {
@@ -109,7 +111,7 @@ pub trait Source: Debug + Send + Sync + 'static {
     /// Hands over the records that are wanted, each exactly once, as long as they are.
     ///
     /// # Errors
-    /// Why there are not all of them, in words. What the source could not read, but is no reason to
+    /// Why there are not all of them. What the source could not read, but is no reason to
     /// stop, it keeps for whoever made it.
-    fn scan(&self, scan: &Scan, take: Arc<dyn Take>) -> Result<(), String>;
+    fn scan(&self, scan: &Scan, take: Arc<dyn Take>) -> Result<(), SqlError>;
 }

@@ -11,8 +11,8 @@ use logpond_search::Filter;
 use logpond_search::aggregate::Pattern;
 use logpond_search::columns::ColumnKind;
 use logpond_search::hints::Hint;
-use logpond_search::query::{Comparison, FieldTest};
-use logpond_sql::{PatternRow, Scan, Source, Tables, Take, View, ViewField};
+use logpond_search::query::{Comparison, FieldTest, SyntaxError};
+use logpond_sql::{Blame, PatternRow, Scan, Source, SqlError, Tables, Take, View, ViewField};
 
 use super::{ColumnsQuery, Engine, Output, QueryError, Scope, Trailer};
 use logpond_host::shutdown::Shutdown;
@@ -137,14 +137,14 @@ impl SqlSource {
 }
 
 impl Source for SqlSource {
-    fn tables(&self) -> Result<Tables, String> {
+    fn tables(&self) -> Result<Tables, SqlError> {
         let (mut out, _reader) = Output::new(self.shutdown.clone());
         let everything = Scope::all(TimeRange::ALL);
         let types = self.engine.field_types(&everything, false, &mut out);
-        let (fields, trailer) = types.map_err(|error| error.to_string())?;
+        let (fields, trailer) = types.map_err(failed)?;
         self.add(trailer);
         let mut views = if views::may_mean_formats(&self.statement) {
-            self.views(&mut out).map_err(|error| error.to_string())?
+            self.views(&mut out).map_err(failed)?
         } else {
             Vec::new()
         };
@@ -157,13 +157,13 @@ impl Source for SqlSource {
         Ok(Tables { fields, views })
     }
 
-    fn patterns(&self) -> Result<Vec<PatternRow>, String> {
+    fn patterns(&self) -> Result<Vec<PatternRow>, SqlError> {
         let (mut out, _reader) = Output::new(self.shutdown.clone());
-        let scope = Scope::of_filter(&self.filter, self.range).map_err(|error| error.message)?;
+        let scope = Scope::of_filter(&self.filter, self.range).map_err(too_long)?;
         // One step has all records.
         let steps = (self.range, i64::MAX);
         let found = self.engine.patterns(&scope, steps, PATTERNS_MAX, &mut out);
-        let (answer, trailer) = found.map_err(|error| error.to_string())?;
+        let (answer, trailer) = found.map_err(failed)?;
         self.add(trailer);
         let left_out = answer.distinct.saturating_sub(answer.patterns.len() as u64);
         if left_out > 0 {
@@ -187,7 +187,7 @@ impl Source for SqlSource {
         trailer.hints.push(hint);
     }
 
-    fn scan(&self, scan: &Scan, take: Arc<dyn Take>) -> Result<(), String> {
+    fn scan(&self, scan: &Scan, take: Arc<dyn Take>) -> Result<(), SqlError> {
         let filter = Filter::and([self.filter.clone(), scan.filter.clone()]);
         let range = TimeRange {
             from: scan.range.from.max(self.range.from),
@@ -196,7 +196,7 @@ impl Source for SqlSource {
         if range.from >= range.to {
             return Ok(());
         }
-        let scope = Scope::of_filter(&filter, range).map_err(|error| error.message)?;
+        let scope = Scope::of_filter(&filter, range).map_err(too_long)?;
         let query = ColumnsQuery {
             scope,
             columns: Arc::clone(&scan.columns),
@@ -211,10 +211,23 @@ impl Source for SqlSource {
             Ok(trailer) => self.add(trailer),
             // What was wanted is there, or nobody wants it any more.
             Err(QueryError::Cancelled) if !take.is_wanted() => {}
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(failed(error)),
         }
         Ok(())
     }
+}
+
+fn failed(error: QueryError) -> SqlError {
+    let blame = match &error {
+        QueryError::Memory(_) => Blame::Memory,
+        _ => Blame::Server,
+    };
+    SqlError::new(blame, error.to_string())
+}
+
+/// Conditions that are more than a filter may be.
+fn too_long(error: SyntaxError) -> SqlError {
+    SqlError::new(Blame::Server, error.message)
 }
 
 /// A pattern as a row of its table.

@@ -10,8 +10,8 @@ use logpond_record::Value;
 use logpond_search::aggregate::FieldTypes;
 use logpond_search::columns::ColumnsBuilder;
 use logpond_sql::{
-    Answer, Blame, PatternRow, RecordBatch, STATEMENTS_MAX, Scan, SchemaRef, Source, Sql, Stop,
-    Tables, Take,
+    Answer, Blame, PatternRow, RecordBatch, STATEMENTS_MAX, Scan, SchemaRef, Source, Sql, SqlError,
+    Stop, Tables, Take,
 };
 
 #[test]
@@ -376,7 +376,7 @@ fn a_text_that_a_null_seems_to_have_is_looked_for_again() {
 struct WideTable(Mutex<Vec<String>>);
 
 impl Source for WideTable {
-    fn tables(&self) -> Result<Tables, String> {
+    fn tables(&self) -> Result<Tables, SqlError> {
         let mut fields = FieldTypes::new(false);
         for number in 0..3000 {
             fields.add_value(&format!("a{number:04}"), &Value::Int(1));
@@ -395,11 +395,11 @@ impl Source for WideTable {
         self.0.lock().unwrap().push(message);
     }
 
-    fn patterns(&self) -> Result<Vec<PatternRow>, String> {
+    fn patterns(&self) -> Result<Vec<PatternRow>, SqlError> {
         Ok(Vec::new())
     }
 
-    fn scan(&self, scan: &Scan, take: Arc<dyn Take>) -> Result<(), String> {
+    fn scan(&self, scan: &Scan, take: Arc<dyn Take>) -> Result<(), SqlError> {
         take.take(ColumnsBuilder::new(Arc::clone(&scan.columns)).take());
         Ok(())
     }

@@ -43,7 +43,7 @@ impl Records {
 }
 
 impl Source for Records {
-    fn tables(&self) -> Result<Tables, String> {
+    fn tables(&self) -> Result<Tables, SqlError> {
         let mut fields = FieldTypes::new(false);
         fields.add(&Records::record(0));
         Ok(Tables {
@@ -52,11 +52,11 @@ impl Source for Records {
         })
     }
 
-    fn patterns(&self) -> Result<Vec<PatternRow>, String> {
+    fn patterns(&self) -> Result<Vec<PatternRow>, SqlError> {
         Ok(Vec::new())
     }
 
-    fn scan(&self, scan: &Scan, take: Arc<dyn Take>) -> Result<(), String> {
+    fn scan(&self, scan: &Scan, take: Arc<dyn Take>) -> Result<(), SqlError> {
         let columns: Vec<&str> = scan.columns.iter().map(|column| &*column.name).collect();
         let told = format!(
             "{} [{}] {:?} {:?}",
