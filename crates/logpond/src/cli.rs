@@ -382,7 +382,8 @@ pub struct Selection {
     )]
     pub until: Option<String>,
     /// Give no answer that lacks something: say what it is and exit with 3. Counts and tables are
-    /// not printed then; of records, some may have been printed before it was found.
+    /// not printed then; of records, some may have been printed before it was found. Records that are
+    /// lost for good keep no answer back: they are said, with the exit status 3.
     #[arg(long, conflicts_with = "partial")]
     pub strict: bool,
     /// Answer as far as it is possible, say what is missing, and exit with 3; this is the default.
