@@ -339,6 +339,14 @@ fn nodes_know_each_other_by_their_certificates() {
         .unwrap();
     assert_eq!(answer.status, 503, "{}", answer.body);
     assert_eq!(complete(&first, &all).len(), 2 * RECORDS);
+    // Its operator is told why, once, and so is who pushes.
+    let why = format!("--join: {join} does not answer, and is asked again: its certificate is");
+    foreign.said(&why);
+    let answer = foreign
+        .push("application/x-ndjson", records(0..1).as_bytes())
+        .unwrap();
+    let said = format!("{join}: its certificate is");
+    assert!(answer.body.to_string().contains(&said), "{}", answer.body);
 }
 
 #[test]

@@ -24,7 +24,7 @@ use super::messages::{
 use super::registry_file;
 use super::status::{self, NodeStatus};
 use logpond_engine::saved::TEXT_BYTES_MAX;
-use logpond_listen::net::tls::ClusterTls;
+use logpond_listen::net::tls::{ClusterTls, reason_of};
 
 /// How long a node may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -72,7 +72,7 @@ impl std::error::Error for PeerError {}
 
 impl From<ureq::Error> for PeerError {
     fn from(error: ureq::Error) -> PeerError {
-        PeerError(error.to_string())
+        PeerError(reason_of(&error))
     }
 }
 

@@ -4,12 +4,12 @@
 //! complete, before as many members as must have noted it, or all whom it knows; others count what a
 //! node has noted of a birth only if that one has joined. That it has joined is on its disk.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use logpond_cluster::births::{JoiningNode, others_for_birth};
 use logpond_cluster::seeds::{Seed, Seeds};
@@ -37,11 +37,23 @@ const TEXT: &[u8] = b"this node has joined its cluster\n";
 /// How often the addresses of names of `join` are looked up until they are met.
 const NAMES_EVERY: Duration = Duration::from_secs(1);
 
+/// How long a node of `join` may fail to answer before that is said: others may start a little later.
+const FAILING_UNTOLD: Duration = Duration::from_secs(5);
+
 /// How far a node is with joining.
 pub(super) struct Join {
     has_joined: AtomicBool,
     state: Mutex<JoiningNode>,
     seeds: Mutex<Seeds<SocketAddr>>,
+    /// Addresses of `join` that did not answer.
+    failures: Mutex<BTreeMap<SocketAddr, SeedFailure>>,
+}
+
+/// Why an address of `join` does not answer.
+struct SeedFailure {
+    since: Instant,
+    reason: String,
+    is_told: bool,
 }
 
 impl Join {
@@ -52,7 +64,40 @@ impl Join {
             has_joined: AtomicBool::new(was_joined),
             state: Mutex::default(),
             seeds: Mutex::new(seeds),
+            failures: Mutex::default(),
         }
+    }
+
+    fn failures(&self) -> MutexGuard<'_, BTreeMap<SocketAddr, SeedFailure>> {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that an address does not answer, and warns once it has not for a while; and again for another reason.
+    fn note_failure(&self, address: SocketAddr, reason: String) {
+        self.seeds().note_failure(address);
+        let mut failures = self.failures();
+        let failure = failures.entry(address).or_insert_with(|| SeedFailure {
+            since: Instant::now(),
+            reason: reason.clone(),
+            is_told: false,
+        });
+        if failure.reason != reason {
+            failure.reason = reason;
+            failure.is_told = false;
+        }
+        if !failure.is_told && failure.since.elapsed() >= FAILING_UNTOLD {
+            failure.is_told = true;
+            let reason = &failure.reason;
+            warn(&format!(
+                "--join: {address} does not answer, and is asked again: {reason}"
+            ));
+        }
+    }
+
+    /// Notes that an address has answered.
+    fn note_answer(&self, address: SocketAddr) {
+        self.seeds().note_answer(address);
+        self.failures().remove(&address);
     }
 
     fn state(&self) -> MutexGuard<'_, JoiningNode> {
@@ -130,7 +175,12 @@ impl Member {
     fn why_not_joined(&self) -> String {
         let unjoined = self.unjoined();
         if unjoined.is_empty() {
-            "nothing can be acknowledged before one of --join has answered".to_owned()
+            let failures = self.joining.failures();
+            let reasons = failures
+                .iter()
+                .map(|(address, failure)| format!("; {address}: {}", failure.reason));
+            let reasons: String = reasons.collect();
+            format!("nothing can be acknowledged before one of --join has answered{reasons}")
         } else {
             format!(
                 "nothing can be acknowledged before others know of this node: {} have not noted it \
@@ -186,10 +236,11 @@ impl Member {
             Ok(noted) => {
                 let mut state = self.joining.state();
                 state.recorded_by(noted.node, noted.has_joined);
-                self.joining.seeds().note_answer(address);
+                drop(state);
+                self.joining.note_answer(address);
             }
             // It is tried again in its turn.
-            Err(_) => self.joining.seeds().note_failure(address),
+            Err(error) => self.joining.note_failure(address, error.to_string()),
         }
     }
 

@@ -34,7 +34,7 @@ use super::watch::WatchedTls;
 use super::{
     Acceptor, CertificateFiles, IncomingStream, TlsError, provider, read_certificates, tls_error,
 };
-use logpond_client::explain;
+use logpond_client::{explain, tls_error_of_request};
 use logpond_host::telemetry::{Metrics, ReloadTarget, TlsListener, warn};
 use logpond_host::watch::{WatchTarget, WatchedFiles};
 use logpond_tls::{Identity, now};
@@ -173,8 +173,7 @@ impl ClusterTls {
     /// (`.config().timeout_global(…)`, …).
     ///
     /// Agents of one state of the files share their connections: take one for each request, it costs
-    /// nothing, and follows the files. Of a failed request, [`super::tls_error_of_request`] and
-    /// [`explain`] say what it means.
+    /// nothing, and follows the files. Of a failed request, [`reason_of`] says what it means.
     pub fn agent(&self) -> ureq::Agent {
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
         current.agent.clone()
@@ -206,6 +205,11 @@ impl ClusterTls {
         }
         *last = Some(Instant::now());
     }
+}
+
+/// Why a request to another node failed, in words.
+pub fn reason_of(error: &ureq::Error) -> String {
+    tls_error_of_request(error).map_or_else(|| error.to_string(), explain)
 }
 
 fn node_of(stream: &TlsStream<TcpStream>) -> Option<String> {

@@ -28,7 +28,7 @@ pub use acceptor::{
 pub use authority::{Authority, IssuedCertificate, NODE_VALID, Name};
 pub use cluster::{
     AUTHORITIES_NAME, AUTHORITY_KEY_NAME, CERTIFICATE_NAME, ClusterTls, FromNode, KEY_NAME,
-    NodeRejection, cluster,
+    NodeRejection, cluster, reason_of,
 };
 pub use logpond_tls::{
     CertificateFiles, TlsError, provider, read_certificates, tls_error, valid_until,
