@@ -42,11 +42,7 @@ pub(super) fn note(
         return;
     }
     let asked = scope.asked();
-    let look = SecondPass {
-        app,
-        scope,
-        until: Instant::now() + LOOK_TIME_MAX,
-    };
+    let look = SecondPass::new(app, scope);
     let written = Some(&*scope.text);
     let names = (field.is_some() || wants_names(&asked, written)).then(|| look.names());
     let names = names.flatten();
@@ -98,12 +94,7 @@ pub(super) fn note_unknown_field(app: &App, scope: &Scope, field: &str, trailer:
     if trailer.missing_count > 0 || trailer.is_cancelled {
         return;
     }
-    let look = SecondPass {
-        app,
-        scope,
-        until: Instant::now() + LOOK_TIME_MAX,
-    };
-    let Some(names) = look.names() else {
+    let Some(names) = SecondPass::new(app, scope).names() else {
         return;
     };
     let names: Vec<&str> = names.iter().map(|name| &**name).collect();
@@ -138,7 +129,15 @@ struct Found {
     is_all: bool,
 }
 
-impl SecondPass<'_> {
+impl<'a> SecondPass<'a> {
+    fn new(app: &'a App, scope: &'a Scope) -> SecondPass<'a> {
+        SecondPass {
+            app,
+            scope,
+            until: Instant::now() + LOOK_TIME_MAX,
+        }
+    }
+
     /// Names of the fields of the range's records, or of all if there are none; `None` if they are too many
     /// or it takes too long.
     fn names(&self) -> Option<Vec<String>> {

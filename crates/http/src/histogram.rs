@@ -88,7 +88,7 @@ pub(super) fn counts_by_value(
     })
 }
 
-/// Whether any record has the field that splits the histogram.
+/// True if any record has the field that splits the histogram.
 fn has_values(answer: &HistogramAnswer) -> bool {
     answer.other.is_some() || answer.series.iter().any(|series| series.value.is_some())
 }

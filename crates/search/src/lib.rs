@@ -49,7 +49,7 @@ pub use literal::{TokenPart, TokenQuery, token_query};
 pub use lru::{Lru, Room, allocated};
 pub use matcher::{Matcher, Scratch};
 pub use nearest::nearest;
-pub use number::Number;
+pub use number::{EXACT_END, Number};
 pub use pattern::{Finder, RegexError};
 pub use prefilter::{RawGrams, RawPrefilter};
 pub use query::{Filter, SyntaxError};

@@ -6,7 +6,7 @@ use std::fmt;
 use logpond_record::{Decimal, Value};
 
 /// Floats below this have no whole number between them and the next one.
-const EXACT_END: f64 = 9_007_199_254_740_992.0;
+pub const EXACT_END: f64 = 9_007_199_254_740_992.0;
 
 /// A number of a record or a query.
 #[derive(Clone, Debug, PartialEq)]

@@ -33,7 +33,7 @@ pub(crate) fn root() -> PathBuf {
         .to_path_buf()
 }
 
-/// Where this program was when it began.
+/// The path of this program when it began.
 static OWN_PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
 /// Notes where this program is, before a build of the workspace puts a new one there: Linux gives the path of a file

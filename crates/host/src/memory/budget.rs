@@ -614,10 +614,8 @@ impl State {
         if self.is_one_ending() {
             return None;
         }
-        let holds = |account: &&Arc<Account>| {
-            account.held.load(Ordering::Relaxed) > 0 && !account.is_idle.load(Ordering::Relaxed)
-        };
-        let mut holding: Vec<&Arc<Account>> = self.leases.values().filter(holds).collect();
+        let leases = self.leases.values();
+        let mut holding: Vec<&Arc<Account>> = leases.filter(|lease| lease.is_at_work()).collect();
         let can_go_on = |account: &&Arc<Account>| {
             account.number != asking.number && account.waiting.load(Ordering::Relaxed) == 0
         };

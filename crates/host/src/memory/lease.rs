@@ -117,9 +117,15 @@ impl Lease {
     fn hold_back(&self) {
         let before = Duration::from_millis(self.held_back_ms.load(Ordering::Relaxed));
         let each = HOLD_BACK_EACH.min(HOLD_BACK_MAX.saturating_sub(before));
+        let holds_back = || {
+            let goes_on = self.account.refusal.get().is_none();
+            goes_on && self.budget.should_hold_back(&self.account)
+        };
+        if each.is_zero() || !holds_back() {
+            return;
+        }
         let begun = Instant::now();
-        let goes_on = || self.account.refusal.get().is_none();
-        while goes_on() && begun.elapsed() < each && self.budget.should_hold_back(&self.account) {
+        while begun.elapsed() < each && holds_back() {
             self.budget.wait(CHECK_EVERY);
         }
         let waited_ms = begun.elapsed().as_millis() as u64;

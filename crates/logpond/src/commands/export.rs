@@ -39,7 +39,7 @@ pub(super) fn run(args: Export) -> Result<Exit, Failure> {
         &args.only_fields,
         meaning.parameters(),
     )?;
-    let exit = match place {
+    let (exit, done) = match place {
         None => {
             let mut out = Out::handed(terminal::hands(args.control_characters, false));
             let done = write(answer, args.output, &args.only_fields, &mut out)?;
@@ -56,7 +56,6 @@ pub(super) fn run(args: Export) -> Result<Exit, Failure> {
         }
         Some(Place::New(path)) => write_new(&args, answer, &path)?,
     };
-    let (exit, done) = exit;
     say(&args, &done, &range);
     Ok(exit)
 }
@@ -97,7 +96,7 @@ enum Place {
 /// Directories with what nobody means to replace: `/dev/stdout`, `/proc/self/fd/3`.
 const OPEN_BELOW: [&str; 2] = ["/dev", "/proc"];
 
-/// Where an export goes to. A link stays, and the file that it leads to is meant.
+/// The place for an export to this path. A link stays, and the file that it leads to is meant.
 fn place(path: &Path, replaces: bool) -> Result<Place, Failure> {
     let open = || Ok(Place::Open(path.to_owned()));
     if OPEN_BELOW
@@ -173,7 +172,7 @@ fn is_there(path: &Path) -> Failure {
 /// Gives a complete file its name.
 fn put(partial: &Path, path: &Path, replaces: bool) -> Result<(), Failure> {
     if replaces {
-        // Who may read the old file may read the new one.
+        // Those who may read the old file may read the new one.
         if let Ok(old) = std::fs::metadata(path) {
             std::fs::set_permissions(partial, old.permissions())?;
         }

@@ -183,6 +183,20 @@ impl TokenServer {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
+    /// Pushes records, as soon as the server knows the token.
+    fn push(&self, writer: &str, content_type: &str, body: &[u8]) {
+        let head = [
+            ("authorization", &*format!("Bearer {writer}")),
+            ("content-type", content_type),
+        ];
+        wait_until("the records are there", || {
+            let mut client = self.server.client().unwrap();
+            let pushed = client.send("POST", "/api/v1/push", &head, body);
+            pushed.unwrap().status == 200
+        })
+        .unwrap();
+    }
+
     /// Makes a token, and waits until the server knows it.
     fn reader(&self, name: &str, more: &[&str]) -> String {
         let arguments = [&["create", "--role", "read", "--name", name], more].concat();
@@ -243,19 +257,10 @@ fn rows_without_a_trailer_break_off_with_their_token() {
     let server = &guarded.server;
     let ann = guarded.reader("ann", &[]);
     let writer = guarded.token(&["create", "--role", "write"]);
-    let head = [
-        ("authorization", &*format!("Bearer {writer}")),
-        ("content-type", "text/plain"),
-    ];
     // More than sockets and queues hold on the way to a reader that does not read.
     let line = [&[b'x'; 100_000][..], b"\n"].concat().repeat(100);
     for _ in 0..4 {
-        wait_until("the lines are there", || {
-            let mut client = server.client().unwrap();
-            let pushed = client.send("POST", "/api/v1/push", &head, &line);
-            pushed.unwrap().status == 200
-        })
-        .unwrap();
+        guarded.push(&writer, "text/plain", &line);
     }
     let target = "/api/v1/query?from=@0&q=&format=csv";
     let (rest, is_whole) = all_of(begin(server, target, &ann, "200", ""));
@@ -283,17 +288,8 @@ fn a_delayed_tail_ends_with_its_token() {
     let server = &guarded.server;
     let ann = guarded.reader("ann", &[]);
     let writer = guarded.token(&["create", "--role", "write"]);
-    let head = [
-        ("authorization", &*format!("Bearer {writer}")),
-        ("content-type", "application/x-ndjson"),
-    ];
-    wait_until("the line is there", || {
-        let mut client = server.client().unwrap();
-        let line = b"{\"app\":\"a\",\"message\":\"x\"}\n";
-        let pushed = client.send("POST", "/api/v1/push", &head, line);
-        pushed.unwrap().status == 200
-    })
-    .unwrap();
+    let line = b"{\"app\":\"a\",\"message\":\"x\"}\n";
+    guarded.push(&writer, "application/x-ndjson", line);
     let began = Instant::now();
     let tailing = begin(
         server,

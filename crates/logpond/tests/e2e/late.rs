@@ -80,8 +80,8 @@ fn a_store_that_is_stopped_is_not_waited_for() {
         // It is there again, and is waited for.
         counts(&asked, RECORDS);
     }
-    // Where gossip has missed the store already, as it may on a busy machine, its call is given up sooner than it is
-    // passed over.
+    // Once gossip has missed the store, as it may on a busy machine, its call is given up sooner than it is passed
+    // over.
     let passed_over = asked.metric("logpond_query_passed_over_total").unwrap();
     assert!(passed_over <= 2.0, "{passed_over}");
 }

@@ -32,7 +32,7 @@ const EMERGENCY: u8 = 0;
 /// The words for an emergency, in any case, and its number in syslog.
 const EMERGENCIES: [&str; 4] = ["0", "emerg", "emergency", "panic"];
 
-/// Where records of other origin say an emergency.
+/// Fields in which records of other origin say an emergency.
 pub(super) const LEVEL_FIELDS: [&str; 6] = [
     "severity",
     "level",
@@ -133,7 +133,7 @@ pub(super) fn of_others(from: u8, to: u8) -> Filter {
     let is_meant = |number: u8| (from..=to).contains(&number);
     let severities = Severity::all().filter(|severity| is_meant(number_of(*severity)));
     let says = Filter::or(severities.map(of_severity));
-    // Where only one of the two is meant, the words for an emergency tell it from a program's end.
+    // If only one of the two is meant, the words for an emergency tell it from a program's end.
     let says = match (is_meant(EMERGENCY), is_meant(CRITICAL)) {
         (true, false) => Filter::or([says, emergencies()]),
         (false, true) => Filter::and([says, Filter::negate(emergencies())]),

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use logpond_record::Record;
 use logpond_search::columns::{ColumnKind, ColumnRequest, Columns, ColumnsBuilder};
 use logpond_search::scan::{GroupScan, SelectedRows};
-use logpond_search::{Number, Target};
+use logpond_search::{EXACT_END, Number, Target};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::Column;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
@@ -40,9 +40,6 @@ const COUNT_BYTES: usize = 32;
 
 /// The longest value that is told apart; a record is shorter.
 const VALUE_BYTES_MAX: usize = 64 << 20;
-
-/// From this on floats are not all whole numbers.
-const EXACT_END: f64 = 9_007_199_254_740_992.0;
 
 /// Numbers that take more bytes are the nearest floats.
 const EXACT_BYTES_MAX: usize = 128;
@@ -396,7 +393,7 @@ impl Stats {
     }
 }
 
-/// Whether floats may not be the numbers that they were made of.
+/// True if floats may not be the numbers that they were made of.
 fn has_large_floats(columns: &Columns) -> bool {
     let Some(Column::Floats(floats)) = columns.columns.first() else {
         return false;

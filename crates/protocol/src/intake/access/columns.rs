@@ -11,7 +11,7 @@ use super::{canonical_int, closing_quote, parts_of};
 use crate::intake::access_format::{DerivedFields, Times, host_of};
 use crate::intake::outline::BODY_PREFIX;
 use crate::intake::sketch::Sketch;
-use crate::intake::timestamps;
+use crate::intake::timestamps::{self, TimestampText};
 
 /// Nanoseconds of a second and a millisecond.
 pub(crate) const SECOND: u64 = 1_000_000_000;
@@ -189,14 +189,17 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
     pub(super) fn usual_time(&mut self, rest: &'a str) -> Option<&'a str> {
         let written = timestamps::access(rest.as_bytes())?;
         let (text, after) = rest.split_at_checked(written.bytes)?;
+        self.first_time(&written, text);
+        Some(after)
+    }
+
+    /// Draws a time as that of the line, or as a value if the line has one.
+    fn first_time(&mut self, written: &TimestampText, text: &'a str) {
         self.drawn.time = Some((written.time, written.form.assumed()));
         match self.sketch.parts.time {
-            None => self
-                .sketch
-                .time(&written, text.as_bytes(), TimeSource::Line),
+            None => self.sketch.time(written, text.as_bytes(), TimeSource::Line),
             Some(_) => self.fixed("time_local:t", Value::Str(text.into())),
         }
-        Some(after)
     }
 
     /// Draws the time that `rest` begins with in any form, if `end` follows it.
@@ -209,13 +212,7 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
         if !after.starts_with(end) {
             return None;
         }
-        self.drawn.time = Some((written.time, written.form.assumed()));
-        match self.sketch.parts.time {
-            None => self
-                .sketch
-                .time(&written, text.as_bytes(), TimeSource::Line),
-            Some(_) => self.fixed("time_local:t", Value::Str(text.into())),
-        }
+        self.first_time(&written, text);
         Some(after)
     }
 

@@ -443,7 +443,7 @@ fn common(text: &str) -> Option<&str> {
     text.get(start + colon + 1..)
 }
 
-/// What stands before the requests of Phoenix.
+/// The text before the requests of Phoenix.
 const PHOENIX_MARKS: [&str; 2] = ["[info] ", "[debug] "];
 
 /// Makes the fields of a text that fits the parts.

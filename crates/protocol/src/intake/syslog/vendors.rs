@@ -184,7 +184,7 @@ const ROUTER_TOPICS: &[&str] = &[
 const NAME_BYTES_MAX: usize = 64;
 const MARK_BYTES_MAX: usize = 160;
 
-/// What stands in the header of every message of NetScaler: its packet engine.
+/// The packet engine, which stands in the header of every message of NetScaler.
 const ENGINE: &str = "-PPE-";
 
 /// NetScaler's header.
