@@ -9,10 +9,12 @@
 //! does the same faster for objects whose names and kinds were seen before.
 
 mod edit;
+mod elements;
 mod flatten;
 mod learned;
 
 pub(crate) use edit::{JsonChange, edit, edit_list};
+pub(crate) use elements::elements;
 pub(crate) use flatten::{flatten_line, is_object};
 pub(crate) use learned::Outlines;
 
@@ -57,6 +59,9 @@ impl fmt::Display for JsonError {
 }
 
 impl std::error::Error for JsonError {}
+
+/// The name of what must stand behind an object.
+pub(crate) const END_OF_LINE: &str = "the end of the line";
 
 /// Checks that `raw` is one JSON object, with white space around it or not.
 pub fn validate(raw: &[u8]) -> Result<(), JsonError> {
@@ -178,7 +183,7 @@ impl<'a> Scanner<'a> {
         self.space();
         match self.peek() {
             None => Ok(()),
-            Some(_) => Err(self.expected("the end of the line")),
+            Some(_) => Err(self.expected(END_OF_LINE)),
         }
     }
 

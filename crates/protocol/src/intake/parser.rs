@@ -10,6 +10,7 @@
 //! kept as bytes. The message of a JSON object is read as a line is, too, see [`nested`].
 
 mod formats;
+mod held;
 mod joints;
 mod nested;
 mod stated;
@@ -38,6 +39,7 @@ use super::{
     programs, slowlog, syslog,
 };
 use formats::Formats;
+pub(crate) use held::holder_of;
 use joints::Joints;
 
 /// The field that says which process sent an entry.
@@ -66,6 +68,8 @@ pub struct Parser {
     joints: Joints,
     /// How many messages deep the text is that is read.
     depth: usize,
+    /// How many lists deep the object is that is read.
+    lists: usize,
     scratch: Vec<u8>,
 }
 
@@ -165,6 +169,7 @@ impl Parser {
             met: ParserStats::default(),
             joints: Joints::default(),
             depth: 0,
+            lists: 0,
             scratch: Vec::with_capacity(SHAPE_BYTES_MAX),
         }
     }
@@ -372,16 +377,17 @@ impl Parser {
         let learned = self.learned.read(text, entry.received, &self.times);
         if let Some((shape, parts, summary)) = learned {
             let level = summary.level(&parts);
+            [b'[', b'{', ..] => self.list(entry),
             let mut parsed = ParsedLine::new(shape, parts);
             parsed.say_level(summary, level);
-            return Some(self.nest(entry, parsed));
+            return Some(self.read_held(entry, parsed));
         }
         let capacity = self.learned.slots_hint;
         let mut parts = json::flatten_line(text, &mut self.outline, capacity).ok()?;
         let outcome = self.finish(entry, &mut parts);
         self.learned.learn(text, &self.outline, &outcome);
         let parsed = self.parsed(parts, outcome, Message::Absent);
-        Some(self.nest(entry, parsed))
+        Some(self.read_held(entry, parsed))
     }
 
     /// A line that is made of fields and is no JSON.

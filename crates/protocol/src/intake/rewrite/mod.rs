@@ -28,7 +28,7 @@ use logpond_record::{
 use super::declared::{declarations_of, is_default};
 use super::json;
 use super::outline::MESSAGE_NAMES;
-use super::parser::Parser;
+use super::parser::{Parser, holder_of};
 
 /// The field that is a record's message.
 pub const MESSAGE: &str = "_msg";
@@ -328,11 +328,15 @@ impl<'a> Draft<'a> {
         let line = self.current_line().into_owned();
         let time = self.record.time;
         let record = &self.record;
+        // A message that is in no field of its own is changed with all that holds it.
+        let holder = self.holder_of_message();
         // Under its own name or as a field, too: the value tells.
         let is_message = |path: &str, value: &Value<'_>| {
             let is_key = MESSAGE_KEYS.contains(&path) && record.field(path).is_none();
             let says_it = |message: &Value<'_>| message.to_text() == value.to_text();
-            is_key || matches!(&record.message, Message::Part(message) if says_it(message))
+            is_key
+                || holder.as_deref() == Some(path)
+                || matches!(&record.message, Message::Part(message) if says_it(message))
         };
         let mut paths = Vec::new();
         let decide = |path: &str, value: &Value<'_>| {
@@ -359,6 +363,16 @@ impl<'a> Draft<'a> {
             _ => return self.edit_pairs(edit, parser),
         };
         is_edited | self.edit_nested(&paths, edit, parser)
+    }
+
+    /// The name of the field that holds the message among others.
+    fn holder_of_message(&self) -> Option<String> {
+        let Record { shape, values, .. } = &self.record;
+        let is_made = matches!(self.record.message, Message::Part(_))
+            && shape.message_slot().is_none()
+            && self.field_of_message().is_none();
+        let slot = is_made.then(|| holder_of(shape, values)).flatten()?;
+        Some(shape.slots()[slot].name.to_string())
     }
 
     /// The message is the line: then all of it is changed.
