@@ -244,8 +244,28 @@ impl Parser {
             self.outline.set_declared(names);
             self.learned = Outlines::new();
         }
+        match entry.raw.strip_suffix(b"\r") {
+            Some(raw) if entry.kind != EntryKind::Text => self.read_returned(entry, raw),
+            _ => self.read_line(entry),
+        }
+    }
+
+    fn read_line<'a>(&mut self, entry: &Entry<'a>) -> ParsedLine<'a> {
         self.recognise(entry)
             .unwrap_or_else(|| self.plain_text(entry))
+    }
+
+    /// A line that a carriage return ends, read without it. It is part of no value.
+    fn read_returned<'a>(&mut self, entry: &Entry<'a>, raw: &'a [u8]) -> ParsedLine<'a> {
+        let mut parsed = self.read_line(&Entry { raw, ..*entry });
+        if !parsed.whole {
+            let text = [parsed.shape.as_str(), "\r"].concat();
+            match self.shapes.find(text.as_bytes()) {
+                Some(found) => parsed.shape = found.shape,
+                None => parsed.whole = true,
+            }
+        }
+        parsed
     }
 
     fn record<'a>(
