@@ -41,7 +41,7 @@ use super::audit;
 use super::declared::{DeclaredNames, NAMES_MAX};
 use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
-use super::timestamps::{Form, TimeReader, TimestampText};
+use super::timestamps::{Form, Reading, TimeReader, TimestampText};
 use name_kinds::{has_marks, hash, is_pattern, is_reserved, is_unlisted_count};
 use names::{How, Name, NameMeaning};
 
@@ -117,8 +117,8 @@ pub(crate) struct ChosenTime {
     pub(crate) slot: u32,
     /// How it is written.
     pub(crate) form: Form,
-    /// True if its name says that it can be nothing but a time.
-    pub(crate) certain: bool,
+    /// How its name says that it is read.
+    pub(crate) reading: Reading,
     /// Its place: the record's own, or a field, too.
     pub(crate) place: Place,
 }
@@ -140,8 +140,8 @@ pub(crate) struct ChosenMessage {
 pub(crate) struct NoTime {
     /// Index of its slot.
     pub(crate) slot: u32,
-    /// True if its name says that it can be nothing but a time.
-    pub(crate) certain: bool,
+    /// How its name says that it is read.
+    pub(crate) reading: Reading,
 }
 
 /// How a line ended.
@@ -486,8 +486,7 @@ impl Outline {
 
     /// True if the field that the row of this rank needs is there, too.
     fn is_meant(&self, rank: usize, rows: &[Name]) -> bool {
-        let row = rank.checked_sub(TABLE_RANK).and_then(|row| rows.get(row));
-        row.is_none_or(|row| self.has(row.beside))
+        row(rank, rows).is_none_or(|row| self.has(row.beside))
     }
 
     /// The time field, and those that would have come before it and are no instants.
@@ -523,15 +522,18 @@ impl Outline {
                 continue;
             }
             let text = &raw[span.0 as usize..span.1 as usize];
-            let certain = rank <= TABLE_RANK;
-            let Some(written) = times.whole(text, received, certain) else {
-                no_times.push(NoTime { slot, certain });
+            let reading = Reading {
+                is_certain: rank <= TABLE_RANK,
+                is_utc: row(rank, &names::TIMES).is_some_and(|row| row.is_utc),
+            };
+            let Some(written) = times.read(text, received, reading) else {
+                no_times.push(NoTime { slot, reading });
                 continue;
             };
             let chosen = ChosenTime {
                 slot,
                 form: written.form,
-                certain,
+                reading,
                 place: place(rank, &names::TIMES),
             };
             return (Some((chosen, written, text)), no_times);
@@ -551,12 +553,13 @@ impl Outline {
             };
             let (second, zone) = (find(known.second), find(known.zone));
             let how = known.how;
-            let is_there = second.is_some() || how == How::Nanos;
+            let is_there = (second.is_some() || how == How::Nanos) && self.has(known.beside);
             let pair = TimePair {
                 first,
                 second,
                 zone,
                 how,
+                is_utc: !known.beside.is_empty(),
             };
             is_there.then_some((row, pair))
         });
@@ -737,8 +740,12 @@ fn put(to: &mut Vec<(usize, u32)>, (rank, slot): (usize, u32)) {
 
 /// The place of a field of this rank.
 fn place(rank: usize, rows: &[Name]) -> Place {
-    let row = rank.checked_sub(TABLE_RANK).and_then(|row| rows.get(row));
-    row.map_or(Place::Field, |row| row.place)
+    row(rank, rows).map_or(Place::Field, |row| row.place)
+}
+
+/// The row of this rank; declared names have none.
+fn row(rank: usize, rows: &[Name]) -> Option<&Name> {
+    rank.checked_sub(TABLE_RANK).and_then(|row| rows.get(row))
 }
 
 /// The time and the message as slots of their own, if they are.
@@ -764,7 +771,7 @@ pub(crate) fn take_time<'a>(
         Place::Own => set_time(parts, chosen.slot, written, text),
         Place::Field => {
             parts.time = Some(written.time);
-            parts.time_source = TimeSource::Field(written.form.assumed());
+            parts.time_source = TimeSource::Field(chosen.reading.assumed(written));
         }
     }
 }

@@ -19,6 +19,7 @@ mod head;
 mod line;
 mod months;
 mod regions;
+mod reading;
 mod time_of_day;
 mod traditional;
 mod weekdays;
@@ -26,13 +27,13 @@ mod zones;
 
 use std::sync::{Arc, Mutex};
 
-use epoch::{decimal_epoch, epoch};
 pub(crate) use epoch::{unix_instant, unix_seconds, unix_time};
 use general::GeneralTime;
 use head::continues;
 pub(crate) use line::behind_tags;
 use logpond_record::{Assumption, Civil, TimePattern, Timestamp, write_unwritten_offset};
 use traditional::syslog;
+pub(crate) use reading::Reading;
 use zones::ZoneName;
 
 use super::timezone::Zone as Place;
@@ -332,33 +333,6 @@ impl TimeReader {
     /// True if a plain line begins with an instant, with what may stand before it.
     pub(crate) fn is_at_start(&self, line: &[u8], received: Timestamp) -> bool {
         line::is_at_start(line, received)
-    }
-
-    /// The instant that the whole of `text`, the value of a time field, is.
-    ///
-    /// `certain` says that the field can be nothing but a time, so that small numbers are one too.
-    pub(crate) fn whole(
-        &self,
-        text: &[u8],
-        received: Timestamp,
-        certain: bool,
-    ) -> Option<TimestampText> {
-        if text.ends_with(b" ") {
-            return self.padded(text, received, certain);
-        }
-        let mut found = known(text, received)
-            .filter(|found| found.bytes == text.len())
-            .or_else(|| epoch(text, certain))
-            .or_else(|| self.rare(text, received, true))
-            .or_else(|| {
-                let decimal = || Some((decimal_epoch(text, certain)?, Assumption::Nothing));
-                let (time, assumed) = arrays::read(text).or_else(decimal)?;
-                Some(other(time, text.len(), assumed))
-            })?;
-        if let Layout::Row(_) = found.form.layout {
-            found.exact = self.is_exact(&found, text);
-        }
-        Some(self.placed(found, received))
     }
 
     /// The instant that a text begins with in the form `YYYY-MM-DDThh:mm:ss`, see [`iso`].

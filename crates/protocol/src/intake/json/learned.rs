@@ -21,7 +21,7 @@ use crate::intake::outline::{
     ChosenTime, Outcome, Outline, Place, RequestPlan, Summary, take_time, without_message,
 };
 use crate::intake::sketch::Parts;
-use crate::intake::timestamps::{Form, TimeReader};
+use crate::intake::timestamps::{Form, Reading, TimeReader};
 
 /// Slots of all known outlines together. A node takes about a hundred bytes: a few MB in all.
 const NODES_MAX: usize = 1 << 15;
@@ -58,11 +58,11 @@ enum Expect {
     Time {
         kind: u8,
         form: Form,
-        certain: bool,
+        reading: Reading,
         place: Place,
     },
     /// A value of this kind that is no instant.
-    NoTime { kind: u8, certain: bool },
+    NoTime { kind: u8, reading: Reading },
     /// The end of the line.
     End(Arc<Shape>, Summary, Option<Arc<RequestPlan>>),
 }
@@ -177,14 +177,14 @@ fn expect(slot: u32, kind: u8, outcome: &Outcome) -> Expect {
         return Expect::Time {
             kind,
             form: time.form,
-            certain: time.certain,
+            reading: time.reading,
             place: time.place,
         };
     }
     let mut no_times = outcome.no_times.iter();
     if let Some(none) = no_times.find(|none| none.slot == slot) {
-        let certain = none.certain;
-        return Expect::NoTime { kind, certain };
+        let reading = none.reading;
+        return Expect::NoTime { kind, reading };
     }
     match outcome.message.filter(|message| message.slot == slot) {
         Some(message) => Expect::Message(message.place),
@@ -221,11 +221,11 @@ fn follow<'a>(
     match &edge.expect {
         Expect::Time {
             form,
-            certain,
+            reading,
             place,
             ..
         } => {
-            let written = times.whole(text, received, *certain);
+            let written = times.read(text, received, *reading);
             let Some(written) = written.filter(|w| w.form == *form) else {
                 scanner.at = before;
                 return false;
@@ -237,13 +237,13 @@ fn follow<'a>(
             let chosen = ChosenTime {
                 slot: slot as u32,
                 form: *form,
-                certain: *certain,
+                reading: *reading,
                 place: *place,
             };
             take_time(parts, &chosen, &written, text);
             return true;
         }
-        Expect::NoTime { certain, .. } if times.whole(text, received, *certain).is_some() => {
+        Expect::NoTime { reading, .. } if times.read(text, received, *reading).is_some() => {
             scanner.at = before;
             return false;
         }

@@ -28,6 +28,8 @@ pub(super) struct Name {
     /// A field that must be in the document, too; empty if none must.
     pub(super) beside: &'static str,
     pub(super) place: Place,
+    /// True if it is UTC by the definition of its product, also where it does not say so.
+    pub(super) is_utc: bool,
 }
 
 const fn own(name: &'static str) -> Name {
@@ -35,6 +37,7 @@ const fn own(name: &'static str) -> Name {
         name,
         beside: "",
         place: Place::Own,
+        is_utc: false,
     }
 }
 
@@ -47,11 +50,19 @@ const fn with(name: &'static str, beside: &'static str) -> Name {
         name,
         beside,
         place: Place::Field,
+        is_utc: false,
+    }
+}
+
+const fn utc(name: &'static str, beside: &'static str) -> Name {
+    Name {
+        is_utc: true,
+        ..with(name, beside)
     }
 }
 
 /// Names of the time.
-pub(super) const TIMES: [Name; 193] = [
+pub(super) const TIMES: [Name; 196] = [
     own("_time"),
     own("time"),
     own("timestamp"),
@@ -73,11 +84,12 @@ pub(super) const TIMES: [Name; 193] = [
     with("stageTimestamp", "auditID"),
     field("eventTime"),
     field("eventTimestamp"),
-    field("TimeGenerated"),
+    utc("TimeGenerated", ""),
     field("timeStamp"),
-    field("createdDateTime"),
-    field("activityDateTime"),
-    with("CreationTime", "Workload"),
+    utc("createdDateTime", ""),
+    utc("activityDateTime", ""),
+    utc("CreationTime", "Workload"),
+    utc("CreationDate", "AuditData"),
     with("published", "eventType"),
     // Kubernetes' events, also as a watch gives them.
     with("lastTimestamp", "involvedObject.kind"),
@@ -105,7 +117,7 @@ pub(super) const TIMES: [Name; 193] = [
     field("msec"),
     field("time_local"),
     field("start_time"),
-    field("StartUTC"),
+    utc("StartUTC", ""),
     field("EdgeStartTimestamp"),
     field("Datetime"),
     field("timestamp_ms"),
@@ -153,12 +165,12 @@ pub(super) const TIMES: [Name; 193] = [
     field("TimeStamp"),
     field("Time"),
     field("TIME"),
-    field("datetime_utc"),
+    utc("datetime_utc", ""),
     field("dateTime"),
     field("DateTime"),
     field("date_time"),
-    field("timestampUtc"),
-    field("timestamp_utc"),
+    utc("timestampUtc", ""),
+    utc("timestamp_utc", ""),
     field("logTime"),
     field("log_time"),
     field("logtime"),
@@ -207,15 +219,15 @@ pub(super) const TIMES: [Name; 193] = [
     field("loggedAt"),
     field("emitted_at"),
     // Other names that loggers are configured to have, and those of agents that read Windows' events.
-    field("utc_time"),
-    field("utcTime"),
-    field("UtcTime"),
-    field("TimestampUTC"),
+    utc("utc_time", ""),
+    utc("utcTime", ""),
+    utc("UtcTime", ""),
+    utc("TimestampUTC", ""),
     field("server_time"),
     field("serverTime"),
     field("generated_at"),
     field("generatedAt"),
-    field("generatedDateTime"),
+    utc("generatedDateTime", ""),
     field("LogTime"),
     field("LogDate"),
     field("LogTimestamp"),
@@ -228,7 +240,7 @@ pub(super) const TIMES: [Name; 193] = [
     field("timestampISO"),
     field("timestamp_iso"),
     field("time_iso"),
-    field("time_utc"),
+    utc("time_utc", ""),
     field("unix_ts"),
     field("UnixTime"),
     field("timeMs"),
@@ -246,15 +258,15 @@ pub(super) const TIMES: [Name; 193] = [
     // Security services: CrowdStrike, SentinelOne, Google Workspace, Zscaler, Sentinel, Cortex, Vision One, Proofpoint,
     // Sophos, ESET, HarfangLab, WithSecure, Darktrace, BeyondTrust.
     field("metadata.eventCreationTime"),
-    field("event.UTCTimestamp"),
+    utc("event.UTCTimestamp", ""),
     with("createdAt", "activityType"),
     with("id.time", "id.applicationName"),
     with("event.datetime", "sourcetype"),
     with("event.time", "sourcetype"),
-    field("created_time_utc"),
-    field("createdTimeUtc"),
+    utc("created_time_utc", ""),
+    utc("createdTimeUtc", ""),
     field("detection_timestamp"),
-    field("detectedDateTime"),
+    utc("detectedDateTime", ""),
     with("messageTime", "GUID"),
     with("clickTime", "GUID"),
     with("rt", "endpoint_id"),
@@ -276,6 +288,9 @@ pub(super) const TIMES: [Name; 193] = [
     with("Received", "MessageTraceId"),
     with("TIMESTAMP_DERIVED", "EVENT_TYPE"),
     with("LOGIN_TIME", "EVENT_TYPE"),
+    // An object that says no other time. That of a program is mostly about nothing else.
+    field("createdAt"),
+    field("created"),
 ];
 
 /// Names of the message. `log` is what Fluentd, Fluent Bit and Docker call a line.
@@ -481,6 +496,8 @@ pub(super) struct Pair {
     pub(super) second: &'static str,
     /// A field with the zone, which may be missing; empty if there is none.
     pub(super) zone: &'static str,
+    /// A field that must be there, too, of a product whose times are UTC; empty if none must.
+    pub(super) beside: &'static str,
     pub(super) how: How,
 }
 
@@ -498,6 +515,7 @@ const fn nanos(first: &'static str, second: &'static str) -> Pair {
         first,
         second,
         zone: "",
+        beside: "",
         how: How::Nanos,
     }
 }
@@ -507,14 +525,22 @@ const fn texts(first: &'static str, second: &'static str, zone: &'static str) ->
         first,
         second,
         zone,
+        beside: "",
         how: How::Text,
+    }
+}
+
+const fn in_utc(first: &'static str, second: &'static str, beside: &'static str) -> Pair {
+    Pair {
+        beside,
+        ..texts(first, second, "")
     }
 }
 
 /// Instants in two fields, which count where no field is an instant by itself: log4j2's layouts, timestamps of
 /// Protocol Buffers as JSON, Google's agents, Serde's `SystemTime`; PHP's `DateTime` as Monolog 1 writes it, and
 /// dates beside times, as of Fortinet and of W3C's logs as objects.
-pub(super) const PAIRS: [Pair; 22] = [
+pub(super) const PAIRS: [Pair; 24] = [
     nanos("instant.epochSecond", "instant.nanoOfSecond"),
     nanos("timestamp.seconds", "timestamp.nanos"),
     nanos("timestampSeconds", "timestampNanos"),
@@ -533,6 +559,9 @@ pub(super) const PAIRS: [Pair; 22] = [
     nanos("time.epochSecond", "time.nano"),
     nanos("@timestamp.epochSecond", "@timestamp.nano"),
     texts("datetime.date", "datetime.timezone", ""),
+    // W3C's logs: CloudFront, IIS.
+    in_utc("date", "time", "x-edge-location"),
+    in_utc("date", "time", "cs-method"),
     texts("date", "time", "timezone"),
     texts("date", "time", "tz"),
     texts("Date", "Time", "TimeZone"),

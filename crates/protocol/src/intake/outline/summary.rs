@@ -8,7 +8,7 @@ use logpond_record::{Assumption, Severity, TimeSource, Timestamp, Value};
 use super::names::How;
 use super::scale::Scale;
 use crate::intake::sketch::Parts;
-use crate::intake::timestamps::TimeReader;
+use crate::intake::timestamps::{Reading, TimeReader};
 
 /// A level that a document says in its product's own way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub(crate) struct TimePair {
     pub(crate) second: Option<u32>,
     /// Index of the slot with their zone, if there is one.
     pub(crate) zone: Option<u32>,
+    /// True if they are UTC by definition.
+    pub(crate) is_utc: bool,
     /// How they are one.
     pub(crate) how: How,
 }
@@ -97,7 +99,10 @@ impl Summary {
         let (first, second) = (value(pair.first), pair.second.and_then(value));
         let found = match pair.how {
             How::Nanos => with_nanos(first, second).map(|time| (time, Assumption::Nothing)),
-            How::Text => joined([first, second, pair.zone.and_then(value)], received, times),
+            How::Text => {
+                let texts = [first, second, pair.zone.and_then(value)];
+                joined(texts, received, times, pair.is_utc)
+            }
         };
         if let Some((time, assumed)) = found {
             parts.time = Some(time);
@@ -121,6 +126,7 @@ fn joined(
     texts: [Option<&Value<'_>>; 3],
     received: Timestamp,
     times: &TimeReader,
+    is_utc: bool,
 ) -> Option<(Timestamp, Assumption)> {
     let text = |value: Option<&'_ Value<'_>>| match value {
         Some(Value::Str(text)) => Some(text.to_string()),
@@ -133,8 +139,12 @@ fn joined(
     let both = format!("{first} {second}");
     let all = zone.map(|zone| format!("{both} {zone}"));
     let mut tried = all.iter().chain([&both, &first]);
-    let written = tried.find_map(|text| times.whole(text.as_bytes(), received, false))?;
-    Some((written.time, written.form.assumed()))
+    let reading = Reading {
+        is_certain: false,
+        is_utc,
+    };
+    let written = tried.find_map(|text| times.read(text.as_bytes(), received, reading))?;
+    Some((written.time, reading.assumed(&written)))
 }
 
 /// Longer texts are no time and no name of a zone.
