@@ -19,6 +19,7 @@
 //! The names of the time, the message and the level are tables in [`names`]; those that a batch declares come
 //! before them (see [`DeclaredNames`]).
 
+mod frameworks;
 mod name_kinds;
 mod names;
 mod products;
@@ -558,8 +559,8 @@ impl Outline {
                 first,
                 second,
                 zone,
-                how,
                 is_utc: !known.beside.is_empty(),
+                how,
             };
             is_there.then_some((row, pair))
         });

@@ -332,6 +332,8 @@ pub(crate) fn go_seconds(text: &str) -> Option<f64> {
     let (number, divisor) = UNITS
         .iter()
         .find_map(|(unit, divisor)| Some((text.strip_suffix(unit)?, divisor)))?;
+    // Rust's tower-http has a blank before the unit.
+    let number = number.strip_suffix(' ').unwrap_or(number);
     let is_number = number
         .bytes()
         .all(|byte| byte.is_ascii_digit() || byte == b'.');

@@ -598,7 +598,7 @@ const NAMES_COUNT: usize = TIMES.len()
 
 /// Places that names are spread over: a few times as many as there are names, so that most fields are told by an
 /// empty one.
-const PLACES: usize = 1024;
+const PLACES: usize = 2048;
 
 /// No further name is at this place.
 const NONE: u16 = u16::MAX;

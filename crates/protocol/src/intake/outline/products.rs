@@ -2,6 +2,7 @@
 //!
 //! A name that is a mark of a product stands in no other kind of object together with the product's other marks.
 
+use super::frameworks::{CHI, KESTREL, LOGBACK, PREFIXED, SERILOG, SLOG, TOWER, WINSTON};
 use super::requests::Column::{
     Agent, Bytes, CacheStatus, Method, Path, Port, Protocol, Query, Referer, RemotePort, RequestId,
     RequestLength, Scheme, Status, UpstreamAddr, UpstreamStatus, User,
@@ -223,6 +224,7 @@ const SCHEMAS: &[(&str, Take)] = &[
     ("source.ip", Client),
     ("source.address", Client),
     ("net.peer.ip", Client),
+    ("network.client.ip", Client),
     ("http.client_ip", Client),
     ("client.port", Number(RemotePort)),
     ("source.port", Number(RemotePort)),
@@ -609,6 +611,7 @@ const USUAL: &[(&str, Take)] = &[
     ("vhost", Take::Host),
     ("status_code", Number(Status)),
     ("statusCode", Number(Status)),
+    ("code", Number(Status)),
     ("bytes_out", Number(Bytes)),
     ("bytes_sent", Number(Bytes)),
     ("size", Number(Bytes)),
@@ -652,17 +655,23 @@ const AKAMAI_SIEM: &[(&str, Take)] = &[
 ];
 
 /// All products. One whose marks others have, too, stands behind these.
-pub(super) const PRODUCTS: [Product; 59] = [
+pub(super) const PRODUCTS: [Product; 90] = [
     product(&["response_code", "response_flags"], ENVOY),
     product(&["response_code", "start_time", "method"], ENVOY),
     // A list: elsewhere each header is a member.
     product(&["request.headers", "request.method"], LISTED),
     product(&["request.headers", "request.httpMethod"], LISTED),
+    product(&["response.latency", "request.path"], SLOG),
     product(&["response.status", "request.method"], KONG),
     product(&["request.uri", "request.method", "status"], CADDY),
     product(&["DownstreamStatus"], TRAEFIK),
     product(&["ClientRequestMethod", "EdgeResponseStatus"], CLOUDFLARE),
     product(&["ClientRequestMethod", "ClientIP"], CLOUDFLARE),
+    product(
+        &["httpRequest.requestMethod", "httpRequest.requestPath"],
+        CHI,
+    ),
+    product(&["httpRequest.requestMethod", "httpResponse.status"], CHI),
     product(&["httpRequest.requestMethod"], GOOGLE),
     product(&["httpRequest.httpMethod", "httpRequest.uri"], WAF),
     product(&["x-edge-location", "cs-method"], CLOUDFRONT),
@@ -684,7 +693,10 @@ pub(super) const PRODUCTS: [Product; 59] = [
         MODSECURITY,
     ),
     product(&["response_status", "request_method", "url"], FASTLY),
-    product(&["req.method", "req.url", "res.statusCode"], NODE),
+    product(&["req.method", "req.url"], NODE),
+    // Fastify writes the request and its response in two lines.
+    product(&["res.statusCode", "responseTime"], NODE),
+    product(&["meta.req.method", "meta.req.url"], WINSTON),
     product(
         &["http.response.status_code", "http.request.method"],
         SCHEMAS,
@@ -696,6 +708,22 @@ pub(super) const PRODUCTS: [Product; 59] = [
     product(&["time_ms", "remote_addr", "method", "status"], GRAFANA),
     product(&["api.statusCode", "remotehost"], MINIO),
     product(&["requestURI", "auditID"], KUBERNETES),
+    product(&["RequestMethod", "StatusCode"], SERILOG),
+    product(&["RequestMethod", "RequestPath"], SERILOG),
+    product(
+        &["Properties.RequestMethod", "Properties.StatusCode"],
+        SERILOG,
+    ),
+    product(&["Method", "Path", "StatusCode"], KESTREL),
+    product(&["State.Method", "State.Path"], KESTREL),
+    product(&["requested_uri", "status_code"], LOGBACK),
+    product(&["@fields.requested_uri", "@fields.method"], LOGBACK),
+    product(&["span.uri", "span.method"], TOWER),
+    product(&["span.path", "span.method"], TOWER),
+    product(&["span.http.request.method", "span.url.path"], TOWER),
+    product(&["span.http.target", "span.http.method"], TOWER),
+    product(&["span.http.route", "span.http.method"], TOWER),
+    product(&["span.http.url", "span.http.method"], TOWER),
     product(&["body_bytes_sent", "status"], NGINX),
     product(&["request_uri", "status"], NGINX),
     product(&["request_time", "status"], NGINX),
@@ -720,4 +748,17 @@ pub(super) const PRODUCTS: [Product; 59] = [
     product(&["url", "method", "statusCode"], USUAL),
     product(&["path", "method", "status"], USUAL),
     product(&["path", "method", "statusCode"], USUAL),
+    product(&["http_status", "http_method"], PREFIXED),
+    product(&["http_status_code", "http_method"], PREFIXED),
+    product(&["status_code", "http_method"], PREFIXED),
+    product(&["http_path", "http_method"], PREFIXED),
+    product(&["http_url", "http_method"], PREFIXED),
+    product(&["status_code", "request_method"], PREFIXED),
+    product(&["response_status", "request_method"], PREFIXED),
+    product(&["response_code", "request_method"], PREFIXED),
+    product(&["request_path", "request_method"], PREFIXED),
+    product(&["request_url", "request_method"], PREFIXED),
+    product(&["path", "method", "code"], USUAL),
+    product(&["path", "method", "response_code"], PREFIXED),
+    product(&["path", "method", "http_status"], PREFIXED),
 ];
