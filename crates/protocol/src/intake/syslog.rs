@@ -117,7 +117,12 @@ fn draw_header<'a>(
     // Most messages end here; only what leaves a doubt is worth the time that the rules take.
     let traditional = rfc3164::draw(text, Origin::Sender, context, sketch);
     if traditional.is_some_and(|certainty| certainty != Certainty::Timed) {
-        return Some(());
+        let Some(rule) = labelled(sketch) else {
+            return Some(());
+        };
+        sketch.rewind(before);
+        let drawn = rule.rule.draw(text, context, sketch);
+        return drawn.or_else(|| rfc3164::draw(text, Origin::Sender, context, sketch).map(|_| ()));
     }
     sketch.rewind(before);
     let mut rules = vendors::RULES.iter();
@@ -137,6 +142,15 @@ fn draw_header<'a>(
         Some(_) => rfc3164::draw(text, Origin::Sender, context, sketch).map(|_| ()),
         None => rfc3164::draw_tagged(text, sketch),
     }
+}
+
+/// The rule of a vendor whose label stands where a tag would.
+fn labelled(sketch: &Sketch<'_, '_>) -> Option<&'static vendors::LabelledRule> {
+    let Some(Value::Str(app)) = sketch.value(b"app") else {
+        return None;
+    };
+    let mut rules = vendors::LABELLED.iter();
+    rules.find(|rule| rule.label == *app)
 }
 
 /// True if `line` begins as a syslog message does: with a priority, with a month and a day, or as lines

@@ -5,13 +5,15 @@
 //! machine leave the host out, and some the time as well. Behind a host, a tag may end without a colon
 //! (`app[77] text`, as relays of RFC 5424 write it) or without a space (`app[77]:text`). Without a tag,
 //! what follows the host is the message. F5's devices write the severity between
-//! host and tag (`f5 err mcpd[77]:`), OpenWrt the facility, too (`router daemon.err dnsmasq[77]:`).
+//! host and tag (`f5 err mcpd[77]:`), OpenWrt the facility, too (`router daemon.err dnsmasq[77]:`), AIX all names of
+//! both (`aix1 daemon:err|error inetd[77]:`).
 //!
 //! Files of some daemons differ:
 //!
 //! | file | line |
 //! | --- | --- |
 //! | dnsmasq, SOGo, Dovecot without a daemon | `Mmm dd hh:mm:ss dnsmasq[77]: text`, `sogod [77]: text`, `auth(77): text` |
+//! | Unbound, with the thread | `Mmm dd hh:mm:ss unbound[77:0] error: text` |
 //! | OpenWrt's logread | `Fri Mmm dd hh:mm:ss yyyy daemon.err dnsmasq[77]: text` |
 //! | FreeBSD's syslogd with `-v`, NetScaler | `Mmm dd hh:mm:ss <kern.crit> host kernel: text` |
 //! | macOS | `Mmm dd hh:mm:ss mac launchd[1] (com.example.shop[77]): text`, `mac Dock[77] <Error>: text` |
@@ -217,13 +219,24 @@ fn draw_of_file<'a>(text: &'a [u8], sketch: &mut Sketch<'_, 'a>) -> Option<Certa
     let inside = &behind[open.len()..];
     let digits = inside.iter().take_while(|byte| byte.is_ascii_digit());
     let (process, rest) = inside.split_at(digits.count());
-    let rest = rest.strip_prefix(close.as_bytes())?.strip_prefix(b" ")?;
+    let thread = rest.strip_prefix(b":").unwrap_or_default();
+    let thread = &thread[..thread.iter().take_while(|b| b.is_ascii_digit()).count()];
+    let (rest, close) = match thread {
+        [] => (rest.strip_prefix(close.as_bytes())?, close),
+        // Unbound.
+        thread => (rest[1 + thread.len()..].strip_prefix(b"]")?, "]"),
+    };
+    let rest = rest.strip_prefix(b" ")?;
     if process.is_empty() || timestamps::is_level(name) {
         return None;
     }
     sketch.text("app:t", std::str::from_utf8(name).ok()?);
     sketch.literal(open);
     sketch.text("procid:t", std::str::from_utf8(process).ok()?);
+    if !thread.is_empty() {
+        sketch.literal(":");
+        sketch.text("tid:t", std::str::from_utf8(thread).ok()?);
+    }
     sketch.literal(close);
     sketch.literal(" ");
     sketch.message(rest);
@@ -426,27 +439,42 @@ fn draw_level<'a>(text: &'a [u8], sketch: &mut Sketch<'_, 'a>) -> &'a [u8] {
             return None;
         }
         let (word, after) = word(text)?;
-        let (facility, level) = match word.split_once('.') {
-            Some((facility, level)) if is_facility(facility) => (facility, level),
+        let parts = word.split_once('.').map(|parts| (parts, "."));
+        let (facility, sign, levels) = match parts.or_else(|| of_aix(word)) {
+            Some(((facility, levels), sign)) if is_facility(first_of(facility)) => {
+                (facility, sign, levels)
+            }
             Some(_) => return None,
-            None => ("", word),
+            None => ("", "", word),
         };
         let after = after
             .strip_prefix(b" ")
-            .filter(|_| SEVERITIES.contains(&level))?;
+            .filter(|_| SEVERITIES.contains(&first_of(levels)))?;
         let has_process = tag(after, Place::Bare)?.process.is_some();
-        (has_process || !facility.is_empty()).then_some((facility, level, after))
+        (has_process || !facility.is_empty()).then_some((facility, sign, levels, after))
     };
-    let Some((facility, level, after)) = found() else {
+    let Some((facility, sign, levels, after)) = found() else {
         return text;
     };
     if !facility.is_empty() {
         sketch.text("facility_name:t", facility);
-        sketch.literal(".");
+        sketch.literal(sign);
     }
+    let level = first_of(levels);
     sketch.text("level:t", level);
+    sketch.literal(&levels[level.len()..]);
     sketch.literal(" ");
     after
+}
+
+/// Facility and severity as AIX writes them, with all of their names: `auth|security:info`, `daemon:err|error`.
+fn of_aix(word: &str) -> Option<((&str, &str), &'static str)> {
+    Some((word.split_once(':')?, ":"))
+}
+
+/// The first of the names that bars part.
+fn first_of(names: &str) -> &str {
+    names.split('|').next().unwrap_or(names)
 }
 
 fn draw_content<'a>(rest: &'a [u8], place: Place, sketch: &mut Sketch<'_, 'a>) -> Certainty {

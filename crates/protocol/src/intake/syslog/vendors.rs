@@ -15,9 +15,13 @@
 //! | MikroTik RouterOS | `system,info,account user admin logged in` |
 //! | NetScaler, Citrix ADC, whose dates begin with the month | `03/02/2026:00:00:06 GMT adc 0-PPE-0 : default SSLVPN Message 7 0 :  text` |
 //! | LEEF and CEF behind the start of an RFC 5424 header | `1 2026-03-02T00:00:06Z host LEEF:2.0\|…` |
+//! | Relays that put a header before that of the sender | `Nov 27 00:51:25 relay <131>Nov 27 00:51:24 web1 app[77]: text` |
+//! | Cisco ISE | `Nov 27 00:51:25 ise1 CISE_Alarm 0000000077 1 0 2026-11-27 00:51:25.818 +01:00 0000001234 5200 NOTICE text` |
+//! | iDRAC | `Nov 27 00:51:25 idrac1 Severity: Critical, Category: System Health, MessageID: PSU0003, Message: text` |
 //! | SonicWall and others, blanks before pairs | `  id=firewall sn=…` |
 //!
-//! In files without a priority: Cisco with its name (`foo: Apr 29 13:58:40.411 UTC: %SYS-5-CONFIG_I: text`), NetScaler, HPE
+//! In files without a priority: what relays and Cisco ISE write, `journalctl -o short-full` and `short-unix`
+//! (`Fri 2026-11-27 00:51:25 CET web1 app[77]: text`, `1795740685.818426 web1 app[77]: text`), Cisco with its name (`foo: Apr 29 13:58:40.411 UTC: %SYS-5-CONFIG_I: text`), NetScaler, HPE
 //! Comware (`%Mar  2 00:00:06:000 2026 sw1 SHELL/5/SHELL_LOGIN: text`).
 //!
 //! Fields: `app` has Cisco's mnemonic with its percent sign; `sequence` is the number of the line, or `sequence_sent`
@@ -81,6 +85,10 @@ const fn is_word(byte: u8) -> bool {
 
 const fn is_topic(byte: u8) -> bool {
     byte.is_ascii_lowercase() || matches!(byte, b',' | b'-' | b'!')
+}
+
+const fn is_in_category(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'-' | b'_' | b'/')
 }
 
 const fn is_comma(byte: u8) -> bool {
@@ -199,6 +207,141 @@ const NETSCALER: &[Part] = &[
     Message,
 ];
 
+/// A header of RFC 3164 before that of the sender, whose priority stands between them or not.
+const RELAYED: &[Part] = &[
+    OtherTime("relay_time:t"),
+    SPACE,
+    Field("relay_hostname:t", class(is_word, any, 255)),
+    SPACE,
+    OneOf(&[
+        &[
+            Text("<"),
+            Field("priority_sent:t", class(is_digit, any, 3)),
+            Text(">"),
+            Time,
+            SPACE,
+            Field("hostname:t", class(is_host, any, 255)),
+            SPACE,
+            Maybe(&[Tag]),
+        ],
+        // A message may begin with a time, too.
+        &[
+            Ahead(MONTHS),
+            Time,
+            SPACE,
+            Field("hostname:t", class(is_host, any, 255)),
+            SPACE,
+            Tag,
+        ],
+    ]),
+    Message,
+];
+
+/// The months with which a header begins.
+const MONTHS: &[&str] = &[
+    "Jan ", "Feb ", "Mar ", "Apr ", "May ", "Jun ", "Jul ", "Aug ", "Sep ", "Oct ", "Nov ", "Dec ",
+];
+
+/// Cisco ISE: the number of the message, its parts, and the part that this is. Its first part has a time with a zone.
+const ISE: &[Part] = &[
+    OtherTime("relay_time:t"),
+    SPACE,
+    Field("hostname:t", class(is_host, any, 255)),
+    SPACE,
+    Field("app:t", class(is_host, is_letter, 64)),
+    SPACE,
+    Field("message_number:t", class(is_digit, any, 12)),
+    SPACE,
+    Field("parts:t", class(is_digit, any, 4)),
+    SPACE,
+    Field("part:t", class(is_digit, any, 4)),
+    SPACE,
+    Time,
+    SPACE,
+    Field("sequence:t", class(is_digit, any, 12)),
+    SPACE,
+    Field("message_code:t", class(is_digit, any, 8)),
+    SPACE,
+    Field("level:t", class(is_letter, any, 10)),
+    SPACE,
+    Message,
+];
+
+/// The text that all messages of Cisco ISE have.
+const ISE_MARK: &str = " CISE_";
+
+/// The labels of iDRAC before its message.
+const IDRAC: Part = OneOf(&[&[
+    Text("Severity: "),
+    Field("level:t", class(is_letter, any, 16)),
+    Text(", Category: "),
+    Field("category:t", class(is_in_category, any, 64)),
+    Text(", MessageID: "),
+    Field("message_id:t", class(is_alphanumeric, any, 16)),
+    Text(", Message: "),
+]]);
+
+/// A dialect whose message begins with a label that reads as a tag.
+pub(super) struct LabelledRule {
+    pub(super) label: &'static str,
+    pub(super) rule: Rule,
+}
+
+/// The dialects with a label.
+pub(super) const LABELLED: &[LabelledRule] = &[LabelledRule {
+    label: "Severity",
+    rule: Rule {
+        mark: Within(" Severity: "),
+        parts: &[
+            Time,
+            SPACE,
+            Field("hostname:t", class(is_host, any, 255)),
+            SPACE,
+            IDRAC,
+            Message,
+        ],
+    },
+}];
+
+const WEEKDAY: Part = OneOf(&[
+    &[Text("Mon ")],
+    &[Text("Tue ")],
+    &[Text("Wed ")],
+    &[Text("Thu ")],
+    &[Text("Fri ")],
+    &[Text("Sat ")],
+    &[Text("Sun ")],
+]);
+
+/// True for a line that a header of a relay begins, behind which that of the sender stands: a month and a day, or a
+/// priority.
+fn is_relayed(line: &[u8]) -> bool {
+    const TIME_BYTES: usize = 16;
+    let is_day = |text: &[u8]| {
+        matches!(
+            text,
+            [
+                b'A'..=b'Z',
+                b'a'..=b'z',
+                b'a'..=b'z',
+                b' ',
+                b' ' | b'0'..=b'3',
+                b'0'..=b'9',
+                b' ',
+                ..
+            ]
+        )
+    };
+    let behind = line.get(TIME_BYTES..).filter(|_| is_day(line));
+    let behind = behind.unwrap_or_default();
+    let blank = memchr::memchr(b' ', &behind[..behind.len().min(NAME_BYTES_MAX)]);
+    blank.is_some_and(|blank| {
+        let rest = &behind[blank + 1..];
+        is_day(rest)
+            || matches!(rest, [b'<', b'0'..=b'9', ..]) && memchr::memchr(b'>', rest).is_some()
+    })
+}
+
 /// Formats whose messages have no header.
 const BODIES: &[&str] = &["id=firewall ", "CEF:", "LEEF:"];
 
@@ -222,6 +365,27 @@ pub(super) fn is_alone(line: &[u8]) -> bool {
     };
     match line {
         [b'%', b'A'..=b'Z', _, _, b' ', ..] => true,
+        // `journalctl -o short-full` and `-o short-unix`.
+        [
+            b'A'..=b'Z',
+            b'a'..=b'z',
+            b'a'..=b'z',
+            b' ',
+            b'2',
+            b'0',
+            _,
+            _,
+            b'-',
+            _,
+            _,
+            b'-',
+            ..,
+        ] => true,
+        [b'1', ..] if line.get(10) == Some(&b'.') && line.get(17) == Some(&b' ') => {
+            line[11..17].iter().all(u8::is_ascii_digit)
+        }
+        _ if is_relayed(line) => true,
+        [b'A'..=b'Z', ..] if line.get(15) == Some(&b' ') && has(ISE_MARK) => true,
         // Cisco ASA.
         [
             b'A'..=b'Z',
@@ -247,6 +411,18 @@ pub(super) fn is_alone(line: &[u8]) -> bool {
 
 /// The dialects of lines without a priority.
 pub(super) const ALONE: &[Rule] = &[
+    Rule {
+        mark: Within(ISE_MARK),
+        parts: ISE,
+    },
+    Rule {
+        mark: Within(":"),
+        parts: &[WEEKDAY, Time, SPACE, HOST, SPACE, Tag, Message],
+    },
+    Rule {
+        mark: Begins(&["1"]),
+        parts: &[UnixTime, SPACE, HOST, SPACE, Tag, Message],
+    },
     Rule {
         mark: Within(": %"),
         parts: &[
@@ -317,10 +493,33 @@ pub(super) const ALONE: &[Rule] = &[
             Message,
         ],
     },
+    Rule {
+        mark: Within(":"),
+        parts: RELAYED,
+    },
 ];
 
 /// The dialects; the first that fits counts.
 pub(super) const RULES: &[Rule] = &[
+    Rule {
+        mark: Within(ISE_MARK),
+        parts: ISE,
+    },
+    Rule {
+        mark: Within(", Severity: "),
+        parts: &[
+            OtherTime("relay_time:t"),
+            SPACE,
+            Field("hostname:t", class(is_host, any, 255)),
+            SPACE,
+            Time,
+            Text(", "),
+            Field("device:t", class(is_host, any, 255)),
+            Text(", "),
+            IDRAC,
+            Message,
+        ],
+    },
     Rule {
         mark: Within(ENGINE),
         parts: NETSCALER,
@@ -449,5 +648,9 @@ pub(super) const RULES: &[Rule] = &[
             SPACE,
             Message,
         ],
+    },
+    Rule {
+        mark: Within(":"),
+        parts: RELAYED,
     },
 ];
