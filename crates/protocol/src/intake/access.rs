@@ -16,9 +16,10 @@ mod clock;
 mod columns;
 mod combined;
 mod haproxy;
+mod platforms;
 mod servers;
 
-use memchr::{memchr, memchr_iter};
+use memchr::{memchr, memchr_iter, memmem};
 
 use super::access_format::{DerivedFields, Times};
 use super::sketch::Sketch;
@@ -66,7 +67,22 @@ pub(crate) fn reader(line: &[u8]) -> Option<Reader> {
         b'{' | b'<' => return None,
         _ => None,
     };
-    by_start.or_else(|| of_request(line))
+    by_start
+        .or_else(|| of_request(line))
+        .or_else(|| of_bare_time(line))
+}
+
+/// By a time without brackets behind an address and two words: `192.0.2.7 - lena 27/Nov/2026:00:51:25 +0100 "GET …`.
+fn of_bare_time(line: &[u8]) -> Option<Reader> {
+    const TIME_BYTES: usize = 26;
+    let head = &line[..line.len().min(HEAD_BYTES_MAX)];
+    let start = memchr_iter(b' ', head).nth(2)? + 1;
+    let time = head.get(start..start + TIME_BYTES)?;
+    let is_it = time[2] == b'/'
+        && time[6] == b'/'
+        && time[11] == b':'
+        && head[start + TIME_BYTES..].starts_with(b" \"");
+    is_it.then_some(combined::bare as Reader)
 }
 
 /// By the time in brackets that a request follows.
@@ -80,7 +96,13 @@ fn of_request(line: &[u8]) -> Option<Reader> {
     let close = memchr(b']', behind)?;
     let behind = &line[bracket + close..];
     if behind.starts_with(b"] \"") {
-        return Some(combined::draw);
+        let is_router = memchr(b' ', head) == bracket.checked_sub(3)
+            && memmem::find(line, platforms::GOROUTER_MARK).is_some();
+        return Some(if is_router {
+            platforms::gorouter
+        } else {
+            combined::draw
+        });
     }
     if behind.starts_with(b"] TCP ") || behind.starts_with(b"] UDP ") {
         return Some(servers::stream);
@@ -149,6 +171,7 @@ fn of_digit(line: &[u8]) -> Option<Reader> {
             // An account may be `unknown`.
             [b'2', b' ', b'0'..=b'9' | b'u', ..] => Some(aws::vpc),
             _ if is_owner(line) => Some(aws::s3),
+            _ if is_iis_own(line) => Some(platforms::iis_own),
             _ => None,
         },
     }
@@ -157,6 +180,9 @@ fn of_digit(line: &[u8]) -> Option<Reader> {
 fn of_letter(line: &[u8]) -> Option<Reader> {
     const ALB_TYPES: [&[u8]; 7] = [b"http", b"https", b"h2", b"grpcs", b"grpc", b"ws", b"wss"];
     const LEVELS: [&[u8]; 5] = [b"INFO", b"WARNING", b"ERROR", b"DEBUG", b"CRITICAL"];
+    if platforms::is_xferlog(line) {
+        return Some(platforms::xferlog);
+    }
     let end = line
         .iter()
         .take(10)
@@ -180,6 +206,19 @@ fn of_letter(line: &[u8]) -> Option<Reader> {
         _ if is_owner(line) => Some(aws::s3),
         _ => None,
     }
+}
+
+/// True for an address that a comma ends, and a site of IIS behind it.
+fn is_iis_own(line: &[u8]) -> bool {
+    const SITE_BYTES_MAX: usize = 128;
+    const ADDRESS_BYTES_MAX: usize = 48;
+    let comma = memchr(b',', &line[..line.len().min(ADDRESS_BYTES_MAX)]);
+    let is_part = |byte: &u8| byte.is_ascii_hexdigit() || b".:%".contains(byte);
+    comma.is_some_and(|comma| line[..comma].iter().all(is_part))
+        && platforms::IIS_SITES.iter().any(|site| {
+            let head = &line[..line.len().min(SITE_BYTES_MAX)];
+            memmem::find(head, site).is_some()
+        })
 }
 
 /// True if a line begins with the id of a bucket's owner.

@@ -511,6 +511,10 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
     /// Draws a value behind a blank.
     pub(super) fn trailing_value(&mut self, name: &str, take: Take, value: &TrailingValue<'a>) {
         self.sketch.literal(" ");
+        self.bare_value(name, take, value);
+    }
+
+    fn bare_value(&mut self, name: &str, take: Take, value: &TrailingValue<'a>) {
         self.sketch.literal(value.open);
         let mark = self.sketch.mark();
         if self.value(name, take, value.text).is_none() {
@@ -518,6 +522,20 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
             self.plain(name, value.text);
         }
         self.sketch.literal(value.close);
+    }
+
+    /// Draws a label, a colon and the value that it names behind a blank.
+    pub(super) fn labelled_value(
+        &mut self,
+        label: &'a str,
+        name: &str,
+        take: Take,
+        value: &TrailingValue<'a>,
+    ) {
+        self.sketch.literal(" ");
+        self.sketch.literal(label);
+        self.sketch.literal(":");
+        self.bare_value(name, take, value);
     }
 
     /// Draws a label and the value that it names, each behind a blank.

@@ -64,6 +64,25 @@ pub(super) fn draw<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<(
     Some(())
 }
 
+/// Draws a line whose time has no brackets, as Adobe Experience Manager writes it.
+pub(super) fn bare<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()> {
+    let mut blanks = memchr::memchr_iter(b' ', line.as_bytes());
+    let start = blanks.nth(2)?;
+    let has_host = client(&line[..start], pen)?;
+    pen.sketch.literal(" ");
+    let after = pen.usual_time(&line[start + 1..])?;
+    pen.sketch.literal(" \"");
+    let after = after.strip_prefix(" \"")?;
+    let end = closing_quote(after)?;
+    pen.request(&after[..end]);
+    pen.sketch.literal("\" ");
+    let (status, after) = word(after[end + 1..].strip_prefix(' ')?);
+    let (bytes, after) = word(after.strip_prefix(' ')?);
+    pen.answer(status, bytes)?;
+    rest(after, has_host, pen);
+    Some(())
+}
+
 /// The first bracket that opens no address.
 pub(super) fn bracket_of_time(line: &[u8]) -> Option<usize> {
     let bracket = memchr(b'[', line)?;
