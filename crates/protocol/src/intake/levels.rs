@@ -9,6 +9,7 @@
 
 mod forms;
 mod systems;
+mod tools;
 mod words;
 
 use words::Strength;
@@ -36,6 +37,9 @@ pub(crate) fn of_line(line: &[u8]) -> Option<&'static str> {
     if line.starts_with(b"<![LOG[") {
         return systems::cmtrace(line);
     }
+    if matches!(line, [b'#', b'1' | b'2', b'.', ..]) {
+        return systems::sap(line);
+    }
     forms::of_start(head)
         .or_else(|| Scan::new(head).level())
         .or_else(|| forms::postgres(line))
@@ -44,6 +48,7 @@ pub(crate) fn of_line(line: &[u8]) -> Option<&'static str> {
         .or_else(|| forms::event_xml(line))
         .or_else(|| systems::asterisk(line))
         .or_else(|| systems::glib(head))
+        .or_else(|| tools::level(head))
 }
 
 /// The level of the name that devices of Cisco, Huawei and HPE write before their messages: `%ASA-4-106023`,

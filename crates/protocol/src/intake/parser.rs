@@ -377,6 +377,7 @@ impl Parser {
         }
         let parsed = match entry.raw {
             [b'{' | b' ' | b'\t', ..] => return self.json(entry),
+            [b'[', b'{', ..] => self.list(entry),
             raw if syslog::is_candidate(raw) => self.syslog(entry, false),
             raw if slowlog::is_candidate(raw) => self.slowlog(entry),
             raw if csvlog::is_candidate(raw) => self.csvlog(entry),
@@ -397,13 +398,15 @@ impl Parser {
         let learned = self.learned.read(text, entry.received, &self.times);
         if let Some((shape, parts, summary)) = learned {
             let level = summary.level(&parts);
-            [b'[', b'{', ..] => self.list(entry),
             let mut parsed = ParsedLine::new(shape, parts);
             parsed.say_level(summary, level);
             return Some(self.read_held(entry, parsed));
         }
         let capacity = self.learned.slots_hint;
-        let mut parts = json::flatten_line(text, &mut self.outline, capacity).ok()?;
+        let mut parts = match json::flatten_line(text, &mut self.outline, capacity) {
+            Ok(parts) => parts,
+            Err(error) => return self.object_before(entry, &error),
+        };
         let outcome = self.finish(entry, &mut parts);
         self.learned.learn(text, &self.outline, &outcome);
         let parsed = self.parsed(parts, outcome, Message::Absent);
@@ -633,7 +636,8 @@ impl Parser {
         parsed
     }
 
-    /// The time that a text shows. A clock without a date is one only if a level says that the text is of a log.
+    /// The time that a text shows. Many forms of a clock without a date are one only if a level says that the text is of a
+    /// log.
     fn time_of_text(
         &self,
         text: &[u8],
@@ -641,9 +645,9 @@ impl Parser {
         level: Option<&'static str>,
     ) -> Option<(Timestamp, Assumption)> {
         let found = self.times.of_line(text, received);
-        found.or_else(|| {
-            level?;
-            self.times.of_clock(text, received)
+        found.or_else(|| match level {
+            Some(_) => self.times.of_clock(text, received),
+            None => self.times.of_bracketed_clock(text, received),
         })
     }
 

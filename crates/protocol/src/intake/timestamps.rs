@@ -16,10 +16,11 @@ mod dates;
 mod epoch;
 mod general;
 mod head;
+mod labelled;
 mod line;
 mod months;
-mod regions;
 mod reading;
+mod regions;
 mod time_of_day;
 mod traditional;
 mod weekdays;
@@ -32,8 +33,8 @@ use general::GeneralTime;
 use head::continues;
 pub(crate) use line::behind_tags;
 use logpond_record::{Assumption, Civil, TimePattern, Timestamp, write_unwritten_offset};
-use traditional::syslog;
 pub(crate) use reading::Reading;
+use traditional::syslog;
 use zones::ZoneName;
 
 use super::timezone::Zone as Place;
@@ -92,7 +93,7 @@ const DIGIT_ROWS: std::ops::Range<usize> = 12..TABLE.len() - 1;
 const GOOGLE_ROW: usize = TABLE.len() - 1;
 
 /// Words before a time and behind it that say a level.
-const LEVELS: [&[u8]; 14] = [
+const LEVELS: [&[u8]; 26] = [
     b"TRACE",
     b"DEBUG",
     b"INFO",
@@ -107,6 +108,19 @@ const LEVELS: [&[u8]; 14] = [
     b"SEVERE",
     b"CRITICAL",
     b"CRIT",
+    // German, French, Spanish, Portuguese and Italian.
+    b"HINWEIS",
+    b"WARNUNG",
+    b"FEHLER",
+    b"KRITISCH",
+    b"AVERTISSEMENT",
+    b"ERREUR",
+    b"CRITIQUE",
+    b"ADVERTENCIA",
+    b"AVISO",
+    b"ERRO",
+    b"AVVERTENZA",
+    b"ERRORE",
 ];
 
 const DAY_NS: i64 = 86_400_000_000_000;

@@ -328,6 +328,12 @@ pub(super) fn is_certain(word: &[u8], ahead: &[u8], behind: &[u8]) -> bool {
             ahead.ends_with(b"[") && behind.starts_with(b"]") || behind.starts_with(b":")
         }
         b"verbose" => memmem::find(behind, b" [Originator@").is_some(),
+        // `77 2026/11/27 00:51:25.81 UTC MINOR: SNMP #2004 Base …` of Nokia.
+        b"MAJOR" | b"MINOR" | b"CLEARED" => {
+            let mut words = behind.split(|byte| *byte == b' ');
+            let is_number = |word: &[u8]| word.len() > 1 && word[0] == b'#';
+            words.next() == Some(b":") && words.nth(1).is_some_and(is_number)
+        }
         _ => false,
     }
 }
@@ -510,4 +516,17 @@ pub(super) fn db2(head: &[u8]) -> Option<&'static str> {
         b"Event" => Some("info"),
         word => Some(words::of(word)?.level),
     }
+}
+
+/// `#2.0#2026 11 27 00:51:25:818#+0100#Error#…`: the first value of SAP's list format that is a word for a level.
+pub(super) fn sap(line: &[u8]) -> Option<&'static str> {
+    const VALUES_MAX: usize = 24;
+    const HEAD_BYTES_MAX: usize = 1 << 10;
+    let head = &line[..line.len().min(HEAD_BYTES_MAX)];
+    let mut values = head.split(|byte| *byte == b'#').take(VALUES_MAX);
+    let level = values.find_map(|value| match value {
+        b"Path" => Some(Severity::Trace),
+        value => Severity::of_word(value),
+    });
+    level.map(Severity::name)
 }

@@ -29,14 +29,15 @@ const INITIALS: [u32; WORD_BYTES_MAX + 1] = {
     initials[2] = letters(b"IWE");
     initials[3] = letters(b"DETVIWCFPL");
     initials[4] = letters(b"IWCTDEFPNLASV");
-    initials[5] = letters(b"TDEFAPFES");
-    initials[6] = letters(b"NSDFC");
-    initials[7] = letters(b"WVS");
-    initials[8] = letters(b"CS");
+    initials[5] = letters(b"TDEFAPFESGIM");
+    initials[6] = letters(b"NSDFCE");
+    initials[7] = letters(b"WVSHCEA");
+    initials[8] = letters(b"CSK");
     initials[9] = letters(b"E");
-    initials[11] = letters(b"I");
+    initials[10] = letters(b"A");
+    initials[11] = letters(b"IA");
     initials[12] = letters(b"N");
-    initials[13] = letters(b"I");
+    initials[13] = letters(b"IAS");
     initials
 };
 
@@ -104,6 +105,17 @@ pub(super) fn of(word: &[u8]) -> Option<Word> {
         // MySQL and MariaDB; loguru; NestJS; X.Org.
         b"NOTE" | b"SYSTEM" | b"SUCCESS" | b"LOG" | b"II" => bracketed("info"),
         b"NOTIFICATION" => bracketed("info"),
+        // German, French, Spanish, Portuguese and Italian, as log4j, java.util.logging and products of Windows have them.
+        b"HINWEIS" => weak("notice"),
+        b"WARNUNG" | b"AVERTISSEMENT" | b"ADVERTENCIA" | b"AVISO" | b"AVVERTENZA" => weak("warn"),
+        b"FEHLER" | b"ERREUR" | b"ERRORE" | b"SCHWERWIEGEND" => weak("error"),
+        b"GRAVE" => capital("error"),
+        b"KRITISCH" | b"CRITIQUE" | b"CRITICO" => weak("critical"),
+        b"INFOS" => capital("info"),
+        // Nokia's routers.
+        b"MAJOR" => bracketed("error"),
+        b"MINOR" => bracketed("warn"),
+        b"CLEARED" => bracketed("info"),
         b"WW" => bracketed("warn"),
         b"EE" => bracketed("error"),
         _ => return None,

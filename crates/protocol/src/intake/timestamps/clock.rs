@@ -52,6 +52,31 @@ impl TimeReader {
         Some((found.time, found.form.assumed()))
     }
 
+    /// The instant of a line that says no level: of the clock in brackets that it begins with. One without them may be how
+    /// long something took.
+    pub(crate) fn of_bracketed_clock(
+        &self,
+        line: &[u8],
+        received: Timestamp,
+    ) -> Option<(Timestamp, Assumption)> {
+        let text = line.strip_prefix(b"[")?;
+        let is_clock = matches!(
+            text,
+            [
+                b'0'..=b'9',
+                b'0'..=b'9',
+                b':',
+                b'0'..=b'9',
+                b'0'..=b'9',
+                b':',
+                ..
+            ]
+        );
+        let found = self.clock(text, received).filter(|_| is_clock)?;
+        let is_ended = text[found.bytes..].starts_with(b"] ");
+        is_ended.then(|| (found.time, found.form.assumed()))
+    }
+
     /// The instant of a clock that a text begins with.
     pub(crate) fn clock(&self, text: &[u8], received: Timestamp) -> Option<TimestampText> {
         // Few texts begin so.

@@ -281,6 +281,10 @@ fn month_first(cursor: &mut Cursor<'_>) -> Option<Date> {
     };
     let year = match ahead.digits() {
         4 if is_parted && ahead.peek_at(4) != Some(b':') => full_year(&mut ahead),
+        // ASSP: `Nov-27-26 00:51:25`.
+        2 if is_parted && separator == b'-' && ahead.peek_at(2) == Some(b' ') => {
+            ahead.number(2).map(of_century)
+        }
         _ => None,
     };
     if year.is_some() {

@@ -11,6 +11,7 @@ use super::cursor::Cursor;
 use super::dates;
 use super::epoch::{decimal_epoch, hexadecimal, leading_epoch, tai64};
 use super::general::{self, GeneralTime};
+use super::labelled::{behind_word, sap, tine};
 use super::{
     DAY_NS, MINUTE_NS, TimestampText, continues, in_latest_year, iso, read_fraction, read_offset,
     zones,
@@ -102,8 +103,10 @@ pub(super) fn find(line: &[u8], received: Timestamp) -> Option<GeneralTime> {
         .or_else(|| leading(line, received, 0))
         .or_else(|| exponential(line).or_else(|| chromium(line, received)))
         .or_else(|| errpt(line))
+        .or_else(|| sap(line).or_else(|| tine(line)))
         .or_else(|| in_brackets(line, received))
         .or_else(|| within(line, received))
+        .or_else(|| behind_word(line, received))
         .map(|found| if is_utc(line) { in_utc(found) } else { found })
 }
 

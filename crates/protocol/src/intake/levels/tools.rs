@@ -1,0 +1,52 @@
+//! Levels of compilers, of what builds programs, and of bridges of home automation.
+
+use logpond_record::Severity;
+use memchr::memmem;
+
+/// Texts behind a place in a source, as MSBuild, the C# and the TypeScript compiler write them: `app.ts(7,1): error TS2304:`.
+const BEHIND_PLACE: [(&[u8], &str); 2] = [(b"): error ", "error"), (b"): warning ", "warn")];
+
+/// The level of a line of one of these.
+pub(super) fn level(head: &[u8]) -> Option<&'static str> {
+    if let Some(command) = head.strip_prefix(b"::") {
+        return workflow(command);
+    }
+    if let Some(rest) = head.strip_prefix(b"Zigbee2MQTT:") {
+        return word(rest, b" ");
+    }
+    if head.starts_with(b"make") {
+        return is_make(head).then_some("error");
+    }
+    BEHIND_PLACE.iter().find_map(|(mark, level)| {
+        let at = memmem::find(head, mark)?;
+        let open = memchr::memrchr(b'(', &head[..at])?;
+        let is_place = |byte: &u8| byte.is_ascii_digit() || *byte == b',';
+        let is_it = at > open + 1 && head[open + 1..at].iter().all(is_place);
+        is_it.then_some(*level)
+    })
+}
+
+/// `error file=app.js,line=1::…`, a command of GitHub's workflows.
+fn workflow(command: &[u8]) -> Option<&'static str> {
+    memmem::find(command, b"::")?;
+    word(command, b" :")
+}
+
+/// The level of the word that a text begins with, if one of these bytes ends it.
+fn word(text: &[u8], ends: &[u8]) -> Option<&'static str> {
+    let letters = text.iter().take_while(|byte| byte.is_ascii_alphabetic());
+    let (word, behind) = text.split_at(letters.count());
+    let is_ended = behind.first().is_some_and(|byte| ends.contains(byte));
+    let level = Severity::of_word(word).filter(|_| is_ended)?;
+    Some(level.name())
+}
+
+/// `make: *** [Makefile:7: all] Error 2`, `make[1]: *** …`
+fn is_make(head: &[u8]) -> bool {
+    memmem::find(head, b": *** ").is_some_and(|at| {
+        let depth = &head[b"make".len()..at];
+        depth
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || matches!(byte, b'[' | b']'))
+    })
+}
