@@ -160,6 +160,9 @@ impl Sayer {
     }
 }
 
+/// The most bytes of a time and an id.
+const STAMP_BYTES_MAX: usize = 48;
+
 /// What a record begins with: places in the line.
 struct Head {
     node: Option<(usize, usize)>,
@@ -270,16 +273,38 @@ fn head(line: &[u8]) -> Option<Head> {
     at = kind.1 + 1;
     at = behind(line, at, b"msg=").unwrap_or(at);
     at = behind(line, at, b"audit(")?;
-    let seconds = digits(line, at)?;
-    let millis = digits(line, behind(line, seconds.1, b".")?)?;
-    let id = digits(line, behind(line, millis.1, b":")?)?;
+    let (time, id, body) = stamp(line, at).or_else(|| interpreted_stamp(line, at))?;
     Some(Head {
         node,
         kind,
-        time: (seconds.0, millis.1),
+        time,
         id,
-        body: behind(line, id.1, b"):")?,
+        body,
     })
+}
+
+/// A part of a line.
+type Span = (usize, usize);
+
+/// Time and id, `1795740685.818:42):`, and the place behind them.
+fn stamp(line: &[u8], at: usize) -> Option<(Span, Span, usize)> {
+    let seconds = digits(line, at)?;
+    let millis = digits(line, behind(line, seconds.1, b".")?)?;
+    let id = digits(line, behind(line, millis.1, b":")?)?;
+    Some(((seconds.0, millis.1), id, behind(line, id.1, b"):")?))
+}
+
+/// The same as `ausearch -i` prints them, by the locale: `11/27/26 00:51:25.818:42) : `.
+fn interpreted_stamp(line: &[u8], at: usize) -> Option<(Span, Span, usize)> {
+    let head = line.get(at..)?;
+    let close = at + memchr(b')', &head[..head.len().min(STAMP_BYTES_MAX)])?;
+    let colon = at + memrchr(b':', &line[at..close])?;
+    let id = digits(line, colon + 1).filter(|id| id.1 == close)?;
+    let body = behind(line, close, b") :").or_else(|| behind(line, close, b"):"))?;
+    let time = &line[at..colon];
+    let is_clock = |byte: &u8| byte.is_ascii_alphanumeric() || b"/.:- ".contains(byte);
+    let is_one = time.contains(&b' ') && time.contains(&b':') && time.iter().all(is_clock);
+    is_one.then_some(((at, colon), id, body))
 }
 
 /// The place behind a text that stands at a place.

@@ -45,6 +45,39 @@ const COLUMNS: [&str; 25] = [
     "query_id:i",
 ];
 
+/// The same of Greenplum and its descendants. Names that end in `:p` are whole numbers behind a letter.
+const GREENPLUM: [&str; 29] = [
+    "user",
+    "dbname",
+    "pid:p",
+    "thread_id",
+    "remote_host",
+    "remote_port:i",
+    "session_start",
+    "txid:i",
+    "gp_session_id",
+    "gp_command_count",
+    "gp_segment",
+    "slice_id",
+    "distributed_xid",
+    "local_xid",
+    "sub_xid",
+    "error_severity",
+    "state_code",
+    MESSAGE,
+    "detail",
+    "hint",
+    "internal_query",
+    "internal_position:i",
+    "context",
+    "statement",
+    "cursor_position:i",
+    "func_name",
+    "file_name",
+    "file_line_num:i",
+    "stack_trace",
+];
+
 /// The column that is the record's message.
 const MESSAGE: &str = "message";
 
@@ -94,7 +127,12 @@ pub(crate) fn draw<'a>(line: &'a str, times: Times<'_>, sketch: &mut Sketch<'_, 
         Some(written) => sketch.time(&written, time.as_bytes(), TimeSource::Line),
         None => sketch.text("timestamp:t", time),
     }
-    let mut columns = COLUMNS.iter().enumerate();
+    let columns = if is_greenplum(rest) {
+        &GREENPLUM[..]
+    } else {
+        &COLUMNS[..]
+    };
+    let mut columns = columns.iter().enumerate();
     let mut is_last = false;
     // Each round takes a column, and there are only so many.
     while !is_last {
@@ -110,6 +148,21 @@ pub(crate) fn draw<'a>(line: &'a str, times: Times<'_>, sketch: &mut Sketch<'_, 
     }
     sketch.literal(carriage_return);
     Some(())
+}
+
+/// True for values whose third one is the number of a process behind its letter, and the fourth that of a thread.
+fn is_greenplum(values: &str) -> bool {
+    let mut values = values.splitn(5, ',').skip(2);
+    let starts = ["p", "th"];
+    starts.into_iter().all(|start| {
+        let number = values.next().and_then(|value| value.strip_prefix(start));
+        number.is_some_and(|digits| {
+            digits
+                .trim_start_matches('-')
+                .bytes()
+                .all(|b| b.is_ascii_digit())
+        })
+    })
 }
 
 /// A value of a line.
@@ -156,6 +209,13 @@ fn draw_value<'a>(name: &str, column: &Column<'a>, sketch: &mut Sketch<'_, 'a>) 
             Cow::Borrowed(written)
         }
     };
+    if let Some(name) = name.strip_suffix(":p")
+        && let Some(number) = written.strip_prefix('p').and_then(canonical_int)
+    {
+        sketch.literal("p");
+        return sketch.prefixed_slot("", name, "i", Value::Int(number));
+    }
+    let name = name.strip_suffix(":p").unwrap_or(name);
     match name.strip_suffix(":i") {
         _ if written.is_empty() => {}
         Some(name) => match canonical_int(written) {

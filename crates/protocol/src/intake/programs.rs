@@ -8,6 +8,7 @@
 //! | names within messages of servers | [`facts`] |
 //! | lines of frameworks about requests | [`requests`] |
 //! | sentences of daemons, whose fields are made beside the message | [`sentences`] |
+//! | packets of firewalls, and queries of BIND, likewise | [`firewalls`] |
 //!
 //! Invariants:
 //! - A row fits a line as a whole, or the line is none of the row's. The first row that fits counts.
@@ -15,6 +16,7 @@
 //! - What is drawn gives the line back.
 
 mod facts;
+mod firewalls;
 mod pattern;
 mod postgres;
 mod requests;
@@ -42,6 +44,7 @@ struct Pen<'p, 's, 'a> {
     /// The level by a letter or a word that says it in no usual place.
     level: Option<&'static str>,
     beside: Beside<'a>,
+    times: Times<'p>,
 }
 
 /// The rows that a line may fit.
@@ -93,6 +96,7 @@ pub(crate) fn draw<'a>(
             is_within,
             level: None,
             beside: Beside::default(),
+            times,
         };
         if pen.row(row, start, time.as_ref(), rest, times).is_some() {
             let mut beside = pen.beside;

@@ -235,7 +235,9 @@ fn may_fit(steps: &[Step], ahead: &Ahead<'_>) -> bool {
                 [b'A'..=b'Z', next, ..] if !next.is_ascii_alphabetic() => &rest[1..],
                 _ => return false,
             },
-            Step::Message(tails::Tail::Postgres) => return postgres::may_fit(rest),
+            Step::Message(tails::Tail::Postgres | tails::Tail::Prefixed) => {
+                return postgres::may_fit(rest);
+            }
             _ => return true,
         };
     }
@@ -492,7 +494,10 @@ impl<'a> Pen<'_, '_, 'a> {
             // Its colons end no name.
             Take::Qualified => head
                 .iter()
-                .position(|byte| matches!(byte, b' ' | b'\n' | b'\t'))
+                .position(|byte| {
+                    let is_close = *byte == b']' && follow.contains(&b']');
+                    matches!(byte, b' ' | b'\n' | b'\t') || is_close
+                })
                 .map(|end| end - usize::from(head[..end].ends_with(b":")))?,
             _ => head.iter().position(is_end).unwrap_or(head.len()),
         };

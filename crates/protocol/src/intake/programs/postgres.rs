@@ -58,6 +58,67 @@ pub(super) fn may_fit(text: &str) -> bool {
 
 /// Draws the prefix behind the time, the label and the message.
 pub(super) fn draw<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
+    draw_by(text, pen, parts)
+}
+
+/// Draws a prefix with the time in it, the label and the message: `shop 2026-11-27 00:51:25 UTC [77] ERROR:  …`.
+pub(super) fn draw_prefixed<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
+    draw_by(text, pen, |prefix, pen| {
+        let start = time_in(prefix)?;
+        let (ahead, behind) = prefix.split_at(start);
+        let written = pen
+            .times
+            .reader
+            .program(behind.as_bytes(), pen.times.received)?;
+        let (time, rest) = behind.split_at_checked(written.bytes)?;
+        // The name of a database, of a server.
+        let word = ahead.strip_suffix(' ').filter(|word| is_name(word));
+        match word {
+            Some(word) => {
+                pen.text("prefix", word);
+                pen.sketch.literal(" ");
+            }
+            None => parts(ahead, pen)?,
+        }
+        pen.time(&written, time);
+        parts(rest, pen)
+    })
+}
+
+fn is_name(word: &str) -> bool {
+    word.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+        && word.starts_with(|first: char| first.is_ascii_alphabetic())
+}
+
+/// The place of a date within a prefix.
+fn time_in(prefix: &str) -> Option<usize> {
+    let bytes = prefix.as_bytes();
+    let is_date = |at: &usize| {
+        let ends = *at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
+        ends && matches!(
+            bytes[*at..],
+            [
+                b'2',
+                b'0',
+                b'0'..=b'9',
+                b'0'..=b'9',
+                b'-',
+                b'0'..=b'9',
+                b'0'..=b'9',
+                b'-',
+                ..
+            ]
+        )
+    };
+    memchr::memchr_iter(b'2', bytes).find(is_date)
+}
+
+fn draw_by<'p, 's, 'a>(
+    text: &'a str,
+    pen: &mut Pen<'p, 's, 'a>,
+    draw_prefix: impl FnOnce(&'a str, &mut Pen<'p, 's, 'a>) -> Option<()>,
+) -> Option<()> {
     let head = &text.as_bytes()[..text.len().min(PREFIX_BYTES_MAX)];
     let end = find(head, b":  ")?;
     let (before, message) = text.split_at_checked(end)?;
@@ -67,7 +128,7 @@ pub(super) fn draw<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
     if message.is_empty() || !POSTGRES_LABELS.contains(&label) {
         return None;
     }
-    parts(prefix, pen)?;
+    draw_prefix(prefix, pen)?;
     pen.sketch.literal(label);
     pen.sketch.literal(":  ");
     pen.sketch.message(message.as_bytes());

@@ -9,6 +9,9 @@ use super::pattern::{self, Row};
 /// How far into a line is looked for what tells that a row without a level may fit, in bytes.
 const HEAD_BYTES_MAX: usize = 96;
 
+/// How far into a line the label of PostgreSQL behind a prefix is looked for, in bytes.
+const PREFIX_BYTES_MAX: usize = 192;
+
 /// Lines that begin with the same bytes.
 pub(super) struct Group {
     /// True if the time of the record stands before the rows.
@@ -23,7 +26,7 @@ impl Group {
 }
 
 /// Behind a time that begins the line.
-const TIMED: [&str; 49] = [
+const TIMED: [&str; 72] = [
     // nginx, error log.
     " [{level}] {pid:i}#{tid:i}: (*{connection:i} )?{msg:nginx}",
     // MySQL 8, MySQL and MariaDB, error log.
@@ -41,6 +44,8 @@ const TIMED: [&str; 49] = [
     " [myid:{myid:e}] - {level}~[{source}@{line:i}] - {msg}",
     // fail2ban.
     " fail2ban.{component:w}~[{pid:i}]: {level}~([{jail:w}] )?{msg}",
+    // Windows, CBS.log and DISM.
+    ", {level}~{component:w}~{msg}",
     // libvirt.
     ": {pid:i}: {level} : {function:w}:{line:i} : {msg}",
     // ClickHouse.
@@ -51,7 +56,18 @@ const TIMED: [&str; 49] = [
     " {level}~[kea-{component:w}/{pid:w}] {msgid:w} {msg}",
     // WildFly, Quarkus.
     " {level}~[{logger:w}] \\({thread}\\) {msg}",
-    // Spring Boot, with the name of the application or without.
+    // Neo4j.
+    " {level}~[{logger:q}] {msg}",
+    // Home Assistant.
+    " {level} \\({thread}\\) [{logger:w}] {msg}",
+    // OpenStack's oslo.log.
+    " {pid:i} {level} {logger:q} [{request_context}] {msg}",
+    // Salt.
+    " [{logger:w}_:{line:i}_][{level}_][{pid:i}] {msg}",
+    // Ansible.
+    " p={pid:i} u={user:w} n={name:w} | {msg}",
+    // Spring Boot, with the name of the application, with a trace or without.
+    "~{level}~{pid:i} --- [{application}] [_{thread}] [{trace:w}] {logger:w}_: {msg}",
     "~{level}~{pid:i} --- [{application}] [_{thread}] {logger:w}_: {msg}",
     "~{level}~{pid:i} --- [_{thread}] {logger:w}_: {msg}",
     // logback, log4j2, log4net.
@@ -71,19 +87,35 @@ const TIMED: [&str; 49] = [
     // lighttpd.
     ": \\({file:w}:{line:i}\\) {msg}",
     ": \\({file:w}\\) {msg}",
+    // Confluence, Druid.
+    " {level}~[{thread}] [{logger:q}] {function:w} {msg}",
+    " {level}~[{thread}] {logger:q} - {msg}",
     // Tomcat.
     " {level} [{thread}] {logger:q} {msg}",
+    // Flink, SonarQube.
+    " {level}~{logger:q}~[{ndc:e}] - {msg}",
+    " {level}~{process:w}[{request_id:e}][{logger:w}] {msg}",
     // Hadoop, HBase, Rust's tracing.
     "~{level} {logger:q}: {msg}",
     // Python's logging.
     " - {logger:w} - {level} - {msg}",
-    // loguru.
+    // Synapse.
+    " - {logger:w} - {line:i} - {level} - {request} - {msg}",
+    // Deluge, AdGuard Home, Vertica.
+    " [{level}_][{logger:w}:{line:i}_] {msg}",
+    " {pid:i}#{tid:i} [{level}] {msg}",
+    " {thread:w} [{component:w}] <{level}> {msg}",
+    // loguru, Prefect.
     " | {level}_| {logger:w}:{function:w}:{line:i} - {msg}",
+    " | {level}_| {source} - {msg}",
     // NLog.
     "|{level}|{logger:w}|{msg}",
     // zap's console encoder.
     "\t{level}\t{caller:p}\t{msg:zap}",
     "\t{level}\t{logger:w}\t{caller:p}\t{msg:zap}",
+    // Trino, Jenkins.
+    "\t{level}\t{thread}\t{logger:q}\t{msg}",
+    " [id={thread_id:i}]\t{level}\t{logger:w}: {msg}",
     "\t{level}\t{logger:w}\t{msg:zap}",
     // AWS Lambda, Node.
     "\t{request_id:w}\t{level}\t{msg}",
@@ -96,6 +128,8 @@ const TIMED: [&str; 49] = [
     " [TRACE] {logger:w}: {msg:hclog}",
     // Android's logcat, format threadtime.
     "~{pid:i}~{tid:i} {letter} {tag:w}_: {msg}",
+    // The same in format `time`.
+    " {letter}/{tag:w}_\\(_{pid:i}\\): {msg}",
     // Odoo.
     " {pid:i} {level} {dbname:w} {logger:w}: {msg}",
     // macOS, log show, also in style compact.
@@ -103,6 +137,11 @@ const TIMED: [&str; 49] = [
     " {letter}~{process:w}[{pid:i}:{tid:w}] {msg}",
     // Squid, cache.log.
     " kid{kid:i}| {msg}",
+    // Adobe Experience Manager: a log within a request and beside one, requests and their answers.
+    " *{level}* [{remote_addr:w} [{request_time:i}] {method:w} {path:w} {protocol:w}] {logger:q} {msg}",
+    " *{level}* [{thread}] {logger:q} {msg}",
+    " [{request_id:i}] -> {msg:request}",
+    " [{request_id:i}] <- {status:i} {msg}",
     // BIND, OSSEC, Wazuh.
     " {component:w}: {level}: {msg}",
     // PostgreSQL with another log_line_prefix.
@@ -112,7 +151,7 @@ const TIMED: [&str; 49] = [
 ];
 
 /// Behind a time that a bracket opens.
-const BRACKETED: [&str; 17] = [
+const BRACKETED: [&str; 22] = [
     // Elasticsearch, OpenSearch, Logstash.
     "][{level}_][{logger:w}_]([{pipeline:w}])?( [{node:w}])?_{msg}",
     // Kafka.
@@ -122,6 +161,12 @@ const BRACKETED: [&str; 17] = [
     "] {level}: ([pool {pool:w}] )?(pid {pid:i}, {function:w}, line {line:i}: )?{msg:fpm}",
     // Envoy.
     "][{tid:i}][{level}][{logger:w}] [{file:w}:{line:i}] {msg}",
+    // Flask, GlusterFS.
+    "] {level} in {module:w}: {msg}",
+    "] {letter} [MSGID: {msgid:i}] [{file:w}:{line:i}:{function:w}] {source:w}: {msg}",
+    // Gerrit, UniFi.
+    "] [{thread}] {level}~{logger:q} : {msg}",
+    "] <{thread}> {level}~{logger:w}_- {msg}",
     // gunicorn.
     "] [{pid:i}] [{level}] {msg}",
     // Celery.
@@ -134,7 +179,8 @@ const BRACKETED: [&str; 17] = [
     "] [{level}] [{file:w}:{line:i}] {msg:tidb}",
     // log4js.
     "] [{level}] {category:w} - {msg}",
-    // spdlog.
+    // Fluent Bit, spdlog.
+    "] [{level}] [{component:q}] {msg}",
     "] [{level}] {msg}",
     "] [{logger:w}] [{level}] {msg}",
     // Rust's env_logger.
@@ -200,6 +246,9 @@ const COREDNS: [&str; 3] = [
      {dnssec_ok:w} {buffer_size:i}\" {rcode:w} {flags:w} {bytes:i} {duration:w}",
 ];
 
+/// PostgreSQL with the time within its prefix.
+const PREFIXED: [&str; 1] = ["{msg:prefixed}"];
+
 /// FreeRADIUS, behind its time.
 const RADIUS: [&str; 1] = [" : {category:w}: {msg}"];
 
@@ -217,6 +266,7 @@ struct Groups {
     levelled: Group,
     coredns: Group,
     radius: Group,
+    prefixed: Group,
 }
 
 static GROUPS: LazyLock<Groups> = LazyLock::new(|| {
@@ -237,11 +287,24 @@ static GROUPS: LazyLock<Groups> = LazyLock::new(|| {
         levelled: group(false, &LEVELLED),
         coredns: group(false, &COREDNS),
         radius: group(true, &RADIUS),
+        prefixed: group(false, &PREFIXED),
     }
 });
 
 /// The text that a line begins with, and the rows that may follow it.
 pub(super) fn candidates(line: &[u8]) -> Option<(&'static str, &'static Group)> {
+    by_start(line).or_else(|| is_prefixed(line).then(|| ("", &GROUPS.prefixed)))
+}
+
+/// True for a line with a label as of PostgreSQL, which no time begins.
+fn is_prefixed(line: &[u8]) -> bool {
+    let head = &line[..line.len().min(PREFIX_BYTES_MAX)];
+    matches!(line.first(), Some(b'a'..=b'z' | b'A'..=b'Z' | b'[' | b'('))
+        && pattern::find(head, b":  ")
+            .is_some_and(|end| end > 0 && head[end - 1].is_ascii_uppercase())
+}
+
+fn by_start(line: &[u8]) -> Option<(&'static str, &'static Group)> {
     match *line {
         [b'0'..=b'9', ref rest @ ..] => {
             let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();

@@ -8,18 +8,39 @@ use std::borrow::Cow;
 use logpond_record::Value;
 use memchr::memchr;
 
-use super::requests;
+use super::{firewalls, requests};
 use crate::intake::access::{canonical_int, seconds_with_unit};
 use crate::intake::{logfmt, timestamps};
 
 /// Longer sentences are not looked at.
 const SENTENCE_BYTES_MAX: usize = 4 << 10;
 
+/// Bytes of the id of a request.
+const ID_BYTES: usize = 36;
+
 /// The most fields of a sentence.
 const FIELDS_MAX: usize = 24;
 
 /// Starts of sentences of Rails.
 const RAILS: [&str; 3] = ["Started ", "Completed ", "Processing by "];
+
+/// Starts of sentences of AWS Lambda's platform.
+const LAMBDA: [&str; 4] = [
+    "REPORT RequestId: ",
+    "START RequestId: ",
+    "END RequestId: ",
+    "RequestId: ",
+];
+
+/// Labels of its reports with the fields that they are, each with its unit.
+const REPORT: [(&str, &str, &str); 6] = [
+    ("Duration", " ms", "duration_s"),
+    ("Billed Duration", " ms", "billed_duration_s"),
+    ("Init Duration", " ms", "init_duration_s"),
+    ("Restore Duration", " ms", "restore_duration_s"),
+    ("Memory Size", " MB", "memory_size_mb"),
+    ("Max Memory Used", " MB", "max_memory_used_mb"),
+];
 
 /// Fields that are made of a sentence.
 type Made<'a> = Vec<(Cow<'a, str>, Value<'a>)>;
@@ -61,7 +82,14 @@ const DOVECOT: [(&str, &str); 8] = [
 pub(crate) fn is_daemon(name: &str) -> bool {
     matches!(
         name,
-        "sshd" | "sshd-session" | "sshd-auth" | "dovecot" | "dnsmasq"
+        "sshd"
+            | "sshd-session"
+            | "sshd-auth"
+            | "dovecot"
+            | "dnsmasq"
+            | "kernel"
+            | "filterlog"
+            | "named"
     ) || name.starts_with("postfix")
 }
 
@@ -70,6 +98,10 @@ pub(crate) fn fields<'a>(program: Option<&str>, message: &'a str) -> Made<'a> {
     let mut made = Vec::new();
     let program = program.unwrap_or_default();
     let message = if program.is_empty() {
+        if LAMBDA.iter().any(|start| message.starts_with(start)) {
+            lambda(message, &mut made);
+            return made;
+        }
         let untagged = untagged(message);
         if !RAILS.iter().any(|start| untagged.starts_with(start)) {
             return requests::of_text(message);
@@ -85,6 +117,9 @@ pub(crate) fn fields<'a>(program: Option<&str>, message: &'a str) -> Made<'a> {
         "sshd" | "sshd-session" | "sshd-auth" => sshd(message, &mut made),
         "dovecot" => dovecot(message, &mut made),
         "dnsmasq" => dnsmasq(message, &mut made),
+        "kernel" => firewalls::netfilter(message, &mut made),
+        "filterlog" => firewalls::pf(message, &mut made),
+        "named" => firewalls::query(message, &mut made),
         _ if program.starts_with("postfix") => postfix(message, &mut made),
         "" => rails(message, &mut made),
         _ => None,
@@ -264,6 +299,35 @@ fn pairs<'a>(text: &'a str, names: &[(&str, &'static str)], made: &mut Made<'a>)
             return;
         }
         rest = after.trim_start_matches([',', ' ', ';']);
+    }
+}
+
+/// `REPORT RequestId: 6c2f… TAB Duration: 12.34 ms TAB Billed Duration: 13 ms TAB Memory Size: 128 MB …`
+fn lambda<'a>(message: &'a str, made: &mut Made<'a>) {
+    let (_, rest) = message.split_once("RequestId: ").unwrap_or_default();
+    let id = rest.split([' ', '\t', '\n']).next().unwrap_or_default();
+    let is_id = id.len() == ID_BYTES && id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
+    if !is_id {
+        return;
+    }
+    put_text(made, "request_id", id);
+    if let Some((_, version)) = rest.split_once(" Version: ") {
+        put_text(made, "function_version", version.trim_end());
+    }
+    for part in rest.split('\t').take(FIELDS_MAX) {
+        let Some((label, value)) = part.split_once(": ") else {
+            continue;
+        };
+        let known = REPORT.iter().find(|(known, ..)| *known == label);
+        let Some((_, unit, name)) = known else {
+            continue;
+        };
+        let number = value.strip_suffix(unit).unwrap_or_default();
+        if let Some(number) = canonical_int(number).filter(|_| *unit == " MB") {
+            made.push(((*name).into(), Value::Int(number)));
+        } else if let Some(seconds) = seconds_with_unit(value) {
+            made.push(((*name).into(), Value::Float(seconds)));
+        }
     }
 }
 

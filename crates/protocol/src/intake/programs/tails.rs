@@ -47,6 +47,10 @@ pub(super) enum Tail {
     Fpm,
     /// A prefix of PostgreSQL, its label and the message: see [`postgres`].
     Postgres,
+    /// `GET /cart HTTP/1.1`
+    Request,
+    /// The same as [`Tail::Postgres`] where the time stands within the prefix.
+    Prefixed,
 }
 
 /// Values of nginx behind a message, with their labels in their order; those in quotes end with one.
@@ -79,6 +83,8 @@ impl Tail {
             "ruby" => Tail::Ruby,
             "fpm" => Tail::Fpm,
             "postgres" => Tail::Postgres,
+            "prefixed" => Tail::Prefixed,
+            "request" => Tail::Request,
             _ => Tail::None,
         }
     }
@@ -100,6 +106,11 @@ impl Tail {
             Tail::Ruby => facts::ruby(text, pen),
             Tail::Fpm => facts::fpm(text, pen),
             Tail::Postgres => return postgres::draw(text, pen),
+            Tail::Request => {
+                make_request(text, pen);
+                pen.sketch.message(text.as_bytes());
+            }
+            Tail::Prefixed => return postgres::draw_prefixed(text, pen),
         }
         Some(())
     }
