@@ -27,7 +27,9 @@ pub(super) enum Lead {
 /// True if a line begins with a time, in any form, or with one in brackets as access logs do. An indented
 /// line does not: it quotes another one.
 pub(super) fn begins_with_time(times: &TimeReader, line: &[u8]) -> bool {
-    !matches!(line.first(), None | Some(b' ' | b'\t')) && times.is_at_start(line, RECEIVED)
+    !matches!(line.first(), None | Some(b' ' | b'\t'))
+        && !line.starts_with(traces::APT_END.as_bytes())
+        && times.is_at_start(line, RECEIVED)
 }
 
 /// The lead of a line, if it has one.
@@ -39,7 +41,7 @@ pub(super) fn lead(times: &TimeReader, line: &[u8]) -> Option<Lead> {
             return (is_lead && begins_with_time(times, rest)).then_some(Lead::Time);
         }
         [] | [b'\t', ..] => return None,
-        [b'{', ..] => return is_object(line).then_some(Lead::Alone),
+        [b'{', ..] => return traces::is_object(line).then_some(Lead::Alone),
         [b'<', ..] if frames::begins_with_priority(line) => return Some(Lead::Time),
         // Values of a statement, ends of brackets, calls of a trace.
         [b'(', b'\'', ..] | [b'\'' | b'}' | b']' | b')' | b',', ..] => return None,
@@ -72,16 +74,6 @@ fn begins_with_clock(line: &[u8]) -> bool {
     clock.len() > 8
         && clock.iter().zip(b"00:00:00").all(is_clock)
         && matches!(clock[8], b' ' | b'.' | b',' | b']' | b'\t' | b':')
-}
-
-/// `{"level":"info", …}`
-fn is_object(line: &[u8]) -> bool {
-    let line = line.trim_ascii_end();
-    let inside = line
-        .strip_prefix(b"{")
-        .unwrap_or_default()
-        .trim_ascii_start();
-    inside.first() == Some(&b'"') && line.ends_with(b"}")
 }
 
 /// `INFO: started`, `[error] started`, `ERROR:root:failed`, `E/Tag(12): failed`, `level=info msg=…`

@@ -13,6 +13,7 @@ mod blocks;
 mod crash;
 mod documents;
 mod go;
+mod heads;
 mod marks;
 mod numbered;
 mod python;
@@ -23,6 +24,7 @@ mod servers;
 mod vm;
 
 pub(super) use beam::is_report;
+pub(super) use heads::{APT_END, is_object};
 pub(super) use marks::visible;
 use marks::{is_blank, is_closer, is_indented, is_opened};
 
@@ -134,7 +136,10 @@ struct Shape {
 }
 
 /// All shapes; the first one that fits a line has it.
-const SHAPES: [&Shape; 31] = [
+const SHAPES: [&Shape; 35] = [
+    &heads::OBJECT,
+    &heads::APT,
+    &heads::BANNER,
     // Python's have the same words and a colon.
     &blocks::NIM,
     &python::TRACEBACK,
@@ -154,6 +159,7 @@ const SHAPES: [&Shape; 31] = [
     &crash::SANITIZER,
     &crash::COMMENTS,
     &crash::CRASH,
+    &heads::LAST_WORDS,
     &servers::SLOW_LOG,
     &servers::JAVA_LOGGING,
     &servers::MONGODB,

@@ -34,7 +34,7 @@ pub(super) const SANITIZER: Shape = Shape {
 
 /// Lines of a comment: the first is an empty one.
 pub(super) const COMMENTS: Shape = Shape {
-    starts: &[Start(Is("#"), Body, Near)],
+    starts: &[Start(Is("#"), Body, Own)],
     behind: &[],
     rows: &[Row(&[Body], Starts("#"), Take(Body))],
     detail: None,
@@ -108,7 +108,7 @@ fn is_crash(line: &[u8]) -> bool {
 }
 
 /// `1    libswiftCore.so    0x00007f… swift_fatal + 68`, ` 1: 0xb7a9e0 node::Abort() [node]`, `./a.out(f+0x1)[0x40]`
-fn is_native_frame(line: &[u8]) -> bool {
+pub(super) fn is_native_frame(line: &[u8]) -> bool {
     match line.first() {
         Some(b'0'..=b'9') => {
             let rest = line[digits(line)..].trim_ascii_start();
