@@ -62,7 +62,7 @@ const fn utc(name: &'static str, beside: &'static str) -> Name {
 }
 
 /// Names of the time.
-pub(super) const TIMES: [Name; 196] = [
+pub(super) const TIMES: [Name; 201] = [
     own("_time"),
     own("time"),
     own("timestamp"),
@@ -288,13 +288,19 @@ pub(super) const TIMES: [Name; 196] = [
     with("Received", "MessageTraceId"),
     with("TIMESTAMP_DERIVED", "EVENT_TYPE"),
     with("LOGIN_TIME", "EVENT_TYPE"),
+    // Records that AWS hands to functions: of SNS, SQS, Kinesis, Firehose and DynamoDB.
+    field("Sns.Timestamp"),
+    with("attributes.SentTimestamp", "messageId"),
+    field("kinesis.approximateArrivalTimestamp"),
+    with("approximateArrivalTimestamp", "recordId"),
+    field("dynamodb.ApproximateCreationDateTime"),
     // An object that says no other time. That of a program is mostly about nothing else.
     field("createdAt"),
     field("created"),
 ];
 
 /// Names of the message. `log` is what Fluentd, Fluent Bit and Docker call a line.
-pub(super) const MESSAGES: [Name; 59] = [
+pub(super) const MESSAGES: [Name; 60] = [
     own("_msg"),
     own("message"),
     own("msg"),
@@ -369,6 +375,7 @@ pub(super) const MESSAGES: [Name; 59] = [
     with("full_log", "rule.level"),
     with("event.message", "event.involvedObject.kind"),
     with("error.message", "errKind"),
+    field("Sns.Message"),
 ];
 
 /// A field that says a level under another name than those that every record may have it by, or on another scale.

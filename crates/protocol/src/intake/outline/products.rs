@@ -236,6 +236,7 @@ const SCHEMAS: &[(&str, Take)] = &[
     ("url.original", Target),
     ("url.full", Target),
     ("http.target", Target),
+    ("http.path", Target),
     ("http.url", Target),
     ("url.scheme", Text(Scheme)),
     ("http.scheme", Text(Scheme)),
@@ -249,6 +250,7 @@ const SCHEMAS: &[(&str, Take)] = &[
     ("http.flavor", Version),
     ("http.response.status_code", Number(Status)),
     ("http.status_code", Number(Status)),
+    ("http.status", Number(Status)),
     ("http.response.body.bytes", Number(Bytes)),
     ("http.response.bytes", Number(Bytes)),
     ("http.response.body.size", Number(Bytes)),
@@ -263,6 +265,9 @@ const SCHEMAS: &[(&str, Take)] = &[
     ("http.user_agent", Text(Agent)),
     ("http.useragent", Text(Agent)),
     ("http.request.id", Text(RequestId)),
+    ("http.duration_ms", MILLISECONDS),
+    ("http.duration", Take::TookWithUnit),
+    ("http.latency", Take::TookWithUnit),
     // Elastic counts nanoseconds.
     ("event.duration", NANOSECONDS),
 ];
@@ -500,6 +505,9 @@ const NODE: &[(&str, Take)] = &[
     ("req.remotePort", Number(RemotePort)),
     ("req.method", Text(Method)),
     ("req.url", Target),
+    ("req.path", Target),
+    ("req.ip", Client),
+    ("req.remote", Client),
     ("req.host", Take::Host),
     ("req.hostname", Take::Host),
     ("req.headers.host", Take::Host),
@@ -507,6 +515,8 @@ const NODE: &[(&str, Take)] = &[
     ("req.headers.referer", Text(Referer)),
     ("req.id", Text(RequestId)),
     ("res.statusCode", Number(Status)),
+    ("res.status", Number(Status)),
+    ("res.duration", Take::TookWithUnit),
     ("res.headers.content-length", Number(Bytes)),
     ("responseTime", MILLISECONDS),
 ];
@@ -655,7 +665,7 @@ const AKAMAI_SIEM: &[(&str, Take)] = &[
 ];
 
 /// All products. One whose marks others have, too, stands behind these.
-pub(super) const PRODUCTS: [Product; 90] = [
+pub(super) const PRODUCTS: [Product; 92] = [
     product(&["response_code", "response_flags"], ENVOY),
     product(&["response_code", "start_time", "method"], ENVOY),
     // A list: elsewhere each header is a member.
@@ -694,6 +704,7 @@ pub(super) const PRODUCTS: [Product; 90] = [
     ),
     product(&["response_status", "request_method", "url"], FASTLY),
     product(&["req.method", "req.url"], NODE),
+    product(&["req.path", "req.method"], NODE),
     // Fastify writes the request and its response in two lines.
     product(&["res.statusCode", "responseTime"], NODE),
     product(&["meta.req.method", "meta.req.url"], WINSTON),
@@ -702,6 +713,7 @@ pub(super) const PRODUCTS: [Product; 90] = [
         SCHEMAS,
     ),
     product(&["http.status_code", "http.method"], SCHEMAS),
+    product(&["http.status", "http.method"], SCHEMAS),
     product(&["latency_human", "status"], ECHO),
     product(&["controller", "action", "method", "status"], RAILS),
     product(&["dyno", "fwd", "method"], HEROKU),
