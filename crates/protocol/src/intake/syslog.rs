@@ -81,7 +81,14 @@ pub(crate) fn draw<'s, 'a>(
             return Some(sketch);
         }
     }
+    let before = sketch.mark();
     rfc3164::draw_alone(raw, anything, context, &mut sketch)?;
+    if let Some(rule) = labelled(&sketch) {
+        sketch.rewind(before);
+        if rule.rule.draw(raw, context, &mut sketch).is_none() {
+            rfc3164::draw_alone(raw, anything, context, &mut sketch)?;
+        }
+    }
     Some(sketch)
 }
 

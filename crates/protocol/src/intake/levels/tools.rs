@@ -1,4 +1,5 @@
-//! Levels of compilers, of what builds programs, and of bridges of home automation.
+//! Levels of compilers, of what builds programs, of bridges of home automation, and of java.util.logging in languages
+//! with other letters.
 
 use logpond_record::Severity;
 use memchr::memmem;
@@ -6,8 +7,31 @@ use memchr::memmem;
 /// Texts behind a place in a source, as MSBuild, the C# and the TypeScript compiler write them: `app.ts(7,1): error TS2304:`.
 const BEHIND_PLACE: [(&[u8], &str); 2] = [(b"): error ", "error"), (b"): warning ", "warn")];
 
-/// The level of a line of one of these.
+/// Names of levels of java.util.logging with letters beyond ASCII, which begin its second line.
+const LOCAL: [(&str, &str); 13] = [
+    ("INFORMACIÓN:", "info"),
+    ("INFORMAÇÕES:", "info"),
+    ("情報:", "info"),
+    ("信息:", "info"),
+    ("資訊:", "info"),
+    ("정보:", "info"),
+    ("警告:", "warn"),
+    ("경고:", "warn"),
+    ("ПРЕДУПРЕЖДЕНИЕ:", "warn"),
+    ("致命的:", "error"),
+    ("严重:", "error"),
+    ("嚴重的:", "error"),
+    ("심각:", "error"),
+];
+
+/// The level of a line of one of these, or of the second line of java.util.logging.
 pub(super) fn level(head: &[u8]) -> Option<&'static str> {
+    if let Some(end) = memchr::memchr(b'\n', head) {
+        let second = &head[end + 1..];
+        let mut known = LOCAL.iter();
+        let found = known.find(|(name, _)| second.starts_with(name.as_bytes()));
+        return found.map(|(_, level)| *level);
+    }
     if let Some(command) = head.strip_prefix(b"::") {
         return workflow(command);
     }

@@ -26,7 +26,7 @@ impl Group {
 }
 
 /// Behind a time that begins the line.
-const TIMED: [&str; 72] = [
+const TIMED: [&str; 73] = [
     // nginx, error log.
     " [{level}] {pid:i}#{tid:i}: (*{connection:i} )?{msg:nginx}",
     // MySQL 8, MySQL and MariaDB, error log.
@@ -95,6 +95,8 @@ const TIMED: [&str; 72] = [
     // Flink, SonarQube.
     " {level}~{logger:q}~[{ndc:e}] - {msg}",
     " {level}~{process:w}[{request_id:e}][{logger:w}] {msg}",
+    // Rust's tower-http.
+    "~{level} request\\{method={method:w} uri={uri:w} version={protocol:w}\\}: {logger:q}: {msg:tower}",
     // Hadoop, HBase, Rust's tracing.
     "~{level} {logger:q}: {msg}",
     // Python's logging.

@@ -2,12 +2,14 @@
 //!
 //! A tail that does not fit as a whole is part of the message.
 
+use std::borrow::Cow;
+
 use logpond_record::Value;
 use memchr::{memchr, memchr_iter, memrchr_iter};
 
 use super::pattern::find;
 use super::{Pen, facts, postgres};
-use crate::intake::access::{canonical_int, closing_quote, parts_of};
+use crate::intake::access::{canonical_int, closing_quote, parts_of, seconds_with_unit};
 use crate::intake::logfmt;
 
 /// The most values behind a message.
@@ -47,6 +49,8 @@ pub(super) enum Tail {
     Fpm,
     /// A prefix of PostgreSQL, its label and the message: see [`postgres`].
     Postgres,
+    /// ` latency=12 ms status=200`
+    Tower,
     /// `GET /cart HTTP/1.1`
     Request,
     /// The same as [`Tail::Postgres`] where the time stands within the prefix.
@@ -85,6 +89,7 @@ impl Tail {
             "postgres" => Tail::Postgres,
             "prefixed" => Tail::Prefixed,
             "request" => Tail::Request,
+            "tower" => Tail::Tower,
             _ => Tail::None,
         }
     }
@@ -106,6 +111,7 @@ impl Tail {
             Tail::Ruby => facts::ruby(text, pen),
             Tail::Fpm => facts::fpm(text, pen),
             Tail::Postgres => return postgres::draw(text, pen),
+            Tail::Tower => tower(text, pen),
             Tail::Request => {
                 make_request(text, pen);
                 pen.sketch.message(text.as_bytes());
@@ -178,6 +184,28 @@ pub(super) fn make_request<'a>(request: &'a str, pen: &mut Pen<'_, '_, 'a>) {
         pen.make_text("path", path);
         pen.make_text("query", query);
         pen.make_text("protocol", protocol);
+    }
+}
+
+/// Makes the status and the duration that end a message, and the parts of the target that was drawn before it.
+fn tower<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
+    pen.sketch.message(text.as_bytes());
+    let uri = match pen.sketch.value(b"uri") {
+        Some(Value::Str(Cow::Borrowed(uri))) => *uri,
+        _ => "",
+    };
+    let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
+    pen.make_text("path", path);
+    pen.make_text("query", query);
+    let Some((_, values)) = text.rsplit_once(" latency=") else {
+        return;
+    };
+    let (latency, status) = values.split_once(" status=").unwrap_or((values, ""));
+    if let Some(seconds) = seconds_with_unit(latency) {
+        pen.make("duration_s", Value::Float(seconds));
+    }
+    if let Some(status) = canonical_int(status) {
+        pen.make("status", Value::Int(status));
     }
 }
 

@@ -267,6 +267,23 @@ const ISE: &[Part] = &[
     Message,
 ];
 
+/// A further part of its message, which has no time of its own.
+const ISE_PART: &[Part] = &[
+    Time,
+    SPACE,
+    Field("hostname:t", class(is_host, any, 255)),
+    SPACE,
+    Field("app:t", class(is_host, is_letter, 64)),
+    SPACE,
+    Field("message_number:t", class(is_digit, any, 12)),
+    SPACE,
+    Field("parts:t", class(is_digit, any, 4)),
+    SPACE,
+    Field("part:t", class(is_digit, any, 4)),
+    SPACE,
+    Message,
+];
+
 /// The text that all messages of Cisco ISE have.
 const ISE_MARK: &str = " CISE_";
 
@@ -416,6 +433,10 @@ pub(super) const ALONE: &[Rule] = &[
         parts: ISE,
     },
     Rule {
+        mark: Within(ISE_MARK),
+        parts: ISE_PART,
+    },
+    Rule {
         mark: Within(":"),
         parts: &[WEEKDAY, Time, SPACE, HOST, SPACE, Tag, Message],
     },
@@ -504,6 +525,10 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         mark: Within(ISE_MARK),
         parts: ISE,
+    },
+    Rule {
+        mark: Within(ISE_MARK),
+        parts: ISE_PART,
     },
     Rule {
         mark: Within(", Severity: "),
