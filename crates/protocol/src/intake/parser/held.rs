@@ -168,9 +168,7 @@ impl Parser {
         self.lists += 1;
         let said = self.first_of(entry, text);
         self.lists -= 1;
-        if said.time.is_none() {
-            return None;
-        }
+        said.time?;
         let mut parsed = self.unread(entry);
         complete(
             &mut parsed,

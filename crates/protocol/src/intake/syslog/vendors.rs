@@ -21,8 +21,9 @@
 //! | SonicWall and others, blanks before pairs | `  id=firewall sn=…` |
 //!
 //! In files without a priority: what relays and Cisco ISE write, `journalctl -o short-full` and `short-unix`
-//! (`Fri 2026-11-27 00:51:25 CET web1 app[77]: text`, `1795740685.818426 web1 app[77]: text`), Cisco with its name (`foo: Apr 29 13:58:40.411 UTC: %SYS-5-CONFIG_I: text`), NetScaler, HPE
-//! Comware (`%Mar  2 00:00:06:000 2026 sw1 SHELL/5/SHELL_LOGIN: text`).
+//! (`Fri 2026-11-27 00:51:25 CET web1 app[77]: text`, `1795740685.818426 web1 app[77]: text`), Cisco with its name
+//! (`foo: Apr 29 13:58:40.411 UTC: %SYS-5-CONFIG_I: text`), NetScaler, HPE Comware
+//! (`%Mar  2 00:00:06:000 2026 sw1 SHELL/5/SHELL_LOGIN: text`).
 //!
 //! Fields: `app` has Cisco's mnemonic with its percent sign; `sequence` is the number of the line, or `sequence_sent`
 //! where the device counts what it sends as well;

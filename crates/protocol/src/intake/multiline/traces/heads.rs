@@ -4,7 +4,7 @@
 //! ```text
 //! {"level":"error","msg":"full"}       Start-Date: 2026-11-27  00:51:25      lua: shop.lua:3: full
 //!     at save (/app/a.js:1:2)          Commandline: apt install curl         stack traceback:
-//!                                      End-Date: 2026-11-27  00:51:27        	[C]: in ?
+//!                                      End-Date: 2026-11-27  00:51:27            [C]: in ?
 //! ```
 //!
 //! A trace below an object is a record of its own: with it, the object would be none any more, and its fields would be
