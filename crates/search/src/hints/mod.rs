@@ -13,6 +13,7 @@
 
 mod arguments;
 mod reading;
+mod spans;
 mod tokens;
 mod translate;
 #[cfg(test)]
@@ -115,7 +116,7 @@ pub struct HintRequest<'a> {
 pub fn hints(request: &HintRequest<'_>) -> Vec<Hint> {
     let mut hints = Vec::new();
     hints.extend(unknown_counted(request));
-    match foreign(request) {
+    match span(request).or_else(|| foreign(request)) {
         // The pieces mean nothing by themselves.
         Some(hint) => hints.push(hint),
         None => {
@@ -288,6 +289,17 @@ fn unknown_values(request: &HintRequest<'_>) -> Option<Hint> {
             .iter()
             .find(|(name, _)| **name == *field.name);
         let (_, known) = known.filter(|(_, known)| !known.is_empty())?;
+        if let Some(class) = status_class(value) {
+            let name = clipped(&field.name);
+            said.push(format!(
+                "no record of the range has '{}' in '{name}'; numbers of a class are compared with an expression",
+                clipped(value)
+            ));
+            return Some(FieldFilter {
+                name: field.name.clone(),
+                test: FieldTest::Contains(class),
+            });
+        }
         // Numbers are equal however they are written.
         let is_number = Number::parse(value.as_bytes()).is_some();
         if is_number || known.iter().any(|known| known == value) {
@@ -311,6 +323,13 @@ fn unknown_values(request: &HintRequest<'_>) -> Option<Hint> {
         })
     });
     mended_hint(request, &mended, &said)
+}
+
+/// The expression that is meant by a class of statuses: `5xx`.
+fn status_class(value: &str) -> Option<Pattern> {
+    let digit = value.strip_suffix("xx").or(value.strip_suffix("XX"))?;
+    let is_class = matches!(digit, "1" | "2" | "3" | "4" | "5");
+    is_class.then(|| Pattern::regex(&format!("^{digit}\\d\\d$"), false))
 }
 
 fn has_negation(filter: &Filter) -> bool {
@@ -374,6 +393,23 @@ fn counted(count: u64, is_all: bool) -> String {
         (count, true) => format!("{count} records match"),
         (count, false) => format!("at least {count} records match"),
     }
+}
+
+/// A range of time within the question, beside which it is given.
+fn span(request: &HintRequest<'_>) -> Option<Hint> {
+    let span = spans::span_of(request.filter)?;
+    let rest = suggested((span.rest != Filter::All).then_some(&span.rest));
+    let (written, since) = (clipped(&span.written), span.since);
+    let command = format!("logpond query --since {since}");
+    let arguments = arguments(&span.rest);
+    Some(Hint {
+        message: format!(
+            "'{written}' was looked for in the records; a range of time is given beside the question, as \
+             --since {since}"
+        ),
+        command: Some(format!("{command} {arguments}").trim_end().to_owned()),
+        ..rest
+    })
 }
 
 /// A question of another language that is valid here, too, but as conditions and texts.

@@ -31,7 +31,9 @@ pub(super) fn reading(text: &str, folded: bool) -> Option<Interpretation> {
         .or_else(|| language(text))
         .or_else(|| expression(text))
         .or_else(|| wildcards(text))
-        .or_else(|| enclosed(text))?;
+        .or_else(|| enclosed(text))
+        .or_else(|| unclosed(text))
+        .or_else(|| excluded(text))?;
     Some(Interpretation {
         meant: found.meant.map(fold),
         ..found
@@ -405,6 +407,59 @@ fn enclosed(text: &str) -> Option<Interpretation> {
     is_one.then(|| Interpretation {
         looks_like: looks_like.to_owned(),
         meant: Some(Filter::substring(inner.as_bytes(), false)),
+        command: None,
+    })
+}
+
+/// The most parentheses that are closed for a question.
+const UNCLOSED_MAX: usize = 4;
+
+/// `(timeout OR refused`, `"connection refused`
+fn unclosed(text: &str) -> Option<Interpretation> {
+    if let Some(inner) = text.strip_prefix('"').filter(|inner| !inner.contains('"')) {
+        let inner = inner.trim();
+        return (!inner.is_empty()).then(|| Interpretation {
+            looks_like: "a text in quotes that are not closed".to_owned(),
+            meant: Some(Filter::substring(inner.as_bytes(), false)),
+            command: None,
+        });
+    }
+    let count = |sign: char| text.chars().filter(|c| *c == sign).count();
+    let missing = count('(').checked_sub(count(')'))?;
+    if missing == 0 || missing > UNCLOSED_MAX {
+        return None;
+    }
+    let found = language(&format!("{text}{}", ")".repeat(missing)))?;
+    Some(Interpretation {
+        looks_like: format!("{} with a parenthesis that is not closed", found.looks_like),
+        ..found
+    })
+}
+
+/// Words behind `not` that messages have.
+const STATES: [&str; 12] = [
+    "allowed",
+    "authorized",
+    "available",
+    "enough",
+    "exist",
+    "found",
+    "implemented",
+    "permitted",
+    "ready",
+    "set",
+    "supported",
+    "valid",
+];
+
+/// `not paid`
+fn excluded(text: &str) -> Option<Interpretation> {
+    let (not, word) = text.split_once(' ')?;
+    let is_word = word.chars().all(char::is_alphanumeric) && !word.is_empty();
+    let is_meant = not.eq_ignore_ascii_case("not") && is_word && !STATES.contains(&word);
+    is_meant.then(|| Interpretation {
+        looks_like: "a negation".to_owned(),
+        meant: Some(Filter::negate(Filter::substring(word.as_bytes(), false))),
         command: None,
     })
 }

@@ -33,6 +33,18 @@ const QUERIES: &[(&str, &str, &str)] = &[
     ),
     ("'timeout'", "\"timeout\"", "timeout"),
     ("%failed%", "\"failed\"", "failed"),
+    ("\"disk full", "\"disk full\"", "'disk full'"),
+    ("not paid", "NOT \"paid\"", "--where 'NOT \"paid\"'"),
+    (
+        "(status=500 OR status=404",
+        "status=500 OR status=404",
+        "--where 'status=500 OR status=404'",
+    ),
+    (
+        "timeout last 5 minutes",
+        "\"timeout\"",
+        "--since 5m timeout",
+    ),
     ("path=~/^\\/api/", "path~/^\\/api/", "-f 'path~/^\\/api/'"),
     (
         "level=error status=500",
@@ -121,6 +133,8 @@ fn texts_are_left_alone() {
         "f(a, b)",
         "said that this and that were not there",
         "user not found",
+        "not found",
+        "f(x",
         "--force",
         "***",
         "|",
@@ -346,6 +360,9 @@ fn values_that_no_record_has_are_named_with_the_nearest() {
         "no record of the range has 'mail' in 'app'; there are 'web-1', 'web-2', 'db'"
     );
     assert_eq!((none.len(), &none[0].query), (1, &None));
+    let statuses: &[(&str, &[&str])] = &[("status", &["200", "503"])];
+    let class = said_of_values("status=5xx", statuses, 0);
+    assert_eq!(class[0].query.as_deref(), Some("status~/^5\\d\\d$/"));
     for query in ["app=db", "NOT app=mail", "user=mail", "app=7", "app:mail"] {
         assert_eq!(said_of_values(query, hosts, 0), [], "{query}");
     }
