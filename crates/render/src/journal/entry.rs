@@ -9,7 +9,7 @@
 //! | `PRIORITY` | as it came | the severity that some field says ([`severity_of`]) |
 //! | `SYSLOG_FACILITY`, `_HOSTNAME`, `SYSLOG_IDENTIFIER`, `SYSLOG_PID`, `_SYSTEMD_UNIT` | as they came | `facility`, `hostname`, `app`, `procid`, `unit` |
 //! | other fields with names of journals | as they came, each value | as they are |
-//! | other fields | left out: they are made of the message or of these | in capitals: `http.method` is `HTTP_METHOD` |
+//! | other fields | left out: they are made of the message or of these | in capitals: `http.method` is `HTTP_METHOD`; names of addresses (`__X`) are left out |
 //!
 //! A value that is null is none. The time that is shown is that of the program where an entry has it, else the
 //! record's.
@@ -23,6 +23,9 @@ use logpond_search::label::severity_of;
 use logpond_search::order::Key;
 
 use crate::Row;
+
+/// The last time that journals take, in microseconds since 1970; the first one is 1 (`VALID_REALTIME` of systemd).
+const REALTIME_US_MAX: i64 = (1 << 55) - 1;
 
 /// One entry to print.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -51,7 +54,7 @@ impl Entry {
         let mut entry = Entry {
             place,
             cursor: place.map(Cursor::text).unwrap_or_default(),
-            realtime_us: time.0.div_euclid(1000),
+            realtime_us: time.0.div_euclid(1000).clamp(1, REALTIME_US_MAX),
             shown_us: time.0.div_euclid(1000),
             ..Entry::default()
         };
@@ -77,7 +80,8 @@ impl Entry {
         let text = || String::from_utf8_lossy(value);
         let number = || text().parse().ok();
         if name == journal_entry::SENT_AT {
-            self.shown_us = number().unwrap_or(self.shown_us);
+            let is_time = |us: &i64| (1..=REALTIME_US_MAX).contains(us);
+            self.shown_us = number().filter(is_time).unwrap_or(self.shown_us);
         }
         match name {
             "__CURSOR" => {
@@ -85,10 +89,15 @@ impl Entry {
                     self.cursor = text().into_owned();
                 }
             }
-            "__REALTIME_TIMESTAMP" => self.realtime_us = number().unwrap_or(self.realtime_us),
-            "__MONOTONIC_TIMESTAMP" => self.monotonic_us = number(),
-            // Whatever a record says: where it is written, a line end would begin another field.
+            "__REALTIME_TIMESTAMP" => {
+                // Of an entry it is the record's time to a microsecond; anything else is no entry's.
+                let is_near = |us: &i64| us.abs_diff(self.realtime_us) < 1_000_000;
+                self.realtime_us = number().filter(is_near).unwrap_or(self.realtime_us);
+            }
+            "__MONOTONIC_TIMESTAMP" => self.monotonic_us = number().filter(|us| *us >= 0),
+            // Whatever a record says: readers end at an entry with another one.
             "_BOOT_ID" if is_boot_id(value) => self.boot_id = Some(text().into_owned()),
+            "_BOOT_ID" => {}
             // Other addresses are for who reads the file itself.
             _ if name.starts_with("__") => {}
             _ => self.fields.push((name.to_owned(), value.to_vec())),
@@ -104,9 +113,9 @@ impl Entry {
             self.fields.extend(priority(row));
         }
         let fields = row.fields.iter().filter(|(_, value)| *value != Value::Null);
-        let mut named: Vec<_> = fields
-            .map(|(field, value)| (field_name(field), field, value))
-            .collect();
+        let named = fields.map(|(field, value)| (field_name(field), field, value));
+        // Addresses are those of the entry, which this record is not.
+        let mut named: Vec<_> = named.filter(|(name, ..)| !name.starts_with("__")).collect();
         // Of several fields that one name means the first counts; and of one field the first, as everywhere.
         named.sort_by(|(a, a_field, _), (b, b_field, _)| {
             (a, names::place(a, a_field)).cmp(&(b, names::place(b, b_field)))
@@ -158,8 +167,9 @@ fn priority(row: &Row<'_>) -> Option<(String, Vec<u8>)> {
     Some(("PRIORITY".to_owned(), priority.to_string().into_bytes()))
 }
 
+/// 128 bits in hexadecimal digits: readers of exports end at anything else.
 fn is_boot_id(value: &[u8]) -> bool {
-    (1..=32).contains(&value.len()) && value.iter().all(u8::is_ascii_hexdigit)
+    value.len() == 32 && value.iter().all(u8::is_ascii_hexdigit)
 }
 
 /// The place of a row.

@@ -66,8 +66,8 @@ fn since(before: &PreviousEntry, entry: &Entry) -> String {
     let times = before.since_boot_us.zip(entry.since_boot_us());
     let by_boot = times.filter(|(then, now)| same_boot && then <= now);
     let (us, mark) = match by_boot {
-        Some((then, now)) => (now - then, ' '),
-        None => (entry.shown_us - before.shown_us, '*'),
+        Some((then, now)) => (now.saturating_sub(then), ' '),
+        None => (entry.shown_us.saturating_sub(before.shown_us), '*'),
     };
     if us < 0 {
         " ".repeat(16)

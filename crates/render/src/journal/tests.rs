@@ -224,6 +224,7 @@ fn other_records_have_names_of_journals() {
             ("_x", text("y")),
             ("5xx", Value::Int(1)),
             ("gone", Value::Null),
+            ("__REALTIME_TIMESTAMP", text("1")),
         ],
         b"it broke",
     );
@@ -258,16 +259,21 @@ fn a_new_boot_of_a_machine_has_a_line() {
     let of = |host: &'static str, boot: &'static str| {
         row(&[("_HOSTNAME", text(host)), ("_BOOT_ID", text(boot))], b"m")
     };
+    const BOOTS: [&str; 3] = [
+        "11111111111111111111111111111111",
+        "22222222222222222222222222222222",
+        "33333333333333333333333333333333",
+    ];
     let rows = [
-        of("a", "1"),
-        of("b", "2"),
-        of("a", "1"),
-        of("a", "3"),
-        of("b", "2"),
+        of("a", BOOTS[0]),
+        of("b", BOOTS[1]),
+        of("a", BOOTS[0]),
+        of("a", BOOTS[2]),
+        of("b", BOOTS[1]),
     ];
     let found = printed(style(Format::Short), &rows);
     assert_eq!(found.matches("-- Boot").count(), 1);
-    assert!(found.contains("\n-- Boot 3 --\n"));
+    assert!(found.contains(&format!("\n-- Boot {} --\n", BOOTS[2])));
 }
 
 #[test]
@@ -325,4 +331,58 @@ fn a_record_forges_no_entry() {
         found.starts_with(&format!("__CURSOR={journal}\n")),
         "{found}"
     );
+}
+
+/// `systemd-journal-remote` ends at the first entry that it does not take, and loses all behind it.
+#[test]
+fn what_is_exported_is_what_systemd_takes() {
+    let boot = "9c7f833031f94777aedd645a8789e450";
+    let table = [
+        ("_BOOT_ID", "x"),
+        ("_BOOT_ID", ""),
+        ("_BOOT_ID", "abc"),
+        ("__REALTIME_TIMESTAMP", "-5"),
+        ("__REALTIME_TIMESTAMP", "0"),
+        ("__REALTIME_TIMESTAMP", "1"),
+        ("__REALTIME_TIMESTAMP", "99999999999999999"),
+        ("__MONOTONIC_TIMESTAMP", "-7"),
+    ];
+    for (name, value) in table {
+        let mut fields = vec![("_TRANSPORT", text("a")), (name, text(value))];
+        if name != "_BOOT_ID" {
+            fields.push(("_BOOT_ID", text(boot)));
+        }
+        let found = one(Format::Export, row(&fields, b"m"));
+        assert!(
+            found.contains("\n__REALTIME_TIMESTAMP=1702617286786610\n"),
+            "{name}: {found}"
+        );
+        assert_eq!(
+            found.contains("_BOOT_ID="),
+            name != "_BOOT_ID",
+            "{value}: {found}"
+        );
+        assert!(!found.contains("__MONOTONIC_TIMESTAMP"), "{value}: {found}");
+    }
+}
+
+#[test]
+fn times_far_apart_do_not_overflow() {
+    let of = |fields: &[(&'static str, Value<'static>)]| {
+        let boot = ("_BOOT_ID", text("9c7f833031f94777aedd645a8789e450"));
+        row(&[fields, &[boot]].concat(), b"m")
+    };
+    let [first, last] = ["-9223372036854775808", "9223372036854775807"];
+    for name in ["_SOURCE_REALTIME_TIMESTAMP", "_SOURCE_MONOTONIC_TIMESTAMP"] {
+        let rows = [
+            of(&[(name, text(first))]),
+            of(&[(name, text(last))]),
+            of(&[]),
+        ];
+        assert_eq!(
+            printed(style(Format::ShortDelta), &rows).lines().count(),
+            3,
+            "{name}"
+        );
+    }
 }

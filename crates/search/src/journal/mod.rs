@@ -41,14 +41,9 @@ pub const MESSAGE: &str = "MESSAGE";
 /// The field that only messages of the kernel have, with this value.
 pub const KERNEL: (&str, &[u8]) = ("_TRANSPORT", b"kernel");
 
-/// Fields one of which every entry of a journal has and no other record does.
-pub const OF_JOURNALS: [&str; 5] = [
-    "_BOOT_ID",
-    "_MACHINE_ID",
-    "_TRANSPORT",
-    "__CURSOR",
-    "__REALTIME_TIMESTAMP",
-];
+/// Fields one of which every entry of a journal has and no other record does. The time of an entry alone is none of
+/// them: whatever it is, it would be the time of the record.
+pub const OF_JOURNALS: [&str; 4] = ["_BOOT_ID", "_MACHINE_ID", "_TRANSPORT", "__CURSOR"];
 
 /// Records one of whose values of this name is this.
 pub fn equal(name: &str, value: &[u8]) -> Filter {
