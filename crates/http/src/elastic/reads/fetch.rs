@@ -64,6 +64,12 @@ pub(super) fn documents(
 /// The most records that are read by their ids at once: a filter has as many terms.
 const PLACES_MAX: usize = 500;
 
+/// Records within so many nanoseconds are read at once, since what lies between them is read with them: a second.
+const TOGETHER_NS_MIN: i64 = 1_000_000_000;
+
+/// The most reads of an answer: where there would be more, each takes in a longer time.
+const READS_MAX: usize = 256;
+
 /// The documents at places, in the order of these.
 ///
 /// # Errors
@@ -74,7 +80,7 @@ pub(super) fn documents_at(
     out: &mut Output,
 ) -> Result<Vec<Document>, ApiError> {
     let mut found = BTreeMap::new();
-    for places in places.chunks(PLACES_MAX) {
+    for places in neighbours(places) {
         let filter = Filter::or(places.iter().map(|place| {
             let id = place.id.to_string();
             let test = FieldTest::Compare(Comparison::Equal, id.as_bytes().into());
@@ -102,6 +108,32 @@ pub(super) fn documents_at(
     })
 }
 
+/// The places in groups of those that are near to each other in time.
+fn neighbours(places: &[Key]) -> Vec<Vec<Key>> {
+    let mut sorted = places.to_vec();
+    sorted.sort_unstable_by_key(|place| place.time);
+    let mut together_ns = TOGETHER_NS_MIN;
+    loop {
+        let mut groups: Vec<Vec<Key>> = Vec::new();
+        for place in &sorted {
+            match groups.last_mut() {
+                Some(group)
+                    if group.len() < PLACES_MAX
+                        && place.time.0.saturating_sub(group[0].time.0) < together_ns =>
+                {
+                    group.push(*place);
+                }
+                _ => groups.push(vec![*place]),
+            }
+        }
+        let are_few = groups.len() <= READS_MAX.max(sorted.len().div_ceil(PLACES_MAX));
+        if are_few || together_ns == i64::MAX {
+            return groups;
+        }
+        together_ns = together_ns.saturating_mul(4);
+    }
+}
+
 struct Sink {
     skip: u64,
     documents: Vec<Document>,
@@ -123,5 +155,36 @@ impl Sink {
         }
         self.documents.extend(Document::read(line));
         RewriteStatus::GoOn
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use logpond_record::{Id, Timestamp};
+
+    use super::*;
+
+    fn groups(times: impl Iterator<Item = i64>) -> Vec<usize> {
+        let places: Vec<Key> = times
+            .map(|time| Key {
+                time: Timestamp(time),
+                id: Id(time.unsigned_abs().into()),
+            })
+            .collect();
+        let groups = neighbours(&places);
+        assert_eq!(groups.iter().map(Vec::len).sum::<usize>(), places.len());
+        groups.iter().map(Vec::len).collect()
+    }
+
+    #[test]
+    fn records_far_from_each_other_are_read_apart() {
+        const DAY_NS: i64 = 86_400_000_000_000;
+        assert_eq!(groups([5, DAY_NS, 7, -DAY_NS].into_iter()), [1, 2, 1]);
+        assert_eq!(groups(std::iter::repeat_n(3, 1200)), [500, 500, 200]);
+        assert_eq!(groups((0..200).map(|at| at * DAY_NS)).len(), 200);
+        assert_eq!(groups([i64::MIN, i64::MAX].into_iter()), [1, 1]);
+        let many = groups((0..10_000).map(|at| at * DAY_NS / 100)).len();
+        assert!((64..=READS_MAX).contains(&many), "{many}");
+        assert_eq!(groups(std::iter::empty()), [0_usize; 0]);
     }
 }
