@@ -29,7 +29,7 @@ pub(super) const PARAMS: [&str; 5] = ["query", "start", "end", "limit", "timeout
 /// Members of our rows that VictoriaLogs' have not.
 const LEFT_OUT: [&str; 2] = ["_id", "_more"];
 
-/// The stream of a record, which has none here.
+/// The stream of a record, which has none here: a field of this name is not shown as one.
 const STREAM: (&str, &str) = ("_stream", "{}");
 
 /// Answers a query.
@@ -181,9 +181,8 @@ fn row(line: &[u8], fields: &[String], out: &mut Vec<u8>) -> RewriteStatus {
         return RewriteStatus::GoOn;
     };
     members.retain(|name, value| !LEFT_OUT.contains(&&**name) && !value.is_null());
-    if fields.is_empty() {
-        members.insert(STREAM.0.to_owned(), STREAM.1.into());
-    } else {
+    members.insert(STREAM.0.to_owned(), STREAM.1.into());
+    if !fields.is_empty() {
         members.retain(|name, _| fields.contains(name));
     }
     for value in members.values_mut() {
