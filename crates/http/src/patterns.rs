@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hyper::Response;
 use logpond_record::TimeRange;
 use logpond_search::aggregate::{Pattern, nice_step_ns};
+use logpond_search::hints::Hint;
 use serde_json::{Value, json};
 
 use super::App;
@@ -24,6 +25,10 @@ pub(super) const PATTERNS_DEFAULT: u64 = 50;
 
 /// Patterns in an answer at most: more are not kept apart.
 pub(super) const PATTERNS_MAX: u64 = 10_000;
+
+/// Said where not all patterns were kept apart.
+const COARSE: &str = "there are more than sixteen thousand patterns: those that are alike are counted as one, and the \
+                      rarest as '<_>'; ask for a shorter time or with a condition to tell them apart";
 
 /// Buckets that are aimed at where no step is asked for: what a small curve shows.
 pub(super) const BUCKETS_DEFAULT: u32 = 20;
@@ -48,9 +53,15 @@ pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Bo
             range = times;
             step_ns = nice_step_ns(range, BUCKETS_DEFAULT);
         }
-        let (answer, trailer) = app.engine.patterns(scope, (range, step_ns), n, out)?;
+        let (answer, mut trailer) = app.engine.patterns(scope, (range, step_ns), n, out)?;
         for pattern in &answer.patterns {
             out.json(&row(pattern))?;
+        }
+        if answer.is_coarse {
+            trailer.hints.push(Hint {
+                message: COARSE.to_owned(),
+                ..Hint::default()
+            });
         }
         Ok(trailer)
     };

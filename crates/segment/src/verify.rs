@@ -149,6 +149,9 @@ fn check(segment: &SegmentFile, lines: bool) -> io::Result<VerifyReport> {
     if let Err(error) = segment.timeline(&directory) {
         note(error, damages)?;
     }
+    if let Err(error) = segment.patterns(&directory) {
+        note(error, damages)?;
+    }
     if damages.is_empty() {
         damages.extend(lines.compare());
     }

@@ -95,6 +95,11 @@ impl Encoder {
         self.bytes.extend_from_slice(value);
     }
 
+    /// Bytes without their length.
+    pub fn raw(&mut self, value: &[u8]) {
+        self.bytes.extend_from_slice(value);
+    }
+
     /// For each incarnation its intervals, each as the gap before it and its length.
     pub fn sources(&mut self, set: &SourceSet) {
         let mut runs: Vec<(Incarnation, Vec<Interval>)> = Vec::new();
@@ -222,6 +227,11 @@ impl<'a> Decoder<'a> {
             return Err(DecodeError::Malformed(what));
         }
         self.take(count, what)
+    }
+
+    /// So many bytes, whose length was read before.
+    pub fn raw(&mut self, bytes: usize, what: &'static str) -> Result<&'a [u8], DecodeError> {
+        self.take(bytes, what)
     }
 
     /// Text, at most `bytes_max` bytes of it.

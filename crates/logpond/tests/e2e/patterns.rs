@@ -51,3 +51,46 @@ fn levels_are_those_of_every_origin_and_curves_those_of_the_records() {
     check();
     assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
+
+/// A segment's table of patterns gives the answer that its rows gave in the journal, and reads next to nothing.
+#[test]
+fn a_pond_at_rest_answers_as_its_journal_did() {
+    let scratch = Scratch::new("patterns-at-rest").unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let line = |n: u64| {
+        let (minute, second) = (n / 60 % 60, n % 60);
+        let time = format!("2024-01-01T1{}:{minute:02}:{second:02}Z", n / 3600);
+        let random = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        match random >> 40 & 3 {
+            0 => format!(
+                r#"{{"time":"{time}","path":"/item/{n}","status":{}}}"#,
+                random >> 62
+            ),
+            1 => format!("<11>1 {time} web app 7 - - job {random:016x} of ann failed"),
+            _ => format!("<14>1 {time} web app {n} - - job {random} ended"),
+        }
+    };
+    let lines: String = (0..10_000).map(|n| line(n) + "\n").collect();
+    server.push("text/plain", lines.as_bytes()).unwrap();
+    let ask = |parameters: &str| {
+        let range = "from=2024-01-01T09:00:00Z&to=2024-01-01T14:00:00Z";
+        let asked = format!("/api/v1/patterns?{range}{parameters}");
+        server.get(&asked).unwrap()
+    };
+    let parameters = ["", "&n=0&step=1h", "&n=2&step=1d", "&step=10s"];
+    let before = parameters.map(|parameters| rows(&ask(parameters)));
+    assert_eq!(before[1].len(), 3);
+    server.compact().unwrap();
+    for (parameters, before) in parameters.iter().zip(before) {
+        let answer = ask(parameters);
+        assert_eq!(rows(&answer), before, "{parameters}");
+        let trailer = answer.lines().last().unwrap();
+        let trailer: Value = serde_json::from_str(trailer).unwrap();
+        let trailer = &trailer["_trailer"];
+        assert_eq!(trailer["rows"], 10_000, "{parameters}");
+        let scanned = trailer["bytes_scanned"].as_u64().unwrap();
+        let is_told = !parameters.ends_with("10s");
+        assert_eq!(scanned < 10_000, is_told, "{parameters}: {scanned} bytes");
+    }
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
+}

@@ -16,11 +16,8 @@ mod patterns;
 mod label_values;
 mod streams;
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use logpond_record::{Message, Record, Value};
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+pub(crate) use logpond_segment::fixed_map::FixedMap;
 
 use crate::journal::names;
 use crate::label::{self, ComputedLabel};
@@ -35,35 +32,11 @@ pub use histogram::{
 pub use label_values::LabelValues;
 pub use logpond_record::{TypeSet, ValueType};
 pub use patterns::{Pattern, Patterns, PatternsAnswer, Sample};
-pub(crate) use patterns::{is_of_client, message_is_part, write_pattern};
 pub use streams::{
     LabelSet, STREAMS_BYTES_MAX, StreamRow, StreamTally, Streams, StreamsAnswer, StreamsRequest,
     stream_of,
 };
 pub use top::{Top, TopAnswer, TopRow};
-
-/// A map with fixed keys for its hashes: the same input gives the same work everywhere.
-pub(crate) type FixedMap<K, V> = HashMap<K, V, BuildHasherDefault<FixedHasher>>;
-
-/// XXH3 of each part of a key, with what came before as the seed: tables of many values are made of little
-/// but hashing.
-#[derive(Default)]
-pub(crate) struct FixedHasher(u64);
-
-impl Hasher for FixedHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = xxh3_64_with_seed(bytes, self.0);
-    }
-
-    fn write_usize(&mut self, number: usize) {
-        // Lengths of the parts.
-        self.0 = (self.0 ^ number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
 
 /// Calls `with` with the value that this name has in a record: a field, or one of the reserved
 /// names, rendered as text.

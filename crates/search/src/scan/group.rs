@@ -8,6 +8,7 @@ use logpond_record::{Id, Incarnation, Record, Shape, SlotKind, Timestamp};
 use logpond_segment::file::{
     Damage, Directory, Manifest, ReadError, RowGroupEntry, RowGroupReader,
 };
+use logpond_segment::patterns::LineTemplates;
 use logpond_segment::rows::{Plans, Rows, RowsView, Strings, memory_bytes};
 use logpond_segment::tokens::{self, BlockSet};
 
@@ -15,7 +16,6 @@ use super::block::Block;
 use super::by_column::Decisions;
 use super::evaluate::Evaluator;
 use super::labels::LabelColumn;
-use super::line_templates::LineTemplates;
 use super::members::KnownMembers;
 use super::patterns::KnownPatterns;
 use super::segment::{PartHits, SegmentScan};
@@ -503,6 +503,7 @@ impl<'a> GroupScan<'a> {
         self.kept.clear();
     }
 }
+
 /// Why a store of objects does not give a file, if an error is from one: open files of a disk are always there.
 fn of_store(error: &io::Error) -> Option<&'static str> {
     match error.kind() {

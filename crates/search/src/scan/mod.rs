@@ -21,7 +21,6 @@ mod excluded;
 mod group;
 mod kept_columns;
 mod labels;
-mod line_templates;
 mod members;
 mod no_objects;
 mod packed;

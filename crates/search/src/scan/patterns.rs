@@ -1,23 +1,52 @@
 //! Counting messages by their patterns: by the templates that segments store, so that messages are read only
 //! where a sample may be among them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use logpond_record::{Severity, Timestamp};
-use logpond_segment::file::ReadError;
-use logpond_segment::rows::{NULL, VARIABLE};
+use logpond_segment::file::{ReadError, RowGroupReader};
+use logpond_segment::patterns::{LineColumns, LineTemplates, ODD, message_is_part, write_pattern};
+use logpond_segment::rows::{Column, NULL, VARIABLE};
 
+use super::block::Block;
 use super::group::{GroupScan, SelectedRows};
 use super::labels::GroupLabels;
-use super::line_templates::LineRows;
-use crate::aggregate::{LabelSet, Patterns, message_is_part, write_pattern};
+use crate::aggregate::{LabelSet, Patterns};
 use crate::label;
 
 /// The patterns of a row group by the codes of its templates.
 pub(super) type KnownPatterns = HashMap<u32, Arc<[u8]>>;
 
-/// Rows of one template, or one step of [`super::line_templates`], and level.
+/// Rows without a message by the templates of their lines.
+#[derive(Default)]
+pub(super) struct LineRows {
+    /// Rows in order, each with its step of [`LineTemplates`].
+    pub(super) found: Vec<(u32, u32)>,
+    /// Rows, in order, of which only their lines tell.
+    pub(super) odd: Vec<u32>,
+}
+
+/// The columns of a block, which are read when they are asked for.
+struct BlockColumns<'b, 'a> {
+    block: &'b mut Block<'a>,
+    reader: &'b mut RowGroupReader<'a>,
+}
+
+impl LineColumns for BlockColumns<'_, '_> {
+    type Error = ReadError;
+
+    fn times(&mut self) -> Result<&[i64], ReadError> {
+        self.block.times(self.reader)
+    }
+
+    fn field(&mut self, column: usize) -> Result<(&Column, bool), ReadError> {
+        let is_shared = self.reader.text_dictionary(column)?.is_some();
+        Ok((self.block.field(column, self.reader)?, is_shared))
+    }
+}
+
+/// Rows of one template, or one step of [`LineTemplates`], and level.
 struct TemplateRows {
     template: u32,
     level: u32,
@@ -205,6 +234,59 @@ impl GroupScan<'_> {
             })?;
         }
         Ok(())
+    }
+
+    /// Tells rows of the block at hand that have no message apart by the templates of their lines.
+    ///
+    /// # Errors
+    /// When the block cannot be read.
+    pub(super) fn rows_by_line_template(&mut self, rows: &[u32]) -> Result<LineRows, ReadError> {
+        // Steps that were given before stay what they are, also if this block cannot be read.
+        let mut templates = std::mem::take(&mut self.line_templates);
+        let told_apart = self.tell_apart(rows, &mut templates);
+        self.line_templates = templates;
+        told_apart
+    }
+
+    fn tell_apart(
+        &mut self,
+        rows: &[u32],
+        templates: &mut LineTemplates,
+    ) -> Result<LineRows, ReadError> {
+        let LineRows { mut found, mut odd } = LineRows::default();
+        if rows.is_empty() {
+            return Ok(LineRows { found, odd });
+        }
+        let (block, reader, _) = self.parts();
+        let shapes = block.shapes(reader)?.clone();
+        block.exceptions(reader)?;
+        let known = block.known_rows();
+        let mut by_shape: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for &row in rows {
+            let at = row as usize;
+            match known.whole.get(at).or_else(|| known.fix.get(at)) {
+                Some(_) => odd.push(row),
+                None => by_shape.entry(shapes.codes[at]).or_default().push(row),
+            }
+        }
+        let schema = &self.directory.schema;
+        for (code, rows) in by_shape {
+            let shape = self.shape(&shapes.values, code);
+            let shape = (&shape, shapes.values.get(code));
+            let (block, reader, _) = self.parts();
+            let columns = &mut BlockColumns { block, reader };
+            let steps = templates.steps_of(shape, schema, &rows, columns)?;
+            for (row, step) in rows.into_iter().zip(steps) {
+                if step == ODD {
+                    odd.push(row);
+                } else {
+                    found.push((row, step));
+                }
+            }
+        }
+        found.sort_unstable();
+        odd.sort_unstable();
+        Ok(LineRows { found, odd })
     }
 
     /// The pattern of a template of the row group, made once.

@@ -10,6 +10,7 @@ mod line_patterns;
 mod mixed;
 mod numbers;
 mod overviews;
+mod pattern_tables;
 mod streams;
 mod templated;
 

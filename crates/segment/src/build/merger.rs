@@ -14,10 +14,11 @@ use super::BuildError;
 use crate::batches::BatchSet;
 use crate::disk::Disk;
 use crate::file::{
-    Directory, FinishedFile, Profile, ROW_GROUP_ROWS_MAX, SegmentFile, SegmentWriter, SourceEntry,
-    Summaries,
+    Directory, FileSummary, FinishedFile, Profile, ROW_GROUP_ROWS_MAX, SegmentFile, SegmentWriter,
+    SourceEntry, Summaries,
 };
 use crate::overview::OverviewBuilder;
+use crate::patterns::PatternTableBuilder;
 use crate::rows::{Block, FieldCounts, Rows, RowsBuilder, memory_bytes};
 use crate::timeline::TimelineBuilder;
 
@@ -274,7 +275,7 @@ impl Output<'_> {
     }
 }
 
-/// The overview and the timeline of all rows of the inputs, each `None` if it is to be made of the rows.
+/// The summaries of all rows of the inputs, each `None` if it is to be made of the rows.
 fn merged_summaries(inputs: &[SegmentFile], directories: &[Directory]) -> Summaries {
     let inputs = || inputs.iter().zip(directories);
     // Damaged ones are made anew, as those that earlier writers did not make.
@@ -292,7 +293,24 @@ fn merged_summaries(inputs: &[SegmentFile], directories: &[Directory]) -> Summar
         }
         merged.finish()
     };
-    (overview(), timeline())
+    let patterns = || {
+        let mut merged = PatternTableBuilder::default();
+        for (input, directory) in inputs() {
+            let table = input.patterns(directory).ok()??;
+            merged.merge(&table).then_some(())?;
+        }
+        // Counting would find as many.
+        Some(
+            merged
+                .finish()
+                .map_or(FileSummary::Absent, FileSummary::Known),
+        )
+    };
+    Summaries {
+        overview: FileSummary::of(overview()),
+        timeline: FileSummary::of(timeline()),
+        patterns: patterns().unwrap_or_else(|| FileSummary::of(None)),
+    }
 }
 
 /// About the most memory of what is open at a time when these files are merged: of each of those that

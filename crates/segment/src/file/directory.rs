@@ -164,6 +164,8 @@ pub struct Directory {
     pub overview: Option<Place>,
     /// The place of the timeline, if there is one.
     pub timeline: Option<Place>,
+    /// The place of the pattern table, if there is one.
+    pub patterns: Option<Place>,
 }
 
 impl Directory {
@@ -219,7 +221,7 @@ impl Directory {
         for list in &self.words {
             list.encode(&mut out);
         }
-        let summaries = [&self.overview, &self.timeline];
+        let summaries = [&self.overview, &self.timeline, &self.patterns];
         let count = summaries.iter().rposition(|place| place.is_some());
         for place in &summaries[..count.map_or(0, |last| last + 1)] {
             place.unwrap_or(Place::NOWHERE).encode(&mut out);
@@ -249,7 +251,13 @@ impl Directory {
             directory.words.push(WordsEntry::decode(input)?);
         }
         // Files of earlier versions have fewer of them.
-        for place in [&mut directory.overview, &mut directory.timeline] {
+        let Directory {
+            overview,
+            timeline,
+            patterns,
+            ..
+        } = &mut directory;
+        for place in [overview, timeline, patterns] {
             if !input.is_empty() {
                 *place = Some(Place::decode(input)?).filter(|place| *place != Place::NOWHERE);
             }

@@ -9,8 +9,9 @@ use serde_json::{Map, Value, json};
 use crate::batches::{BatchId, BatchSet};
 use crate::sources::SourceSet;
 
-/// The version of the segment format that is written: 2 has a column of templates, 3 a timeline.
-pub(super) const FORMAT_VERSION: u64 = 3;
+/// The version of the segment format that is written: 2 has a column of templates, 3 a timeline, 4 a table of
+/// patterns.
+pub(super) const FORMAT_VERSION: u64 = 4;
 
 /// The first version that can be read.
 const FORMAT_VERSION_FIRST: u64 = 1;
@@ -259,7 +260,7 @@ mod tests {
         };
         let again = Manifest::from_json(&manifest.to_json());
         assert_eq!(again.as_ref(), Some(&manifest));
-        assert_eq!(Manifest::from_json("{\"format\":3}"), None);
+        assert_eq!(Manifest::from_json("{\"format\":4}"), None);
         let text = manifest.to_json();
         for (part, other) in [
             ("[3,3]", "[3]"),

@@ -1,7 +1,7 @@
 //! Segment files: Parquet with our own index and checksums inside.
 //!
 //! ```text
-//! PAR1 │ row group │ … │ tokens │ … │ words │ … │ overview │ timeline │ directory │ page index, footer │ PAR1
+//! PAR1 │ row group │ … │ tokens │ … │ words │ … │ overview │ timeline │ patterns │ directory │ page index, footer │ PAR1
 //! ```
 //!
 //! Invariants:
@@ -33,7 +33,7 @@ pub use reader::{Damage, ReadError, RowGroupReader, SegmentFile};
 pub(crate) use reader::{MAGIC, TAIL_BYTES_MAX, unproven};
 pub use summary::Summary;
 
-pub(crate) use writer::Summaries;
+pub(crate) use writer::{FileSummary, Summaries};
 pub use writer::{FinishedFile, Profile, ROW_GROUP_BYTES_MAX, ROW_GROUP_ROWS_MAX, SegmentWriter};
 
 #[cfg(test)]

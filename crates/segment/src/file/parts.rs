@@ -16,7 +16,7 @@ pub struct Part {
 }
 
 impl Directory {
-    /// All pages, parts of token indexes, lists of words, the overview and the timeline, in the order of the file.
+    /// All pages, parts of token indexes, lists of words and summaries, in the order of the file.
     pub fn parts(&self) -> Vec<Part> {
         let mut parts = Vec::new();
         for group in &self.row_groups {
@@ -46,6 +46,7 @@ impl Directory {
         let derived = [
             (self.overview, "the overview has a wrong checksum"),
             (self.timeline, "the timeline has a wrong checksum"),
+            (self.patterns, "the table of patterns has a wrong checksum"),
         ];
         parts.extend(derived.into_iter().filter_map(|(place, what)| {
             let place = place?;

@@ -23,11 +23,12 @@ use super::manifest::{FORMAT_VERSION, Manifest, SourceEntry};
 use crate::batches::BatchSet;
 use crate::disk::AppendFile;
 use crate::overview::{OVERVIEW_BYTES_MAX, Overview, OverviewBuilder};
+use crate::patterns::{PATTERNS_BYTES_MAX, PatternTable, PatternTableBuilder};
 use crate::rows::{
     Column, ColumnType, FieldCounts, Numbers, Plans, Rows, Schema, StringColumn, Strings,
     sorted_order, templates_of, time_slices,
 };
-use crate::timeline::{TIMELINE_BYTES_MAX, Timeline, TimelineBuilder};
+use crate::timeline::{RowKinds, TIMELINE_BYTES_MAX, Timeline, TimelineBuilder};
 use crate::tokens::{List, ListBuilder, TokenCollector, WordSet};
 
 /// How much work goes into a file's size.
@@ -76,14 +77,14 @@ pub struct FinishedFile {
     pub bytes: u64,
 }
 
-/// A segment of fewer rows has no overview and no timeline: reading it takes no longer.
+/// A segment of fewer rows has no summaries: reading it takes no longer.
 const SUMMARY_ROWS_MIN: u64 = 8192;
 
-/// A segment's overview and timeline, as far as they are within their bounds.
-pub(crate) type Summaries = (Option<Overview>, Option<Timeline>);
+/// A table of patterns is at most this part of the rest of its file.
+const PATTERNS_SHARE: u64 = 16;
 
 /// A summary of a file on its way.
-enum FileSummary<B, S> {
+pub(crate) enum FileSummary<B, S> {
     /// Made of the rows.
     Counted(B),
     /// Known before.
@@ -92,9 +93,36 @@ enum FileSummary<B, S> {
     Absent,
 }
 
+/// The summaries of a file on its way.
+pub(crate) struct Summaries {
+    pub(crate) overview: FileSummary<OverviewBuilder, Overview>,
+    pub(crate) timeline: FileSummary<TimelineBuilder, Timeline>,
+    pub(crate) patterns: FileSummary<PatternTableBuilder, PatternTable>,
+}
+
+impl Summaries {
+    /// Summaries that are made of the rows.
+    fn counted() -> Summaries {
+        Summaries {
+            overview: FileSummary::of(None),
+            timeline: FileSummary::of(None),
+            patterns: FileSummary::of(None),
+        }
+    }
+
+    /// No summaries.
+    fn absent() -> Summaries {
+        Summaries {
+            overview: FileSummary::Absent,
+            timeline: FileSummary::Absent,
+            patterns: FileSummary::Absent,
+        }
+    }
+}
+
 impl<B: Default, S> FileSummary<B, S> {
     /// A known one, or one that is made of the rows.
-    fn of(known: Option<S>) -> FileSummary<B, S> {
+    pub(crate) fn of(known: Option<S>) -> FileSummary<B, S> {
         known.map_or_else(|| FileSummary::Counted(B::default()), FileSummary::Known)
     }
 
@@ -122,8 +150,7 @@ pub struct SegmentWriter {
     /// read. They are about 1.2 % of the bytes of the lines: 12 MiB of a file of 1 GiB.
     indexes: Vec<Vec<u8>>,
     lists: Vec<Vec<u8>>,
-    overview: FileSummary<OverviewBuilder, Overview>,
-    timeline: FileSummary<TimelineBuilder, Timeline>,
+    summaries: Summaries,
     directory: Directory,
     manifest: Manifest,
     /// Rows written of each source.
@@ -153,8 +180,7 @@ impl SegmentWriter {
             words: ListBuilder::default(),
             indexes: Vec::new(),
             lists: Vec::new(),
-            overview: FileSummary::of(None),
-            timeline: FileSummary::of(None),
+            summaries: Summaries::counted(),
             directory: Directory {
                 schema,
                 counts,
@@ -162,6 +188,7 @@ impl SegmentWriter {
                 words: Vec::new(),
                 overview: None,
                 timeline: None,
+                patterns: None,
             },
             source_rows: vec![0; sources.len()],
             manifest: Manifest {
@@ -193,15 +220,13 @@ impl SegmentWriter {
     }
 
     /// Says what the rows hold, as far as it is known; they are counted for the rest.
-    pub(crate) fn set_summaries(&mut self, (overview, timeline): Summaries) {
-        self.overview = FileSummary::of(overview);
-        self.timeline = FileSummary::of(timeline);
+    pub(crate) fn set_summaries(&mut self, summaries: Summaries) {
+        self.summaries = summaries;
     }
 
-    /// Writes a file without an overview and a timeline: one that is merged soon.
+    /// Writes a file without summaries: one that is merged soon.
     pub(crate) fn leave_summaries(&mut self) {
-        self.overview = FileSummary::Absent;
-        self.timeline = FileSummary::Absent;
+        self.summaries = Summaries::absent();
     }
 
     /// The columns of the file.
@@ -238,17 +263,38 @@ impl SegmentWriter {
             ..RowGroupEntry::default()
         };
         self.write_columns((rows, &templates), &blocks, &mut entry)?;
-        let Directory { schema, counts, .. } = &self.directory;
-        if let FileSummary::Counted(overview) = &mut self.overview {
-            overview.add(rows, schema, counts);
-        }
-        if let FileSummary::Counted(timeline) = &mut self.timeline {
-            timeline.add(rows, schema, counts);
-        }
+        self.summarise(rows, &templates);
         let words;
         (entry.tokens, words) = self.collect_tokens(rows, &blocks);
         self.directory.row_groups.push(entry);
         self.add_words(words)
+    }
+
+    /// Adds the rows of a row group, with their templates, to the summaries that are made of rows.
+    fn summarise(&mut self, rows: &Rows, templates: &Column) {
+        let Directory { schema, counts, .. } = &self.directory;
+        let summaries = &mut self.summaries;
+        if let FileSummary::Counted(overview) = &mut summaries.overview {
+            overview.add(rows, schema, counts);
+        }
+        let timeline = match &mut summaries.timeline {
+            FileSummary::Counted(timeline) => Some(timeline),
+            _ => None,
+        };
+        let patterns = match &mut summaries.patterns {
+            FileSummary::Counted(patterns) if !patterns.is_over() => Some(patterns),
+            _ => None,
+        };
+        if timeline.is_none() && patterns.is_none() {
+            return;
+        }
+        let kinds = RowKinds::of(rows, schema, counts);
+        if let Some(timeline) = timeline {
+            timeline.add(&rows.time, kinds.as_ref());
+        }
+        if let Some(patterns) = patterns {
+            patterns.add(rows, schema, templates, kinds.as_ref());
+        }
     }
 
     /// Puts the words of the last row group into the list.
@@ -382,31 +428,46 @@ impl SegmentWriter {
     }
 
     fn write_summaries(&mut self) -> Result<(), ParquetError> {
-        let overview = std::mem::replace(&mut self.overview, FileSummary::Absent);
-        let overview = overview.finish(OverviewBuilder::finish);
-        let timeline = std::mem::replace(&mut self.timeline, FileSummary::Absent);
-        let timeline = timeline.finish(TimelineBuilder::finish);
+        let summaries = std::mem::replace(&mut self.summaries, Summaries::absent());
+        let overview = summaries.overview.finish(OverviewBuilder::finish);
+        let timeline = summaries.timeline.finish(TimelineBuilder::finish);
+        let patterns = summaries.patterns.finish(PatternTableBuilder::finish);
         let rows = self.manifest.rows;
         let is_worth = |counted: u64| counted == rows && rows >= SUMMARY_ROWS_MIN;
         if let Some(overview) = overview.filter(|overview| is_worth(overview.rows)) {
-            self.directory.overview = self.write_summary(&overview.encode(), OVERVIEW_BYTES_MAX)?;
+            let most = (OVERVIEW_BYTES_MAX, u64::MAX);
+            self.directory.overview = self.write_summary(&overview.encode(), most)?;
         }
         if let Some(timeline) = timeline.filter(|timeline| is_worth(timeline.rows())) {
-            self.directory.timeline = self.write_summary(&timeline.encode(), TIMELINE_BYTES_MAX)?;
+            let most = (TIMELINE_BYTES_MAX, u64::MAX);
+            self.directory.timeline = self.write_summary(&timeline.encode(), most)?;
+        }
+        let mut patterns = patterns.filter(|patterns| is_worth(patterns.rows()));
+        let share = self.file.bytes_written() as u64 / PATTERNS_SHARE;
+        while let Some(table) = patterns {
+            let most = (PATTERNS_BYTES_MAX, share);
+            self.directory.patterns = self.write_summary(&table.encode(), most)?;
+            patterns = match self.directory.patterns {
+                Some(_) => None,
+                None => table.lighter(),
+            };
         }
         Ok(())
     }
 
-    /// Writes a summary, and gives its place; `None` if it is too long.
+    /// Writes a summary, and gives its place; `None` if it is too long before or after compression.
     fn write_summary(
         &mut self,
         plain: &[u8],
-        bytes_max: usize,
+        (plain_bytes_max, bytes_max): (usize, u64),
     ) -> Result<Option<Place>, ParquetError> {
-        if plain.len() > bytes_max {
+        if plain.len() > plain_bytes_max {
             return Ok(None);
         }
         let packed = zstd::bulk::compress(plain, self.profile.zstd_level())?;
+        if packed.len() as u64 > bytes_max {
+            return Ok(None);
+        }
         let place = Place {
             offset: self.file.bytes_written() as u64,
             bytes: packed.len(),

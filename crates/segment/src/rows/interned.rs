@@ -7,14 +7,14 @@ use super::column::Strings;
 
 /// Strings by codes, and codes by strings.
 #[derive(Default)]
-pub(super) struct Interner {
-    pub(super) values: Strings,
+pub(crate) struct Interner {
+    pub(crate) values: Strings,
     known: HashTable<u32>,
 }
 
 impl Interner {
     /// The code of a string, which is added if it is new.
-    pub(super) fn intern(&mut self, value: &[u8]) -> u32 {
+    pub(crate) fn intern(&mut self, value: &[u8]) -> u32 {
         let values = &self.values;
         let hash = xxh3_64(value);
         if let Some(code) = self.known.find(hash, |code| values.get(*code) == value) {
@@ -27,15 +27,24 @@ impl Interner {
         code
     }
 
+    /// The code of a string, if it is known.
+    pub(crate) fn find(&self, value: &[u8]) -> Option<u32> {
+        let values = &self.values;
+        let found = self
+            .known
+            .find(xxh3_64(value), |code| values.get(*code) == value);
+        found.copied()
+    }
+
     /// Adds a string, known or not, that is not looked for later.
-    pub(super) fn push(&mut self, value: &[u8]) -> u32 {
+    pub(crate) fn push(&mut self, value: &[u8]) -> u32 {
         let code = self.values.len() as u32;
         self.values.push(value);
         code
     }
 
     /// Forgets the codes: strings are only added from now on.
-    pub(super) fn stop_looking(&mut self) {
+    pub(crate) fn stop_looking(&mut self) {
         self.known = HashTable::new();
     }
 }

@@ -26,6 +26,7 @@ pub(crate) use append::Block;
 pub use builder::{Rows, RowsBuilder};
 pub use column::{Column, NULL, Numbers, StringColumn, Strings};
 pub use fixes::Fixes;
+pub(crate) use interned::Interner;
 pub use memory::memory_bytes;
 pub use overflow::{BYTES_MARK, Overflow, OverflowField, write_overflow};
 pub use schema::{

@@ -1,17 +1,9 @@
 //! The timeline of rows.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
-use logpond_record::{Value, is_severity_field, split_label_name};
-
-use super::{Kind, Timeline};
-use crate::rows::{
-    Column, ColumnType, FieldCounts, OverflowField, Plans, Rows, RowsView, Schema, as_slot,
-    cell_bits, column_value,
-};
-
-/// A value of a column in one number: a code, a number's bits, and whether its slot is one of whole numbers.
-type Cell = Option<(u64, bool)>;
+use super::Timeline;
+use super::kinds::RowKinds;
 
 /// Makes the timeline of a segment, row group by row group.
 #[derive(Default)]
@@ -19,88 +11,36 @@ pub struct TimelineBuilder {
     timeline: Timeline,
 }
 
-/// A column of a field that may say a severity.
-struct SeverityColumn<'r> {
-    name: &'r str,
-    kind: ColumnType,
-    column: &'r Column,
-    /// True if the slot tells how a number is written.
-    is_mixed: bool,
-}
-
 impl TimelineBuilder {
-    /// Adds rows; `counts` are those of the whole file.
-    pub(crate) fn add(&mut self, rows: &Rows, schema: &Schema, counts: &FieldCounts) {
-        let mut plans = Plans::default();
-        let view = RowsView::new(rows, schema, &mut plans);
-        let fields = rows.fields.iter().zip(&schema.columns);
-        let columns: Vec<SeverityColumn<'_>> = fields
-            .filter(|(column, spec)| says_severity(&spec.name) && !matches!(column, Column::Absent))
-            .map(|(column, spec)| SeverityColumn {
-                name: &spec.name,
-                kind: spec.kind,
-                column,
-                is_mixed: (counts.fields.get(&spec.name))
-                    .is_some_and(|count| count.may_mix(spec.kind)),
-            })
-            .collect();
-        let names = counts.fields.keys().filter(|name| says_severity(name));
-        let elsewhere: Vec<(&str, OverflowField)> = names
-            .map(|name| (&**name, OverflowField::new(name)))
-            .collect();
-        let mut known: HashMap<Vec<Cell>, u32> = HashMap::new();
-        let mut cells: Vec<Cell> = Vec::new();
+    /// Adds rows of these times; without their kinds if these are too many.
+    pub(crate) fn add(&mut self, times: &[i64], kinds: Option<&RowKinds>) {
+        let numbers: Vec<u32> = match kinds {
+            Some(kinds) => {
+                let kinds = kinds.kinds.iter().cloned();
+                kinds.map(|kind| self.timeline.number_of(kind)).collect()
+            }
+            None => {
+                self.timeline.join_kinds();
+                Vec::new()
+            }
+        };
         let step_ns = self.timeline.step_ns();
-        // Neighbouring rows are mostly alike.
-        let mut last: Option<(Vec<Cell>, u32)> = None;
-        let mut pending: HashMap<(i64, u32), u64> = HashMap::new();
-        for row in 0..rows.len() {
-            cells.clear();
-            cells.extend(columns.iter().map(|column| column.cell(&view, row)));
-            let beside = rows.more.get(row);
-            let beside = beside.map_or_else(Kind::new, |object| kind_of(&elsewhere, object));
-            let number = match &last {
-                _ if !beside.is_empty() => self.number_of(&columns, &view, row, beside),
-                Some((same, number)) if *same == cells => *number,
-                _ => {
-                    let number = match known.get(&cells) {
-                        Some(number) => *number,
-                        None => {
-                            let number = self.number_of(&columns, &view, row, beside);
-                            known.insert(cells.clone(), number);
-                            number
-                        }
-                    };
-                    last = Some((cells.clone(), number));
-                    number
-                }
-            };
-            let start = rows.time[row].div_euclid(step_ns).saturating_mul(step_ns);
-            *pending.entry((start, number)).or_default() += 1;
+        let mut pending: BTreeMap<(i64, u32), u64> = BTreeMap::new();
+        // Neighbouring rows are mostly of one step and kind.
+        let mut last = ((i64::MIN, 0), 0);
+        for (row, time) in times.iter().enumerate() {
+            let kind = kinds.map_or(0, |kinds| numbers[kinds.of_rows[row] as usize]);
+            let start = time.div_euclid(step_ns).saturating_mul(step_ns);
+            if last.0 != (start, kind) {
+                let (key, rows) = std::mem::replace(&mut last, ((start, kind), 0));
+                add_rows(&mut pending, key, rows);
+            }
+            last.1 += 1;
         }
-        let mut pending: Vec<_> = pending.into_iter().collect();
-        pending.sort_unstable();
+        add_rows(&mut pending, last.0, last.1);
         for ((start, kind), rows) in pending {
             self.timeline.add(start, kind, rows);
         }
-    }
-
-    /// The number of a row's kind.
-    fn number_of(
-        &mut self,
-        columns: &[SeverityColumn<'_>],
-        view: &RowsView<'_>,
-        row: usize,
-        beside: Kind,
-    ) -> u32 {
-        let mut kind = beside;
-        for column in columns {
-            if let Some(value) = column.value(view, row) {
-                kind.push((column.name.into(), (*value.to_text()).into()));
-            }
-        }
-        kind.sort_unstable();
-        self.timeline.number_of(kind)
     }
 
     /// Adds the timeline of other rows.
@@ -114,32 +54,8 @@ impl TimelineBuilder {
     }
 }
 
-impl SeverityColumn<'_> {
-    fn cell(&self, view: &RowsView<'_>, row: usize) -> Cell {
-        let bits = cell_bits(self.column, row)?;
-        Some((bits, self.is_whole(view, row)))
+fn add_rows(pending: &mut BTreeMap<(i64, u32), u64>, key: (i64, u32), rows: u64) {
+    if rows > 0 {
+        *pending.entry(key).or_default() += rows;
     }
-
-    fn value<'v>(&'v self, view: &RowsView<'_>, row: usize) -> Option<Value<'v>> {
-        let value = column_value(self.column, self.kind, row)?;
-        Some(as_slot(value, self.is_whole(view, row)))
-    }
-
-    fn is_whole(&self, view: &RowsView<'_>, row: usize) -> bool {
-        self.is_mixed && view.is_whole_number(row, self.name)
-    }
-}
-
-/// True if a field may say a severity.
-fn says_severity(name: &str) -> bool {
-    is_severity_field(split_label_name(name).0)
-}
-
-/// Those of these fields that an object of fields without a column has.
-fn kind_of(fields: &[(&str, OverflowField)], object: &[u8]) -> Kind {
-    let found = fields.iter().filter_map(|(name, field)| {
-        let value = field.find(object).filter(|value| *value != Value::Null)?;
-        Some(((*name).into(), (*value.to_text()).into()))
-    });
-    found.collect()
 }

@@ -9,6 +9,7 @@
 //! Bounds: [`STEPS_MAX`] steps, [`KINDS_MAX`] kinds.
 
 mod collect;
+mod kinds;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -17,6 +18,7 @@ use logpond_record::SEVERITY_LABELS;
 use xxhash_rust::xxh3::xxh3_64;
 
 pub use collect::TimelineBuilder;
+pub(crate) use kinds::RowKinds;
 
 use crate::encoding::{unzigzag, zigzag};
 use crate::wire::{DecodeError, Decoder, Encoder};
@@ -29,13 +31,13 @@ const STEPS_S: [u32; 4] = [60, 600, 3600, 86_400];
 const STEPS_MAX: usize = 4096;
 
 /// The most kinds of records: where there are more, they are not told apart …
-const KINDS_MAX: usize = 64;
+pub(crate) const KINDS_MAX: usize = 64;
 
 /// … as where their texts have more bytes together.
-const KINDS_BYTES_MAX: usize = 4 << 10;
+pub(crate) const KINDS_BYTES_MAX: usize = 4 << 10;
 
 /// Nanoseconds of a second.
-const SECOND_NS: i64 = 1_000_000_000;
+pub(crate) const SECOND_NS: i64 = 1_000_000_000;
 
 /// The version of the bytes of a timeline.
 const VERSION: u64 = 1;
@@ -116,11 +118,7 @@ impl Timeline {
         if let Some(at) = kinds.iter().position(|known| *known == kind) {
             return at as u32;
         }
-        let bytes = |kind: &Kind| {
-            let fields = kind.iter().map(|(name, text)| name.len() + text.len());
-            fields.sum::<usize>()
-        };
-        let all = kinds.iter().map(bytes).sum::<usize>() + bytes(&kind);
+        let all = kinds.iter().map(kind_bytes).sum::<usize>() + kind_bytes(&kind);
         if kinds.len() < KINDS_MAX && all <= KINDS_BYTES_MAX {
             kinds.push(kind);
             return kinds.len() as u32 - 1;
@@ -192,14 +190,7 @@ impl Timeline {
         out.flag(self.kinds.is_some());
         if let Some(kinds) = &self.kinds {
             out.number(vocabulary());
-            out.count(kinds.len());
-            for kind in kinds {
-                out.count(kind.len());
-                for (name, text) in kind {
-                    out.bytes(name.as_bytes());
-                    out.bytes(text);
-                }
-            }
+            write_kinds(kinds, &mut out);
         }
         out.count(self.steps.len());
         let mut before = 0i64;
@@ -233,12 +224,7 @@ impl Timeline {
         let mut is_other_vocabulary = false;
         if from.flag("whether kinds are told apart")? {
             is_other_vocabulary = from.number("the vocabulary")? != vocabulary();
-            let kinds = from.count(1, "the kinds")?;
-            timeline.kinds = Some(
-                (0..kinds)
-                    .map(|_| kind_of(&mut from))
-                    .collect::<Result<_, _>>()?,
-            );
+            timeline.kinds = Some(read_kinds(&mut from)?);
         }
         let kinds = timeline.kinds.as_ref().map_or(1, Vec::len);
         let mut before = 0i64;
@@ -263,7 +249,31 @@ impl Timeline {
     }
 }
 
-fn kind_of(from: &mut Decoder<'_>) -> Result<Kind, DecodeError> {
+/// The bytes of the names and texts of a kind.
+pub(crate) fn kind_bytes(kind: &Kind) -> usize {
+    let fields = kind.iter().map(|(name, text)| name.len() + text.len());
+    fields.sum()
+}
+
+/// Appends the kinds of records to a summary.
+pub(crate) fn write_kinds(kinds: &[Kind], out: &mut Encoder) {
+    out.count(kinds.len());
+    for kind in kinds {
+        out.count(kind.len());
+        for (name, text) in kind {
+            out.bytes(name.as_bytes());
+            out.bytes(text);
+        }
+    }
+}
+
+/// Reads what [`write_kinds`] wrote.
+pub(crate) fn read_kinds(from: &mut Decoder<'_>) -> Result<Vec<Kind>, DecodeError> {
+    let kinds = from.count(1, "the kinds")?;
+    (0..kinds).map(|_| read_kind(from)).collect()
+}
+
+fn read_kind(from: &mut Decoder<'_>) -> Result<Kind, DecodeError> {
     let fields = from.count(2, "the fields of a kind")?;
     let field = |from: &mut Decoder<'_>| {
         let name = from.text(usize::MAX, "the name of a field")?.into();

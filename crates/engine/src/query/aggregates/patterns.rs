@@ -7,6 +7,7 @@ use logpond_segment::file::ReadError;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::super::output::Output;
+use super::super::segment_rows::{Summary, SummaryKind};
 use super::super::{Engine, QueryError, Scope, Trailer};
 use super::{AnyTable, Table, ask_steps, read_steps};
 
@@ -49,6 +50,14 @@ impl Table for Patterns {
         selected: &SelectedRows,
     ) -> Result<(), ReadError> {
         scan.add_to_patterns(selected, self)
+    }
+
+    fn told_by(&self) -> Option<SummaryKind> {
+        self.may_be_of_tables().then_some(SummaryKind::Patterns)
+    }
+
+    fn add_summary(&mut self, summary: &Summary) -> bool {
+        matches!(summary, Summary::Patterns(table) if self.add_table(table))
     }
 
     /// Samples are the newest messages: older ones need not be read then.

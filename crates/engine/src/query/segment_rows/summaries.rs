@@ -2,6 +2,7 @@
 
 use logpond_search::scan::Extent;
 use logpond_segment::overview::Overview;
+use logpond_segment::patterns::PatternTable;
 use logpond_segment::timeline::Timeline;
 
 use super::{OpenSegment, OpenSegments, Scope, Trailer, note_damage};
@@ -51,6 +52,13 @@ impl OpenSegments<'_> {
                     timeline.map(|read| read.map(Summary::Timeline)),
                 )
             }
+            SummaryKind::Patterns => {
+                let patterns = file.patterns(directory);
+                (
+                    directory.patterns,
+                    patterns.map(|read| read.map(Summary::Patterns)),
+                )
+            }
         };
         match read {
             Ok(summary) => {
@@ -72,6 +80,8 @@ pub enum SummaryKind {
     Overview,
     /// Times and severities.
     Timeline,
+    /// Patterns of messages.
+    Patterns,
 }
 
 /// One that was read.
@@ -81,6 +91,8 @@ pub enum Summary {
     Overview(Overview),
     /// Times and severities.
     Timeline(Timeline),
+    /// Patterns of messages.
+    Patterns(PatternTable),
 }
 
 impl Summary {
@@ -89,6 +101,7 @@ impl Summary {
         match self {
             Summary::Overview(overview) => overview.rows,
             Summary::Timeline(timeline) => timeline.rows(),
+            Summary::Patterns(table) => table.rows(),
         }
     }
 }

@@ -1,23 +1,23 @@
 //! Which kinds of messages there are: templates with their counts over time and samples.
 //!
-//! Every message is counted by its template ([`write_template`]); at the end templates that differ in few
+//! Every message is counted by its template ([`write_message_pattern`]); at the end templates that differ in few
 //! words become one. As long as templates have room the answer does not depend on the order of records or
 //! of merging. Beyond that, those counted so far become fewer first; no record is left out.
 
-mod cluster;
-mod template;
-
 use std::collections::BTreeMap;
 
-use logpond_record::{Message, Piece, Record, Shape, SlotKind, TimeRange, Timestamp};
+use logpond_record::{Message, Record, TimeRange, Timestamp, Value};
+pub use logpond_segment::patterns::Sample;
+use logpond_segment::patterns::{
+    PatternTable, SAMPLE_BYTES_MAX, Samples, Template, TemplateCounts, WILDCARD, cluster,
+    message_is_part, write_message_pattern, write_request,
+};
+use logpond_segment::timeline::Kind;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::FixedMap;
 use super::histogram::{Histogram, HistogramError};
 use crate::label::{self, ComputedLabel};
-use cluster::{Template, cluster};
-use template::{WILDCARD, write_request, write_template};
-pub(crate) use template::{is_of_client, write_pattern};
 
 /// The most templates that are kept apart.
 const TEMPLATES_MAX: usize = 1 << 14;
@@ -30,12 +30,6 @@ const TEMPLATE_OVERHEAD_BYTES: usize = 160;
 
 /// What one count of a bucket costs.
 const BUCKET_BYTES: usize = 24;
-
-/// Samples of a pattern.
-const SAMPLES_MAX: usize = 3;
-
-/// The most bytes of a sample; the rest is left out.
-const SAMPLE_BYTES_MAX: usize = 512;
 
 /// The most bytes of a level.
 const LEVEL_BYTES_MAX: usize = 32;
@@ -60,16 +54,7 @@ struct TemplateStats {
     is_part: bool,
     /// Counts by the start of the bucket.
     buckets: BTreeMap<i64, u64>,
-    samples: Vec<Sample>,
-}
-
-/// A message of a pattern.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Sample {
-    /// When it was.
-    pub time: Timestamp,
-    /// Its text, at most 512 bytes of it.
-    pub text: Box<[u8]>,
+    samples: Samples,
 }
 
 /// One pattern.
@@ -169,13 +154,13 @@ impl Patterns {
     ) {
         let mut key = std::mem::take(&mut self.key);
         write_key(level_text(level), &mut key);
-        write_template(kind, &mut key);
+        write_message_pattern(kind, &mut key);
         let bucket = self.bucket_of(time);
         self.change(&key, |found| {
             found.count += 1;
             found.is_part |= is_part;
             *found.buckets.entry(bucket).or_default() += 1;
-            found.add_sample(time, message);
+            found.samples.add(time, message);
         });
         self.key = key;
     }
@@ -199,7 +184,7 @@ impl Patterns {
                 found.count += count;
                 *found.buckets.entry(*bucket).or_default() += count;
             }
-            is_sample = found.may_be_sample(newest);
+            is_sample = found.samples.may_have(newest);
         });
         self.key = key;
         is_sample
@@ -216,9 +201,44 @@ impl Patterns {
         write_key(level_text(level), &mut key);
         key.extend_from_slice(pattern);
         if self.found.contains_key(&*key) {
-            self.change(&key, |found| found.add_sample(time, message));
+            self.change(&key, |found| found.samples.add(time, message));
         }
         self.key = key;
+    }
+
+    /// True if pattern tables of segments may tell it.
+    pub fn may_be_of_tables(&self) -> bool {
+        self.step_ns % PatternTable::STEP_NS_MIN == 0
+    }
+
+    /// Counts all records of a segment; `false` if its table does not tell enough.
+    pub fn add_table(&mut self, table: &PatternTable) -> bool {
+        let Some(entries) = table.entries() else {
+            return false;
+        };
+        if self.step_ns % table.step_ns() != 0 {
+            return false;
+        }
+        self.is_coarse |= table.is_coarse();
+        let levels: Vec<String> = table.kinds().iter().map(level_of_kind).collect();
+        let mut key = std::mem::take(&mut self.key);
+        for entry in entries {
+            write_key(level_text(&levels[entry.kind as usize]), &mut key);
+            key.extend_from_slice(&entry.pattern);
+            let counts = table.counts(entry);
+            let counts = counts.map(|(start, rows)| (self.bucket_of(Timestamp(start)), rows));
+            let counts: Vec<(i64, u64)> = counts.collect();
+            self.change(&key, |found| {
+                found.is_part |= entry.is_part;
+                for (bucket, count) in counts {
+                    found.count += count;
+                    *found.buckets.entry(bucket).or_default() += count;
+                }
+                found.samples.merge(&entry.samples);
+            });
+        }
+        self.key = key;
+        true
     }
 
     /// The start of the bucket of a time, in nanoseconds.
@@ -251,7 +271,7 @@ impl Patterns {
 
     fn shrink(&mut self) {
         let mut templates = cluster(templates(std::mem::take(&mut self.found)));
-        templates.sort_unstable_by(by_count);
+        templates.sort_unstable_by(Template::by_count);
         self.bytes = 0;
         for (at, template) in templates.into_iter().enumerate() {
             let is_rare = at >= TEMPLATES_MAX / 2 || self.bytes > BYTES_MAX / 2;
@@ -308,8 +328,8 @@ impl Patterns {
                 out.time(Timestamp(*start));
                 out.number(*count);
             }
-            out.count(found.samples.len());
-            for sample in &found.samples {
+            out.count(found.samples.list().len());
+            for sample in found.samples.list() {
                 out.time(sample.time);
                 out.bytes(&sample.text);
             }
@@ -339,7 +359,9 @@ impl Patterns {
             }
             for _ in 0..from.count(2, "the samples")? {
                 let time = from.time("a sample")?;
-                found.add_sample(time, from.bytes(SAMPLE_BYTES_MAX, "a sample")?);
+                found
+                    .samples
+                    .add(time, from.bytes(SAMPLE_BYTES_MAX, "a sample")?);
             }
             self.merge_found(key.into(), found);
         }
@@ -349,7 +371,7 @@ impl Patterns {
     /// The `n` most frequent patterns; all for 0.
     pub fn finish(self, n: usize) -> PatternsAnswer {
         let mut clustered = cluster(templates(self.found));
-        clustered.sort_unstable_by(by_count);
+        clustered.sort_unstable_by(Template::by_count);
         let distinct = clustered.len() as u64;
         if n > 0 {
             clustered.truncate(n);
@@ -366,7 +388,7 @@ impl Patterns {
                     .into_iter()
                     .map(|(start, count)| (Timestamp(start), count))
                     .collect(),
-                samples: found.samples,
+                samples: found.samples.into_list(),
             }
         });
         PatternsAnswer {
@@ -377,10 +399,12 @@ impl Patterns {
     }
 }
 
-/// Whether lines of a shape have more in them than their message, or the message in another form.
-pub(crate) fn message_is_part(shape: &Shape) -> bool {
-    let is_text = |slot: usize| shape.slots()[slot].kind == SlotKind::Text;
-    !matches!(shape.pieces(), [Piece::Slot(slot)] if is_text(*slot))
+/// The level of records of a kind.
+fn level_of_kind(kind: &Kind) -> String {
+    let fields = kind.iter().map(|(name, text)| (&**name, Value::text(text)));
+    let fields: Vec<(&str, Value<'_>)> = fields.collect();
+    let level = ComputedLabel::Level.of_fields(fields.iter().map(|(name, value)| (*name, value)));
+    String::from_utf8_lossy(&level).into_owned()
 }
 
 fn level_text(level: &str) -> &[u8] {
@@ -398,7 +422,7 @@ fn write_key(level: &[u8], key: &mut Vec<u8>) {
     key.extend_from_slice(level);
 }
 
-fn templates(found: FixedMap<Box<[u8]>, TemplateStats>) -> Vec<Template> {
+fn templates(found: FixedMap<Box<[u8]>, TemplateStats>) -> Vec<Template<TemplateStats>> {
     let template = |(key, found): (Box<[u8]>, TemplateStats)| {
         let (level, text) = key[1..].split_at(usize::from(key[0]));
         Template {
@@ -410,15 +434,15 @@ fn templates(found: FixedMap<Box<[u8]>, TemplateStats>) -> Vec<Template> {
     found.into_iter().map(template).collect()
 }
 
-fn by_count(a: &Template, b: &Template) -> std::cmp::Ordering {
-    let by_count = b.found.count.cmp(&a.found.count);
-    by_count.then_with(|| (&a.text, &a.level).cmp(&(&b.text, &b.level)))
-}
-
 impl TemplateStats {
     fn bytes(&self) -> usize {
-        let samples = self.samples.iter();
-        self.buckets.len() * BUCKET_BYTES + samples.map(|sample| sample.text.len()).sum::<usize>()
+        self.buckets.len() * BUCKET_BYTES + self.samples.bytes()
+    }
+}
+
+impl TemplateCounts for TemplateStats {
+    fn count(&self) -> u64 {
+        self.count
     }
 
     fn merge(&mut self, other: TemplateStats) {
@@ -427,33 +451,7 @@ impl TemplateStats {
         for (start, count) in other.buckets {
             *self.buckets.entry(start).or_default() += count;
         }
-        for sample in other.samples {
-            self.add_sample(sample.time, &sample.text);
-        }
-    }
-
-    /// Whether a message of this time is among the newest.
-    fn may_be_sample(&self, time: Timestamp) -> bool {
-        let oldest = self.samples.last();
-        let oldest = oldest.filter(|_| self.samples.len() == SAMPLES_MAX);
-        oldest.is_none_or(|oldest| time >= oldest.time)
-    }
-
-    /// Keeps a message if it is one of the newest. Of equal texts the newest counts.
-    fn add_sample(&mut self, time: Timestamp, message: &[u8]) {
-        if !self.may_be_sample(time) {
-            return;
-        }
-        let text = &message[..message.len().min(SAMPLE_BYTES_MAX)];
-        match self.samples.iter_mut().find(|sample| *sample.text == *text) {
-            Some(known) => known.time = known.time.max(time),
-            None => self.samples.push(Sample {
-                time,
-                text: text.into(),
-            }),
-        }
-        self.samples.sort_unstable_by(|a, b| b.cmp(a));
-        self.samples.truncate(SAMPLES_MAX);
+        self.samples.merge(&other.samples);
     }
 }
 

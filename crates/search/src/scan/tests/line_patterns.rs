@@ -43,7 +43,7 @@ const SHAPES: [&str; 9] = [
     "⟨_msg:t⟩",
 ];
 
-fn lines(seed: u64, count: u64) -> Vec<Record<'static>> {
+pub(super) fn lines(seed: u64, count: u64) -> Vec<Record<'static>> {
     let mut shapes = ShapeTable::new();
     let record = |n: u64| {
         let drawn = |salt: u64, of: usize| (mix(seed ^ n ^ (salt << 40)) % of as u64) as usize;

@@ -51,7 +51,7 @@ fn overviews_count_as_rows_do() {
 }
 
 /// A record's severity in one of the places that senders have for it, or in several.
-fn add_severity(record: &mut Record<'static>, n: u64) {
+pub(super) fn add_severity(record: &mut Record<'static>, n: u64) {
     let text = |text: &str| Value::Str(text.to_owned().into());
     let levels = ["info", "WARN", "err", "shouted", ""];
     let level = levels[n as usize / 3 % levels.len()];

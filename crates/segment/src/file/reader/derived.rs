@@ -1,4 +1,4 @@
-//! Templates of messages, the overview and the timeline, which a file derives from its rows.
+//! Templates of messages, and the summaries that a file derives from its rows.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use super::super::footer::FIELDS_FROM;
 use super::super::page::{Dictionary, Physical};
 use super::{ReadError, RowGroupReader, SegmentFile, damaged};
 use crate::overview::{OVERVIEW_BYTES_MAX, Overview};
+use crate::patterns::{PATTERNS_BYTES_MAX, PatternTable};
 use crate::rows::{Column, StringColumn, Strings};
 use crate::timeline::{TIMELINE_BYTES_MAX, Timeline};
 use crate::wire::DecodeError;
@@ -40,6 +41,21 @@ impl SegmentFile {
         ];
         let place = directory.timeline;
         self.summary(place, TIMELINE_BYTES_MAX, reasons, Timeline::decode)
+    }
+
+    /// Reads which patterns the messages of the segment have; `None` if its file does not say.
+    ///
+    /// # Errors
+    /// When the table is damaged or the disk fails.
+    pub fn patterns(&self, directory: &Directory) -> Result<Option<PatternTable>, ReadError> {
+        let reasons = [
+            "the table of patterns has a wrong checksum",
+            "the table of patterns is too large",
+            "the table of patterns does not decompress",
+            "the table of patterns is malformed",
+        ];
+        let place = directory.patterns;
+        self.summary(place, PATTERNS_BYTES_MAX, reasons, PatternTable::decode)
     }
 
     /// Reads a summary of the rows, if there is one. The first texts are those of `unpack`, the last one says

@@ -1,16 +1,17 @@
-//! The template of a message: its words, with those that name a number left out.
+//! The pattern of a message: its words, with those that name a number left out.
 //!
 //! It is made of the template that segments store, so records of the journal and of segments have the same.
 
-use logpond_record::Record;
-use logpond_segment::rows::{self, OPEN_END, VARIABLE};
+use logpond_record::{Piece, Record, Shape, SlotKind};
 
-/// What stands for a part that differs.
-pub(super) const WILDCARD: &[u8] = b"<_>";
+use crate::rows::{OPEN_END, VARIABLE, write_template};
+
+/// Stands for a part that differs.
+pub const WILDCARD: &[u8] = b"<_>";
 
 /// Fields of a request that tell who asked, and with what, not which kind of request it is: the columns of access
 /// logs, and their names in objects, in order. Nearly each client has values of its own.
-const CLIENT_FIELDS: [&str; 22] = [
+pub(super) const CLIENT_FIELDS: [&str; 22] = [
     "agent",
     "client_ip",
     "forwarded_for",
@@ -36,27 +37,33 @@ const CLIENT_FIELDS: [&str; 22] = [
 ];
 
 /// True if the values of a field are left out of the pattern of a line without a message.
-pub(crate) fn is_of_client(field: &str) -> bool {
+pub(super) fn is_of_client(field: &str) -> bool {
     CLIENT_FIELDS.binary_search(&field).is_ok()
 }
 
 /// Appends the line of a record without a message, with marks for the values of clients.
-pub(super) fn write_request(record: &Record<'_>, out: &mut Vec<u8>) {
+pub fn write_request(record: &Record<'_>, out: &mut Vec<u8>) {
     let slots = record.shape.slots();
     let mark = |index: usize| is_of_client(&slots[index].name).then_some(VARIABLE);
     record.write_line_with(mark, out);
 }
 
-/// Appends the template of a message: of its first line, every word with a number in it is replaced by
-/// [`WILDCARD`]. Times and addresses, which are several such words, become one.
-pub(super) fn write_template(message: &[u8], out: &mut Vec<u8>) {
-    let mut stored = Vec::with_capacity(message.len());
-    rows::write_template(message, &mut stored);
-    write_pattern(&stored, out);
+/// True if lines of a shape have more in them than their message, or the message in another form.
+pub fn message_is_part(shape: &Shape) -> bool {
+    let is_text = |slot: usize| shape.slots()[slot].kind == SlotKind::Text;
+    !matches!(shape.pieces(), [Piece::Slot(slot)] if is_text(*slot))
 }
 
-/// The same of a message of which the template is known that segments store.
-pub(crate) fn write_pattern(stored: &[u8], out: &mut Vec<u8>) {
+/// Appends the pattern of a message: of its first line, every word with a number in it is replaced by
+/// [`WILDCARD`]. Times and addresses, which are several such words, become one.
+pub fn write_message_pattern(message: &[u8], out: &mut Vec<u8>) {
+    let mut template = Vec::with_capacity(message.len());
+    write_template(message, &mut template);
+    write_pattern(&template, out);
+}
+
+/// Appends the pattern of a message with this template.
+pub fn write_pattern(stored: &[u8], out: &mut Vec<u8>) {
     let closed = stored.strip_suffix(OPEN_END);
     let text = without_variables(closed.unwrap_or(stored));
     let from = out.len();
@@ -145,7 +152,7 @@ mod tests {
 
     fn template(message: &str) -> String {
         let mut out = Vec::new();
-        write_template(message.as_bytes(), &mut out);
+        write_message_pattern(message.as_bytes(), &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -185,7 +192,7 @@ mod tests {
         let long = "word ".repeat(1000);
         let found = template(&long);
         assert!(
-            found.len() < rows::MESSAGE_BYTES_MAX + 10 && found.ends_with(" <_>"),
+            found.len() < crate::rows::MESSAGE_BYTES_MAX + 10 && found.ends_with(" <_>"),
             "{found}"
         );
     }

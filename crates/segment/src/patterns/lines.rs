@@ -12,20 +12,18 @@
 //! Bounds: [`STEPS_MAX`] steps and [`TEXTS_BYTES_MAX`] bytes of templates for a row group; rows beyond them,
 //! and lines too long for a template, are left to those who make records of them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use logpond_record::{Piece, Shape, SlotKind, TimePattern, Timestamp};
-use logpond_segment::file::ReadError;
-use logpond_segment::rows::{
-    Column, ColumnType, MESSAGE_BYTES_MAX, NULL, Schema, Strings, VARIABLE, as_slot, column_value,
-    write_template,
-};
-use logpond_segment::tokens::is_token_byte;
 
-use super::group::GroupScan;
-use super::values::{ValueForm, shown_text};
-use crate::aggregate::{FixedMap, is_of_client, write_pattern};
+use super::text::{is_of_client, write_pattern};
+use crate::fixed_map::FixedMap;
+use crate::rows::{
+    Column, ColumnType, MESSAGE_BYTES_MAX, NULL, Schema, StringColumn, Strings, VARIABLE, as_slot,
+    column_value, write_template,
+};
+use crate::tokens::is_token_byte;
 
 /// The most steps from one slot to the next.
 const STEPS_MAX: usize = 1 << 20;
@@ -42,15 +40,36 @@ const TIME_BYTES_MAX: u32 = 64;
 /// A time as it is written has the same template all minute long: offsets are whole minutes.
 const MINUTE_NS: i64 = 60_000_000_000;
 
-/// The code of a value that has no template of its own.
-const ODD: u32 = u32::MAX;
+/// The step of a line, and the code of a value, that has no template of its own.
+pub const ODD: u32 = u32::MAX;
+
+/// The code of a value that was not looked at.
+const UNKNOWN: u32 = u32::MAX - 1;
 
 /// The template of a value by its code, and the bytes of the value, or more.
 type CodedValue = (u32, u32);
 
+/// The columns that lines are made of.
+pub trait LineColumns {
+    /// The reason why a column cannot be read.
+    type Error;
+
+    /// Event times in nanoseconds.
+    ///
+    /// # Errors
+    /// When the column cannot be read.
+    fn times(&mut self) -> Result<&[i64], Self::Error>;
+
+    /// A column of the schema, with true if its texts are a dictionary that other rows share.
+    ///
+    /// # Errors
+    /// When the column cannot be read.
+    fn field(&mut self, column: usize) -> Result<(&Column, bool), Self::Error>;
+}
+
 /// The templates of the lines of a row group.
 #[derive(Default)]
-pub(super) struct LineTemplates {
+pub struct LineTemplates {
     texts: Texts,
     /// Each step with the one before it, or a number from [`FIRST_PLAN`] up.
     steps: Vec<(u32, u32)>,
@@ -59,7 +78,7 @@ pub(super) struct LineTemplates {
     plans: Vec<Arc<Plan>>,
     plan_numbers: HashMap<Box<[u8]>, u32>,
     /// The dictionaries that all blocks share, by the place of their column and the form in which a slot shows them.
-    dictionaries: HashMap<(usize, ValueForm), KnownDictionary>,
+    dictionaries: HashMap<(usize, Escapes), KnownDictionary>,
     /// The templates of times by the text of their pattern and the minute.
     times: HashMap<Box<str>, FixedMap<i64, u32>>,
     /// The patterns of lines by the steps that they come to.
@@ -74,13 +93,24 @@ const _: () = assert!(STEPS_MAX <= FIRST_PLAN as usize);
 /// A dictionary, which is kept so that its address stays its own, with its values.
 type KnownDictionary = (Arc<Strings>, Arc<[CodedValue]>);
 
-/// Rows without a message by the templates of their lines.
-#[derive(Default)]
-pub(super) struct LineRows {
-    /// Rows in order, each with its step of [`LineTemplates`].
-    pub(super) found: Vec<(u32, u32)>,
-    /// Rows, in order, of which only their lines tell.
-    pub(super) odd: Vec<u32>,
+/// The escapes of a kind of slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Escapes {
+    Nothing,
+    Json,
+    Quoted,
+    StructuredData,
+}
+
+impl Escapes {
+    fn of(kind: &SlotKind) -> Escapes {
+        match kind {
+            SlotKind::JsonString => Escapes::Json,
+            SlotKind::Quoted => Escapes::Quoted,
+            SlotKind::StructuredData => Escapes::StructuredData,
+            _ => Escapes::Nothing,
+        }
+    }
 }
 
 /// Templates of values, each once.
@@ -90,9 +120,23 @@ struct Texts {
     codes: FixedMap<Arc<[u8]>, u32>,
     bytes: usize,
     template: Vec<u8>,
+    shown: Vec<u8>,
 }
 
 impl Texts {
+    /// The code of a text as a slot of this kind shows it, and its bytes there.
+    fn coded(&mut self, text: &[u8], kind: &SlotKind) -> CodedValue {
+        if Escapes::of(kind) == Escapes::Nothing {
+            return (self.code_of(text), text.len() as u32);
+        }
+        let mut shown = std::mem::take(&mut self.shown);
+        shown.clear();
+        kind.write_text(text, &mut shown);
+        let coded = (self.code_of(&shown), shown.len() as u32);
+        self.shown = shown;
+        coded
+    }
+
     /// The code of the template of a value as it is shown; [`ODD`] if a line with it has none that is put
     /// together, or there is no room.
     fn code_of(&mut self, shown: &[u8]) -> u32 {
@@ -209,7 +253,7 @@ impl LineTemplates {
     }
 
     /// The pattern of lines that come to this step at their end, made once.
-    pub(super) fn pattern_of(&mut self, step: u32) -> Arc<[u8]> {
+    pub fn pattern_of(&mut self, step: u32) -> Arc<[u8]> {
         if let Some(known) = self.patterns.get(&step) {
             return Arc::clone(known);
         }
@@ -221,7 +265,7 @@ impl LineTemplates {
     }
 
     /// The template of lines that come to this step at their end.
-    fn template_of(&self, step: u32) -> Vec<u8> {
+    pub(super) fn template_of(&self, step: u32) -> Vec<u8> {
         let mut codes = Vec::new();
         let mut at = step;
         while at < FIRST_PLAN {
@@ -243,28 +287,53 @@ impl LineTemplates {
         template
     }
 
-    /// The values of a column of texts, as a slot of this kind shows them.
-    fn coded_strings(
+    /// The values of some rows in a column of texts, as a slot of this kind shows them.
+    fn strings_of(
         &mut self,
         (column, is_shared): (usize, bool),
+        strings: &StringColumn,
+        kind: &SlotKind,
+        rows: &[u32],
+    ) -> Vec<CodedValue> {
+        let mut own = Vec::new();
+        let shared;
+        if is_shared {
+            shared = self.shared_strings(column, &strings.values, kind);
+        } else {
+            shared = Arc::default();
+            own.resize(strings.values.len(), (UNKNOWN, 0));
+        }
+        let mut value = |row: &u32| match strings.codes[*row as usize] {
+            NULL => (ODD, 0),
+            code if is_shared => shared[code as usize],
+            code => {
+                let coded = &mut own[code as usize];
+                if coded.0 == UNKNOWN {
+                    *coded = self.texts.coded(strings.values.get(code), kind);
+                }
+                *coded
+            }
+        };
+        rows.iter().map(&mut value).collect()
+    }
+
+    /// The values of a dictionary that other rows share, as a slot of this kind shows them.
+    fn shared_strings(
+        &mut self,
+        column: usize,
         values: &Arc<Strings>,
         kind: &SlotKind,
     ) -> Arc<[CodedValue]> {
-        let key = (column, ValueForm::new(kind, false));
+        let key = (column, Escapes::of(kind));
         if let Some((same, coded)) = self.dictionaries.get(&key)
             && Arc::ptr_eq(same, values)
         {
             return Arc::clone(coded);
         }
-        let coded = values.iter().map(|text| {
-            let shown = shown_text(text, kind);
-            (self.texts.code_of(&shown), shown.len() as u32)
-        });
+        let coded = values.iter().map(|text| self.texts.coded(text, kind));
         let coded: Arc<[CodedValue]> = coded.collect();
-        if is_shared {
-            let kept = (Arc::clone(values), Arc::clone(&coded));
-            self.dictionaries.insert(key, kept);
-        }
+        let kept = (Arc::clone(values), Arc::clone(&coded));
+        self.dictionaries.insert(key, kept);
         coded
     }
 
@@ -309,94 +378,65 @@ impl Progress {
     }
 }
 
-impl GroupScan<'_> {
-    /// Tells rows of the block at hand that have no message apart by the templates of their lines.
+impl LineTemplates {
+    /// The step that the line of each of some rows of a shape comes to; [`ODD`] where only the line tells. None
+    /// of the rows has a message, a line that is kept whole, or a slot that is written differently.
     ///
     /// # Errors
-    /// When the block cannot be read.
-    pub(super) fn rows_by_line_template(&mut self, rows: &[u32]) -> Result<LineRows, ReadError> {
-        // Steps that were given before stay what they are, also if this block cannot be read.
-        let mut templates = std::mem::take(&mut self.line_templates);
-        let told_apart = self.tell_apart(rows, &mut templates);
-        self.line_templates = templates;
-        told_apart
-    }
-
-    fn tell_apart(
+    /// When a column cannot be read.
+    pub fn steps_of<C: LineColumns>(
         &mut self,
+        (shape, text): (&Arc<Shape>, &[u8]),
+        schema: &Schema,
         rows: &[u32],
-        templates: &mut LineTemplates,
-    ) -> Result<LineRows, ReadError> {
-        let LineRows { mut found, mut odd } = LineRows::default();
-        if rows.is_empty() {
-            return Ok(LineRows { found, odd });
-        }
-        let (block, reader, _) = self.parts();
-        let shapes = block.shapes(reader)?.clone();
-        block.exceptions(reader)?;
-        let known = block.known_rows();
-        let mut by_shape: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for &row in rows {
-            let at = row as usize;
-            match known.whole.get(at).or_else(|| known.fix.get(at)) {
-                Some(_) => odd.push(row),
-                None => by_shape.entry(shapes.codes[at]).or_default().push(row),
+        columns: &mut C,
+    ) -> Result<Vec<u32>, C::Error> {
+        let Some(number) = self.plan_of(shape, text, schema) else {
+            return Ok(vec![ODD; rows.len()]);
+        };
+        let plan = Arc::clone(&self.plans[number as usize]);
+        let mut progress = Progress {
+            steps: vec![FIRST_PLAN + number; rows.len()],
+            bytes: vec![plan.bytes; rows.len()],
+        };
+        for piece in shape.pieces().iter().zip(&plan.fixed) {
+            if let (Piece::Slot(slot), None) = piece {
+                self.go_on_with((&plan, *slot), schema, rows, &mut progress, columns)?;
             }
         }
-        for (code, rows) in by_shape {
-            let shape = self.shape(&shapes.values, code);
-            let text = shapes.values.get(code);
-            let Some(number) = templates.plan_of(&shape, text, &self.directory.schema) else {
-                odd.extend(rows);
-                continue;
-            };
-            let plan = Arc::clone(&templates.plans[number as usize]);
-            let mut progress = Progress {
-                steps: vec![FIRST_PLAN + number; rows.len()],
-                bytes: vec![plan.bytes; rows.len()],
-            };
-            for piece in shape.pieces().iter().zip(&plan.fixed) {
-                if let (Piece::Slot(slot), None) = piece {
-                    self.go_on_with((&plan, *slot), &rows, &mut progress, templates)?;
-                }
-            }
-            let ways = progress.steps.into_iter().zip(progress.bytes);
-            for (row, (step, bytes)) in rows.into_iter().zip(ways) {
-                if step == ODD || bytes as usize > MESSAGE_BYTES_MAX {
-                    odd.push(row);
-                } else {
-                    found.push((row, step));
-                }
+        let Progress { mut steps, bytes } = progress;
+        for (step, bytes) in steps.iter_mut().zip(bytes) {
+            if bytes as usize > MESSAGE_BYTES_MAX {
+                *step = ODD;
             }
         }
-        found.sort_unstable();
-        odd.sort_unstable();
-        Ok(LineRows { found, odd })
+        Ok(steps)
     }
 
     /// Goes on with the values that rows of a shape have in a slot.
-    fn go_on_with(
+    fn go_on_with<C: LineColumns>(
         &mut self,
         (plan, number): (&Plan, usize),
+        schema: &Schema,
         rows: &[u32],
         progress: &mut Progress,
-        templates: &mut LineTemplates,
-    ) -> Result<(), ReadError> {
+        columns: &mut C,
+    ) -> Result<(), C::Error> {
         let slot = &plan.shape.slots()[number];
         match &slot.kind {
             SlotKind::Null => {
-                let code = templates.texts.code_of(b"null");
-                progress.go_on(std::iter::repeat_n((code, 4), rows.len()), templates);
+                let code = self.texts.code_of(b"null");
+                progress.go_on(std::iter::repeat_n((code, 4), rows.len()), self);
                 return Ok(());
             }
             SlotKind::Time(pattern) => {
-                let times = self.times()?;
+                let times = columns.times()?;
                 let minutes = rows
                     .iter()
                     .map(|row| times[*row as usize].div_euclid(MINUTE_NS));
-                let codes = templates.codes_of_times(pattern, minutes);
+                let codes = self.codes_of_times(pattern, minutes);
                 let all = codes.into_iter().map(|code| (code, TIME_BYTES_MAX));
-                progress.go_on(all, templates);
+                progress.go_on(all, self);
                 return Ok(());
             }
             _ => {}
@@ -405,31 +445,25 @@ impl GroupScan<'_> {
             progress.steps.fill(ODD);
             return Ok(());
         };
-        let kind = self.directory.schema.columns[column].kind;
-        let (block, reader, _) = self.parts();
-        let is_shared = reader.text_dictionary(column)?.is_some();
-        match block.field(column, reader)? {
+        let kind = schema.columns[column].kind;
+        let (values, is_shared) = columns.field(column)?;
+        match values {
             Column::Strings(strings) => {
-                let origin = (column, is_shared);
-                let coded = templates.coded_strings(origin, &strings.values, &slot.kind);
-                let value = |row: &u32| match strings.codes[*row as usize] {
-                    NULL => (ODD, 0),
-                    code => coded[code as usize],
-                };
-                progress.go_on(rows.iter().map(value), templates);
+                let coded = self.strings_of((column, is_shared), strings, &slot.kind, rows);
+                progress.go_on(coded.into_iter(), self);
             }
             Column::Ints(numbers) if kind == ColumnType::Int && slot.kind == SlotKind::Int => {
                 // All that are not negative have the same template.
-                let signs = [b"0", &b"-1"[..]].map(|text| templates.texts.code_of(text));
+                let signs = [b"0", &b"-1"[..]].map(|text| self.texts.code_of(text));
                 let value = |row: &u32| match numbers.get(*row as usize) {
                     None => (ODD, 0),
                     Some(number) => (signs[usize::from(number < 0)], INT_BYTES_MAX),
                 };
-                progress.go_on(rows.iter().map(value), templates);
+                progress.go_on(rows.iter().map(value), self);
             }
             values => {
-                let coded = coded_numbers((values, kind), (&plan.shape, number), rows, templates);
-                progress.go_on(coded.into_iter(), templates);
+                let coded = coded_numbers((values, kind), (&plan.shape, number), rows, self);
+                progress.go_on(coded.into_iter(), self);
             }
         }
         Ok(())

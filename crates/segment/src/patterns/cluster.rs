@@ -3,10 +3,11 @@
 //! After Drain (He et al., ICWS 2017), but over all templates at once and in an order of their own, so
 //! that the order of the records does not matter.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use super::template::WILDCARD;
-use super::{FixedMap, TemplateStats};
+use super::WILDCARD;
+use crate::fixed_map::FixedMap;
 
 /// Templates that must agree but for some words before these words are taken for variable: two or three
 /// that differ in one word say different things.
@@ -23,23 +24,40 @@ const WORDS_PER_VARIABLE: usize = 3;
 /// The number of a word that differs among the members of a cluster.
 const VARIABLE: u32 = u32::MAX;
 
+/// What is counted of the records of a template.
+pub trait TemplateCounts {
+    /// Records.
+    fn count(&self) -> u64;
+
+    /// Adds what was counted of another template of the same level.
+    fn merge(&mut self, other: Self);
+}
+
 /// A template with what was counted of it.
-pub(super) struct Template {
-    /// The level that its records share.
-    pub(super) level: Box<[u8]>,
+pub struct Template<C> {
+    /// What its records share beside it: templates of different levels stay apart.
+    pub level: Box<[u8]>,
     /// The template.
-    pub(super) text: Box<[u8]>,
+    pub text: Box<[u8]>,
     /// What was counted.
-    pub(super) found: TemplateStats,
+    pub found: C,
 }
 
 /// Templates of one level with the same number of words.
-type Kin = Vec<(Vec<u32>, Template)>;
+type Kin<C> = Vec<(Vec<u32>, Template<C>)>;
+
+impl<C: TemplateCounts> Template<C> {
+    /// The most frequent first, equal ones by their text and level.
+    pub fn by_count(&self, other: &Template<C>) -> Ordering {
+        let by_count = other.found.count().cmp(&self.found.count());
+        by_count.then_with(|| (&self.text, &self.level).cmp(&(&other.text, &other.level)))
+    }
+}
 
 /// Puts templates together that differ in few words. Gives them in no order.
-pub(super) fn cluster(templates: Vec<Template>) -> Vec<Template> {
+pub fn cluster<C: TemplateCounts>(templates: Vec<Template<C>>) -> Vec<Template<C>> {
     let mut words = Words::default();
-    let mut kin: FixedMap<(Box<[u8]>, usize), Kin> = FixedMap::default();
+    let mut kin: FixedMap<(Box<[u8]>, usize), Kin<C>> = FixedMap::default();
     for template in templates {
         let numbers = words.numbers(&template.text);
         let key = (template.level.clone(), numbers.len());
@@ -49,12 +67,12 @@ pub(super) fn cluster(templates: Vec<Template>) -> Vec<Template> {
     clustered.collect()
 }
 
-fn cluster_kin(mut kin: Kin, words: &Words) -> Vec<Template> {
+fn cluster_kin<C: TemplateCounts>(mut kin: Kin<C>, words: &Words) -> Vec<Template<C>> {
     kin.sort_unstable_by(|(_, a), (_, b)| {
-        let by_count = b.found.count.cmp(&a.found.count);
+        let by_count = b.found.count().cmp(&a.found.count());
         by_count.then_with(|| a.text.cmp(&b.text))
     });
-    let mut clusters: Vec<Cluster> = Vec::new();
+    let mut clusters: Vec<Cluster<C>> = Vec::new();
     for (numbers, template) in kin {
         match clusters
             .iter_mut()
@@ -64,19 +82,36 @@ fn cluster_kin(mut kin: Kin, words: &Words) -> Vec<Template> {
             None => clusters.push(Cluster::new(numbers, template)),
         }
     }
-    clusters.into_iter().flat_map(|c| c.finish(words)).collect()
+    let clustered: Vec<Template<C>> = clusters.into_iter().flat_map(|c| c.finish(words)).collect();
+    joined(clustered)
+}
+
+/// Has one template of each text: what the members of a cluster share may be a template that stayed.
+fn joined<C: TemplateCounts>(templates: Vec<Template<C>>) -> Vec<Template<C>> {
+    let mut places: FixedMap<Box<[u8]>, usize> = FixedMap::default();
+    let mut joined: Vec<Template<C>> = Vec::with_capacity(templates.len());
+    for template in templates {
+        match places.get(&template.text) {
+            Some(at) => joined[*at].found.merge(template.found),
+            None => {
+                places.insert(template.text.clone(), joined.len());
+                joined.push(template);
+            }
+        }
+    }
+    joined
 }
 
 /// Templates that agree but for some words.
-struct Cluster {
+struct Cluster<C> {
     /// The numbers of the words, or [`VARIABLE`].
     words: Vec<u32>,
     variables: usize,
-    members: Vec<(Vec<u32>, Template)>,
+    members: Vec<(Vec<u32>, Template<C>)>,
 }
 
-impl Cluster {
-    fn new(words: Vec<u32>, template: Template) -> Cluster {
+impl<C: TemplateCounts> Cluster<C> {
+    fn new(words: Vec<u32>, template: Template<C>) -> Cluster<C> {
         Cluster {
             words: words.clone(),
             variables: 0,
@@ -92,7 +127,7 @@ impl Cluster {
         differing.nth(room).is_none()
     }
 
-    fn add(&mut self, words: Vec<u32>, template: Template) {
+    fn add(&mut self, words: Vec<u32>, template: Template<C>) {
         for (mine, word) in self.words.iter_mut().zip(&words) {
             if *mine != VARIABLE && mine != word {
                 *mine = VARIABLE;
@@ -104,11 +139,11 @@ impl Cluster {
 
     /// What becomes of the members: those that say a thing of their own stay as they are, the others are one if
     /// they are enough.
-    fn finish(self, words: &Words) -> Vec<Template> {
-        let all: u64 = self.members.iter().map(|(_, t)| t.found.count).sum();
+    fn finish(self, words: &Words) -> Vec<Template<C>> {
+        let all: u64 = self.members.iter().map(|(_, t)| t.found.count()).sum();
         let is_own = |count: u64| count >= OWN_COUNT_MIN && count >= all / OWN_SHARE;
         let members = self.members.into_iter();
-        let (own, rest): (Vec<_>, Vec<_>) = members.partition(|(_, t)| is_own(t.found.count));
+        let (own, rest): (Vec<_>, Vec<_>) = members.partition(|(_, t)| is_own(t.found.count()));
         let own = own.into_iter().map(|(_, template)| template);
         let mut rest = rest.into_iter();
         let Some((numbers, first)) = rest.next() else {
@@ -119,7 +154,7 @@ impl Cluster {
         own.chain(cluster.merged(words)).collect()
     }
 
-    fn merged(self, words: &Words) -> Vec<Template> {
+    fn merged(self, words: &Words) -> Vec<Template<C>> {
         let Cluster {
             words: common,
             members,
