@@ -110,6 +110,7 @@ impl Running {
     fn shown(&self) -> Vec<Value> {
         let running = locked(&self.0);
         let shown = running.queries.iter().map(|(id, query)| {
+            let (bytes, bytes_total) = query.reader.bytes();
             json!({
                 "id": id,
                 "path": query.origin.path,
@@ -117,6 +118,8 @@ impl Running {
                 "started": query.started_at.to_string(),
                 "elapsed_ms": u64::try_from(query.started.elapsed().as_millis()).unwrap_or(u64::MAX),
                 "rows": query.reader.rows(),
+                "bytes": bytes,
+                "bytes_total": bytes_total,
                 "follows": query.is_follower,
                 "stopped": query.reader.is_stopped(),
             })

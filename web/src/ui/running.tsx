@@ -5,7 +5,7 @@ import { isAbort, json, problemFrom, request, type Problem } from "../api/client
 import { durationText } from "../lib/time";
 import { run } from "../state/url";
 import { T } from "../strings";
-import { Button, ProblemText, number } from "./parts";
+import { Button, ProblemText, bytesText, number } from "./parts";
 
 interface RunningQuery {
   id: number;
@@ -13,6 +13,8 @@ interface RunningQuery {
   query: string;
   elapsed_ms: number;
   rows: number;
+  bytes: number;
+  bytes_total: number;
   follows: boolean;
   stopped: boolean;
 }
@@ -85,13 +87,16 @@ export function RunningQueries() {
                 <th scope="col" class="num">
                   {T.cluster.rows}
                 </th>
+                <th scope="col" class="num">
+                  {T.cluster.scanned}
+                </th>
                 <th scope="col">
                   <span class="sr">{T.stop}</span>
                 </th>
               </tr>
             </thead>
             <tbody>
-              {list.map(({ id, path, query, elapsed_ms, rows, follows, stopped }) => (
+              {list.map(({ id, path, query, elapsed_ms, rows, bytes, bytes_total, follows, stopped }) => (
                 <tr key={id}>
                   <td>
                     <code class="query-text">{query || T.cluster.allRecords}</code>{" "}
@@ -102,6 +107,9 @@ export function RunningQueries() {
                   </td>
                   <td class="num">{durationText(elapsed_ms)}</td>
                   <td class="num">{number(rows)}</td>
+                  <td class="num" title={bytes_total ? T.cluster.ofBytes(bytesText(bytes_total)) : ""}>
+                    {bytesText(bytes)}
+                  </td>
                   <td>
                     {stopped ? (
                       <span class="dim">{T.cluster.stopping}</span>

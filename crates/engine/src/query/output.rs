@@ -298,6 +298,13 @@ impl Output {
         self.is_done
     }
 
+    /// Notes for those who list queries how many bytes were read so far, and how many there are.
+    pub(super) fn note_bytes(&self, bytes: u64, bytes_total: u64) {
+        if let Some(reader) = &self.reader {
+            reader.note_bytes(bytes, bytes_total);
+        }
+    }
+
     /// How many lines were written so far.
     pub fn lines(&self) -> u64 {
         self.lines

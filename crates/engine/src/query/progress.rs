@@ -33,6 +33,7 @@ impl Progress {
         out: &mut Output,
     ) -> Result<(), Cancellation> {
         out.check()?;
+        out.note_bytes(bytes, self.bytes_total);
         if self.is_wanted && self.said_at.elapsed() >= INTERVAL {
             self.said_at = Instant::now();
             let total = self.bytes_total.max(bytes);
@@ -42,5 +43,24 @@ impl Progress {
             out.flush()?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use logpond_host::shutdown;
+
+    use super::*;
+
+    #[test]
+    fn who_lists_queries_sees_what_was_read() {
+        let (_stopper, shutdown) = shutdown::pair();
+        let (mut out, reader, _chunks) = Output::watched(shutdown);
+        assert_eq!(reader.bytes(), (0, 0));
+        let mut progress = Progress::new(false, 100);
+        progress.step(40, 1, &mut out).unwrap();
+        assert_eq!(reader.bytes(), (40, 100));
+        progress.step(140, 2, &mut out).unwrap();
+        assert_eq!(reader.bytes(), (140, 140), "row groups may be read again");
     }
 }

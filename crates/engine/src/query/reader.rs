@@ -22,6 +22,9 @@ pub struct Reader {
     is_stopped: AtomicBool,
     /// Rows that were written for it.
     rows: AtomicU64,
+    /// Bytes that were read for it, and those of all that may have to be read.
+    bytes: AtomicU64,
+    bytes_total: AtomicU64,
     last: Mutex<Option<Bytes>>,
 }
 
@@ -33,6 +36,8 @@ impl Reader {
             is_given_up: AtomicBool::default(),
             is_stopped: AtomicBool::default(),
             rows: AtomicU64::default(),
+            bytes: AtomicU64::default(),
+            bytes_total: AtomicU64::default(),
             last: Mutex::default(),
         })
     }
@@ -67,6 +72,18 @@ impl Reader {
     /// Notes how many rows were written for it so far.
     pub(super) fn note_rows(&self, rows: u64) {
         self.rows.store(rows, Ordering::Relaxed);
+    }
+
+    /// Bytes that were read for it so far, and those of all that may have to be read, as far as it is known.
+    pub fn bytes(&self) -> (u64, u64) {
+        let bytes = self.bytes.load(Ordering::Relaxed);
+        (bytes, self.bytes_total.load(Ordering::Relaxed).max(bytes))
+    }
+
+    /// Notes how many bytes were read for it so far, and how many there are.
+    pub(super) fn note_bytes(&self, bytes: u64, bytes_total: u64) {
+        self.bytes.store(bytes, Ordering::Relaxed);
+        self.bytes_total.store(bytes_total, Ordering::Relaxed);
     }
 
     /// Whether the work for it was ended.
