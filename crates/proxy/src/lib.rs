@@ -34,6 +34,7 @@ mod server;
 mod session;
 mod settings;
 mod sink;
+mod state_record;
 mod upstream;
 mod worker;
 

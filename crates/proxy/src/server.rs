@@ -19,6 +19,7 @@ use crate::frontend::{Frontend, FrontendStatus, Rules};
 use crate::limits::BufferBudget;
 use crate::listen::{ListenSockets, keep, listen};
 use crate::settings;
+use crate::state_record::state_records;
 use crate::upstream::{UpstreamStatus, Upstreams, check};
 use crate::worker::{self, Sources, Worker, WorkerContext};
 use crate::{Settings, sink};
@@ -154,8 +155,9 @@ pub fn start(
     }));
     control.check_upstreams();
     let controlled = control.clone();
+    let states = settings.state_interval.map(|every| (every, sender));
     let checks = thread("lp-proxy-control", move || {
-        run_control(&runtime, &controlled, asked)
+        run_control(&runtime, &controlled, asked, states)
     })?;
     Ok(RunningProxy {
         control,
@@ -182,12 +184,30 @@ fn thread<T: Send + 'static>(
     thread.spawn(run).map_err(StartError::Thread)
 }
 
-/// Checks upstreams and measures throughput until the end is asked for, or nobody is left to ask.
-fn run_control(runtime: &Runtime, control: &Control, mut stop: watch::Receiver<Option<Instant>>) {
+/// Checks upstreams, measures throughput and writes records of the state, so often, until the end is asked for, or
+/// nobody is left to ask.
+fn run_control(
+    runtime: &Runtime,
+    control: &Control,
+    mut stop: watch::Receiver<Option<Instant>>,
+    states: Option<(Duration, sink::Sender)>,
+) {
     let measure = async {
         loop {
             sleep(INTERVAL).await;
             control.0.shared.clients.measure(std::time::Instant::now());
+        }
+    };
+    let tell = async {
+        let Some((every, sender)) = states else {
+            return std::future::pending::<()>().await;
+        };
+        loop {
+            sleep(every).await;
+            let now = Duration::from_secs(logpond_tls::now().as_secs());
+            state_records(&control.status(), now)
+                .into_iter()
+                .for_each(|line| sender.send(line));
         }
     };
     let stopped = async {
@@ -197,6 +217,7 @@ fn run_control(runtime: &Runtime, control: &Control, mut stop: watch::Receiver<O
     runtime.block_on(async {
         tokio::select! {
             () = measure => {}
+            () = tell => {}
             () = stopped => {}
         }
     });

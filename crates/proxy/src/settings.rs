@@ -17,6 +17,8 @@ pub struct Settings {
     /// What may wait in all connections for sides that do not take it. Beyond it connections end for
     /// which more would wait.
     pub waiting_bytes_max: usize,
+    /// How often records tell the state of certificates and upstreams, if they do.
+    pub state_interval: Option<Duration>,
 }
 
 /// Addresses whose connections are treated alike.

@@ -18,6 +18,7 @@ mod upgrade;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use logpond_proxy::{RunningProxy, Settings, Stopper, bind, start};
 
@@ -42,6 +43,9 @@ use logpond_settings::parse_bytes;
 /// Which part of memory may wait in connections.
 const WAITING_SHARE: u64 = 16;
 
+/// How often a server is told the state of certificates and upstreams.
+const STATE_INTERVAL: Duration = Duration::from_secs(30);
+
 /// The most threads.
 const WORKERS_MAX: usize = 1024;
 
@@ -62,6 +66,8 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failure> {
         frontends: configured.frontends().to_vec(),
         workers,
         waiting_bytes_max,
+        // They are for the page of the server; others have the metrics.
+        state_interval: (!args.records.is_empty()).then_some(STATE_INTERVAL),
     };
     let listening = bind(&settings, inherited.listening)?;
     if let Some(user) = &args.user {

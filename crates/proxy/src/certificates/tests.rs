@@ -184,6 +184,7 @@ fn proxy(certificates: &Certificates) -> (Proxy, Receiver<Vec<u8>>) {
         frontends: vec![frontend],
         workers: 1,
         waiting_bytes_max: 1 << 20,
+        state_interval: None,
     };
     let (sender, records) = channel();
     let running = start(&settings, Vec::new(), Output(sender)).unwrap();

@@ -256,6 +256,7 @@ fn an_address_in_use_is_said_to_be_so() {
         frontends,
         workers: 2,
         waiting_bytes_max: 0,
+        state_interval: None,
     };
     let error = logpond_proxy::start(&second, Vec::new(), std::io::sink()).unwrap_err();
     assert_eq!(

@@ -174,6 +174,7 @@ impl Proxy {
             frontends: frontends.clone(),
             workers: 2,
             waiting_bytes_max,
+            state_interval: None,
         };
         let running = start(&settings, inherited, Output(sender)).unwrap();
         Proxy {
