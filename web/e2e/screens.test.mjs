@@ -36,7 +36,41 @@ before(async () => {
       }),
     ).join("\n"),
   );
+  await push(server, proxyStates(now).join("\n"));
 });
+
+/** What a proxy tells of itself, as docs/proxy.md has it. */
+function proxyStates(now) {
+  const state = (minutes, record) =>
+    JSON.stringify({ time: new Date(now - minutes * 60_000).toISOString(), frontend: "0", ...record });
+  const certificate = (name, days, minutes) =>
+    state(minutes, {
+      proxy_state: "certificate",
+      name,
+      names: [name, `*.${name}`],
+      expires: new Date(now + days * 86_400_000).toISOString(),
+      message: `the certificate of ${name}`,
+    });
+  const upstream = (name, up, minutes) =>
+    state(minutes, {
+      proxy_state: "upstream",
+      upstream: name,
+      state: up ? "up" : "down",
+      connections_open: 3,
+      connected_total: 1204,
+      failed_total: 7,
+      connect_s: 0.0021,
+    });
+  return [
+    certificate("blog.example", 1, 9),
+    certificate("blog.example", 61.5, 1),
+    certificate("git.example", 6.5, 1),
+    upstream("10.0.0.1:80", true, 9),
+    upstream("10.0.0.1:80", false, 1),
+    upstream("unix:/run/app.sock", true, 1),
+  ];
+}
+
 after(async () => {
   await closeBrowser();
   await server?.close();
@@ -51,13 +85,15 @@ test("access logs: panels are exact, filtered by a click, and lead to the raw li
   const truth = (
     await ask(server, "api/v1/top", { from: "@0", field: "status", n: 10, q: "status:* remote_addr:*" })
   ).rows;
+  const total = (
+    await ask(server, "api/v1/query", { from: "@0", q: "status:* remote_addr:*", count: "true" })
+  ).trailer.rows;
   await p.waitForFunction(
     (n) =>
       [...document.querySelectorAll(".figures dd")].some(
         (dd) => Number(dd.textContent.replace(/\D/g, "")) === n,
       ),
-    (await ask(server, "api/v1/query", { from: "@0", q: "status:* remote_addr:*", count: "true" })).trailer
-      .rows,
+    total,
   );
   await card("Status codes").locator("li").first().waitFor();
   const shown = await card("Status codes").locator("li .text").allTextContents();
@@ -66,6 +102,15 @@ test("access logs: panels are exact, filtered by a click, and lead to the raw li
     truth.map(({ value }) => String(value)),
   );
   await card("Not found").locator("li").first().waitFor();
+  await card("Hour of day").locator("li").first().waitFor();
+  const hours = await card("Hour of day")
+    .locator("li")
+    .evaluateAll((list) => list.map((li) => Number(li.title.split(": ")[1].replace(/\D/g, ""))));
+  assert.equal(hours.length, 24);
+  assert.equal(
+    hours.reduce((sum, count) => sum + count, 0),
+    total,
+  );
   await card("Status codes").locator("li", { hasText: "404" }).locator("button").first().click();
   await p.waitForFunction(() => document.querySelector("#query").value === "status=404");
   await until(
@@ -115,6 +160,32 @@ test("the proxy's numbers lead to its connections", async () => {
   assert.equal(numberOf(await row.locator(".count").textContent()), 10);
   await row.locator(".go").click();
   assert.equal(await count(p), 10);
+  assert.deepEqual(p.problems, []);
+  await p.done();
+});
+
+test("the proxy's certificates and upstreams are as it told them last", async () => {
+  const p = await page(server, "?view=proxy&from=1h");
+  const table = (name) => p.getByRole("region", { name });
+  const rows = async (name) => {
+    await table(name).locator("tbody tr").first().waitFor();
+    const cells = table(name).locator("tbody tr");
+    return cells.evaluateAll((list) =>
+      list.map((row) => [...row.cells].map((cell) => cell.innerText.trim())),
+    );
+  };
+  const [blog, git, ...others] = await rows("Certificates");
+  assert.deepEqual([blog[0], git[0], others], ["blog.example", "git.example", []]);
+  assert.match(blog[2], /^in 6[12] d$/);
+  assert.match(git[2], /^in 6\.[45] d$/);
+  const marked = table("Certificates").locator("td.warn");
+  assert.equal(await marked.count(), 1, "a certificate that ends soon is marked");
+  assert.deepEqual(await rows("Upstreams"), [
+    ["10.0.0.1:80", "down", "3", "1,204", "7", "2.1 ms"],
+    ["unix:/run/app.sock", "up", "3", "1,204", "7", "2.1 ms"],
+  ]);
+  await table("Upstreams").getByRole("button").first().click();
+  assert.equal(await count(p), 2);
   assert.deepEqual(p.problems, []);
   await p.done();
 });

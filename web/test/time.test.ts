@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import {
   afterTime,
   durationMs,
+  hoursOfDay,
   instantOf,
   isoOf,
   parseTime,
@@ -101,4 +102,28 @@ test("steps read well", () => {
   expect(stepMs(3_600_000, 90)).toBe(60_000);
   expect(stepMs(86_400_000, 90)).toBe(1_800_000);
   expect(stepMs(1000, 90)).toBe(20);
+});
+
+test("hours of the day are those of the zone", () => {
+  const counts = [
+    { from: "2026-03-29T00:30:00Z", count: 1 },
+    { from: "2026-03-29T01:30:00.000000001Z", count: 2 },
+    { from: "2026-03-30T01:00:00Z", count: 4 },
+    { from: "", count: 8 },
+  ];
+  const filled = (zone: string) =>
+    hoursOfDay(counts, zone).flatMap((count, hour) => (count ? [[hour, count]] : []));
+  expect(filled("UTC")).toEqual([
+    [0, 1],
+    [1, 6],
+  ]);
+  // Clocks go forward at 01:00 UTC.
+  expect(filled("Europe/Berlin")).toEqual([
+    [1, 1],
+    [3, 6],
+  ]);
+  expect(filled("Asia/Kathmandu")).toEqual([
+    [6, 5],
+    [7, 2],
+  ]);
 });

@@ -185,6 +185,16 @@ export function stepMs(spanMs: number, buckets: number): number {
   return STEPS.find((step) => spanMs / step <= buckets) ?? STEPS.at(-1)!;
 }
 
+/** Counts by the hour of the day in a zone, of counts by time. */
+export function hoursOfDay(counts: { from: string; count: number }[], zone: string): number[] {
+  const hours = new Array<number>(24).fill(0);
+  for (const { from, count } of counts) {
+    const ms = msOf(from);
+    if (Number.isFinite(ms)) hours[new Date(ms + offsetMs(ms, zone)).getUTCHours()]! += count;
+  }
+  return hours;
+}
+
 const two = (n: number) => String(n).padStart(2, "0");
 
 /** An offset as text: `+01:00`, or `Z`. */

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { isAbort, json, lines, objects, problemFrom, sql, ApiError, type Problem } from "../api/client";
 import { include, stateOf, topTerms, without, withoutTerm } from "../lib/query";
 import { textOf } from "../lib/record";
-import { msOf, secondsOfSql, stepMs, type Resolved } from "../lib/time";
+import { hoursOfDay, isoOf, msOf, secondsOfSql, stepMs, zoneName, type Resolved } from "../lib/time";
 import { fields, range, type FieldInfo, type Series } from "../state/results";
 import { ask, go, state, tweak } from "../state/url";
 import { T } from "../strings";
@@ -15,6 +15,12 @@ import { Chart } from "./numbers";
 const BASE = "status:* remote_addr:*";
 const ROWS = 10;
 const OWN_KEY = "logpond-own-addresses";
+
+/** Paths of what pages are made of. */
+const FILES = String.raw`/\.(js|css|png|jpe?g|gif|svg|ico|woff2?|map|webp|txt|xml)$/i`;
+
+/** A longer range has more half hours than a histogram may have. */
+const HOURS_SPAN_MS_MAX = 200 * 86_400_000;
 
 /** Words of agents that say they are programs. */
 const BOTS = String.raw`agent!~/bot|crawl|spider|slurp|preview|monitor|curl|wget|python-requests|go-http-client/i`;
@@ -30,6 +36,7 @@ const PANELS: Panel[] = [
   { title: T.access.status, field: "status" },
   { title: T.access.notFound, field: "path", q: "status=404" },
   { title: T.access.errors, field: "path", q: "status>=500" },
+  { title: T.access.staticFiles, field: "path", q: `path~${FILES}` },
   { title: T.access.referers, field: "referer_host" },
   { title: T.access.clients, field: "remote_addr" },
   { title: T.access.countries, field: "geo_country", needs: "geo_country" },
@@ -107,6 +114,7 @@ function Panels({ span }: { span: Resolved }) {
         {PANELS.map((panel) => (
           <Top key={panel.title} span={span} panel={panel} q={filter(panel.q)} />
         ))}
+        <Hours span={span} q={filter()} />
         <Slowest span={span} filter={filter} />
       </div>
     </main>
@@ -208,19 +216,102 @@ function Numbers({ span, filter, bytes }: { span: Resolved; filter: Filter; byte
           )}
         </dd>
       </div>
+      <P95 span={span} filter={filter} />
     </dl>
   );
 }
 
-/** The length of a range, or of all records if it has no beginning. */
-async function lengthOf(span: Resolved, q: string, signal: AbortSignal): Promise<number> {
-  if (span.fromMs > 0) return span.toMs - span.fromMs;
+/** The field that says how long requests took, if records have one. */
+const durationField = () => DURATIONS.find((field) => fields.value?.some((known) => known.field === field));
+
+/** The duration that 95 of 100 requests keep within. */
+function P95({ span, filter }: { span: Resolved; filter: Filter }) {
+  const name = durationField();
+  const q = name ? filter(`${name}:*`) : "";
+  const [found, problem] = useAnswer(
+    async (signal) => {
+      if (!name) return null;
+      return sql<{ p95: number | null }>(
+        `SELECT approx_percentile_cont(${name}, 0.95) AS p95 FROM logs`,
+        { q, from: span.from, to: span.to },
+        signal,
+      );
+    },
+    [q, span.from, span.to],
+  );
+  // Without SQL there is none.
+  if (!name || problem) return null;
+  const p95 = found?.[0]?.p95;
+  return (
+    <div>
+      <dt>{T.access.p95}</dt>
+      <dd>
+        {p95 === null || p95 === undefined ? "…" : shortNumber(p95)}
+        <small>{name}</small>
+      </dd>
+    </div>
+  );
+}
+
+/** Requests by the hour of the day. */
+function Hours({ span, q }: { span: Resolved; q: string }) {
+  const zone = state.value.tz;
+  const [found, problem] = useAnswer(
+    async (signal) => {
+      const [from, to] = await extentOf(span, q, signal);
+      if (msOf(to) - msOf(from) > HOURS_SPAN_MS_MAX) return null;
+      return objects<{ from: string; count: number }>(
+        "api/v1/histogram",
+        { q, from, to, step: "30m" },
+        signal,
+      );
+    },
+    [q, span.from, span.to],
+  );
+  if (!problem && !found) return null;
+  const hours = found ? hoursOfDay(found[0], zone) : [];
+  const most = Math.max(1, ...hours);
+  return (
+    <section class="card">
+      <h2>
+        {T.access.hours} <small>{zoneName(zone)}</small>
+      </h2>
+      {problem ? (
+        <ProblemText problem={problem} />
+      ) : (
+        <ol class="hours">
+          {hours.map((count, hour) => (
+            <li key={hour} title={T.access.hour(hour, number(count))}>
+              <span class="column" style={{ height: `${(100 * count) / most}%` }} />
+              <span class="sr">{T.access.hour(hour, number(count))}</span>
+              <span aria-hidden="true">{hour % 6 === 0 ? hour : ""}</span>
+            </li>
+          ))}
+        </ol>
+      )}
+      {found && !found[1].complete && (
+        <p class="warn">
+          {T.incomplete} {found[1].missing.join("; ")}
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** A range, or that of all records if it has no beginning. */
+async function extentOf(span: Resolved, q: string, signal: AbortSignal): Promise<[from: string, to: string]> {
+  if (span.fromMs > 0) return [span.from, span.to];
   const [found] = await objects<{ from: string; to: string }>(
     "api/v1/histogram",
     { q, from: span.from, to: span.to },
     signal,
   );
-  return found.length ? msOf(found.at(-1)!.to) - msOf(found[0]!.from) : 3_600_000;
+  return found.length ? [found[0]!.from, found.at(-1)!.to] : [isoOf(span.toMs - 3_600_000), span.to];
+}
+
+async function lengthOf(span: Resolved, q: string, signal: AbortSignal): Promise<number> {
+  const [from, to] = await extentOf(span, q, signal);
+  return msOf(to) - msOf(from);
 }
 
 interface Bytes {
@@ -297,9 +388,7 @@ function Articles({ span, filter }: { span: Resolved; filter: Filter }) {
   const [by, setBy] = useState<"path" | "referer">("path");
   const q =
     by === "path"
-      ? filter(
-          String.raw`method=GET status<400 path!~/\.(js|css|png|jpe?g|gif|svg|ico|woff2?|map|webp|txt|xml)$/i`,
-        )
+      ? filter(`method=GET status<400 path!~${FILES}`)
       : filter(String.raw`method=GET referer:* referer!="-" path!~/\.js$/`);
   return (
     <Top span={span} panel={{ title: T.access.articles, field: by }} q={q}>
@@ -389,7 +478,7 @@ function Top({
 }
 
 function Slowest({ span, filter }: { span: Resolved; filter: Filter }) {
-  const name = DURATIONS.find((field) => fields.value?.some((known) => known.field === field));
+  const name = durationField();
   const q = name ? filter(`${name}:*`) : "";
   const [found, problem] = useAnswer(
     async (signal) => {

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { isAbort, objects, problemFrom, sql, type Problem } from "../api/client";
 import { include } from "../lib/query";
 import { textOf } from "../lib/record";
-import { secondsOfSql, stepMs } from "../lib/time";
+import { durationText, msOf, secondsOfSql, stepMs } from "../lib/time";
 import { range, type Series } from "../state/results";
 import { ask, state } from "../state/url";
 import { T } from "../strings";
@@ -13,6 +13,8 @@ import { Chart } from "./numbers";
 import { Button, ProblemText, bytesText, number, percent, shortNumber } from "./parts";
 
 const BASE = "close_reason:* bytes_to_client:*";
+const CERTIFICATES = "proxy_state=certificate";
+const UPSTREAMS = "proxy_state=upstream";
 const NORMAL = new Set(["client", "upstream"]);
 const FIELDS: [field: string, title: string][] = [
   ["sni", T.proxy.names],
@@ -166,6 +168,7 @@ export function Proxy() {
           <Chart list={series} height={160} format={(value) => `${bytesText(value)}/s`} area />
         </section>
       )}
+      {span && <States from={span.from} to={span.to} />}
       <div class="panels">
         <Values
           field="close_reason"
@@ -180,6 +183,145 @@ export function Proxy() {
       </div>
       <p class="dim pad">{T.proxy.live}</p>
     </main>
+  );
+}
+
+/** A certificate of which so little time is left is to be renewed. */
+const RENEW_MS = 14 * 86_400_000;
+
+/** Records of the state that are looked at, the newest. */
+const STATES_MAX = 500;
+
+interface CertificateState {
+  _time: string;
+  frontend: unknown;
+  name: unknown;
+  names: unknown;
+  expires: string;
+}
+
+interface UpstreamState {
+  _time: string;
+  upstream: unknown;
+  state: string;
+  connections_open: number;
+  connected_total: number;
+  failed_total: number;
+  connect_s: number;
+}
+
+/** The newest record of each thing. */
+function newest<R>(rows: R[], key: (row: R) => string): R[] {
+  const found = new Map<string, R>();
+  for (const row of rows) if (!found.has(key(row))) found.set(key(row), row);
+  return [...found.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
+}
+
+/** Certificates and upstreams, as proxies told them last in the range. */
+function States({ from, to }: { from: string; to: string }) {
+  const [certificates, setCertificates] = useState<CertificateState[]>([]);
+  const [upstreams, setUpstreams] = useState<UpstreamState[]>([]);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  useEffect(() => {
+    const control = new AbortController();
+    const told = <R,>(q: string) =>
+      objects<R>("api/v1/query", { q, from, to, limit: STATES_MAX, direction: "backward" }, control.signal);
+    (async () => {
+      const [ofCertificates] = await told<CertificateState>(CERTIFICATES);
+      const [ofUpstreams] = await told<UpstreamState>(UPSTREAMS);
+      setCertificates(newest(ofCertificates, (row) => `${textOf(row.frontend)} ${textOf(row.names)}`));
+      setUpstreams(newest(ofUpstreams, (row) => textOf(row.upstream)));
+      setProblem(null);
+    })().catch((error: unknown) => {
+      if (!isAbort(error)) setProblem(problemFrom(error));
+    });
+    return () => control.abort();
+  }, [from, to]);
+  if (problem) return <ProblemText problem={problem} />;
+  return (
+    <>
+      {certificates.length > 0 && (
+        <section class="card wide">
+          <h2>{T.proxy.certificates}</h2>
+          <div class="table-scroll" tabIndex={0} role="region" aria-label={T.proxy.certificates}>
+            <table class="data">
+              <thead>
+                <tr>
+                  <th>{T.proxy.name}</th>
+                  <th>{T.proxy.frontend}</th>
+                  <th>{T.proxy.expires}</th>
+                </tr>
+              </thead>
+              <tbody>
+                {certificates.map((row) => (
+                  <Certificate key={`${textOf(row.frontend)} ${textOf(row.names)}`} row={row} />
+                ))}
+              </tbody>
+            </table>
+          </div>
+        </section>
+      )}
+      {upstreams.length > 0 && (
+        <section class="card wide">
+          <h2>{T.proxy.upstreams}</h2>
+          <div class="table-scroll" tabIndex={0} role="region" aria-label={T.proxy.upstreams}>
+            <table class="data">
+              <thead>
+                <tr>
+                  <th>{T.proxy.upstream}</th>
+                  <th>{T.proxy.state}</th>
+                  <th class="num">{T.proxy.open}</th>
+                  <th class="num">{T.proxy.connections}</th>
+                  <th class="num">{T.proxy.connectFailed}</th>
+                  <th class="num">{T.proxy.connect}</th>
+                </tr>
+              </thead>
+              <tbody>
+                {upstreams.map((row) => (
+                  <tr key={textOf(row.upstream)}>
+                    <td>
+                      <Lines
+                        q={include(UPSTREAMS, "upstream", textOf(row.upstream))}
+                        text={textOf(row.upstream)}
+                      />
+                    </td>
+                    <td class={row.state === "up" ? "" : "warn"}>{row.state}</td>
+                    <td class="num">{number(row.connections_open)}</td>
+                    <td class="num">{number(row.connected_total)}</td>
+                    <td class="num">{number(row.failed_total)}</td>
+                    <td class="num">{shortNumber(row.connect_s * 1000)} ms</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        </section>
+      )}
+    </>
+  );
+}
+
+function Certificate({ row }: { row: CertificateState }) {
+  const left = msOf(row.expires) - Date.now();
+  const text = left < 0 ? T.proxy.expired(durationText(-left)) : T.proxy.expiresIn(durationText(left));
+  return (
+    <tr>
+      <td>
+        <Lines q={include(CERTIFICATES, "name", textOf(row.name))} text={textOf(row.name)} />
+      </td>
+      <td>{textOf(row.frontend)}</td>
+      <td class={left < RENEW_MS ? "warn" : ""} title={row.expires}>
+        {text}
+      </td>
+    </tr>
+  );
+}
+
+function Lines({ q, text }: { q: string; text: string }) {
+  return (
+    <Button class="plain" label={T.access.lines(text)} onClick={() => ask({ view: "search", q })}>
+      {text}
+    </Button>
   );
 }
 
