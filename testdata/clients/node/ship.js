@@ -100,7 +100,8 @@ const kinds = {
     const Loki = require('winston-loki')
     const { format } = require('winston')
     const options = { host: url, json: true, format: format.json(), labels: { app: 'shop' }, interval: 0.2 }
-    withWinston(new Loki({ ...options, replaceTimestamp: false, onConnectionError: failed }), 2000)
+    // Its first batch may wait for seconds on a busy machine.
+    withWinston(new Loki({ ...options, replaceTimestamp: false, onConnectionError: failed }), 8000)
   },
   'winston-elasticsearch': () => {
     const { ElasticsearchTransport } = require('winston-elasticsearch')
