@@ -153,7 +153,9 @@ impl Parser {
             return None;
         }
         let parsed = self.json(&Entry { raw, ..*entry })?;
-        Some(ParsedLine {
+        // Without a message of its own the message is the whole line, which rules change as a whole.
+        let has_message = matches!(parsed.parts.message, Message::Part(_));
+        has_message.then_some(ParsedLine {
             whole: true,
             ..parsed
         })
