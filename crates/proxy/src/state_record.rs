@@ -5,60 +5,66 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::server::Status;
+use crate::{CertificateStatus, UpstreamStatus};
 
 /// A line of JSON for each certificate and each upstream; `now` is the time since 1970.
 pub(crate) fn state_records(status: &Status, now: Duration) -> Vec<Vec<u8>> {
     let mut lines = Vec::new();
     for frontend in &status.frontends {
-        for certificate in &frontend.certificates {
-            let name = certificate.names.first().map_or("", String::as_str);
-            let expires = text_of(certificate.not_after);
-            let mut record = record("certificate", now);
-            record.insert("frontend".to_owned(), json!(&*frontend.name));
-            record.insert("name".to_owned(), json!(name));
-            record.insert("names".to_owned(), json!(certificate.names));
-            record.insert("expires".to_owned(), json!(expires));
-            let left_s = certificate.not_after.as_secs_f64() - now.as_secs_f64();
-            record.insert("expires_in_s".to_owned(), json!(left_s.round()));
-            if let Some(until) = certificate.staple_until {
-                record.insert("ocsp_until".to_owned(), json!(until.map(text_of)));
-            }
-            let message = format!("the certificate of {name} is valid until {expires}");
-            lines.push(line_of(record, message));
-        }
+        let certificates = frontend.certificates.iter();
+        lines.extend(certificates.map(|one| line_of(of_certificate(&frontend.name, one, now))));
     }
-    for upstream in &status.upstreams {
-        let mut record = record("upstream", now);
-        let connected = upstream.connected.max(1);
-        let connect_s = Duration::from_micros(upstream.connecting_us / connected).as_secs_f64();
-        let state = if upstream.is_up { "up" } else { "down" };
-        record.insert("upstream".to_owned(), json!(upstream.upstream));
-        record.insert("state".to_owned(), json!(state));
-        record.insert("connections_open".to_owned(), json!(upstream.active));
-        record.insert("connected_total".to_owned(), json!(upstream.connected));
-        record.insert("failed_total".to_owned(), json!(upstream.failed));
-        record.insert("connect_s".to_owned(), json!(connect_s));
-        let level = if upstream.is_up { "info" } else { "error" };
-        record.insert("level".to_owned(), json!(level));
-        let message = format!("the upstream {} is {state}", upstream.upstream);
-        lines.push(line_of(record, message));
-    }
+    let upstreams = status.upstreams.iter();
+    lines.extend(upstreams.map(|one| line_of(of_upstream(one, now))));
     lines
 }
 
-fn record(kind: &str, now: Duration) -> Map<String, Value> {
-    let mut record = Map::new();
-    record.insert("time".to_owned(), json!(text_of(now)));
-    record.insert("proxy_state".to_owned(), json!(kind));
+fn of_certificate(frontend: &str, certificate: &CertificateStatus, now: Duration) -> Value {
+    let name = certificate.names.first().map_or("", String::as_str);
+    let expires = text_of(certificate.not_after);
+    let left_s = certificate.not_after.as_secs_f64() - now.as_secs_f64();
+    let mut record = json!({
+        "time": text_of(now),
+        "proxy_state": "certificate",
+        "frontend": frontend,
+        "name": name,
+        "names": certificate.names,
+        "expires": expires,
+        "expires_in_s": left_s.round(),
+        "message": format!("the certificate of {name} is valid until {expires}"),
+    });
+    if let Some(until) = certificate.staple_until {
+        record["ocsp_until"] = json!(until.map(text_of));
+    }
     record
 }
 
-fn line_of(mut record: Map<String, Value>, message: String) -> Vec<u8> {
-    record.insert("message".to_owned(), json!(message));
-    let mut line = Value::Object(record).to_string().into_bytes();
+fn of_upstream(upstream: &UpstreamStatus, now: Duration) -> Value {
+    let (state, level) = if upstream.is_up {
+        ("up", "info")
+    } else {
+        ("down", "error")
+    };
+    let connect = Duration::from_micros(upstream.connecting_us / upstream.connected.max(1));
+    json!({
+        "time": text_of(now),
+        "proxy_state": "upstream",
+        "upstream": upstream.upstream,
+        "state": state,
+        "level": level,
+        "connections_open": upstream.active,
+        "connected_total": upstream.connected,
+        "failed_total": upstream.failed,
+        "connect_s": connect.as_secs_f64(),
+        "message": format!("the upstream {} is {state}", upstream.upstream),
+    })
+}
+
+fn line_of(record: Value) -> Vec<u8> {
+    let mut line = record.to_string().into_bytes();
     line.push(b'\n');
     line
 }
@@ -73,7 +79,7 @@ fn text_of(since_1970: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CertificateStatus, FrontendStatus, TrafficStatus, UpstreamStatus};
+    use crate::{FrontendStatus, TrafficStatus};
 
     #[test]
     fn certificates_and_upstreams_have_a_record_each() {

@@ -13,6 +13,7 @@ use std::cmp::Reverse;
 use logpond_record::limits::UNLISTED_FIELD;
 use logpond_record::{Record, SEVERITY_LABELS, Severity, Value, split_label_name};
 pub use logpond_record::{SERVICE_LABELS, SERVICE_NAME, UNKNOWN_SERVICE};
+use logpond_segment::timeline::Kind;
 
 /// What the name of a condition begins with if it means a label rather than a field.
 pub const LABEL_PREFIX: &str = "_label.";
@@ -148,6 +149,14 @@ impl ComputedLabel {
     /// What it is of a record.
     pub fn of<'r>(self, record: &'r Record<'_>) -> Cow<'r, [u8]> {
         self.of_fields(record.fields())
+    }
+
+    /// The same of all records of a kind.
+    pub(crate) fn of_kind(self, kind: &Kind) -> Vec<u8> {
+        let fields = kind.iter().map(|(name, text)| (&**name, Value::text(text)));
+        let fields: Vec<(&str, Value<'_>)> = fields.collect();
+        let of_fields = self.of_fields(fields.iter().map(|(name, value)| (*name, value)));
+        of_fields.into_owned()
     }
 
     /// The same of a record with these fields.

@@ -168,11 +168,8 @@ pub fn nice_step_ns(range: TimeRange, buckets_wanted: u32) -> i64 {
 
 /// The severity of records of a kind.
 fn severity_of(kind: &Kind) -> Option<Value<'static>> {
-    let fields = kind.iter().map(|(name, text)| (&**name, Value::text(text)));
-    let fields: Vec<(&str, Value<'_>)> = fields.collect();
     let label = ComputedLabel::Severity;
-    let text = label.of_fields(fields.iter().map(|(name, value)| (*name, value)));
-    label.value(&text).map(Value::into_owned)
+    label.value(&label.of_kind(kind)).map(Value::into_owned)
 }
 
 impl Histogram {

@@ -24,7 +24,7 @@ const WORDS_PER_VARIABLE: usize = 3;
 /// The number of a word that differs among the members of a cluster.
 const VARIABLE: u32 = u32::MAX;
 
-/// What is counted of the records of a template.
+/// Counts of the records of a template.
 pub trait TemplateCounts {
     /// Records.
     fn count(&self) -> u64;
@@ -35,7 +35,7 @@ pub trait TemplateCounts {
 
 /// A template with what was counted of it.
 pub struct Template<C> {
-    /// What its records share beside it: templates of different levels stay apart.
+    /// A property that its records share beside it: templates of different levels stay apart.
     pub level: Box<[u8]>,
     /// The template.
     pub text: Box<[u8]>,

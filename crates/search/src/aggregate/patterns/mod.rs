@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use logpond_record::{Message, Record, TimeRange, Timestamp, Value};
+use logpond_record::{Message, Record, TimeRange, Timestamp};
 pub use logpond_segment::patterns::Sample;
 use logpond_segment::patterns::{
     PatternTable, SAMPLE_BYTES_MAX, Samples, Template, TemplateCounts, WILDCARD, cluster,
@@ -180,10 +180,7 @@ impl Patterns {
         let mut is_sample = false;
         self.change(&key, |found| {
             found.is_part |= is_part;
-            for (bucket, count) in buckets {
-                found.count += count;
-                *found.buckets.entry(*bucket).or_default() += count;
-            }
+            found.add_buckets(buckets.iter().copied());
             is_sample = found.samples.may_have(newest);
         });
         self.key = key;
@@ -220,7 +217,11 @@ impl Patterns {
             return false;
         }
         self.is_coarse |= table.is_coarse();
-        let levels: Vec<String> = table.kinds().iter().map(level_of_kind).collect();
+        let level = |kind: &Kind| {
+            let text = ComputedLabel::Level.of_kind(kind);
+            String::from_utf8_lossy(&text).into_owned()
+        };
+        let levels: Vec<String> = table.kinds().iter().map(level).collect();
         let mut key = std::mem::take(&mut self.key);
         for entry in entries {
             write_key(level_text(&levels[entry.kind as usize]), &mut key);
@@ -230,10 +231,7 @@ impl Patterns {
             let counts: Vec<(i64, u64)> = counts.collect();
             self.change(&key, |found| {
                 found.is_part |= entry.is_part;
-                for (bucket, count) in counts {
-                    found.count += count;
-                    *found.buckets.entry(bucket).or_default() += count;
-                }
+                found.add_buckets(counts);
                 found.samples.merge(&entry.samples);
             });
         }
@@ -399,14 +397,6 @@ impl Patterns {
     }
 }
 
-/// The level of records of a kind.
-fn level_of_kind(kind: &Kind) -> String {
-    let fields = kind.iter().map(|(name, text)| (&**name, Value::text(text)));
-    let fields: Vec<(&str, Value<'_>)> = fields.collect();
-    let level = ComputedLabel::Level.of_fields(fields.iter().map(|(name, value)| (*name, value)));
-    String::from_utf8_lossy(&level).into_owned()
-}
-
 fn level_text(level: &str) -> &[u8] {
     match level {
         label::UNKNOWN_LEVEL => b"",
@@ -438,6 +428,14 @@ impl TemplateStats {
     fn bytes(&self) -> usize {
         self.buckets.len() * BUCKET_BYTES + self.samples.bytes()
     }
+
+    /// Counts records by the starts of their buckets.
+    fn add_buckets(&mut self, buckets: impl IntoIterator<Item = (i64, u64)>) {
+        for (start, count) in buckets {
+            self.count += count;
+            *self.buckets.entry(start).or_default() += count;
+        }
+    }
 }
 
 impl TemplateCounts for TemplateStats {
@@ -446,11 +444,8 @@ impl TemplateCounts for TemplateStats {
     }
 
     fn merge(&mut self, other: TemplateStats) {
-        self.count += other.count;
         self.is_part |= other.is_part;
-        for (start, count) in other.buckets {
-            *self.buckets.entry(start).or_default() += count;
-        }
+        self.add_buckets(other.buckets);
         self.samples.merge(&other.samples);
     }
 }
