@@ -158,6 +158,151 @@ const ROWS: [Row; 9] = [
     ),
 ];
 
+/// The most bytes of a word of [`TRANSLATIONS`].
+const TRANSLATION_BYTES_MAX: usize = 36;
+
+/// Words for severities in other languages, in lower case: as Windows names the levels of its events, and
+/// java.util.logging its own. None is a word of [`ROWS`].
+const TRANSLATIONS: [(Severity, &[&str]); 7] = [
+    (
+        Severity::Trace,
+        &[
+            // German, French, Spanish, Portuguese, Italian, Dutch.
+            "ausführlich",
+            "feiner",
+            "am feinsten",
+            "commentaires",
+            "détails",
+            "detallado",
+            "detalhado",
+            "dettagliato",
+            "uitgebreid",
+            // Polish, Russian, Chinese, Japanese.
+            "pełne",
+            "подробности",
+            "подробно",
+            "详细",
+            "詳細",
+        ],
+    ),
+    (
+        Severity::Debug,
+        &[
+            "fein",
+            "konfiguration",
+            "précis",
+            "configurar",
+            "отладка",
+            "调试",
+            "デバッグ",
+            "디버그",
+        ],
+    ),
+    (
+        Severity::Info,
+        &[
+            "informationen",
+            "infos",
+            "información",
+            "informacion",
+            "informação",
+            "informações",
+            "informacao",
+            "informacoes",
+            "informazione",
+            "informazioni",
+            "informatie",
+            "informacja",
+            "informacje",
+            "informace",
+            "bilgi",
+            "сведения",
+            "информация",
+            "инфо",
+            "信息",
+            "資訊",
+            "情報",
+            "정보",
+        ],
+    ),
+    (
+        Severity::Notice,
+        &["hinweis", "avis", "mededeling", "уведомление", "通知"],
+    ),
+    (
+        Severity::Warn,
+        &[
+            "warnung",
+            "avertissement",
+            "advertencia",
+            "advertência",
+            "aviso",
+            "avviso",
+            "avvertenza",
+            "avvertimento",
+            "attenzione",
+            "waarschuwing",
+            "ostrzeżenie",
+            "varning",
+            "advarsel",
+            "upozornění",
+            "varování",
+            "uyarı",
+            "uyari",
+            "предупреждение",
+            "警告",
+            "경고",
+        ],
+    ),
+    (
+        Severity::Error,
+        &[
+            "fehler",
+            "schwerwiegend",
+            "erreur",
+            "grave",
+            "errore",
+            "fout",
+            "błąd",
+            "blad",
+            "chyba",
+            "fel",
+            "fejl",
+            "feil",
+            "hata",
+            "ошибка",
+            "错误",
+            "錯誤",
+            "严重",
+            "嚴重的",
+            "エラー",
+            "오류",
+            "심각",
+        ],
+    ),
+    (
+        Severity::Critical,
+        &[
+            "kritisch",
+            "critique",
+            "crítico",
+            "critico",
+            "kritiek",
+            "krytyczny",
+            "kritisk",
+            "kritická",
+            "kritik",
+            "критический",
+            "критическая",
+            "关键",
+            "嚴重",
+            "重大",
+            "致命的",
+            "위험",
+        ],
+    ),
+];
+
 impl Severity {
     /// All, the least first.
     pub fn all() -> impl Iterator<Item = Severity> {
@@ -192,21 +337,24 @@ impl Severity {
             .map(|row| row.0)
     }
 
-    /// The severity that a word means, in any case, with blanks around it. Go's slog writes levels between two
-    /// words as the lower one and a difference, `INFO+2`.
+    /// The severity that a word means, in any case and in some languages, with blanks around it. Go's slog writes
+    /// levels between two words as the lower one and a difference, `INFO+2`.
     pub fn of_word(word: &[u8]) -> Option<Severity> {
         let word = word.trim_ascii();
         if let Some((word, difference)) = with_difference(word) {
             return Severity::of_slog(Severity::of_word(word)?, difference);
         }
         let mut lower = [0; WORD_BYTES_MAX];
-        let lower = lower.get_mut(..word.len())?;
+        let Some(lower) = lower.get_mut(..word.len()) else {
+            return translated(word);
+        };
         lower.copy_from_slice(word);
         lower.make_ascii_lowercase();
         let is_it = |row: &&Row| {
             row.1.as_bytes() == lower || row.4.iter().any(|word| word.as_bytes() == lower)
         };
-        ROWS.iter().find(is_it).map(|row| row.0)
+        let found = ROWS.iter().find(is_it).map(|row| row.0);
+        found.or_else(|| translated(word))
     }
 
     /// All texts that mean a severity in a field without a scale of its own, in lower case.
@@ -217,7 +365,10 @@ impl Severity {
         });
         let numbers = (0..=LOGGER_NUMBER_MAX)
             .filter_map(|number| Some((Severity::of_logger(number)?, number.to_string())));
-        words.chain(numbers)
+        let translations = TRANSLATIONS
+            .iter()
+            .flat_map(|(severity, words)| words.iter().map(|word| (*severity, (*word).to_owned())));
+        words.chain(numbers).chain(translations)
     }
 
     /// The severity that a field's text means: a word, or a number on the scale that the field's name tells.
@@ -375,6 +526,19 @@ impl Severity {
     }
 }
 
+/// The severity that a word of another language means, in any case.
+fn translated(word: &[u8]) -> Option<Severity> {
+    // Numbers and most texts are told at once.
+    let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte >= 0x80 || *byte == b' ';
+    if word.len() > TRANSLATION_BYTES_MAX || word.len() < 3 || !word.iter().all(is_letter) {
+        return None;
+    }
+    let lower = std::str::from_utf8(word).ok()?.to_lowercase();
+    let mut rows = TRANSLATIONS.iter();
+    let row = rows.find(|(_, words)| words.contains(&&*lower))?;
+    Some(row.0)
+}
+
 /// `INFO+2`, `DEBUG-4`: a word and a difference of one or two digits.
 fn with_difference(word: &[u8]) -> Option<(&[u8], i32)> {
     let at = word.iter().position(|byte| matches!(byte, b'+' | b'-'))?;
@@ -425,6 +589,13 @@ mod tests {
         }
         assert!(Severity::all().is_sorted());
         assert!(words.iter().all(|word| word.len() <= WORD_BYTES_MAX));
+        for (_, translations) in TRANSLATIONS {
+            words.extend(translations);
+            for word in translations {
+                assert!(word.len() <= TRANSLATION_BYTES_MAX, "{word}");
+                assert_eq!(word.to_lowercase(), *word);
+            }
+        }
         let count = words.len();
         words.sort_unstable();
         words.dedup();
@@ -503,6 +674,13 @@ mod tests {
             ("level", "ERROR+4", Some(Severity::Critical)),
             ("level", "info-level", None),
             ("level", "INFO+999", None),
+            ("level", "FEHLER", Some(Severity::Error)),
+            ("level", "AVERTISSEMENT", Some(Severity::Warn)),
+            ("level", "Información", Some(Severity::Info)),
+            ("level", "INFORMACIÓN", Some(Severity::Info)),
+            ("level", "Ошибка", Some(Severity::Error)),
+            ("level", "警告", Some(Severity::Warn)),
+            ("level", "Fehlerhaft", None),
         ];
         for (name, text, expected) in table {
             assert_eq!(
