@@ -8,6 +8,7 @@ mod cef;
 mod leef;
 mod checkpoint;
 mod snare;
+mod ise;
 mod times;
 
 pub(crate) use times::{of_event, of_zone};
@@ -67,7 +68,17 @@ pub(crate) fn draw<'a>(
     };
     // A record has the zone and the year that many headers lack.
     let is_guess = sketch.parts.time_source != TimeSource::Header(Assumption::Nothing);
-    let Some(parts) = read(text, outline) else {
+    let mut values = sketch.parts.values.iter();
+    let is_ise = |value: &Value<'_>| match value {
+        Value::Str(name) => name.starts_with(ise::CATEGORY),
+        _ => false,
+    };
+    let found = if values.any(is_ise) {
+        ise::read(text, outline)
+    } else {
+        read(text, outline)
+    };
+    let Some(parts) = found else {
         return of_program(message, sketch, times, received, is_guess);
     };
     // The instant that the message says by itself, with nothing left open.
