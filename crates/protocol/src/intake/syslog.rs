@@ -118,7 +118,13 @@ fn draw_header<'a>(
 ) -> Option<()> {
     let before = sketch.mark();
     if rfc5424::draw(text, context, sketch).is_some() {
-        return Some(());
+        let message = sketch.message_text().unwrap_or_default();
+        if !vendors::is_message(message.as_bytes()) {
+            return Some(());
+        }
+        sketch.rewind(before);
+        let drawn = vendors::RELAYED_BY_5424.draw(text, context, sketch);
+        return drawn.or_else(|| rfc5424::draw(text, context, sketch));
     }
     sketch.rewind(before);
     // Most messages end here; only what leaves a doubt is worth the time that the rules take.

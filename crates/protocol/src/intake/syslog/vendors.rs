@@ -16,6 +16,7 @@
 //! | NetScaler, Citrix ADC, whose dates begin with the month | `03/02/2026:00:00:06 GMT adc 0-PPE-0 : default SSLVPN Message 7 0 :  text` |
 //! | LEEF and CEF behind the start of an RFC 5424 header | `1 2026-03-02T00:00:06Z host LEEF:2.0\|…` |
 //! | Relays that put a header before that of the sender | `Nov 27 00:51:25 relay <131>Nov 27 00:51:24 web1 app[77]: text` |
+//! | The same with a header of RFC 5424 | `1 2026-11-27T00:51:25Z relay - - - - <131>Nov 27 00:51:24 web1 app[77]: text` |
 //! | Cisco ISE | `Nov 27 00:51:25 ise1 CISE_Alarm 0000000077 1 0 2026-11-27 00:51:25.818 +01:00 0000001234 5200 NOTICE text` |
 //! | iDRAC | `Nov 27 00:51:25 idrac1 Severity: Critical, Category: System Health, MessageID: PSU0003, Message: text` |
 //! | SonicWall and others, blanks before pairs | `  id=firewall sn=…` |
@@ -29,7 +30,7 @@
 //! where the device counts what it sends as well;
 //! `clock_status` is `*` where its clock was never set and `.` where it lost its source; `uptime`
 //! stands where there is no time; `node` is a card. What a relay put in front of a whole message is
-//! `relay_time` and `relay_hostname`.
+//! `relay_time` and `relay_hostname`, and `relay_app`, `relay_procid` and `relay_msgid` if it says so.
 
 use super::rule::Mark::{Begins, Within};
 use super::rule::Part::{
@@ -208,35 +209,101 @@ const NETSCALER: &[Part] = &[
     Message,
 ];
 
-/// A header of RFC 3164 before that of the sender, whose priority stands between them or not.
+/// The message of a sender that a relay put a header before: with its priority or without.
+const RELAYED_MESSAGE: Part = OneOf(&[
+    &[
+        Text("<"),
+        Field("priority_sent:t", class(is_digit, any, 3)),
+        Text(">"),
+        Rfc5424,
+    ],
+    &[
+        Text("<"),
+        Field("priority_sent:t", class(is_digit, any, 3)),
+        Text(">"),
+        Time,
+        SPACE,
+        Field("hostname:t", class(is_host, any, 255)),
+        SPACE,
+        Maybe(&[Tag]),
+        Message,
+    ],
+    // A message may begin with a time, too.
+    &[
+        Ahead(MONTHS),
+        Time,
+        SPACE,
+        Field("hostname:t", class(is_host, any, 255)),
+        SPACE,
+        Tag,
+        Message,
+    ],
+]);
+
+/// A header of RFC 3164 before that of the sender.
 const RELAYED: &[Part] = &[
     OtherTime("relay_time:t"),
     SPACE,
     Field("relay_hostname:t", class(is_word, any, 255)),
     SPACE,
-    OneOf(&[
-        &[
-            Text("<"),
-            Field("priority_sent:t", class(is_digit, any, 3)),
-            Text(">"),
-            Time,
-            SPACE,
-            Field("hostname:t", class(is_host, any, 255)),
-            SPACE,
-            Maybe(&[Tag]),
-        ],
-        // A message may begin with a time, too.
-        &[
-            Ahead(MONTHS),
-            Time,
-            SPACE,
-            Field("hostname:t", class(is_host, any, 255)),
-            SPACE,
-            Tag,
-        ],
-    ]),
-    Message,
+    RELAYED_MESSAGE,
 ];
+
+/// A header of RFC 5424 without structured data before that of the sender.
+pub(super) const RELAYED_BY_5424: Rule = Rule {
+    mark: Begins(&["1 "]),
+    parts: &[
+        Text("1 "),
+        OtherTime("relay_time:t"),
+        SPACE,
+        Field("relay_hostname:t", class(is_word, any, 255)),
+        SPACE,
+        OneOf(&[
+            &[Text("- ")],
+            &[Field("relay_app:t", class(is_word, any, 48)), SPACE],
+        ]),
+        OneOf(&[
+            &[Text("- ")],
+            &[Field("relay_procid:t", class(is_word, any, 128)), SPACE],
+        ]),
+        OneOf(&[
+            &[Text("- ")],
+            &[Field("relay_msgid:t", class(is_word, any, 32)), SPACE],
+        ]),
+        Text("- "),
+        RELAYED_MESSAGE,
+    ],
+};
+
+/// True if a message begins as another one with a header: with a priority, or with a month and a day.
+pub(super) fn is_message(text: &[u8]) -> bool {
+    const PRIORITY_BYTES_MAX: usize = 5;
+    match text {
+        [b'<', b'0'..=b'9', ..] => text
+            .iter()
+            .take(PRIORITY_BYTES_MAX)
+            .any(|byte| *byte == b'>'),
+        [b'A'..=b'Z', ..] => is_day(text),
+        _ => false,
+    }
+}
+
+/// True for a month and a day.
+fn is_day(text: &[u8]) -> bool {
+    matches!(
+        text,
+        [
+            b'A'..=b'Z',
+            b'a'..=b'z',
+            b'a'..=b'z',
+            b' ',
+            b' ' | b'0'..=b'3',
+            b'0'..=b'9',
+            b' ',
+            ..
+        ]
+    )
+}
 
 /// The months with which a header begins.
 const MONTHS: &[&str] = &[
@@ -335,21 +402,6 @@ const WEEKDAY: Part = OneOf(&[
 /// priority.
 fn is_relayed(line: &[u8]) -> bool {
     const TIME_BYTES: usize = 16;
-    let is_day = |text: &[u8]| {
-        matches!(
-            text,
-            [
-                b'A'..=b'Z',
-                b'a'..=b'z',
-                b'a'..=b'z',
-                b' ',
-                b' ' | b'0'..=b'3',
-                b'0'..=b'9',
-                b' ',
-                ..
-            ]
-        )
-    };
     let behind = line.get(TIME_BYTES..).filter(|_| is_day(line));
     let behind = behind.unwrap_or_default();
     let blank = memchr::memchr(b' ', &behind[..behind.len().min(NAME_BYTES_MAX)]);
