@@ -2,7 +2,7 @@
 //!
 //! | format | room |
 //! | --- | --- |
-//! | common and combined with their relatives: nginx, Apache, ingress-nginx, Traefik, Varnish, lighttpd, gunicorn | [`combined`] |
+//! | common and combined with their relatives: nginx, Apache, ingress-nginx, Traefik, Varnish, lighttpd, gunicorn, APISIX | [`combined`] |
 //! | HAProxy over HTTP and TCP | [`haproxy`] |
 //! | Amazon's load balancers, S3, CloudFront, VPC flow logs | [`aws`] |
 //! | Squid, Envoy, Istio, IIS, uWSGI, uvicorn, Django, Gin, Nginx Proxy Manager | [`servers`] |
@@ -104,12 +104,26 @@ fn of_request(line: &[u8]) -> Option<Reader> {
             combined::draw
         });
     }
+    if is_before_request(behind) {
+        return Some(combined::hosted);
+    }
     if behind.starts_with(b"] TCP ") || behind.starts_with(b"] UDP ") {
         return Some(servers::stream);
     }
     // `02/Mar/2026:00:00:06.123`
     let is_haproxy = close == 25 && line[bracket + 21] == b'.' && behind.get(1) == Some(&b' ');
     is_haproxy.then_some(haproxy::draw as Reader)
+}
+
+/// True for `] shop.example.org "GET `: a host between the time and a request.
+fn is_before_request(behind: &[u8]) -> bool {
+    let host = || {
+        let rest = behind.strip_prefix(b"] ")?;
+        let blank = memchr(b' ', &rest[..rest.len().min(HEAD_BYTES_MAX)])?;
+        let method = rest[blank..].strip_prefix(b" \"")?.first()?;
+        Some(blank > 0 && method.is_ascii_uppercase())
+    };
+    host() == Some(true)
 }
 
 fn of_bracket(line: &[u8]) -> Option<Reader> {

@@ -37,6 +37,17 @@ const TRAEFIK: [(&str, Take); 4] = [
     ("duration_ms", Take::TookMs),
 ];
 
+/// The values behind the bytes in APISIX's default format.
+const APISIX: [(&str, Take); 7] = [
+    ("request_time", Take::Took(SECOND)),
+    ("referer", Take::Plain),
+    ("agent", Take::Plain),
+    ("upstream_addr", Take::Text),
+    ("upstream_status", Take::Text),
+    ("upstream_response_time", Take::Text),
+    ("upstream_url", Take::Text),
+];
+
 /// The slot of the agent, behind which values may have names.
 const AGENT: &str = "agent:t";
 
@@ -80,6 +91,29 @@ pub(super) fn bare<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<(
     let (bytes, after) = word(after.strip_prefix(' ')?);
     pen.answer(status, bytes)?;
     rest(after, has_host, pen);
+    Some(())
+}
+
+/// Draws a line whose host stands behind the time, as APISIX writes it.
+pub(super) fn hosted<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()> {
+    let bracket = bracket_of_time(line.as_bytes())?;
+    let has_host = client(line.get(..bracket.checked_sub(1)?)?, pen)?;
+    pen.sketch.literal(" [");
+    let after = pen.usual_time(&line[bracket + 1..])?;
+    pen.sketch.literal("] ");
+    let (host, after) = after.strip_prefix("] ")?.split_once(" \"")?;
+    if has_host || host.contains(' ') {
+        return None;
+    }
+    pen.host(host);
+    pen.sketch.literal(" \"");
+    let end = closing_quote(after)?;
+    pen.request(&after[..end]);
+    pen.sketch.literal("\" ");
+    let (status, after) = word(after[end + 1..].strip_prefix(' ')?);
+    let (bytes, after) = word(after.strip_prefix(' ')?);
+    pen.answer(status, bytes)?;
+    pen.trailing(after, &APISIX);
     Some(())
 }
 
