@@ -339,9 +339,12 @@ impl<'a> Draft<'a> {
                 || matches!(&record.message, Message::Part(message) if says_it(message))
         };
         let mut paths = Vec::new();
+        let mut has_message = false;
         let decide = |path: &str, value: &Value<'_>| {
             paths.push(path.to_owned());
-            let names = [Some(path), is_message(path, value).then_some(MESSAGE)];
+            let says_message = is_message(path, value);
+            has_message |= says_message;
+            let names = [Some(path), says_message.then_some(MESSAGE)];
             let mut wanted = names.into_iter().flatten().filter(|name| edit.wants(name));
             let name = wanted.next().unwrap_or(path);
             lists::change(edit, name, value).map(lists::json_change)
@@ -362,7 +365,7 @@ impl<'a> Draft<'a> {
             // No JSON after all.
             _ => return self.edit_pairs(edit, parser),
         };
-        is_edited | self.edit_nested(&paths, edit, parser)
+        is_edited | self.edit_nested(&paths, has_message, edit, parser)
     }
 
     /// The name of the field that holds the message among others.

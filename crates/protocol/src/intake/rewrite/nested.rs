@@ -7,7 +7,7 @@ use logpond_record::{Message, Value};
 use memchr::memmem;
 
 use super::pairs::replace_all;
-use super::{Change, Draft, Edit, lists, value_of};
+use super::{Change, Draft, Edit, MESSAGE, lists, value_of};
 use crate::intake::parser::Parser;
 
 /// Changes the values of the fields of these names only.
@@ -31,10 +31,12 @@ impl Edit for Among<'_> {
 }
 
 impl Draft<'_> {
-    /// Changes fields that are none of the object's members, whose `paths` these are.
+    /// Changes fields that are none of the object's members, whose `paths` these are, and the message unless a member
+    /// says it.
     pub(super) fn edit_nested(
         &mut self,
         paths: &[String],
+        has_message: bool,
         edit: &mut dyn Edit,
         parser: &mut Parser,
     ) -> bool {
@@ -42,7 +44,11 @@ impl Draft<'_> {
         let fields = slots
             .filter(|(slot, value)| slot.is_field() && lists::may_change(edit, &slot.name, value));
         let nested = fields.filter(|(slot, _)| !paths.iter().any(|path| **path == *slot.name));
-        let names: Vec<String> = nested.map(|(slot, _)| slot.name.to_string()).collect();
+        let mut names: Vec<String> = nested.map(|(slot, _)| slot.name.to_string()).collect();
+        let is_part = matches!(self.record.message, Message::Part(_));
+        if is_part && !has_message && self.record.whole.is_some() && edit.wants(MESSAGE) {
+            names.push(MESSAGE.to_owned());
+        }
         if names.is_empty() {
             return false;
         }
@@ -88,6 +94,18 @@ impl Draft<'_> {
                 changed.push((old, text));
             }
         }
+        let message = match &self.record.message {
+            Message::Part(message) => message.to_text().into_owned(),
+            _ => Vec::new(),
+        };
+        if within.wants(MESSAGE)
+            && let Message::Part(value) = &self.record.message
+            && let Some(change) = within.change(MESSAGE, value)
+        {
+            let text = value_of(change).unwrap_or(Value::Str("-".into()));
+            let text = String::from_utf8_lossy(&text.to_text()).into_owned();
+            changed.push((message.clone(), text));
+        }
         if changed.is_empty() {
             return false;
         }
@@ -100,6 +118,18 @@ impl Draft<'_> {
             }
             Value::Str(String::from_utf8_lossy(&text).into_owned().into())
         };
+        // A member that holds more than the message has what was changed, too.
+        let holds = |value: &Value<'_>| match value {
+            Value::Str(text) => {
+                text.len() > message.len() && memmem::find(text.as_bytes(), &message).is_some()
+            }
+            _ => false,
+        };
+        if !message.is_empty() {
+            for value in self.record.values.iter_mut().filter(|value| holds(value)) {
+                *value = replaced(value);
+            }
+        }
         let of_message = self.field_of_message();
         if let Message::Part(message) = &self.record.message {
             let message = replaced(message);

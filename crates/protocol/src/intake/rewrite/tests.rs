@@ -526,6 +526,17 @@ fn fields_of_a_message_are_changed_in_the_message() {
         (r#"{"Message":"lena was here","n":1}"#, "Message", "lena"),
         (r#"{"event":"lena was here","n":1}"#, "_msg", "lena"),
         ("Message=lena n=1", "_msg", "lena"),
+        // The member holds more than the message.
+        (
+            r#"{"MESSAGE":"2026-11-27 00:51:25,818 - shop - WARNING - lena was here","n":1}"#,
+            "_msg",
+            "lena",
+        ),
+        (
+            r#"{"MESSAGE":"2026-11-27 00:51:25,818 - shop.lena - WARNING - was here","n":1}"#,
+            "logger",
+            "lena",
+        ),
         (access, "_msg", "lena"),
     ];
     for (line, name, hidden) in table {
