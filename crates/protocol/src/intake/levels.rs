@@ -70,6 +70,11 @@ pub(crate) fn is_facility(word: &[u8]) -> bool {
     systems::is_facility(word)
 }
 
+/// The level that a word means, in any case.
+pub(crate) fn of_word(word: &[u8]) -> Option<&'static str> {
+    words::of(word).map(|known| known.level)
+}
+
 /// True for a word for a level, in any case.
 pub(crate) fn is_word(word: &[u8]) -> bool {
     words::of(word).is_some()
@@ -304,6 +309,11 @@ impl<'a> Scan<'a> {
         match behind_colour(place.behind).unwrap_or(place.behind) {
             [b'[', b'0'..=b'9', ..] => is_head && is_capital(word),
             [b'[', b'E', b'0'..=b'9', ..] => is_head,
+            // Luanti.
+            [b'[', b'A'..=b'Z', b'a'..=b'z', rest @ ..] => {
+                let end = memchr::memchr(b']', rest).unwrap_or(rest.len());
+                is_head && is_capital(word) && rest[end..].starts_with(b"]: ")
+            }
             [b':', ..] if before == Some(b'.') => {
                 is_capital(word) && self.head.starts_with(b"[") && place.is_behind_channel()
             }
@@ -313,7 +323,7 @@ impl<'a> Scan<'a> {
             }
             // VMware's kernel, Minecraft.
             [b':', ..] if before == Some(b')') => is_capital(word),
-            [b']', b':', ..] | [b']', b' ', b'[', ..] if before == Some(b'/') => {
+            [b']', b':', ..] | [b']', b' ', b'[' | b'(', ..] if before == Some(b'/') => {
                 is_capital(word) && self.head.starts_with(b"[")
             }
             [b'"', b',', ..] => self.is_first && self.head.starts_with(b"\"") && self.digits == 0,

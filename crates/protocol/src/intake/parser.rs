@@ -462,11 +462,25 @@ impl Parser {
             return (self.depth == 0).then(|| self.text_of_level(entry, level));
         };
         let shape = self.shapes.find(sketch.shape())?.shape;
-        Some(ParsedLine {
+        let mut parsed = ParsedLine {
             derived: beside.fields,
             level: beside.level,
             ..ParsedLine::new(shape, sketch.parts)
-        })
+        };
+        // A head without a time may stand before a message with one.
+        if parsed.parts.time.is_none() {
+            self.take_time_of_text(entry, &mut parsed);
+        }
+        Some(parsed)
+    }
+
+    /// Takes the time that the whole of a line shows, if it shows one.
+    fn take_time_of_text<'a>(&self, entry: &Entry<'a>, parsed: &mut ParsedLine<'a>) {
+        let found = self.time_of_text(entry.raw, entry.received, parsed.level);
+        if let Some((time, assumed)) = found {
+            parsed.parts.time = Some(time);
+            parsed.parts.time_source = TimeSource::Line(assumed);
+        }
     }
 
     fn csvlog<'a>(&mut self, entry: &Entry<'a>) -> Option<ParsedLine<'a>> {
@@ -624,10 +638,7 @@ impl Parser {
         self.met.unfit += u64::from(is_unfit);
         let mut parsed = self.unread(entry);
         parsed.level = level;
-        if let Some((time, assumed)) = self.time_of_text(entry.raw, entry.received, level) {
-            parsed.parts.time = Some(time);
-            parsed.parts.time_source = TimeSource::Line(assumed);
-        }
+        self.take_time_of_text(entry, &mut parsed);
         if let Message::Part(Value::Str(Cow::Borrowed(text))) = parsed.parts.message
             && entry.kind != EntryKind::Text
         {

@@ -2,8 +2,8 @@
 //!
 //! | lines | room |
 //! | --- | --- |
-//! | heads of lines: time, process, thread, component, and the message behind them | [`rows`], drawn by [`pattern`] |
-//! | values that stand behind a message, in the product's own way | [`tails`] |
+//! | heads of lines: time, process, thread, component, and the message behind them | [`rows`], found by [`starts`] and drawn by [`pattern`] |
+//! | values that stand behind a message, in the product's own way | [`tails`], [`pairs`], [`columns`] |
 //! | prefixes of PostgreSQL, which each server sets | [`postgres`] |
 //! | names within messages of servers | [`facts`] |
 //! | lines of frameworks about requests | [`requests`] |
@@ -15,13 +15,16 @@
 //! - The level of a line is no slot: its words are few and stay literal. It is read as that of any line.
 //! - What is drawn gives the line back.
 
+mod columns;
 mod facts;
 mod firewalls;
+mod pairs;
 mod pattern;
 mod postgres;
 mod requests;
 mod rows;
 mod sentences;
+mod starts;
 mod tails;
 
 use logpond_record::{Assumption, TimeSource, Timestamp, Value};
@@ -29,12 +32,15 @@ use logpond_record::{Assumption, TimeSource, Timestamp, Value};
 use super::Beside;
 use super::access_format::Times;
 use super::sketch::Sketch;
-use super::timestamps::TimestampText;
+use super::timestamps::{self, TimestampText};
 
 pub(crate) use sentences::{fields as fields_of_sentence, is_daemon};
 
 /// Lines that are longer are not looked at. Heads are short, but tails are searched from their end.
 const LINE_BYTES_MAX: usize = 64 << 10;
+
+/// The field of a time in a line that is not that of the record.
+const TIME_FIELD: &str = "time_local";
 
 /// A line while it is drawn.
 struct Pen<'p, 's, 'a> {
@@ -43,6 +49,8 @@ struct Pen<'p, 's, 'a> {
     is_within: bool,
     /// The level by a letter or a word that says it in no usual place.
     level: Option<&'static str>,
+    /// The level that the line has by its words.
+    line_level: Option<&'static str>,
     beside: Beside<'a>,
     times: Times<'p>,
 }
@@ -52,7 +60,7 @@ struct Pen<'p, 's, 'a> {
 pub(crate) struct Candidate {
     /// The text before the time of these rows.
     start: &'static str,
-    group: &'static rows::Group,
+    group: &'static starts::Group,
 }
 
 /// The rows of lines that begin as this one does, if there are some.
@@ -60,7 +68,7 @@ pub(crate) fn candidate(line: &[u8]) -> Option<Candidate> {
     if line.len() > LINE_BYTES_MAX {
         return None;
     }
-    let (start, group) = rows::candidates(line)?;
+    let (start, group) = starts::candidates(line)?;
     Some(Candidate { start, group })
 }
 
@@ -73,38 +81,51 @@ pub(crate) fn draw<'a>(
     sketch: &mut Sketch<'_, 'a>,
 ) -> Option<Beside<'a>> {
     let has_level = level.is_some();
-    if !has_level && !rows::may_lack_level(line.as_bytes()) {
+    if !has_level && !starts::may_lack_level(line.as_bytes()) {
         return None;
     }
     let is_within = !sketch.parts.values.is_empty();
     let mark = sketch.mark();
     let text = line.get(start.len()..)?;
     let (time, rest) = if group.has_time {
-        let written = times.reader.program(text.as_bytes(), times.received)?;
-        let (time, rest) = text.split_at_checked(written.bytes)?;
+        let (written, bytes) = match times.reader.program(text.as_bytes(), times.received) {
+            Some(written) => {
+                let bytes = written.bytes;
+                (Some(written), bytes)
+            }
+            // A clock without a day that is known is the head of a line, too.
+            None => (None, timestamps::clock_bytes(text.as_bytes())?),
+        };
+        let (time, rest) = text.split_at_checked(bytes)?;
         (Some((written, time)), rest)
     } else {
         (None, text)
     };
     let ahead = pattern::Ahead::new(rest);
-    for row in group.rows() {
-        if !row.may_fit(&ahead) || !has_level && row.has_level() {
+    for row in group.likely(&ahead) {
+        if !has_level && row.has_level() || !row.may_fit(&ahead) {
             continue;
         }
         let mut pen = Pen {
             sketch: &mut *sketch,
             is_within,
             level: None,
+            line_level: level,
             beside: Beside::default(),
             times,
         };
         if pen.row(row, start, time.as_ref(), rest, times).is_some() {
             let mut beside = pen.beside;
-            beside.level = level.or(pen.level);
+            // The place in the head is certain, words of a message are not.
+            beside.level = pen.level.or(level);
             if beside.fields.is_empty()
                 && let Some(message) = sketch.message_text()
             {
-                let mut fields = requests::of_text(message);
+                let mut fields = fields_of_sentence(None, message);
+                // The mark of a head tells some of them.
+                if fields.is_empty() && message.len() < text.len() {
+                    fields = requests::of_text(text);
+                }
                 fields.retain(|(name, _)| !sketch.has_slot(name.as_bytes()));
                 beside.fields = fields;
             }
@@ -120,13 +141,15 @@ impl<'a> Pen<'_, '_, 'a> {
         &mut self,
         row: &pattern::Row,
         start: &'static str,
-        time: Option<&(TimestampText, &'a str)>,
+        time: Option<&(Option<TimestampText>, &'a str)>,
         rest: &'a str,
         times: Times<'_>,
     ) -> Option<()> {
         self.sketch.literal(start);
-        if let Some((written, text)) = time {
-            self.time(written, text);
+        match time {
+            Some((Some(written), text)) => self.time(written, text),
+            Some((None, text)) => self.text(TIME_FIELD, text),
+            None => {}
         }
         let rest = self.steps(&row.steps, rest, times)?;
         rest.is_empty().then_some(())
@@ -139,7 +162,7 @@ impl<'a> Pen<'_, '_, 'a> {
             None => self.sketch.time(written, text.as_bytes(), TimeSource::Line),
             Some(_) => {
                 self.beside.time = Some((written.time, assumed));
-                self.slot("time_local", "t", Value::Str(text.into()));
+                self.text(TIME_FIELD, text);
             }
         }
     }

@@ -19,14 +19,15 @@
 //! | WebSphere, Liberty | `[3/2/26 0:00:06:000 CET] 0000001a WSVR          E   …`, `[AUDIT   ] …` |
 //! | Windows | `<Event …><Level>2</Level>`, `Error,27/11/2026 00:51:25,…` |
 //! | PostgreSQL | `PREFIX LOG:  …`, with two blanks |
-//! | others | see [`systems`] |
+//! | systemd, in what services print | `<3>refused`; the number is a severity of syslog |
+//! | others | see [`systems`], [`tools`] |
 
 use std::sync::LazyLock;
 
 use logpond_record::Severity;
 use memchr::memmem;
 
-use super::systems;
+use super::{systems, tools};
 
 /// How far into a line PostgreSQL's level is looked for, in bytes: behind a prefix with the names of a user, a
 /// database, an application and a host.
@@ -72,6 +73,10 @@ pub(super) fn of_start(head: &[u8]) -> Option<&'static str> {
             ..,
         ] => systems::procurve(letter),
         [b'E', b'v', b'e', b'n', b't', b'|', b'0'..=b'9', ..] => systems::aos_cx(head),
+        [b'<', severity @ b'0'..=b'7', b'>', next, ..] if !next.is_ascii_digit() => {
+            Some(Severity::of_syslog(severity - b'0')?.name())
+        }
+        [_, b' ', b'(', b'0'..=b'9', ..] | [0x1b, ..] => tools::esp(head),
         [letter @ b'A'..=b'Z', b'/', ref rest @ ..] => logcat(letter, rest),
         [
             letter @ (b'E' | b'W' | b'N' | b'I'),

@@ -1,4 +1,4 @@
-//! Levels of compilers, of what builds programs, of bridges of home automation, and of java.util.logging in languages
+//! Levels of compilers, of consoles of R and Julia, of what builds programs, of bridges of home automation, and of java.util.logging in languages
 //! with other letters.
 
 use logpond_record::Severity;
@@ -6,6 +6,16 @@ use memchr::memmem;
 
 /// Texts behind a place in a source, as MSBuild, the C# and the TypeScript compiler write them: `app.ts(7,1): error TS2304:`.
 const BEHIND_PLACE: [(&[u8], &str); 2] = [(b"): error ", "error"), (b"): warning ", "warn")];
+
+/// Starts of lines of R and Julia.
+const STARTS: [(&[u8], &str); 6] = [
+    (b"Error in ", "error"),
+    (b"Warning message", "warn"),
+    ("┌ Error: ".as_bytes(), "error"),
+    ("┌ Warning: ".as_bytes(), "warn"),
+    ("┌ Info: ".as_bytes(), "info"),
+    ("┌ Debug: ".as_bytes(), "debug"),
+];
 
 /// Names of levels of java.util.logging with letters beyond ASCII, which begin its second line.
 const LOCAL: [(&str, &str); 13] = [
@@ -35,6 +45,12 @@ pub(super) fn level(head: &[u8]) -> Option<&'static str> {
     if let Some(command) = head.strip_prefix(b"::") {
         return workflow(command);
     }
+    if let Some(kind) = head.strip_prefix(b"##vso[task.logissue type=") {
+        return word(kind, b";]");
+    }
+    if let Some((_, level)) = STARTS.iter().find(|(start, _)| head.starts_with(start)) {
+        return Some(level);
+    }
     if let Some(rest) = head.strip_prefix(b"Zigbee2MQTT:") {
         return word(rest, b" ");
     }
@@ -48,6 +64,17 @@ pub(super) fn level(head: &[u8]) -> Option<&'static str> {
         let is_it = at > open + 1 && head[open + 1..at].iter().all(is_place);
         is_it.then_some(*level)
     })
+}
+
+/// `E (818) wifi: refused`: a letter and the milliseconds since the start, in a colour or not, as ESP-IDF writes them.
+pub(super) fn esp(head: &[u8]) -> Option<&'static str> {
+    let text = super::behind_colour(head).unwrap_or(head);
+    let [letter, b' ', b'(', rest @ ..] = text else {
+        return None;
+    };
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let is_it = digits > 0 && rest[digits..].starts_with(b") ") && b"EWIDV".contains(letter);
+    super::of_letter(*letter).filter(|_| is_it)
 }
 
 /// `error file=app.js,line=1::…`, a command of GitHub's workflows.

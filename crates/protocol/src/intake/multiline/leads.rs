@@ -76,7 +76,7 @@ fn begins_with_clock(line: &[u8]) -> bool {
         && matches!(clock[8], b' ' | b'.' | b',' | b']' | b'\t' | b':')
 }
 
-/// `INFO: started`, `[error] started`, `ERROR:root:failed`, `E/Tag(12): failed`, `level=info msg=…`
+/// `INFO: started`, `[error] started`, `ERROR:root:failed`, `E/Tag(12): failed`, `E (818) wifi: failed`, `level=info msg=…`
 fn begins_with_level(line: &[u8]) -> bool {
     const NAMES: [&str; 5] = ["level=", "lvl=", "severity=", "loglevel=", "msg="];
     let line = traces::visible(line);
@@ -92,7 +92,15 @@ fn begins_with_level(line: &[u8]) -> bool {
     ] = line
     {
         let head = &line[..line.len().min(LEVEL_BYTES_MAX * 2)];
-        return memchr::memmem::find(head, b"): ").is_some();
+        return memchr::memmem::find(head, b": ").is_some();
+    }
+    // `E( 12) `, `E (818) `
+    if let [b'V' | b'D' | b'I' | b'W' | b'E' | b'F', rest @ ..] = line
+        && let Some(inside) = rest.strip_prefix(b"(").or(rest.strip_prefix(b" ("))
+    {
+        let is_part = |byte: &&u8| byte.is_ascii_digit() || matches!(byte, b' ' | b':');
+        let length = inside.iter().take_while(is_part).count();
+        return length > 0 && inside[length..].starts_with(b") ");
     }
     let (word, is_bracketed) = match line {
         [b'[' | b'<', inside @ ..] => (inside, true),

@@ -6,7 +6,8 @@
 //!
 //! | text | line |
 //! | --- | --- |
-//! | `{name}` | text up to the literal behind it, on one line |
+//! | `{name}` | text up to the literal behind it, or up to the blanks before that, on one line |
+//! | `{name:t}` | the same, or nothing |
 //! | `{name:w}` | a word: no blank, up to what may follow it |
 //! | `{name:e}` | the same, or nothing |
 //! | `{name:l}` | a word that may say the level |
@@ -18,6 +19,11 @@
 //! | `{name:u}` | a word in capitals, or `-` |
 //! | `{time}` | the time |
 //! | `{level}` | a word for a level |
+//! | `{LEVEL}` | the same in capitals, if it is the level of the line |
+//! | `{abbr}` | the same of three letters |
+//! | `{is:error}` | nothing: the line has this level |
+//! | `{name:s}` | a file of a program's source, a colon and a line |
+//! | `{name:h}` | digits of a hexadecimal number, eight at least |
 //! | `{letter}`, `{sign}` | a letter or a sign that is one: `E`, `#` |
 //! | `{label}` | a label of PostgreSQL |
 //! | `{code}` | a code of Apache, `AH00126` |
@@ -73,10 +79,11 @@ pub(super) struct Row {
     /// The bytes that may follow, behind blanks if there may be more than one.
     seconds: Box<[bool; 256]>,
     is_padded: bool,
+    has_level: bool,
 }
 
 /// The next part of a line.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Literal(Box<str>),
     /// At least so many blanks.
@@ -90,6 +97,12 @@ pub(super) enum Step {
     },
     Time,
     Level,
+    /// In capitals.
+    CapitalLevel,
+    /// Of three letters, in capitals.
+    ShortLevel,
+    /// The level that the line has, which is not written.
+    Says(&'static str),
     Letter,
     Sign,
     Label,
@@ -102,6 +115,10 @@ pub(super) enum Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Take {
     Text,
+    /// The same with blanks behind it.
+    Padded,
+    /// The same as [`Take::Text`], or nothing.
+    MaybeText,
     Word,
     MaybeEmpty,
     Number,
@@ -116,7 +133,20 @@ pub(super) enum Take {
     Place,
     /// A word that may say the level.
     Level,
+    /// A file of a source, a colon and a line.
+    Source,
+    /// A hexadecimal number.
+    Hexadecimal,
 }
+
+/// Endings of files of programs' sources.
+const SOURCES: [&str; 20] = [
+    "c", "cc", "cpp", "cxx", "h", "hpp", "go", "rs", "py", "rb", "js", "ts", "java", "kt", "lua",
+    "php", "pl", "ex", "swift", "scala",
+];
+
+/// The fewest digits of a hexadecimal number.
+const HEXADECIMAL_BYTES_MIN: usize = 8;
 
 impl Row {
     /// Compiles a row. Rows are constants, so one that is wrong is found by a test.
@@ -134,6 +164,7 @@ impl Row {
             _ => (None, [true; 256], false),
         };
         Row {
+            has_level: has_level(&steps),
             steps,
             first,
             seconds: Box::new(seconds),
@@ -141,23 +172,40 @@ impl Row {
         }
     }
 
+    /// True if a text may begin with this byte.
+    pub(super) fn may_begin(&self, byte: u8) -> bool {
+        self.first.is_none_or(|first| first == byte)
+    }
+
+    /// True if this byte may be the next one, behind blanks if the row [is padded](Row::is_padded).
+    pub(super) fn may_go_on(&self, byte: u8) -> bool {
+        self.seconds[usize::from(byte)]
+    }
+
+    /// True if it begins with blanks.
+    pub(super) fn is_padded(&self) -> bool {
+        self.is_padded
+    }
+
     /// False if the line cannot go on so: a cheap test before anything is drawn.
     pub(super) fn may_fit(&self, ahead: &Ahead<'_>) -> bool {
-        let second = if self.is_padded {
-            ahead.second_word
-        } else {
-            ahead.second
-        };
-        self.first.is_none_or(|first| first == ahead.first)
-            && self.seconds[usize::from(second)]
-            && may_fit(&self.steps, ahead)
+        may_fit(&self.steps, ahead)
     }
 
     /// True if a level stands in it.
     pub(super) fn has_level(&self) -> bool {
-        let is_one = |step: &Step| matches!(step, Step::Level | Step::Sign);
-        self.steps.iter().any(is_one)
+        self.has_level
     }
+}
+
+fn has_level(steps: &[Step]) -> bool {
+    let is_one = |step: &Step| {
+        matches!(
+            step,
+            Step::Level | Step::CapitalLevel | Step::ShortLevel | Step::Sign
+        )
+    };
+    steps.iter().any(is_one)
 }
 
 /// The text that rows may fit.
@@ -167,9 +215,9 @@ pub(super) struct Ahead<'t> {
     word: &'t str,
     behind_level: Option<&'t str>,
     /// Its first byte, the second one, and the first one that is no blank behind the first; 0 if there is none.
-    first: u8,
-    second: u8,
-    second_word: u8,
+    pub(super) first: u8,
+    pub(super) second: u8,
+    pub(super) second_word: u8,
 }
 
 impl<'t> Ahead<'t> {
@@ -205,7 +253,12 @@ fn may_fit(steps: &[Step], ahead: &Ahead<'_>) -> bool {
                 }
                 after
             }
-            Step::Level => {
+            Step::Says(_) => rest,
+            Step::Level | Step::CapitalLevel | Step::ShortLevel => {
+                let is_loud = !matches!(step, Step::Level);
+                if is_loud && !rest.starts_with(|first: char| first.is_ascii_uppercase()) {
+                    return false;
+                }
                 let behind = if rest.len() == ahead.word.len() {
                     ahead.behind_level
                 } else {
@@ -231,6 +284,20 @@ fn may_fit(steps: &[Step], ahead: &Ahead<'_>) -> bool {
             Step::Field {
                 take: Take::Number, ..
             } => return false,
+            Step::Field {
+                take: Take::Word | Take::Hexadecimal | Take::Source,
+                follow,
+                ..
+            } => {
+                let is_end =
+                    |byte: &u8| matches!(byte, b' ' | b'\n' | b'\t') || follow.contains(byte);
+                let mut head = rest.as_bytes().iter().take(FIELD_BYTES_MAX);
+                match head.position(is_end).map(|length| rest.get(length..)) {
+                    Some(Some(behind)) if behind.len() < rest.len() => behind,
+                    Some(_) => return false,
+                    None => return true,
+                }
+            }
             Step::Letter => match rest.as_bytes() {
                 [b'A'..=b'Z', next, ..] if !next.is_ascii_alphabetic() => &rest[1..],
                 _ => return false,
@@ -251,6 +318,7 @@ fn seconds_of(step: Option<&Step>) -> [bool; 256] {
         *is_in = match step {
             Some(Step::Literal(literal)) => literal.as_bytes()[0] == byte,
             Some(Step::Level | Step::Letter | Step::Label) => byte.is_ascii_alphabetic(),
+            Some(Step::CapitalLevel | Step::ShortLevel) => byte.is_ascii_uppercase(),
             Some(Step::Field {
                 take: Take::Number, ..
             }) => byte.is_ascii_digit(),
@@ -315,11 +383,17 @@ fn field(inside: &str) -> Step {
         "q" => Take::Qualified,
         "p" => Take::Place,
         "l" => Take::Level,
+        "s" => Take::Source,
+        "h" => Take::Hexadecimal,
+        "t" => Take::MaybeText,
         _ => Take::Text,
     };
     match name {
         "time" => Step::Time,
         "level" => Step::Level,
+        "LEVEL" => Step::CapitalLevel,
+        "abbr" => Step::ShortLevel,
+        "is" => Step::Says(Severity::of_word(kind.as_bytes()).map_or("info", Severity::name)),
         "letter" => Step::Letter,
         "sign" => Step::Sign,
         "label" => Step::Label,
@@ -343,9 +417,15 @@ fn set_follow(steps: &mut [Step], behind: &[u8]) {
             after.extend_from_slice(behind);
         }
         match &mut head[at] {
-            Step::Field { follow, end, .. } => {
-                if let Some(Step::Literal(literal)) = rest.first() {
-                    *end = literal.clone();
+            Step::Field {
+                take, follow, end, ..
+            } => {
+                match rest {
+                    [Step::Literal(literal), ..] => *end = literal.clone(),
+                    [Step::Blanks(0), Step::Literal(literal), ..] if *take == Take::Text => {
+                        (*take, *end) = (Take::Padded, literal.clone());
+                    }
+                    _ => {}
                 }
                 *follow = after.into();
             }
@@ -418,6 +498,27 @@ impl<'a> Pen<'_, '_, 'a> {
                 self.time(&written, time);
                 Some(after)
             }
+            Step::Optional(steps) => {
+                let mark = self.sketch.mark();
+                let made = self.beside.fields.len();
+                Some(self.steps(steps, rest, times).unwrap_or_else(|| {
+                    self.sketch.rewind(mark);
+                    self.beside.fields.truncate(made);
+                    rest
+                }))
+            }
+            Step::Message(tail) => {
+                (!rest.is_empty()).then_some(())?;
+                tail.draw(rest, self)?;
+                Some("")
+            }
+            fixed => self.fixed_step(fixed, rest),
+        }
+    }
+
+    /// Draws a text of few that there may be, such as a level.
+    fn fixed_step(&mut self, step: &Step, rest: &'a str) -> Option<&'a str> {
+        match step {
             Step::Level => {
                 let letters = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
                 let word = &rest.as_bytes()[..letters];
@@ -425,6 +526,22 @@ impl<'a> Pen<'_, '_, 'a> {
                 let digit = rest[letters..].bytes().next();
                 let length = letters + usize::from(matches!(digit, Some(b'1'..=b'8')));
                 levels::is_word(word).then(|| self.fixed(rest, length))
+            }
+            Step::CapitalLevel | Step::ShortLevel => {
+                let letters = rest.bytes().take_while(u8::is_ascii_uppercase).count();
+                let word = &rest.as_bytes()[..letters];
+                let is_short = *step == Step::ShortLevel;
+                let level = levels::of_word(word)?;
+                if is_short {
+                    self.level = (letters == 3).then_some(Some(level))?;
+                } else if self.line_level != Some(level) {
+                    return None;
+                }
+                Some(self.fixed(rest, letters))
+            }
+            Step::Says(level) => {
+                self.level = Some(level);
+                Some(rest)
             }
             Step::Letter => {
                 self.level = Some(levels::of_letter(rest.bytes().next()?)?);
@@ -447,20 +564,7 @@ impl<'a> Pen<'_, '_, 'a> {
                 self.text("code", code);
                 Some(after)
             }
-            Step::Optional(steps) => {
-                let mark = self.sketch.mark();
-                let made = self.beside.fields.len();
-                Some(self.steps(steps, rest, times).unwrap_or_else(|| {
-                    self.sketch.rewind(mark);
-                    self.beside.fields.truncate(made);
-                    rest
-                }))
-            }
-            Step::Message(tail) => {
-                (!rest.is_empty()).then_some(())?;
-                tail.draw(rest, self)?;
-                Some("")
-            }
+            _ => None,
         }
     }
 
@@ -481,9 +585,14 @@ impl<'a> Pen<'_, '_, 'a> {
         let is_end = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\t') || follow.contains(byte);
         let head = &rest.as_bytes()[..rest.len().min(FIELD_BYTES_MAX)];
         let length = match take {
-            Take::Text => {
-                let length = find(head, end.as_bytes())?;
-                (!head[..length].contains(&b'\n')).then_some(length)?
+            Take::Text | Take::Padded | Take::MaybeText => {
+                let found = &head[..find(head, end.as_bytes())?];
+                let trimmed = if take == Take::Padded {
+                    found.trim_ascii_end()
+                } else {
+                    found
+                };
+                (!found.contains(&b'\n')).then_some(trimmed.len())?
             }
             Take::Number => head.iter().take_while(|byte| byte.is_ascii_digit()).count(),
             // An address of version 6 has colons.
@@ -503,7 +612,7 @@ impl<'a> Pen<'_, '_, 'a> {
         };
         let (value, after) = rest.split_at_checked(length)?;
         match take {
-            Take::MaybeEmpty if value.is_empty() => {}
+            Take::MaybeEmpty | Take::MaybeText if value.is_empty() => {}
             _ if value.is_empty() => return None,
             Take::Number => self.slot(name, "i", Value::Int(canonical_int(value)?)),
             Take::Client => self.client(name, value, false)?,
@@ -515,6 +624,8 @@ impl<'a> Pen<'_, '_, 'a> {
                 self.level = level.map(Severity::name);
                 self.text(name, value);
             }
+            Take::Source if !is_source(value) => return None,
+            Take::Hexadecimal if !is_hexadecimal(value) => return None,
             Take::Place => {
                 let (_, line) = value.rsplit_once(':')?;
                 canonical_int(line)?;
@@ -553,6 +664,18 @@ impl<'a> Pen<'_, '_, 'a> {
         self.slot("remote_port", "i", Value::Int(port));
         Some(())
     }
+}
+
+/// True for `cart.cpp:77`, also behind folders.
+fn is_source(value: &str) -> bool {
+    let parts = value
+        .rsplit_once(':')
+        .and_then(|(file, line)| Some((file.rsplit_once('.')?.1, line)));
+    parts.is_some_and(|(ending, line)| SOURCES.contains(&ending) && canonical_int(line).is_some())
+}
+
+fn is_hexadecimal(value: &str) -> bool {
+    value.len() >= HEXADECIMAL_BYTES_MIN && value.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn is_capital(byte: u8) -> bool {

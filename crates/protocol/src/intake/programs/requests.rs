@@ -155,7 +155,7 @@ const KOA: &[Part] = &[
 ];
 const FIBER: &[Part] = &[
     Clock, SPACE, BAR, SPACE, Status, SPACE, BAR, Blanks, Took, SPACE, BAR, Blanks, Address,
-    Blanks, BAR, SPACE, Method, Blanks, BAR, SPACE, Target, SPACE, BAR, Rest,
+    Blanks, BAR, SPACE, Method, Blanks, BAR, SPACE, Target, Blanks, BAR, Rest,
 ];
 const TORNADO: &[Part] = &[
     Status,
@@ -345,10 +345,11 @@ const KTOR: &[Part] = &[
     Text(" in "),
     Took,
 ];
+const KTOR_SHORT: &[Part] = &[Status, SPACE, Word, Text(": "), Method, Text(" - "), Target];
 const SANIC: &[Part] = &[Method, SPACE, Target, SPACE, SPACE, Status, SPACE, Bytes];
 
 /// The texts. Each begins a line or a message, or stands behind one of the marks of a head.
-const TEXTS: [&[Part]; 21] = [
+const TEXTS: [&[Part]; 22] = [
     TINY,
     DEV,
     SHORT,
@@ -369,6 +370,7 @@ const TEXTS: [&[Part]; 21] = [
     UVICORN,
     ASP_NET,
     KTOR,
+    KTOR_SHORT,
     SANIC,
 ];
 

@@ -1,32 +1,10 @@
 //! The heads of lines, by the bytes that they begin with: see [`super::pattern`] for the language.
 //!
 //! A row names its product. The time stands before the rows of a group that has one, and is read once for all of them.
-
-use std::sync::LazyLock;
-
-use super::pattern::{self, Row};
-
-/// How far into a line is looked for what tells that a row without a level may fit, in bytes.
-const HEAD_BYTES_MAX: usize = 96;
-
-/// How far into a line the label of PostgreSQL behind a prefix is looked for, in bytes.
-const PREFIX_BYTES_MAX: usize = 192;
-
-/// Lines that begin with the same bytes.
-pub(super) struct Group {
-    /// True if the time of the record stands before the rows.
-    pub(super) has_time: bool,
-    rows: Vec<Row>,
-}
-
-impl Group {
-    pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter()
-    }
-}
+//! [`starts`](super::starts) finds the group of a line.
 
 /// Behind a time that begins the line.
-const TIMED: [&str; 73] = [
+pub(super) const TIMED: [&str; 148] = [
     // nginx, error log.
     " [{level}] {pid:i}#{tid:i}: (*{connection:i} )?{msg:nginx}",
     // MySQL 8, MySQL and MariaDB, error log.
@@ -70,6 +48,11 @@ const TIMED: [&str; 73] = [
     "~{level}~{pid:i} --- [{application}] [_{thread}] [{trace:w}] {logger:w}_: {msg}",
     "~{level}~{pid:i} --- [{application}] [_{thread}] {logger:w}_: {msg}",
     "~{level}~{pid:i} --- [_{thread}] {logger:w}_: {msg}",
+    // log4j, logback and log4net with the line, and without a thread.
+    " [{thread}] {level}~{logger:w}:{line:i} - {msg}",
+    " [{thread}] {level}~{logger:w} [{ndc}] - {msg}",
+    "~{level}~{logger:w}:{line:i} - {msg}",
+    "~{level}~{logger:q} - {msg}",
     // logback, log4j2, log4net.
     " [{thread}] {level}~{logger:w} - {msg}",
     // logback from version 1.3, where there are no pairs before the message.
@@ -87,6 +70,12 @@ const TIMED: [&str; 73] = [
     // lighttpd.
     ": \\({file:w}:{line:i}\\) {msg}",
     ": \\({file:w}\\) {msg}",
+    // Zimbra, Openfire, Liferay, Nexus, Alfresco.
+    "~{level}~[{thread}] [{context:t}] {component:w} - {msg}",
+    "~{level}~[{thread}]: {logger:q} - {msg}",
+    "~{level}~[{thread}][{logger:w}:{line:i}] {msg}",
+    "~{level}~[{thread}] {user:w} {logger:q} - {msg}",
+    "~{level}~[{logger:q}] [{thread}] {msg}",
     // Confluence, Druid.
     " {level}~[{thread}] [{logger:q}] {function:w} {msg}",
     " {level}~[{thread}] {logger:q} - {msg}",
@@ -107,11 +96,18 @@ const TIMED: [&str; 73] = [
     " [{level}_][{logger:w}:{line:i}_] {msg}",
     " {pid:i}#{tid:i} [{level}] {msg}",
     " {thread:w} [{component:w}] <{level}> {msg}",
+    // Datadog's agents.
+    " | {agent:w} | {level}_| \\({source}\\) | {msg}",
+    // ActiveMQ, Karaf.
+    " | {level}_| {msg:activemq}",
+    " | {level}_| {thread}_| {logger:w}_| {bundle_id:i} - {bundle:w} - {bundle_version:w} | {msg}",
     // loguru, Prefect.
     " | {level}_| {logger:w}:{function:w}:{line:i} - {msg}",
     " | {level}_| {source} - {msg}",
     // NLog.
     "|{level}|{logger:w}|{msg}",
+    // Open vSwitch, OVN.
+    "|{sequence:w}|{module:w}|{level}|{msg}",
     // zap's console encoder.
     "\t{level}\t{caller:p}\t{msg:zap}",
     "\t{level}\t{logger:w}\t{caller:p}\t{msg:zap}",
@@ -119,6 +115,7 @@ const TIMED: [&str; 73] = [
     "\t{level}\t{thread}\t{logger:q}\t{msg}",
     " [id={thread_id:i}]\t{level}\t{logger:w}: {msg}",
     "\t{level}\t{logger:w}\t{msg:zap}",
+    "\t{level}\t{msg:zap}",
     // AWS Lambda, Node.
     "\t{request_id:w}\t{level}\t{msg}",
     // Sidekiq.
@@ -128,6 +125,12 @@ const TIMED: [&str; 73] = [
     " [ERROR] {logger:w}: {msg:hclog}",
     " [DEBUG] {logger:w}: {msg:hclog}",
     " [TRACE] {logger:w}: {msg:hclog}",
+    // Android Studio's logcat, and that of its older versions.
+    "~{pid:i}-{tid:i}~{tag:w}~{package:w}~{letter}~{msg}",
+    "~{pid:i}-{tid:i}~{tag}  _{package:w}~{letter}~{msg}",
+    "~{pid:i}-{tid:i}/{package:w}~{letter}/{tag}: {msg}",
+    // Android's logcat with the user, format threadtime.
+    "~{uid:w}~{pid:i}~{tid:i} {letter} {tag:w}_: {msg}",
     // Android's logcat, format threadtime.
     "~{pid:i}~{tid:i} {letter} {tag:w}_: {msg}",
     // The same in format `time`.
@@ -148,12 +151,110 @@ const TIMED: [&str; 73] = [
     " {component:w}: {level}: {msg}",
     // PostgreSQL with another log_line_prefix.
     "{msg:postgres}",
+    // Elixir, within a request.
+    " request\\_id={request_id:w} [{level}] {msg}",
+    // NGINX Unit.
+    " [{level}] {pid:i}#{tid:i} {msg}",
+    // fluentd, BIRD.
+    " [{level}]: {msg}",
+    " <{level}> {msg}",
+    // Jira.
+    " {thread:w} {level} {user:w} {request_id:w} {session:w} {remote_addr:w} {path:w} [{logger:q}] {msg}",
+    // SQL Server.
+    " spid{spid:w}~{msg}",
+    " Logon       {msg}",
+    " Server      {msg}",
+    " Backup      {msg}",
+    // Google's logging libraries behind the time of a container's runtime.
+    " {letter}{day_written:w} {time_written:w}~{tid:i} {file:w}:{line:i}] {msg:klog}",
+    // Telegraf.
+    " {letter}! [{plugin:w}] {msg}",
+    " {letter}! {msg}",
+    // cloud-init, SABnzbd, Kodi.
+    " - {file:w}[{level}]: {msg}",
+    "::{level}::{msg}",
+    "~T:{tid:i}~{level} <{component}>: {msg}",
+    // Calico, openHAB.
+    " [{level}][{pid:i}] {file:w} {line:i}: {msg}",
+    " [{level}_] [{logger:w}_] - {msg}",
+    // FreeSWITCH.
+    " ({idle:w}% )?[{level}] {source:s} {msg}",
+    // Play.
+    " [{level}] from {logger:w} in {thread:w} - {msg}",
+    // ejabberd.
+    " [{level}] <{pid:w}>@{module:w}:{function:w}:{line:i} {msg}",
+    // ArangoDB.
+    " [{pid:i}] {level} ([{log_id:w}] )?\\{{topic:w}\\} {msg}",
+    // loguru of C++.
+    " \\(_{uptime:w}\\) [{thread}_]~{source:s}~{level}| {msg}",
+    // Timbre of Clojure.
+    " {hostname:w} {level} [{logger:w}:{line:i}] - {msg}",
+    // swift-log.
+    " {level} {logger:w} :_[{module:w}] {msg}",
+    " {level} {logger:w} : {metadata} [{module:w}] {msg}",
+    // Crystal.
+    "~{level} - {logger:w}: {msg}",
+    // .NET's console with a time.
+    "~{level}: {logger:w}[{event_id:i}] {msg}",
+    "~{level}: {logger:w}[{event_id:i}]\n_{msg}",
+    // ioBroker.
+    "~- {level}: {msg}",
+    // GitHub's and Azure's pipelines, Azure's App Service.
+    " ##[{level}]{msg}",
+    " PID[{pid:i}] {level}~{msg}",
+    // Ceph: its cluster's log, that of `ceph -w`, and a daemon's.
+    " {name:w} \\({entity:w}\\) {sequence:i} : {channel:w} [{level}] {msg}",
+    " {name:w} [{level}] {msg}",
+    " {thread:h} -1 {is:error}{msg}",
+    " {thread:h}~{verbosity:i} {msg}",
+    // Apache Storm.
+    " {logger:q} {thread:w} [{level}] {msg}",
+    // ESXi.
+    " {severity_name:w}\\({priority:i}\\) {app:w}[{procid:i}]: {msg}",
+    " {severity_name:w}\\({priority:i}\\) {app:w}: {msg}",
+    // Xcode's console.
+    " {process:w}[{pid:i}:{tid:w}] [{category}] {msg}",
+    " {process:w}[{pid:i}:{tid:w}] {msg}",
+    // rspamd.
+    " #{pid:i}\\({process:w}\\) <{tag:e}>; {module:w}; {msg}",
+    // Luanti.
+    ": {level}[{thread}]: {msg}",
+    // Brocade.
+    ", [{msgid:w}], {sequence:w}, {flags}, {level}, {switch:w}, {msg:brocade}",
+    ", [{msgid:w}], {sequence:w},, {level}, {switch:w}, {msg:brocade}",
+    // Exim.
+    " ([{pid:i}] )?{queue_id:w} {msg:exim}",
+    // Puppet.
+    " {program:w} \\({level}\\): {msg}",
+    // Pi-hole.
+    " [{pid:w}] {level}: {msg}",
+    // structlog, and loggers that pad the level.
+    " [{level}~] {msg:structlog}",
+    // zerolog.
+    " {abbr} {caller:s} > {msg:pairs}",
+    " {abbr} {msg:pairs}",
     // MySQL 5.5 and others that have a level alone.
     " [{level}] {msg:mysql}",
+    "~[{level}]~{msg}",
+    // Python's logging with colons, and with a name of one's own.
+    ":{level}:{logger:w}:{msg}",
+    " {level}: {msg}",
+    " - {LEVEL} - {msg}",
+    " | {LEVEL}_| {msg}",
+    "~{LEVEL}: {msg}",
+    "~{LEVEL}~{msg}",
+];
+
+/// Behind a time whose date has slashes, before those of [`TIMED`]: Log4perl, and Go's slog and charm.
+pub(super) const GO: [&str; 3] = [
+    " {level}> {source:s} {package:w} - {msg}",
+    // rclone.
+    " {LEVEL} : {msg}",
+    " {LEVEL} {msg:pairs}",
 ];
 
 /// Behind a time that a bracket opens.
-const BRACKETED: [&str; 22] = [
+pub(super) const BRACKETED: [&str; 42] = [
     // Elasticsearch, OpenSearch, Logstash.
     "][{level}_][{logger:w}_]([{pipeline:w}])?( [{node:w}])?_{msg}",
     // Kafka.
@@ -166,9 +267,34 @@ const BRACKETED: [&str; 22] = [
     // Flask, GlusterFS.
     "] {level} in {module:w}: {msg}",
     "] {letter} [MSGID: {msgid:i}] [{file:w}:{line:i}:{function:w}] {source:w}: {msg}",
+    "] {letter} [{file:w}:{line:i}:{function:w}] {source:w}: {msg}",
     // Gerrit, UniFi.
     "] [{thread}] {level}~{logger:q} : {msg}",
     "] <{thread}> {level}~{logger:w}_- {msg}",
+    // ESPHome, whose C is its configuration.
+    "][C][{tag:w}:{line:w}]: {msg}",
+    "][{letter}][{tag:w}:{line:w}]: {msg}",
+    "][{letter}][{tag:w}]: {msg}",
+    // Minecraft: Forge, Fabric and others.
+    "] [{thread}/{level}] [{logger}]: {msg}",
+    "] [{thread}/{level}] \\({logger}\\) {msg}",
+    "] [{thread}/{level}]: {msg}",
+    // Jellyfin, Frigate.
+    "] [{level}] [{thread:i}] {logger:w}: {msg}",
+    "] {logger:q}~{level}_: {msg}",
+    // GlassFish, Payara.
+    "] [{product}] [{level}] [{message_id:e}] [{logger:e}] [tid: \\_ThreadID={tid:i} \\_ThreadName={thread}] \
+     [timeMillis: {time_ms:i}] [levelValue: {level_value:i}] [[\n_{msg:closed}",
+    // katip.
+    "][{namespace:w}][{level}][{hostname:w}][PID {pid:i}][{thread}] {msg}",
+    // TeamCity.
+    "]i:\t {is:debug}{msg}",
+    "]{letter}:\t {msg}",
+    "] :\t {msg}",
+    // Unreal.
+    "][_{frame:i}]{category:w}: Display: {is:info}{msg}",
+    "][_{frame:i}]{category:w}: {level}: {msg}",
+    "][_{frame:i}]{category:w}: {msg}",
     // gunicorn.
     "] [{pid:i}] [{level}] {msg}",
     // Celery.
@@ -184,6 +310,8 @@ const BRACKETED: [&str; 22] = [
     // Fluent Bit, spdlog.
     "] [{level}] [{component:q}] {msg}",
     "] [{level}] {msg}",
+    // Boost.Log.
+    "] [0x{thread:h}] [{level}]~{msg}",
     "] [{logger:w}] [{level}] {msg}",
     // Rust's env_logger.
     " {level}~{target:w}] {msg}",
@@ -192,13 +320,16 @@ const BRACKETED: [&str; 22] = [
     "] {level}[{tid:i}]([{callid:w}])?: {file:w}:{line:i} {function:w}: {msg}",
     // pino-pretty.
     "] {level} \\({pid:i}( on {hostname:w})?\\): {msg}",
+    // Serilog, PaperMC.
+    " {level}] {msg}",
+    " {level}]: {msg}",
 ];
 
 /// Behind a time of which the day and the month are numbers, before those of [`BRACKETED`]: WebSphere.
-const SLASHED: [&str; 1] = ["] {thread:w} {component:w}~{event_type:u}~{msg}"];
+pub(super) const SLASHED: [&str; 1] = ["] {thread:w} {component:w}~{event_type:u}~{msg}"];
 
 /// Behind a time with a name of a day or a month that a bracket opens.
-const NAMED: [&str; 4] = [
+pub(super) const NAMED: [&str; 4] = [
     // Apache HTTP Server 2.4.
     "] [({module:w}:)?{level}] [pid {pid:i}(:tid {tid:i})?] ({file:w}\\({line:i}\\): )?\
      (\\({errno:i}\\){error}: )?([client {client:a}] )?([remote {remote:a}] )?({code}: )?{msg:apache}",
@@ -210,37 +341,124 @@ const NAMED: [&str; 4] = [
 ];
 
 /// Behind the letter and the time of Google's logging libraries: glog, klog, CockroachDB.
-const GOOGLE: [&str; 2] = [
+pub(super) const GOOGLE: [&str; 2] = [
     "~{tid:i} {file:w}:{line:i}] {msg:klog}",
     " {goroutine:i} {file:w}:{line:i} ⋮ ([{tags}] )?{msg}",
 ];
 
 /// Behind the letter and the time of Ruby's logger.
-const RUBY: [&str; 1] = [" #{pid:i}]~{level} -- {progname:e}: {msg:ruby}"];
+pub(super) const RUBY: [&str; 1] = [" #{pid:i}]~{level} -- {progname:e}: {msg:ruby}"];
 
 /// PostgreSQL with a time between angles, as packages of Red Hat had it.
-const ANGLED: [&str; 1] = ["{msg:postgres}"];
+pub(super) const ANGLED: [&str; 1] = ["{msg:postgres}"];
 
 /// Redis from version 3, Sentinel, Valkey; KeyDB has a thread's number, too. An X is Sentinel's role.
-const REDIS: [&str; 2] = [
+pub(super) const REDIS: [&str; 2] = [
     "{pid:i}:{tid:i}:{role:w} {time} {sign} {msg}",
     "{pid:i}:{role:w} {time} {sign} {msg}",
 ];
 
 /// Redis before version 3, and NATS.
-const NUMBERED: [&str; 2] = [
+pub(super) const NUMBERED: [&str; 2] = [
     "[{pid:i}] {time} {sign} {msg}",
     "[{pid:i}] {time} [{level}] {msg}",
 ];
 
 /// Cassandra, and the form `verbose` of Django's documentation.
-const LEVELLED: [&str; 2] = [
+pub(super) const LEVELLED: [&str; 9] = [
     "{level}~[{thread}] {time} {file:w}:{line:i} - {msg}",
     "{level} {time} {module:w} {pid:i} {tid:i} {msg}",
+    // ScyllaDB.
+    "{level}~{time} [shard~{shard:w}] {component:w} - {msg}",
+    // vLLM, CodeIgniter.
+    "{level} {time} [{source:s}] {msg}",
+    "{level} - {time} --> {msg}",
+    // Dropwizard, R's loggers, go-ethereum.
+    "{level}~[{time}] {logger:q}: {msg}",
+    "{level}~[{time}] {msg:pairs}",
+    // chronicles of Nim.
+    "{abbr} {time} {msg:pairs}",
+    // Dart.
+    "{level}: {time}: {msg}",
+];
+
+/// Spark, behind a date with a year of two digits, before the rows of [`TIMED`].
+pub(super) const SPARK: [&str; 1] = [" {LEVEL} {logger:w}: {msg}"];
+
+/// logrus on a terminal.
+pub(super) const LOGRUS: [&str; 2] = [
+    "{level}[{time}] {msg:pairs}",
+    "{level}[{uptime:w}] {msg:pairs}",
+];
+
+/// Python's default: level, logger and message with colons between them.
+pub(super) const PYTHON: [&str; 1] = ["{level}:{logger:w}:{msg}"];
+
+/// .NET's console: a level, a category and the number of an event.
+pub(super) const DOTNET: [&str; 2] = [
+    "{level}: {logger:w}[{event_id:i}]\n_{msg}",
+    "{level}: {logger:w}[{event_id:i}] {msg}",
+];
+
+/// Android's logcat without a time: formats brief, tag, process and thread; and ESP-IDF with the milliseconds since its
+/// start.
+pub(super) const ANDROID: [&str; 7] = [
+    "{letter}/{tag:w}_\\(_{pid:i}\\): {msg}",
+    "{letter}/{tag}\\(_{pid:i}\\): {msg}",
+    "{letter}/{tag:w}_: {msg}",
+    "{letter}\\(_{pid:i}:_{tid:i}\\) {msg}",
+    "{letter}\\(_{pid:i}\\) {msg:tag}",
+    "{letter} \\({uptime_ms:i}\\) {tag:w}: {msg}",
+    "{letter} \\({uptime_ms:i}\\) {tag}: {msg}",
+];
+
+/// logcat's format long.
+pub(super) const LONG: [&str; 2] = [
+    "~{pid:i}:_{tid:i} {letter}/{tag:w}_]\n{msg}",
+    "~{pid:i}:_{tid:i} {letter}/{tag}_]\n{msg}",
+];
+
+/// CouchDB: a log of a request has its number. NSQ has its daemon first.
+pub(super) const NAMED_LEVEL: [&str; 3] = [
+    "[{level}] {time} {node:w} <{pid:w}> -------- {msg}",
+    "[{level}] {time} {node:w} <{pid:w}> {msg}",
+    "[{component:w}] {time} {level}: {msg}",
+];
+
+/// WebLogic, behind the bracket that a time opens: in its server's file, and on its console.
+pub(super) const WEBLOGIC: [&str; 2] = [
+    "> <{level}> <{subsystem}> <{hostname:t}> <{server:t}> <{thread:t}> <{user:t}> <{transaction:t}> <{diagnostic:t}> \
+     <{time_ms:i}> <[severity-value: {severity_value:i}] > <{msgid}> <{msg:angled}",
+    "> <{level}> <{subsystem}> <{msgid}> <{msg:angled}",
+];
+
+/// NestJS.
+pub(super) const NEST: [&str; 2] = [
+    "[Nest] {pid:i}  - {time}~{level}~[{logger}] {msg}",
+    "[Nest] {pid:i}  - {time}~{level}~{msg}",
+];
+
+/// Servers of the Source engine, behind the letter and the time.
+pub(super) const SOURCE: [&str; 1] = [": {msg}"];
+
+/// Brocade's audits, behind the name and the time.
+pub(super) const AUDIT: [&str; 1] = [
+    ", [{msgid:w}], {level}, {category:w}, {user_session}, {switch}, {version:w}, , , , , , , {msg:brocade}",
+];
+
+/// java.util.logging, and Plex.
+pub(super) const JAVA: [&str; 3] = [
+    " {logger:q} {function:w}\n{level}: {msg}",
+    " [{thread:w}] {level} - {msg}",
+    " [{thread:w}/{context:w}] {level} - {msg}",
 ];
 
 /// CoreDNS: its plugins, and queries.
-const COREDNS: [&str; 3] = [
+pub(super) const COREDNS: [&str; 5] = [
+    // Akka.
+    "[{level}] [{time}] [{thread}] [{source}] {msg}",
+    // Brocade without a time before the message.
+    "[{msgid:w}], {sequence:w}, {flags}, {level}, {switch:w}, {msg:brocade}",
     // AWS Lambda, Python.
     "[{level}]\t{time}\t{request_id:w}\t{msg}",
     "[{level}] plugin/{plugin:w}: {msg}",
@@ -249,164 +467,10 @@ const COREDNS: [&str; 3] = [
 ];
 
 /// PostgreSQL with the time within its prefix.
-const PREFIXED: [&str; 1] = ["{msg:prefixed}"];
+pub(super) const PREFIXED: [&str; 1] = ["{msg:prefixed}"];
 
-/// FreeRADIUS, behind its time.
-const RADIUS: [&str; 1] = [" : {category:w}: {msg}"];
+/// Tor, behind its time.
+pub(super) const TOR: [&str; 1] = [" [{level}] {msg}"];
 
-/// All groups.
-struct Groups {
-    timed: Group,
-    bracketed: Group,
-    slashed: Group,
-    named: Group,
-    google: Group,
-    ruby: Group,
-    angled: Group,
-    redis: Group,
-    numbered: Group,
-    levelled: Group,
-    coredns: Group,
-    radius: Group,
-    prefixed: Group,
-}
-
-static GROUPS: LazyLock<Groups> = LazyLock::new(|| {
-    let group = |has_time, rows: &[&str]| Group {
-        has_time,
-        rows: rows.iter().map(|row| Row::new(row)).collect(),
-    };
-    Groups {
-        timed: group(true, &TIMED),
-        bracketed: group(true, &BRACKETED),
-        slashed: group(true, &[&SLASHED[..], &BRACKETED[..]].concat()),
-        named: group(true, &NAMED),
-        google: group(true, &GOOGLE),
-        ruby: group(true, &RUBY),
-        angled: group(true, &ANGLED),
-        redis: group(false, &REDIS),
-        numbered: group(false, &NUMBERED),
-        levelled: group(false, &LEVELLED),
-        coredns: group(false, &COREDNS),
-        radius: group(true, &RADIUS),
-        prefixed: group(false, &PREFIXED),
-    }
-});
-
-/// The text that a line begins with, and the rows that may follow it.
-pub(super) fn candidates(line: &[u8]) -> Option<(&'static str, &'static Group)> {
-    by_start(line).or_else(|| is_prefixed(line).then(|| ("", &GROUPS.prefixed)))
-}
-
-/// True for a line with a label as of PostgreSQL, which no time begins.
-fn is_prefixed(line: &[u8]) -> bool {
-    let head = &line[..line.len().min(PREFIX_BYTES_MAX)];
-    matches!(line.first(), Some(b'a'..=b'z' | b'A'..=b'Z' | b'[' | b'('))
-        && pattern::find(head, b":  ")
-            .is_some_and(|end| end > 0 && head[end - 1].is_ascii_uppercase())
-}
-
-fn by_start(line: &[u8]) -> Option<(&'static str, &'static Group)> {
-    match *line {
-        [b'0'..=b'9', ref rest @ ..] => {
-            let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            match rest.get(digits..digits + 3)? {
-                [b':', b'A'..=b'Z', b' '] => Some(("", &GROUPS.redis)),
-                [b':', b'0'..=b'9', b'0'..=b'9' | b':'] if is_keydb(&rest[digits..]) => {
-                    Some(("", &GROUPS.redis))
-                }
-                [b'-' | b'/' | b'.' | b':', ..] if digits < 4 => Some(("", &GROUPS.timed)),
-                // MySQL 5.5: `261127  0:51:25 `
-                [b' ', b'0'..=b'9' | b' ', b'0'..=b'9'] if digits == 5 => Some(("", &GROUPS.timed)),
-                _ => None,
-            }
-        }
-        [b'<', b' ', b'0'..=b'9', ..] => Some(("< ", &GROUPS.angled)),
-        [b'[', b'0'..=b'9', ref rest @ ..] if is_numbered(rest) => Some(("", &GROUPS.numbered)),
-        [b'[', b'0'..=b'9', b'/', ..] | [b'[', b'0'..=b'9', b'0'..=b'9', b'/', b'0'..=b'9', ..] => {
-            Some(("[", &GROUPS.slashed))
-        }
-        [b'[', b'0'..=b'9', ..] => Some(("[", &GROUPS.bracketed)),
-        [b'[', b'A'..=b'Z', b'a'..=b'z', b'a'..=b'z', b' ', ..] => Some(("[", &GROUPS.named)),
-        [b'[', b'A'..=b'Z', b'A'..=b'Z', ..] => Some(("", &GROUPS.coredns)),
-        [
-            letter,
-            b'0'..=b'9',
-            b'0'..=b'9',
-            b'0'..=b'9',
-            b'0'..=b'9',
-            ..,
-        ] => {
-            let start = ["I", "W", "E", "F", "D"].into_iter();
-            let mut start = start.filter(|start| start.as_bytes() == [letter]);
-            Some((start.next()?, &GROUPS.google))
-        }
-        [letter, b',', b' ', b'[', b'0'..=b'9', ..] => {
-            let start = ["I, [", "W, [", "E, [", "F, [", "D, [", "A, ["].into_iter();
-            let mut start = start.filter(|start| start.as_bytes()[0] == letter);
-            Some((start.next()?, &GROUPS.ruby))
-        }
-        [b'A'..=b'Z', b'A'..=b'Z', ..] => {
-            let letters = line.iter().take_while(|byte| byte.is_ascii_uppercase());
-            let behind = &line[letters.count()..];
-            let next = behind.trim_ascii_start().first();
-            let is_it = next.is_some_and(|byte| *byte == b'[' || byte.is_ascii_digit());
-            (is_it && behind[0] == b' ').then(|| ("", &GROUPS.levelled))
-        }
-        // `Fri Nov 27 00:51:25 2026 : `
-        [b'A'..=b'Z', b'a'..=b'z', b'a'..=b'z', b' ', ..] => {
-            let is_it = line.get(24..27) == Some(b" : ");
-            is_it.then(|| ("", &GROUPS.radius))
-        }
-        _ => None,
-    }
-}
-
-/// True for `:23:M `: a thread's number and a role.
-fn is_keydb(text: &[u8]) -> bool {
-    let digits = text[1..].iter().take_while(|byte| byte.is_ascii_digit());
-    matches!(text[1 + digits.count()..], [b':', b'A'..=b'Z', b' ', ..])
-}
-
-/// True for `234] 27 Nov 00:51:25` and `234] 2026/11/27 00:51:25`, behind a bracket and a digit.
-fn is_numbered(text: &[u8]) -> bool {
-    let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
-    matches!(
-        text[digits.count()..],
-        [
-            b']',
-            b' ',
-            b'0'..=b'9',
-            b'0'..=b'9',
-            b' ',
-            b'A'..=b'Z',
-            b'a'..=b'z',
-            b'a'..=b'z',
-            b' ',
-            ..
-        ] | [
-            b']',
-            b' ',
-            b'0'..=b'9',
-            b'0'..=b'9',
-            b'0'..=b'9',
-            b'0'..=b'9',
-            b'/',
-            ..
-        ]
-    )
-}
-
-/// Texts of lines without a level: of macOS, and of lighttpd.
-const UNLEVELLED: [&[u8]; 2] = [b" 0x", b": ("];
-
-/// True for a line of which some rows have no level: labels of PostgreSQL that say none, and lines of products
-/// that write none, or write it as a letter or in another word.
-pub(super) fn may_lack_level(line: &[u8]) -> bool {
-    let head = &line[..line.len().min(HEAD_BYTES_MAX)];
-    !head[0].is_ascii_digit()
-        || memchr::memchr2(b'[', b'|', head).is_some()
-        || UNLEVELLED
-            .iter()
-            .any(|mark| pattern::find(head, mark).is_some())
-}
+/// FreeRADIUS and ClamAV, behind their time.
+pub(super) const RADIUS: [&str; 3] = [" : {category:w}: {msg}", " -> {level}: {msg}", " -> {msg}"];

@@ -8,7 +8,7 @@ use logpond_record::Value;
 use memchr::{memchr, memchr_iter, memrchr_iter};
 
 use super::pattern::find;
-use super::{Pen, facts, postgres};
+use super::{Pen, columns, facts, pairs, postgres};
 use crate::intake::access::{canonical_int, closing_quote, parts_of, seconds_with_unit};
 use crate::intake::logfmt;
 
@@ -55,6 +55,21 @@ pub(super) enum Tail {
     Request,
     /// The same as [`Tail::Postgres`] where the time stands within the prefix.
     Prefixed,
+    /// ` key=value …`, see [`pairs`].
+    Pairs,
+    Structlog,
+    /// ` | LOGGER | THREAD`, which must be there.
+    ActiveMq,
+    /// `  (Tag)` of Android's logcat.
+    Tag,
+    /// `, ltime:2026/11/27-00:51:25:818426`
+    Brocade,
+    /// `]]`, which must be there.
+    Closed,
+    /// `>`, likewise.
+    Angled,
+    /// Names and values of Exim.
+    Exim,
 }
 
 /// Values of nginx behind a message, with their labels in their order; those in quotes end with one.
@@ -90,6 +105,14 @@ impl Tail {
             "prefixed" => Tail::Prefixed,
             "request" => Tail::Request,
             "tower" => Tail::Tower,
+            "pairs" => Tail::Pairs,
+            "structlog" => Tail::Structlog,
+            "activemq" => Tail::ActiveMq,
+            "tag" => Tail::Tag,
+            "brocade" => Tail::Brocade,
+            "closed" => Tail::Closed,
+            "angled" => Tail::Angled,
+            "exim" => Tail::Exim,
             _ => Tail::None,
         }
     }
@@ -100,11 +123,23 @@ impl Tail {
             Tail::None => pen.sketch.message(text.as_bytes()),
             Tail::Nginx => nginx(text, pen),
             Tail::Apache => apache(text, pen),
-            Tail::Logger => return logger(text, pen),
+            Tail::Logger => return named(text, " (", "logger", pen),
+            Tail::Tag => {
+                if named(text, "  (", "tag", pen).is_none() {
+                    pen.sketch.message(text.as_bytes());
+                }
+            }
             Tail::Hclog => hclog(text, pen),
             Tail::Klog => klog(text, pen),
             Tail::Php => php(text, pen),
-            Tail::Zap => zap(text, pen),
+            Tail::Zap => return zap(text, pen),
+            Tail::Pairs => pairs::draw(text, pen),
+            Tail::Structlog => pairs::structlog(text, pen),
+            Tail::ActiveMq => return columns::activemq(text, pen),
+            Tail::Brocade => columns::brocade(text, pen),
+            Tail::Closed => return columns::closed(text, "]]", pen),
+            Tail::Angled => return columns::closed(text, ">", pen),
+            Tail::Exim => return columns::exim(text, pen),
             Tail::Tidb => return tidb(text, pen),
             Tail::Mysql => facts::mysql(text, pen),
             Tail::Rabbitmq => facts::rabbitmq(text, pen),
@@ -229,18 +264,18 @@ fn apache<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
 }
 
 /// Draws `message (a.b.C)`. Traces stand behind it, on lines of their own.
-fn logger<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
+fn named<'a>(text: &'a str, between: &str, slot: &str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
     let end = memchr(b'\n', text.as_bytes()).unwrap_or(text.len());
     let (line, trace) = text.split_at(end);
-    let (message, name) = line.strip_suffix(')')?.rsplit_once(" (")?;
+    let (message, name) = line.strip_suffix(')')?.rsplit_once(between)?;
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._$-".contains(&byte);
     let is_name = !name.is_empty() && name.bytes().all(is_part);
     if !is_name || message.is_empty() || !trace.is_empty() {
         return None;
     }
     pen.sketch.message(message.as_bytes());
-    pen.sketch.literal(" (");
-    pen.text("logger", name);
+    pen.sketch.literal(between);
+    pen.text(slot, name);
     pen.sketch.literal(")");
     Some(())
 }
@@ -283,7 +318,7 @@ fn klog<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
 
 /// Draws a message, and `key=value` pairs with a blank between them; `None` if anything else stands there, and the
 /// sketch is as it was.
-fn draw_pairs<'a>(
+pub(super) fn draw_pairs<'a>(
     message: &'a str,
     between: &str,
     pairs: &'a str,
@@ -303,7 +338,7 @@ fn draw_pairs<'a>(
     drawn
 }
 
-fn is_of_key(byte: &u8) -> bool {
+pub(super) fn is_of_key(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_.-".contains(byte)
 }
 
@@ -314,7 +349,7 @@ fn is_free_key(key: &str, pen: &Pen<'_, '_, '_>) -> bool {
     is_key && !key.starts_with('_') && !pen.sketch.has_slot(key.as_bytes())
 }
 
-fn values<'a>(mut rest: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
+pub(super) fn values<'a>(mut rest: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
     for _ in 0..VALUES_MAX {
         let (key, behind) = rest.split_once('=')?;
         if !is_free_key(key, pen) {
@@ -387,8 +422,11 @@ fn php<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
     }
 }
 
-/// Draws a message and the object behind it, which is one text.
-fn zap<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
+/// Draws a message and the object behind it, which is one text. An object alone is no message.
+fn zap<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
+    if text.starts_with("{\"") && text.ends_with('}') {
+        return None;
+    }
     let found = text.split_once("\t{").filter(|(message, rest)| {
         !message.is_empty() && rest.ends_with('}') && !rest.contains('\n')
     });
@@ -400,6 +438,7 @@ fn zap<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
         }
         None => pen.sketch.message(text.as_bytes()),
     }
+    Some(())
 }
 
 /// Draws `["message"] [key=value] [key="value"]`.

@@ -1,4 +1,4 @@
-use super::rows;
+use super::starts;
 
 #[test]
 fn rows_compile() {
@@ -10,8 +10,21 @@ fn rows_compile() {
         "[INFO] x",
         "1:M 27",
         "I1127 ",
+        "26/11/27 ",
+        "2026/11/27 ",
+        "ERRO[0012]",
+        "ERROR:root:",
+        "fail: a[0]",
+        "E/Tag(",
+        "[ 11-27 ",
+        "[error] 2026-",
+        "[Nest] ",
+        "L 11/27",
+        "AUDIT, 2",
+        "Nov 27, 2026",
+        "<Nov 27",
     ] {
-        let (_, group) = rows::candidates(line.as_bytes()).unwrap_or_else(|| panic!("{line}"));
-        assert!(group.rows().count() > 0);
+        let (_, group) = starts::candidates(line.as_bytes()).unwrap_or_else(|| panic!("{line}"));
+        assert!((1..=starts::ROWS_MAX).contains(&group.count()));
     }
 }

@@ -377,8 +377,11 @@ pub(super) fn is_of_file(line: &[u8]) -> bool {
     if host.ends_with(b"]:") && is_rsyslog {
         return true;
     }
+    // Ceph writes a thread.
+    let is_thread = host.len() == 12 && host.iter().all(u8::is_ascii_hexdigit);
     // `… - error: refused` is a logger's line.
     let may_be_host = !matches!(host, b"" | b"-")
+        && !is_thread
         && host.len() <= WORD_BYTES_MAX
         && std::str::from_utf8(host).is_ok_and(is_host)
         && !timestamps::is_level(host);

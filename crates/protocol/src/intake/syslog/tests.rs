@@ -266,7 +266,7 @@ fn lines_of_files() {
         // Others write a level, a thread or a class there.
         (
             "2026-03-02T00:00:00.818426+00:00 INFO main: x",
-            "line=1772409600.818426 level=info | 2026-03-02T00:00:00.818426+00:00 INFO main: x",
+            "line=1772409600.818426 level=info | main: x",
         ),
         (
             "2026-03-02T00:00:00.818Z main org.a.B: x",

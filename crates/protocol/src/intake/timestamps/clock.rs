@@ -106,6 +106,15 @@ impl TimeReader {
     }
 }
 
+/// How many bytes of a text are a clock, of any day.
+pub(crate) fn clock_bytes(text: &[u8]) -> Option<usize> {
+    if !matches!(text, [b'0'..=b'9', b'0'..=b'9', b':', ..]) {
+        return None;
+    }
+    let (_, _, bytes) = time_of_day::read_clock(text)?;
+    Some(bytes)
+}
+
 /// The text behind a word in brackets, as the level of `[info] 00:51:25.818 …` and `[INFO] [00:51:25] …`.
 fn behind_bracket(line: &[u8]) -> Option<&[u8]> {
     let head = &line[..line.len().min(COLOUR_BYTES_MAX)];

@@ -1,0 +1,82 @@
+//! Pairs `key=value` behind a message, as console loggers of Go and Python write them.
+//!
+//! | logger | text |
+//! | --- | --- |
+//! | zerolog, slog, charm's log | `refused order=77 error="no stock"` |
+//! | logrus on a terminal | `refused                 order=77` |
+//! | structlog | `refused                 [shop.cart] order=77` |
+//!
+//! Pairs count from the first place on from which all of the line is pairs. All else is the message, traces included.
+
+use memchr::{memchr, memchr_iter};
+
+use super::Pen;
+use super::tails::{draw_pairs, is_of_key, values};
+
+/// The most places where pairs are tried to begin.
+const STARTS_MAX: usize = 16;
+
+/// Draws a message and the pairs behind it, or a message that is no more.
+pub(super) fn draw<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
+    // A text of pairs alone has no message before them.
+    if is_pair(text.as_bytes()) {
+        return pen.sketch.message(text.as_bytes());
+    }
+    for start in starts(text) {
+        let message = text[..start].trim_end_matches(' ');
+        let between = &text[message.len()..=start];
+        if draw_pairs(message, between, &text[start + 1..], pen).is_some() {
+            return;
+        }
+    }
+    pen.sketch.message(text.as_bytes());
+}
+
+/// The same where the name of a logger in brackets may stand before the pairs.
+pub(super) fn structlog<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
+    let first = starts(text).next();
+    let mark = pen.sketch.mark();
+    if with_logger(text, first, pen).is_none() {
+        pen.sketch.rewind(mark);
+        draw(text, pen);
+    }
+}
+
+/// Draws a message, the name of a logger, and pairs if there are any.
+fn with_logger<'a>(text: &'a str, first: Option<usize>, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
+    let head = text[..first.unwrap_or(text.len())].trim_end_matches(' ');
+    let (ahead, name) = head.strip_suffix(']')?.rsplit_once(" [")?;
+    let message = ahead.trim_end_matches(' ');
+    let is_name = !name.is_empty() && !name.contains(' ');
+    if message.is_empty() || message.contains('\n') || !is_name {
+        return None;
+    }
+    pen.sketch.message(message.as_bytes());
+    pen.sketch
+        .literal(&text[message.len()..ahead.len() + " [".len()]);
+    pen.text("logger", name);
+    pen.sketch.literal("]");
+    match first {
+        Some(first) => {
+            pen.sketch.literal(&text[head.len()..=first]);
+            values(&text[first + 1..], pen)
+        }
+        None => {
+            pen.sketch.literal(&text[head.len()..]);
+            Some(())
+        }
+    }
+}
+
+/// True for a text that begins with a key and its sign.
+fn is_pair(text: &[u8]) -> bool {
+    let key = text.iter().take_while(|byte| is_of_key(byte)).count();
+    key > 0 && text.get(key) == Some(&b'=')
+}
+
+/// The blanks of the first line behind which a key and its sign stand.
+fn starts(text: &str) -> impl Iterator<Item = usize> + '_ {
+    let line = &text.as_bytes()[..memchr(b'\n', text.as_bytes()).unwrap_or(text.len())];
+    let blanks = memchr_iter(b' ', line).filter(|at| is_pair(&line[at + 1..]));
+    blanks.filter(|at| *at > 0).take(STARTS_MAX)
+}

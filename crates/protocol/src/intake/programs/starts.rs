@@ -1,0 +1,396 @@
+//! The groups of rows, by the bytes that their lines begin with.
+
+use std::sync::LazyLock;
+
+use super::pattern::{self, Row};
+use super::rows;
+
+/// How far into a line is looked for what tells that a row without a level may fit, in bytes.
+const HEAD_BYTES_MAX: usize = 96;
+
+/// How far into a line the label of PostgreSQL behind a prefix is looked for, in bytes.
+const PREFIX_BYTES_MAX: usize = 192;
+
+/// The most rows of a group.
+pub(super) const ROWS_MAX: usize = 256;
+
+/// A set of rows of a group: a bit for each.
+#[derive(Clone, Copy, Default)]
+struct RowSet([u64; ROWS_MAX / 64]);
+
+impl RowSet {
+    fn of<'r>(rows: &'r [Row], holds: impl Fn(&'r Row) -> bool) -> RowSet {
+        let mut set = RowSet::default();
+        for (index, row) in rows.iter().enumerate().take(ROWS_MAX) {
+            set.0[index / 64] |= u64::from(holds(row)) << (index % 64);
+        }
+        set
+    }
+}
+
+/// Lines that begin with the same bytes.
+pub(super) struct Group {
+    /// True if the time of the record stands before the rows.
+    pub(super) has_time: bool,
+    rows: Vec<Row>,
+    /// Rows that a byte may begin, and rows that it may go on with: most rows are told by it not to fit.
+    first: Vec<RowSet>,
+    second: Vec<RowSet>,
+    padded: RowSet,
+}
+
+impl Group {
+    fn new(has_time: bool, rows: &[&str]) -> Group {
+        let rows: Vec<Row> = rows.iter().map(|row| Row::new(row)).collect();
+        let by_byte = |holds: fn(&Row, u8) -> bool| {
+            let sets = (0..=u8::MAX).map(|byte| RowSet::of(&rows, |row| holds(row, byte)));
+            sets.collect()
+        };
+        Group {
+            has_time,
+            first: by_byte(Row::may_begin),
+            second: by_byte(Row::may_go_on),
+            padded: RowSet::of(&rows, Row::is_padded),
+            rows,
+        }
+    }
+
+    /// The rows that a text may fit by its first bytes, in their order.
+    pub(super) fn likely(&self, ahead: &pattern::Ahead<'_>) -> impl Iterator<Item = &Row> {
+        let first = self.first[usize::from(ahead.first)];
+        let second = self.second[usize::from(ahead.second)];
+        let word = self.second[usize::from(ahead.second_word)];
+        let places = (0..ROWS_MAX / 64).map(move |at| {
+            let padded = self.padded.0[at];
+            (
+                at,
+                first.0[at] & (padded & word.0[at] | !padded & second.0[at]),
+            )
+        });
+        places.flat_map(move |(at, mut bits)| {
+            std::iter::from_fn(move || {
+                let index = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+                bits &= bits - 1;
+                self.rows.get(at * 64 + index)
+            })
+        })
+    }
+
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.rows.len()
+    }
+}
+
+/// All groups.
+struct Groups {
+    timed: Group,
+    bracketed: Group,
+    slashed: Group,
+    named: Group,
+    google: Group,
+    ruby: Group,
+    angled: Group,
+    redis: Group,
+    numbered: Group,
+    levelled: Group,
+    coredns: Group,
+    radius: Group,
+    prefixed: Group,
+    go: Group,
+    spark: Group,
+    logrus: Group,
+    python: Group,
+    dotnet: Group,
+    android: Group,
+    long: Group,
+    named_level: Group,
+    weblogic: Group,
+    nest: Group,
+    source: Group,
+    audit: Group,
+    java: Group,
+    tor: Group,
+}
+
+static GROUPS: LazyLock<Groups> = LazyLock::new(|| {
+    let group = Group::new;
+    Groups {
+        timed: group(true, &rows::TIMED),
+        bracketed: group(true, &rows::BRACKETED),
+        slashed: group(true, &[&rows::SLASHED[..], &rows::BRACKETED[..]].concat()),
+        named: group(true, &rows::NAMED),
+        google: group(true, &rows::GOOGLE),
+        ruby: group(true, &rows::RUBY),
+        angled: group(true, &rows::ANGLED),
+        redis: group(false, &rows::REDIS),
+        numbered: group(false, &rows::NUMBERED),
+        levelled: group(false, &rows::LEVELLED),
+        coredns: group(false, &rows::COREDNS),
+        radius: group(true, &rows::RADIUS),
+        prefixed: group(false, &rows::PREFIXED),
+        go: group(true, &[&rows::GO[..], &rows::TIMED[..]].concat()),
+        spark: group(true, &[&rows::SPARK[..], &rows::TIMED[..]].concat()),
+        logrus: group(false, &rows::LOGRUS),
+        python: group(false, &rows::PYTHON),
+        dotnet: group(false, &rows::DOTNET),
+        android: group(false, &rows::ANDROID),
+        long: group(true, &rows::LONG),
+        named_level: group(false, &rows::NAMED_LEVEL),
+        weblogic: group(true, &rows::WEBLOGIC),
+        nest: group(false, &rows::NEST),
+        source: group(true, &rows::SOURCE),
+        audit: group(true, &rows::AUDIT),
+        java: group(true, &rows::JAVA),
+        tor: group(true, &rows::TOR),
+    }
+});
+
+/// The text that a line begins with, and the rows that may follow it.
+pub(super) fn candidates(line: &[u8]) -> Option<(&'static str, &'static Group)> {
+    by_start(line).or_else(|| is_prefixed(line).then(|| ("", &GROUPS.prefixed)))
+}
+
+/// True for a line with a label as of PostgreSQL, which no time begins.
+fn is_prefixed(line: &[u8]) -> bool {
+    let head = &line[..line.len().min(PREFIX_BYTES_MAX)];
+    matches!(line.first(), Some(b'a'..=b'z' | b'A'..=b'Z' | b'[' | b'('))
+        && pattern::find(head, b":  ")
+            .is_some_and(|end| end > 0 && head[end - 1].is_ascii_uppercase())
+}
+
+fn by_start(line: &[u8]) -> Option<(&'static str, &'static Group)> {
+    match *line {
+        [b'0'..=b'9', ref rest @ ..] => {
+            let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            match rest.get(digits..digits + 3)? {
+                [b':', b'A'..=b'Z', b' '] => Some(("", &GROUPS.redis)),
+                [b':', b'0'..=b'9', b'0'..=b'9' | b':'] if is_keydb(&rest[digits..]) => {
+                    Some(("", &GROUPS.redis))
+                }
+                [b'/', ..] if digits == 3 => Some(("", &GROUPS.go)),
+                [b'/', ..] if digits == 1 && line.get(5) == Some(&b'/') => {
+                    Some(("", &GROUPS.spark))
+                }
+                [b'-' | b'/' | b'.' | b':', ..] if digits < 4 => Some(("", &GROUPS.timed)),
+                // MySQL 5.5: `261127  0:51:25 `
+                [b' ', b'0'..=b'9' | b' ', b'0'..=b'9'] if digits == 5 => Some(("", &GROUPS.timed)),
+                _ => None,
+            }
+        }
+        [b'<', b' ', b'0'..=b'9', ..] => Some(("< ", &GROUPS.angled)),
+        [b'#', b'#', b'#', b'#', b'<', ..] => Some(("####<", &GROUPS.weblogic)),
+        [
+            b'<',
+            b'A'..=b'Z',
+            b'a'..=b'z',
+            b'a'..=b'z',
+            b' ',
+            b'0'..=b'9',
+            ..,
+        ] => Some(("<", &GROUPS.weblogic)),
+        [b'[', ..] => of_bracket(line),
+        [letter, ref rest @ ..] if is_logcat(letter, rest) => Some(("", &GROUPS.android)),
+        [b'L', b' ', b'0'..=b'9', b'0'..=b'9', b'/', ..] => Some(("L ", &GROUPS.source)),
+        [b'A', b'U', b'D', b'I', b'T', b',', b' ', b'0'..=b'9', ..] => {
+            Some(("AUDIT, ", &GROUPS.audit))
+        }
+        [
+            letter,
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            ..,
+        ] => {
+            let start = ["I", "W", "E", "F", "D"].into_iter();
+            let mut start = start.filter(|start| start.as_bytes() == [letter]);
+            Some((start.next()?, &GROUPS.google))
+        }
+        [letter, b',', b' ', b'[', b'0'..=b'9', ..] => {
+            let start = ["I, [", "W, [", "E, [", "F, [", "D, [", "A, ["].into_iter();
+            let mut start = start.filter(|start| start.as_bytes()[0] == letter);
+            Some((start.next()?, &GROUPS.ruby))
+        }
+        [b'A'..=b'Z', b'A'..=b'Z', ..] => {
+            let letters = line.iter().take_while(|byte| byte.is_ascii_uppercase());
+            Some(("", of_capitals(&line[letters.count()..])?))
+        }
+        [b'A'..=b'Z', b'a'..=b'z', b'a'..=b'z', b' ', ..] => Some(("", of_name(line)?)),
+        [_, _, _, _, b':', b' ', ..] if DOTNET_LEVELS.contains(&&line[..4]) => {
+            Some(("", &GROUPS.dotnet))
+        }
+        _ => None,
+    }
+}
+
+/// The rows of lines that the name of a day or a month begins: `Fri Nov 27 00:51:25 2026 : `, `Nov 27, 2026 12:51:25 AM `.
+fn of_name(line: &[u8]) -> Option<&'static Group> {
+    if let Some(b" : " | b" ->") = line.get(24..27) {
+        return Some(&GROUPS.radius);
+    }
+    if line.get(15) == Some(&b'.') {
+        return Some(&GROUPS.tor);
+    }
+    let is_day = line.get(5) == Some(&b',') || line.get(6) == Some(&b',');
+    is_day.then(|| &GROUPS.java)
+}
+
+/// The rows of lines that a bracket begins.
+fn of_bracket(line: &[u8]) -> Option<(&'static str, &'static Group)> {
+    match *line {
+        [b'[', b'0'..=b'9', ref rest @ ..] if is_numbered(rest) => Some(("", &GROUPS.numbered)),
+        [b'[', b'0'..=b'9', b'/', ..] | [b'[', b'0'..=b'9', b'0'..=b'9', b'/', b'0'..=b'9', ..] => {
+            Some(("[", &GROUPS.slashed))
+        }
+        [b'[', b'0'..=b'9', ..] => Some(("[", &GROUPS.bracketed)),
+        [b'[', b'A'..=b'Z', b'a'..=b'z', b'a'..=b'z', b' ', ..] => Some(("[", &GROUPS.named)),
+        [b'[', b'N', b'e', b's', b't', b']', ..] => Some(("", &GROUPS.nest)),
+        [b'[', b'A'..=b'Z', b'A'..=b'Z' | b'0'..=b'9', ..] => Some(("", &GROUPS.coredns)),
+        [b'[', b'a'..=b'z', ..] if is_before_year(line) => Some(("", &GROUPS.named_level)),
+        [b'[', b' ', b'0'..=b'9', b'0'..=b'9', b'-', ..] => Some(("[ ", &GROUPS.long)),
+        _ => None,
+    }
+}
+
+/// Levels of .NET's console.
+const DOTNET_LEVELS: [&[u8]; 6] = [b"trce", b"dbug", b"info", b"warn", b"fail", b"crit"];
+
+/// The rows of lines that a word in capitals begins, by what follows it.
+fn of_capitals(behind: &[u8]) -> Option<&'static Group> {
+    match behind {
+        [b' ', b'-', b' ', b'0'..=b'9', ..] => Some(&GROUPS.levelled),
+        [b' ', rest @ ..] => {
+            let next = rest.trim_ascii_start().first();
+            let is_it = next.is_some_and(|byte| *byte == b'[' || byte.is_ascii_digit());
+            is_it.then(|| &GROUPS.levelled)
+        }
+        [b'[', b'0'..=b'9', ..] => Some(&GROUPS.logrus),
+        [b':', b' ', b'0'..=b'9', ..] => Some(&GROUPS.levelled),
+        [b':', b'A'..=b'Z' | b'a'..=b'z' | b'_', ..] => Some(&GROUPS.python),
+        _ => None,
+    }
+}
+
+/// True for `[error] 2026-` and `[nsqd] 2026/`.
+fn is_before_year(line: &[u8]) -> bool {
+    const WORD_BYTES_MAX: usize = 24;
+    let close = memchr::memchr(b']', &line[..line.len().min(WORD_BYTES_MAX)]);
+    close.is_some_and(|close| matches!(line[close + 1..], [b' ', b'2', b'0', ..]))
+}
+
+/// The fewest bytes of the number of a process in logcat.
+const PROCESS_BYTES: usize = 5;
+
+/// True for `E/Tag`, `E( 77`, and `E (77` of ESP-IDF.
+fn is_logcat(letter: u8, rest: &[u8]) -> bool {
+    matches!(letter, b'V' | b'D' | b'I' | b'W' | b'E' | b'F')
+        && match rest {
+            [b'/', first, second, ..] => {
+                first.is_ascii_alphabetic() && *second > b' ' && *second != b':'
+            }
+            // The number of a process is padded.
+            [b'(', b' ' | b'0'..=b'9', inside @ ..] => inside
+                .iter()
+                .take(PROCESS_BYTES - 1)
+                .all(|byte| matches!(byte, b' ' | b'0'..=b'9')),
+            [b' ', b'(', b'0'..=b'9', ..] => true,
+            _ => false,
+        }
+}
+
+/// True for `:23:M `: a thread's number and a role.
+fn is_keydb(text: &[u8]) -> bool {
+    let digits = text[1..].iter().take_while(|byte| byte.is_ascii_digit());
+    matches!(text[1 + digits.count()..], [b':', b'A'..=b'Z', b' ', ..])
+}
+
+/// True for `234] 27 Nov 00:51:25` and `234] 2026/11/27 00:51:25`, behind a bracket and a digit.
+fn is_numbered(text: &[u8]) -> bool {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
+    matches!(
+        text[digits.count()..],
+        [
+            b']',
+            b' ',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b' ',
+            b'A'..=b'Z',
+            b'a'..=b'z',
+            b'a'..=b'z',
+            b' ',
+            ..
+        ] | [
+            b']',
+            b' ',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b'/',
+            ..
+        ]
+    )
+}
+
+/// Texts of lines without a level: of macOS, of lighttpd and of rspamd.
+const UNLEVELLED: [&[u8]; 3] = [b" 0x", b": (", b">; "];
+
+/// True for a line of which some rows have no level: labels of PostgreSQL that say none, and lines of products
+/// that write none, or write it as a letter or in another word.
+pub(super) fn may_lack_level(line: &[u8]) -> bool {
+    let head = &line[..line.len().min(HEAD_BYTES_MAX)];
+    !head[0].is_ascii_digit()
+        || memchr::memchr2(b'[', b'|', head).is_some()
+        || is_studio(head)
+        || is_exim(head)
+        || is_ceph(head)
+        || is_sql_server(head)
+        || is_klog(head)
+        || UNLEVELLED
+            .iter()
+            .any(|mark| pattern::find(head, mark).is_some())
+}
+
+/// True if numbers of a process and a thread stand behind the milliseconds, as Android Studio writes them.
+fn is_studio(head: &[u8]) -> bool {
+    let end = if head.get(2) == Some(&b'-') { 18 } else { 23 };
+    if head.get(end) != Some(&b' ') || head[end - 4] != b'.' {
+        return false;
+    }
+    let ids = head[end..].trim_ascii_start();
+    let digits = ids.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    digits > 0 && matches!(ids[digits..], [b'-', b'0'..=b'9', ..])
+}
+
+/// True if the identifier of a message of Exim stands behind the time: `1abcDE-000abc-2x`, or with eleven letters in
+/// its middle.
+fn is_exim(head: &[u8]) -> bool {
+    head.get(26) == Some(&b'-') && (head.get(33) == Some(&b'-') || head.get(38) == Some(&b'-'))
+}
+
+/// True if a thread of twelve hexadecimal digits stands behind the time.
+fn is_ceph(head: &[u8]) -> bool {
+    let thread = head.get(28..43).unwrap_or_default();
+    matches!(thread, [b' ', digits @ .., b' ', _] if digits.iter().all(u8::is_ascii_hexdigit))
+        || matches!(thread, [b' ', digits @ .., b' '] if digits.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// True if a process of SQL Server stands behind a time with two digits of its fraction.
+fn is_sql_server(head: &[u8]) -> bool {
+    const PROCESSES: [&[u8]; 4] = [b" spid", b" Logon ", b" Server ", b" Backup "];
+    let behind = head.get(22..).unwrap_or_default();
+    PROCESSES.iter().any(|process| behind.starts_with(process))
+}
+
+/// True if a letter and the day of Google's logging libraries stand behind a time that `Z` ends.
+fn is_klog(head: &[u8]) -> bool {
+    let behind = memchr::memchr(b'Z', head).map(|zone| &head[zone + 1..]);
+    matches!(
+        behind,
+        Some([b' ', b'I' | b'W' | b'E' | b'F', day @ .., ]) if day.len() > 5
+            && day[..4].iter().all(u8::is_ascii_digit)
+            && day[4] == b' '
+    )
+}
