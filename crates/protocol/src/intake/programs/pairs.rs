@@ -5,16 +5,23 @@
 //! | zerolog, slog, charm's log | `refused order=77 error="no stock"` |
 //! | logrus on a terminal | `refused                 order=77` |
 //! | structlog | `refused                 [shop.cart] order=77` |
+//! | Rust's tracing | `refused order=77 user="ann"`; the message stays whole, and the fields are made beside it |
 //!
 //! Pairs count from the first place on from which all of the line is pairs. All else is the message, traces included.
 
+use logpond_record::{Value, is_severity_field};
 use memchr::{memchr, memchr_iter};
 
 use super::Pen;
 use super::tails::{draw_pairs, is_of_key, values};
+use crate::intake::access::closing_quote;
+use crate::intake::logfmt;
 
 /// The most places where pairs are tried to begin.
 const STARTS_MAX: usize = 16;
+
+/// The most pairs that become fields beside a message.
+const PAIRS_MAX: usize = 32;
 
 /// Draws a message and the pairs behind it, or a message that is no more.
 pub(super) fn draw<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
@@ -66,6 +73,46 @@ fn with_logger<'a>(text: &'a str, first: Option<usize>, pen: &mut Pen<'_, '_, 'a
             Some(())
         }
     }
+}
+
+/// Draws a message with the pairs that end it, which are fields, too.
+pub(super) fn beside<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
+    pen.sketch.message(text.as_bytes());
+    let mut found = starts(text).filter_map(|start| read(&text[start + 1..]));
+    for (key, value) in found.next().unwrap_or_default() {
+        let is_made = pen.beside.fields.iter().any(|(known, _)| *known == key);
+        let is_other = key.starts_with('_') || is_severity_field(key);
+        if !is_made && !is_other && !pen.sketch.has_slot(key.as_bytes()) {
+            pen.beside.fields.push((key.into(), value));
+        }
+    }
+}
+
+/// The pairs that a text is made of; `None` if anything else stands in it.
+fn read(text: &str) -> Option<Vec<(&str, Value<'_>)>> {
+    let mut pairs = Vec::new();
+    let mut rest = text;
+    while pairs.len() < PAIRS_MAX {
+        let (key, behind) = rest.split_once('=').filter(|_| is_pair(rest.as_bytes()))?;
+        let (value, after) = match behind.strip_prefix('"') {
+            Some(inside) => {
+                let (value, after) = inside.split_at(closing_quote(inside)?);
+                (Value::Str(value.into()), &after[1..])
+            }
+            None => {
+                let end = memchr(b' ', behind.as_bytes()).unwrap_or(behind.len());
+                let (value, after) = behind.split_at(end);
+                let is_bare = !value.is_empty() && !value.contains(['"', '\n']);
+                (is_bare.then(|| logfmt::bare_value(value).0)?, after)
+            }
+        };
+        pairs.push((key, value));
+        if after.is_empty() {
+            return Some(pairs);
+        }
+        rest = after.strip_prefix(' ')?;
+    }
+    None
 }
 
 /// True for a text that begins with a key and its sign.

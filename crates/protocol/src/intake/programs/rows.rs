@@ -65,8 +65,8 @@ pub(super) const TIMED: [&str; 148] = [
     " {component:w}[{pid:i}] {file:w}:{line:i} at {function:w}: {level}: {msg}",
     " {component:w}:{module:w}: {level}: {msg}",
     // Rust's tracing with the number of the thread.
-    "~{level}~ThreadId\\({tid:w}\\) {logger:q}: {msg}",
-    "~{level}~ThreadId\\({tid:w}\\) {logger:w}: {msg}",
+    "~{level}~ThreadId\\({tid:w}\\) {logger:q}: {msg:beside}",
+    "~{level}~ThreadId\\({tid:w}\\) {logger:w}: {msg:beside}",
     // lighttpd.
     ": \\({file:w}:{line:i}\\) {msg}",
     ": \\({file:w}\\) {msg}",
@@ -87,7 +87,7 @@ pub(super) const TIMED: [&str; 148] = [
     // Rust's tower-http.
     "~{level} request\\{method={method:w} uri={uri:w} version={protocol:w}\\}: {logger:q}: {msg:tower}",
     // Hadoop, HBase, Rust's tracing.
-    "~{level} {logger:q}: {msg}",
+    "~{level} {logger:q}: {msg:beside}",
     // Python's logging.
     " - {logger:w} - {level} - {msg}",
     // Synapse.

@@ -57,6 +57,8 @@ pub(super) enum Tail {
     Prefixed,
     /// ` key=value …`, see [`pairs`].
     Pairs,
+    /// The same with the pairs in the message, too.
+    Beside,
     Structlog,
     /// ` | LOGGER | THREAD`, which must be there.
     ActiveMq,
@@ -106,6 +108,7 @@ impl Tail {
             "request" => Tail::Request,
             "tower" => Tail::Tower,
             "pairs" => Tail::Pairs,
+            "beside" => Tail::Beside,
             "structlog" => Tail::Structlog,
             "activemq" => Tail::ActiveMq,
             "tag" => Tail::Tag,
@@ -134,6 +137,7 @@ impl Tail {
             Tail::Php => php(text, pen),
             Tail::Zap => return zap(text, pen),
             Tail::Pairs => pairs::draw(text, pen),
+            Tail::Beside => pairs::beside(text, pen),
             Tail::Structlog => pairs::structlog(text, pen),
             Tail::ActiveMq => return columns::activemq(text, pen),
             Tail::Brocade => columns::brocade(text, pen),
