@@ -56,6 +56,21 @@ pub struct SelectedRows {
     pub rows: Vec<u32>,
 }
 
+/// About the memory of a decoded block of a row group.
+fn block_bytes(directory: &Directory, group: usize, block: usize) -> u64 {
+    let block = directory.row_groups[group].blocks[block];
+    let row_bytes = directory.schema.row_bytes();
+    let (rows, line_bytes) = (u64::from(block.rows), u64::from(block.line_bytes));
+    memory_bytes(rows, row_bytes, line_bytes)
+}
+
+/// About the memory of the largest block of a row group, once it is decoded.
+pub fn block_bytes_max(directory: &Directory, group: usize) -> u64 {
+    let blocks = 0..directory.row_groups[group].blocks.len();
+    let each = blocks.map(|block| block_bytes(directory, group, block));
+    each.max().unwrap_or(0)
+}
+
 /// Makes ids of stored rows.
 #[derive(Clone, Debug)]
 pub(super) struct Ids {
@@ -121,6 +136,9 @@ pub struct GroupScan<'a> {
     /// Blocks with selected rows, with the columns that were read so far.
     kept: HashMap<usize, Block<'a>>,
     damages: Vec<Damage>,
+    /// False once a part was damaged that is derived from others, such as the list of words: rows are decided
+    /// without any of them then.
+    uses_derived: bool,
     /// The columns with labels, once they were asked for.
     pub(super) label_columns: Option<Arc<[LabelColumn]>>,
     pub(super) known_members: KnownMembers,
@@ -156,6 +174,7 @@ impl<'a> GroupScan<'a> {
             line_templates: LineTemplates::default(),
             kept: HashMap::new(),
             damages: Vec::new(),
+            uses_derived: true,
             label_columns: None,
             known_members: KnownMembers::new(),
             computed: Vec::new(),
@@ -184,6 +203,17 @@ impl<'a> GroupScan<'a> {
         self.segment.file.manifest().id
     }
 
+    /// The texts of the templates of the row group; `None` if they are not to be used.
+    ///
+    /// # Errors
+    /// When they are damaged or the disk fails.
+    pub(super) fn template_texts(&mut self) -> Result<Option<Arc<Strings>>, ReadError> {
+        if !self.uses_derived {
+            return Ok(None);
+        }
+        self.reader.template_texts()
+    }
+
     pub(super) fn entry(&self) -> &'a RowGroupEntry {
         &self.directory.row_groups[self.number]
     }
@@ -200,6 +230,9 @@ impl<'a> GroupScan<'a> {
 
     /// The words of the row group that hold the search's parts; `None` if they are not kept.
     pub(super) fn hits(&mut self) -> Result<Option<Arc<PartHits>>, ReadError> {
+        if !self.uses_derived {
+            return Ok(None);
+        }
         Ok(self.segment.hits(self.number)?.map(|(hits, bytes_read)| {
             self.shared_bytes_read += bytes_read;
             hits
@@ -243,12 +276,20 @@ impl<'a> GroupScan<'a> {
         number: usize,
         visit: impl FnOnce(&mut GroupScan<'a>, SelectedRows) -> Result<bool, ReadError>,
     ) -> io::Result<bool> {
-        let visited = self
-            .select_block(number)
-            .and_then(|selected| match selected {
-                Some(selected) => visit(self, selected),
-                None => Ok(true),
-            });
+        let selected = match self.select_block(number) {
+            Err(ReadError::Damaged(damage)) if self.uses_derived => {
+                // Its rows may be sound all the same.
+                self.damages.push(damage);
+                self.uses_derived = false;
+                self.template_decisions.clear();
+                self.select_block(number)
+            }
+            other => other,
+        };
+        let visited = selected.and_then(|selected| match selected {
+            Some(selected) => visit(self, selected),
+            None => Ok(true),
+        });
         visited.or_else(|error| self.note(error).map(|()| true))
     }
 
@@ -485,17 +526,14 @@ impl<'a> GroupScan<'a> {
 
     /// About the memory of the blocks that are kept for records.
     pub fn kept_bytes(&self) -> u64 {
-        let blocks = &self.directory.row_groups[self.number].blocks;
-        let row_bytes = self.directory.schema.row_bytes();
-        let of_block = |number: &usize| {
-            let block = blocks[*number];
-            memory_bytes(
-                u64::from(block.rows),
-                row_bytes,
-                u64::from(block.line_bytes),
-            )
-        };
-        self.kept.keys().map(of_block).sum()
+        let kept = self.kept.keys();
+        kept.map(|number| block_bytes(self.directory, self.number, *number))
+            .sum()
+    }
+
+    /// Whether the block of a row is kept.
+    pub fn is_kept(&self, key: &Key) -> bool {
+        self.kept.contains_key(&(key.block as usize))
     }
 
     /// Forgets the blocks kept for records; they are read again when they are needed.

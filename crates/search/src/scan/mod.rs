@@ -35,7 +35,7 @@ mod values;
 mod tests;
 
 pub use evaluate::{Evaluator, Extent};
-pub use group::{BlockSpan, GroupScan, Key, SelectedRows};
+pub use group::{BlockSpan, GroupScan, Key, SelectedRows, block_bytes_max};
 pub use kept_columns::ColumnCache;
 pub(crate) use labels::{GroupLabels, LabelledRows};
 pub use segment::SegmentScan;

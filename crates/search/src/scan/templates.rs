@@ -134,14 +134,14 @@ impl GroupScan<'_> {
         rows: Vec<u32>,
         is_wanted: impl Fn(&[u8]) -> bool,
     ) -> Result<(Vec<u32>, Vec<u32>), ReadError> {
-        let (block, reader, _) = self.parts();
-        let Some(texts) = reader.template_texts()? else {
+        let Some(texts) = self.template_texts()? else {
             return Ok((Vec::new(), rows));
         };
         let decide = |code: u32| {
             let text = texts.get(code);
             is_wanted(text.strip_suffix(OPEN_END).unwrap_or(text))
         };
+        let (block, reader, _) = self.parts();
         let codes = &block.templates(reader)?.codes;
         // Neighbouring rows mostly have the same template, and blocks few of all.
         let mut last = (NULL, false);
@@ -162,7 +162,7 @@ impl GroupScan<'_> {
         if !finder.ignores_ends() {
             return Ok(None);
         }
-        let Some(texts) = self.reader.template_texts()? else {
+        let Some(texts) = self.template_texts()? else {
             return Ok(None);
         };
         let open = match parts_that_may_vary(finder) {

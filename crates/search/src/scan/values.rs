@@ -232,8 +232,8 @@ impl<'a> ShapeSearch<'a> {
         crossing: &Crossing<'_>,
         scan: &mut GroupScan<'_>,
     ) -> Result<(), ReadError> {
-        let (block, reader, decisions) = scan.text_parts();
-        if let Some(texts) = reader.template_texts()? {
+        if let Some(texts) = scan.template_texts()? {
+            let (block, reader, decisions) = scan.text_parts();
             let asked = StringTest::Crosses {
                 cuts: Arc::clone(&crossing.cuts),
                 is_end: crossing.is_end,

@@ -70,7 +70,7 @@ fn message(seed: u64, n: u64) -> String {
     (0..count).map(piece).collect()
 }
 
-fn templated(seed: u64, count: u64) -> Vec<Record<'static>> {
+pub(super) fn templated(seed: u64, count: u64) -> Vec<Record<'static>> {
     let mut shapes = ShapeTable::new();
     let record = |n: u64| {
         let shape = SHAPES[(mix(seed ^ n ^ 99) % 5) as usize];
