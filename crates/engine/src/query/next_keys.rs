@@ -63,6 +63,16 @@ impl NextKeys {
         self.put_in_order();
     }
 
+    /// The first so many, in no order.
+    pub(super) fn first(&mut self, count: usize) -> Vec<Key> {
+        if self.next.len() < count && !self.rest.is_empty() {
+            self.rest.append(&mut self.next);
+            self.count = self.count.max(count);
+            self.put_in_order();
+        }
+        self.next.iter().rev().take(count).copied().collect()
+    }
+
     /// Forgets all but the first so many, at least one; gives the first of those that were forgotten, if
     /// there are some.
     pub(super) fn keep_first(&mut self, count: usize) -> Option<Key> {

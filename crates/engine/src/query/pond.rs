@@ -201,7 +201,7 @@ impl Reads for EngineSnapshot<'_> {
         }
         let evaluator = SegmentRows::evaluator(search)?;
         let scans = opened.scans(&evaluator);
-        let mut segments = SegmentRows::new(&engine.scan_pool, &opened, &scans, search, out);
+        let mut segments = SegmentRows::new(&engine.scan_pool, &opened, &scans, search, out)?;
         let mut journal = JournalRows::new(search, view);
         loop {
             let stored = segments.peek(out, trailer, &mut progress)?;

@@ -8,6 +8,7 @@
 //! rows that leave first are held then, and the rest is read again when its turn comes: memory is bounded
 //! by [`KEYS_MAX`] and [`KEPT_BYTES_MAX`], whatever times rows have.
 
+mod rows_ahead;
 mod summaries;
 
 use std::io;
@@ -33,14 +34,15 @@ use super::window::is_before;
 use super::{QueryError, Scope, Search, Trailer};
 use crate::store::LiveSegment;
 use logpond_host::memory::Charge;
+use rows_ahead::RowsAhead;
 pub use summaries::{Summary, SummaryKind};
 
-/// About the memory of decoded blocks that the open row groups keep together. Above it they forget all,
-/// and read again what they need.
+/// About the memory of decoded blocks that the open row groups keep together. Above it the rows that leave next
+/// are rendered, and all blocks are forgotten; what is needed later is read again.
 const KEPT_BYTES_MAX: usize = 96 << 20;
 
 /// The part of the memory for queries and caches that this is at most.
-const KEPT_SHARE: usize = 16;
+const KEPT_SHARE: usize = 32;
 
 /// Places of rows that are held at a time, of 48 bytes each: those of two row groups and more. Above it
 /// each open row group holds its part of half of them.
@@ -53,8 +55,8 @@ const GROUPS_AHEAD_MAX: usize = 8;
 /// Rows that are next to nothing: the next ones will be asked for soon.
 const ROWS_FEW: usize = 64;
 
-/// About the memory of decoded blocks that a row group keeps when it is opened ahead of its turn.
-const KEPT_AHEAD_BYTES_MAX: u64 = 8 << 20;
+/// The part of the memory for decoded blocks that one row group keeps when it is opened ahead of its turn.
+const KEPT_AHEAD_SHARE: usize = 8;
 
 /// Bits of the milliseconds that an id begins with.
 const ID_MS_BITS: u32 = 48;
@@ -317,6 +319,7 @@ struct Active<'s> {
     scan: GroupScan<'s>,
     /// The selected rows of the blocks that were read.
     keys: NextKeys,
+    ahead: RowsAhead,
     /// Blocks that were not read yet, the next one last.
     waiting: Vec<BlockSpan>,
 }
@@ -335,6 +338,7 @@ impl<'s> Active<'s> {
             turn,
             scan,
             keys: NextKeys::new(search.direction),
+            ahead: RowsAhead::default(),
             waiting,
         })
     }
@@ -373,6 +377,7 @@ impl<'s> Active<'s> {
     /// Goes on with the first so many of its rows only, at least one; gives the others, if there are some.
     fn keep_first(&mut self, count: usize) -> Option<Turn> {
         let first = order_key(&self.keys.keep_first(count)?);
+        self.ahead.clear();
         let rest = Turn { first, ..self.turn };
         self.turn.end = Some(first);
         Some(rest)
@@ -418,7 +423,11 @@ pub(super) struct SegmentRows<'s> {
     scratch: Scratch,
     buffer: Vec<u8>,
     rows_since_check: u32,
+    /// Rows that have left.
+    rows_left: u64,
     kept_bytes_max: usize,
+    /// Bytes that are taken before the first block is read: a query that could not go on should not begin.
+    reserved: usize,
     charge: Charge,
 }
 
@@ -428,14 +437,14 @@ impl<'s> SegmentRows<'s> {
         opened: &'s OpenSegments<'s>,
         segments: &'s [SegmentScan<'s>],
         search: &'s Search,
-        out: &Output,
-    ) -> SegmentRows<'s> {
+        out: &mut Output,
+    ) -> Result<SegmentRows<'s>, QueryError> {
         let direction = search.direction;
         let mut groups = opened.groups(search.scope.range);
         groups.retain(|group| search.looks_between(group.min, group.max));
         let mut waiting: Vec<Turn> = groups.iter().map(|g| Turn::of(*g, direction)).collect();
         waiting.sort_by(|a, b| direction.compare(b.first, a.first));
-        SegmentRows {
+        let mut rows = SegmentRows {
             scan_pool,
             opened,
             segments,
@@ -452,9 +461,14 @@ impl<'s> SegmentRows<'s> {
             scratch: Scratch::new(),
             buffer: Vec::new(),
             rows_since_check: 0,
+            rows_left: 0,
             kept_bytes_max: out.share(KEPT_SHARE, KEPT_BYTES_MAX),
+            reserved: 0,
             charge: out.charge(),
-        }
+        };
+        rows.reserved = rows.first_blocks_bytes();
+        rows.bound_memory(out)?;
+        Ok(rows)
     }
 
     /// The evaluator for the rows of a search: with context every row is wanted.
@@ -582,7 +596,8 @@ impl<'s> SegmentRows<'s> {
         active
             .read_some(self.search, &self.start)
             .map_err(disk_error)?;
-        if active.scan.kept_bytes() > KEPT_AHEAD_BYTES_MAX && self.groups_ahead > 1 {
+        let kept_max = self.kept_bytes_max / KEPT_AHEAD_SHARE;
+        if active.scan.kept_bytes() as usize > kept_max && self.groups_ahead > 1 {
             active.scan.forget_rows();
         }
         Ok(active)
@@ -594,44 +609,31 @@ impl<'s> SegmentRows<'s> {
         out: &mut Output,
         trailer: &mut Trailer,
     ) -> Result<Option<Row>, QueryError> {
-        let Some((key, at)) = self.first() else {
+        let Some((_, at)) = self.first() else {
             return Ok(None);
         };
         let active = &mut self.active[at];
         let Some(stored) = active.keys.pop() else {
             return Ok(None);
         };
-        let (search, buffer, scratch) = (self.search, &mut self.buffer, &mut self.scratch);
-        let row = active.scan.record(stored, |record| {
-            buffer.clear();
-            search.write_row(record, buffer);
-            let is_match = !search.has_context() || search.scope.matcher.matches(record, scratch);
-            (key, Box::from(buffer.as_slice()), is_match)
-        });
-        let row = row.map_err(disk_error)?;
+        let is_decoded = active.scan.is_kept(&stored);
+        let ahead = active.ahead.take(&stored);
+        let is_read = ahead.is_none() && !is_decoded;
+        let row = match ahead {
+            Some(row) => Some(row),
+            None => self.render(at, stored)?,
+        };
+        let active = &self.active[at];
         if active.is_done() {
             let done = self.active.swap_remove(at);
             settle(self.opened, &done.turn.group, &done.scan, trailer);
         }
+        self.rows_left += 1;
         self.rows_since_check += 1;
-        if self.rows_since_check >= CHECK_ROWS {
+        if is_read || self.rows_since_check >= CHECK_ROWS {
             self.bound_memory(out)?;
         }
         Ok(row)
-    }
-
-    /// Forgets decoded blocks that are too many, and takes the memory for the others.
-    fn bound_memory(&mut self, out: &mut Output) -> Result<(), QueryError> {
-        self.rows_since_check = 0;
-        let kept = |active: &Active<'_>| active.scan.kept_bytes() as usize;
-        let mut bytes: usize = self.active.iter().map(kept).sum();
-        if bytes > self.kept_bytes_max {
-            self.active.iter_mut().for_each(|a| a.scan.forget_rows());
-            bytes = 0;
-        }
-        let keys: usize = self.active.iter().map(|active| active.keys.len()).sum();
-        let bytes = bytes + keys * size_of::<scan::Key>();
-        Ok(out.take(&mut self.charge, bytes)?)
     }
 
     /// Counts what the row groups that are still open have read, and names their damages.

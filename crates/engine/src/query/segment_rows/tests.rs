@@ -50,8 +50,31 @@ fn of_one_instant(disk: &MemDisk, incarnations: &[u128]) -> LiveSet {
     live
 }
 
+/// The answer to a search, and its cost.
+#[derive(Default)]
+struct Answer {
+    keys: Vec<Key>,
+    rows: Vec<Box<[u8]>>,
+    /// The most places of rows that were held.
+    held_max: usize,
+    /// The most bytes of decoded blocks that were kept between two rows.
+    blocks_bytes_max: usize,
+    bytes_read: u64,
+}
+
 /// The keys of a search's rows, and the most places of rows that were held.
 fn read(disk: &MemDisk, live: &LiveSet, search: &Search, keys_max: usize) -> (Vec<Key>, usize) {
+    let answer = read_within(disk, live, search, keys_max, KEPT_BYTES_MAX);
+    (answer.keys, answer.held_max)
+}
+
+fn read_within(
+    disk: &MemDisk,
+    live: &LiveSet,
+    search: &Search,
+    keys_max: usize,
+    kept_bytes_max: usize,
+) -> Answer {
     let view = View::take(disk, &Visible::default(), live).unwrap();
     let (_stopper, shutdown) = logpond_host::shutdown::pair();
     let (mut out, _receiver) = Output::new(shutdown);
@@ -60,21 +83,26 @@ fn read(disk: &MemDisk, live: &LiveSet, search: &Search, keys_max: usize) -> (Ve
     let evaluator = SegmentRows::evaluator(search).unwrap();
     let scans = opened.scans(&evaluator);
     let threads = ScanPool::new();
-    let mut rows = SegmentRows::new(&threads, &opened, &scans, search, &out);
-    rows.keys_max = keys_max;
-    let (mut keys, mut held_max) = (Vec::new(), 0);
+    let mut rows = SegmentRows::new(&threads, &opened, &scans, search, &mut out).unwrap();
+    (rows.keys_max, rows.kept_bytes_max) = (keys_max, kept_bytes_max);
+    let mut answer = Answer::default();
     let limit = search.limit.unwrap_or(u64::MAX) as usize;
-    while keys.len() < limit
+    while answer.keys.len() < limit
         && let Some(key) = rows.peek(&mut out, &mut trailer, &mut progress).unwrap()
     {
-        held_max = held_max.max(rows.active.iter().map(|a| a.keys.len()).sum());
-        let (popped, ..) = rows.pop(&mut out, &mut trailer).unwrap().unwrap();
+        let held = rows.active.iter().map(|a| a.keys.len()).sum();
+        answer.held_max = answer.held_max.max(held);
+        let (popped, row, _) = rows.pop(&mut out, &mut trailer).unwrap().unwrap();
         assert_eq!(popped, key);
-        keys.push(key);
+        answer.keys.push(key);
+        answer.rows.push(row);
+        let kept = rows.active.iter().map(|a| a.scan.kept_bytes() as usize);
+        answer.blocks_bytes_max = answer.blocks_bytes_max.max(kept.sum());
     }
     rows.finish(&mut trailer);
     assert_eq!(trailer.missing_count, 0, "{:?}", trailer.missing);
-    (keys, held_max)
+    answer.bytes_read = trailer.bytes_scanned;
+    answer
 }
 
 #[test]
@@ -102,5 +130,28 @@ fn rows_of_one_instant_are_read_in_order_within_bounds() {
         search.behind = page.last().copied();
         let (page, _) = read(&disk, &live, &search, 600);
         assert_eq!(page, expected[100..200]);
+    }
+}
+
+#[test]
+fn little_memory_for_blocks_does_not_have_them_read_for_each_row() {
+    let disk = MemDisk::new();
+    let live = of_one_instant(&disk, &[7 << 64, 3 << 64, 9 << 64]);
+    for direction in [Direction::Forward, Direction::Backward] {
+        let mut search = Search::new(Scope::all(TimeRange::ALL));
+        search.direction = direction;
+        let expected = read_within(&disk, &live, &search, KEYS_MAX, KEPT_BYTES_MAX);
+        // Room for some of the blocks that are open at a time, and for a part of their rows.
+        let least = expected.blocks_bytes_max / 3;
+        for limit in [None, Some(100), Some(5_000)] {
+            search.limit = limit;
+            let answer = read_within(&disk, &live, &search, KEYS_MAX, least);
+            let count = limit.map_or(expected.keys.len(), |limit| limit as usize);
+            assert_eq!(answer.keys, expected.keys[..count], "{direction:?}");
+            assert_eq!(answer.rows, expected.rows[..count], "{direction:?}");
+            let read = (answer.bytes_read, expected.bytes_read);
+            assert!(read.0 <= 4 * read.1, "{direction:?} {limit:?}: {read:?}");
+            assert!(answer.blocks_bytes_max <= least, "{direction:?} {limit:?}");
+        }
     }
 }
