@@ -140,6 +140,8 @@ pub struct Refusal {
     pub in_use: usize,
     /// The bytes of the budget.
     pub budget: usize,
+    /// The bytes that are kept free for queries that run, if this one was to begin.
+    pub kept_free: usize,
 }
 
 impl fmt::Display for Refusal {
@@ -165,6 +167,10 @@ impl fmt::Display for Refusal {
                 mib(asked)
             ),
         }?;
+        if self.kept_free > 0 && self.in_use + self.asked <= self.budget {
+            let kept_free = mib(self.kept_free);
+            write!(f, ", and {kept_free} are kept free for queries that run")?;
+        }
         f.write_str(
             ": ask for a shorter time, fewer rows or fewer groups, ask again later, or give the server \
              more with --memory",
@@ -435,11 +441,14 @@ impl Budget {
     }
 
     fn refuse(&self, state: &State, account: &Account, asked: usize) {
+        let begins = asked > 0 && account.held.load(Ordering::Relaxed) == 0;
+        let kept_free = if begins { self.bytes - self.short() } else { 0 };
         let refusal = Refusal {
             asked,
             held: account.held.load(Ordering::Relaxed),
             in_use: state.used(),
             budget: self.bytes,
+            kept_free,
         };
         if account.refusal.set(refusal).is_ok() {
             self.refused.fetch_add(1, Ordering::Relaxed);

@@ -48,6 +48,7 @@ fn what_a_query_has_comes_back_with_its_end() {
         held: 64 * MIB,
         in_use: 64 * MIB,
         budget: 128 * MIB,
+        kept_free: 0,
     };
     assert_eq!(refusal, expected);
     let text = refusal.to_string();
@@ -96,6 +97,24 @@ fn what_is_measured_counts_too() {
     let text = lease.refusal().unwrap().to_string();
     let numbers =
         "has 24.0 MiB of memory and needs 6.0 MiB more, but 124.0 MiB of 128.0 MiB are in use";
+    assert!(text.contains(numbers), "{text}");
+}
+
+/// The numbers of a refusal add up.
+#[test]
+fn a_query_that_does_not_begin_is_told_of_memory_that_is_kept_free() {
+    let (budget, _) = budget(128, 0);
+    let (_first, _charge) = holding(&budget, 64);
+    let (_second, _other) = holding(&budget, 44);
+    let third = budget.open();
+    assert!(matches!(
+        budget.ask(&third.account, 12 * MIB, None),
+        Answer::Later
+    ));
+    budget.give_up(&third.account, 12 * MIB);
+    let text = third.refusal().unwrap().to_string();
+    let numbers = "needs 12.0 MiB more, but 108.0 MiB of 128.0 MiB are in use, and 16.0 MiB are kept free for \
+                   queries that run: ";
     assert!(text.contains(numbers), "{text}");
 }
 
