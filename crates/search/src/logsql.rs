@@ -25,6 +25,9 @@ const DEPTH_MAX: usize = 50;
 /// The field that is meant where none is named.
 const MESSAGE: &str = "_msg";
 
+/// VictoriaLogs groups records by streams; here fields do.
+const NO_STREAMS: &str = "there are no streams here: write the fields, as in app:=\"shop\"";
+
 /// The event time.
 const TIME: &str = "_time";
 
@@ -285,8 +288,7 @@ impl<'t> Parser<'t> {
             return self.time();
         }
         if field.starts_with("_stream") || self.rest().starts_with('{') {
-            let message = "there are no streams here: write the fields, as in app:=\"shop\"";
-            return Err(self.error(message));
+            return Err(self.error(NO_STREAMS));
         }
         self.skip();
         if self.takes('(') {
@@ -517,7 +519,11 @@ impl<'t> Parser<'t> {
         let mut by = None;
         self.takes_word("by");
         if self.takes('(') {
-            by = Some(self.token()?.text);
+            let name = self.token()?.text;
+            if name.starts_with("_stream") {
+                return Err(self.error(NO_STREAMS));
+            }
+            by = Some(name);
             if !self.takes(')') {
                 return Err(self.error("records are counted by one field: expected ')'"));
             }
@@ -720,6 +726,7 @@ mod tests {
             ("x | uniq by (a)", "the pipe 'uniq'"),
             ("x | limit 5 | stats count()", "the pipe 'stats'"),
             ("x | stats by (a, b) count()", "one field"),
+            ("x | stats by (_stream) count()", "no streams"),
             ("x | stats sum(a)", "only function is count()"),
             ("x | stats count() a, count() b", "one function only"),
             ("{app=\"shop\"} x", "no streams"),

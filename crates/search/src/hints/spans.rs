@@ -22,6 +22,18 @@ const LEADING: [&str; 8] = [
     "in", "within", "over", "during", "from", "since", "for", "the",
 ];
 
+/// Days that are named without a number; those of the week only behind `since`, since they are words of texts, too.
+const DAYS: [&str; 2] = ["today", "yesterday"];
+const WEEKDAYS: [&str; 7] = [
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
+];
+
 /// The largest number of a span: nobody means more by one.
 const NUMBER_MAX: u64 = 10_000;
 
@@ -115,11 +127,15 @@ fn of_text(text: &str) -> Option<(&str, &str, String)> {
 
 /// `in the last 5 minutes`, `past hour`, `10 min ago`.
 fn of_words(words: &str) -> Option<String> {
-    let mut rest = words;
+    let (mut rest, mut is_since) = (words, false);
     while let Some((word, behind)) = rest.split_once(' ')
         && LEADING.contains(&word)
     {
+        is_since = matches!(word, "since" | "from");
         rest = behind.trim_start();
+    }
+    if DAYS.contains(&rest) || (is_since && WEEKDAYS.contains(&rest)) {
+        return Some(rest.to_owned());
     }
     if let Some(ago) = rest.strip_suffix(" ago") {
         return amount(ago);
@@ -167,6 +183,9 @@ mod tests {
             ("level=error ts=now()-30m", "30m", "level=error"),
             ("earliest=-24h@h error", "24h", "\"error\""),
             ("time:5m error", "5m", "\"error\""),
+            ("timeout yesterday", "yesterday", "\"timeout\""),
+            ("Today", "today", &all),
+            ("failed since Monday", "monday", "\"failed\""),
         ];
         for (text, since, rest) in table {
             let expected = Some((since.to_owned(), rest.to_owned()));
@@ -180,6 +199,8 @@ mod tests {
             "status=now-1h",
             "time=2026-01-01",
             "ago",
+            "black friday",
+            "for yesterday's run",
             "timeout OR last 5 minutes",
             "last 99999999999 days",
         ] {
