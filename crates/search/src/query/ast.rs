@@ -196,6 +196,17 @@ impl Pattern {
             case_insensitive,
         }
     }
+
+    /// True if it may be found in an empty text.
+    pub fn may_match_nothing(&self) -> bool {
+        match self {
+            Pattern::Substring { text, .. } => text.is_empty(),
+            Pattern::Regex { source, .. } => {
+                let parsed = regex_syntax::Parser::new().parse(source);
+                parsed.is_ok_and(|hir| hir.properties().minimum_len() == Some(0))
+            }
+        }
+    }
 }
 
 /// Replaces `\/` by `/` without touching other escapes.

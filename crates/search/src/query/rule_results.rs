@@ -61,16 +61,23 @@ fn named(filter: &Filter, is_wanted: bool) -> RuleMention {
             let name = field.name.strip_prefix(LABEL_PREFIX);
             match name.unwrap_or(&field.name) {
                 RULE_FIELD => RuleMention::Somewhere,
-                // The empty text is that of records without the field.
-                RECORD_FIELD if is_wanted && !is_empty(&field.test) => RuleMention::Somewhere,
+                // The empty text is that of records without the field. Labels that are missing have it, too.
+                RECORD_FIELD if is_wanted && !takes_none(&field.test, name.is_some()) => {
+                    RuleMention::Somewhere
+                }
                 _ => RuleMention::Nowhere,
             }
         }
     }
 }
 
-fn is_empty(test: &FieldTest) -> bool {
-    matches!(test, FieldTest::Compare(Comparison::Equal, value) if value.is_empty())
+/// True if a test does not ask for the field, since records without it pass.
+fn takes_none(test: &FieldTest, is_label: bool) -> bool {
+    match test {
+        FieldTest::Compare(Comparison::Equal, value) => value.is_empty(),
+        FieldTest::Contains(pattern) => is_label && pattern.may_match_nothing(),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -112,6 +119,9 @@ mod tests {
             (r#"{app="x", record!=""}"#, true),
             (r#"{record="app:errors"}"#, true),
             (r#"{record=~"app:.+"}"#, true),
+            (r#"{record=~".+"}"#, true),
+            (r#"{record=~".*"}"#, false),
+            (r#"{record=~"app:.+|"}"#, false),
             (r#"{_rule=~".+"}"#, true),
             (r#"{app=~".+"} | record="app:errors""#, true),
         ];
