@@ -536,8 +536,8 @@ mod tests {
             ("none", Text),
             ("list", Text),
             ("absent", Int),
-            ("_label.service_name", Text),
-            ("_label.detected_level", Text),
+            ("_logpond_label.service_name", Text),
+            ("_logpond_label.detected_level", Text),
         ]);
         let mut by_record = ColumnsBuilder::new(asked.clone());
         by_record.add(&record());

@@ -30,13 +30,13 @@ pub enum Target {
     Line,
     /// The first field with this name.
     Field(Box<str>),
-    /// `_label.NAME`: the field that a label means, see [`crate::label`].
+    /// `_logpond_label.NAME`: the field that a label means, see [`crate::label`].
     Label(Box<str>),
-    /// `_label.NAME` of a label that is computed.
+    /// `_logpond_label.NAME` of a label that is computed.
     ///
     /// `_level` and `_level_number`: the severity.
     Computed(ComputedLabel),
-    /// `_entry.NAME`: what the entry that the record is shown as has under a name of journals, see
+    /// `_logpond_entry.NAME`: what the entry that the record is shown as has under a name of journals, see
     /// [`crate::journal::names`].
     Entry(Box<str>),
 }

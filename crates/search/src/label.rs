@@ -16,7 +16,7 @@ pub use logpond_record::{SERVICE_LABELS, SERVICE_NAME, UNKNOWN_SERVICE};
 use logpond_segment::timeline::Kind;
 
 /// What the name of a condition begins with if it means a label rather than a field.
-pub const LABEL_PREFIX: &str = "_label.";
+pub const LABEL_PREFIX: &str = "_logpond_label.";
 
 /// The name of the label that says how bad it is what a record tells.
 pub const DETECTED_LEVEL: &str = "detected_level";

@@ -25,8 +25,8 @@ const FIRST: [(&str, &str); 2] = [("time", "_time"), ("message", "_msg")];
 
 /// Columns that every table has behind its fields.
 const LAST: [(&str, &str); 8] = [
-    ("service_name", "_label.service_name"),
-    ("detected_level", "_label.detected_level"),
+    ("service_name", "_logpond_label.service_name"),
+    ("detected_level", "_logpond_label.detected_level"),
     (label::SEVERITY, label::SEVERITY),
     (label::SEVERITY_NUMBER, label::SEVERITY_NUMBER),
     ("received", "_received"),

@@ -218,7 +218,7 @@ fn column_of<'l>(expr: &Expr, layout: &'l Layout) -> Option<&'l ColumnRequest> {
 /// The column that an expression is, if filters have conditions on it that mean the same.
 fn filtered_column<'l>(expr: &Expr, layout: &'l Layout) -> Option<&'l ColumnRequest> {
     let column = column_of(expr, layout)?;
-    let is_made_up = column.name.starts_with("_label.")
+    let is_made_up = column.name.starts_with(label::LABEL_PREFIX)
         || column.name.starts_with("_id")
         || &*column.name == label::SEVERITY;
     (!is_made_up && column.kind != ColumnKind::Time).then_some(column)
@@ -296,7 +296,7 @@ fn compared(column: &ColumnRequest, op: Operator, value: &ScalarValue) -> Option
         let test = FieldTest::Compare(comparison(op)?, time.to_string().into_bytes().into());
         return exact(Filter::field("_time", test));
     }
-    if column.name.starts_with("_label.") || column.kind == ColumnKind::Time {
+    if column.name.starts_with(label::LABEL_PREFIX) || column.kind == ColumnKind::Time {
         return None;
     }
     if &*column.name == label::SEVERITY && !text(value).is_some_and(is_severity_name) {

@@ -320,12 +320,12 @@ mod tests {
     fn a_condition_is_added_to_every_filter() {
         let of_team = Restriction::of_condition("team=payments").unwrap();
         let table = [
-            ("", "_label.team=payments"),
-            ("error", "error _label.team=payments"),
-            ("a OR b", "(a OR b) _label.team=payments"),
+            ("", "_logpond_label.team=payments"),
+            ("error", "error _logpond_label.team=payments"),
+            ("a OR b", "(a OR b) _logpond_label.team=payments"),
             (
                 "record:*",
-                "record:* _label.team=payments NOT _rule=logpond.audit",
+                "record:* _logpond_label.team=payments NOT _rule=logpond.audit",
             ),
         ];
         for (text, expected) in table {
@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(shown(&all, "error"), "error");
         let both = of_team.and(Restriction::of_label("tenant", ["5", "b"].into_iter()));
         let text = shown(&both, "x");
-        assert!(text.contains("_label.team=payments"), "{text}");
+        assert!(text.contains("_logpond_label.team=payments"), "{text}");
         // A number is a text here.
         assert!(text.contains("/^5$/"), "{text}");
     }

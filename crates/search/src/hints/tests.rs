@@ -188,7 +188,7 @@ fn unknown_fields_are_named_with_the_nearest() {
     assert_eq!(hints[0].query, None);
     // Not all names are known, or they are reserved.
     assert_eq!(said(&filter, &[]), []);
-    let reserved = query::parse("_msg:x _label.ap=y").unwrap();
+    let reserved = query::parse("_msg:x _logpond_label.ap=y").unwrap();
     assert_eq!(said(&reserved, &NAMES), []);
     for (asked, meant) in [
         ("message:slog", "_msg:\"slog\""),

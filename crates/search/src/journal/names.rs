@@ -13,7 +13,7 @@ use super::{ALIASES, OF_JOURNALS};
 
 /// What the name of a condition begins with if it means what the entry that a record is shown as has under
 /// a name of journals, rather than a field.
-pub const ENTRY_PREFIX: &str = "_entry.";
+pub const ENTRY_PREFIX: &str = "_logpond_entry.";
 
 /// The longest name that journals have.
 const NAME_BYTES_MAX: usize = 64;

@@ -272,7 +272,7 @@ fn patterns_of_units_are_expressions() {
         let source = unit_expression(pattern);
         let finder = crate::Finder::new(&Pattern::regex(&source, false)).unwrap();
         assert_eq!(finder.is_match(found), wanted, "{pattern} {name} {source}");
-        assert!(shown.contains("_entry._SYSTEMD_UNIT~/"));
+        assert!(shown.contains("_logpond_entry._SYSTEMD_UNIT~/"));
     }
 }
 

@@ -104,7 +104,7 @@ mod tests {
             let each = values_of(name).into_iter();
             each.map(|at| at.field).collect()
         };
-        assert_eq!(fields("SRC"), ["_entry.SRC"]);
+        assert_eq!(fields("SRC"), ["_logpond_entry.SRC"]);
         assert_eq!(fields("_UID"), ["_UID"]);
         assert_eq!(fields("http.method"), ["http.method"]);
         assert_eq!(fields("MESSAGE").len(), 4);

@@ -364,23 +364,26 @@ fn long_chains_parse_back() {
 fn queries_require() {
     let table = [
         ("{}", "*"),
-        (r#"{app="shop"}"#, "_label.app=shop"),
-        (r#"{app!="shop"}"#, "_label.app!=shop"),
-        (r#"{code="500"}"#, "_label.code~/^500$/"),
-        (r#"{app=""}"#, r#"NOT (_label.app:* AND _label.app!="")"#),
-        (r#"{app=~"a|b"}"#, "_label.app~/^(?s:a|b)$/"),
+        (r#"{app="shop"}"#, "_logpond_label.app=shop"),
+        (r#"{app!="shop"}"#, "_logpond_label.app!=shop"),
+        (r#"{code="500"}"#, "_logpond_label.code~/^500$/"),
+        (
+            r#"{app=""}"#,
+            r#"NOT (_logpond_label.app:* AND _logpond_label.app!="")"#,
+        ),
+        (r#"{app=~"a|b"}"#, "_logpond_label.app~/^(?s:a|b)$/"),
         (
             r#"{app=~".*"}"#,
-            r#"_label.app~/^(?s:.*)$/ OR NOT (_label.app:* AND _label.app!="")"#,
+            r#"_logpond_label.app~/^(?s:.*)$/ OR NOT (_logpond_label.app:* AND _logpond_label.app!="")"#,
         ),
-        (r#"{app!~"a.*"}"#, "_label.app!~/^(?s:a.*)$/"),
+        (r#"{app!~"a.*"}"#, "_logpond_label.app!~/^(?s:a.*)$/"),
         (
             r#"{app="a"} |= "x" != "y""#,
-            r#"_label.app=a AND _raw:"x" AND NOT _raw:"y""#,
+            r#"_logpond_label.app=a AND _raw:"x" AND NOT _raw:"y""#,
         ),
         (
             r#"{app="a"} |= "x" or "y""#,
-            r#"_label.app=a AND (_raw:"x" OR _raw:"y")"#,
+            r#"_logpond_label.app=a AND (_raw:"x" OR _raw:"y")"#,
         ),
         (r#"{} |> "<_> foo <_>""#, r#"_raw:" foo ""#),
         (r#"{} |~ "a.*" | decolorize |= "x""#, "_raw~/a.*/"),
@@ -389,29 +392,29 @@ fn queries_require() {
         (r#"{} !> "<_> foo <_>""#, "*"),
         (
             r#"{} | app="a" or app!="b" | json | x!="1""#,
-            "_label.app=a OR _label.app!=b",
+            "_logpond_label.app=a OR _logpond_label.app!=b",
         ),
         (
             r#"{} | status >= 500"#,
-            r#"_label.status:* AND _label.status!="" AND NOT _label.status<500"#,
+            r#"_logpond_label.status:* AND _logpond_label.status!="" AND NOT _logpond_label.status<500"#,
         ),
         (
             r#"{} | id = 18446744073709551614"#,
-            r#"_label.id:* AND _label.id!="" AND NOT (_label.id<18446744073709551614 OR _label.id>18446744073709551614)"#,
+            r#"_logpond_label.id:* AND _logpond_label.id!="" AND NOT (_logpond_label.id<18446744073709551614 OR _logpond_label.id>18446744073709551614)"#,
         ),
         (
             r#"{} | took > 1.5s and __error__="""#,
-            r#"_label.took:* AND _label.took!="""#,
+            r#"_logpond_label.took:* AND _logpond_label.took!="""#,
         ),
         (r#"{} | drop app | app="a""#, "*"),
         (
             r#"{} | json | level="error" | status > 499 != "x""#,
-            r#"(_label.level=error OR NOT (_label.level:* AND _label.level!="")) AND ((_label.status:* AND _label.status!="" AND NOT _label.status<=499) OR NOT (_label.status:* AND _label.status!="")) AND NOT _raw:"x""#,
+            r#"(_logpond_label.level=error OR NOT (_logpond_label.level:* AND _logpond_label.level!="")) AND ((_logpond_label.status:* AND _logpond_label.status!="" AND NOT _logpond_label.status<=499) OR NOT (_logpond_label.status:* AND _logpond_label.status!="")) AND NOT _raw:"x""#,
         ),
         (r#"{} | json | a!="x" | b=~"y" | c="" | d > 5s"#, "*"),
         (
             r#"{} | json | a="x" and b!="y""#,
-            r#"_label.a=x OR NOT (_label.a:* AND _label.a!="")"#,
+            r#"_logpond_label.a=x OR NOT (_logpond_label.a:* AND _logpond_label.a!="")"#,
         ),
         (r#"{} | json | a="x" or b!="y""#, "*"),
         (r#"{} | json a="b" | a="x""#, "*"),

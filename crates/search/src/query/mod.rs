@@ -20,9 +20,9 @@
 //! start; those that a word opens itself belong to it (`f(a, b)`).
 //!
 //! Reserved names: `_time` and `_received` (compared as instants), `_id`, `_msg`, `_raw` (the
-//! line), `_time_source`. They take precedence over fields of the same name. `_label.NAME` is the field
-//! that LogQL's label of this name means, see [`crate::label`]; `_entry.NAME` is what the entry of a journal
-//! that the record is shown as has under this name, see [`crate::journal::names`].
+//! line), `_time_source`. They take precedence over fields of the same name. `_logpond_label.NAME` is the
+//! field that LogQL's label of this name means, see [`crate::label`]; `_logpond_entry.NAME` is what the entry of a
+//! journal that the record is shown as has under this name, see [`crate::journal::names`].
 
 mod ast;
 mod parse;

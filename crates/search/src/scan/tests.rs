@@ -2,6 +2,7 @@
 
 mod apart;
 mod beside_messages;
+mod derived_damage;
 mod escapes;
 mod id_parts;
 mod large;
@@ -233,13 +234,13 @@ const QUERIES: [&str; 94] = [
     "_level_number>=13 OR _level=odd",
     "_level:*",
     "NOT _level:*",
-    "_label.service_name=sshd",
-    "_label.service_name!=sshd AND _label.service_name!=unknown_service",
-    "_label.service_name~/^unknown/",
-    "_label.service_name:sh",
-    "_label.detected_level=error",
-    "_label.detected_level!=unknown",
-    "_label.detected_level~/^(crit|un)/ AND status:*",
+    "_logpond_label.service_name=sshd",
+    "_logpond_label.service_name!=sshd AND _logpond_label.service_name!=unknown_service",
+    "_logpond_label.service_name~/^unknown/",
+    "_logpond_label.service_name:sh",
+    "_logpond_label.detected_level=error",
+    "_logpond_label.detected_level!=unknown",
+    "_logpond_label.detected_level~/^(crit|un)/ AND status:*",
     "",
     "refused",
     "connection refused",
@@ -305,19 +306,19 @@ const QUERIES: [&str; 94] = [
     r#"/(?i)REFUSED/"#,
     r#""said \"hi""#,
     r#""\"hi\" ""#,
-    "_label.web_host=w1",
-    "_label.web_host!=w1",
-    "_label.web_host~/^(?s:w[02])$/ AND \"40\"",
-    "_label.hostname=web-2 OR _label.rare:*",
-    "_label.user:*",
-    "_label.user=null OR _label.status~/^4/",
-    "_label.ms~/^5$/",
-    "_entry.WEB_HOST=w1",
-    "_entry.WEB_HOST!=w0 AND _entry._TRANSPORT!=journal",
-    "_entry.SYSLOG_IDENTIFIER=sshd OR _entry.SYSLOG_IDENTIFIER~/^c/",
-    "_entry.SYSLOG_IDENTIFIER:*",
-    "_entry.USER=null OR _entry.STATUS~/^4/",
-    "_entry.MS~/^5$/ OR _entry.RARE:*",
+    "_logpond_label.web_host=w1",
+    "_logpond_label.web_host!=w1",
+    "_logpond_label.web_host~/^(?s:w[02])$/ AND \"40\"",
+    "_logpond_label.hostname=web-2 OR _logpond_label.rare:*",
+    "_logpond_label.user:*",
+    "_logpond_label.user=null OR _logpond_label.status~/^4/",
+    "_logpond_label.ms~/^5$/",
+    "_logpond_entry.WEB_HOST=w1",
+    "_logpond_entry.WEB_HOST!=w0 AND _logpond_entry._TRANSPORT!=journal",
+    "_logpond_entry.SYSLOG_IDENTIFIER=sshd OR _logpond_entry.SYSLOG_IDENTIFIER~/^c/",
+    "_logpond_entry.SYSLOG_IDENTIFIER:*",
+    "_logpond_entry.USER=null OR _logpond_entry.STATUS~/^4/",
+    "_logpond_entry.MS~/^5$/ OR _logpond_entry.RARE:*",
 ];
 
 #[test]
@@ -546,7 +547,7 @@ fn all_columns(records: &[Record<'_>]) -> Vec<ColumnRequest> {
         "_id",
         "_msg",
         "_raw",
-        "_label.service_name",
+        "_logpond_label.service_name",
         "none",
     ];
     let names = types.fields().map(|(name, _)| name).chain(reserved);

@@ -41,18 +41,18 @@ fn apart(count: u64) -> Vec<Record<'static>> {
 const FILTERS: [&str; 14] = [
     "",
     "status=404",
-    "_label.status=404",
-    "_label.status!=404",
+    "_logpond_label.status=404",
+    "_logpond_label.status!=404",
     "\"status@label\"=OK",
-    "_label.user=u2",
-    "_label.user=u2 AND user=u3",
-    "NOT _label.user:*",
-    "_label.user=null",
-    "_label.ms>5 AND _label.ms<9.5",
-    "_label.ms~/^5$/",
-    "_label.ok=true OR _label.app=a1",
-    "_label.host~/^be/ AND _label.status:*",
-    "_label.path:* OR _label.host=h2",
+    "_logpond_label.user=u2",
+    "_logpond_label.user=u2 AND user=u3",
+    "NOT _logpond_label.user:*",
+    "_logpond_label.user=null",
+    "_logpond_label.ms>5 AND _logpond_label.ms<9.5",
+    "_logpond_label.ms~/^5$/",
+    "_logpond_label.ok=true OR _logpond_label.app=a1",
+    "_logpond_label.host~/^be/ AND _logpond_label.status:*",
+    "_logpond_label.path:* OR _logpond_label.host=h2",
 ];
 
 /// The ids of the records that a filter wants, as columns and as records tell it.
@@ -82,7 +82,7 @@ fn columns_find_labels_apart_as_records_do() {
         let [found, expected] = ids(&records, &segment, &parse(query).unwrap());
         assert_eq!(found, expected, "{query}");
         assert!(
-            !expected.is_empty() || query == "_label.user=null",
+            !expected.is_empty() || query == "_logpond_label.user=null",
             "{query}"
         );
     }
@@ -267,12 +267,12 @@ fn row_groups_without_labels_apart_do_not_pay_for_them() {
     let without = segment_of_groups(&[lines(0, 9000), lines(9000, 18_000)]);
     let some = users(18_000, 27_000, |n| n % 3 == 0);
     let with = segment_of_groups(&[lines(0, 9000), all(9000, 18_000), some]);
-    let plain = cost(&without, 0, "_label.user!=u3");
+    let plain = cost(&without, 0, "_logpond_label.user!=u3");
     assert!(plain.0 > 0 && plain.1);
     // The second name is in the schema, but nothing of it is read where it has no values.
-    assert_eq!(cost(&with, 0, "_label.user!=u3"), plain);
+    assert_eq!(cost(&with, 0, "_logpond_label.user!=u3"), plain);
     // Where all rows have a label apart, the line's field is not read.
-    let own = cost(&with, 1, "_label.user!=sent-3");
+    let own = cost(&with, 1, "_logpond_label.user!=sent-3");
     assert!(own.1);
     let directory = with.read_directory().unwrap();
     let evaluator = Evaluator::new(&parse("\"user@label\"!=sent-3").unwrap(), TimeRange::ALL);
@@ -281,7 +281,7 @@ fn row_groups_without_labels_apart_do_not_pay_for_them() {
     let mut scan = GroupScan::new(&shared, 1);
     scan.for_each_block(|_, _| Ok(true)).unwrap();
     assert_eq!(scan.bytes_read(), own.0);
-    assert!(!cost(&with, 2, "_label.user!=sent-3").1);
+    assert!(!cost(&with, 2, "_logpond_label.user!=sent-3").1);
     let records = [
         lines(0, 9000),
         all(9000, 18_000),
@@ -289,9 +289,9 @@ fn row_groups_without_labels_apart_do_not_pay_for_them() {
     ]
     .concat();
     for query in [
-        "_label.user=u3",
-        "_label.user=sent-3",
-        "user=u3 _label.user!=u3",
+        "_logpond_label.user=u3",
+        "_logpond_label.user=sent-3",
+        "user=u3 _logpond_label.user!=u3",
     ] {
         let [found, expected] = ids(&records, &with, &parse(query).unwrap());
         assert_eq!(found, expected, "{query}");

@@ -15,9 +15,9 @@ const QUERIES: [&str; 24] = [
     "user_id>12344 AND user_id<12346",
     "NOT user_id:*",
     "user_id:*",
-    "_label.user_id=12345",
-    "_label.user_id~/^12345$/",
-    "_label.user_id!=12345",
+    "_logpond_label.user_id=12345",
+    "_logpond_label.user_id~/^12345$/",
+    "_logpond_label.user_id!=12345",
     "big=9007199254740993",
     "big=9007199254740993 OR big=2.5",
     "big~/^[0-9]+$/",
@@ -27,9 +27,9 @@ const QUERIES: [&str; 24] = [
     "_level=error",
     "level>=warn",
     "_level_number>=13",
-    "_label.detected_level=error",
-    "_entry.USER_ID=12345",
-    "_entry.USER_ID~/^12345$/",
+    "_logpond_label.detected_level=error",
+    "_logpond_entry.USER_ID=12345",
+    "_logpond_entry.USER_ID~/^12345$/",
     "<11>",
 ];
 
@@ -256,7 +256,7 @@ fn numbers_of_severities_are_those_of_records() {
             "_level=error",
             "level>=warn",
             "level=info",
-            "_label.detected_level=unknown",
+            "_logpond_label.detected_level=unknown",
         ] {
             let filter = parse(query).unwrap();
             let (matcher, mut scratch) = (Matcher::new(&filter).unwrap(), Scratch::new());
