@@ -27,7 +27,7 @@ pub const SESSIONS_MAX: usize = 256;
 const LOGIN_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// How long a client may take to read why its session ends.
-const FAREWELL_TIME_MAX: Duration = Duration::from_secs(1);
+pub(crate) const FAREWELL_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Requests for encryption of a connection: one of each kind.
 const REQUESTS_MAX: usize = 3;

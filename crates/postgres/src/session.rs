@@ -26,6 +26,7 @@ use crate::failure::{Code, Failure};
 use crate::login::Login;
 use crate::registry::RegistryGuard;
 use crate::script;
+use crate::serve::FAREWELL_TIME_MAX;
 use crate::settings::SessionSettings;
 use crate::statement::{AnswerPart, Question, RunningStatement, work};
 use crate::texts::TextRoom;
@@ -286,7 +287,8 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin + Send> Session<'s, S> {
         Ok(())
     }
 
-    /// Sends bytes, as long as the session may go on.
+    /// Sends whole messages, as long as the session may go on. The one that is on its way then is sent to its end, for
+    /// behind a part of it the client would not find the reason.
     async fn send(&mut self, bytes: &[u8]) -> Result<(), Ending> {
         let mut sent = 0;
         while let Some(rest) = bytes.get(sent..).filter(|rest| !rest.is_empty()) {
@@ -295,7 +297,14 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin + Send> Session<'s, S> {
                     Ok(0) | Err(_) => return Err(Ending::Closed),
                     Ok(count) => sent += count,
                 },
-                () = tokio::time::sleep(LOOK_INTERVAL) => self.look()?,
+                () = tokio::time::sleep(LOOK_INTERVAL) => if let Err(ending) = self.look() {
+                    let rest = &bytes[sent..wire::message_end(bytes, sent)];
+                    let sending = self.stream.write_all(rest);
+                    return match tokio::time::timeout(FAREWELL_TIME_MAX, sending).await {
+                        Ok(Ok(())) => Err(ending),
+                        _ => Err(Ending::Closed),
+                    };
+                },
             }
         }
         // Of TLS, some may still wait to be sent.
@@ -349,7 +358,11 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin + Send> Session<'s, S> {
             tokio::select! {
                 chunk = running.chunks.recv() => match chunk {
                     Some(chunk) => running.add(chunk),
-                    None => return Err(broken_off(running).into()),
+                    None => {
+                        // The end of a session ends its statements, which may see it first.
+                        self.look()?;
+                        return Err(broken_off(running).into());
+                    }
                 },
                 read = self.stream.read_buf(&mut self.input), if has_room => {
                     if read.map_err(|_| Ending::Closed)? == 0 {
@@ -393,6 +406,7 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin + Send> Session<'s, S> {
                 }
                 AnswerPart::Notice(notice) => self.out.extend_from_slice(&notice),
                 AnswerPart::Failed(error) => {
+                    self.look()?;
                     self.out.extend_from_slice(&error);
                     return Err(Trouble::Told);
                 }

@@ -320,6 +320,17 @@ pub(crate) fn set_length(out: &mut [u8], at: usize) {
     }
 }
 
+/// Where the message ends of which so many bytes were sent with those before it; the same number between two messages.
+pub(crate) fn message_end(messages: &[u8], sent: usize) -> usize {
+    let mut end = 0;
+    while end < sent {
+        let length = messages.get(end + 1..).and_then(|rest| rest.first_chunk());
+        let length = length.map_or(messages.len(), |bytes| u32::from_be_bytes(*bytes) as usize);
+        end = (end + 1 + length).min(messages.len());
+    }
+    end
+}
+
 /// Appends a text and its end.
 pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend(text.bytes().filter(|byte| *byte != 0));
@@ -475,6 +486,20 @@ mod tests {
 
     fn decoded(kind: u8, content: &[u8]) -> Result<Option<Frontend>, WireError> {
         message(&mut framed(kind, content), MESSAGE_BYTES_MAX)
+    }
+
+    #[test]
+    fn the_end_of_a_message_is_found() {
+        let messages = [framed(b'D', b"abc"), framed(b'D', b""), framed(b'C', b"d")].concat();
+        let ends = [8, 13, 19];
+        for sent in 0..=messages.len() {
+            let expected = ends.into_iter().find(|end| *end >= sent && sent > 0);
+            assert_eq!(
+                message_end(&messages, sent),
+                expected.unwrap_or(0),
+                "{sent}"
+            );
+        }
     }
 
     #[test]

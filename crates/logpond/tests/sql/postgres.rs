@@ -341,6 +341,8 @@ fn tokens_are_passwords() {
     let mut session = Session::begin(&server, Some(&reader));
     assert!(session.query("SELECT 1").contains(&b'D'));
     let mut busy = Session::begin(&server, Some(&reader));
+    let mut long = Session::begin(&server, Some(&reader));
+    long.send(LONG);
     token(&tokens, &["revoke", "reader"]);
     let ending = session.rest();
     let ending = String::from_utf8_lossy(&ending).into_owned();
@@ -352,7 +354,15 @@ fn tokens_are_passwords() {
     let ending = busy.query_until_error("SELECT 1", Duration::from_secs(20));
     let ending = ending.expect("a session of a revoked token goes on");
     assert!(ending.contains("was revoked"), "{ending}");
+    // And one whose statement runs, which the reason ends, too.
+    let ending = String::from_utf8_lossy(&long.rest()).into_owned();
+    assert!(ending.contains("was revoked"), "{ending}");
 }
+
+/// Takes very long without a record.
+const LONG: &str = "SELECT count(*) FROM information_schema.columns a, information_schema.columns b, \
+    information_schema.columns c, information_schema.columns d, information_schema.columns e \
+    WHERE a.ordinal_position + b.ordinal_position + c.ordinal_position + d.ordinal_position + e.ordinal_position = 1";
 
 /// Connects with a library that refuses every other way to show a password.
 fn prove_by_scram(server: &TestServer, reader: &str, writer: &str) {
