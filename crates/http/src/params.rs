@@ -105,6 +105,19 @@ impl Params {
         }
     }
 
+    /// Takes a parameter out; of one that is given several times the last value counts.
+    pub(super) fn take(&mut self, name: &str) -> Option<String> {
+        let mut taken = None;
+        self.0.retain_mut(|(given, value)| {
+            let is_it = given == name;
+            if is_it {
+                taken = Some(std::mem::take(value));
+            }
+            !is_it
+        });
+        taken
+    }
+
     /// All values of a parameter.
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0

@@ -69,7 +69,12 @@ impl Document {
         let mut fields = Object::new();
         for (name, value) in row {
             let shown = names::of_field(&name);
-            if !known.contains_key(&name) && !source.contains_key(shown) {
+            let is_apart = shown != name;
+            if is_apart {
+                // Not what the record says or when it was, which has this name.
+                source.remove(&name);
+            }
+            if (is_apart || !known.contains_key(&name)) && !source.contains_key(shown) {
                 source.insert(shown.to_owned(), value.clone());
             }
             fields.insert(shown.to_owned(), value);
@@ -265,14 +270,30 @@ impl FieldList {
             }
             for (name, value) in &document.fields {
                 let short = pattern.strip_suffix(".keyword");
-                if fits(pattern, name) && !value.is_null() {
-                    out.insert(name.clone(), Json::from(vec![value.clone()]));
-                } else if short == Some(name) {
-                    out.insert(pattern.clone(), Json::from(vec![value.clone()]));
+                let shown = match short {
+                    _ if fits(pattern, name) => name,
+                    Some(short) if short == name => pattern,
+                    _ => continue,
+                };
+                let mut values = Vec::new();
+                push_values(value, &mut values);
+                if !values.is_empty() {
+                    out.insert(shown.clone(), Json::from(values));
                 }
             }
         }
         (!out.is_empty()).then_some(Json::Object(out))
+    }
+}
+
+/// The values of a field: those of a list, and of lists within it, each.
+fn push_values(value: &Json, values: &mut Vec<Json>) {
+    match value {
+        Json::Null => {}
+        Json::Array(elements) => elements
+            .iter()
+            .for_each(|element| push_values(element, values)),
+        value => values.push(value.clone()),
     }
 }
 
@@ -316,6 +337,17 @@ mod tests {
         assert_eq!(source, expected);
         assert_eq!(names::of_record("message@label"), "message");
         assert_eq!(names::of_record("@timestamp@label.keyword"), "@timestamp");
+    }
+
+    #[test]
+    fn members_hide_neither_the_time_nor_the_message() {
+        let row = r#"{"_time":"2026-11-21T10:00:00.000000000Z","_id":"01M80EWMK404HVRCR54AQ55Q0V","_msg":"real","message":"own","@timestamp":"1999","_line":"{\"_msg\":\"real\",\"message\":\"own\",\"@timestamp\":\"1999\"}"}"#;
+        let document = Document::read(row.as_bytes()).unwrap();
+        let source = SourceFilter::read(None).unwrap().source(&document).unwrap();
+        let shown = ["@timestamp", "message", "message@label", "@timestamp@label"];
+        let shown = shown.map(|name| source[name].as_str().unwrap().to_owned());
+        let expected = ["2026-11-21T10:00:00.000Z", "real", "own", "1999"];
+        assert_eq!(shown, expected);
     }
 
     #[test]

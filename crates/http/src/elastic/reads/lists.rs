@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use logpond_search::query::{Comparison, FieldFilter, FieldTest, Pattern};
-use logpond_search::{Filter, elements};
+use logpond_search::{Filter, Number, elements};
 use serde_json::Value as Json;
 
 use super::numbers::number;
@@ -14,26 +14,56 @@ use super::numbers::number;
 pub(super) const ANY_TEXT: &str = r#"(?:[^"\\]|\\.)*"#;
 
 /// Any character within a string of JSON, for patterns.
-pub(super) const ANY_CHARACTER: &str = r#"(?:[^"\\]|\\.)"#;
+pub(super) const ANY_CHARACTER: &str = r#"(?:[^"\\]|\\(?:u[0-9a-fA-F]{4}|.))"#;
 
 /// Visits each value of a field, equal ones once: the elements of a list, or the value itself.
 pub(super) fn each_value(text: Option<&[u8]>, visit: &mut dyn FnMut(&[u8])) {
     let Some(text) = text else { return };
     match elements(text) {
         None => visit(text),
-        Some(elements) => elements
-            .iter()
-            .for_each(|element| visit(element.as_bytes())),
+        Some(elements) => {
+            let elements: BTreeSet<String> = elements.into_iter().collect();
+            elements
+                .iter()
+                .for_each(|element| visit(element.as_bytes()));
+        }
     }
 }
 
+/// Visits each number of a field, equal ones as often as they are there: numbers of a list are not a set.
+pub(super) fn each_number(text: Option<&[u8]>, visit: &mut dyn FnMut(f64)) {
+    let Some(text) = text else { return };
+    let mut visit = |text: &[u8]| {
+        let number = Number::parse(text).map(|number| number.to_float());
+        if let Some(number) = number.filter(|number| number.is_finite()) {
+            visit(number);
+        }
+    };
+    match elements(text) {
+        None => visit(text),
+        Some(elements) => elements.iter().for_each(|one| visit(one.as_bytes())),
+    }
+}
+
+/// How many values a field has: all numbers of a list, and each other element once.
+pub(super) fn values_count(text: &[u8]) -> u64 {
+    let Some(elements) = elements(text) else {
+        return 1;
+    };
+    let (numbers, others): (Vec<String>, Vec<String>) = elements
+        .into_iter()
+        .partition(|element| number(element).is_some());
+    let others: BTreeSet<String> = others.into_iter().collect();
+    (numbers.len() + others.len()) as u64
+}
+
 /// The elements of a list; those of lists within it, too.
-fn elements(text: &[u8]) -> Option<BTreeSet<String>> {
+fn elements(text: &[u8]) -> Option<Vec<String>> {
     if text.first() != Some(&b'[') || text.last() != Some(&b']') {
         return None;
     }
     let list: Vec<Json> = serde_json::from_slice(text).ok()?;
-    let mut found = BTreeSet::new();
+    let mut found = Vec::new();
     // The reader of JSON bounds how deep lists are within one another.
     let mut rest = vec![list];
     while let Some(list) = rest.pop() {
@@ -41,12 +71,8 @@ fn elements(text: &[u8]) -> Option<BTreeSet<String>> {
             match element {
                 Json::Array(inner) => rest.push(inner),
                 Json::Null => {}
-                Json::String(text) => {
-                    found.insert(text);
-                }
-                other => {
-                    found.insert(other.to_string());
-                }
+                Json::String(text) => found.push(text),
+                other => found.push(other.to_string()),
             }
         }
     }
@@ -117,8 +143,7 @@ pub(super) fn literal(text: &str) -> String {
 
 /// Records whose field is a list with an element that an expression matches as a whole, as JSON writes it.
 pub(super) fn matching(name: &str, source: &str, any_case: bool) -> Filter {
-    let element = format!(r"\[*(?:{source})");
-    let pattern = Pattern::regex(&elements::list_with(&element), any_case);
+    let pattern = Pattern::regex(&elements::list_with(source), any_case);
     Filter::field(name, FieldTest::Contains(pattern))
 }
 
@@ -163,6 +188,9 @@ mod tests {
             ("[1,20,3.5,true]", "3.5", true),
             ("[1,20,3.5,true]", "true", true),
             (r#"["20"]"#, "20", true),
+            (r#"["a", "b" , "c"]"#, "b", true),
+            (r#"["caf\u00e9"]"#, "café", true),
+            ("[1, 20]", "20", true),
             ("[]", "a", false),
         ];
         for (list, value, expected) in table {
@@ -178,15 +206,28 @@ mod tests {
     #[test]
     fn a_choice_of_values_is_one_expression() {
         let filter = logpond_search::query::parse("a=x OR a=y OR b=1 OR _id~z").unwrap();
-        let expected = concat!(
-            "a=x OR a=y OR b=1 OR _id~/z/ ",
-            r#"OR a~/^\[(?:.*,)?\[*(?:"x"|"y")[,\]]/ "#,
-            r#"OR b~/^\[(?:.*,)?\[*(?:"1"|1)[,\]]/"#
+        let listed = elements::list_with;
+        let expected = format!(
+            "a=x OR a=y OR b=1 OR _id~/z/ OR a~/{}/ OR b~/{}/",
+            listed("\"x\"|\"y\""),
+            listed("\"1\"|1")
         );
         assert_eq!(with_elements(&filter).to_string(), expected);
         let filter = logpond_search::query::parse("NOT (a=x _msg=y)").unwrap();
-        let expected = r#"NOT ((a=x OR a~/^\[(?:.*,)?\[*(?:"x")[,\]]/) AND _msg=y)"#;
+        let expected = format!("NOT ((a=x OR a~/{}/) AND _msg=y)", listed("\"x\""));
         assert_eq!(with_elements(&filter).to_string(), expected);
+    }
+
+    #[test]
+    fn numbers_of_a_list_count_as_often_as_they_are_there() {
+        let list = br#"[1, 5, 5, "x", "x", 2.5, null]"#;
+        let mut numbers = Vec::new();
+        each_number(Some(list), &mut |number| numbers.push(number));
+        numbers.sort_unstable_by(f64::total_cmp);
+        assert_eq!(numbers, [1.0, 2.5, 5.0, 5.0]);
+        assert_eq!(values_count(list), 5);
+        assert_eq!(values_count(b"x"), 1);
+        assert_eq!(values_count(b"[]"), 0);
     }
 
     #[test]

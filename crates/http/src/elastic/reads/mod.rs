@@ -16,6 +16,7 @@ mod dates;
 mod document;
 mod fetch;
 mod fields;
+mod filter_path;
 mod get;
 mod hit;
 mod indices;
@@ -50,6 +51,7 @@ use super::super::error::{ApiError, Kind};
 use super::super::inflow::Inflow;
 use super::super::intake;
 use super::super::params::{self, Params};
+use filter_path::FilterPath;
 use request::{AnswerOptions, SearchRequest};
 
 /// The longest body of a request.
@@ -120,7 +122,14 @@ pub(super) async fn answer(
 ) -> Result<Response<Body>, ApiError> {
     let names: Result<Vec<String>, ApiError> =
         names.iter().map(|name| params::of_path(name)).collect();
-    let params = Params::of(request.uri())?;
+    let mut params = Params::of(request.uri())?;
+    let filter_path = FilterPath::read(&params.take("filter_path").unwrap_or_default())?;
+    if question != Question::CatIndices
+        && let Some(format) = params.take("format")
+        && !format.eq_ignore_ascii_case("json")
+    {
+        return Err(json::unsupported("format", "answers are JSON"));
+    }
     let (parts, body) = request.into_parts();
     let encoding = intake::encoding(&parts.headers)?;
     let received = body::receive(body, BODY_BYTES_MAX, &app.bodies).await?;
@@ -149,7 +158,13 @@ pub(super) async fn answer(
             Content::Text(_) => "text/plain; charset=utf-8",
         };
         *head_there.lock().unwrap_or_else(PoisonError::into_inner) = (answer.status, kind);
-        Ok(answer)
+        Ok(Answer {
+            content: match answer.content {
+                Content::Json(json) => Content::Json(filter_path.of(json)),
+                text => text,
+            },
+            ..answer
+        })
     };
     let mut response = app.threads.gathered(work, write).await?;
     let (status, kind) = *head.lock().unwrap_or_else(PoisonError::into_inner);

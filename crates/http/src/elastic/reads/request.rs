@@ -514,7 +514,6 @@ fn check_members(body: &Object) -> Result<(), ApiError> {
             "slice",
             "read one scroll after another, or ranges of @timestamp",
         ),
-        ("terminate_after", "use size, and track_total_hits false"),
     ] {
         if is_set(name) {
             return Err(unsupported(name, instead));

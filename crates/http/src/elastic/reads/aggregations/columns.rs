@@ -1,6 +1,5 @@
 //! The columns that aggregations read, and rows of them.
 
-use logpond_search::Number;
 use logpond_search::columns::{ColumnKind, ColumnRequest, Columns};
 use logpond_segment::rows::Column;
 
@@ -130,16 +129,19 @@ impl<'c> RowView<'c> {
             _ => None,
         };
         let mut found = single.filter(finite).inspect(|number| visit(*number));
-        lists::each_value(self.text(field), &mut |text| {
-            let number = Number::parse(text).map(|number| number.to_float());
-            if let Some(number) = number.filter(finite) {
-                found = Some(number);
-                visit(number);
-            }
+        lists::each_number(self.text(field), &mut |number| {
+            found = Some(number);
+            visit(number);
         });
         if let (None, Some(missing)) = (found, missing) {
             visit(missing);
         }
+    }
+
+    /// How many values of the field the record has.
+    pub(super) fn values_count(&self, field: Field) -> u64 {
+        let listed = self.text(field).map(lists::values_count);
+        listed.unwrap_or_else(|| u64::from(self.has(field)))
     }
 
     /// True if the record has the field.

@@ -25,6 +25,7 @@ struct DateHistogram {
     /// Milliseconds of the first and the last bucket that are there in any case.
     extended: Option<Bounds>,
     /// The same, beyond which there is none.
+    /// From the start of one step to that of another one, which is left out.
     hard: Option<Bounds>,
 }
 
@@ -58,13 +59,16 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
     let mut default_formats = DateReader::new(reader.context.now).formats;
     let mut bounds_reader = dates;
     bounds_reader.formats.append(&mut default_formats);
+    let hard = bounds(members, "hard_bounds", &bounds_reader)?;
+    let start = |ms: Option<i64>| ms.map(|ms| steps.start(ms));
+    let hard = hard.map(|(low, high)| (start(low), start(high)));
     Ok(Kind::Buckets(Arc::new(DateHistogram {
         steps,
         least: count(members, "min_doc_count", 0)?,
         order: BucketOrder::read(members, BucketOrder::by_key())?,
         is_keyed: flag(members, "keyed", false)?,
         extended: bounds(members, "extended_bounds", &bounds_reader)?,
-        hard: bounds(members, "hard_bounds", &bounds_reader)?,
+        hard,
     })))
 }
 
@@ -265,9 +269,10 @@ impl Buckets for DateHistogram {
             return;
         };
         let (low, high) = self.hard.unwrap_or_default();
-        let is_within = low.is_none_or(|low| ms >= low) && high.is_none_or(|high| ms <= high);
+        let start = self.steps.start(ms);
+        let is_within = low.is_none_or(|low| start >= low) && high.is_none_or(|high| start < high);
         if is_within {
-            put(Key::Number(self.steps.start(ms)));
+            put(Key::Number(start));
         }
     }
 

@@ -272,11 +272,12 @@ impl Selection {
         compare: impl Fn(&K, &K) -> Ordering,
     ) -> Result<(Vec<(K, Bucket)>, u64), ApiError> {
         self.order.check(children)?;
-        let total: u64 = pairs.iter().map(|(_, bucket)| bucket.records).sum();
-        let enough = pairs
+        let enough: Vec<(K, Bucket)> = pairs
             .into_iter()
-            .filter(|(_, bucket)| bucket.records >= self.least);
-        let mut all = sorted(enough.collect(), &self.order, children, compare);
+            .filter(|(_, bucket)| bucket.records >= self.least)
+            .collect();
+        let total: u64 = enough.iter().map(|(_, bucket)| bucket.records).sum();
+        let mut all = sorted(enough, &self.order, children, compare);
         all.truncate(self.size);
         let kept: u64 = all.iter().map(|(_, bucket)| bucket.records).sum();
         Ok((all, total - kept))

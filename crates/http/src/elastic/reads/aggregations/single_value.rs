@@ -92,7 +92,8 @@ impl Metric for SingleValue {
     fn add(&self, row: &RowView<'_>, state: &mut MetricState) {
         match state {
             MetricState::Count(count) => {
-                *count += u64::from(row.has(self.field) || self.missing.is_some());
+                let found = row.values_count(self.field);
+                *count += found.max(u64::from(self.missing.is_some()));
             }
             MetricState::Sums(sums) => {
                 row.each_number(self.field, self.missing, &mut |number| sums.add(number));

@@ -185,7 +185,7 @@ fn aggregations_second() -> Vec<(Json, Json)> {
     vec![
         (
             json!({"terms": {"field": "status", "min_doc_count": 2}}),
-            terms(&[(json!(200), 2)], 2),
+            terms(&[(json!(200), 2)], 0),
         ),
         (
             json!({"terms": {"field": "status", "include": "[45].*", "exclude": ["500"]}}),

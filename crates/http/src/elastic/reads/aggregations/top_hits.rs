@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::super::document::Document;
 use super::super::hit::{HitForm, max_score};
-use super::super::json::{Object, bad, count, only};
+use super::super::json::{Object, bad, count, flag, only, unsupported};
 use super::super::sort::SortOrder;
 use super::columns::{Field, RowView};
 use super::state::{Finish, TopPlaces};
@@ -42,11 +42,15 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
         "fields",
         "docvalue_fields",
         "highlight",
+        "explain",
         "version",
         "seq_no_primary_term",
         "track_scores",
     ];
     only(members, &known, "top_hits")?;
+    if flag(members, "explain", false)? {
+        return Err(unsupported("explain", "there are no scores"));
+    }
     let size = count(members, "size", 3)?;
     let from = count(members, "from", 0)?;
     if size.saturating_add(from) > SIZE_MAX {

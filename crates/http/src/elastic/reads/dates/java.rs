@@ -51,8 +51,8 @@ enum Piece {
 /// A date that a format has read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ReadDate {
-    /// Nanoseconds since 1970.
-    Instant(i64),
+    /// Nanoseconds since 1970, and the unit in which they were written.
+    Instant(i64, Unit),
     Written(WrittenDate),
 }
 
@@ -135,17 +135,21 @@ impl DateFormat {
 
     /// Reads a date of this format.
     pub(super) fn read(&self, text: &str) -> Option<ReadDate> {
-        let number = |unit_ns: f64| {
+        let number = |unit_ns: f64, unit: Unit| {
             let number: f64 = text.parse().ok()?;
             let whole: Option<i64> = text.parse().ok();
             let exact = whole.and_then(|whole| whole.checked_mul(unit_ns as i64));
             let ns = exact.unwrap_or((number * unit_ns) as i64);
-            number.is_finite().then_some(ReadDate::Instant(ns))
+            let unit = match exact {
+                Some(_) => unit,
+                None => Unit::Millisecond,
+            };
+            number.is_finite().then_some(ReadDate::Instant(ns, unit))
         };
         match &self.form {
             Form::Iso { .. } => iso(text).map(ReadDate::Written),
-            Form::Milliseconds => number(MS_NS as f64),
-            Form::Seconds => number(1e9),
+            Form::Milliseconds => number(MS_NS as f64, Unit::Millisecond),
+            Form::Seconds => number(1e9, Unit::Second),
             Form::Pattern(pieces) => read_pieces(pieces, text).map(ReadDate::Written),
         }
     }

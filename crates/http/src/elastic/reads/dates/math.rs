@@ -17,7 +17,11 @@ pub(super) fn span(text: &str, reader: &DateReader) -> Result<TimeRange, String>
             let now = reader.now.0.div_euclid(MS_NS).saturating_mul(MS_NS);
             (Anchor::of_instant(now, Unit::Millisecond), steps)
         }
-        (None, Some((date, steps))) => (anchor(date, reader)?, steps),
+        // Only a step such as `/d` makes a span of what has steps.
+        (None, Some((date, steps))) => {
+            let date = anchor(date, reader)?;
+            (Anchor::of_instant(date.start_ns, Unit::Millisecond), steps)
+        }
         (None, None) => (anchor(text, reader)?, ""),
     };
     let anchor = apply(anchor, steps, reader)?;
@@ -59,7 +63,7 @@ fn anchor(text: &str, reader: &DateReader) -> Result<Anchor, String> {
             continue;
         };
         return Ok(match date {
-            super::java::ReadDate::Instant(ns) => Anchor::of_instant(ns, Unit::Millisecond),
+            super::java::ReadDate::Instant(ns, unit) => Anchor::of_instant(ns, unit),
             super::java::ReadDate::Written(date) => of_written(date, reader),
         });
     }
@@ -78,7 +82,12 @@ fn of_written(date: WrittenDate, reader: &DateReader) -> Anchor {
             instant_ns(date.local, &zone.to_time_zone())
         }
     };
-    Anchor::of_instant(start_ns, date.unit)
+    // A month or a day that is not written is the first one.
+    let unit = match date.unit {
+        Unit::Year | Unit::Month => Unit::Day,
+        unit => unit,
+    };
+    Anchor::of_instant(start_ns, unit)
 }
 
 fn local(ns: i64, reader: &DateReader) -> DateTime {

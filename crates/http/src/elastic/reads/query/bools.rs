@@ -27,9 +27,11 @@ pub(super) fn bool(body: &Json, context: &Context) -> Result<Filter, ApiError> {
     parts.extend(each(members, "filter", context)?);
     let should = each(members, "should", context)?;
     let given = optional(members, "minimum_should_match")?;
+    // Without another condition one of these must hold, whatever is asked for.
+    let least_of_none = usize::from(parts.is_empty() && !should.is_empty());
     let least = match given {
-        Some(text) => least(&text, should.len())?,
-        None => usize::from(parts.is_empty() && !should.is_empty()),
+        Some(text) => least(&text, should.len())?.max(least_of_none),
+        None => least_of_none,
     };
     if least > 0 {
         parts.push(at_least(least, should)?);

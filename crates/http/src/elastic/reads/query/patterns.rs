@@ -54,6 +54,7 @@ fn read(given: &Json, place: &str, values: &[&str]) -> Result<(String, bool), Ap
         "rewrite",
         "case_insensitive",
         "flags",
+        "flags_value",
         "max_determinized_states",
     ]);
     only(&members, &known, place)?;

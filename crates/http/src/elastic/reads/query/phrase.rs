@@ -136,10 +136,8 @@ fn any_word(
     let Some(place) = Place::of(name) else {
         return equals(name, text, context);
     };
-    let each: Vec<Filter> = text
-        .split_whitespace()
-        .filter(|part| words::words(part).next().is_some())
-        .map(|part| words::phrase(&place, part))
+    let each: Vec<Filter> = words::tokens(text)
+        .map(|token| words::phrase(&place, token))
         .collect();
     if each.is_empty() {
         return no_words(members);

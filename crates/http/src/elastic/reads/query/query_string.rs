@@ -4,7 +4,7 @@ use logpond_search::Filter;
 use serde_json::Value as Json;
 
 use super::super::dates::DateReader;
-use super::super::json::{Object, bad, object, only, optional, texts, unsupported};
+use super::super::json::{Object, bad, flag, object, only, optional, texts, unsupported};
 use super::super::names;
 use super::lucene::{Clauses, Conjunction, Occur, Token, tokens, written};
 use super::patterns::{Piece, Target, of_pieces, of_regexp};
@@ -41,11 +41,19 @@ pub(super) fn query_string(body: &Json, context: &Context) -> Result<Filter, Api
         "rewrite",
         "phrase_slop",
         "fuzziness",
+        "fuzzy_prefix_length",
+        "fuzzy_max_expansions",
+        "fuzzy_transpositions",
         "escape",
     ];
     only(members, &known, "query_string")?;
     let text = optional(members, "query")?;
     let text = text.ok_or_else(|| bad("[query_string] needs [query]"))?;
+    let text = if flag(members, "escape", false)? {
+        escaped(&text)
+    } else {
+        text
+    };
     if text.len() > QUERY_BYTES_MAX {
         let message = format!("[query_string] is longer than {QUERY_BYTES_MAX} bytes");
         return Err(bad(message));
@@ -79,6 +87,18 @@ pub(super) fn query_string(body: &Json, context: &Context) -> Result<Filter, Api
         return Ok(super::nothing());
     }
     parser.parse()
+}
+
+/// A text with a backslash before each sign of the syntax.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if r#"\+-!():^[]"{}~*?|&/"#.contains(c) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
 }
 
 /// The fields of terms without one; none is the whole line.

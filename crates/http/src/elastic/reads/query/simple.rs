@@ -26,6 +26,9 @@ pub(super) fn simple_query_string(body: &Json, context: &Context) -> Result<Filt
         "lenient",
         "boost",
         "flags",
+        "fuzzy_prefix_length",
+        "fuzzy_max_expansions",
+        "fuzzy_transpositions",
         "auto_generate_synonyms_phrase_query",
     ];
     only(members, &known, "simple_query_string")?;

@@ -1,6 +1,8 @@
+use logpond_search::elements;
 use serde_json::json;
 
 use super::super::dates::tests_now as now;
+use super::super::lists;
 use super::*;
 
 fn context() -> Context {
@@ -43,6 +45,14 @@ fn queries_first() -> Vec<(Json, &'static str)> {
             r"_msg~/\\b10\\W+0\\W+0\\W+1\\b/i",
         ),
         (json!({"match": {"message": "--"}}), "NOT *"),
+        (
+            json!({"match": {"message": "/api/v1.2, don't"}}),
+            r"_msg~/\\bapi\\b/i OR _msg~/\\bv1\\W+2\\b/i OR _msg~/\\bdon\\W+t\\b/i",
+        ),
+        (
+            json!({"query_string": {"query": "level:(a", "escape": true, "default_field": "message"}}),
+            r"_msg~/\\blevel\\W+a\\b/i",
+        ),
         (
             json!({"match_phrase": {"message": "pool is full"}}),
             r"_msg~/\\bpool\\W+is\\W+full\\b/i",
@@ -109,7 +119,28 @@ fn queries_second() -> Vec<(Json, &'static str)> {
             json!({"dis_max": {"queries": [{"term": {"a": "b"}}, {"term": {"c": "d"}}]}}),
             "a=b OR c=d",
         ),
+    ]
+}
+
+fn queries_third() -> Vec<(Json, &'static str)> {
+    vec![
         (json!({"bool": {}}), "*"),
+        (
+            json!({"bool": {"should": [{"term": {"a": "b"}}, {"term": {"c": "d"}}], "minimum_should_match": "30%"}}),
+            "a=b OR c=d",
+        ),
+        (
+            json!({"range": {"@timestamp": {"lte": 1, "format": "epoch_second"}}}),
+            "_time<1970-01-01T00:00:02.000000000Z",
+        ),
+        (
+            json!({"range": {"@timestamp": {"lte": "2026-11-21||-1d"}}}),
+            "_time<2026-11-20T00:00:00.001000000Z",
+        ),
+        (
+            json!({"range": {"@timestamp": {"gt": "2026-11"}}}),
+            "_time>=2026-11-02T00:00:00.000000000Z",
+        ),
         (
             json!({"bool": {"must": {"term": {"a": "b"}}, "should": [{"term": {"c": "d"}}]}}),
             "a=b",
@@ -136,7 +167,7 @@ fn queries_second() -> Vec<(Json, &'static str)> {
 /// Each query of the DSL with the filter that it means.
 #[test]
 fn queries_are_filters() {
-    let table = [queries_first(), queries_second()].concat();
+    let table = [queries_first(), queries_second(), queries_third()].concat();
     for (query, expected) in table {
         let found = translate(&query, &context()).unwrap();
         // Backslashes of the table are doubled only where the raw text has two.
@@ -153,23 +184,26 @@ fn patterns_are_of_values_and_of_elements() {
         (
             json!({"prefix": {"host": "w."}}),
             r"^(?s:w\..*)$",
-            r#"^\[(?:.*,)?\[*(?:"w\.(?:[^"\\]|\\.)*")[,\]]"#,
+            r#""w\.TEXT""#,
         ),
         (
             json!({"wildcard": {"host": {"value": "w*\"?"}}}),
             r#"^(?s:w.*".)$"#,
-            r#"^\[(?:.*,)?\[*(?:"w(?:[^"\\]|\\.)*\\"(?:[^"\\]|\\.)")[,\]]"#,
+            r#""wTEXT(?:\\"|\\u(?i:0022))CHARACTER""#,
         ),
         (
             json!({"query_string": {"query": "host:w*"}}),
             "^(?s:w.*)$",
-            r#"^\[(?:.*,)?\[*(?:"w(?:[^"\\]|\\.)*")[,\]]"#,
+            r#""wTEXT""#,
         ),
     ];
     for (query, value, element) in table {
         let found = translate(&query, &context()).unwrap();
         let test = |source| FieldTest::Contains(Pattern::regex(source, false));
-        let each = [value, element].map(|source| Filter::field("host", test(source)));
+        let element = element.replace("TEXT", lists::ANY_TEXT);
+        let element = element.replace("CHARACTER", lists::ANY_CHARACTER);
+        let element = elements::list_with(&element);
+        let each = [value, &*element].map(|source| Filter::field("host", test(source)));
         assert_eq!(found, Filter::or(each), "{query}");
     }
 }

@@ -40,6 +40,16 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c| !is_word(c)).filter(|word| !word.is_empty())
 }
 
+/// The tokens of a text that `match` looks for, each by itself: words, and words with a dot, a comma or an apostrophe
+/// between, such as addresses of hosts and numbers. So Elasticsearch's standard analyzer has them.
+pub(super) fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    let joins = |c: char| matches!(c, '.' | ',' | '\'');
+    text.split(move |c: char| !is_word(c) && !joins(c))
+        .flat_map(move |part| part.split(", "))
+        .map(move |token| token.trim_matches(joins))
+        .filter(|token| words(token).next().is_some())
+}
+
 /// True for what a word has: as the `\w` of regular expressions.
 pub(super) fn is_word(c: char) -> bool {
     // Marks that are combined with the letter before.

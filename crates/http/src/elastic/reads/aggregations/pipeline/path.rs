@@ -45,7 +45,10 @@ impl Gap {
     /// # Errors
     /// When there is no such one.
     pub(super) fn read(members: &Object, default: Gap) -> Result<Gap, ApiError> {
-        match optional(members, "gap_policy")?.as_deref() {
+        match optional(members, "gap_policy")?
+            .map(|text| text.to_ascii_lowercase())
+            .as_deref()
+        {
             None => Ok(default),
             Some("skip") => Ok(Gap::Skip),
             Some("insert_zeros") => Ok(Gap::Zeros),
