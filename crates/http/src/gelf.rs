@@ -1,7 +1,7 @@
 //! `POST /gelf`: messages of GELF, as graypy, pygelf and the GELF libraries send them.
 //!
-//! Invariants: 202 says that everything is durable; 400 that nothing was taken and never will be;
-//! whatever may pass is 429 or 5xx.
+//! Invariants: 202 says that everything is durable; 400 that something was not taken and never will be, with the
+//! number of messages that were; whatever may pass is 429 or 5xx.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::App;
 use super::body::Body;
 use super::error::{ApiError, Kind};
 use super::inflow::Inflow;
-use super::intake;
+use super::{intake, once};
 use logpond_host::telemetry::Intake;
 
 /// Takes the messages of one request.
@@ -31,7 +31,7 @@ pub(super) async fn push(
             app.metrics.intake(Intake::GelfHttp).malformed.add(1);
         }
     })?;
-    intake::submit(app, Intake::GelfHttp, pushed.batch, None, true).await?;
+    once::submit_all(app, Intake::GelfHttp, pushed, None, "message").await?;
     Ok(Body::whole(StatusCode::ACCEPTED, "text/plain", ""))
 }
 

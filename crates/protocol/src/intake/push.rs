@@ -22,6 +22,7 @@ pub mod datadog;
 pub mod logplex;
 mod arrays;
 mod bounded;
+mod layers;
 mod members;
 mod moments;
 
@@ -240,7 +241,8 @@ impl Shipment {
         }
     }
 
-    /// Takes a record in, or notes why not; a time that cannot be read is such a reason.
+    /// Takes a record in, or notes why not; a time that cannot be read is such a reason. Of fields with one name the
+    /// first keeps it, see [`layers`].
     fn add<'f>(
         &mut self,
         kind: EntryKind,
@@ -248,9 +250,13 @@ impl Shipment {
         fields: impl Iterator<Item = (&'f str, &'f Value<'f>)> + Clone,
         line: &[u8],
     ) -> Result<(), TooLarge> {
-        let names = fields.clone().map(|(name, _)| name);
+        let apart = layers::apart(fields.clone());
+        let names_checked = match &apart {
+            Some(fields) => check_names(fields.iter().map(|(name, _)| &**name)),
+            None => check_names(fields.clone().map(|(name, _)| name)),
+        };
         let checked = check(kind, line, self.line_bytes_max)
-            .and_then(|()| check_names(names))
+            .and(names_checked)
             .and(time)
             .and_then(|time| check_time(time).map(|()| time));
         let time = match checked {
@@ -261,7 +267,14 @@ impl Shipment {
             }
         };
         self.records += 1;
-        put(&mut self.pushed.batch, kind, time, fields, line)
+        let batch = &mut self.pushed.batch;
+        match apart {
+            Some(fields) => {
+                let fields = fields.iter().map(|(name, value)| (&**name, *value));
+                put(batch, kind, time, fields, line)
+            }
+            None => put(batch, kind, time, fields, line),
+        }
     }
 
     /// Notes that the next record is not taken.

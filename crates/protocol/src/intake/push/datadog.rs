@@ -18,8 +18,8 @@ use logpond_record::limits::FIELDS_MAX;
 use logpond_record::{EntryKind, Labels, Value, json_on_one_line};
 use serde_json::value::RawValue;
 
-use super::members::{Fields, Members, flatten, keep_last_but, text_of};
-use super::{DecodedBody, Lines, Shipment, TooLarge, moments, without_cr};
+use super::members::{Fields, Members, flatten, keep_last, text_of};
+use super::{DecodedBody, Lines, RejectReason, Shipment, TooLarge, moments, without_cr};
 
 /// The field of tags without a value.
 const TAGS_FIELD: &str = "ddtags";
@@ -65,9 +65,14 @@ pub fn decode(
         let log: Members<'_> = serde_json::from_slice(body).map_err(bad)?;
         add(log, &mut shipment)?;
     } else {
-        let logs: Vec<Members<'_>> = serde_json::from_slice(body).map_err(bad)?;
+        let logs: Vec<&RawValue> = serde_json::from_slice(body).map_err(bad)?;
         for log in logs {
-            add(log, &mut shipment)?;
+            match serde_json::from_str(log.get()) {
+                Ok(log) => add(log, &mut shipment)?,
+                Err(error) => shipment.reject(RejectReason::Malformed(format!(
+                    "it is no JSON object of a log: {error}"
+                ))),
+            }
         }
     }
     Ok(shipment.finish())
@@ -91,7 +96,7 @@ pub fn decode_text(
 }
 
 fn add(log: Members<'_>, shipment: &mut Shipment) -> Result<(), TooLarge> {
-    let mut fields = Fields::new();
+    let (mut fields, mut tags) = (Fields::new(), Fields::new());
     let (mut message, mut time) = (None, None);
     for (name, value) in log.0 {
         match &*name {
@@ -102,16 +107,16 @@ fn add(log: Members<'_>, shipment: &mut Shipment) -> Result<(), TooLarge> {
             },
             "status" => fields.push(level(value)),
             TAGS_FIELD => {
-                if let Some(tags) = text_of(value) {
-                    for (name, value) in tags_of(&tags) {
-                        fields.push((name.into(), Value::Str(value.into())));
-                    }
+                if let Some(given) = text_of(value) {
+                    let given = tags_of(&given).into_iter();
+                    tags.extend(given.map(|(name, value)| (name.into(), Value::Str(value.into()))));
                 }
             }
             _ => flatten(name, value, &mut fields),
         }
     }
-    keep_last_but(&mut fields, 0, |_| false);
+    keep_last(&mut fields, 0);
+    keep_last(&mut tags, 0);
     let (kind, line) = match message {
         Some(message) if message.get().starts_with('{') => {
             (EntryKind::Json, json_on_one_line(message.get()))
@@ -121,7 +126,8 @@ fn add(log: Members<'_>, shipment: &mut Shipment) -> Result<(), TooLarge> {
             (EntryKind::Line, text.unwrap_or_default())
         }
     };
-    let each = fields.iter().map(|(name, value)| (&**name, value));
+    let each = fields.iter().chain(&tags);
+    let each = each.map(|(name, value)| (&**name, value));
     shipment.add(kind, Ok(time), each, line.as_bytes())
 }
 
@@ -174,8 +180,8 @@ mod tests {
         assert_eq!(
             records(&pushed),
             [
-                "Line Some(1763805600123000000) ddsource=nginx env=prod,eu ddtags=web,:x a=b:c hostname=web-1 \
-                 service=shop level=warn http.status_code=200 | started",
+                "Line Some(1763805600123000000) ddsource=nginx hostname=web-1 service=shop level=warn \
+                 http.status_code=200 env=prod,eu ddtags=web,:x a=b:c | started",
                 "Json Some(1763805600000000000) severity=3 | {\"n\":1}",
                 "Line None level=3x timestamp=noon | ",
                 "Line None service=alone | ",
@@ -190,11 +196,26 @@ mod tests {
         let body = r#"[{"message":"longer than ten bytes"},{"message":"good"},{"":1}]"#;
         let pushed = decode(body.as_bytes(), Labels::new(), 10).unwrap();
         assert_eq!((pushed.accepted, pushed.rejected_total), (1, 2));
-        for bad in ["", "x", "[1]", "[{}", "{\"message\":}", "\"text\""] {
+        let wide: String = (0..1100).map(|n| format!(",\"w{n}\":{n}")).collect();
+        let body = format!(
+            r#"[{{"message":"a"}},7,{{"message":"w"{wide}}},{{"\ud800":1}},{{"message":"b"}}]"#
+        );
+        let pushed = decode(body.as_bytes(), Labels::new(), 100).unwrap();
+        assert_eq!(records(&pushed), ["Line None | a", "Line None | b"]);
+        assert_eq!(pushed.rejected_total, 3);
+        for bad in ["", "x", "[{}", "{\"message\":}", "\"text\""] {
             let refused = decode(bad.as_bytes(), Labels::new(), 10);
             assert!(matches!(refused, Err(DatadogError::Body(_))), "{bad}");
         }
         assert_eq!(decode(b"[]", Labels::new(), 10).unwrap().accepted, 0);
+    }
+
+    #[test]
+    fn a_tag_beside_a_member_of_its_name_is_kept() {
+        let body = r#"{"message":"x","service":"shop","ddtags":"service:tag,env:eu"}"#;
+        let pushed = decode(body.as_bytes(), Labels::new(), 100).unwrap();
+        let expected = "Line None service=shop service@label=tag env=eu | x";
+        assert_eq!(records(&pushed), [expected]);
     }
 
     #[test]

@@ -324,7 +324,7 @@ impl Identities {
         self.documents += 1;
         let time = time_of(document);
         self.has_nameless |= id.is_none() && time.is_none();
-        self.has_telling |= id.is_some() || time.is_some_and(|time| time.contains(&b'.'));
+        self.has_telling |= id.is_some() || time.is_some_and(has_fraction);
         for part in [
             index.as_bytes(),
             id.unwrap_or_default().as_bytes(),
@@ -339,6 +339,13 @@ impl Identities {
         let is_told = self.documents > 0 && !self.has_nameless && self.has_telling;
         is_told.then(|| self.hash.digest128())
     }
+}
+
+/// True if a time is finer than a second: of `…:00.000Z` nothing tells two records apart.
+fn has_fraction(time: &[u8]) -> bool {
+    let fraction = time.iter().skip_while(|byte| **byte != b'.').skip(1);
+    let mut digits = fraction.take_while(|byte| byte.is_ascii_digit());
+    digits.any(|digit| *digit != b'0')
 }
 
 /// The text of a document's time, roughly: documents that have it elsewhere are not told from others by it.

@@ -26,9 +26,9 @@ use std::borrow::Cow;
 use std::fmt;
 
 use logpond_record::limits::LINE_BYTES_MAX;
-use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value};
+use logpond_record::{Batch, EntryKind, LABEL_SUFFIX, Labels, Timestamp, Value};
 
-use super::members::{Fields, Members, flatten, keep_last_but, text_of};
+use super::members::{Fields, Members, flatten, keep_last, text_of};
 use super::splunk::seconds;
 use super::{DecodedBody, Lines, RejectReason, TooLarge, check, check_names, check_time, put};
 use crate::intake::body::{BODY_BYTES_MAX, BodyError, Encoding, decompressed};
@@ -84,7 +84,8 @@ struct Message<'a> {
     line: Cow<'a, str>,
 }
 
-/// Decodes the body of a request: one message, or several with line ends between them.
+/// Decodes the body of a request: one message, or several with line ends between them. Of several each is taken or
+/// rejected by itself.
 ///
 /// # Errors
 /// See [`GelfError`].
@@ -92,7 +93,7 @@ pub fn decode_body(body: &[u8], line_bytes_max: usize) -> Result<DecodedBody, Ge
     let body = decompress(body, BODY_BYTES_MAX).map_err(GelfError::Compressed)?;
     let line_bytes_max = line_bytes_max.min(LINE_BYTES_MAX);
     let mut pushed = DecodedBody::new(Batch::new(EntryKind::Enveloped, Labels::new()));
-    let mut put = |number, message: &[u8]| {
+    let mut take = |number, message: &[u8]| {
         let message = read(message).and_then(|message| {
             check(EntryKind::Line, message.line.as_bytes(), line_bytes_max).map(|()| message)
         });
@@ -100,17 +101,27 @@ pub fn decode_body(body: &[u8], line_bytes_max: usize) -> Result<DecodedBody, Ge
         message.put(&mut pushed.batch).map_err(GelfError::TooLarge)
     };
     // White space within an object may be line ends, too.
-    let whole = put(1, &body);
+    let whole = take(1, &body);
     let mut lines = Lines(&body).filter(|line| !line.trim_ascii().is_empty());
     match (whole, lines.nth(1)) {
         (Ok(()), _) => {}
         (Err(error), None) => return Err(error),
         (Err(whole), Some(_)) => {
             let lines = Lines(&body).filter(|line| !line.trim_ascii().is_empty());
+            let mut rejected = Vec::new();
             for (number, line) in (1..).zip(lines) {
-                // What already the first line is not, is meant as one message.
-                put(number, line)
-                    .map_err(|error| if number == 1 { whole.clone() } else { error })?;
+                match take(number, line) {
+                    Ok(()) => {}
+                    Err(GelfError::Message { number, reason }) => rejected.push((number, reason)),
+                    Err(error) => return Err(error),
+                }
+            }
+            // Without a message in any line it is meant as one.
+            if pushed.batch.is_empty() {
+                return Err(whole);
+            }
+            for (number, reason) in rejected {
+                pushed.reject(number, reason);
             }
         }
     }
@@ -145,7 +156,7 @@ fn read(raw: &[u8]) -> Result<Message<'_>, RejectReason> {
     let members: Members<'_> = serde_json::from_slice(raw)
         .map_err(|error| malformed(format!("it is no JSON object: {error}")))?;
     let (mut short, mut full, mut time) = (None, None, None);
-    let mut fields = Fields::new();
+    let (mut header, mut fields) = (Fields::new(), Fields::new());
     for (name, value) in members.0 {
         match &*name {
             "version" => {}
@@ -153,27 +164,37 @@ fn read(raw: &[u8]) -> Result<Message<'_>, RejectReason> {
             "full_message" => full = text_of(value).or(full),
             "host" => {
                 let host = text_of(value).filter(|host| !host.is_empty());
-                fields.extend(host.map(|host| (HOSTNAME.into(), Value::Str(host))));
+                header.extend(host.map(|host| (HOSTNAME.into(), Value::Str(host))));
             }
             "timestamp" => match time_of(value.get()) {
                 Some(given) => time = Some(given),
                 None => flatten(name, value, &mut fields),
             },
             "level" => match severity_of(value.get()) {
-                Some(severity) => fields.push(("severity".into(), Value::Int(severity))),
+                Some(severity) => header.push(("severity".into(), Value::Int(severity))),
                 None => flatten(name, value, &mut fields),
             },
             _ => flatten(without_underscore(name), value, &mut fields),
         }
     }
     let time = time.or_else(|| time_beside(&fields));
-    // An additional field does not replace what the header says.
-    let is_of_header = |name: &str| matches!(name, HOSTNAME | "severity");
-    keep_last_but(&mut fields, 0, is_of_header);
+    keep_last(&mut header, 0);
+    keep_last(&mut fields, 0);
     let line = line_of(short, full, &mut fields)
         .ok_or_else(|| malformed("it has no short_message".to_owned()))?;
-    check_names(fields.iter().map(|(name, _)| &**name))?;
-    Ok(Message { time, fields, line })
+    // An additional field does not replace what the header says.
+    for (name, _) in &mut fields {
+        if header.iter().any(|(taken, _)| taken == name) {
+            *name = format!("{name}{LABEL_SUFFIX}").into();
+        }
+    }
+    header.append(&mut fields);
+    check_names(header.iter().map(|(name, _)| &**name))?;
+    Ok(Message {
+        time,
+        fields: header,
+        line,
+    })
 }
 
 /// The field of the machine that a record comes from.
@@ -261,12 +282,7 @@ impl Message<'_> {
     /// Takes it in.
     fn put(&self, batch: &mut Batch) -> Result<(), TooLarge> {
         let each = self.fields.iter().map(|(name, value)| (&**name, value));
-        put(
-            batch,
-            EntryKind::Line,
-            self.time,
-            each,
-            self.line.as_bytes(),
-        )
+        let line = self.line.as_bytes();
+        put(batch, EntryKind::Line, self.time, each, line)
     }
 }

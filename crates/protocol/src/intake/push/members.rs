@@ -115,21 +115,12 @@ fn number(json: &str) -> Value<'_> {
 /// list of attributes says twice counts as in JSON. More fields than a record may have are left as they
 /// are, to be refused.
 pub(crate) fn keep_last<V>(fields: &mut Vec<(Cow<'_, str>, V)>, from: usize) {
-    keep_last_but(fields, from, |_| false);
-}
-
-/// The same, but all fields with some names stay.
-pub(super) fn keep_last_but<V>(
-    fields: &mut Vec<(Cow<'_, str>, V)>,
-    from: usize,
-    stays: impl Fn(&str) -> bool,
-) {
     if fields.len() > FIELDS_MAX {
         return;
     }
     let mut names = HashSet::with_capacity(fields.len() - from);
     let backwards = fields[from..].iter().rev();
-    let is_last = backwards.map(|(name, _)| names.insert(&**name) || stays(name));
+    let is_last = backwards.map(|(name, _)| names.insert(&**name));
     let is_last: Vec<bool> = is_last.collect();
     if is_last.iter().all(|is_last| *is_last) {
         return;

@@ -50,7 +50,7 @@ fn messages_become_records() {
         ),
         (
             r#"{"short_message":"x","level":"warn","timestamp":"noon","host":7}"#,
-            "None level=warn timestamp=noon hostname=7 | x",
+            "None hostname=7 level=warn timestamp=noon | x",
         ),
         (
             r#"{"short_message":"x","level":8,"timestamp":-1}"#,
@@ -143,10 +143,6 @@ fn a_body_is_one_message_or_several_lines() {
             "{\"short_message\":\n1",
             "message 1 is no GELF: it is no JSON object: EOF",
         ),
-        (
-            "{\"short_message\":\"a\"}\nx",
-            "message 2 is no GELF: it is no JSON object: expected",
-        ),
         (&long, "message 1 is no GELF: the line has 65 bytes"),
         (&many, "message 1 is no GELF: it has more than 1024 fields"),
         (
@@ -159,6 +155,27 @@ fn a_body_is_one_message_or_several_lines() {
         let said = body(text).unwrap_err();
         assert!(said.starts_with(error), "{text}: {said}");
     }
+}
+
+#[test]
+fn a_bad_message_costs_no_other() {
+    let text = "{\"short_message\":\"a\"}\nx\n{\"short_message\":\"b\"}";
+    let pushed = decode_body(text.as_bytes(), 64).unwrap();
+    assert_eq!(records(&pushed.batch), ["None | a", "None | b"]);
+    let said: Vec<String> = pushed.rejected.iter().map(ToString::to_string).collect();
+    assert_eq!((pushed.accepted, pushed.rejected_total), (2, 1));
+    assert!(
+        said[0].starts_with("line 2: it is no JSON object"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn the_last_member_of_a_name_counts() {
+    let text = r#"{"host":"h1","host":"h2","level":3,"level":6,"_hostname":"h3","_x":1,"_x":2,"short_message":"a",
+        "short_message":"b"}"#;
+    let expected = "None hostname=h2 severity=6 hostname@label=h3 x=2 | b";
+    assert_eq!(body(text), Ok(vec![expected.to_owned()]));
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

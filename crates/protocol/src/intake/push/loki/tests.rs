@@ -41,7 +41,7 @@ fn json_bodies() {
         entries(&pushed),
         [
             "1763805600000000001 app=shop esc\n=ä | one",
-            "1763805600000000002 trace=abc app=own app=shop esc\n=ä | two\\n",
+            "1763805600000000002 trace=abc app=own app@label=shop esc\n=ä | two\\n",
             "4 app=shop esc\n=ä | null is no metadata",
             "5 late=labels | ",
         ]
