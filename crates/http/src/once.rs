@@ -10,7 +10,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use logpond_protocol::intake::push::DecodedBody;
-use logpond_record::{Batch, EntryKind, envelope};
+use logpond_record::{Batch, EntryKind, Labels, envelope};
 use logpond_segment::batches::{BatchId, BatchSet};
 use logpond_segment::journal::{FRAME_ENTRIES_MAX, FRAME_PAYLOAD_BYTES_MAX};
 use tokio::sync::Mutex as AsyncMutex;
@@ -46,6 +46,7 @@ pub(super) async fn submit(
     batch: Batch,
     identity: Option<u128>,
 ) -> Result<(), ApiError> {
+    let identity = identity.map(|identity| labelled(identity, &batch.labels));
     let identity = identity.map(|identity| app.ingest.stamp().identity(identity));
     let Some(identity) = identity.filter(|_| !batch.is_empty()) else {
         return intake::submit(app, intake, batch, None, true)
@@ -117,6 +118,23 @@ async fn is_held(app: &Arc<App>, id: BatchId) -> bool {
     tokio::task::spawn_blocking(look).await.unwrap_or(false)
 }
 
+/// The identity of a request with these labels: the same delivery with others is another one.
+fn labelled(identity: u128, labels: &Labels) -> u128 {
+    let mut hash = Xxh3::new();
+    hash.update(&identity.to_le_bytes());
+    add_labels(&mut hash, labels);
+    hash.digest128()
+}
+
+fn add_labels(hash: &mut Xxh3, labels: &Labels) {
+    for (name, value) in labels {
+        for part in [name.as_bytes(), value.as_bytes()] {
+            hash.update(&(part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+    }
+}
+
 /// The identity of a batch: a hash of its entries, if all of its entries have times of their own, and
 /// one of them a time that is finer than a second.
 pub(super) fn identity_of(batch: &Batch) -> Option<u128> {
@@ -125,12 +143,7 @@ pub(super) fn identity_of(batch: &Batch) -> Option<u128> {
     }
     let mut hash = Xxh3::new();
     let mut is_fine = false;
-    for (name, value) in &batch.labels {
-        for part in [name.as_bytes(), value.as_bytes()] {
-            hash.update(&(part.len() as u64).to_le_bytes());
-            hash.update(part);
-        }
-    }
+    add_labels(&mut hash, &batch.labels);
     for entry in batch.iter() {
         let (_, envelope, _) = envelope::open(entry)?;
         let time = envelope.time?;
@@ -143,7 +156,7 @@ pub(super) fn identity_of(batch: &Batch) -> Option<u128> {
 
 #[cfg(test)]
 mod tests {
-    use logpond_record::{Labels, Timestamp};
+    use logpond_record::Timestamp;
 
     use super::*;
     use logpond_host::recent::IDENTITIES_MAX;
@@ -159,6 +172,15 @@ mod tests {
         }
         assert!(!*once.request(1).try_lock().unwrap(), "it is forgotten");
         assert_eq!(once.0.lock().unwrap().count(), IDENTITIES_MAX);
+    }
+
+    #[test]
+    fn requests_with_other_labels_are_others() {
+        let zone = |name: &str| vec![("zone".into(), name.into())];
+        assert_eq!(labelled(7, &zone("a")), labelled(7, &zone("a")));
+        assert_ne!(labelled(7, &zone("a")), labelled(7, &zone("b")));
+        assert_ne!(labelled(7, &zone("a")), labelled(8, &zone("a")));
+        assert_ne!(labelled(7, &zone("a")), labelled(7, &Labels::new()));
     }
 
     #[test]
