@@ -15,6 +15,7 @@ use super::App;
 use super::error::{ApiError, Kind};
 use super::origin::{self, Target};
 use super::session;
+use logpond_engine::audit::Trail;
 use logpond_host::clock;
 use logpond_listen::tokens::{Admission, Refusal, Role};
 
@@ -91,12 +92,13 @@ fn key_of(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Refuses a request without a token that allows what needs `needed`. One that is given counts also
-/// if none is asked for.
+/// if none is asked for. Of a known one that does not allow it the trail has the name.
 pub(super) fn check(
     app: &App,
     headers: &HeaderMap,
     in_address: Option<&str>,
     needed: Role,
+    trail: Option<&Trail>,
 ) -> Result<Option<Admission>, ApiError> {
     let given = headers.get(AUTHORIZATION).map(|value| value.as_bytes());
     // Browsers that have signed in send a cookie; what a program says by a header counts before it.
@@ -108,7 +110,12 @@ pub(super) fn check(
     match Admission::new(&app.guard, token.as_deref(), needed, clock::now()) {
         // A browser keeps the cookie of another server that was at this address before.
         Err(Refusal::Unknown) if is_of_cookie && !app.guard.is_required() => Ok(None),
-        outcome => outcome.map_err(|refusal| error_of(app, &refusal)),
+        outcome => outcome.map_err(|refusal| {
+            if let (Some(trail), Some(label)) = (trail, refusal.label()) {
+                trail.came_with(label);
+            }
+            error_of(app, &refusal)
+        }),
     }
 }
 

@@ -230,7 +230,7 @@ async fn call(app: &Arc<App>, request: Request<Inflow>) -> Result<Bytes, CallErr
             format!("{path} is not served here: this server takes logs only, by {EXPORT}");
         return Err(CallError::new(Code::Unimplemented, message));
     }
-    let admission = authorization::check(app, request.headers(), None, Role::Write)?;
+    let admission = authorization::check(app, request.headers(), None, Role::Write, None)?;
     let app = &app.seen_by(admission.as_ref(), Role::Write, request.headers())?;
     let given = intake::text_of(request.headers(), ENCODING)?;
     let encoding = Encoding::from_header(given).ok_or_else(|| {

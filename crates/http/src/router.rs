@@ -614,12 +614,12 @@ async fn route(
             let params = name.map(|_| Params::of(request.uri())).transpose()?;
             let name = name.unwrap_or_default();
             let token = params.as_ref().and_then(|params| params.one(name).ok()?);
-            authorization::check(&app, request.headers(), token, *role)?
+            authorization::check(&app, request.headers(), token, *role, trail.as_deref())?
         }
         None => None,
     };
     if let (Some(trail), Some(admission)) = (&trail, &admission) {
-        trail.let_in_by(admission.label());
+        trail.came_with(admission.label());
     }
     let app = app.noted_by(trail.as_ref());
     let app = match needed {

@@ -87,7 +87,7 @@ impl App {
         };
         let trail = Trail::begin(&self.audit, source)?;
         if let Some(token) = &self.client.token {
-            trail.let_in_by(token);
+            trail.came_with(token);
         }
         trail.text(text.as_bytes());
         Some(Arc::new(trail))

@@ -58,9 +58,9 @@ impl Trail {
         })
     }
 
-    /// Notes the name or the id of the token that let the request in.
-    pub fn let_in_by(&self, token: &str) {
-        // The first one let it in.
+    /// Notes the name or the id of the token that the request came with.
+    pub fn came_with(&self, token: &str) {
+        // The first one counts.
         let _ = self.token.set(token.to_owned());
     }
 

@@ -52,6 +52,19 @@ pub enum Refusal {
     },
 }
 
+impl Refusal {
+    /// The name or id of the token, if it is a known one.
+    pub fn label(&self) -> Option<&str> {
+        match self {
+            Refusal::Missing | Refusal::Unknown => None,
+            Refusal::Revoked { label }
+            | Refusal::Changed { label }
+            | Refusal::Expired { label, .. }
+            | Refusal::Role { label, .. } => Some(label),
+        }
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

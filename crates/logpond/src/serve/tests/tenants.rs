@@ -448,6 +448,7 @@ fn check_audit(server: &GuardedServer) {
         if has("action", "tokens")
             && has("endpoint", "POST /api/v1/compact")
             && has("endpoint", "POST /api/v1/sql")
+            && has("endpoint", "POST /api/v1/vacuum")
         {
             break found;
         }
@@ -481,6 +482,10 @@ fn check_audit(server: &GuardedServer) {
             .unwrap()
             .contains("SELECT count")
     );
+    // Refused for its role, and known all the same.
+    let refused = of("POST /api/v1/vacuum");
+    assert_eq!(refused["token"], server.reader.id());
+    assert_eq!(refused["status"], 403);
     assert_eq!(of("POST /api/v1/compact")["action"], "administer");
     assert_eq!(of("POST /api/v1/compact")["what"], "/api/v1/compact?wait");
     let tokens = audit.iter().find(|row| row["action"] == "tokens").unwrap();
@@ -529,6 +534,8 @@ fn the_audit_is_for_administrators() {
             .status,
         200
     );
+    let vacuum = server.ask(&server.reader, "POST", "/api/v1/vacuum?size=1GiB", "");
+    assert_eq!(vacuum.status, 403);
     server.compact();
     let path = server.server.directory.path().join("tokens.toml");
     let late = create(&path, Role::Read, Some("team=payments"), &[]);
