@@ -82,7 +82,10 @@ impl fmt::Display for BackupError {
                 "there is no snapshot {name:?}; `logpond backup list` names those that there are"
             ),
             BackupError::Snapshot { object, what } => {
-                write!(f, "{object} cannot be used: {what}")
+                write!(
+                    f,
+                    "{object} cannot be used: {what}; `logpond backup list` names the others"
+                )
             }
             BackupError::Differs { object, what } => write!(
                 f,

@@ -17,6 +17,7 @@ use logpond_record::{Id, Timestamp};
 use logpond_segment::compact::Live;
 use logpond_segment::disk::{Disk, ReadAt};
 use logpond_segment::file::{ReadError, SegmentFile};
+use logpond_segment::inventory::{self, Inventory, InventoryState, VanishedFile};
 use logpond_segment::journal::JournalFile;
 use logpond_segment::sources::SourceSet;
 use logpond_segment::{build, journal};
@@ -70,6 +71,8 @@ pub struct BackupReport {
     pub uploaded_bytes: u64,
     /// Files that are damaged in the data directory, and were copied as they are.
     pub damaged: Vec<DamagedFile>,
+    /// Files that should be in the data directory and are not, with what they held.
+    pub vanished: Vec<String>,
     /// The host of the snapshot before, if it is another one.
     pub other_host: Option<String>,
 }
@@ -144,6 +147,8 @@ struct Complete {
 
 struct Maker<'a> {
     job: &'a Job<'a>,
+    /// What should be there, as it was listed before the first round.
+    inventory: InventoryState,
     newest: Option<SnapshotName>,
     other_host: Option<String>,
     /// What the newest snapshot lists, by path.
@@ -183,6 +188,7 @@ impl<'a> Maker<'a> {
             .filter(|object| counted_on(object, &listed, time));
         Ok(Maker {
             job,
+            inventory: Inventory::read(job.disk)?,
             newest,
             other_host: last.map(|last| last.host).filter(|host| host != job.host),
             known,
@@ -396,6 +402,7 @@ impl<'a> Maker<'a> {
                 return Err(BackupError::Differs { object, what });
             }
         }
+        let vanished = self.vanished(&complete.sources)?;
         let snapshot = Snapshot {
             created: self.job.now,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -410,8 +417,28 @@ impl<'a> Maker<'a> {
             uploaded_files: self.uploaded_files,
             uploaded_bytes: self.uploaded_bytes,
             damaged: std::mem::take(&mut self.damaged),
+            vanished,
             other_host: self.other_host.take(),
         })
+    }
+
+    /// The files that should be there and are not, while these sources are in the snapshot.
+    fn vanished(&self, sources: &SourceSet) -> io::Result<Vec<String>> {
+        // In a cluster other nodes may hold them.
+        let listed = match &self.inventory {
+            InventoryState::Sound(listed) if !listed.is_cluster => listed,
+            _ => return Ok(Vec::new()),
+        };
+        let files = inventory::files(self.job.disk)?;
+        let absent = listed.absent(&files, sources);
+        // A server may have let them go meanwhile, and has taken them off the list before that.
+        let InventoryState::Sound(now) = Inventory::read(self.job.disk)? else {
+            return Ok(Vec::new());
+        };
+        let now = now.absent(&files, sources);
+        let is_still = |absent: &&VanishedFile| now.iter().any(|other| other.path == absent.path);
+        let still = absent.iter().filter(is_still);
+        Ok(still.map(ToString::to_string).collect())
     }
 
     /// Writes the snapshot under a name that is free.

@@ -41,7 +41,7 @@ pub use make::{BackupReport, Job, make};
 pub use prune::{PruneReport, prune};
 pub use restore::{RestoreReport, refuse_unfinished, restore};
 pub use snapshot::{Entry, LeftOut, Snapshot, SnapshotName};
-pub use snapshots::{find, names, read};
+pub use snapshots::{FoundSnapshot, find, names, open, read};
 pub use transfers::{Progress, ProgressSnapshot};
 
 /// Where the snapshots are.

@@ -17,7 +17,7 @@ use super::error::unfinished;
 use super::fetch::fetch;
 use super::snapshot::{Entry, Snapshot, SnapshotName};
 use super::transfers::Progress;
-use super::{BackupError, snapshots};
+use super::{BackupError, FoundSnapshot, snapshots};
 use logpond_host::disk::{RealDisk, replace};
 
 /// The file that is there while a restore is not finished.
@@ -44,6 +44,8 @@ pub struct RestoreReport {
     pub snapshot: Snapshot,
     /// Files that an earlier attempt had restored.
     pub kept_files: u64,
+    /// Newer snapshots that cannot be used, each with the reason.
+    pub unusable: Vec<String>,
 }
 
 /// Restores a snapshot, by its name or `latest`, into a directory, which is made if it is not there.
@@ -59,8 +61,11 @@ pub fn restore(
     data: &Path,
     progress: &Progress,
 ) -> Result<RestoreReport, BackupError> {
-    let name = snapshots::find(objects, name)?;
-    let snapshot = snapshots::read(objects, &name)?;
+    let FoundSnapshot {
+        name,
+        snapshot,
+        unusable,
+    } = snapshots::open(objects, name)?;
     let disk = RealDisk::create(data)?;
     let _lock = disk.lock()?;
     begin(&disk, &format!("{name} from {place}"))?;
@@ -87,6 +92,7 @@ pub fn restore(
         name,
         snapshot,
         kept_files,
+        unusable,
     })
 }
 

@@ -43,6 +43,47 @@ pub fn find(objects: &dyn Objects, name: &str) -> Result<SnapshotName, BackupErr
         .ok_or_else(|| BackupError::Unknown(name.to_owned()))
 }
 
+/// A snapshot that can be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundSnapshot {
+    /// Its name.
+    pub name: SnapshotName,
+    /// What is in it.
+    pub snapshot: Snapshot,
+    /// Newer ones that cannot be used, each with the reason.
+    pub unusable: Vec<String>,
+}
+
+/// The snapshot of this name; for `latest` the newest one that can be used.
+///
+/// # Errors
+/// When there is none, it cannot be used, or the store fails.
+pub fn open(objects: &dyn Objects, name: &str) -> Result<FoundSnapshot, BackupError> {
+    let mut names = match name {
+        LATEST => names(objects)?,
+        name => vec![find(objects, name)?],
+    };
+    let mut first_error = None;
+    let mut unusable = Vec::new();
+    while let Some(name) = names.pop() {
+        match read(objects, &name) {
+            Ok(snapshot) => {
+                return Ok(FoundSnapshot {
+                    name,
+                    snapshot,
+                    unusable,
+                });
+            }
+            Err(error @ BackupError::Snapshot { .. }) => {
+                unusable.push(error.to_string());
+                first_error.get_or_insert(error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(first_error.unwrap_or(BackupError::Empty))
+}
+
 /// Reads a snapshot.
 ///
 /// # Errors

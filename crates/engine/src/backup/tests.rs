@@ -17,6 +17,7 @@ use logpond_protocol::intake::Parser;
 use logpond_record::{Batch, EntryKind, Id, Incarnation, SourceId, Timestamp};
 use logpond_segment::disk::{AppendFile, DirEntry, Disk, ReadAt, Space};
 use logpond_segment::file::Profile;
+use logpond_segment::inventory::{self, Inventory, JournalEntry};
 use logpond_segment::journal::{self, ClosedFile, Writer};
 use logpond_segment::mem_disk::{MemDisk, SeededRandom};
 use logpond_segment::{build, verify};
@@ -481,6 +482,67 @@ fn damaged_files_are_copied_as_they_are_and_said_each_time() {
         restore_into(&place, directory.path(), "latest").unwrap();
         assert_eq!(fs::read(directory.path().join(&path)).unwrap(), bytes);
     }
+}
+
+#[test]
+fn a_file_that_vanished_is_named() {
+    let mut pond = TestNode::new();
+    pond.append(5);
+    pond.close();
+    pond.append(7);
+    pond.close();
+    let mut inventory = Inventory::default();
+    for file in &pond.closed {
+        let entry = JournalEntry::new(&file.summary, false);
+        inventory.journal.insert(file.source, entry);
+    }
+    pond.disk.write(inventory::PATH, &inventory.to_bytes());
+    let place = Place::new();
+    let whole = back_up(&pond.disk, &place.store, 1).unwrap();
+    assert_eq!(whole.vanished, [""; 0]);
+    let gone = pond.closed[0].path.clone();
+    pond.disk.remove(&gone).unwrap();
+    let made = back_up(&pond.disk, &place.store, 2).unwrap();
+    let [vanished] = &made.vanished[..] else {
+        panic!("{:?}", made.vanished)
+    };
+    assert!(
+        vanished.starts_with(&gone) && vanished.contains("5 records"),
+        "{vanished}"
+    );
+}
+
+#[test]
+fn a_damaged_snapshot_hides_no_older_one() {
+    let (mut pond, place, first) = filled();
+    let rows = pond.rows.clone();
+    pond.append(2);
+    pond.close();
+    let second = back_up(&pond.disk, &place.store, 2).unwrap();
+    let newest = place.path(&second.name.object());
+    let bytes = fs::read(&newest).unwrap();
+    fs::write(&newest, &bytes[..bytes.len() - 10]).unwrap();
+    let found = super::open(&place.store, "latest").unwrap();
+    assert_eq!(found.name, first.name);
+    assert!(
+        found.unusable[0].contains("cannot be used"),
+        "{:?}",
+        found.unusable
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let report = restore_into(&place, &data, "latest").unwrap();
+    assert_eq!(
+        (report.name, report.unusable.len()),
+        (first.name.clone(), 1)
+    );
+    assert_eq!(held(&data), rows);
+    // Who names it is told, and so is everybody once there is no other one.
+    let named = super::open(&place.store, &second.name.to_string());
+    assert!(matches!(named, Err(BackupError::Snapshot { .. })));
+    place.store.remove(&first.name.object()).unwrap();
+    let only = super::open(&place.store, "latest");
+    assert!(matches!(only, Err(BackupError::Snapshot { .. })));
 }
 
 #[test]

@@ -30,6 +30,13 @@ pub(super) fn run(args: &Backup) -> Result<Exit, Failure> {
     }
 }
 
+/// Says which newer snapshots were passed over.
+pub(super) fn say_unusable(unusable: &[String]) {
+    for error in unusable {
+        note(&format!("logpond: {error}"));
+    }
+}
+
 /// The store at a place that backups are read from. A directory must be there: a mistyped one must
 /// not pass for one without backups.
 pub(super) fn open(from: &Location) -> Result<Store, Failure> {
@@ -89,7 +96,7 @@ fn back_up(args: &Backup) -> Result<Exit, Failure> {
     }
     note(&format!("  took {}", quantity::span(started.elapsed())));
     println_name(&made)?;
-    Ok(if made.damaged.is_empty() {
+    Ok(if made.damaged.is_empty() && made.vanished.is_empty() {
         Exit::Found
     } else {
         Exit::None
@@ -112,6 +119,9 @@ fn say(made: &BackupReport, to: &Location) {
             "logpond: {} is damaged: {}; it was copied as it is, `logpond verify` says more",
             damaged.path, damaged.what
         ));
+    }
+    for vanished in &made.vanished {
+        note(&format!("logpond: {vanished}; it is not in this backup"));
     }
     let snapshot = &made.snapshot;
     note(&format!(

@@ -18,6 +18,7 @@ pub(super) fn run(args: &Restore) -> Result<Exit, Failure> {
     let restored = watched(backup::line(&progress), || {
         restore(&store, &place, &args.snapshot, &args.data, &progress)
     })?;
+    backup::say_unusable(&restored.unusable);
     let snapshot = &restored.snapshot;
     note(&format!(
         "restored {} from {place}: {}, {}, {}, {} in {}",
