@@ -370,7 +370,8 @@ impl Evaluator {
         let started = Instant::now();
         let limit = group.group.limit;
         let mut evaluated = self.ask(group, rule, at);
-        if let (Action::Record, Ok(found)) = (&rule.action, &evaluated)
+        if let Ok(found) = &evaluated
+            && is_recorded(&rule.action, found)
             && let Err(error) = self.record(rule, found, limit, at)
         {
             evaluated = Err(error);
@@ -494,4 +495,9 @@ fn are_alike(now: &[(String, RuleState)], before: &[(String, RuleState)]) -> boo
     let mut pairs = now.iter().zip(before);
     now.len() == before.len()
         && pairs.all(|((key, now), (was_key, was))| key == was_key && now.is_like(was))
+}
+
+/// True if numbers are written down. One that lacks something would be there for ever, and nothing would say so.
+pub(super) fn is_recorded(action: &Action, found: &EvaluationResult) -> bool {
+    matches!(action, Action::Record) && found.missing.is_none()
 }

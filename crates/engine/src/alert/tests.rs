@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use logpond_record::Timestamp;
-use logpond_search::alert::{Group, GroupState, Health, Notice, RuleState, parse};
-use logpond_search::metric::SeriesLabels;
+use logpond_search::alert::{
+    EvaluationResult, Group, GroupState, Health, Notice, RuleState, parse,
+};
+use logpond_search::metric::{Answer, SeriesLabels};
 use serde_json::{Value, json};
 
 use super::notify::{QueuedNotice, Target, fingerprint};
@@ -40,6 +42,23 @@ fn rules_find_their_states_again() {
     assert_eq!(gone, [(before.rules[1].key(), named("2"))]);
     let both = matched(&before, &state);
     assert_eq!(both, [named("1"), named("2"), named("3")]);
+}
+
+#[test]
+fn numbers_that_lack_something_are_not_recorded() {
+    let rules = groups(&[
+        "{ record: R, expr: vector(1) }",
+        "{ alert: A, expr: vector(1) }",
+    ]);
+    let rules = &rules[0].rules;
+    let mut found = EvaluationResult {
+        answer: Answer::Scalar(1.0),
+        missing: None,
+    };
+    assert!(evaluate::is_recorded(&rules[0].action, &found));
+    assert!(!evaluate::is_recorded(&rules[1].action, &found));
+    found.missing = Some("a segment is gone".into());
+    assert!(!evaluate::is_recorded(&rules[0].action, &found));
 }
 
 #[test]
