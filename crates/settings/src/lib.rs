@@ -8,6 +8,7 @@
 mod access_logs;
 mod audit_log;
 mod bucket;
+mod cluster;
 mod error;
 mod field_names;
 mod file;
@@ -343,7 +344,10 @@ impl Settings {
             tls,
             cluster_tls,
         };
-        composed.complete(&values)
+        let settings = composed.complete(&values)?;
+        // Last, so that a wrong value is named as such.
+        values.check_of_nodes(&settings)?;
+        Ok(settings)
     }
 }
 

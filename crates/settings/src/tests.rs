@@ -312,6 +312,26 @@ fn roles_leave_out_what_they_do_not_do() {
 }
 
 #[test]
+fn settings_of_nodes_need_other_nodes() {
+    for (text, name) in [
+        ("replication = 2", "replication"),
+        ("join = '10.0.0.1'", "join"),
+        ("zone = 'east'", "zone"),
+        ("canary = '1m'", "canary"),
+        ("advertise = '10.0.0.1'", "advertise"),
+    ] {
+        let error = from_file(text).unwrap_err().to_string();
+        assert!(
+            error.contains(name) && error.contains("--gossip ADDR"),
+            "{error}"
+        );
+        let node = format!("gossip = '127.0.0.1'\n{text}");
+        assert!(from_file(&node).is_ok(), "{node}");
+    }
+    assert!(from_file("replication = 1\njoin = 'off'\nzone = 'off'").is_ok());
+}
+
+#[test]
 fn formats_of_access_logs_may_be_a_list() {
     let text = "access-log = ['a=$msec', \"b=%t\"]";
     let given = file::parse(text, Path::new("logpond.toml")).unwrap();
