@@ -457,7 +457,8 @@ fn open_segments(
     }
     for (id, damage) in &found.salvaged {
         warn(&format!(
-            "segments/{id}.parquet is damaged ({damage}); its rows are proven and can be read, and are              written to a new file"
+            "segments/{id}.parquet is damaged ({damage}); its rows are proven and can be read, and are \
+             written to a new file"
         ));
     }
     let settled = build::settle(disk, found.live);

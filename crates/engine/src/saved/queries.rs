@@ -69,6 +69,29 @@ impl SavedQueries {
         })
     }
 
+    /// The same for a server that starts: a file that cannot be understood keeps no records out. Without its queries
+    /// nothing is saved until it is corrected. Gives what is wrong with it.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn open_at_start(
+        disk: Arc<dyn Disk>,
+        now: Timestamp,
+    ) -> Result<(SavedQueries, Option<SavedError>), SavedError> {
+        match SavedQueries::open(Arc::clone(&disk), now) {
+            Ok(saved) => Ok((saved, None)),
+            Err(error @ SavedError::File { .. }) => {
+                let empty = SavedQueries {
+                    disk,
+                    file: Mutex::new(()),
+                    state: Mutex::new(State::new(Catalog::default(), String::new())),
+                };
+                Ok((empty, Some(error)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// The queries that every server has, without those that were saved.
     #[must_use]
     pub fn without_saved(&self) -> SavedQueries {

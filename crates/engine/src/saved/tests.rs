@@ -192,6 +192,16 @@ fn the_file_survives_and_others_may_edit_it() {
     );
     assert!(saved.set("y", query("{}"), at(31)).is_err());
     assert!(saved.get("new").is_some() && open(&directory).is_err());
+    // A server starts all the same, and finds the queries once the file is right.
+    let disk = Arc::new(RealDisk::open(directory.path()).unwrap());
+    let (started, wrong) = SavedQueries::open_at_start(disk, at(32)).unwrap();
+    assert!(wrong.unwrap().to_string().contains("line 1"));
+    assert!(started.set("y", query("{}"), at(33)).is_err());
+    let damaged = fs::read(&path).unwrap();
+    fs::write(&path, saved.to_text()).unwrap();
+    assert!(started.look(at(34)).unwrap());
+    assert!(started.get("new").is_some());
+    fs::write(&path, damaged).unwrap();
     // A file that is gone is written anew.
     fs::remove_file(&path).unwrap();
     assert!(!saved.look(at(40)).unwrap());

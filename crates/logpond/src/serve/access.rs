@@ -201,7 +201,11 @@ fn saved_queries(
 ) -> Result<Arc<SavedQueries>, ServeError> {
     let path = settings.data.join(saved::PATH);
     let stamp = Stamp::of(&path);
-    let saved = SavedQueries::open(disk.clone(), clock::now()).map_err(ServeError::Saved)?;
+    let opened = SavedQueries::open_at_start(disk.clone(), clock::now());
+    let (saved, error) = opened.map_err(ServeError::Saved)?;
+    if let Some(error) = error {
+        warn(&format!("saved queries are not there: {error}"));
+    }
     let saved = Arc::new(saved);
     let of_file = WatchedQueries::new(saved.clone(), path, stamp, metrics.clone());
     watched.push(Box::new(of_file));
