@@ -24,7 +24,9 @@ const EARLIEST: &str = "1678-01-01T00:00:00Z";
 /// Bytes that are moved at a time.
 const BUFFER_BYTES: usize = 64 << 10;
 
-pub(super) fn run(args: Export) -> Result<Exit, Failure> {
+pub(super) fn run(mut args: Export) -> Result<Exit, Failure> {
+    // As with most programs: standard output.
+    args.file = args.file.filter(|path| path.as_os_str() != "-");
     let meaning = meaning(args.text.as_deref(), &args.selection)?;
     let client = client(&args.server)?;
     if args.output == ExportFormat::Parquet && args.file.is_none() && io::stdout().is_terminal() {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Exit, Failure, client};
 use crate::cli::Forget;
-use logpond_client::Parameters;
+use logpond_client::{Client, Parameters};
 use logpond_host::terminal::note;
 use logpond_render::quantity;
 
@@ -21,12 +21,29 @@ pub(super) fn run(args: &Forget) -> Result<Exit, Failure> {
         files.map(|file| vec![("file", file.clone())]).collect()
     };
     for parameters in each {
-        let answer = client.post("/api/v1/forget", &parameters)?;
-        let answer: Value = serde_json::from_slice(&answer.into_text(ANSWER_BYTES_MAX)?)?;
-        let files = answer["forgotten"].as_array().into_iter().flatten();
-        forgotten.extend(files.cloned());
+        let answer = forget(&client, &parameters);
+        // Those before it are forgotten in any case.
+        forgotten.extend(answer.inspect_err(|_| say(&forgotten))?);
     }
-    for file in &forgotten {
+    say(&forgotten);
+    if forgotten.is_empty() {
+        note("no file is missing");
+        return Ok(Exit::None);
+    }
+    Ok(Exit::Found)
+}
+
+/// Has files forgotten; gives which.
+fn forget(client: &Client, parameters: &Parameters) -> Result<Vec<Value>, Failure> {
+    let answer = client.post("/api/v1/forget", parameters)?;
+    let answer: Value = serde_json::from_slice(&answer.into_text(ANSWER_BYTES_MAX)?)?;
+    let files = answer["forgotten"].as_array().into_iter().flatten();
+    Ok(files.cloned().collect())
+}
+
+/// Says what was forgotten.
+fn say(forgotten: &[Value]) {
+    for file in forgotten {
         note(&format!(
             "{} is forgotten, with {} received from {} to {}",
             file["file"].as_str().unwrap_or_default(),
@@ -35,9 +52,4 @@ pub(super) fn run(args: &Forget) -> Result<Exit, Failure> {
             file["received_max"].as_str().unwrap_or_default(),
         ));
     }
-    if forgotten.is_empty() {
-        note("no file is missing");
-        return Ok(Exit::None);
-    }
-    Ok(Exit::Found)
 }
