@@ -5,6 +5,7 @@
 
 mod bans;
 mod documents;
+mod flags;
 mod language;
 mod layers;
 mod names;
