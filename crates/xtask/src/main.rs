@@ -36,15 +36,15 @@ usage: cargo xtask COMMAND
   lokidiff --loki PATH [--program LOGPOND] [--queries N] [--seed N] [--stay]
                    send generated data and queries to this Loki binary and to Logpond, and report every
                    difference that is not on purpose; --stay leaves both running until a line is entered
-  bench [--bytes N] [--victoria-logs PATH] [--corpus DIR] [--only PART,...]
-        [--program PATH] [--rounds N] [--seconds N] [--no-write]
+  bench [--bytes N] [--sizes N,...] [--victoria-logs PATH] [--corpus DIR]
+        [--only PART,...] [--program PATH] [--rounds N] [--seconds N] [--no-write]
                    measure the release build beside its peers and write docs/benchmarks.md and
                    docs/benchmarks-sources.md; the parts are ingest, answers, limits of the one, and
                    syslog, push, web, stall of the other; dashboard, which is meant for --bytes 1G,
                    only by its name, for docs/benchmarks-dashboard.md; proxy, only by its name, for
                    docs/benchmarks-proxy.md, of --rounds that take turns, with --seconds for each figure;
                    listener likewise for docs/benchmarks-listener.md, by h2load, and cluster for
-                   docs/benchmarks-cluster.md
+                   docs/benchmarks-cluster.md; growth, of --sizes 300M,3G, for docs/benchmarks-growth.md
   torture [--minutes N] [--seed S] [--topology roles|serve|bucket] [--program PATH] [--keep]
                    break a cluster of real processes, and check that nothing is lost, doubled or
                    claimed wrongly; one minute by default";

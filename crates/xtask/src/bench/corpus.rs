@@ -39,10 +39,13 @@ pub(super) struct Corpora {
 impl Corpora {
     /// Generates the corpora, or takes those of an earlier run.
     pub(super) fn make(settings: &Settings, scratch: &Path) -> Outcome<Corpora> {
-        let directory = settings
-            .corpus
-            .clone()
-            .unwrap_or_else(|| scratch.join("corpus"));
+        let directory = settings.corpus.clone();
+        let directory = directory.unwrap_or_else(|| scratch.join("corpus"));
+        Corpora::make_in(&directory, &settings.bytes)
+    }
+
+    /// Generates corpora of so many bytes each in a directory, or takes those that are there.
+    pub(super) fn make_in(directory: &Path, bytes: &str) -> Outcome<Corpora> {
         if !directory.join("FACTS.mixed.json").is_file() {
             let shared = env::var_os("LOGPOND_SHARED")
                 .map_or_else(|| root().join("../shared"), PathBuf::from);
@@ -55,15 +58,14 @@ impl Corpora {
                 );
             }
             let mut command = Command::new("python3");
-            command
-                .arg(generator)
-                .args(["all", "--bytes", &settings.bytes, "--out"]);
-            check(command.arg(&directory))?;
+            command.arg(generator);
+            command.args(["all", "--bytes", bytes, "--out"]);
+            check(command.arg(directory))?;
         }
         Ok(Corpora {
-            nginx: Corpus::open(&directory, "nginx")?,
-            app: Corpus::open(&directory, "app")?,
-            mixed: Corpus::open(&directory, "mixed")?,
+            nginx: Corpus::open(directory, "nginx")?,
+            app: Corpus::open(directory, "app")?,
+            mixed: Corpus::open(directory, "mixed")?,
         })
     }
 

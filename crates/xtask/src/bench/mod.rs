@@ -8,6 +8,7 @@ mod cluster;
 mod corpus;
 mod daemons;
 mod dashboard;
+mod growth;
 mod ingest;
 mod limits;
 mod loki_corpus;
@@ -19,6 +20,7 @@ mod peers;
 pub(crate) mod proxy;
 mod push;
 mod stall;
+mod svg;
 mod syslog;
 mod table;
 mod web;
@@ -51,20 +53,31 @@ const LISTENER_PART: &str = "listener";
 /// What is of `docs/benchmarks-cluster.md`, and of no corpora.
 const CLUSTER_PART: &str = "cluster";
 
+/// What is of `docs/benchmarks-growth.md`, by corpora of several sizes.
+const GROWTH_PART: &str = "growth";
+
 /// Pages of their own, which are measured if they are named.
-const OWN_PAGES: [&str; 4] = [DASHBOARD_PART, PROXY_PART, LISTENER_PART, CLUSTER_PART];
+const OWN_PAGES: [&str; 5] = [
+    DASHBOARD_PART,
+    GROWTH_PART,
+    PROXY_PART,
+    LISTENER_PART,
+    CLUSTER_PART,
+];
 
 /// And these of `docs/benchmarks-sources.md`.
 const SOURCE_PARTS: [&str; 5] = ["parser", "syslog", "push", "web", "stall"];
 
 /// Where the rest is.
-const OTHER_PAGES: &str = "Other pages: [a dashboard](benchmarks-dashboard.md), [sources](benchmarks-sources.md), \
+const OTHER_PAGES: &str = "Other pages: [a dashboard](benchmarks-dashboard.md), [growth](benchmarks-growth.md), [sources](benchmarks-sources.md), \
     [the proxy](benchmarks-proxy.md), [the server's own listener](benchmarks-listener.md), \
     [segments in a bucket](bucket.md#measured), [a cluster](benchmarks-cluster.md).";
 
 /// What the command line asks for.
 pub(crate) struct Settings {
     bytes: String,
+    /// The sizes of `growth`, of all corpora together.
+    sizes: Vec<u64>,
     corpus: Option<PathBuf>,
     victoria_logs: Option<PathBuf>,
     loki: Option<PathBuf>,
@@ -79,6 +92,7 @@ pub(crate) struct Settings {
 fn parse(arguments: &[String]) -> Outcome<Settings> {
     let mut settings = Settings {
         bytes: BYTES_DEFAULT.into(),
+        sizes: growth::SIZES_DEFAULT.to_vec(),
         corpus: None,
         victoria_logs: None,
         loki: None,
@@ -96,6 +110,7 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
         let mut value = || rest.next().cloned().ok_or(format!("{flag} needs a value"));
         match flag.as_str() {
             "--bytes" => settings.bytes = value()?,
+            "--sizes" => settings.sizes = sizes(&value()?)?,
             "--corpus" => settings.corpus = Some(value()?.into()),
             "--victoria-logs" => settings.victoria_logs = Some(value()?.into()),
             "--loki" => settings.loki = Some(value()?.into()),
@@ -121,6 +136,21 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
         }
         None => Ok(settings),
     }
+}
+
+/// Sizes such as `300M,3G`, the smallest first.
+fn sizes(text: &str) -> Outcome<Vec<u64>> {
+    let size = |text: &str| {
+        let (number, unit) = match text.strip_suffix('G') {
+            Some(number) => (number, 1_000_000_000),
+            None => (text.strip_suffix('M')?, 1_000_000),
+        };
+        let number: u64 = number.parse().ok()?;
+        number.checked_mul(unit).filter(|bytes| *bytes > 0)
+    };
+    let sizes: Option<Vec<u64>> = text.split(',').map(size).collect();
+    let sizes = sizes.filter(|sizes| sizes.is_sorted());
+    sizes.ok_or_else(|| format!("bench: --sizes {text} are no sizes in order, as 300M,3G are"))
 }
 
 /// A number of which there is at least a little, and not more than anybody waits for.
@@ -156,6 +186,12 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
         let mut report = Report::new("Benchmark of a dashboard", arguments, Some(&corpora));
         dashboard::measure(&program, &settings, &corpora, &mut report)?;
         finish(&settings, &report, "docs/benchmarks-dashboard.md")?;
+    }
+    if measures(GROWTH_PART) {
+        let mut report = Report::new("Benchmark of growth", arguments, None);
+        let picture = growth::measure(&program, &settings, &mut report)?;
+        finish(&settings, &report, "docs/benchmarks-growth.md")?;
+        write(&settings, &format!("docs/{}", growth::PICTURE), &picture)?;
     }
     if measures(PROXY_PART) {
         let mut report = Report::new("Benchmark of the proxy", arguments, None);
@@ -248,6 +284,15 @@ mod tests {
             ["proxy", "push"]
         );
         assert!(parsed("--only nothing").is_err());
+    }
+
+    #[test]
+    fn sizes_are_in_order() {
+        let settings = parsed("--only growth --sizes 300M,3G").unwrap();
+        assert_eq!(settings.sizes, [300_000_000, 3_000_000_000]);
+        for wrong in ["3G,300M", "3", "0M", "G", "", "99999999999999999999G"] {
+            assert!(sizes(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

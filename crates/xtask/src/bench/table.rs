@@ -230,6 +230,15 @@ pub(super) fn megabytes(bytes: f64) -> String {
     }
 }
 
+/// A number with about three digits.
+pub(super) fn figure(value: f64) -> String {
+    match value.abs() {
+        100.0.. => format!("{value:.0}"),
+        10.0.. => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
 /// The middle of the values; of an even number the lower one of the two.
 pub(super) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
@@ -237,4 +246,15 @@ pub(super) fn median(values: &mut [f64]) -> f64 {
         .get(values.len().saturating_sub(1) / 2)
         .copied()
         .unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_about_three_digits() {
+        let shown = [0.123, 9.876, 12.34, 123.4, 12_345.6].map(figure);
+        assert_eq!(shown, ["0.12", "9.88", "12.3", "123", "12346"]);
+    }
 }

@@ -11,12 +11,11 @@ use std::process::Command;
 use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256};
 
 use super::packages::PackagedProgram;
-use super::page::figure;
 use super::peers::Certificate;
 use super::process::pin_thread;
 use crate::bench::Settings;
 use crate::bench::pond::{Scratch, TestServer, cpu_seconds};
-use crate::bench::table::{Report, load_average, median};
+use crate::bench::table::{Report, figure, load_average, median};
 use crate::e2e::http::encode;
 use crate::run::{Outcome, find_program, output};
 

@@ -3,7 +3,7 @@
 use super::message::Exchange;
 use super::peers::Kind;
 use super::results::{Grid, IdleMemory, Openings, Sample, Series, Spread};
-use crate::bench::table::{Report, Target};
+use crate::bench::table::{Report, Target, figure};
 
 /// The part of what the best of the others take for large bodies.
 const LARGE_BYTES: usize = 100_000;
@@ -20,15 +20,6 @@ pub(super) struct TargetComparison {
     pub(super) what: String,
     pub(super) measured: String,
     pub(super) target: String,
-}
-
-/// A number with about three digits.
-pub(super) fn figure(value: f64) -> String {
-    match value.abs() {
-        100.0.. => format!("{value:.0}"),
-        10.0.. => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
-    }
 }
 
 fn cell(spread: Option<Spread>) -> String {
@@ -265,12 +256,6 @@ mod tests {
             }
         }
         grid
-    }
-
-    #[test]
-    fn figures_have_about_three_digits() {
-        let shown = [0.123, 9.876, 12.34, 123.4, 12_345.6].map(figure);
-        assert_eq!(shown, ["0.12", "9.88", "12.3", "123", "12346"]);
     }
 
     #[test]

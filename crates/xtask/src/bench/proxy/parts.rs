@@ -9,7 +9,7 @@ use super::page::{self, NODE_BEHIND, NODE_HTTPS, TargetComparison};
 use super::peers::{Certificate, Kind, Proxy};
 use super::results::Grid;
 use super::{Bench, PICTURE, syscalls};
-use crate::bench::table::Report;
+use crate::bench::table::{Report, figure};
 use crate::run::{Outcome, free_address};
 
 /// The sizes of the article, and one more.
@@ -107,10 +107,10 @@ impl Bench {
             let mut cells = vec![candidate.name.clone()];
             cells.extend(COUNTED.into_iter().map(|exchange| {
                 let calls = self.plan.count_calls(candidate, exchange);
-                calls.map_or_else(|error| error, page::figure)
+                calls.map_or_else(|error| error, figure)
             }));
             let opening = self.plan.count_calls_of_opening(candidate);
-            cells.push(opening.map_or_else(|error| error, page::figure));
+            cells.push(opening.map_or_else(|error| error, figure));
             report.row(cells);
         }
         report.note(format!(

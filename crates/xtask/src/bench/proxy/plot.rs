@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::page::figure;
+use super::super::svg::escaped;
+use super::super::table::figure;
 use super::results::Grid;
 
 /// Sizes in pixels.
@@ -95,21 +96,6 @@ fn draw_bars(svg: &mut String, bars: &[Bar], own: &str, panel_width: f64) {
             figure(bar.value)
         );
     }
-}
-
-/// Text as it stands in XML.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]
