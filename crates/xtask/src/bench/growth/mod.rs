@@ -12,6 +12,7 @@ mod plot;
 mod questions;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
@@ -272,8 +273,8 @@ impl Servers<'_> {
         }
         report.note(format!(
             "Each server starts anew for each question. \"Again\" is the second answer, which Logpond gives from \
-             memory where it can. The last column is of one segment for each day or source, after a cold merge of \
-             {:.1} CPU-s. A tick of the system's clock is 0.01 s.",
+             memory where it can. The last column is after a cold merge of all, which took {:.1} CPU-s. A tick of \
+             the system's clock is 0.01 s.",
             merged.cpu_s
         ));
         Ok(())
@@ -297,16 +298,24 @@ impl Servers<'_> {
                 })
             })?;
             server.terminate()?;
-            let of_peer = |peer: VictoriaLogs| {
-                Cost::of(peer.pid(), || {
-                    at_once(clients, || peer.query(&question.peer).map(drop))
-                })
+            // It refuses what waits for longer than ten seconds.
+            let refused = AtomicUsize::new(0);
+            let ask_peer = |peer: &VictoriaLogs| {
+                let is_refused = peer.query(&question.peer).is_err();
+                refused.fetch_add(usize::from(is_refused), Ordering::Relaxed);
+                Ok(())
             };
+            let of_peer =
+                |peer: VictoriaLogs| Cost::of(peer.pid(), || at_once(clients, || ask_peer(&peer)));
             let peer = self.start_peer()?.map(of_peer).transpose()?;
+            let refused = match refused.into_inner() {
+                0 => String::new(),
+                count => format!(", {count} refused"),
+            };
             report.row(vec![
                 clients.to_string(),
                 own.cell(),
-                peer.map_or(String::new(), |cost| cost.cell()),
+                peer.map_or(String::new(), |cost| cost.cell()) + &refused,
             ]);
         }
         Ok(())
