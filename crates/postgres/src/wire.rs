@@ -320,7 +320,7 @@ pub(crate) fn set_length(out: &mut [u8], at: usize) {
     }
 }
 
-/// Where the message ends of which so many bytes were sent with those before it; the same number between two messages.
+/// The end of the message that is on its way once so many bytes were sent; the same number between two messages.
 pub(crate) fn message_end(messages: &[u8], sent: usize) -> usize {
     let mut end = 0;
     while end < sent {

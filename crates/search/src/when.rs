@@ -46,7 +46,7 @@ const MONTHS: [&str; 12] = [
 ];
 
 /// In jiff's order: Monday is 1.
-const WEEKDAYS: [&str; 7] = [
+pub(crate) const WEEKDAYS: [&str; 7] = [
     "monday",
     "tuesday",
     "wednesday",

@@ -147,7 +147,7 @@ struct Complete {
 
 struct Maker<'a> {
     job: &'a Job<'a>,
-    /// What should be there, as it was listed before the first round.
+    /// The files that should be there, as they were listed before the first round.
     inventory: InventoryState,
     newest: Option<SnapshotName>,
     other_host: Option<String>,

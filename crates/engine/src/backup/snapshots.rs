@@ -48,7 +48,7 @@ pub fn find(objects: &dyn Objects, name: &str) -> Result<SnapshotName, BackupErr
 pub struct FoundSnapshot {
     /// Its name.
     pub name: SnapshotName,
-    /// What is in it.
+    /// Its contents.
     pub snapshot: Snapshot,
     /// Newer ones that cannot be used, each with the reason.
     pub unusable: Vec<String>,

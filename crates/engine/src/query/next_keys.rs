@@ -63,7 +63,7 @@ impl NextKeys {
         self.put_in_order();
     }
 
-    /// The first so many, in no order.
+    /// The first so many, in order; they stay.
     pub(super) fn first(&mut self, count: usize) -> Vec<Key> {
         if self.next.len() < count && !self.rest.is_empty() {
             self.rest.append(&mut self.next);

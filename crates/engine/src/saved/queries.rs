@@ -62,11 +62,15 @@ impl SavedQueries {
     pub fn open(disk: Arc<dyn Disk>, now: Timestamp) -> Result<SavedQueries, SavedError> {
         let text = read(&*disk)?.unwrap_or_default();
         let catalog = text::parse(&text, now)?;
-        Ok(SavedQueries {
+        Ok(SavedQueries::of(disk, State::new(catalog, text)))
+    }
+
+    fn of(disk: Arc<dyn Disk>, state: State) -> SavedQueries {
+        SavedQueries {
             disk,
             file: Mutex::new(()),
-            state: Mutex::new(State::new(catalog, text)),
-        })
+            state: Mutex::new(state),
+        }
     }
 
     /// The same for a server that starts: a file that cannot be understood keeps no records out. Without its queries
@@ -81,12 +85,8 @@ impl SavedQueries {
         match SavedQueries::open(Arc::clone(&disk), now) {
             Ok(saved) => Ok((saved, None)),
             Err(error @ SavedError::File { .. }) => {
-                let empty = SavedQueries {
-                    disk,
-                    file: Mutex::new(()),
-                    state: Mutex::new(State::new(Catalog::default(), String::new())),
-                };
-                Ok((empty, Some(error)))
+                let empty = State::new(Catalog::default(), String::new());
+                Ok((SavedQueries::of(disk, empty), Some(error)))
             }
             Err(error) => Err(error),
         }
@@ -95,11 +95,8 @@ impl SavedQueries {
     /// The queries that every server has, without those that were saved.
     #[must_use]
     pub fn without_saved(&self) -> SavedQueries {
-        SavedQueries {
-            disk: Arc::clone(&self.disk),
-            file: Mutex::new(()),
-            state: Mutex::new(State::new(Catalog::default(), String::new())),
-        }
+        let empty = State::new(Catalog::default(), String::new());
+        SavedQueries::of(Arc::clone(&self.disk), empty)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -3,6 +3,7 @@
 use super::RESERVED;
 use super::translate::has_stray_joint;
 use crate::query::{self, Comparison, FieldFilter, FieldTest, Filter, Pattern};
+use crate::when::WEEKDAYS;
 
 /// Units of time as people and other languages write them, and what `--since` calls them with how many of these.
 const UNITS: [(&[&str], u64, char); 6] = [
@@ -22,17 +23,8 @@ const LEADING: [&str; 8] = [
     "in", "within", "over", "during", "from", "since", "for", "the",
 ];
 
-/// Days that are named without a number; those of the week only behind `since`, since they are words of texts, too.
+/// Days that are named without a number. Those of the week are only behind `since`: they are words of texts, too.
 const DAYS: [&str; 2] = ["today", "yesterday"];
-const WEEKDAYS: [&str; 7] = [
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-    "sunday",
-];
 
 /// The largest number of a span: nobody means more by one.
 const NUMBER_MAX: u64 = 10_000;

@@ -531,7 +531,7 @@ impl<'a> GroupScan<'a> {
             .sum()
     }
 
-    /// Whether the block of a row is kept.
+    /// True if the block of a row is kept.
     pub fn is_kept(&self, key: &Key) -> bool {
         self.kept.contains_key(&(key.block as usize))
     }

@@ -1,6 +1,6 @@
 //! Rows that are rendered before their turn, so that the blocks that they are of can be forgotten.
 //!
-//! Where many row groups overlap in time, each row in order may be of another block than the one before it.
+//! If many row groups overlap in time, each row in order may be of another block than the one before it.
 //! Decoded blocks take much more memory than the rows that are wanted of them. Before blocks are forgotten, the
 //! rows that leave next are rendered, as many as have room. A block is read again only once those have left.
 
@@ -22,7 +22,7 @@ const ROWS_SHORT: u64 = 1_000;
 /// The part of the memory for decoded blocks that rows ahead may take.
 const BYTES_AHEAD_SHARE: usize = 2;
 
-/// What a rendered row takes but for its bytes: its key and its place in the table.
+/// Bytes that a rendered row takes beside its text: its key and its place in the table.
 const ROW_BYTES: usize = 64;
 
 /// Rendered rows of one row group, by block and row.

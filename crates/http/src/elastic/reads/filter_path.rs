@@ -5,8 +5,7 @@
 
 use serde_json::Value as Json;
 
-use super::json::Object;
-use super::json::bad;
+use super::json::{Object, bad};
 use super::names::fits;
 use crate::error::ApiError;
 
@@ -47,9 +46,8 @@ impl FilterPath {
         Ok(paths)
     }
 
-    /// What is wanted of an answer; an empty object if it is nothing.
-    pub(super) fn of(&self, answer: Json) -> Json {
-        let mut answer = answer;
+    /// The members of an answer that are wanted; an empty object if there are none.
+    pub(super) fn of(&self, mut answer: Json) -> Json {
         if !self.left_out.is_empty() {
             leave_out(&mut answer, &all(&self.left_out));
         }
@@ -64,7 +62,8 @@ fn all(paths: &[Vec<String>]) -> Vec<&[String]> {
     paths.iter().map(Vec::as_slice).collect()
 }
 
-/// The rests of the paths that lead through a name; an empty one leads to it.
+/// The rests of the paths that lead through a name, each once; an empty one leads to it. Without that they would multiply
+/// at each level where a path has several `**`.
 fn behind<'p>(paths: &[&'p [String]], name: &str) -> Vec<&'p [String]> {
     let mut found = Vec::new();
     for path in paths {
@@ -83,10 +82,12 @@ fn behind<'p>(paths: &[&'p [String]], name: &str) -> Vec<&'p [String]> {
             found.push(rest);
         }
     }
+    found.sort_unstable();
+    found.dedup();
     found
 }
 
-/// What paths lead to; recursion is bounded by the depth of JSON.
+/// The members that paths lead to; recursion is bounded by the depth of JSON.
 fn select(json: Json, paths: &[&[String]]) -> Option<Json> {
     match json {
         Json::Object(members) => {
@@ -186,6 +187,11 @@ mod tests {
             let paths_read = FilterPath::read(paths).unwrap();
             assert_eq!(paths_read.of(answer.clone()), expected, "{paths}");
         }
+        // Rests of such a path do not multiply.
+        let deep = (0..24).fold(json!({"v": 1}), |inner, _| json!({ "a": inner }));
+        let stars = format!("{}v", "**.".repeat(NAMES_MAX - 1));
+        let stars = FilterPath::read(&stars).unwrap();
+        assert_eq!(stars.of(deep.clone()), deep);
         assert_eq!(FilterPath::read("").unwrap().of(answer.clone()), answer);
         assert!(FilterPath::read(&"a,".repeat(300)).is_err());
     }

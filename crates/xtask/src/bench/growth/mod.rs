@@ -93,7 +93,7 @@ pub(super) fn measure(program: &Path, settings: &Settings, report: &mut Report) 
             peer_data: scratch.path().join("peer"),
         };
         servers.take_in(&corpora, report)?;
-        let questions = questions::all(&corpora)?;
+        let questions = questions::all(&corpora);
         servers.ask_all(&corpora, &questions, &mut panels, report)?;
         servers.ask_at_once(&questions[0], report)?;
     }
@@ -153,8 +153,7 @@ impl Servers<'_> {
         let columns = [
             "server",
             "CPU-s settled",
-            "CPU-s of the cold merge",
-            "disk settled / merged",
+            "disk settled",
             "segments",
             "peak memory",
         ];
@@ -176,7 +175,6 @@ impl Servers<'_> {
         report.row(vec![
             "Logpond".into(),
             format!("{:.1}", settled.cpu_s),
-            String::new(),
             megabytes(before.0 as f64),
             before.1.to_string(),
             megabytes(memory_bytes(server.pid(), "VmHWM")? as f64),
@@ -193,7 +191,6 @@ impl Servers<'_> {
             report.row(vec![
                 "VictoriaLogs".into(),
                 format!("{:.1}", settled.cpu_s),
-                String::new(),
                 megabytes(bytes_below(&self.peer_data, "") as f64),
                 String::new(),
                 megabytes(memory_bytes(peer.pid(), "VmHWM")? as f64),

@@ -4,7 +4,6 @@ use super::super::corpus::Corpora;
 use super::super::loki_corpus;
 use super::super::pond::ALL_TIME;
 use crate::e2e::http::encode;
-use crate::run::Outcome;
 
 /// A question, and the part of the peer's CPU that its first answer may take.
 pub(super) struct Question {
@@ -107,8 +106,8 @@ fn overviews() -> Vec<Question> {
 }
 
 /// All questions.
-pub(super) fn all(corpora: &Corpora) -> Outcome<Vec<Question>> {
+pub(super) fn all(corpora: &Corpora) -> Vec<Question> {
     let mut all = texts(corpora);
     all.extend(overviews());
-    Ok(all)
+    all
 }
