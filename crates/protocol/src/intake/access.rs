@@ -164,6 +164,13 @@ fn of_bracketed_time(behind: &[u8]) -> Reader {
 fn of_digit(line: &[u8]) -> Option<Reader> {
     let is_digit = |at: usize| line.get(at).is_some_and(u8::is_ascii_digit);
     match (line.get(4)?, line.get(10)?) {
+        (b'-', b' ')
+            if line
+                .get(19..)
+                .is_some_and(|rest| rest.starts_with(b" W3SVC")) =>
+        {
+            Some(servers::iis_all)
+        }
         (b'-', b' ') if line[7] == b'-' && line.get(19) == Some(&b' ') => {
             // An address follows, not a level.
             let is_address = is_digit(20) || line.get(20) == Some(&b':');

@@ -5,10 +5,13 @@
 //! intake (`_PID`) and not to be pretended. What cannot be told apart into fields stays one text.
 
 mod cef;
-mod leef;
 mod checkpoint;
-mod snare;
+mod events;
 mod ise;
+mod labels;
+mod leef;
+mod panos;
+mod snare;
 mod times;
 
 pub(crate) use times::{of_event, of_zone};
@@ -26,7 +29,12 @@ const CEE_COOKIE: &str = "@cee:";
 
 /// Whether a line begins like an event of a format that needs no header.
 pub(crate) fn is_candidate(line: &[u8]) -> bool {
-    line.starts_with(b"CEF:") || line.starts_with(b"LEEF:")
+    line.starts_with(b"CEF:") || line.starts_with(b"LEEF:") || panos::is_candidate(line)
+}
+
+/// True for an event of Windows as XML.
+pub(crate) fn is_windows_event(line: &[u8]) -> bool {
+    events::is_candidate(line)
 }
 
 /// True for events that may say a time of their own, see [`times`].
@@ -42,10 +50,16 @@ pub(crate) fn read<'a>(text: &'a str, outline: &mut Outline) -> Option<Parts<'a>
         [b'L', b'E', b'E', b'F', b':', ..] => leef::read(text, outline),
         [b'M', b'S', b'W', b'i', b'n', ..] => snare::read(text, outline),
         [b'[', ..] => checkpoint::read(text, outline),
+        bytes if panos::is_candidate(bytes) => panos::read(text, outline),
+        bytes if events::is_candidate(bytes) => events::read(text, outline),
+        _ if labels::is_firepower(text) => labels::firepower(text, outline),
         bytes if audit::is_candidate(bytes) => audit::read(text, outline),
         bytes if ltsv::is_candidate(bytes) => ltsv::read(text, outline),
-        bytes if logfmt::is_candidate(bytes) => logfmt::read(text, outline),
-        _ => None,
+        bytes if logfmt::is_candidate(bytes) => {
+            let pairs = logfmt::read(text, outline);
+            pairs.or_else(|| labels::meraki(text, outline))
+        }
+        _ => labels::meraki(text, outline),
     }
 }
 

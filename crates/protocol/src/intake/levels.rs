@@ -51,11 +51,12 @@ pub(crate) fn of_line(line: &[u8]) -> Option<&'static str> {
         .or_else(|| tools::level(head))
 }
 
-/// The level of the name that devices of Cisco, Huawei and HPE write before their messages: `%ASA-4-106023`,
-/// `%%01IFNET/4/LINK_STATE(l)`, `IFNET/3/PHY_UPDOWN`.
+/// The level of the name that devices of Cisco, Huawei, HPE and MikroTik write before their messages: `%ASA-4-106023`,
+/// `%%01IFNET/4/LINK_STATE(l)`, `IFNET/3/PHY_UPDOWN`, `firewall,info`.
 pub(crate) fn of_mnemonic(name: &[u8]) -> Option<&'static str> {
     match name {
         [b'%', ..] => forms::cisco(name),
+        _ if name.contains(&b',') => forms::topics(name),
         _ => systems::mnemonic(name),
     }
 }
@@ -246,8 +247,9 @@ impl<'a> Scan<'a> {
         }
         let is_between = |first, last| before == Some(first) && next == Some(last);
         let is_column = is_capital(word) && is_between(b',', b',');
-        // Prosody has the name of a module before it.
-        if is_between(b'\t', b'\t') {
+        // Prosody has the name of a module before it, Twisted has it in brackets, and quill has `LOG_`.
+        let is_of_quill = || self.previous == b"LOG" && before == Some(b'_') && is_blank(next);
+        if is_between(b'\t', b'\t') || is_between(b'#', b']') || is_of_quill() {
             return true;
         }
         let is_last_inside = self.head.starts_with(b"[") && is_between(b' ', b']');

@@ -27,6 +27,10 @@ const SEPARATOR_AT: usize = 15;
 
 /// The sign between the pairs of a line.
 fn separator(line: &[u8]) -> u8 {
+    // Barracuda.
+    if line.starts_with(b"type=") && memchr2(b'|', b' ', line).is_some_and(|at| line[at] == b'|') {
+        return b'|';
+    }
     let Some(sign @ (b'|' | b',')) = line.get(SEPARATOR_AT).copied() else {
         return b' ';
     };

@@ -9,6 +9,7 @@
 //! log and logfmt, each only if it begins like one; what is none of them is text, whose time is a timestamp that it begins with. Text that is not UTF-8 is
 //! kept as bytes. The message of a JSON object is read as a line is, too, see [`nested`].
 
+mod colours;
 mod formats;
 mod held;
 mod joints;
@@ -353,6 +354,11 @@ impl Parser {
 
     /// A line, which may begin with the mark of byte order of its file. A priority behind it is syslog's.
     fn line<'a>(&mut self, entry: &Entry<'a>) -> Option<ParsedLine<'a>> {
+        if colours::is_coloured(entry.raw)
+            && let Some(parsed) = self.coloured(entry)
+        {
+            return Some(parsed);
+        }
         match entry.raw.strip_prefix(BYTE_ORDER_MARK.as_bytes()) {
             Some(raw) if raw.first() != Some(&b'<') => {
                 let behind = Entry { raw, ..*entry };
@@ -376,12 +382,13 @@ impl Parser {
             return Some(parsed);
         }
         let parsed = match entry.raw {
-            [b'{' | b' ' | b'\t', ..] => return self.json(entry),
+            [b'{' | b' ' | b'\t', ..] => return self.json(entry).or_else(|| self.program(entry)),
             [b'[', b'{', ..] => self.list(entry),
             raw if syslog::is_candidate(raw) => self.syslog(entry, false),
             raw if slowlog::is_candidate(raw) => self.slowlog(entry),
             raw if csvlog::is_candidate(raw) => self.csvlog(entry),
             raw if content::is_candidate(raw) => self.fields(entry, content::read),
+            raw if content::is_windows_event(raw) => self.windows_event(entry),
             raw if audit::is_candidate(raw) => self.audit(entry),
             raw if ltsv::is_candidate(raw) => self.fields(entry, ltsv::read),
             raw if logfmt::is_candidate(raw) => self.fields(entry, logfmt::read),
@@ -434,6 +441,14 @@ impl Parser {
             time,
             ..self.parsed(parts, outcome, message)
         })
+    }
+
+    /// An event of Windows, whose level and time stand in elements of their own.
+    fn windows_event<'a>(&mut self, entry: &Entry<'a>) -> Option<ParsedLine<'a>> {
+        let mut parsed = self.fields(entry, content::read)?;
+        parsed.level = levels::of_line(entry.raw);
+        self.take_time_of_text(entry, &mut parsed);
+        Some(parsed)
     }
 
     fn slowlog<'a>(&mut self, entry: &Entry<'a>) -> Option<ParsedLine<'a>> {

@@ -7,7 +7,7 @@
 //! | prefixes of PostgreSQL, which each server sets | [`postgres`] |
 //! | names within messages of servers | [`facts`] |
 //! | lines of frameworks about requests | [`requests`] |
-//! | sentences of daemons, whose fields are made beside the message | [`sentences`] |
+//! | sentences of daemons, whose fields are made beside the message | [`sentences`], [`daemons`] |
 //! | packets of firewalls, and queries of BIND, likewise | [`firewalls`] |
 //!
 //! Invariants:
@@ -16,6 +16,7 @@
 //! - What is drawn gives the line back.
 
 mod columns;
+mod daemons;
 mod facts;
 mod firewalls;
 mod pairs;
@@ -49,6 +50,8 @@ struct Pen<'p, 's, 'a> {
     is_within: bool,
     /// The level by a letter or a word that says it in no usual place.
     level: Option<&'static str>,
+    /// True if a pair of a line that is nothing else says it.
+    has_level_field: bool,
     /// The level that the line has by its words.
     line_level: Option<&'static str>,
     beside: Beside<'a>,
@@ -110,6 +113,7 @@ pub(crate) fn draw<'a>(
             sketch: &mut *sketch,
             is_within,
             level: None,
+            has_level_field: false,
             line_level: level,
             beside: Beside::default(),
             times,
@@ -117,7 +121,7 @@ pub(crate) fn draw<'a>(
         if pen.row(row, start, time.as_ref(), rest, times).is_some() {
             let mut beside = pen.beside;
             // The place in the head is certain, words of a message are not.
-            beside.level = pen.level.or(level);
+            beside.level = pen.level.or(level).filter(|_| !pen.has_level_field);
             if beside.fields.is_empty()
                 && let Some(message) = sketch.message_text()
             {

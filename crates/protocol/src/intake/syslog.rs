@@ -157,8 +157,14 @@ fn draw_header<'a>(
     }
 }
 
-/// The rule of a vendor whose label stands where a tag would.
+/// The rule of a vendor whose label, or whose name, stands where a tag would.
 fn labelled(sketch: &Sketch<'_, '_>) -> Option<&'static vendors::LabelledRule> {
+    if sketch
+        .message_text()
+        .is_some_and(|text| text.starts_with('*'))
+    {
+        return Some(&vendors::CONTROLLER);
+    }
     let Some(Value::Str(app)) = sketch.value(b"app") else {
         return None;
     };

@@ -81,6 +81,19 @@ const NLB: [Column; 11] = [
 
 const NLB_LAST: Column = column("incoming_tls_alert", Take::Text, "");
 
+const NLB_TRAILING: [(&str, Take); 10] = [
+    ("chosen_cert_arn", Take::Text),
+    ("chosen_cert_serial", Take::Text),
+    ("ssl_cipher", Take::Text),
+    ("ssl_protocol", Take::Text),
+    ("tls_named_group", Take::Text),
+    ("domain_name", Take::Text),
+    ("alpn_fe_protocol", Take::Text),
+    ("alpn_be_protocol", Take::Text),
+    ("alpn_client_preference_list", Take::Text),
+    ("tls_connection_creation_time", Take::Text),
+];
+
 const S3: [Column; 8] = [
     column("bucket_owner", Take::Word, " "),
     column("bucket", Take::Word, " ["),
@@ -196,7 +209,7 @@ pub(super) fn nlb<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()
     let length = rest.find(' ').unwrap_or(rest.len());
     let (alert, rest) = rest.split_at(length);
     pen.value(NLB_LAST.name, NLB_LAST.take, alert)?;
-    pen.trailing(rest, &[]);
+    pen.trailing(rest, &NLB_TRAILING);
     Some(())
 }
 

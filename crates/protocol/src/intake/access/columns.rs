@@ -538,6 +538,24 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
         self.bare_value(name, take, value);
     }
 
+    /// Draws a label, an equals sign and the value that it names, in quotes or not.
+    pub(super) fn paired_value(&mut self, label: &'a str, name: &str, take: Take, value: &'a str) {
+        let inside = value
+            .strip_prefix('"')
+            .and_then(|text| text.strip_suffix('"'));
+        let quote = if inside.is_some() { "\"" } else { "" };
+        self.sketch.literal(" ");
+        self.sketch.literal(label);
+        self.sketch.literal("=");
+        let value = TrailingValue {
+            open: quote,
+            text: inside.unwrap_or(value),
+            close: quote,
+            rest: "",
+        };
+        self.bare_value(name, take, &value);
+    }
+
     /// Draws a label and the value that it names, each behind a blank.
     pub(super) fn named_value(
         &mut self,
@@ -576,6 +594,11 @@ pub(super) struct TrailingValue<'a> {
 impl<'a> TrailingValue<'a> {
     pub(super) fn is_quoted(&self) -> bool {
         self.open == "\""
+    }
+
+    /// True for a value without quotes or brackets.
+    pub(super) fn is_bare(&self) -> bool {
+        self.open.is_empty()
     }
 
     pub(super) fn read(text: &'a str) -> Option<TrailingValue<'a>> {

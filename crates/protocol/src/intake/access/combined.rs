@@ -316,6 +316,7 @@ fn list_bytes(text: &str) -> usize {
 fn rest<'a>(mut rest: &'a str, has_host: bool, pen: &mut Pen<'_, '_, 'a, '_>) {
     let mut known = ["referer:t", AGENT].iter();
     let (mut has_third, mut is_apart) = (false, false);
+    let mut pairs = 0;
     // Each round takes a value, and there are only so many names.
     while let Some(value) = rest.strip_prefix(' ').and_then(TrailingValue::read) {
         // Behind a bare value, such as a duration, referer and agent still stand side by side.
@@ -331,6 +332,15 @@ fn rest<'a>(mut rest: &'a str, has_host: bool, pen: &mut Pen<'_, '_, 'a, '_>) {
         {
             pen.named_value(name, &value, &quoted);
             rest = quoted.rest;
+            continue;
+        }
+        if known.len() == 0
+            && pairs < PAIRS_MAX
+            && let Some((name, label, own)) = paired(&value, pen)
+        {
+            pairs += 1;
+            pen.paired_value(label, name, label_take(label), own);
+            rest = value.rest;
             continue;
         }
         if let Some(slot) = slot {
@@ -355,6 +365,50 @@ fn rest<'a>(mut rest: &'a str, has_host: bool, pen: &mut Pen<'_, '_, 'a, '_>) {
         }
     }
     pen.surplus(rest);
+}
+
+/// The most pairs behind the agent.
+const PAIRS_MAX: usize = 32;
+
+/// The most bytes of a name before an equals sign.
+const LABEL_BYTES_MAX: usize = 32;
+
+/// Labels that nginx's documentation and its users give its variables.
+const LABELS: [(&str, &str); 6] = [
+    ("rt", "request_time"),
+    ("uct", "upstream_connect_time"),
+    ("uht", "upstream_header_time"),
+    ("urt", "upstream_response_time"),
+    ("ua", "upstream_addr"),
+    ("us", "upstream_status"),
+];
+
+/// The name of the field of `rt=0.123` and `urt="0.120"`, the label and the value, quotes included.
+fn paired<'a>(
+    value: &TrailingValue<'a>,
+    pen: &Pen<'_, '_, 'a, '_>,
+) -> Option<(&'a str, &'a str, &'a str)> {
+    let (label, own) = value.text.split_once('=').filter(|_| value.is_bare())?;
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let is_label = (1..=LABEL_BYTES_MAX).contains(&label.len())
+        && label.bytes().all(is_part)
+        && label.as_bytes()[0].is_ascii_alphabetic();
+    let mut known = LABELS.iter();
+    let name = known.find(|(known, _)| *known == label);
+    let name = name.map_or(label, |(_, name)| name);
+    let is_whole = own.len() > 1 && own.starts_with('"') == own.ends_with('"')
+        || own.len() == 1 && own != "\"";
+    let is_free = !pen.sketch.has_slot(name.as_bytes());
+    (is_label && is_whole && is_free).then_some((name, label, own))
+}
+
+/// The kind of a value by its label: the time of the request is its duration.
+fn label_take(label: &str) -> Take {
+    if matches!(label, "rt" | "request_time") {
+        Take::Took(SECOND)
+    } else {
+        Take::Text
+    }
 }
 
 /// Names that stand before values in quotes, with a colon: Kong's.

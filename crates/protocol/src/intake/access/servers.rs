@@ -86,6 +86,22 @@ const IIS_WITH_BYTES: [(&str, Take); 6] = [
     ("time_taken", Take::Took(MILLISECOND)),
 ];
 
+/// All fields of IIS; the site and the server's name stand behind the time.
+const IIS_SITE: [Column; 2] = [
+    column("s_sitename", Take::Word, " "),
+    column("s_computername", Take::Text, " "),
+];
+const IIS_ALL: [Column; 5] = [
+    column("protocol", Take::Text, " "),
+    column("agent", Take::Plain, " "),
+    column("cookie", Take::Text, " "),
+    column("referer", Take::Plain, " "),
+    column("host", Take::Text, " "),
+];
+
+/// How many fields those are, the date and the clock counted apart.
+const IIS_ALL_COUNT: usize = 22;
+
 /// uWSGI's default format, behind `[pid: `.
 const UWSGI: [Column; 13] = [
     column("pid", Take::Number, "|app: "),
@@ -177,6 +193,22 @@ pub(super) fn iis<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()
         pen.sketch.literal(" ");
     }
     for (at, ((name, take), value)) in names.iter().zip(values).enumerate() {
+        pen.sketch.literal(if at > 0 { " " } else { "" });
+        pen.value(name, *take, value)?;
+    }
+    Some(())
+}
+
+/// Draws a line of IIS with all of its fields.
+pub(super) fn iis_all<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()> {
+    if line.split(' ').count() != IIS_ALL_COUNT {
+        return None;
+    }
+    let rest = pen.columns(line, &IIS[..1])?;
+    let rest = pen.columns(rest, &IIS_SITE)?;
+    let rest = pen.columns(rest, &IIS[1..IIS.len() - 1])?;
+    let rest = pen.columns(rest, &IIS_ALL)?;
+    for (at, ((name, take), value)) in IIS_WITH_BYTES.iter().zip(rest.split(' ')).enumerate() {
         pen.sketch.literal(if at > 0 { " " } else { "" });
         pen.value(name, *take, value)?;
     }

@@ -23,7 +23,7 @@ fn access_lines_become_fields() {
         ),
         (
             r#"1.2.3.4 - - TIME "GET /a b HTTP/1.1" 400 5 "r" "a" "10.0.0.1, 10.0.0.2" 0.004 rt=1"#,
-            "line=1772409606 remote_addr=1.2.3.4 request=GET /a b HTTP/1.1 status=400 bytes=5 referer=r agent=a http_x_forwarded_for=10.0.0.1, 10.0.0.2 extra1=0.004 extra2=rt=1 | line",
+            "line=1772409606 remote_addr=1.2.3.4 request=GET /a b HTTP/1.1 status=400 bytes=5 referer=r agent=a http_x_forwarded_for=10.0.0.1, 10.0.0.2 extra1=0.004 request_time=1 duration_s=1.0 | line",
         ),
         (
             r#"1.2.3.4 - - TIME "\x16\x03" 400 5"#,

@@ -6,6 +6,7 @@
 //! | CEF | `rt`, `end`, `start`, `deviceReceiptTime`, `FTNTFGTeventtime`, `endTime`: Unix time since 1970, or `Mar 02 2026 00:00:06.123 UTC` |
 //! | LEEF | `devTime`, `ReceiveTime`: likewise |
 //! | Fortinet, Sophos | `eventtime` in nanoseconds or seconds, else `date`, `time` and `tz` |
+//! | PAN-OS | the second value, or a later one with a zone |
 //! | WELF of Stormshield | `time`, and `tz` behind it |
 
 use logpond_record::{Assumption, Civil, TimeSource, Timestamp};
@@ -66,6 +67,7 @@ pub(crate) fn of_event(
             });
             ended.into_iter().find_map(read)
         }
+        [b'1', b',', ..] => reader.of_line(text.as_bytes(), received),
         _ => of_pairs(text, reader, received),
     }
 }
@@ -91,6 +93,9 @@ pub(crate) fn of_zone(
     reader: &TimeReader,
     received: Timestamp,
 ) -> Option<(Timestamp, Assumption)> {
+    if text.starts_with("1,") {
+        return of_event(text, reader, received);
+    }
     let head = &text.as_bytes()[..text.len().min(EVENT_BYTES_MAX)];
     let behind = |key: &str| text.get(memmem::find(head, key.as_bytes())? + key.len()..);
     let zone = match behind(ZONE_KEY) {

@@ -466,6 +466,11 @@ pub(super) fn mikrotik(head: &[u8]) -> Option<&'static str> {
     if rest[0] != b' ' || !topics.contains(&b',') {
         return None;
     }
+    self::topics(topics)
+}
+
+/// The level among topics, `firewall,info`.
+pub(super) fn topics(topics: &[u8]) -> Option<&'static str> {
     let levels = topics.split(|byte| *byte == b',').rev();
     levels.into_iter().find_map(|topic| match topic {
         b"debug" => Some("debug"),

@@ -25,7 +25,7 @@ use logpond_record::{
 use super::super::declared::is_line_time_first;
 use super::super::outline::BODY_PREFIX;
 use super::super::{audit, levels};
-use super::{ParsedLine, Parser};
+use super::{ParsedLine, Parser, Parts};
 
 /// How deep messages within messages are read: an object in a container's line in a shipper's object.
 const DEPTH_MAX: usize = 2;
@@ -273,29 +273,7 @@ impl<'j, 'a> Joint<'j, 'a> {
 
     /// Appends the text of a slot of the message as it stands there.
     fn write_inner(&self, index: usize, out: &mut Vec<u8>) {
-        let (shape, parts) = (&self.inner.shape, &self.inner.parts);
-        let mut fixes = parts.fixes.iter();
-        if let Some(fix) = fixes.find(|fix| usize::from(fix.slot) == index) {
-            return out.extend_from_slice(&fix.text);
-        }
-        let time = parts.time.unwrap_or(Timestamp(0));
-        match &shape.slots()[index].kind {
-            SlotKind::Severity => {
-                let number = |value: Option<&Value<'_>>| match value {
-                    Some(Value::Int(number)) => *number,
-                    _ => 0,
-                };
-                let facility = index.checked_sub(1).and_then(|at| parts.values.get(at));
-                let priority = number(facility) * 8 + number(parts.values.get(index));
-                Value::Int(priority).write_text(out);
-            }
-            _ if Some(index) == shape.message_slot() => {
-                if let Message::Part(value) = &parts.message {
-                    shape.render_slot(index, time, value, out);
-                }
-            }
-            _ => shape.render_slot(index, time, &parts.values[index], out),
-        }
+        write_slot(&self.inner.shape, &self.inner.parts, index, out);
     }
 
     fn draw_inner_slot(&mut self, index: usize, piece: &str, text: &[u8]) {
@@ -451,8 +429,34 @@ impl<'j, 'a> Joint<'j, 'a> {
     }
 }
 
+/// Appends the text of a slot as it stands in its line.
+pub(super) fn write_slot(shape: &Shape, parts: &Parts<'_>, index: usize, out: &mut Vec<u8>) {
+    let mut fixes = parts.fixes.iter();
+    if let Some(fix) = fixes.find(|fix| usize::from(fix.slot) == index) {
+        return out.extend_from_slice(&fix.text);
+    }
+    let time = parts.time.unwrap_or(Timestamp(0));
+    match &shape.slots()[index].kind {
+        SlotKind::Severity => {
+            let number = |value: Option<&Value<'_>>| match value {
+                Some(Value::Int(number)) => *number,
+                _ => 0,
+            };
+            let facility = index.checked_sub(1).and_then(|at| parts.values.get(at));
+            let priority = number(facility) * 8 + number(parts.values.get(index));
+            Value::Int(priority).write_text(out);
+        }
+        _ if Some(index) == shape.message_slot() => {
+            if let Message::Part(value) = &parts.message {
+                shape.render_slot(index, time, value, out);
+            }
+        }
+        _ => shape.render_slot(index, time, &parts.values[index], out),
+    }
+}
+
 /// The parts of a shape's text: what is literal, and the inside of slots with their number.
-fn pieces(text: &str) -> impl Iterator<Item = (Option<usize>, &str)> {
+pub(super) fn pieces(text: &str) -> impl Iterator<Item = (Option<usize>, &str)> {
     let mut slots = 0;
     let mut rest = text;
     let mut is_slot = false;

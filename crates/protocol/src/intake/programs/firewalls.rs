@@ -57,9 +57,10 @@ const PF_6: [(usize, &str); 5] = [
 
 /// Makes the fields of a packet of netfilter.
 pub(super) fn netfilter<'a>(message: &'a str, made: &mut Made<'a>) -> Option<()> {
+    // A prefix may end with a bracket, as those of EdgeOS and UniFi do.
     let start = message
         .find("IN=")
-        .filter(|at| *at == 0 || message[..*at].ends_with(' '))?;
+        .filter(|at| *at == 0 || message[..*at].ends_with([' ', ']', ':']))?;
     if !(message.contains(" SRC=") && message.contains(" DST=")) {
         return None;
     }
@@ -92,9 +93,14 @@ pub(super) fn pf<'a>(message: &'a str, made: &mut Made<'a>) -> Option<()> {
         put(made, name, values[place]);
     }
     // Other protocols have something else in the place of ports.
+    let protocols = ["tcp", "udp"];
+    let is_known = |text: &str| {
+        protocols
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(text))
+    };
     let is_ported = made.iter().any(|(name, value)| {
-        let protocols = ["tcp", "udp"];
-        name == "protocol" && matches!(value, Value::Str(text) if protocols.contains(&&**text))
+        name == "protocol" && matches!(value, Value::Str(text) if is_known(text))
     });
     if !is_ported {
         made.retain(|(name, _)| !name.ends_with("_port"));

@@ -5,11 +5,12 @@
 //! | zerolog, slog, charm's log | `refused order=77 error="no stock"` |
 //! | logrus on a terminal | `refused                 order=77` |
 //! | structlog | `refused                 [shop.cart] order=77` |
+//! | logfmt behind a time | `level=error msg="no stock" order=77` |
 //! | Rust's tracing | `refused order=77 user="ann"`; the message stays whole, and the fields are made beside it |
 //!
 //! Pairs count from the first place on from which all of the line is pairs. All else is the message, traces included.
 
-use logpond_record::{Value, is_severity_field};
+use logpond_record::{SEVERITY_LABELS, Value, is_severity_field};
 use memchr::{memchr, memchr_iter};
 
 use super::Pen;
@@ -73,6 +74,29 @@ fn with_logger<'a>(text: &'a str, first: Option<usize>, pen: &mut Pen<'_, '_, 'a
             Some(())
         }
     }
+}
+
+/// The fewest pairs of a text that is nothing else.
+const KEYED_MIN: usize = 2;
+
+/// Names of the message among pairs.
+const MESSAGES: [&str; 2] = ["msg", "message"];
+
+/// Draws a text that is nothing but pairs, as logfmt behind a time.
+pub(super) fn keyed<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
+    let count = starts(text).take(KEYED_MIN - 1).count();
+    if !is_pair(text.as_bytes()) || count + 1 < KEYED_MIN {
+        return None;
+    }
+    values(text, pen)?;
+    let mut known = SEVERITY_LABELS.iter();
+    pen.has_level_field = known.any(|name| pen.sketch.has_slot(name.as_bytes()));
+    Some(())
+}
+
+/// True for the key of the message, where none is drawn yet.
+pub(super) fn is_message(key: &str, pen: &Pen<'_, '_, '_>) -> bool {
+    MESSAGES.contains(&key) && !pen.sketch.has_slot(b"_msg")
 }
 
 /// Draws a message with the pairs that end it, which are fields, too.

@@ -12,6 +12,8 @@
 //! | `{name:e}` | the same, or nothing |
 //! | `{name:l}` | a word that may say the level |
 //! | `{name:i}` | a whole number |
+//! | `{name:d}` | a word that begins with a digit |
+//! | `{name:x}` | names of spans with their values in braces |
 //! | `{name:q}` | a word with a point or `::` in it, such as a class |
 //! | `{name:p}` | a word that a colon and a number end, such as a place in a source |
 //! | `{name:c}` | an address, with a port or without: also `remote_addr`, `remote_port` |
@@ -137,6 +139,10 @@ pub(super) enum Take {
     Source,
     /// A hexadecimal number.
     Hexadecimal,
+    /// A word that begins with a digit.
+    Digit,
+    /// Names with braces behind them, with colons between them.
+    Spans,
 }
 
 /// Endings of files of programs' sources.
@@ -275,7 +281,7 @@ fn may_fit(steps: &[Step], ahead: &Ahead<'_>) -> bool {
                 rest.trim_start_matches(|letter: char| letter.is_ascii_digit())
             }
             Step::Field {
-                take: Take::Qualified,
+                take: Take::Qualified | Take::Source,
                 ..
             } => {
                 let word = rest.split(' ').next().unwrap_or_default();
@@ -285,7 +291,7 @@ fn may_fit(steps: &[Step], ahead: &Ahead<'_>) -> bool {
                 take: Take::Number, ..
             } => return false,
             Step::Field {
-                take: Take::Word | Take::Hexadecimal | Take::Source,
+                take: Take::Word | Take::Hexadecimal,
                 follow,
                 ..
             } => {
@@ -385,6 +391,8 @@ fn field(inside: &str) -> Step {
         "l" => Take::Level,
         "s" => Take::Source,
         "h" => Take::Hexadecimal,
+        "d" => Take::Digit,
+        "x" => Take::Spans,
         "t" => Take::MaybeText,
         _ => Take::Text,
     };
@@ -601,13 +609,14 @@ impl<'a> Pen<'_, '_, 'a> {
                 .position(|byte| is_end(byte) && *byte != b':')
                 .unwrap_or(head.len()),
             // Its colons end no name.
-            Take::Qualified => head
+            Take::Qualified | Take::Source => head
                 .iter()
                 .position(|byte| {
                     let is_close = *byte == b']' && follow.contains(&b']');
                     matches!(byte, b' ' | b'\n' | b'\t') || is_close
                 })
                 .map(|end| end - usize::from(head[..end].ends_with(b":")))?,
+            Take::Spans => spans_bytes(head)?,
             _ => head.iter().position(is_end).unwrap_or(head.len()),
         };
         let (value, after) = rest.split_at_checked(length)?;
@@ -626,6 +635,7 @@ impl<'a> Pen<'_, '_, 'a> {
             }
             Take::Source if !is_source(value) => return None,
             Take::Hexadecimal if !is_hexadecimal(value) => return None,
+            Take::Digit if !value.as_bytes()[0].is_ascii_digit() => return None,
             Take::Place => {
                 let (_, line) = value.rsplit_once(':')?;
                 canonical_int(line)?;
@@ -664,6 +674,44 @@ impl<'a> Pen<'_, '_, 'a> {
         self.slot("remote_port", "i", Value::Int(port));
         Some(())
     }
+}
+
+/// The bytes of `request{method=GET}:query{id=7}`: spans of Rust's tracing, up to a colon and a blank.
+fn spans_bytes(head: &[u8]) -> Option<usize> {
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
+    let (mut at, mut has_values) = (0, false);
+    loop {
+        let name = head[at..].iter().take_while(|byte| is_name(byte)).count();
+        at += name;
+        if name == 0 {
+            return None;
+        }
+        if head.get(at) == Some(&b'{') {
+            has_values = true;
+            at += closing_brace(&head[at..])? + 1;
+        }
+        match head.get(at..at + 2)? {
+            [b':', b' '] => return has_values.then_some(at),
+            [b':', _] => at += 1,
+            _ => return None,
+        }
+    }
+}
+
+/// The place of the brace that closes the one that a text begins with.
+fn closing_brace(text: &[u8]) -> Option<usize> {
+    let (mut depth, mut is_quoted, mut is_escaped) = (0, false, false);
+    text.iter().position(|byte| {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_quoted,
+            b'"' => is_quoted = !is_quoted,
+            b'{' if !is_quoted => depth += 1,
+            b'}' if !is_quoted => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })
 }
 
 /// True for `cart.cpp:77`, also behind folders.

@@ -4,7 +4,7 @@
 //! [`starts`](super::starts) finds the group of a line.
 
 /// Behind a time that begins the line.
-pub(super) const TIMED: [&str; 148] = [
+pub(super) const TIMED: [&str; 162] = [
     // nginx, error log.
     " [{level}] {pid:i}#{tid:i}: (*{connection:i} )?{msg:nginx}",
     // MySQL 8, MySQL and MariaDB, error log.
@@ -34,6 +34,9 @@ pub(super) const TIMED: [&str; 148] = [
     " {level}~[kea-{component:w}/{pid:w}] {msgid:w} {msg}",
     // WildFly, Quarkus.
     " {level}~[{logger:w}] \\({thread}\\) {msg}",
+    // Python with OpenTelemetry.
+    " {level} [{logger:w}] [{source:s}] [trace\\_id={trace_id:w} span\\_id={span_id:w} \
+     resource.service.name={resource.service.name:e}( trace\\_sampled={trace_sampled:w})?] - {msg}",
     // Neo4j.
     " {level}~[{logger:q}] {msg}",
     // Home Assistant.
@@ -50,7 +53,7 @@ pub(super) const TIMED: [&str; 148] = [
     "~{level}~{pid:i} --- [_{thread}] {logger:w}_: {msg}",
     // log4j, logback and log4net with the line, and without a thread.
     " [{thread}] {level}~{logger:w}:{line:i} - {msg}",
-    " [{thread}] {level}~{logger:w} [{ndc}] - {msg}",
+    " [{thread}] {level}~{logger:w} [{ndc:t}] - {msg}",
     "~{level}~{logger:w}:{line:i} - {msg}",
     "~{level}~{logger:q} - {msg}",
     // logback, log4j2, log4net.
@@ -70,6 +73,9 @@ pub(super) const TIMED: [&str; 148] = [
     // lighttpd.
     ": \\({file:w}:{line:i}\\) {msg}",
     ": \\({file:w}\\) {msg}",
+    // log4j and logback with the file and the line.
+    "~{level}~[{thread}] {logger:w} \\({file:w}:{line:i}\\) - {msg}",
+    " [{thread}] {level}~{logger:w} \\({file:w}:{line:i}\\) - {msg}",
     // Zimbra, Openfire, Liferay, Nexus, Alfresco.
     "~{level}~[{thread}] [{context:t}] {component:w} - {msg}",
     "~{level}~[{thread}]: {logger:q} - {msg}",
@@ -86,8 +92,10 @@ pub(super) const TIMED: [&str; 148] = [
     " {level}~{process:w}[{request_id:e}][{logger:w}] {msg}",
     // Rust's tower-http.
     "~{level} request\\{method={method:w} uri={uri:w} version={protocol:w}\\}: {logger:q}: {msg:tower}",
+    // Rust's tracing within spans.
+    "~{level} {spans:x}: {logger:w}: {msg:beside}",
     // Hadoop, HBase, Rust's tracing.
-    "~{level} {logger:q}: {msg:beside}",
+    "~{level}~{logger:q}: {msg:beside}",
     // Python's logging.
     " - {logger:w} - {level} - {msg}",
     // Synapse.
@@ -147,6 +155,9 @@ pub(super) const TIMED: [&str; 148] = [
     " *{level}* [{thread}] {logger:q} {msg}",
     " [{request_id:i}] -> {msg:request}",
     " [{request_id:i}] <- {status:i} {msg}",
+    // Azure's App Service, and a process and its number before the level.
+    " PID[{pid:i}] {level}~{msg}",
+    " {process:w}[{pid:i}](:)? {level}(:)? {msg}",
     // BIND, OSSEC, Wazuh.
     " {component:w}: {level}: {msg}",
     // PostgreSQL with another log_line_prefix.
@@ -192,16 +203,19 @@ pub(super) const TIMED: [&str; 148] = [
     // swift-log.
     " {level} {logger:w} :_[{module:w}] {msg}",
     " {level} {logger:w} : {metadata} [{module:w}] {msg}",
+    " {level} {logger:w} : {msg}",
     // Crystal.
     "~{level} - {logger:w}: {msg}",
     // .NET's console with a time.
     "~{level}: {logger:w}[{event_id:i}] {msg}",
     "~{level}: {logger:w}[{event_id:i}]\n_{msg}",
+    // Node-RED.
+    " - [{level}] [{node:q}] {msg}",
+    " - [{level}] {msg}",
     // ioBroker.
     "~- {level}: {msg}",
-    // GitHub's and Azure's pipelines, Azure's App Service.
+    // GitHub's and Azure's pipelines.
     " ##[{level}]{msg}",
-    " PID[{pid:i}] {level}~{msg}",
     // Ceph: its cluster's log, that of `ceph -w`, and a daemon's.
     " {name:w} \\({entity:w}\\) {sequence:i} : {channel:w} [{level}] {msg}",
     " {name:w} [{level}] {msg}",
@@ -226,13 +240,23 @@ pub(super) const TIMED: [&str; 148] = [
     " ([{pid:i}] )?{queue_id:w} {msg:exim}",
     // Puppet.
     " {program:w} \\({level}\\): {msg}",
-    // Pi-hole.
-    " [{pid:w}] {level}: {msg}",
+    // Pi-hole, Scrapy.
+    " [{pid:d}] {level}: {msg}",
+    " [{logger:w}] {level}: {msg}",
+    // Twisted.
+    " [{logger:e}#{level}] {msg}",
+    " [-] {msg}",
+    // Ruby's Semantic Logger.
+    " {letter} [{pid:i}:{thread}] ([{tags}] )?(\\{{named_tags}\\} )?(\\({duration:w}\\) )?{logger:w} -- {msg}",
+    // quill.
+    " [{tid:i}] {source:s}~LOG\\_{level}~{logger:w}~{msg}",
     // structlog, and loggers that pad the level.
     " [{level}~] {msg:structlog}",
     // zerolog.
     " {abbr} {caller:s} > {msg:pairs}",
     " {abbr} {msg:pairs}",
+    // logfmt.
+    "~{msg:keyed}",
     // MySQL 5.5 and others that have a level alone.
     " [{level}] {msg:mysql}",
     "~[{level}]~{msg}",
@@ -253,12 +277,40 @@ pub(super) const GO: [&str; 3] = [
     " {LEVEL} {msg:pairs}",
 ];
 
+/// The same after those: Go's logger with the place in the source, or without.
+pub(super) const GO_PLAIN: [&str; 2] = [" {source:s}: {msg}", " {msg}"];
+
+/// Fluent Bit, whose date has slashes, before the rows of [`BRACKETED`].
+pub(super) const FLUENT: [&str; 2] = ["] [_{level}] [{component}] {msg}", "] [_{level}] {msg}"];
+
+/// Rust's tracing, whose time has six digits behind the second: its target may be a word. Before the rows of [`TIMED`].
+pub(super) const TRACING: [&str; 1] = ["~{level}~{logger:w}: {msg:beside}"];
+
+/// Zabbix.
+pub(super) const ZABBIX: [&str; 1] = ["_{pid:i}:{time} {msg}"];
+
+/// vLLM with the process.
+pub(super) const PROCESS: [&str; 3] = [
+    "\\({process:w} pid={pid:i}\\) {level} {time} [{source:s}] {msg}",
+    "\\({process:w} pid={pid:i}\\) {msg}",
+    "{msg:prefixed}",
+];
+
+/// Play, and Sonarr with its siblings; or else PostgreSQL.
+pub(super) const PLAY: [&str; 3] = [
+    "[{level}] {logger:q} - {msg}",
+    "[{level}] {logger:w}: {msg}",
+    "{msg:prefixed}",
+];
+
 /// Behind a time that a bracket opens.
-pub(super) const BRACKETED: [&str; 42] = [
+pub(super) const BRACKETED: [&str; 45] = [
     // Elasticsearch, OpenSearch, Logstash.
     "][{level}_][{logger:w}_]([{pipeline:w}])?( [{node:w}])?_{msg}",
     // Kafka.
     "] {level} {msg:logger}",
+    // Zigbee2MQTT.
+    "] {level}: \t{logger:w}: {msg}",
     // PHP, PHP-FPM.
     "] PHP {error_type}:  {msg:php}",
     "] {level}: ([pool {pool:w}] )?(pid {pid:i}, {function:w}, line {line:i}: )?{msg:fpm}",
@@ -275,6 +327,8 @@ pub(super) const BRACKETED: [&str; 42] = [
     "][C][{tag:w}:{line:w}]: {msg}",
     "][{letter}][{tag:w}:{line:w}]: {msg}",
     "][{letter}][{tag:w}]: {msg}",
+    // Vaultwarden.
+    "][{logger:w}][{level}] {msg}",
     // Minecraft: Forge, Fabric and others.
     "] [{thread}/{level}] [{logger}]: {msg}",
     "] [{thread}/{level}] \\({logger}\\) {msg}",
@@ -297,6 +351,8 @@ pub(super) const BRACKETED: [&str; 42] = [
     "][_{frame:i}]{category:w}: {msg}",
     // gunicorn.
     "] [{pid:i}] [{level}] {msg}",
+    // logfmt.
+    "] {msg:keyed}",
     // Celery.
     ": {level}/{process:w}] {msg}",
     // Airflow.
@@ -341,9 +397,10 @@ pub(super) const NAMED: [&str; 4] = [
 ];
 
 /// Behind the letter and the time of Google's logging libraries: glog, klog, CockroachDB.
-pub(super) const GOOGLE: [&str; 2] = [
+pub(super) const GOOGLE: [&str; 3] = [
     "~{tid:i} {file:w}:{line:i}] {msg:klog}",
-    " {goroutine:i} {file:w}:{line:i} ⋮ ([{tags}] )?{msg}",
+    " {goroutine:i} {file:w}:{line:i} ⋮ ([{tags}] )?({counter:i}  _)?{msg}",
+    " {goroutine:i} {file:w}:{line:i}  ([{tags}] )?{msg}",
 ];
 
 /// Behind the letter and the time of Ruby's logger.
@@ -365,13 +422,14 @@ pub(super) const NUMBERED: [&str; 2] = [
 ];
 
 /// Cassandra, and the form `verbose` of Django's documentation.
-pub(super) const LEVELLED: [&str; 9] = [
-    "{level}~[{thread}] {time} {file:w}:{line:i} - {msg}",
+pub(super) const LEVELLED: [&str; 10] = [
+    "{level}~[{thread}] {time}~{file:w}:{line:i} - {msg}",
     "{level} {time} {module:w} {pid:i} {tid:i} {msg}",
     // ScyllaDB.
     "{level}~{time} [shard~{shard:w}] {component:w} - {msg}",
     // vLLM, CodeIgniter.
     "{level} {time} [{source:s}] {msg}",
+    "{level} {time} {source:s}] {msg}",
     "{level} - {time} --> {msg}",
     // Dropwizard, R's loggers, go-ethereum.
     "{level}~[{time}] {logger:q}: {msg}",
@@ -419,10 +477,11 @@ pub(super) const LONG: [&str; 2] = [
 ];
 
 /// CouchDB: a log of a request has its number. NSQ has its daemon first.
-pub(super) const NAMED_LEVEL: [&str; 3] = [
+pub(super) const NAMED_LEVEL: [&str; 4] = [
     "[{level}] {time} {node:w} <{pid:w}> -------- {msg}",
     "[{level}] {time} {node:w} <{pid:w}> {msg}",
     "[{component:w}] {time} {level}: {msg}",
+    "[{level}] {time}( -)? {msg}",
 ];
 
 /// WebLogic, behind the bracket that a time opens: in its server's file, and on its console.
@@ -454,13 +513,18 @@ pub(super) const JAVA: [&str; 3] = [
 ];
 
 /// CoreDNS: its plugins, and queries.
-pub(super) const COREDNS: [&str; 5] = [
+pub(super) const COREDNS: [&str; 9] = [
     // Akka.
     "[{level}] [{time}] [{thread}] [{source}] {msg}",
     // Brocade without a time before the message.
     "[{msgid:w}], {sequence:w}, {flags}, {level}, {switch:w}, {msg:brocade}",
     // AWS Lambda, Python.
     "[{level}]\t{time}\t{request_id:w}\t{msg}",
+    // A level before the time.
+    "[{level}] {time} [{thread}] {logger:q} - {msg}",
+    "[{level}] {time} {logger:q} - {msg}",
+    "[{level}] {time}( -)?(:)? {msg}",
+    "[{level}]_[{time}] {msg}",
     "[{level}] plugin/{plugin:w}: {msg}",
     "[{level}] {client:c} - {id:i} \"{query_type:w} {query_class:w} {query_name:w} {protocol:w} {request_length:i} \
      {dnssec_ok:w} {buffer_size:i}\" {rcode:w} {flags:w} {bytes:i} {duration:w}",

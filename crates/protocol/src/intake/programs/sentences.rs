@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use logpond_record::Value;
 use memchr::memchr;
 
-use super::{firewalls, requests};
+use super::{daemons, firewalls, requests};
 use crate::intake::access::{canonical_int, seconds_with_unit};
 use crate::intake::{logfmt, timestamps};
 
@@ -91,6 +91,7 @@ pub(crate) fn is_daemon(name: &str) -> bool {
             | "filterlog"
             | "named"
     ) || name.starts_with("postfix")
+        || daemons::is_one(name)
 }
 
 /// Makes the fields of a message that a program has sent.
@@ -100,6 +101,10 @@ pub(crate) fn fields<'a>(program: Option<&str>, message: &'a str) -> Made<'a> {
     let message = if program.is_empty() {
         if LAMBDA.iter().any(|start| message.starts_with(start)) {
             lambda(message, &mut made);
+            return made;
+        }
+        if let Some(alert) = daemons::alert_of_file(message) {
+            daemons::alert(alert, &mut made);
             return made;
         }
         let untagged = untagged(message);
@@ -122,10 +127,13 @@ pub(crate) fn fields<'a>(program: Option<&str>, message: &'a str) -> Made<'a> {
         "named" => firewalls::query(message, &mut made),
         _ if program.starts_with("postfix") => postfix(message, &mut made),
         "" => rails(message, &mut made),
-        _ => None,
+        name => daemons::read(name, message, &mut made),
     };
     if read.is_none() {
         made.clear();
+        if daemons::pam(message, &mut made).is_none() {
+            made.clear();
+        }
     }
     made
 }

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::pattern::{self, Row};
-use super::rows;
+use super::{rows, tails};
 
 /// How far into a line is looked for what tells that a row without a level may fit, in bytes.
 const HEAD_BYTES_MAX: usize = 96;
@@ -98,6 +98,11 @@ struct Groups {
     radius: Group,
     prefixed: Group,
     go: Group,
+    fluent: Group,
+    tracing: Group,
+    zabbix: Group,
+    process: Group,
+    play: Group,
     spark: Group,
     logrus: Group,
     python: Group,
@@ -129,7 +134,15 @@ static GROUPS: LazyLock<Groups> = LazyLock::new(|| {
         coredns: group(false, &rows::COREDNS),
         radius: group(true, &rows::RADIUS),
         prefixed: group(false, &rows::PREFIXED),
-        go: group(true, &[&rows::GO[..], &rows::TIMED[..]].concat()),
+        go: group(
+            true,
+            &[&rows::GO[..], &rows::TIMED[..], &rows::GO_PLAIN[..]].concat(),
+        ),
+        fluent: group(true, &[&rows::FLUENT[..], &rows::BRACKETED[..]].concat()),
+        tracing: group(true, &[&rows::TRACING[..], &rows::TIMED[..]].concat()),
+        zabbix: group(false, &rows::ZABBIX),
+        process: group(false, &rows::PROCESS),
+        play: group(false, &rows::PLAY),
         spark: group(true, &[&rows::SPARK[..], &rows::TIMED[..]].concat()),
         logrus: group(false, &rows::LOGRUS),
         python: group(false, &rows::PYTHON),
@@ -169,15 +182,22 @@ fn by_start(line: &[u8]) -> Option<(&'static str, &'static Group)> {
                     Some(("", &GROUPS.redis))
                 }
                 [b'/', ..] if digits == 3 => Some(("", &GROUPS.go)),
+                [b':', b'2', b'0'] if is_zabbix(&rest[digits..]) => Some(("", &GROUPS.zabbix)),
                 [b'/', ..] if digits == 1 && line.get(5) == Some(&b'/') => {
                     Some(("", &GROUPS.spark))
                 }
+                [b'-', ..] if is_tracing(line) => Some(("", &GROUPS.tracing)),
+                [b' ', b'A'..=b'Z', b'a'..=b'z'] if digits == 1 => Some(("", &GROUPS.timed)),
                 [b'-' | b'/' | b'.' | b':', ..] if digits < 4 => Some(("", &GROUPS.timed)),
                 // MySQL 5.5: `261127  0:51:25 `
                 [b' ', b'0'..=b'9' | b' ', b'0'..=b'9'] if digits == 5 => Some(("", &GROUPS.timed)),
                 _ => None,
             }
         }
+        // The agents of HashiCorp, on their console.
+        [b' ', b' ', b' ', b' ', b'2', b'0', _, _, b'-', ..] => Some(("    ", &GROUPS.timed)),
+        [b' ', ..] => of_number(line),
+        [b'(', b'A'..=b'Z', ..] => Some(("", &GROUPS.process)),
         [b'<', b' ', b'0'..=b'9', ..] => Some(("< ", &GROUPS.angled)),
         [b'#', b'#', b'#', b'#', b'<', ..] => Some(("####<", &GROUPS.weblogic)),
         [
@@ -243,11 +263,16 @@ fn of_bracket(line: &[u8]) -> Option<(&'static str, &'static Group)> {
         [b'[', b'0'..=b'9', b'/', ..] | [b'[', b'0'..=b'9', b'0'..=b'9', b'/', b'0'..=b'9', ..] => {
             Some(("[", &GROUPS.slashed))
         }
+        [b'[', b'2', b'0', _, _, b'/', ..] if line.get(20) == Some(&b']') => {
+            Some(("[", &GROUPS.fluent))
+        }
         [b'[', b'0'..=b'9', ..] => Some(("[", &GROUPS.bracketed)),
         [b'[', b'A'..=b'Z', b'a'..=b'z', b'a'..=b'z', b' ', ..] => Some(("[", &GROUPS.named)),
         [b'[', b'N', b'e', b's', b't', b']', ..] => Some(("", &GROUPS.nest)),
+        [b'[', b'A'..=b'Z', b'a'..=b'z', ..] => Some(("", &GROUPS.play)),
         [b'[', b'A'..=b'Z', b'A'..=b'Z' | b'0'..=b'9', ..] => Some(("", &GROUPS.coredns)),
         [b'[', b'a'..=b'z', ..] if is_before_year(line) => Some(("", &GROUPS.named_level)),
+        [b'[', b'a'..=b'z', ..] => Some(("", &GROUPS.play)),
         [b'[', b' ', b'0'..=b'9', b'0'..=b'9', b'-', ..] => Some(("[ ", &GROUPS.long)),
         _ => None,
     }
@@ -270,6 +295,31 @@ fn of_capitals(behind: &[u8]) -> Option<&'static Group> {
         [b':', b'A'..=b'Z' | b'a'..=b'z' | b'_', ..] => Some(&GROUPS.python),
         _ => None,
     }
+}
+
+/// True for `2026-11-27T00:51:25.818426Z `.
+fn is_tracing(line: &[u8]) -> bool {
+    line.get(10) == Some(&b'T') && line.get(19) == Some(&b'.') && line.get(26) == Some(&b'Z')
+}
+
+/// The rows of lines that a padded number begins.
+fn of_number(line: &[u8]) -> Option<(&'static str, &'static Group)> {
+    let number = line.trim_ascii_start();
+    let digits = number
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    (digits > 0 && is_zabbix(&number[digits..])).then(|| ("", &GROUPS.zabbix))
+}
+
+/// True for `:20261127:005125.818 `, behind the number of a process.
+fn is_zabbix(text: &[u8]) -> bool {
+    let is_digits = |text: &[u8]| text.iter().all(u8::is_ascii_digit);
+    let parts = text.get(1..9).zip(text.get(10..16));
+    text.first() == Some(&b':')
+        && text.get(9) == Some(&b':')
+        && text.get(16) == Some(&b'.')
+        && parts.is_some_and(|(date, clock)| is_digits(date) && is_digits(clock))
 }
 
 /// True for `[error] 2026-` and `[nsqd] 2026/`.
@@ -337,12 +387,33 @@ fn is_numbered(text: &[u8]) -> bool {
 /// Texts of lines without a level: of macOS, of lighttpd and of rspamd.
 const UNLEVELLED: [&[u8]; 3] = [b" 0x", b": (", b">; "];
 
+/// The shortest head with a time, behind which pairs may stand.
+const TIMED_BYTES_MIN: usize = 8;
+
+/// True if a key and its sign stand behind a time: behind a blank that only digits and signs stand before.
+fn is_keyed(head: &[u8]) -> bool {
+    let is_of_time = |byte: &&u8| {
+        byte.is_ascii_digit()
+            || matches!(
+                byte,
+                b'-' | b':' | b'.' | b',' | b'+' | b'/' | b'T' | b'Z' | b' '
+            )
+    };
+    let time = head.iter().take_while(is_of_time).count();
+    let key = &head[time..];
+    let length = key.iter().take_while(|byte| tails::is_of_key(byte)).count();
+    time > TIMED_BYTES_MIN && length > 0 && key.get(length) == Some(&b'=')
+}
+
 /// True for a line of which some rows have no level: labels of PostgreSQL that say none, and lines of products
 /// that write none, or write it as a letter or in another word.
 pub(super) fn may_lack_level(line: &[u8]) -> bool {
     let head = &line[..line.len().min(HEAD_BYTES_MAX)];
     !head[0].is_ascii_digit()
+        || matches!(head, [_, _, _, _, b'/', _, _, b'/', ..])
+        || is_zabbix(&head[head.iter().take_while(|byte| byte.is_ascii_digit()).count()..])
         || memchr::memchr2(b'[', b'|', head).is_some()
+        || is_keyed(head)
         || is_studio(head)
         || is_exim(head)
         || is_ceph(head)

@@ -60,6 +60,8 @@ pub(super) enum Tail {
     /// The same with the pairs in the message, too.
     Beside,
     Structlog,
+    /// `key=value …`, which must be all.
+    Keyed,
     /// ` | LOGGER | THREAD`, which must be there.
     ActiveMq,
     /// `  (Tag)` of Android's logcat.
@@ -110,6 +112,7 @@ impl Tail {
             "pairs" => Tail::Pairs,
             "beside" => Tail::Beside,
             "structlog" => Tail::Structlog,
+            "keyed" => Tail::Keyed,
             "activemq" => Tail::ActiveMq,
             "tag" => Tail::Tag,
             "brocade" => Tail::Brocade,
@@ -139,6 +142,7 @@ impl Tail {
             Tail::Pairs => pairs::draw(text, pen),
             Tail::Beside => pairs::beside(text, pen),
             Tail::Structlog => pairs::structlog(text, pen),
+            Tail::Keyed => return pairs::keyed(text, pen),
             Tail::ActiveMq => return columns::activemq(text, pen),
             Tail::Brocade => columns::brocade(text, pen),
             Tail::Closed => return columns::closed(text, "]]", pen),
@@ -268,14 +272,25 @@ fn apache<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
 }
 
 /// Draws `message (a.b.C)`. Traces stand behind it, on lines of their own.
-fn named<'a>(text: &'a str, between: &str, slot: &str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
+fn named<'a>(
+    text: &'a str,
+    between: &str,
+    slot: &'static str,
+    pen: &mut Pen<'_, '_, 'a>,
+) -> Option<()> {
     let end = memchr(b'\n', text.as_bytes()).unwrap_or(text.len());
     let (line, trace) = text.split_at(end);
     let (message, name) = line.strip_suffix(')')?.rsplit_once(between)?;
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._$-".contains(&byte);
     let is_name = !name.is_empty() && name.bytes().all(is_part);
-    if !is_name || message.is_empty() || !trace.is_empty() {
+    if !is_name || message.is_empty() {
         return None;
+    }
+    if !trace.is_empty() {
+        // The trace is part of the message, and so is what stands before it.
+        pen.sketch.message(text.as_bytes());
+        pen.make_text(slot, name);
+        return Some(());
     }
     pen.sketch.message(message.as_bytes());
     pen.sketch.literal(between);
@@ -361,11 +376,16 @@ pub(super) fn values<'a>(mut rest: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option
         }
         pen.sketch.literal(key);
         pen.sketch.literal("=");
+        let is_message = pairs::is_message(key, pen);
         let after = match behind.strip_prefix('"') {
             Some(inside) => {
                 let end = closing_quote(inside)?;
                 pen.sketch.literal("\"");
-                pen.text(key, &inside[..end]);
+                if is_message {
+                    pen.sketch.message(&inside.as_bytes()[..end]);
+                } else {
+                    pen.text(key, &inside[..end]);
+                }
                 pen.sketch.literal("\"");
                 &inside[end + 1..]
             }
@@ -376,7 +396,9 @@ pub(super) fn values<'a>(mut rest: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option
                     return None;
                 }
                 let (read, kind, is_canonical) = logfmt::bare_value(value);
-                if is_canonical {
+                if is_message {
+                    pen.sketch.message(value.as_bytes());
+                } else if is_canonical {
                     pen.slot(key, kind_of(kind), read)
                 } else {
                     pen.text(key, value)

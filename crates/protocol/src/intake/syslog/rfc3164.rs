@@ -25,7 +25,7 @@
 use logpond_record::TimeSource;
 
 use super::rule::Context;
-use super::vendors::is_body;
+use super::vendors::{is_body, topics_bytes};
 use super::{WORD_BYTES_MAX, word};
 use crate::intake::access;
 use crate::intake::levels;
@@ -152,6 +152,12 @@ pub(super) fn draw<'a>(
             None => after,
         };
         rest = draw_level(draw_blanks(rest, sketch), sketch);
+    }
+    if has_host && let Some((topics, after)) = topics(rest) {
+        sketch.text("app:t", topics);
+        sketch.literal(" ");
+        sketch.message(after);
+        return Some(Certainty::Whole);
     }
     let place = match (has_host, origin) {
         (true, Origin::Sender) => Place::BehindHost,
@@ -282,6 +288,12 @@ fn draw_comma_host<'a>(text: &'a [u8], sketch: &mut Sketch<'_, 'a>) -> Option<&'
 fn is_repeated(text: &[u8]) -> bool {
     let starts: [&[u8]; 2] = [b"last message repeated ", b"--- last message repeated "];
     starts.iter().any(|start| text.starts_with(start))
+}
+
+/// The topics of RouterOS, which stand where others have a tag, and the message.
+fn topics(text: &[u8]) -> Option<(&str, &[u8])> {
+    let (topics, rest) = text.split_at(topics_bytes(text)?);
+    Some((std::str::from_utf8(topics).ok()?, &rest[1..]))
 }
 
 /// True for what devices write behind the host without a tag: an event, pairs, values, topics, an object or a line of an

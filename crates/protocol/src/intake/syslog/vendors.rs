@@ -12,7 +12,10 @@
 //! | Cisco Meraki | `1 1374543986.038687615 MX84 urls src=10.0.0.1` |
 //! | Fortinet | `date=2020-01-01 time=12:00:00 devname="FG1" type="traffic"` |
 //! | Sophos | `device_name="SFW" timestamp="2020-01-01T12:00:00+0000"` |
-//! | MikroTik RouterOS | `system,info,account user admin logged in` |
+//! | MikroTik RouterOS | `system,info,account user admin logged in`, also behind a time and a name |
+//! | Cisco Firepower | `2026-11-27T00:51:25Z ftd1  %FTD-1-430003: text` |
+//! | WatchGuard | `Nov 27 00:51:25 fw1 80D3029F4FF2A (2026-11-27T00:51:25) firewall: msg_id="3000-0148" text` |
+//! | HPE ProCurve | `Nov 27 00:51:25 192.0.2.3 00076 ports: port 24 is now on-line` |
 //! | NetScaler, Citrix ADC, whose dates begin with the month | `03/02/2026:00:00:06 GMT adc 0-PPE-0 : default SSLVPN Message 7 0 :  text` |
 //! | LEEF and CEF behind the start of an RFC 5424 header | `1 2026-03-02T00:00:06Z host LEEF:2.0\|…` |
 //! | Relays that put a header before that of the sender | `Nov 27 00:51:25 relay <131>Nov 27 00:51:24 web1 app[77]: text` |
@@ -124,6 +127,22 @@ const MNEMONIC: Part = Field(
 );
 const UPTIME: Part = Field("uptime:t", class(is_in_uptime, is_digit, 32));
 
+/// A time and a name of a host.
+const HEADED: Part = OneOf(&[&[
+    Time,
+    SPACE,
+    Field("hostname:t", class(is_host, any, 255)),
+    SPACE,
+]]);
+
+/// The number of an event of ProCurve: five digits.
+const EVENT_NUMBER: Class = Class {
+    holds: is_digit,
+    first: Some(b'0'),
+    some: any,
+    bytes_max: 5,
+};
+
 /// What Cisco's devices put before the time.
 const CISCO_START: Part = OneOf(&[
     &[SEQUENCE, COLON, SEQUENCE_SENT, COLON, HOST, COLON],
@@ -200,10 +219,7 @@ const ENGINE: &str = "-PPE-";
 /// NetScaler's header.
 const NETSCALER: &[Part] = &[
     Maybe(&[SPACE]),
-    Time,
-    SPACE,
-    Field("hostname:t", class(is_host, any, 255)),
-    SPACE,
+    HEADED,
     Field("node:t", class(is_host, is_digit, 32)),
     Text(" : "),
     Message,
@@ -221,23 +237,12 @@ const RELAYED_MESSAGE: Part = OneOf(&[
         Text("<"),
         Field("priority_sent:t", class(is_digit, any, 3)),
         Text(">"),
-        Time,
-        SPACE,
-        Field("hostname:t", class(is_host, any, 255)),
-        SPACE,
+        HEADED,
         Maybe(&[Tag]),
         Message,
     ],
     // A message may begin with a time, too.
-    &[
-        Ahead(MONTHS),
-        Time,
-        SPACE,
-        Field("hostname:t", class(is_host, any, 255)),
-        SPACE,
-        Tag,
-        Message,
-    ],
+    &[Ahead(MONTHS), HEADED, Tag, Message],
 ]);
 
 /// A header of RFC 3164 before that of the sender.
@@ -337,10 +342,7 @@ const ISE: &[Part] = &[
 
 /// A further part of its message, which has no time of its own.
 const ISE_PART: &[Part] = &[
-    Time,
-    SPACE,
-    Field("hostname:t", class(is_host, any, 255)),
-    SPACE,
+    HEADED,
     Field("app:t", class(is_host, is_letter, 64)),
     SPACE,
     Field("message_number:t", class(is_digit, any, 12)),
@@ -377,16 +379,32 @@ pub(super) const LABELLED: &[LabelledRule] = &[LabelledRule {
     label: "Severity",
     rule: Rule {
         mark: Within(" Severity: "),
+        parts: &[HEADED, IDRAC, Message],
+    },
+}];
+
+/// Cisco's wireless controllers behind a header whose tag is their name.
+pub(super) const CONTROLLER: LabelledRule = LabelledRule {
+    label: "",
+    rule: Rule {
+        mark: Within(": *"),
         parts: &[
+            OtherTime("relay_time:t"),
+            SPACE,
+            Maybe(&[Field("relay_hostname:t", class(is_word, any, 255)), SPACE]),
+            HOST,
+            COLON,
+            Text("*"),
+            Field("task:t", class(is_host, is_letter, 64)),
+            COLON,
+            CLOCK,
             Time,
-            SPACE,
-            Field("hostname:t", class(is_host, any, 255)),
-            SPACE,
-            IDRAC,
+            COLON,
+            Maybe(&[MNEMONIC, COLON]),
             Message,
         ],
     },
-}];
+};
 
 const WEEKDAY: Part = OneOf(&[
     &[Text("Mon ")],
@@ -419,6 +437,15 @@ const BODIES: &[&str] = &["id=firewall ", "CEF:", "LEEF:"];
 pub(super) fn is_body(text: &[u8]) -> bool {
     let mut starts = BODIES.iter();
     starts.any(|start| text.starts_with(start.as_bytes()))
+}
+
+/// The bytes of the topics that a text begins with, if they are RouterOS's.
+pub(super) fn topics_bytes(text: &[u8]) -> Option<usize> {
+    let length = text.iter().take_while(|byte| is_topic(**byte)).count();
+    let mut known = ROUTER_TOPICS.iter();
+    let is_it =
+        text[length..].starts_with(b" ") && known.any(|topic| text.starts_with(topic.as_bytes()));
+    is_it.then_some(length)
 }
 
 /// A message of a format that has no header.
@@ -558,10 +585,7 @@ pub(super) const ALONE: &[Rule] = &[
             Text("> "),
             Field("relay_hostname:t", class(is_word, any, 255)),
             SPACE,
-            Time,
-            SPACE,
-            Field("hostname:t", class(is_host, any, 255)),
-            SPACE,
+            HEADED,
             Field("node:t", class(is_host, is_digit, 32)),
             Text(" : "),
             Message,
@@ -604,15 +628,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         mark: Begins(&["1 "]),
-        parts: &[
-            Text("1 "),
-            Time,
-            SPACE,
-            Field("hostname:t", class(is_host, any, 255)),
-            SPACE,
-            Ahead(BODIES),
-            Message,
-        ],
+        parts: &[Text("1 "), HEADED, Ahead(BODIES), Message],
     },
     BARE,
     Rule {
@@ -718,6 +734,39 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         mark: Begins(&["device_name=\"", "device=\""]),
         parts: &[Message],
+    },
+    Rule {
+        mark: Within("  %"),
+        parts: &[
+            Time,
+            SPACE,
+            Field("hostname:t", class(is_host, any, 255)),
+            Text("  "),
+            MNEMONIC,
+            COLON,
+            Message,
+        ],
+    },
+    Rule {
+        mark: Within("msg_id="),
+        parts: &[
+            HEADED,
+            Field("serial:t", class(is_alphanumeric, is_digit, 32)),
+            SPACE,
+            Maybe(&[Text("("), OtherTime("device_time:t"), Text(") ")]),
+            Tag,
+            Message,
+        ],
+    },
+    Rule {
+        mark: Within(" 0"),
+        parts: &[
+            HEADED,
+            Field("event_id:t", EVENT_NUMBER),
+            SPACE,
+            Tag,
+            Message,
+        ],
     },
     Rule {
         mark: Begins(ROUTER_TOPICS),

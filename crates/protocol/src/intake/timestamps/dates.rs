@@ -453,11 +453,11 @@ fn short_first(cursor: &mut Cursor<'_>, digits: usize) -> Option<Dates> {
             (b'/', b'-') | (b'-', b' ' | b'|')
         );
         let has_fraction = cursor.peek_at(9) == Some(b'.') && cursor.is_digit_at(12);
-        // Netlogon of Windows writes `11/27 00:51:25 [LOGON]`, vLLM `11-27 00:51:25 [`.
+        // Netlogon of Windows writes `11/27 00:51:25 [LOGON]`, vLLM `11-27 00:51:25 [` and `11-27 00:51:25 engine.py:7]`.
         let is_netlogon = matches!(separator, b'/' | b'-')
             && cursor.peek() == Some(b' ')
             && cursor.peek_at(9) == Some(b' ')
-            && cursor.peek_at(10) == Some(b'[');
+            && (cursor.peek_at(10) == Some(b'[') || is_before_place(&cursor.rest()[10..]));
         let is_date = is_padded && (is_parted && has_fraction || is_netlogon);
         let (year, month, day) = (None, first, second);
         return is_date.then_some(Dates::One(Date { year, month, day }));
@@ -480,6 +480,17 @@ fn short_first(cursor: &mut Cursor<'_>, digits: usize) -> Option<Dates> {
         has_century,
         separator,
     }))
+}
+
+/// True for a file of Python, a line and a bracket.
+fn is_before_place(text: &[u8]) -> bool {
+    const PLACE_BYTES_MAX: usize = 64;
+    let end = memchr::memchr(b']', &text[..text.len().min(PLACE_BYTES_MAX)]);
+    let place = end
+        .map(|end| text[..end].trim_ascii_end())
+        .unwrap_or_default();
+    let line = place.iter().rev().take_while(|byte| byte.is_ascii_digit());
+    place[..place.len() - line.count()].ends_with(b".py:")
 }
 
 /// Reads the month and the year right behind the day: `NOV2026`, as SAS and Forge write it.

@@ -236,7 +236,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ),
     (
         "<134>1 1374543986.038687615 MX84 urls src=10.0.0.1:80 dst=10.0.0.2:443 request: GET http://x",
-        "header=1374543986.038687615 facility=16 severity=6 hostname=MX84 app=urls | src=10.0.0.1:80 dst=10.0.0.2:443 request: GET http://x",
+        "header=1374543986.038687615 facility=16 severity=6 hostname=MX84 app=urls src=10.0.0.1:80 dst=10.0.0.2:443 request=GET http://x | line",
     ),
     (
         "<134>1 1374543986.038687615 MX84 flows src=10.0.0.1 dst=10.0.0.2 sport=80",
