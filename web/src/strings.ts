@@ -46,6 +46,27 @@ export const T = {
   placeholder: 'text, "exact text", /regex/, level>=warn, status=500 …',
   placeholderLogql: '{app="shop"} |= "timeout", or sum by (app) (count_over_time({app=~".+"}[5m]))',
   placeholderSql: "SELECT status, count(*) AS n FROM logs GROUP BY status ORDER BY n DESC",
+  examplesLabel: "Examples",
+  askSomething: {
+    logql: "Write a query in LogQL, or begin with one of these",
+    sql: "Write a statement of SQL, or begin with one of these",
+  },
+  examples: {
+    logql: [
+      ["Lines with a text", '{service_name=~".+"} |= "timeout"'],
+      ["Lines each five minutes", 'sum by (service_name) (count_over_time({service_name=~".+"}[5m]))'],
+      ["Errors a second", 'sum by (service_name) (rate({detected_level="error"}[5m]))'],
+    ],
+    sql: [
+      ["The newest records", "SELECT time, hostname, message FROM logs ORDER BY time DESC LIMIT 100"],
+      ["Records by level", "SELECT _level, count(*) AS n FROM logs GROUP BY _level ORDER BY n DESC"],
+      [
+        "Records by the hour",
+        "SELECT date_trunc('hour', time) AS hour, count(*) AS n FROM logs GROUP BY hour ORDER BY hour",
+      ],
+    ],
+  } as Record<"logql" | "sql", [text: string, query: string][]>,
+  linesFailed: (message: string) => `Further lines could not be read: ${message}.`,
   language: "Language of the query",
   native: "Filter",
   levelOrWorse: "this level and worse",
@@ -109,6 +130,7 @@ export const T = {
     string,
     string
   >,
+  groupTitle: (fields: string) => `The first field of ${fields}, … that a record has`,
   sortTitle: "Change the order of time",
   removeColumn: (name: string) => `Remove column ${name}`,
   addColumn: (name: string) => `Add column ${name}`,
@@ -132,6 +154,7 @@ export const T = {
   lastMinute: "Records a second in the last minute",
   received: (count: string) => `${count} received`,
   dropped: (count: string) => `${count} not shown: the pause was too long`,
+  newestShown: (count: string) => `The list has the newest ${count}`,
   follow: "Resume",
   pause: "Pause",
   waitingNew: (count: string) => `${count} new — L to follow`,
@@ -197,7 +220,7 @@ export const T = {
   laterRecords: "Later records",
   firstRecord: "This is the first record.",
   lastRecord: "This is the last record.",
-  recordGone: "This record is not there. It may have expired.",
+  recordGone: "This record is not there. It may have expired, or the end of the link is missing.",
   partFailed: "A part of the page could not be loaded. Reload the page.",
   chartLabel: (count: number) => `Chart of ${count} series`,
   noSeries: "The query has no result in this range.",

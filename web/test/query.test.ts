@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
 import {
   between,
+  boundsOf,
   caretAt,
   condition,
+  containing,
   exclude,
   include,
   needles,
@@ -10,6 +12,7 @@ import {
   tokens,
   topTerms,
   without,
+  withoutTerm,
 } from "../src/lib/query";
 
 describe("tokens", () => {
@@ -98,6 +101,25 @@ describe("filters by click", () => {
     expect(between("timeout ms>=5 ms<=10", "ms", 6, 7)).toBe("timeout ms>=6 ms<=7");
     expect(between("a OR b", "ms", 1, 2)).toBe("(a OR b) ms>=1 ms<=2");
   });
+});
+
+test("the bounds of a range are read back", () => {
+  expect(boundsOf(between("timeout", "ms", 5, 10.5), "ms")).toEqual({ low: "5", high: "10.5" });
+  expect(boundsOf("ms>=5 bytes<=7", "ms")).toEqual({ low: "5" });
+  expect(boundsOf("ms>5 OR ms<=7", "ms")).toEqual({});
+  expect(boundsOf(between("", "odd name", 1, 2), "odd name")).toEqual({ low: "1", high: "2" });
+});
+
+test("a text within a field is asked in any case", () => {
+  expect(containing("", "customer", "cust-2")).toBe('customer:i"cust-2"');
+  expect(containing("a OR b", "odd name", 'say "hi"')).toBe('(a OR b) "odd name":i"say \\"hi\\""');
+  expect(containing("level>=warn", "path", "/x")).toBe('level>=warn path:i"/x"');
+});
+
+test("a term is removed by its text, or not at all", () => {
+  expect(withoutTerm("a=1 b=2", "a=1")).toBe("b=2");
+  expect(withoutTerm("a=1 b=2", "c=3")).toBe(null);
+  expect(withoutTerm("a=1 OR b=2", "a=1")).toBe(null);
 });
 
 test("terms of the top", () => {

@@ -8,6 +8,7 @@ import {
   parseTime,
   resolve,
   stepMs,
+  ticks,
   timeText,
 } from "../src/lib/time";
 
@@ -86,6 +87,14 @@ test("a range is fixed once a run", () => {
   });
   expect(resolve({ from: "@0", to: "" }, NOW)?.fromMs).toBe(0);
   expect(resolve({ from: "nonsense", to: "" }, NOW)).toBe(null);
+  // Without a beginning, a range with an end is all that came before.
+  expect(resolve({ from: "", to: "2026-11-26T12:00:00Z" }, NOW)).toMatchObject({
+    from: "1970-01-01T00:00:00.000Z",
+    fromMs: 0,
+    to: "2026-11-26T12:00:00.000Z",
+  });
+  expect(resolve({ from: "", to: "" }, NOW)?.from).toBe("2026-11-27T12:30:00.000Z");
+  expect(resolve({ from: "5 constructor", to: "" }, NOW)).toBe(null);
   // Nanoseconds of an address stay.
   expect(resolve({ from: "2026-11-27T12:30:00.000000001Z", to: "" }, NOW)?.from).toBe(
     "2026-11-27T12:30:00.000000001Z",
@@ -102,6 +111,19 @@ test("steps read well", () => {
   expect(stepMs(3_600_000, 90)).toBe(60_000);
   expect(stepMs(86_400_000, 90)).toBe(1_800_000);
   expect(stepMs(1000, 90)).toBe(20);
+});
+
+test("an axis has two times or more, also where it is short", () => {
+  const day = 86_400_000;
+  for (const span of [day, day + 60_000, 1.5 * day, 3_600_000, 3_660_000, 7.1 * day, 30 * day, 400 * day])
+    for (const most of [1, 2, 3, 9]) {
+      const found = ticks(NOW - span, NOW, most, "Europe/Berlin");
+      expect(found.length, `${span} ${most}`).toBeGreaterThanOrEqual(2);
+      expect(found.length, `${span} ${most}`).toBeLessThanOrEqual(2 * Math.max(3, most));
+    }
+  expect(ticks(NOW - day - 60_000, NOW, 3, "UTC").map(({ text }) => text)).toEqual(
+    ["12:00", "11-27", "12:00"].slice(-2),
+  );
 });
 
 test("hours of the day are those of the zone", () => {

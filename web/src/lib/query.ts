@@ -163,10 +163,10 @@ export function without(query: string, field: string, value: string | null): str
   return found ? remove(query, found) : query;
 }
 
-/** Removes a term of the top by its position among them. */
-export function withoutTerm(query: string, index: number): string {
-  const term = topTerms(query)?.[index];
-  return term ? remove(query, term) : query;
+/** Removes a term of the top, or returns null if there is none of this text. */
+export function withoutTerm(query: string, text: string): string | null {
+  const term = topTerms(query)?.find((known) => known.text === text);
+  return term ? remove(query, term) : null;
 }
 
 /** Says how a query has a condition already. */
@@ -191,6 +191,24 @@ export function between(query: string, field: string, low: number, high: number)
   const range = `${name}>=${low} ${name}<=${high}`;
   if (!rest) return range;
   return topTerms(rest) ? `${rest} ${range}` : `(${rest}) ${range}`;
+}
+
+/** A query for those records whose field has a text, in upper or lower case. */
+export function containing(query: string, field: string, text: string): string {
+  const wanted = `${fieldText(field)}:i${quote(text)}`;
+  if (isAll(query)) return wanted;
+  return topTerms(query) ? `${query.trim()} ${wanted}` : `(${query.trim()}) ${wanted}`;
+}
+
+/** The bounds of a field that a query has in the form of `between`, as they are written. */
+export function boundsOf(query: string, field: string): { low?: string; high?: string } {
+  const name = fieldText(field);
+  const found: { low?: string; high?: string } = {};
+  for (const { text } of topTerms(query) ?? []) {
+    if (text.startsWith(`${name}>=`)) found.low = text.slice(name.length + 2);
+    if (text.startsWith(`${name}<=`)) found.high = text.slice(name.length + 2);
+  }
+  return found;
 }
 
 /** The words of a query that a row's text may contain, for highlighting. */

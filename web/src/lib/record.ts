@@ -148,12 +148,29 @@ const APP_FIELDS = [
   "logger",
 ];
 
+/** The columns of the list at first. They are no fields: a record's time, its level, its message, and two groups. */
+export const COLUMNS = ["time", "level", "host", "app", "message"];
+
 /** Columns that stand for one of several fields. */
-export const GROUPS: Record<string, string[]> = { host: HOST_FIELDS, app: APP_FIELDS };
+export const GROUPS = new Map([
+  ["host", HOST_FIELDS],
+  ["app", APP_FIELDS],
+]);
+
+/** Stands before the name of a field that would be taken for another column. */
+const FIELD_MARK = "field:";
+
+/** The column of a field. */
+export const columnOf = (field: string) =>
+  COLUMNS.includes(field) || field.startsWith(FIELD_MARK) ? FIELD_MARK + field : field;
+
+/** The field of a column that has one. */
+export const fieldOfColumn = (column: string) =>
+  column.startsWith(FIELD_MARK) ? column.slice(FIELD_MARK.length) : column;
 
 /** The field that a column shows in this row. */
 export function columnField(row: Row, column: string): Field | undefined {
-  for (const name of GROUPS[column] ?? [column]) {
+  for (const name of GROUPS.get(column) ?? [fieldOfColumn(column)]) {
     const found = fieldOf(row, name);
     if (found) return found;
   }

@@ -1,5 +1,7 @@
 // Times: ranges of the address, and the one formatter of the application.
 
+import { own } from "./own";
+
 export interface Range {
   from: string;
   to: string;
@@ -59,7 +61,10 @@ export function durationMs(text: string): number | null {
     millisecond: "ms",
   };
   const singular = unit.length > 2 ? unit.replace(/s$/, "") : unit;
-  const ms = UNIT_MS[unit] ?? UNIT_MS[singular] ?? UNIT_MS[long[singular] ?? long[unit] ?? ""];
+  const ms =
+    own(UNIT_MS, unit) ??
+    own(UNIT_MS, singular) ??
+    own(UNIT_MS, own(long, singular) ?? own(long, unit) ?? "");
   return ms === undefined ? null : Number(match[1]) * ms;
 }
 
@@ -167,22 +172,50 @@ export function afterTime(time: string): string {
 /** The bounds of a range at this moment, so that all requests of a view are of the same range. */
 export function resolve(range: Range, nowMs: number): Resolved | null {
   // A time of the address without a zone is in UTC, as for the server: a link means the same everywhere.
-  const fromMs = parseTime(range.from || "1h", nowMs, "UTC");
+  // Without a beginning, a range with an end is all that came before.
+  const from = range.from || (range.to ? "@0" : "1h");
+  const fromMs = parseTime(from, nowMs, "UTC");
   const toMs = parseTime(range.to || "now", nowMs, "UTC");
   if (fromMs === null || toMs === null || !Number.isFinite(fromMs) || !Number.isFinite(toMs)) return null;
   const exact = (text: string, ms: number) => (/T.*\.\d{4,}Z$/.test(text) ? text : isoOf(ms));
-  return { from: exact(range.from, fromMs), to: exact(range.to, toMs), fromMs, toMs, open: range.to === "" };
+  return { from: exact(from, fromMs), to: exact(range.to, toMs), fromMs, toMs, open: range.to === "" };
 }
 
 /** Steps that read well, in milliseconds. */
 const STEPS = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000,
   600_000, 900_000, 1_800_000, 3_600_000, 7_200_000, 10_800_000, 21_600_000, 43_200_000, 86_400_000,
-  172_800_000, 604_800_000, 2_419_200_000, 31_536_000_000,
+  172_800_000, 604_800_000, 2_419_200_000, 7_257_600_000, 31_536_000_000,
 ];
 
 export function stepMs(spanMs: number, buckets: number): number {
   return STEPS.find((step) => spanMs / step <= buckets) ?? STEPS.at(-1)!;
+}
+
+/** Positions and texts of an axis of times: about `most` of them, and two at least. */
+export function ticks(low: number, high: number, most: number, zone: string): { at: number; text: string }[] {
+  const coarse = STEPS.indexOf(stepMs(high - low, Math.max(2, most)));
+  const found = ticksOf(low, high, STEPS[coarse]!, zone);
+  return found.length < 2 && coarse > 0 ? ticksOf(low, high, STEPS[coarse - 1]!, zone) : found;
+}
+
+function ticksOf(low: number, high: number, step: number, zone: string): { at: number; text: string }[] {
+  const offset = offsetMs(low, zone);
+  const found: { at: number; text: string }[] = [];
+  for (let at = Math.ceil((low + offset) / step) * step - offset; at < high; at += step) {
+    const midnight = (at + offset) % 86_400_000 === 0;
+    const full = timeText(at, zone, "full");
+    const text =
+      step >= 86_400_000 || midnight
+        ? full.slice(5, 10)
+        : step >= 60_000
+          ? full.slice(11, 16)
+          : step >= 1000
+            ? full.slice(11, 19)
+            : full.slice(14, 23);
+    found.push({ at, text });
+  }
+  return found;
 }
 
 /** Counts by the hour of the day in a zone, of counts by time. */

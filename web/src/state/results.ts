@@ -1,6 +1,6 @@
 // The results of the question in the address: rows, histogram, facets. One run at a time.
 
-import { effect, signal, untracked } from "@preact/signals";
+import { batch, effect, signal, untracked } from "@preact/signals";
 import {
   isAbort,
   json,
@@ -13,9 +13,11 @@ import {
   statement,
 } from "../api/client";
 import { LIST_PARAMS } from "../api/features";
+import { own } from "../lib/own";
 import { parseRow, type Row } from "../lib/record";
 import { Pages, type Bounds, type Bucket } from "../lib/pages";
 import { isoOf, msOf, resolve, stepMs, type Resolved } from "../lib/time";
+import { T } from "../strings";
 import { asked, run, state, type State } from "./url";
 import { tail, startTail, stopTail } from "./live";
 
@@ -67,8 +69,12 @@ export const fieldsProblem = signal<Problem | null>(null);
 
 export const series = signal<Series[] | null>(null);
 export const table = signal<Table | null>(null);
-/** Lines of LogQL. */
+/** Lines of LogQL: those that were read, and where the next ones begin. */
 export const logLines = signal<Row[] | null>(null);
+export const logLinesNext = signal("");
+export const logLinesPhase = signal<Phase>("idle");
+/** A question without a text, which only the native language has. */
+export const nothingAsked = signal(false);
 
 let control = new AbortController();
 /** The rows of this run, which are shown once there is an answer. */
@@ -95,7 +101,8 @@ const HISTOGRAM_BUCKETS = 90;
 const QUICK_MS = 250;
 /** Rows of SQL that the page shows; a file has all. */
 export const TABLE_ROWS_MAX = 10_000;
-export const LOG_LINES_MAX = 5000;
+/** Lines of LogQL that are read at once. */
+export const LOG_LINES_PAGE = 5000;
 
 function reset(now: State) {
   control.abort();
@@ -121,6 +128,14 @@ function start() {
       message: `no time is known as ${JSON.stringify(now.to || now.from)}`,
     };
     phase.value = "failed";
+    return;
+  }
+  nothingAsked.value = now.view === "search" && now.lang !== "q" && !now.q.trim();
+  if (nothingAsked.value) {
+    clearNative();
+    series.value = table.value = logLines.value = null;
+    total.value = null;
+    phase.value = "idle";
     return;
   }
   phase.value = "loading";
@@ -341,7 +356,7 @@ async function facets(signal: AbortSignal) {
 
 interface LokiAnswer {
   data:
-    | { resultType: "streams"; result: LokiStream[] }
+    | { resultType: "streams"; result: LokiStream[]; cursor?: string }
     | { resultType: "matrix" | "vector"; result: LokiSeries[] };
   warnings?: string[];
 }
@@ -355,24 +370,43 @@ interface LokiSeries {
   value?: [number, string];
 }
 
-async function startLogql(now: State) {
+interface LinesQuestion {
+  q: string;
+  sort: State["sort"];
+  span: Resolved;
+}
+/** The question of the lines on the screen. That of the address may have failed since. */
+let linesOf: LinesQuestion | null = null;
+
+const askLogql = ({ q, sort, span }: LinesQuestion, cursor: string | undefined, signal: AbortSignal) =>
+  json<LokiAnswer>(
+    "loki/api/v1/query_range",
+    {
+      query: q,
+      start: span.fromMs <= 0 ? "0" : span.from,
+      end: span.to,
+      limit: LOG_LINES_PAGE,
+      direction: sort === "asc" ? "forward" : "backward",
+      cursor,
+    },
+    { signal },
+  );
+
+async function startLogql({ q, sort }: State) {
   const { signal } = control;
-  const found = range.value!;
-  const params = {
-    query: now.q,
-    start: found.fromMs <= 0 ? "0" : found.from,
-    end: found.to,
-    limit: LOG_LINES_MAX,
-    direction: now.sort === "asc" ? "forward" : "backward",
-  };
-  const answer = await json<LokiAnswer>("loki/api/v1/query_range", params, { signal });
+  const question = { q, sort, span: range.value! };
+  const answer = await askLogql(question, undefined, signal);
   if (signal.aborted) return;
   clearNative();
+  linesOf = question;
   warnings.value = answer.warnings ?? [];
   if (answer.data.resultType === "streams") {
-    logLines.value = lokiLines(answer.data.result, now.sort);
-    total.value = logLines.value.length;
+    logLines.value = lokiLines(answer.data.result, sort);
+    logLinesNext.value = answer.data.cursor ?? "";
+    logLinesPhase.value = "done";
     series.value = table.value = null;
+    if (logLinesNext.value) void countLines(question, signal);
+    else total.value = logLines.value.length;
   } else {
     series.value = answer.data.result.map(({ metric, values, value }) => ({
       name: labelsText(metric),
@@ -381,6 +415,47 @@ async function startLogql(now: State) {
     }));
     logLines.value = table.value = null;
     total.value = answer.data.result.length;
+  }
+}
+
+/** Reads the next lines of LogQL. */
+export async function moreLines() {
+  const cursor = logLinesNext.value;
+  const question = linesOf;
+  if (!question || !cursor || logLinesPhase.value !== "done") return;
+  const { signal } = control;
+  logLinesPhase.value = "loading";
+  try {
+    const { data, warnings: said } = await askLogql(question, cursor, signal);
+    if (linesOf !== question || data.resultType !== "streams") return;
+    const next = lokiLines(data.result, question.sort);
+    batch(() => {
+      logLines.value = [...logLines.value!, ...next];
+      logLinesNext.value = data.cursor ?? "";
+      logLinesPhase.value = "done";
+      warnings.value = [...new Set([...warnings.value, ...(said ?? [])])];
+      if (!logLinesNext.value) total.value = logLines.value.length;
+    });
+  } catch (error) {
+    if (linesOf !== question) return;
+    logLinesPhase.value = isAbort(error) ? "done" : "failed";
+    if (!isAbort(error)) warnings.value = [...warnings.value, T.linesFailed(problemFrom(error).message)];
+  }
+}
+
+/** Counts the lines of the range. */
+async function countLines({ q, span }: LinesQuestion, signal: AbortSignal) {
+  const [from, to] = [Math.max(0, Math.floor(span.fromMs)), Math.round(span.toMs)];
+  // A range of LogQL has its end and not its beginning, the list the other way round.
+  const time = `${BigInt(to) * 1_000_000n - 1n}`;
+  const query = `sum(count_over_time(${q}\n[${to - from}ms]))`;
+  try {
+    const { data } = await json<LokiAnswer>("loki/api/v1/query", { query, time }, { signal });
+    if (signal.aborted || data.resultType !== "vector") return;
+    const sum = Number(data.result[0]?.value?.[1]);
+    if (logLinesNext.value && Number.isFinite(sum)) total.value = sum;
+  } catch {
+    // Without that number, the page says that there are more lines than it has.
   }
 }
 
@@ -408,6 +483,10 @@ function clearNative() {
   fields.value = null;
   hints.value = [];
   trailer.value = null;
+  total.value = null;
+  linesOf = null;
+  logLinesNext.value = "";
+  logLinesPhase.value = "idle";
 }
 
 async function startSql(now: State) {
@@ -430,7 +509,7 @@ async function startSql(now: State) {
         }
         const row = JSON.parse(line) as Record<string, unknown>;
         if (!result.columns.length) result.columns = Object.keys(row).map((name) => ({ name, type: "" }));
-        result.rows.push(result.columns.map(({ name }) => row[name]));
+        result.rows.push(result.columns.map(({ name }) => own(row, name)));
       }
     },
     statement(now.q),

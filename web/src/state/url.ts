@@ -1,6 +1,7 @@
 // The state of a view is its address, and nothing else.
 
-import { computed, signal } from "@preact/signals";
+import { batch, computed, signal } from "@preact/signals";
+import { COLUMNS } from "../lib/record";
 
 export const VIEWS = ["search", "patterns", "access", "alerts", "proxy", "cluster"] as const;
 export type View = (typeof VIEWS)[number];
@@ -25,8 +26,6 @@ export interface State {
   bots: boolean;
 }
 
-export const COLUMNS = ["time", "level", "host", "app", "message"];
-
 export const DEFAULTS: State = {
   view: "search",
   lang: "q",
@@ -46,6 +45,16 @@ export const DEFAULTS: State = {
 
 const LANGUAGES: Language[] = ["q", "logql", "sql"];
 
+/** Views that understand each language: the search, and alerts, which make rules of LogQL. */
+const OF_ANY_LANGUAGE = new Set<View>(["search", "alerts", "cluster"]);
+
+/** A state that its view understands: a text of another language is no filter there. */
+function fitted(next: State): State {
+  if (next.lang === "q") return next;
+  if (!OF_ANY_LANGUAGE.has(next.view)) return { ...next, lang: "q", q: "" };
+  return next.live ? { ...next, live: false } : next;
+}
+
 /** Reads an address. It may be of another version, or wrong: what cannot be read has its default. */
 export function parse(search: string): State {
   const params = new URLSearchParams(search);
@@ -53,13 +62,13 @@ export function parse(search: string): State {
   const view = VIEWS.find((name) => name === params.get("view")) ?? "search";
   const to = params.get("to") ?? "";
   const cols = params.get("cols");
-  return {
+  return fitted({
     view,
     lang,
     q: params.get(lang) ?? "",
     from: params.get("from") || (to ? "" : DEFAULTS.from),
     to,
-    cols: cols === null ? COLUMNS : cols.split(",").map(decode).filter(Boolean),
+    cols: cols === null ? COLUMNS : [...new Set(cols.split(",").map(decode).filter(Boolean))],
     sort: params.get("sort") === "asc" ? "asc" : "desc",
     tz: zone(params.get("tz")),
     wrap: params.get("wrap") === "1",
@@ -68,7 +77,7 @@ export function parse(search: string): State {
     sel: params.get("sel") ?? "",
     own: params.get("own") ?? "",
     bots: params.get("bots") === "1",
-  };
+  });
 }
 
 function decode(text: string): string {
@@ -124,20 +133,63 @@ export const asked = computed(() => {
 /** Counts runs, so that the same question can be asked again. */
 export const run = signal(0);
 
+/** The text in the bar and its language. They become the question when they are run. */
+export const draft = signal(state.value.q);
+export const draftLang = signal(state.value.lang);
+/** False while the bar has a text that was not run. */
+export const isRun = computed(() => draft.value === state.value.q && draftLang.value === state.value.lang);
+
+/** The native text that a click adds to: that of the bar, also if it was not run. */
+export const nativeText = () => (draftLang.value === "q" ? draft.value : state.value.q);
+
+/** Takes a state. The text in the bar stays, unless the question is another one or was given. */
+function take(next: State, given: boolean) {
+  const before = state.value;
+  batch(() => {
+    state.value = next;
+    if (!given && next.q === before.q && next.lang === before.lang && understood(next)) return;
+    draft.value = next.q;
+    draftLang.value = next.lang;
+  });
+}
+
+const understood = (next: State) => next.view === "search" || draftLang.value === next.lang;
+
+/** Chooses the language of the bar. A text that was run stays with its language; another one comes along. */
+export function chooseLanguage(lang: Language) {
+  if (lang === draftLang.value) return;
+  const { q, lang: asked } = state.value;
+  batch(() => {
+    if (isRun.value) draft.value = "";
+    else if (lang === asked && !draft.value.trim()) draft.value = q;
+    draftLang.value = lang;
+  });
+}
+
+interface Zoomed {
+  /** The ranges before each zoom, the last one last. */
+  before: [from: string, to: string][];
+}
+
+const zooms = (): Zoomed["before"] => (history.state as Zoomed | null)?.before ?? [];
+
 /** Changes the state as one step of the history. */
-export function go(patch: Partial<State>) {
-  const next = { ...state.value, ...patch };
-  const address = format(next);
-  if (address === format(state.value)) return;
-  history.pushState(null, "", address);
-  state.value = next;
+export function go(patch: Partial<State>, before?: Zoomed["before"]) {
+  const next = fitted({ ...state.value, ...patch });
+  const { from, to } = state.value;
+  const given = patch.q !== undefined || patch.lang !== undefined;
+  if (format(next) === format(state.value)) return take(next, given);
+  // Zooms can be taken back as long as the range is theirs.
+  const kept = before ?? (next.from === from && next.to === to ? zooms() : []);
+  history.pushState(kept.length ? { before: kept } : null, "", format(next));
+  take(next, given);
 }
 
 /** Changes the state without a step. */
 export function tweak(patch: Partial<State>) {
-  const next = { ...state.value, ...patch };
+  const next = fitted({ ...state.value, ...patch });
   history.replaceState(history.state, "", format(next));
-  state.value = next;
+  take(next, patch.q !== undefined || patch.lang !== undefined);
 }
 
 /** Asks: a step of the history if the question is another one, otherwise the same question again. */
@@ -147,8 +199,34 @@ export function ask(patch: Partial<State>) {
   if (asked.value === before) run.value += 1;
 }
 
-addEventListener("popstate", () => {
-  state.value = parse(location.search);
-});
+/** Asks the text in the bar, in its language. */
+export function askDraft(patch: Partial<State> = {}) {
+  const lang = draftLang.value;
+  ask({ q: draft.value, lang, ...(lang === "q" ? {} : { live: false }), ...patch });
+}
 
-export const hrefOf = (patch: Partial<State>) => format({ ...state.value, ...patch });
+/** Zooms into a part of the range, so that `zoomOut` knows the way back. */
+export function zoomIn(from: string, to: string) {
+  const range: [string, string] = [state.value.from, state.value.to];
+  go({ from, to, live: false }, [...zooms(), range]);
+}
+
+/** Returns to the range before the last zoom. A zoom of the same gesture goes first, and leaves no step. */
+export function zoomOut(undone = false) {
+  const before = [...zooms()];
+  if (undone && before.length > 1) before.pop();
+  const range = before.pop();
+  if (!range) return;
+  const [from, to] = range;
+  if (!undone) return go({ from, to }, before);
+  const next = { ...state.value, from, to };
+  history.replaceState(before.length ? { before } : null, "", format(next));
+  take(next, false);
+}
+
+/** The change that leads to a view: from the bar, by keys and in a link it is the same. */
+export const toView = (view: View): Partial<State> => ({ view, live: false, sel: "" });
+
+addEventListener("popstate", () => take(parse(location.search), false));
+
+export const hrefOf = (patch: Partial<State>) => format(fitted({ ...state.value, ...patch }));

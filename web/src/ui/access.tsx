@@ -6,7 +6,7 @@ import { include, stateOf, topTerms, without, withoutTerm } from "../lib/query";
 import { textOf } from "../lib/record";
 import { hoursOfDay, isoOf, msOf, secondsOfSql, stepMs, zoneName, type Resolved } from "../lib/time";
 import { fields, range, type FieldInfo, type Series } from "../state/results";
-import { ask, go, state, tweak } from "../state/url";
+import { ask, go, nativeText, state, tweak } from "../state/url";
 import { T } from "../strings";
 import { applyFilter, TopValue } from "./detail";
 import { Bar, Button, ProblemText, bytesText, number, percent, shortNumber } from "./parts";
@@ -99,8 +99,12 @@ function Panels({ span }: { span: Resolved }) {
           <input type="checkbox" checked={!bots} onChange={() => go({ bots: !bots })} /> {T.access.hideBots}
         </label>
         <span class="spacer" />
-        {terms.map(({ text }, index) => (
-          <Button class="chip" label={T.removeFilter(text)} onClick={() => ask({ q: withoutTerm(q, index) })}>
+        {terms.map(({ text }) => (
+          <Button
+            class="chip"
+            label={T.removeFilter(text)}
+            onClick={() => ask({ q: withoutTerm(nativeText(), text) ?? withoutTerm(q, text) ?? q })}
+          >
             {text} ✕
           </Button>
         ))}

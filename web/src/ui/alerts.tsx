@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { isAbort, json, problemFrom, type Problem } from "../api/client";
+import { own } from "../lib/own";
 import { tokens } from "../lib/query";
 import { durationMs, durationText, timeText } from "../lib/time";
 import { range, type Series } from "../state/results";
@@ -101,7 +102,7 @@ function RuleRow({ group, rule }: { group: Group; rule: Rule }) {
   return (
     <details class={`rule rule-${status}`} open={rule.state === "firing"}>
       <summary>
-        <span class="badge">{T.alerts.states[status] ?? status}</span> <b>{rule.name}</b>{" "}
+        <span class="badge">{own(T.alerts.states, status) ?? status}</span> <b>{rule.name}</b>{" "}
         <span class="dim">{group.name}</span>
         {alerts.length > 0 && <span> · {T.alerts.active(alerts.length)}</span>}
       </summary>
@@ -135,7 +136,7 @@ function RuleRow({ group, rule }: { group: Group; rule: Rule }) {
           <tbody>
             {alerts.slice(0, 200).map((alert) => (
               <tr>
-                <td>{T.alerts.states[alert.state] ?? alert.state}</td>
+                <td>{own(T.alerts.states, alert.state) ?? alert.state}</td>
                 <td>
                   {Object.entries(alert.labels).map(([name, value]) => (
                     <span class="label">

@@ -3,18 +3,19 @@
 import { effect } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isAbort, lines, problemFrom, signIn, signInReason, away, type Problem } from "../api/client";
+import { textParts } from "../lib/paint";
 import { quote } from "../lib/query";
 import { parseRow, summaryOf, type Row } from "../lib/record";
-import { afterTime, timeText } from "../lib/time";
+import { afterTime, msOf, timeText } from "../lib/time";
 import { phase, total, pages } from "../state/results";
-import { go, hrefOf, run, state, VIEWS, type View } from "../state/url";
+import { go, hrefOf, run, state, toView, VIEWS, type View } from "../state/url";
 import { T } from "../strings";
 import { ContextPanel } from "./context";
 import { Detail } from "./detail";
 import { look } from "./empty";
 import { lazy } from "./lazy";
 import { Help, Palette, helpOpen, paletteOpen, useKeys } from "./palette";
-import { Button, Dialog, Menu, MenuItem, ProblemText, Retry, Toast } from "./parts";
+import { Button, Dialog, Menu, MenuItem, Parts, ProblemText, Retry, Toast } from "./parts";
 import { SearchBar } from "./searchbar";
 import { SearchScreen } from "./search";
 import { setTheme, theme } from "./theme";
@@ -97,20 +98,12 @@ function Header() {
       <nav aria-label={T.viewsLabel} ref={nav}>
         {VIEWS.map((name) => (
           <a
-            href={hrefOf({ view: name, live: false, sel: "" })}
+            href={hrefOf(toView(name))}
             aria-current={view === name ? "page" : undefined}
             onClick={(event) => {
               if (event.ctrlKey || event.metaKey || event.shiftKey) return;
               event.preventDefault();
-              // Screens other than the search understand the native language only.
-              go({
-                view: name,
-                live: false,
-                sel: "",
-                ...(name !== "search" && name !== "alerts" && state.value.lang !== "q"
-                  ? { lang: "q", q: "" }
-                  : {}),
-              });
+              go(toView(name));
             }}
           >
             {T.views[name]}
@@ -207,11 +200,13 @@ function Selected() {
   const [found, setFound] = useState<{ sel: string; row: Row | null } | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   useEffect(() => {
-    const cut = sel.lastIndexOf("_");
-    if (cut < 0) return;
-    const control = new AbortController();
-    const time = sel.slice(0, cut);
+    if (!sel) return;
     setProblem(null);
+    const cut = sel.lastIndexOf("_");
+    const time = sel.slice(0, Math.max(0, cut));
+    // A program may have cut off the end of a link.
+    if (!Number.isFinite(msOf(time))) return setFound({ sel, row: null });
+    const control = new AbortController();
     let row: Row | null = null;
     lines(
       "api/v1/query",
@@ -240,7 +235,9 @@ function Selected() {
       {row === null && <p>{T.recordGone}</p>}
       {row && (
         <>
-          <p class="selected-text">{summaryOf(row)}</p>
+          <p class="selected-text">
+            <Parts parts={textParts(summaryOf(row))} />
+          </p>
           <Detail row={row} alone />
         </>
       )}

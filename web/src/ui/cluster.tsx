@@ -2,9 +2,11 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, isAbort, json, objects, problemFrom, request, type Problem } from "../api/client";
+import { own } from "../lib/own";
 import { durationText, msOf, timeText } from "../lib/time";
 import { run, state } from "../state/url";
 import { T } from "../strings";
+import { addressFlag } from "./commands";
 import { Bar, Button, ProblemText, bytesText, copy, number, percent, shortNumber } from "./parts";
 import { RunningQueries } from "./running";
 import { Sources } from "./sources";
@@ -343,12 +345,18 @@ function Nodes({ found }: { found: Found }) {
                     {node.state}
                     {node.silence && <small> {node.silence}</small>}
                     {node.state === "live" && cluster && list.length > 1 && (
-                      <Button class="link" onClick={() => void copy(`logpond cluster drain ${node.address}`)}>
+                      <Button
+                        class="link"
+                        onClick={() => void copy(`logpond cluster drain ${node.address} ${addressFlag()}`)}
+                      >
                         {T.cluster.copyDrain}
                       </Button>
                     )}
                     {node.forget && (
-                      <Button class="link" onClick={() => void copy(`logpond cluster forget ${node.forget}`)}>
+                      <Button
+                        class="link"
+                        onClick={() => void copy(`logpond cluster forget ${node.forget} ${addressFlag()}`)}
+                      >
                         {T.cluster.copyForget}
                       </Button>
                     )}
@@ -394,7 +402,7 @@ function Storage({ found }: { found: Found }) {
           const list = segments.filter((segment) => segment.state === name);
           return (
             <>
-              <dt>{T.cluster.states[name] ?? name}</dt>
+              <dt>{own(T.cluster.states, name) ?? name}</dt>
               <dd>
                 {number(list.length)} {T.cluster.files(list.length)} ·{" "}
                 {bytesText(list.reduce((sum, { bytes }) => sum + bytes, 0))}

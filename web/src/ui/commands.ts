@@ -12,6 +12,9 @@ const shell = (text: string) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text
 /** The address of this server, with the prefix of a proxy. */
 export const base = () => new URL(".", location.href).href;
 
+/** The flag that makes a command ask this server. */
+export const addressFlag = () => `--addr ${shell(base())}`;
+
 function times(): { from: string; to: string } {
   const { from, to } = state.value;
   return { from: from || "@0", to };
@@ -20,7 +23,7 @@ function times(): { from: string; to: string } {
 export function commandOf(): string {
   const { lang, q, sort } = state.value;
   const { from, to } = times();
-  const span = `--since ${shell(from)}${to ? ` --until ${shell(to)}` : ""}`;
+  const span = `--since ${shell(from)}${to ? ` --until ${shell(to)}` : ""} ${addressFlag()}`;
   if (lang === "sql") return `logpond sql ${shell(q)} ${span}`;
   if (lang === "logql") return `logpond saved run ${shell(q)} ${span}`;
   return `logpond query ${q ? `--where ${shell(q)} ` : ""}${span}${sort === "desc" ? " --reverse" : ""}`;

@@ -5,12 +5,13 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { isAbort, lines, problemFrom, type Problem } from "../api/client";
 import { LIST_PARAMS } from "../api/features";
 import { columnField, cursorOf, parseRow, summaryOf, type Row } from "../lib/record";
+import { textParts } from "../lib/paint";
 import { condition } from "../lib/query";
 import { toneOf } from "../lib/levels";
 import { timeText } from "../lib/time";
 import { state } from "../state/url";
 import { T } from "../strings";
-import { Button, Dialog, ProblemText } from "./parts";
+import { Button, Dialog, Parts, ProblemText } from "./parts";
 import { Detail } from "./detail";
 
 const FIRST_ROWS = 20;
@@ -187,7 +188,9 @@ function ContextRow({ row, origin }: { row: Row; origin?: boolean }) {
         <time>{timeText(row.time, state.value.tz, "time")}</time>
         <span class="level">{row.level ?? ""}</span>
         <span class="dim">{parts.join(" ")}</span>
-        <span class="text">{summaryOf(row).slice(0, 2000)}</span>
+        <span class="text">
+          <Parts parts={textParts(summaryOf(row).slice(0, 2000))} />
+        </span>
       </button>
       {open && <Detail row={row} alone />}
     </li>

@@ -2,13 +2,12 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { isAbort, lines, problemFrom, type Problem } from "../api/client";
-import { META, cursorOf, parseRow, type Field, type Row } from "../lib/record";
-import { ansiParts } from "../lib/paint";
+import { META, columnOf, cursorOf, parseRow, type Field, type Row } from "../lib/record";
+import { textParts } from "../lib/paint";
 import { condition, exclude, include, quote, stateOf, without } from "../lib/query";
 import { afterTime, timeText } from "../lib/time";
-import { ask, go, hrefOf, state } from "../state/url";
+import { ask, go, hrefOf, nativeText, state } from "../state/url";
 import { T } from "../strings";
-import { draft } from "./searchbar";
 import { Bar, Button, Parts, ProblemText, bytesText, copy, number, shortNumber } from "./parts";
 import { openContext } from "./context";
 
@@ -18,9 +17,8 @@ const VALUE_SHOWN_MAX = 4000;
 const RAW_SHOWN_MAX = 200_000;
 
 export function applyFilter(field: string, value: string | null, negative: boolean) {
-  const { lang, q } = state.value;
-  if (lang !== "q") return;
-  const text = draft.value === q ? q : draft.value;
+  if (state.value.lang !== "q") return;
+  const text = nativeText();
   const has = stateOf(text, field, value);
   // A second click takes the filter back.
   const next =
@@ -59,6 +57,7 @@ export function FilterButtons({ field, value }: { field: string; value: string }
   );
 }
 
+/** Adds or removes a column; that of a field is `columnOf` it. */
 export function toggleColumn(name: string) {
   const { cols } = state.value;
   go({
@@ -177,7 +176,7 @@ function Text({ text }: { text: string }) {
   const shown = all ? text : text.slice(0, RAW_SHOWN_MAX);
   return (
     <pre class="raw" tabIndex={0}>
-      <Parts parts={ansiParts(shown)} />
+      <Parts parts={textParts(shown)} />
       {shown.length < text.length && (
         <Button onClick={() => setAll(true)}>{T.moreChars(number(text.length - shown.length))}</Button>
       )}
@@ -240,7 +239,8 @@ function FieldRow({ field }: { field: Field }) {
   const plain =
     META.has(field.name) || field.clipped !== undefined || field.kind === "json" || field.text.length > 1024;
   const native = state.value.lang === "q";
-  const shown = state.value.cols.includes(field.name);
+  const column = columnOf(field.name);
+  const shown = state.value.cols.includes(column);
   return (
     <>
       <dt>
@@ -250,12 +250,14 @@ function FieldRow({ field }: { field: Field }) {
             class="plain"
             label={shown ? T.removeColumn(field.name) : T.addColumn(field.name)}
             pressed={shown}
-            onClick={() => toggleColumn(field.name)}
+            onClick={() => toggleColumn(column)}
           >
             ▥
           </Button>
         )}
-        <span class="name">{field.name}</span>
+        <span class="name">
+          <Parts parts={textParts(field.name)} />
+        </span>
       </dt>
       <dd>
         <Value field={field} />
@@ -278,7 +280,7 @@ function Value({ field }: { field: Field }) {
   const cut = !all && text.length > VALUE_SHOWN_MAX ? text.slice(0, VALUE_SHOWN_MAX) : text;
   return (
     <span class={`value kind-${field.kind}`}>
-      <Parts parts={ansiParts(isTime ? timeText(text, tz, "iso") : cut)} />
+      <Parts parts={textParts(isTime ? timeText(text, tz, "iso") : cut)} />
       {cut.length < text.length && (
         <Button class="link" onClick={() => setAll(true)}>
           {T.moreChars(number(text.length - cut.length))}
@@ -321,7 +323,7 @@ export function TopValue({ field, text, count, share, pressed, marked, lines }: 
         title={`${text}\n${T.valueHint}`}
         onClick={(event) => applyFilter(field, text, event.altKey)}
       >
-        <span class="text">{text || T.emptyValue}</span>
+        <span class="text">{text ? <Parts parts={textParts(text)} /> : T.emptyValue}</span>
         <span class="count">{shortNumber(count)}</span>
         <Bar share={share} />
       </button>

@@ -3,14 +3,16 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isAbort, objects, problemFrom, type Problem } from "../api/client";
-import { between } from "../lib/query";
+import { textParts } from "../lib/paint";
+import { between, boundsOf, containing } from "../lib/query";
 import { toneOf } from "../lib/levels";
 import { fields, fieldsProblem, range, total, type FieldInfo } from "../state/results";
-import { textOf } from "../lib/record";
-import { ask, state } from "../state/url";
+import { own } from "../lib/own";
+import { columnOf, textOf } from "../lib/record";
+import { ask, nativeText, state } from "../state/url";
 import { T } from "../strings";
 import { applyFilter, FilterButtons, toggleColumn } from "./detail";
-import { Bar, Button, Retry, number, percent, shortNumber } from "./parts";
+import { Bar, Button, Parts, Retry, number, percent, shortNumber } from "./parts";
 
 const OPEN_AT_FIRST = [
   "_level",
@@ -96,7 +98,7 @@ export function Facets() {
       )}
       {!list.length && !fieldsProblem.value && <p class="dim pad">{fields.value ? T.noFields : T.loading}</p>}
       {shown.map((info) => (
-        <Facet key={info.field} info={info} open={chosen.value[info.field] ?? first.has(info.field)} />
+        <Facet key={info.field} info={info} open={own(chosen.value, info.field) ?? first.has(info.field)} />
       ))}
       {shown.length < found.length && (
         <Button class="link pad" onClick={() => setAll(true)}>
@@ -113,7 +115,8 @@ function Facet({ info, open }: { info: FieldInfo; open: boolean }) {
   const numeric =
     types.length > 0 && types.every((type) => type === "int" || type === "float") && distinct > 30;
   const name = level ? T.columnTitles.level! : field;
-  const inTable = state.value.cols.includes(level ? "level" : field);
+  const column = level ? "level" : columnOf(field);
+  const inTable = state.value.cols.includes(column);
   return (
     <section class="facet">
       <h3>
@@ -129,7 +132,9 @@ function Facet({ info, open }: { info: FieldInfo; open: boolean }) {
           <span class="twist" aria-hidden="true">
             {open ? "▾" : "▸"}
           </span>
-          <span class="name">{name}</span>
+          <span class="name">
+            <Parts parts={textParts(name)} />
+          </span>
           <small>
             {level ? (
               ""
@@ -146,7 +151,7 @@ function Facet({ info, open }: { info: FieldInfo; open: boolean }) {
           class="plain as-column"
           label={inTable ? T.removeColumn(name) : T.addColumn(name)}
           pressed={inTable}
-          onClick={() => toggleColumn(level ? "level" : field)}
+          onClick={() => toggleColumn(column)}
         >
           ▥
         </Button>
@@ -156,10 +161,12 @@ function Facet({ info, open }: { info: FieldInfo; open: boolean }) {
   );
 }
 
-/** Values of a field for the present question, newest question first. */
+/** Values of a field for the present question, newest question first: those with a text, if one is given. */
 function useValues(
   field: string,
   n: number,
+  text = "",
+  wanted = true,
 ): { values: Value[] | null; rows: number; problem: Problem | null } {
   const [found, setFound] = useState<{ values: Value[] | null; rows: number; problem: Problem | null }>({
     values: null,
@@ -167,13 +174,10 @@ function useValues(
     problem: null,
   });
   const found_range = range.value;
-  const { q } = state.value;
-  const asked = useRef("");
-  const key = `${q} ${found_range?.from} ${found_range?.to} ${n}`;
+  const q = text ? containing(state.value.q, field, text) : state.value.q;
   useEffect(() => {
-    if (!found_range) return;
+    if (!found_range || !wanted) return;
     const control = new AbortController();
-    asked.current = key;
     objects<Value>(
       "api/v1/top",
       { field, n, q, from: found_range.from, to: found_range.to },
@@ -186,7 +190,7 @@ function useValues(
     );
     return () => control.abort();
     // The list of fields comes once the rows are there: values are asked after them.
-  }, [fields.value, field, n]);
+  }, [fields.value, field, n, text, wanted]);
   return found;
 }
 
@@ -194,10 +198,14 @@ function Values({ info }: { info: FieldInfo }) {
   const [n, setN] = useState(VALUES_FIRST);
   const [find, setFind] = useState("");
   const { values, rows, problem } = useValues(info.field, n === VALUES_FIRST ? VALUES_FIRST + 1 : VALUES_MAX);
+  // Where the most frequent values are not all, the server looks for the text.
+  const cut = n !== VALUES_FIRST && (values?.length ?? 0) >= VALUES_MAX;
+  const searched = useValues(info.field, VALUES_MAX, find.trim(), cut && find.trim() !== "");
   if (problem) return <p class="bad pad">{problem.message}</p>;
   if (!values) return <p class="dim pad">{T.loading}</p>;
-  const lower = find.toLowerCase();
-  const matches = values
+  const lower = find.trim().toLowerCase();
+  const all = cut && lower ? (searched.values ?? values) : values;
+  const matches = all
     .map(({ value, count }) => ({ text: textOf(value), count }))
     .filter(({ text }) => text.toLowerCase().includes(lower));
   const shown = n === VALUES_FIRST ? matches.slice(0, VALUES_FIRST) : matches;
@@ -221,7 +229,9 @@ function Values({ info }: { info: FieldInfo }) {
               title={`${text}\n${number(count)} · ${percent(count / Math.max(1, rows))}\n${T.valueHint}`}
               onClick={(event) => applyFilter(info.field, text, event.altKey)}
             >
-              <span class="text">{text === "" ? T.emptyValue : text.slice(0, 200)}</span>
+              <span class="text">
+                {text === "" ? T.emptyValue : <Parts parts={textParts(text.slice(0, 200))} />}
+              </span>
               <span class="count">{shortNumber(count)}</span>
               <Bar share={count / Math.max(1, rows)} />
             </button>
@@ -234,9 +244,8 @@ function Values({ info }: { info: FieldInfo }) {
           {T.moreValues}
         </Button>
       )}
-      {n !== VALUES_FIRST && values.length >= VALUES_MAX && (
-        <p class="dim pad">{T.valuesCut(number(VALUES_MAX))}</p>
-      )}
+      {cut && all.length >= VALUES_MAX && <p class="dim pad">{T.valuesCut(number(VALUES_MAX))}</p>}
+      {searched.problem && <p class="bad pad">{searched.problem.message}</p>}
     </>
   );
 }
@@ -280,7 +289,7 @@ function Numbers({ info }: { info: FieldInfo }) {
   const select = (from: number, to: number) =>
     ask({
       q: between(
-        state.value.q,
+        nativeText(),
         info.field,
         round(unscale(a + from * (b - a))),
         round(unscale(a + to * (b - a))),
@@ -328,29 +337,47 @@ function Numbers({ info }: { info: FieldInfo }) {
           />
         )}
       </svg>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          const data = new FormData(event.currentTarget);
-          const [from, to] = [Number(data.get("low")), Number(data.get("high"))];
-          if (Number.isFinite(from) && Number.isFinite(to))
-            ask({ q: between(state.value.q, info.field, from, to) });
-        }}
-      >
-        <input name="low" inputMode="decimal" defaultValue={String(low)} aria-label={T.atLeast(info.field)} />
-        <span>–</span>
-        <input
-          name="high"
-          inputMode="decimal"
-          defaultValue={String(high)}
-          aria-label={T.atMost(info.field)}
-        />
-        <button type="submit" aria-label={T.applyRange(info.field)}>
-          ⊕
-        </button>
-      </form>
+      <Bounds field={info.field} low={low} high={high} />
       {sampled && <p class="dim">{T.sampled(number(points.length))}</p>}
     </div>
+  );
+}
+
+/** The two ends of a range of numbers, to be typed. They show those of the query. */
+function Bounds({ field, low, high }: { field: string; low: number; high: number }) {
+  const { q } = state.value;
+  const known = boundsOf(q, field);
+  const shown: [string, string] = [known.low ?? String(low), known.high ?? String(high)];
+  const [texts, setTexts] = useState(shown);
+  useEffect(() => setTexts(shown), [q, ...shown]);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    // An end that is left empty is that of the values.
+    const [from, to] = [Number(texts[0].trim() || low), Number(texts[1].trim() || high)];
+    if (Number.isFinite(from) && Number.isFinite(to))
+      ask({ q: between(nativeText(), field, Math.min(from, to), Math.max(from, to)) });
+  };
+  return (
+    <form onSubmit={submit}>
+      <input
+        name="low"
+        inputMode="decimal"
+        value={texts[0]}
+        onInput={(event) => setTexts([event.currentTarget.value, texts[1]])}
+        aria-label={T.atLeast(field)}
+      />
+      <span>–</span>
+      <input
+        name="high"
+        inputMode="decimal"
+        value={texts[1]}
+        onInput={(event) => setTexts([texts[0], event.currentTarget.value])}
+        aria-label={T.atMost(field)}
+      />
+      <button type="submit" aria-label={T.applyRange(field)}>
+        ⊕
+      </button>
+    </form>
   );
 }
 

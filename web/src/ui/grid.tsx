@@ -3,8 +3,18 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import type { VNode } from "preact";
-import { META, columnField, cursorOf, fieldOf, summaryOf, type Row } from "../lib/record";
-import { ansiParts, markParts, type Part } from "../lib/paint";
+import {
+  GROUPS,
+  META,
+  columnField,
+  cursorOf,
+  fieldOf,
+  fieldOfColumn,
+  summaryOf,
+  type Row,
+} from "../lib/record";
+import { own } from "../lib/own";
+import { textParts, markParts, type Part } from "../lib/paint";
 import { needles } from "../lib/query";
 import { Offsets } from "../lib/offsets";
 import { toneOf } from "../lib/levels";
@@ -45,7 +55,7 @@ export const activeRow = signal(-1);
 export const openRows = signal<ReadonlySet<string>>(new Set());
 
 const WIDTHS_KEY = "logpond-widths";
-const DEFAULT_WIDTHS: Record<string, number> = { time: 158, level: 62, host: 130, app: 116 };
+const DEFAULT_WIDTHS = { time: 158, level: 62, host: 130, app: 116 };
 const OTHER_WIDTH = 140;
 export const widths = signal<Record<string, number>>(storedWidths());
 
@@ -66,8 +76,11 @@ function setWidth(column: string, px: number) {
   }
 }
 
-export const widthOf = (column: string) => widths.value[column] ?? DEFAULT_WIDTHS[column] ?? OTHER_WIDTH;
-export const columnTitle = (column: string) => T.columnTitles[column] ?? column;
+export const widthOf = (column: string) =>
+  own(widths.value, column) ?? own(DEFAULT_WIDTHS, column) ?? OTHER_WIDTH;
+export const columnTitle = (column: string) => own(T.columnTitles, column) ?? fieldOfColumn(column);
+/** The class of a column. A name may have any character. */
+const columnClass = (column: string) => `col-${column.replace(/[^\w-]/g, "-")}`;
 
 const keyOf = (row: Row, index: number) => (row.id ? cursorOf(row) : `${row.time} ${index}`);
 
@@ -92,10 +105,10 @@ function cellParts(
     if (request) return request;
     let text = summaryOf(row);
     if (!wrap) text = text.slice(0, LINE_CHARS_MAX).replace(/\r?\n/g, " ↵ ");
-    return row.message === undefined ? fieldParts(row, marks) : markParts(ansiParts(text), marks);
+    return row.message === undefined ? fieldParts(row, marks) : markParts(textParts(text), marks);
   }
   const field = columnField(row, column);
-  return field ? markParts([{ text: field.text.slice(0, LINE_CHARS_MAX) }], marks) : [];
+  return field ? markParts(textParts(field.text.slice(0, LINE_CHARS_MAX)), marks) : [];
 }
 
 /** True on a narrow screen: host and app are then seen in the open record only. */
@@ -133,7 +146,7 @@ function fieldParts(row: Row, marks: { text: string; fold: boolean }[]): Part[] 
     if (left <= 0) break;
     parts.push(
       { text: `${parts.length ? "  " : ""}${name}=`, tone: "dim" },
-      ...markParts([{ text: text.slice(0, left) }], marks),
+      ...markParts(textParts(text.slice(0, left)), marks),
     );
     left -= name.length + text.length + 2;
   }
@@ -398,7 +411,7 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
         activeRow.value >= first && activeRow.value <= last ? `row-${activeRow.value}` : undefined
       }
     >
-      <Head columns={columns} template={template} />
+      <Head columns={columns} chosen={chosen} template={template} />
       <div class="canvas" role="rowgroup" style={{ height: `${physical}px` }}>
         {shown.map(line)}
       </div>
@@ -406,7 +419,19 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
   );
 }
 
-function Head({ columns, template }: { columns: string[]; template: string }) {
+const groupTitle = (column: string) => {
+  const names = GROUPS.get(column);
+  return names && T.groupTitle(names.slice(0, 4).join(", "));
+};
+
+interface HeadProps {
+  /** The columns that are drawn, which on a narrow screen are fewer than those chosen. */
+  columns: string[];
+  chosen: string[];
+  template: string;
+}
+
+function Head({ columns, chosen, template }: HeadProps) {
   const resize = (column: string) => (event: PointerEvent) => {
     event.preventDefault();
     const [start, before] = [event.clientX, widthOf(column)];
@@ -426,7 +451,8 @@ function Head({ columns, template }: { columns: string[]; template: string }) {
         {columns.map((column) => (
           <span
             role="columnheader"
-            class={`col-${column}`}
+            class={columnClass(column)}
+            title={groupTitle(column)}
             aria-sort={column === "time" ? (sort === "asc" ? "ascending" : "descending") : undefined}
           >
             {column === "time" && state.value.lang === "q" ? (
@@ -443,7 +469,7 @@ function Head({ columns, template }: { columns: string[]; template: string }) {
             <Button
               class="plain remove"
               label={T.removeColumn(columnTitle(column))}
-              onClick={() => go({ cols: columns.filter((known) => known !== column) })}
+              onClick={() => go({ cols: chosen.filter((known) => known !== column) })}
             >
               ✕
             </Button>
@@ -512,12 +538,16 @@ function Line({ row, index, top, columns, template, wrap, zone, marks, onOpen }:
         {columns.map((column) => (
           <span
             role="gridcell"
-            class={`cell col-${column}`}
+            class={`cell ${columnClass(column)} ${column === "message" && row?.clippedBytes ? "cut" : ""}`}
             onPointerEnter={(event) =>
               setPointed(event.pointerType === "mouse" && !narrow.value ? column : "")
             }
           >
-            {row ? (
+            {row && column === "message" && row.clippedBytes ? (
+              <span class="text">
+                <Parts parts={cellParts(row, column, wrap, marks, zone)} />
+              </span>
+            ) : row ? (
               <Parts parts={cellParts(row, column, wrap, marks, zone)} />
             ) : column === columns[0] ? (
               <span class="dim">…</span>

@@ -3,15 +3,17 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Bucket } from "../lib/pages";
 import { TONES, toneOf, type Tone } from "../lib/levels";
-import { durationText, isoOf, msOf, stepMs, timeText, offsetMs } from "../lib/time";
+import { durationText, isoOf, msOf, ticks, timeText } from "../lib/time";
 import { buckets, bucketsPhase, bucketsProblem, countedFrom, histogramRange, total } from "../state/results";
-import { ask, state } from "../state/url";
+import { state, zoomIn, zoomOut } from "../state/url";
 import { T } from "../strings";
 import { Retry, number, shortNumber } from "./parts";
 
 const HEIGHT = 84;
 const AXIS = 16;
 const LEFT = 44;
+/** Room of a time below the axis. */
+const TICK_PX = 90;
 
 interface Stack {
   from: number;
@@ -34,28 +36,6 @@ function stackOf({ from, to, count, by }: Bucket): Stack {
   return { from: msOf(from), to: msOf(to), count, tones, levels };
 }
 
-/** Positions and texts of an axis of times. */
-function ticks(low: number, high: number, width: number, zone: string): { at: number; text: string }[] {
-  const span = high - low;
-  const step = stepMs(span, Math.max(2, Math.floor(width / 110)));
-  const offset = offsetMs(low, zone);
-  const found: { at: number; text: string }[] = [];
-  for (let at = Math.ceil((low + offset) / step) * step - offset; at < high; at += step) {
-    const midnight = (at + offset) % 86_400_000 === 0;
-    const full = timeText(at, zone, "full");
-    const text =
-      step >= 86_400_000 || midnight
-        ? full.slice(5, 10)
-        : step >= 60_000
-          ? full.slice(11, 16)
-          : step >= 1000
-            ? full.slice(11, 19)
-            : full.slice(14, 23);
-    found.push({ at, text });
-  }
-  return found;
-}
-
 function niceMax(value: number): number {
   if (value <= 4) return 4;
   const size = 10 ** Math.floor(Math.log10(value));
@@ -73,6 +53,8 @@ export function Histogram() {
   const [hover, setHover] = useState<number | null>(null);
   const [cursor, setCursor] = useState<number | null>(null);
   const [anchor, setAnchor] = useState<number | null>(null);
+  const dragged = useRef(false);
+  const clicked = useRef(false);
   const { tz } = state.value;
 
   useEffect(() => {
@@ -96,13 +78,14 @@ export function Histogram() {
   const zoom = (a: number, b: number) => {
     const [from, to] = a < b ? [a, b] : [b, a];
     if (to - from < 1) return;
-    ask({ from: isoOf(from), to: isoOf(to), live: false });
+    zoomIn(isoOf(from), isoOf(to));
   };
 
-  const px = (event: PointerEvent) => event.clientX - box.current!.getBoundingClientRect().left;
+  const px = (event: MouseEvent) => event.clientX - box.current!.getBoundingClientRect().left;
   const onPointerDown = (event: PointerEvent) => {
     if (event.button !== 0 || !stacks.length) return;
     box.current!.setPointerCapture(event.pointerId);
+    dragged.current = false;
     setDrag([px(event), px(event)]);
   };
   const onPointerMove = (event: PointerEvent) => {
@@ -112,10 +95,15 @@ export function Histogram() {
   const onPointerUp = () => {
     if (!drag) return;
     setDrag(null);
-    if (Math.abs(drag[1] - drag[0]) > 4) return zoom(ms(drag[0]), ms(drag[1]));
-    // A click zooms to the bar.
-    const bar = stacks[under(ms(drag[0]))];
-    if (bar && stacks.length > 1) zoom(bar.from, bar.to);
+    dragged.current = Math.abs(drag[1] - drag[0]) > 4;
+    if (dragged.current) zoom(ms(drag[0]), ms(drag[1]));
+  };
+  // A click zooms to the bar. The first click of a double click did so, too, and is taken back with it.
+  const onClick = (event: MouseEvent) => {
+    if (dragged.current || event.detail > 1) return;
+    const bar = stacks[under(ms(px(event)))];
+    clicked.current = bar !== undefined && stacks.length > 1;
+    if (clicked.current) zoom(bar!.from, bar!.to);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (!stacks.length) return;
@@ -139,7 +127,7 @@ export function Histogram() {
       zoom(stacks[a]!.from, stacks[b]!.to);
     } else if (event.key === "Backspace") {
       event.preventDefault();
-      history.back();
+      zoomOut();
     } else if (event.key === "Escape" && (cursor !== null || drag)) {
       event.stopPropagation();
       setCursor(null);
@@ -175,7 +163,10 @@ export function Histogram() {
         onPointerMove={onPointerMove}
         onPointerUp={onPointerUp}
         onPointerLeave={() => setHover(null)}
-        onDblClick={() => history.back()}
+        onClick={onClick}
+        onDblClick={() => {
+          if (!dragged.current) zoomOut(clicked.current);
+        }}
         onKeyDown={onKeyDown}
         onBlur={() => {
           setCursor(null);
@@ -240,7 +231,7 @@ export function Histogram() {
             );
           })}
           {(stacks.length > 0 || histogramRange.value !== null) &&
-            ticks(start, end, plot, tz).map(({ at, text }) => (
+            ticks(start, end, Math.floor(plot / TICK_PX), tz).map(({ at, text }) => (
               <text class="tick" x={Math.min(x(at), width - 18)} y={HEIGHT - 3} text-anchor="middle">
                 {text}
               </text>

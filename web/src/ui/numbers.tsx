@@ -4,6 +4,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { labelsText, type Series, type Table } from "../state/results";
+import { own } from "../lib/own";
 import { offsetMs, timeText, isoOf } from "../lib/time";
 import { ask, state } from "../state/url";
 import { T } from "../strings";
@@ -178,7 +179,7 @@ export function Numbers({ list }: { list: Series[] }) {
           {rows.slice(0, ROWS_DRAWN).map(({ labels, last, most }) => (
             <tr title={labelsText(labels)}>
               {names.map((name) => (
-                <td>{labels[name] ?? ""}</td>
+                <td>{own(labels, name) ?? ""}</td>
               ))}
               <td class="num">{last.toLocaleString("en-US")}</td>
               {over && <td class="num">{most.toLocaleString("en-US")}</td>}

@@ -3,14 +3,14 @@
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { signOut } from "../api/client";
-import { ask, go, run, state, VIEWS, type View } from "../state/url";
+import { chooseLanguage, go, run, state, toView, VIEWS, type Language } from "../state/url";
 import { resume, stop, phase } from "../state/results";
 import { pauseTail, resumeTail, tailPaused } from "../state/live";
 import { PRESETS } from "../lib/time";
 import { T } from "../strings";
 import { copy, openMenu, Dialog } from "./parts";
 import { activeRow, grid, openRows } from "./grid";
-import { fixedLink } from "./searchbar";
+import { fixedLink, submit } from "./searchbar";
 import { shift, widen } from "./timepicker";
 import { facetsOpen } from "./facets";
 import { setTheme, theme } from "./theme";
@@ -40,7 +40,7 @@ function commands(): Command[] {
     ...VIEWS.map((view, index) => ({
       text: T.commands.view(T.views[view]),
       keys: `g ${index + 1}`,
-      act: () => go({ view: view as View, live: false, sel: "" }),
+      act: () => go(toView(view)),
     })),
     { text: T.commands.live, keys: "L", act: toggleLive },
     {
@@ -77,9 +77,9 @@ function commands(): Command[] {
       act: () => document.querySelector<HTMLElement>(".histogram .plot")?.focus(),
     },
     { text: T.commands.sort, act: () => go({ sort: now.sort === "asc" ? "desc" : "asc" }) },
-    { text: T.commands.language("LogQL"), act: () => go({ lang: "logql", live: false }) },
-    { text: T.commands.language("SQL"), act: () => go({ lang: "sql", live: false }) },
-    { text: T.commands.language(T.native), act: () => go({ lang: "q" }) },
+    { text: T.commands.language("LogQL"), act: () => writeIn("logql") },
+    { text: T.commands.language("SQL"), act: () => writeIn("sql") },
+    { text: T.commands.language(T.native), act: () => writeIn("q") },
     { text: T.copyLink, keys: "y", act: () => void copy(location.href, T.linkCopied) },
     { text: T.copyFixed, act: () => void copy(fixedLink(), T.linkCopied) },
     ...(["system", "light", "dark"] as const)
@@ -87,7 +87,7 @@ function commands(): Command[] {
       .map((name) => ({ text: T.commands.theme(T.themes[name]), act: () => setTheme(name) })),
     ...PRESETS.map(([from, text]) => ({
       text: from === "@0" ? text : T.last(text),
-      act: () => ask({ from, to: "" }),
+      act: () => submit({ from, to: "" }),
     })),
     {
       text: T.commands.signOut,
@@ -106,9 +106,16 @@ function commands(): Command[] {
   ];
 }
 
+function writeIn(lang: Language) {
+  if (state.value.view !== "search") go(toView("search"));
+  chooseLanguage(lang);
+  focusQuery();
+}
+
 function toggleLive() {
   const now = state.value;
-  if (!now.live) go({ live: true, view: "search", lang: "q", sel: "" });
+  const native = now.lang === "q" ? {} : { lang: "q" as const, q: "" };
+  if (!now.live) go({ ...native, live: true, view: "search", sel: "" });
   else if (tailPaused.value) {
     resumeTail();
     grid()?.top();
@@ -147,7 +154,7 @@ function onKeyDown(event: KeyboardEvent) {
   if (event.key >= "1" && event.key <= String(VIEWS.length) && performance.now() - prefix < 1500) {
     event.preventDefault();
     prefix = 0;
-    go({ view: VIEWS[Number(event.key) - 1]!, live: false, sel: "" });
+    go(toView(VIEWS[Number(event.key) - 1]!));
     return;
   }
   const onControl = target.matches("button, a, summary, [role=option], [role=tab]");
@@ -228,6 +235,9 @@ export function Help() {
 export function Palette() {
   const [find, setFind] = useState("");
   const [active, setActive] = useState(0);
+  useEffect(() => {
+    document.querySelector(`#command-${active}`)?.scrollIntoView({ block: "nearest" });
+  }, [active, find]);
   if (!paletteOpen.value) return null;
   const close = () => {
     paletteOpen.value = false;
@@ -263,7 +273,6 @@ export function Palette() {
             setActive(
               (active + (event.key === "ArrowDown" ? 1 : list.length - 1)) % Math.max(1, list.length),
             );
-            document.querySelector(`#command-${active}`)?.scrollIntoView({ block: "nearest" });
           } else if (event.key === "Enter") {
             event.preventDefault();
             choose(active);

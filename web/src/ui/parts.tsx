@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Part } from "../lib/paint";
 import type { Problem } from "../api/client";
 import { run } from "../state/url";
@@ -127,6 +127,21 @@ interface MenuProps {
   class?: string;
 }
 
+/** Space between a panel and the edge of the window. */
+const EDGE_PX = 8;
+
+/** Moves a panel into the window, and makes it no higher than the room below its button. */
+function fitPanel(panel: HTMLElement) {
+  panel.style.translate = "";
+  panel.style.maxHeight = "";
+  const { left, right, top, bottom } = panel.getBoundingClientRect();
+  const over = Math.max(0, right - (innerWidth - EDGE_PX));
+  const shift = Math.max(EDGE_PX - left, -over);
+  if (shift) panel.style.translate = `${shift}px`;
+  const room = innerHeight - EDGE_PX - top;
+  if (bottom > top + room) panel.style.maxHeight = `${room}px`;
+}
+
 /** A button with a panel below it. Escape and a click elsewhere close it. */
 export function Menu({ name, label, title, children, right, wide, class: extra }: MenuProps) {
   const open = openMenu.value === name;
@@ -139,6 +154,20 @@ export function Menu({ name, label, title, children, right, wide, class: extra }
     addEventListener("pointerdown", outside);
     box.current?.querySelector<HTMLElement>("[data-first], .panel input, .panel button, .panel a")?.focus();
     return () => removeEventListener("pointerdown", outside);
+  }, [open]);
+  // What is in a panel may come later.
+  useLayoutEffect(() => {
+    const panel = box.current?.querySelector<HTMLElement>(".panel");
+    if (!panel) return;
+    const fit = () => fitPanel(panel);
+    fit();
+    const observer = new ResizeObserver(fit);
+    observer.observe(panel);
+    addEventListener("resize", fit);
+    return () => {
+      observer.disconnect();
+      removeEventListener("resize", fit);
+    };
   }, [open]);
   const onKeyDown = (event: KeyboardEvent) => {
     if (!open) return;

@@ -2,13 +2,14 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { isAbort, objects, problemFrom, type Problem, type Trailer } from "../api/client";
+import { textParts } from "../lib/paint";
 import { quote } from "../lib/query";
 import { isoOf, msOf, timeText } from "../lib/time";
 import { toneOf } from "../lib/levels";
 import { range } from "../state/results";
-import { ask, state } from "../state/url";
+import { ask, nativeText, state } from "../state/url";
 import { T } from "../strings";
-import { Bar, Button, ProblemText, Retry, Sparkline, number, percent } from "./parts";
+import { Bar, Button, Parts, ProblemText, Retry, Sparkline, number, percent } from "./parts";
 
 export interface Pattern {
   pattern: string;
@@ -45,9 +46,8 @@ export function termsOf(pattern: string): string[] {
   return parts.filter((part) => long.includes(part));
 }
 
-function filter(pattern: string, negative: boolean): string {
+function filter(q: string, pattern: string, negative: boolean): string {
   const terms = termsOf(pattern).map(quote).join(" ");
-  const { q } = state.value;
   if (!terms) return q;
   const wanted = negative ? `NOT (${terms})` : terms;
   if (!q.trim() || q.trim() === "*") return wanted;
@@ -222,7 +222,8 @@ export function Patterns() {
                     <summary>{T.sample}</summary>
                     {pattern.samples.map(({ message, time }) => (
                       <p>
-                        <time>{timeText(time, tz, "time")}</time> {message.slice(0, 1000)}
+                        <time>{timeText(time, tz, "time")}</time>{" "}
+                        <Parts parts={textParts(message.slice(0, 1000))} />
                       </p>
                     ))}
                   </details>
@@ -231,21 +232,21 @@ export function Patterns() {
               <td class="acts">
                 <Button
                   label={T.showRecords}
-                  onClick={() => ask({ view: "search", q: filter(pattern.pattern, false) })}
+                  onClick={() => ask({ view: "search", q: filter(q, pattern.pattern, false) })}
                 >
                   {T.show}
                 </Button>
                 <Button
                   class="plain"
                   label={T.includePattern}
-                  onClick={() => ask({ q: filter(pattern.pattern, false) })}
+                  onClick={() => ask({ q: filter(nativeText(), pattern.pattern, false) })}
                 >
                   ⊕
                 </Button>
                 <Button
                   class="plain"
                   label={T.excludePattern}
-                  onClick={() => ask({ q: filter(pattern.pattern, true) })}
+                  onClick={() => ask({ q: filter(nativeText(), pattern.pattern, true) })}
                 >
                   ⊖
                 </Button>

@@ -1,7 +1,7 @@
 // The search screen: histogram, facets, rows; and the same for a tail, LogQL and SQL.
 
 import { lazy } from "./lazy";
-import { columnTitle, Grid, type Rows } from "./grid";
+import { columnTitle, Grid, narrow, type Rows } from "./grid";
 import { Facets, facetsOpen } from "./facets";
 import { Histogram } from "./histogram";
 import { Button, Menu, Sparkline, bytesText, number, openMenu, percent } from "./parts";
@@ -10,6 +10,9 @@ import {
   fields,
   hints,
   logLines,
+  logLinesNext,
+  moreLines,
+  nothingAsked,
   pages,
   phase,
   problem,
@@ -36,7 +39,8 @@ import {
   tailVersion,
   tailWaiting,
 } from "../state/live";
-import { ask, COLUMNS, go, hrefOf, state } from "../state/url";
+import { ask, go, hrefOf, state } from "../state/url";
+import { COLUMNS, columnOf } from "../lib/record";
 import { timeText } from "../lib/time";
 import { away } from "../api/client";
 import { T } from "../strings";
@@ -53,6 +57,7 @@ export function SearchScreen() {
     <main class="screen plain-results" id="main">
       <Notices />
       <Toolbar />
+      {nothingAsked.value && <Example lang={lang} />}
       {lang === "logql" && series.value && <Numbers list={series.value} />}
       {lang === "logql" && logLines.value && <Lines />}
       {lang === "sql" && table.value && <Table table={table.value} />}
@@ -61,16 +66,51 @@ export function SearchScreen() {
   );
 }
 
+/** In place of an answer, as nothing was asked yet. */
+function Example({ lang }: { lang: "logql" | "sql" }) {
+  const list = T.examples[lang];
+  return (
+    <section class="nothing examples">
+      <h2>{T.askSomething[lang]}</h2>
+      <ul class="hints" aria-label={T.examplesLabel}>
+        {list.map(([text, query]) => (
+          <li>
+            <span>{text}</span>
+            <a
+              href={hrefOf({ q: query })}
+              onClick={(event) => {
+                event.preventDefault();
+                ask({ q: query });
+              }}
+            >
+              {query}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** Rows before the end of a list at which the next ones are read. */
+const AHEAD_ROWS = 200;
+
 function Lines() {
   const list = logLines.value!;
-  const rows: Rows = { count: list.length, get: (index) => list[index] };
+  const rows: Rows = {
+    count: list.length,
+    get: (index) => list[index],
+    want: (_, last) => {
+      if (last >= list.length - AHEAD_ROWS) void moreLines();
+    },
+  };
   return (
     <Grid
       rows={rows}
-      version={0}
+      version={list.length}
       columns={state.value.cols}
       label={T.records}
-      scope={`${list.length} ${list[0]?.time}`}
+      scope={list[0] ? scopeOf(list[0]) : "none"}
     />
   );
 }
@@ -147,6 +187,7 @@ function Live() {
           <Sparkline values={tail.history(Date.now())} label={T.lastMinute} width={160} />
           <span class="dim">{T.received(number(tail.received))}</span>
           {tailDropped.value > 0 && <span class="bad">{T.dropped(number(tailDropped.value))}</span>}
+          {tail.passed > 0 && <span class="dim">{T.newestShown(number(tail.shown.length))}</span>}
           {tailNotice.value && <span class="warn">{tailNotice.value}</span>}
           <span class="spacer" />
           {paused ? (
@@ -224,6 +265,7 @@ function Notices() {
 function Toolbar() {
   const now = state.value;
   const count = now.live ? null : total.value;
+  const lines = now.lang === "logql" && logLinesNext.value ? logLines.value : null;
   const partial = phase.value === "stopped" || (pages.value && !pages.value.ended && count === null);
   return (
     <div class="toolbar" role="toolbar" aria-label={T.view}>
@@ -240,6 +282,10 @@ function Toolbar() {
             ) : (
               <span class="narrow-hidden">{T.recordsN(count)}</span>
             )}
+          </>
+        ) : lines ? (
+          <>
+            <b>{number(lines.length)}+</b> {T.recordsN(2)}
           </>
         ) : partial && pages.value ? (
           <>
@@ -298,9 +344,14 @@ function Columns() {
     [next[index], next[index + step]] = [next[index + step]!, next[index]!];
     go({ cols: next });
   };
-  const others = [...COLUMNS, ...(fields.value ?? []).map(({ field }) => field)].filter(
+  const others = [...COLUMNS, ...(fields.value ?? []).map(({ field }) => columnOf(field))].filter(
     (name) => !cols.includes(name),
   );
+  // `host` is the column of the list, or once that is there the field.
+  const add = (name: string) => {
+    const column = cols.includes(name) ? columnOf(name) : name;
+    if (!cols.includes(column)) toggleColumn(column);
+  };
   const open = openMenu.value === "columns";
   return (
     <Menu name="columns" label={T.columns} right>
@@ -341,7 +392,7 @@ function Columns() {
             onSubmit={(event) => {
               event.preventDefault();
               const name = String(new FormData(event.currentTarget).get("column") ?? "").trim();
-              if (name && !cols.includes(name)) toggleColumn(name);
+              if (name) add(name);
               event.currentTarget.reset();
             }}
           >
@@ -376,7 +427,10 @@ function Nothing() {
       <h2>{T.nothing}</h2>
       <p>
         {range.value
-          ? T.nothingIn(timeText(range.value.fromMs, tz, "minute"), timeText(range.value.toMs, tz, "minute"))
+          ? T.nothingIn(
+              range.value.fromMs > 0 ? timeText(range.value.fromMs, tz, "minute") : T.beginning,
+              timeText(range.value.toMs, tz, "minute"),
+            )
           : ""}
       </p>
       {list.length > 0 && (
@@ -420,7 +474,7 @@ function Nothing() {
             {T.newestAt(timeText(found.newest, tz, "minute"))}
           </Button>
         )}
-        {state.value.from !== "@0" && (
+        {(state.value.from !== "@0" || state.value.to) && (
           <Button onClick={() => ask({ from: "@0", to: "" })}>{T.searchAll}</Button>
         )}
       </div>
@@ -430,24 +484,20 @@ function Nothing() {
 
 function Foot() {
   const found = trailer.value;
-  const store = pages.value;
   const span = range.value;
   const { tz, live } = state.value;
+  const read = pages.value?.reached ?? logLines.value?.length;
+  const form = narrow.value ? "minute" : "full";
   return (
     <footer class="foot">
       {span && !live && (
         <span>
-          {span.fromMs > 0 ? `${timeText(span.fromMs, tz, "full")} – ` : `${T.allTime} – `}
-          {timeText(span.toMs, tz, "full")}
+          {span.fromMs > 0 ? timeText(span.fromMs, tz, form) : T.beginning} – {timeText(span.toMs, tz, form)}
         </span>
       )}
       <span class="spacer" />
-      {store && total.value
-        ? !live && (
-            <span>
-              {T.rowsRead(number(store.reached), number(total.value), percent(store.reached / total.value))}
-            </span>
-          )
+      {read !== undefined && total.value
+        ? !live && <span>{T.rowsRead(number(read), number(total.value), percent(read / total.value))}</span>
         : null}
       {bucketsPhase.value === "loading" && <span>{T.counting}</span>}
       {found && (

@@ -1,22 +1,29 @@
 // The search bar: text over painted tokens, completion, the place of errors, history and saved queries.
 
-import { effect, signal } from "@preact/signals";
+import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isAbort, problemFrom, request, json, type Problem } from "../api/client";
+import { own } from "../lib/own";
 import { invisibleIn, markRange, queryParts, withoutInvisible } from "../lib/paint";
-import { ask, hrefOf, state, tweak, type Language } from "../state/url";
+import {
+  ask,
+  askDraft,
+  chooseLanguage,
+  draft,
+  draftLang,
+  hrefOf,
+  isRun,
+  parse,
+  state,
+  type Language,
+  type State,
+} from "../state/url";
 import { phase, problem, problemText, range, resume, stop, bucketsPhase, pages } from "../state/results";
 import { T } from "../strings";
 import { Button, Menu, MenuItem, Parts, Retry, copy, openMenu, say } from "./parts";
 import { suggest, type Suggestion, type Suggestions } from "./suggest";
 import { TimePicker } from "./timepicker";
 import { curlOf, commandOf, downloads } from "./commands";
-
-/** The text in the bar, which may not have been asked yet. */
-export const draft = signal(state.value.q);
-effect(() => {
-  draft.value = state.value.q;
-});
 
 const HISTORY_KEY = "logpond-history";
 const LOCAL_SAVED_KEY = "logpond-saved";
@@ -58,10 +65,11 @@ function remember(lang: Language, q: string) {
   store(HISTORY_KEY, [{ lang, q }, ...rest].slice(0, HISTORY_MAX));
 }
 
-export function submit() {
+/** Runs the text in the bar, in this range if one is given. */
+export function submit(range: Partial<State> = {}) {
   openMenu.value = "";
-  remember(state.value.lang, draft.value);
-  ask({ q: draft.value, sel: "" });
+  remember(draftLang.value, draft.value);
+  askDraft({ sel: "", ...range });
 }
 
 /** The characters of the text that a problem is about. */
@@ -94,7 +102,7 @@ const COMBOBOX = { role: "combobox" } as unknown as { role: "textbox" };
 
 function Editor() {
   const text = draft.value;
-  const { lang } = state.value;
+  const lang = draftLang.value;
   const area = useRef<HTMLTextAreaElement>(null);
   const [open, setOpen] = useState(false);
   const [found, setFound] = useState<Suggestions>({
@@ -106,7 +114,7 @@ function Editor() {
   const control = useRef(new AbortController());
 
   const wrong =
-    problem.value && problemText.value === text && phase.value === "failed"
+    problem.value && problemText.value === text && isRun.value && phase.value === "failed"
       ? wrongRange(problem.value, text)
       : null;
   let parts = queryParts(text, lang);
@@ -246,7 +254,7 @@ async function loadSaved() {
 }
 
 async function save(name: string) {
-  const { lang } = state.value;
+  const lang = draftLang.value;
   if (lang === "logql") {
     try {
       await request(
@@ -264,7 +272,10 @@ async function save(name: string) {
     }
   } else {
     const rest = stored<Saved>(LOCAL_SAVED_KEY).filter((known) => known.name !== name);
-    store(LOCAL_SAVED_KEY, [{ name, query: draft.value, lang, search: hrefOf({ q: draft.value }) }, ...rest]);
+    store(LOCAL_SAVED_KEY, [
+      { name, query: draft.value, lang, search: hrefOf({ q: draft.value, lang }) },
+      ...rest,
+    ]);
   }
   say(T.saved(name));
   await loadSaved();
@@ -311,7 +322,7 @@ function SavedMenu() {
         />
         <button type="submit">{T.save}</button>
       </form>
-      <p class="dim">{state.value.lang === "logql" ? T.savedOnServer : T.savedHere}</p>
+      <p class="dim">{draftLang.value === "logql" ? T.savedOnServer : T.savedHere}</p>
       {savedProblem.value && <p class="bad">{savedProblem.value.message}</p>}
       <ul class="items">
         {(savedQueries.value ?? []).map((saved) => (
@@ -321,10 +332,8 @@ function SavedMenu() {
               class="item"
               onClick={() => {
                 openMenu.value = "";
-                if (saved.search) {
-                  history.pushState(null, "", saved.search);
-                  dispatchEvent(new PopStateEvent("popstate"));
-                } else ask({ lang: saved.lang ?? "q", q: expand(saved), view: "search", live: false });
+                if (saved.search) ask(parse(saved.search));
+                else ask({ lang: saved.lang ?? "q", q: expand(saved), view: "search", live: false });
               }}
             >
               <b>{saved.name}</b>
@@ -355,7 +364,7 @@ function expand(saved: Saved & { variables?: Record<string, string> }): string {
   };
   return saved.query.replace(
     /\$\{(\w+)(?::\w+)?\}|\$(\w+)/g,
-    (whole, braced: string, plain: string) => values[braced ?? plain] ?? whole,
+    (whole, braced: string, plain: string) => own(values, braced ?? plain) ?? whole,
   );
 }
 
@@ -451,7 +460,9 @@ export function SearchBar() {
   const busy =
     phase.value === "loading" || bucketsPhase.value === "loading" || (pages.value?.loading ?? false);
   const failed =
-    problem.value && phase.value === "failed" && problemText.value === draft.value ? problem.value : null;
+    problem.value && phase.value === "failed" && problemText.value === draft.value && isRun.value
+      ? problem.value
+      : null;
   const odd = invisibleIn(draft.value);
   const search = now.view === "search";
   return (
@@ -466,8 +477,8 @@ export function SearchBar() {
           <select
             class="language"
             aria-label={T.language}
-            value={now.lang}
-            onChange={(event) => tweak({ lang: event.currentTarget.value as Language, live: false })}
+            value={draftLang.value}
+            onChange={(event) => chooseLanguage(event.currentTarget.value as Language)}
           >
             <option value="q">{T.native}</option>
             <option value="logql">LogQL</option>
@@ -475,7 +486,7 @@ export function SearchBar() {
           </select>
         )}
         <Editor />
-        <TimePicker />
+        <TimePicker choose={submit} />
         {busy && search ? (
           <button type="button" class="primary stop" onClick={stop} title={T.stopTitle}>
             {T.stop}
@@ -485,7 +496,7 @@ export function SearchBar() {
             {T.resume}
           </button>
         ) : (
-          <button type="submit" class="primary" title={T.runTitle}>
+          <button type="submit" class={isRun.value ? "primary" : "primary unrun"} title={T.runTitle}>
             {T.run}
           </button>
         )}

@@ -2,7 +2,7 @@
 
 import { objects } from "../api/client";
 import { LEVELS } from "../lib/levels";
-import { caretAt, fieldText, valueText } from "../lib/query";
+import { caretAt, containing, fieldText, valueText } from "../lib/query";
 import type { Language } from "../state/url";
 import { range, type FieldInfo } from "../state/results";
 import { T } from "../strings";
@@ -63,11 +63,17 @@ async function fieldsOf(signal: AbortSignal): Promise<FieldInfo[]> {
   );
 }
 
-async function valuesOf(field: string, signal: AbortSignal) {
-  const key = `${field} ${rangeKey()}`;
+/** The most frequent values of a field. Where these are not all, the server finds those with the prefix. */
+async function valuesOf(field: string, prefix: string, signal: AbortSignal) {
+  const most = await topValues(field, "", signal);
+  return prefix && most.length >= VALUES_MAX ? topValues(field, containing("", field, prefix), signal) : most;
+}
+
+async function topValues(field: string, q: string, signal: AbortSignal) {
+  const key = JSON.stringify([field, q, rangeKey()]);
   const known = valueCache.get(key);
   if (known) return known;
-  const [found] = await objects<Value>("api/v1/top", { field, n: VALUES_MAX, ...scope() }, signal);
+  const [found] = await objects<Value>("api/v1/top", { field, q, n: VALUES_MAX, ...scope() }, signal);
   const texts = found.map(({ value, count }) => ({
     text: typeof value === "string" ? value : JSON.stringify(value),
     count,
@@ -112,7 +118,7 @@ async function native(text: string, caret: number, signal: AbortSignal): Promise
       ),
     };
   }
-  const values = await valuesOf(place.field ?? "", signal);
+  const values = await valuesOf(place.field ?? "", prefix, signal);
   const items = matching(values, prefix).map(({ text, count }) => ({
     text,
     detail: number(count),
@@ -130,7 +136,7 @@ async function logql(text: string, caret: number, signal: AbortSignal): Promise<
   const value = inside ? /(\w+)\s*(?:=~|!~|!=|=)\s*"([^"]*)$/.exec(before) : null;
   if (value) {
     const info = (await fieldsOf(signal)).find(({ field }) => labelName(field) === value[1]);
-    const values = await valuesOf(info?.field ?? value[1]!, signal);
+    const values = await valuesOf(info?.field ?? value[1]!, value[2]!, signal);
     const quoted = text[caret] === '"' ? 1 : 0;
     const items = matching(values, value[2]!).map(({ text, count }) => ({
       text,
@@ -172,7 +178,7 @@ async function sql(text: string, caret: number, signal: AbortSignal): Promise<Su
   const before = text.slice(0, caret);
   const value = /([\w.]+)"?\s*(?:=|<>|!=)\s*'([^']*)$/.exec(before);
   if (value) {
-    const values = await valuesOf(value[1]!, signal);
+    const values = await valuesOf(value[1]!, value[2]!, signal);
     const quoted = text[caret] === "'" ? 1 : 0;
     const items = matching(values, value[2]!).map(({ text, count }) => ({
       text,

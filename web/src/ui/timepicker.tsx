@@ -3,10 +3,10 @@
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { PRESETS, durationText, isoOf, parseTime, resolve, timeText, zoneName } from "../lib/time";
-import { ask, go, run, state } from "../state/url";
+import { ask, go, run, state, type State } from "../state/url";
 import { histogramRange, range } from "../state/results";
 import { T } from "../strings";
-import { Button, Menu, openMenu } from "./parts";
+import { Button, Menu } from "./parts";
 
 /** Redraws what depends on the present time. */
 export const REFRESH_CHOICES: [seconds: number, text: string][] = [
@@ -32,6 +32,7 @@ export function rangeLabel(): string {
   if (!to && preset) return preset[0] === "@0" ? preset[1] : T.last(preset[1]);
   const now = Date.now();
   const form = (text: string) => {
+    if (text === "@0") return T.beginning;
     const ms = parseTime(text, now, "UTC");
     return /^\d{4}-|^@|^\d{9,}$/.test(text) && ms !== null ? timeText(ms, tz, "minute") : text;
   };
@@ -92,7 +93,7 @@ export function ZoneSelect() {
   );
 }
 
-function Absolute() {
+function Absolute({ choose }: { choose: (range: Partial<State>) => void }) {
   const { tz, from, to } = state.value;
   const shown = range.value;
   const text = (ms: number | undefined) =>
@@ -113,8 +114,7 @@ function Absolute() {
     if (lowMs >= highMs) return setWrong(T.timeOrder);
     // A relative time stays relative; others become instants.
     const relative = (text: string) => /^(?:now\s*)?-?\s*\d+(\.\d+)?\s*[a-z]+(\s+ago)?$/i.test(text.trim());
-    openMenu.value = "";
-    ask({
+    choose({
       from: relative(low) ? low.trim() : low ? isoOf(lowMs) : "@0",
       to: high.trim() === "" || high.trim() === "now" ? "" : relative(high) ? high.trim() : isoOf(highMs),
       live: false,
@@ -148,7 +148,8 @@ function Absolute() {
   );
 }
 
-export function TimePicker() {
+/** The range, and what is done with one that is chosen. */
+export function TimePicker({ choose }: { choose: (range: Partial<State>) => void }) {
   const { from, to, tz } = state.value;
   const found = range.value;
   const [, tick] = useState(0);
@@ -159,7 +160,9 @@ export function TimePicker() {
   const bounds =
     found && found.fromMs > 0
       ? `${timeText(found.fromMs, tz, "full")} – ${timeText(found.toMs, tz, "full")} (${durationText(found.toMs - found.fromMs)})`
-      : T.allTime;
+      : found && to
+        ? `${T.beginning} – ${timeText(found.toMs, tz, "full")}`
+        : T.allTime;
   return (
     <div class="time" role="group" aria-label={T.timeRange}>
       <Button class="step" label={T.earlier} onClick={() => shift(-1)}>
@@ -180,10 +183,7 @@ export function TimePicker() {
                 <button
                   type="button"
                   aria-pressed={from === value && !to}
-                  onClick={() => {
-                    openMenu.value = "";
-                    ask({ from: value, to: "" });
-                  }}
+                  onClick={() => choose({ from: value, to: "" })}
                 >
                   {value === "@0" ? text : T.last(text)}
                 </button>
@@ -191,7 +191,7 @@ export function TimePicker() {
             ))}
           </ul>
           <div>
-            <Absolute />
+            <Absolute choose={choose} />
             <label class="zone">
               {T.zone}
               <ZoneSelect />
