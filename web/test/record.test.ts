@@ -1,7 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { FIELDS_MAX, VALUE_CHARS_MAX, columnField, parseRow } from "../src/lib/record";
+import {
+  COLUMNS,
+  FIELDS_MAX,
+  VALUE_CHARS_MAX,
+  columnField,
+  columnOf,
+  fieldOfColumn,
+  parseRow,
+} from "../src/lib/record";
 import { levelOf } from "../src/lib/levels";
-import { ansiParts, invisibleIn, markParts, markRange } from "../src/lib/paint";
+import { textParts, invisibleIn, markParts, markRange } from "../src/lib/paint";
 import { Offsets } from "../src/lib/offsets";
 
 describe("rows", () => {
@@ -45,8 +53,71 @@ describe("rows", () => {
   });
 });
 
+describe("columns", () => {
+  test("the column of a field is another one than the column of its name", () => {
+    const row = parseRow('{"host":"shop.example.com","hostname":"edge-2","app":"web","level":"weird"}');
+    expect(columnField(row, "host")?.text).toBe("edge-2");
+    expect(columnField(row, columnOf("host"))?.text).toBe("shop.example.com");
+    expect(columnField(row, columnOf("level"))?.text).toBe("weird");
+    expect(columnField(row, columnOf("hostname"))?.text).toBe("edge-2");
+  });
+  test("any field has one", () => {
+    const names = [...COLUMNS, "status", "field:host", "field:field:host", "constructor", "a,b %"];
+    const columns = names.map(columnOf);
+    expect(new Set(columns).size).toBe(names.length);
+    expect(columns.filter((column) => COLUMNS.includes(column))).toEqual([]);
+    expect(columns.map(fieldOfColumn)).toEqual(names);
+  });
+  test("names of a prototype are only names", () => {
+    const row = parseRow('{"constructor":"a","__proto__":"b","toString":"c"}');
+    for (const [name, text] of [
+      ["constructor", "a"],
+      ["__proto__", "b"],
+      ["toString", "c"],
+      ["valueOf", undefined],
+      ["hasOwnProperty", undefined],
+    ])
+      expect(columnField(row, name!)?.text).toBe(text);
+  });
+});
+
+test("characters without a shape have a name", () => {
+  const texts = (text: string) => textParts(text).map(({ text, tone }) => (tone ? [text, tone] : text));
+  expect(texts("plain \t 日本 שלום 👨‍👩‍👧 é\r\nnext")).toEqual(["plain \t 日本 שלום 👨‍👩‍👧 é\r\nnext"]);
+  expect(texts("RTL \u202eevil\u202c text")).toEqual([
+    "RTL ",
+    ["U+202E", "control"],
+    "evil",
+    ["U+202C", "control"],
+    " text",
+  ]);
+  expect(texts("a\0b\x07c\x9bd")).toEqual([
+    "a",
+    ["NUL", "control"],
+    "b",
+    ["BEL", "control"],
+    "c",
+    ["U+009B", "control"],
+    "d",
+  ]);
+  // A link and a title are no text; without an end nothing is left out.
+  expect(texts("\x1b]8;;http://evil\x07link\x1b]8;;\x1b\\ \x1b]0;title\x07end").join("")).toBe("link end");
+  expect(texts("\x1b]8;;http://evil")).toEqual([["ESC", "control"], "]8;;http://evil"]);
+  expect(texts("\x1b[31mred\u202e\x1b[0m")).toEqual([
+    ["red", "red"],
+    ["U+202E", "control"],
+  ]);
+  // A text of nothing else makes no thousands of elements.
+  const parts = textParts("\0".repeat(100_000));
+  expect(parts.length).toBeLessThan(1100);
+  expect(parts.some(({ text }) => text.includes("\0"))).toBe(false);
+  expect(markParts([{ text: "NUL", tone: "control" }], [{ text: "NUL", fold: false }])[0]!.mark).toBe(
+    undefined,
+  );
+});
+
 test("colours of terminals are not text", () => {
-  expect(ansiParts("a \x1b[31mred\x1b[0m b").map(({ text, tone }) => [text, tone])).toEqual([
+  expect(textParts("a \x1b[31mred\x1b[0m b").map(({ text, tone }) => [text, tone])).toEqual([
     ["a ", undefined],
     ["red", "red"],
     [" b", undefined],

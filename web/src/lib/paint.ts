@@ -8,11 +8,47 @@ export interface Part {
   tone?: string;
 }
 
-const ANSI = /\x1b\[([\d;]*)m|\x1b\[[\d;?]*[A-Za-z]|\x1b[@-Z\\-_]/g;
+// Colours; other sequences of control; titles, links and the like with their end; and two characters.
+const ANSI =
+  /\x1b\[([\d;]*)m|\x1b\[[\d;:?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-OQ-WYZ\\]/g;
+// Characters that are not seen and may change what is seen. Those that join letters and pictures are left alone.
+const HIDDEN =
+  /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u2069\ufeff]|\r(?!\n)/g;
+const CONTROLS =
+  "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US".split(
+    " ",
+  );
 const COLOURS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 
+const codeOf = (sign: string) => `U+${sign.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}`;
+
+/** Characters without a shape that get a name in one text; further ones get a common sign. */
+const NAMED_MAX = 1000;
+
+/** Parts of a text of a record, as it may be shown: in its colours, and with names for characters without a shape. */
+export function textParts(text: string): Part[] {
+  if (text.search(HIDDEN) < 0) return [{ text }];
+  let left = NAMED_MAX;
+  return ansiParts(text).flatMap((part) => {
+    const found: Part[] = [];
+    let at = 0;
+    const plain = (end: number) => {
+      if (end > at) found.push({ ...part, text: part.text.slice(at, end) });
+    };
+    for (const { index, 0: sign } of part.text.matchAll(HIDDEN)) {
+      if (left <= 0) break;
+      plain(index);
+      found.push({ text: CONTROLS[sign.charCodeAt(0)] ?? codeOf(sign), tone: "control" });
+      at = index + 1;
+      left -= 1;
+    }
+    if (at < part.text.length) found.push({ ...part, text: part.text.slice(at).replace(HIDDEN, "\ufffd") });
+    return found;
+  });
+}
+
 /** Splits a text by the colours of a terminal, which are no part of the text. */
-export function ansiParts(text: string): Part[] {
+function ansiParts(text: string): Part[] {
   if (!text.includes("\x1b")) return [{ text }];
   const parts: Part[] = [];
   let [at, tone] = [0, undefined as string | undefined];
@@ -37,6 +73,7 @@ export function markParts(parts: Part[], needles: { text: string; fold: boolean 
   if (!needles.length) return parts;
   let left = MARKS_MAX;
   return parts.flatMap((part) => {
+    if (part.tone === "control") return [part];
     const found: Part[] = [];
     const folded = part.text.toLowerCase();
     let at = 0;
@@ -83,7 +120,7 @@ const INVISIBLE = /[\u00a0\u00ad\u200b-\u200f\u2028-\u202f\u2060\ufeff]/g;
 
 export function invisibleIn(text: string): { code: string; at: number }[] {
   return [...text.matchAll(INVISIBLE)].map((match) => ({
-    code: `U+${match[0].codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}`,
+    code: codeOf(match[0]),
     at: match.index,
   }));
 }
