@@ -26,8 +26,32 @@ test("a pause that is too long drops the oldest, and says so", () => {
   expect(tail.dropped).toBe(10);
   tail.paused = false;
   tail.flush();
-  expect(tail.shown.length).toBe(SHOWN_ROWS_MAX);
+  expect(tail.shown.length).toBe(WAITING_ROWS_MAX);
   expect(tail.shown[0]).toBe(String(WAITING_ROWS_MAX + 9));
+  expect(tail.shown.at(-1)).toBe("10");
+});
+
+test("all that a pause kept is shown, and rows that are pushed out are counted", () => {
+  const tail = new TailBuffer();
+  for (let i = 0; i < SHOWN_ROWS_MAX; i += 1) tail.push("before", 0);
+  tail.flush();
+  expect(tail.passed).toBe(0);
+  tail.paused = true;
+  for (let i = 0; i < SHOWN_ROWS_MAX * 2; i += 1) tail.push(String(i), 0);
+  tail.paused = false;
+  tail.flush();
+  expect(tail.shown.length).toBe(SHOWN_ROWS_MAX * 2);
+  expect(tail.shown.at(-1)).toBe("0");
+  expect(tail.passed).toBe(SHOWN_ROWS_MAX);
+  tail.push("after", 0);
+  tail.flush();
+  expect([tail.shown.length, tail.shown.at(-1), tail.passed]).toEqual([
+    SHOWN_ROWS_MAX * 2,
+    "1",
+    SHOWN_ROWS_MAX + 1,
+  ]);
+  tail.clear();
+  expect(tail.passed).toBe(0);
 });
 
 test("the rate is that of the last ten full seconds", () => {

@@ -1,6 +1,6 @@
 // Records of a tail: those that are shown, and those that arrived while the reader reads.
 
-/** Rows that are kept for display, and rows that wait while the tail is paused. */
+/** Rows that are kept for display, and rows that wait while the tail is paused. What a pause kept is all shown. */
 export const SHOWN_ROWS_MAX = 10_000;
 export const WAITING_ROWS_MAX = 50_000;
 const RATE_SECONDS = 10;
@@ -12,6 +12,9 @@ export class TailBuffer {
   /** Rows that were neither shown nor kept, because the reader was away for longer than the buffer lasts. */
   dropped = 0;
   received = 0;
+  /** Rows that were shown, and that newer ones have pushed out of the list. */
+  passed = 0;
+  private room = SHOWN_ROWS_MAX;
   paused = false;
   private readonly seconds = new Map<number, number>();
 
@@ -36,8 +39,10 @@ export class TailBuffer {
   flush(): number {
     if (this.paused || !this.waiting.length) return 0;
     const came = this.waiting.length;
+    this.room = Math.max(this.room, came);
     this.shown = [...this.waiting.reverse(), ...this.shown];
-    this.shown.length = Math.min(this.shown.length, SHOWN_ROWS_MAX);
+    this.passed += Math.max(0, this.shown.length - this.room);
+    this.shown.length = Math.min(this.shown.length, this.room);
     this.waiting = [];
     return came;
   }
@@ -60,7 +65,8 @@ export class TailBuffer {
   clear() {
     this.shown = [];
     this.waiting = [];
-    this.dropped = this.received = 0;
+    this.dropped = this.received = this.passed = 0;
+    this.room = SHOWN_ROWS_MAX;
     this.seconds.clear();
   }
 }
