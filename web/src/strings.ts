@@ -134,6 +134,7 @@ export const T = {
   sortTitle: "Change the order of time",
   removeColumn: (name: string) => `Remove column ${name}`,
   addColumn: (name: string) => `Add column ${name}`,
+  columnWidth: (name: string) => `Width of ${name}`,
   moveLeft: (name: string) => `Move ${name} to the left`,
   moveRight: (name: string) => `Move ${name} to the right`,
   addColumnField: "Field to add",
@@ -238,6 +239,8 @@ export const T = {
   comparing: "Comparing with the range before…",
   noBefore: "There is no range before all time.",
   nothingBefore: "The range before has no records to compare with.",
+  tooFewBefore: (count: string) =>
+    `The range before has ${count} record${count === "1" ? "" : "s"}, too few to compare with.`,
   changesFound: (count: number) =>
     count
       ? `${count} new or ten times as frequent as in the range before`
@@ -354,6 +357,9 @@ export const T = {
     last15: "15 min",
     sends: "sends",
     noSources: "No records in the last 24 hours.",
+    noSender: (count: string, fields: string) =>
+      `${count} records in the last 24 hours, and none of them has ${fields}.`,
+    nodesN: (count: number) => `node${s(count)}`,
     silentCount: (count: number) => `${count} silent`,
     lostAt: "Lost",
     truncated: "Lines cut",
@@ -402,6 +408,9 @@ export const T = {
     wouldNot: "It would not have fired in this range.",
     howTo: "Save this as a file of --alert-rules; the server loads it within two seconds.",
     copyRule: "Copy the rule",
+    noNumber: "This is no number.",
+    noDuration: "Write a duration such as 30s, 5m or 1h30m.",
+    noName: "A rule needs a name.",
   },
   proxy: {
     names: "Server names",
@@ -471,6 +480,7 @@ export const T = {
   },
   keysTitle: "Keys",
   keys: {
+    width: "Narrower, wider, on the edge of a column",
     next: "Next row",
     previous: "Row before",
     open: "Open or close the row",
@@ -484,6 +494,7 @@ export const T = {
     excludeValue: "Exclude a value",
     palette: "Commands",
   },
+  queryWrong: "The query is wrong. It is marked above.",
   syntaxTitle: "Query language",
   syntax: [
     ["connection refused", "this text, spaces included"],

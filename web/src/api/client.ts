@@ -111,6 +111,9 @@ export async function request(
   throw new ApiError(await problemOf(response, isExtra));
 }
 
+/** Leaves out advice in parentheses that is for the command line. */
+export const withoutFlags = (text: string) => text.replace(/ ?\((?=[^()]*--[a-z])[^()]*\)/g, "");
+
 async function problemOf(response: Response, isExtra: boolean): Promise<Problem> {
   const text = await response.text().catch(() => "");
   let problem: Partial<Problem> = {};
@@ -123,6 +126,8 @@ async function problemOf(response: Response, isExtra: boolean): Promise<Problem>
   }
   const { status } = response;
   const found: Problem = { code: "", message: `the server answered ${status}`, ...problem, status };
+  found.message = withoutFlags(found.message);
+  if (found.hint) found.hint = withoutFlags(found.hint);
   if (status === 401) signInReason.value = found.code === "token_refused" ? "refused" : "missing";
   if (found.code === "role_missing" && !isExtra) signInReason.value = "role";
   // A proxy answers so while the server behind it is down.

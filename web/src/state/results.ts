@@ -19,7 +19,7 @@ import { Pages, type Bounds, type Bucket } from "../lib/pages";
 import { isoOf, msOf, resolve, stepMs, type Resolved } from "../lib/time";
 import { T } from "../strings";
 import { asked, run, state, type State } from "./url";
-import { tail, startTail, stopTail } from "./live";
+import { tail, tailPaused, tailState, tailVersion, startTail, stopTail } from "./live";
 
 export type Phase = "idle" | "loading" | "done" | "stopped" | "failed";
 
@@ -139,10 +139,27 @@ function start() {
     return;
   }
   phase.value = "loading";
-  if (now.view !== "search") return;
+  if (now.view !== "search") {
+    if (now.lang === "q") void check(now.q, control.signal);
+    return;
+  }
   if (now.lang === "q") startNative(now);
   else if (now.lang === "logql") void guarded(startLogql(now));
   else void guarded(startSql(now));
+}
+
+/** Says where a query of another view is wrong: its panels ask more than the text in the bar. */
+async function check(q: string, signal: AbortSignal) {
+  if (!q.trim()) return;
+  const { from, fromMs } = range.value!;
+  try {
+    // No record is read for it.
+    await lines("api/v1/query", { q, from, to: isoOf(fromMs + 1), limit: 1 }, signal, () => undefined);
+  } catch (error) {
+    const found = problemFrom(error);
+    if (signal.aborted || found.status !== 400) return;
+    [problem.value, problemText.value, phase.value] = [found, q, "failed"];
+  }
 }
 
 function startNative(now: State) {
@@ -343,7 +360,24 @@ function finishHistogram(found: Bucket[], store?: Pages) {
   if (store.ended && store.total !== null) total.value = store.total;
 }
 
+/** A tail has other fields after a while, and none at first. */
+const TAIL_FIELDS_MS = 15_000;
+const TAIL_EMPTY_MS = 1000;
+let fieldsAt = 0;
+
+effect(() => {
+  void tailVersion.value;
+  untracked(() => {
+    if (tailState.value === "off" || tailPaused.value || !tail.shown.length || !fields.value) return;
+    const age = performance.now() - fieldsAt;
+    if (age < (fields.value.length ? TAIL_FIELDS_MS : TAIL_EMPTY_MS)) return;
+    range.value = resolve(state.value, Date.now());
+    void facets(control.signal);
+  });
+});
+
 async function facets(signal: AbortSignal) {
+  fieldsAt = performance.now();
   fieldsProblem.value = null;
   try {
     const [found] = await objects<FieldInfo>("api/v1/fields", scope(), signal);
@@ -527,5 +561,3 @@ effect(() => {
   void run.value;
   untracked(start);
 });
-
-void tail;

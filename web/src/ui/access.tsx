@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { isAbort, json, lines, objects, problemFrom, sql, ApiError, type Problem } from "../api/client";
+import { isComparable } from "../lib/compare";
 import { include, stateOf, topTerms, without, withoutTerm } from "../lib/query";
 import { textOf } from "../lib/record";
 import { hoursOfDay, isoOf, msOf, secondsOfSql, stepMs, zoneName, type Resolved } from "../lib/time";
@@ -170,7 +171,8 @@ function Numbers({ span, filter, bytes }: { span: Resolved; filter: Filter; byte
     },
     [q, span.from, span.to],
   );
-  const change = found?.before ? found.requests / found.before - 1 : null;
+  const change =
+    found && isComparable(found.before, found.requests) ? found.requests / found.before - 1 : null;
   return (
     <dl class="figures">
       <div>

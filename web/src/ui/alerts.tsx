@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { isAbort, json, problemFrom, type Problem } from "../api/client";
 import { own } from "../lib/own";
 import { tokens } from "../lib/query";
-import { durationMs, durationText, timeText } from "../lib/time";
+import { durationText, timeText, type Resolved } from "../lib/time";
 import { range, type Series } from "../state/results";
 import { ask, run, state } from "../state/url";
 import { T } from "../strings";
@@ -157,9 +157,15 @@ function RuleRow({ group, rule }: { group: Group; rule: Rule }) {
 }
 
 /** The numbers of an expression over the range of the page. */
+/** The part of a range that a rule is tested against. */
+const pastOf = (span: Resolved): Resolved => ({
+  ...span,
+  fromMs: Math.max(span.fromMs, span.toMs - PAST_MS_MAX),
+});
+
 async function evaluate(query: string): Promise<Series[]> {
-  const span = range.value!;
-  const from = Math.max(span.fromMs, span.toMs - PAST_MS_MAX);
+  const span = pastOf(range.value!);
+  const from = span.fromMs;
   const step = Math.max(15, Math.ceil((span.toMs - from) / 1000 / POINTS));
   const { data } = await json<{
     data: { result: { metric: Record<string, string>; values?: [number, string][] }[] };
@@ -232,7 +238,7 @@ function Fired({ result }: { result: Test }) {
           ))}
         </ul>
       )}
-      <Chart list={result.series} height={180} />
+      <Chart list={result.series} height={180} span={pastOf(range.value!)} />
     </div>
   );
 }
@@ -283,7 +289,29 @@ export function logqlOf(query: string): string | null {
   return `{${selectors.join(", ")}}${filters.length ? ` ${filters.join(" ")}` : ""}`;
 }
 
-const quoteYaml = (text: string) => (/^[\w ./-]+$/.test(text) ? text : JSON.stringify(text));
+/** A text as YAML. Words that YAML would take for something else are quoted. */
+export const quoteYaml = (text: string) =>
+  /^[A-Za-z][\w ./-]*$/.test(text) && !/^(?:true|false|yes|no|on|off|null|y|n)$|\s$/i.test(text)
+    ? text
+    : JSON.stringify(text);
+
+/** A duration of a rule such as `1h30m`, in seconds, or null if it is none. */
+export function ruleSeconds(text: string): number | null {
+  const units: Record<string, number> = {
+    ms: 0.001,
+    s: 1,
+    m: 60,
+    h: 3600,
+    d: 86_400,
+    w: 604_800,
+    y: 31_536_000,
+  };
+  if (!/^(?:\d+(?:ms|[smhdwy]))+$/.test(text)) return text === "0" ? 0 : null;
+  return [...text.matchAll(/(\d+)(ms|[smhdwy])/g)].reduce(
+    (sum, [, count, unit]) => sum + Number(count) * units[unit!]!,
+    0,
+  );
+}
 
 interface Test {
   series: Series[];
@@ -307,14 +335,22 @@ function Maker() {
     setResult(null);
   }, [q, lang]);
 
-  const whole = `${expr} > ${limit || 0}`;
-  const yaml = `groups:\n  - name: ${quoteYaml(name.toLowerCase())}\n    rules:\n      - alert: ${quoteYaml(name)}\n        expr: ${JSON.stringify(whole)}\n        for: ${duration}\n        labels:\n          severity: ${quoteYaml(severity)}\n        annotations:\n          summary: "${name}: {{ $value }}"\n`;
+  const above = limit.trim() === "" ? NaN : Number(limit);
+  const seconds = ruleSeconds(duration.trim());
+  const wrong = {
+    limit: Number.isFinite(above) ? "" : T.alerts.noNumber,
+    duration: seconds === null ? T.alerts.noDuration : "",
+    name: name.trim() ? "" : T.alerts.noName,
+  };
+  const usable = expr.trim() !== "" && !Object.values(wrong).some(Boolean);
+  const whole = `${expr} > ${limit.trim()}`;
+  const yaml = `groups:\n  - name: ${quoteYaml(name.toLowerCase())}\n    rules:\n      - alert: ${quoteYaml(name)}\n        expr: ${JSON.stringify(whole)}\n        for: ${duration.trim()}\n        labels:\n          severity: ${quoteYaml(severity)}\n        annotations:\n          summary: ${JSON.stringify(`${name}: {{ $value }}`)}\n`;
 
   const test = async () => {
     setProblem(null);
     try {
       const series = await evaluate(expr);
-      setResult({ series, fired: firings(series, Number(limit), (durationMs(duration) ?? 0) / 1000) });
+      setResult({ series, fired: firings(series, above, seconds ?? 0) });
     } catch (error) {
       if (!isAbort(error)) setProblem(problemFrom(error));
     }
@@ -327,7 +363,7 @@ function Maker() {
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          void test();
+          if (usable) void test();
         }}
       >
         <label class="grow">
@@ -339,39 +375,57 @@ function Maker() {
             placeholder={'sum(count_over_time({app="shop"} |= "error" [5m]))'}
           />
         </label>
-        <label>
-          {T.alerts.above}
-          <input
-            value={limit}
-            inputMode="decimal"
-            size={6}
-            onInput={(event) => setLimit(event.currentTarget.value)}
-          />
-        </label>
-        <label>
-          {T.alerts.for}
-          <input value={duration} size={5} onInput={(event) => setDuration(event.currentTarget.value)} />
-        </label>
-        <label>
-          {T.alerts.name}
-          <input value={name} size={12} onInput={(event) => setName(event.currentTarget.value)} />
-        </label>
+        <RuleField label={T.alerts.above} value={limit} set={setLimit} size={6} wrong={wrong.limit} />
+        <RuleField label={T.alerts.for} value={duration} set={setDuration} size={5} wrong={wrong.duration} />
+        <RuleField label={T.alerts.name} value={name} set={setName} size={12} wrong={wrong.name} />
         <label>
           {T.alerts.severity}
           <input value={severity} size={8} onInput={(event) => setSeverity(event.currentTarget.value)} />
         </label>
-        <button type="submit" class="primary" disabled={!expr}>
+        <button type="submit" class="primary" disabled={!usable}>
           {T.alerts.test}
         </button>
       </form>
       {problem && <ProblemText problem={problem} />}
       {result && <Fired result={result} />}
-      <p class="dim">{T.alerts.howTo}</p>
-      <pre tabIndex={0}>
-        <code>{yaml}</code>
-      </pre>
-      <Button onClick={() => void copy(yaml)}>{T.alerts.copyRule}</Button>
+      {usable && (
+        <>
+          <p class="dim">{T.alerts.howTo}</p>
+          <pre tabIndex={0}>
+            <code>{yaml}</code>
+          </pre>
+          <Button onClick={() => void copy(yaml)}>{T.alerts.copyRule}</Button>
+        </>
+      )}
     </section>
+  );
+}
+
+interface RuleFieldProps {
+  label: string;
+  value: string;
+  set: (value: string) => void;
+  size: number;
+  /** Why the value is none, or nothing. */
+  wrong: string;
+}
+
+function RuleField({ label, value, set, size, wrong }: RuleFieldProps) {
+  return (
+    <label>
+      {label}
+      <input
+        value={value}
+        size={size}
+        aria-invalid={wrong !== ""}
+        onInput={(event) => set(event.currentTarget.value)}
+      />
+      {wrong && (
+        <span class="bad" role="alert">
+          {wrong}
+        </span>
+      )}
+    </label>
   );
 }
 

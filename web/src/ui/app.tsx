@@ -7,7 +7,7 @@ import { textParts } from "../lib/paint";
 import { quote } from "../lib/query";
 import { parseRow, summaryOf, type Row } from "../lib/record";
 import { afterTime, msOf, timeText } from "../lib/time";
-import { phase, total, pages } from "../state/results";
+import { phase, problem, total, pages } from "../state/results";
 import { go, hrefOf, run, state, toView, VIEWS, type View } from "../state/url";
 import { T } from "../strings";
 import { ContextPanel } from "./context";
@@ -38,6 +38,19 @@ const SCREENS: Record<View, preact.ComponentType> = {
 /** Screens whose requests take a native query. */
 const WITH_BAR = new Set<View>(["search", "patterns", "access", "proxy", "alerts"]);
 
+/** Of these, screens all of whose parts ask the query in the bar. */
+const WITH_PANELS = new Set<View>(["patterns", "access", "proxy"]);
+
+const isWrong = () => phase.value === "failed" && problem.value?.status === 400;
+
+/** In place of panels that would each say the same of a wrong query. */
+const Wrong = () => (
+  <main class="screen pad" id="main" tabIndex={0}>
+    <h1 class="sr">{T.views[state.value.view]}</h1>
+    <p class="dim">{T.queryWrong}</p>
+  </main>
+);
+
 effect(() => {
   // An empty result may be that of an empty server.
   if (phase.value === "done" && total.value === 0 && pages.value?.count === 0) void look();
@@ -60,7 +73,7 @@ export function App() {
       </a>
       <Header />
       {WITH_BAR.has(view) && <SearchBar />}
-      {signInReason.value ? <SignIn /> : <Screen />}
+      {signInReason.value ? <SignIn /> : WITH_PANELS.has(view) && isWrong() ? <Wrong /> : <Screen />}
       <Selected />
       <ContextPanel />
       <Help />
@@ -152,6 +165,8 @@ function Header() {
 function SignIn() {
   const [problem, setProblem] = useState<Problem | null>(null);
   const reason = signInReason.value!;
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => input.current?.focus(), []);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
@@ -162,7 +177,9 @@ function SignIn() {
       await signIn(token);
       run.value += 1;
     } catch (error) {
-      setProblem(problemFrom(error));
+      const found = problemFrom(error);
+      // The server's own sentence is for its commands.
+      setProblem(found.status === 401 ? { ...found, message: T.signIn.refused, hint: undefined } : found);
     }
   };
   return (
@@ -178,7 +195,7 @@ function SignIn() {
             autocomplete="off"
             spellcheck={false}
             placeholder="lp_…"
-            autofocus
+            ref={input}
             required
           />
         </label>
@@ -194,6 +211,8 @@ function SignIn() {
   );
 }
 
+const ID_CHARS = 26;
+
 /** The record of a link, by itself. */
 function Selected() {
   const { sel, tz } = state.value;
@@ -205,7 +224,8 @@ function Selected() {
     const cut = sel.lastIndexOf("_");
     const time = sel.slice(0, Math.max(0, cut));
     // A program may have cut off the end of a link.
-    if (!Number.isFinite(msOf(time))) return setFound({ sel, row: null });
+    if (!Number.isFinite(msOf(time)) || sel.length - cut - 1 !== ID_CHARS)
+      return setFound({ sel, row: null });
     const control = new AbortController();
     let row: Row | null = null;
     lines(

@@ -179,6 +179,23 @@ function perSecond(found: Found, before: Found | null, name: string): number | n
   );
 }
 
+/** State of the line of a node that does not answer. */
+const NO_ANSWER = "no-answer";
+
+/** Records and their bytes in all files, also those of the journal. A copy on another node is the same file. */
+export function storedIn(segments: Pick<Segment, "path" | "rows" | "raw_bytes">[]): {
+  rows: number;
+  bytes: number;
+} {
+  const files = new Map(segments.map((segment) => [segment.path, segment]));
+  let [rows, bytes] = [0, 0];
+  for (const { rows: some, raw_bytes: size } of files.values()) {
+    rows += some ?? 0;
+    bytes += size ?? 0;
+  }
+  return { rows, bytes };
+}
+
 function Summary({ found, before }: { found: Found; before: Found | null }) {
   const { cluster, metrics } = found;
   const records = perSecond(found, before, "logpond_ingest_records_total");
@@ -186,6 +203,7 @@ function Summary({ found, before }: { found: Found; before: Found | null }) {
   const damaged = sumOf(metrics, "logpond_segments_damaged");
   const silent = cluster?.nodes.filter(({ state }) => state === "gone").length ?? 0;
   const lacking = cluster?.copies_lacking ?? 0;
+  const stored = storedIn(found.segments);
   const health = silent || damaged ? "error" : lacking ? "warn" : "good";
   return (
     <dl class="figures">
@@ -220,8 +238,8 @@ function Summary({ found, before }: { found: Found; before: Found | null }) {
       <div>
         <dt>{T.cluster.stored}</dt>
         <dd>
-          {shortNumber(sumOf(metrics, "logpond_segment_rows"))}
-          <small>{bytesText(sumOf(metrics, "logpond_segment_raw_bytes"))}</small>
+          {shortNumber(stored.rows)}
+          <small>{bytesText(stored.bytes)}</small>
         </dd>
       </div>
       <div>
@@ -392,8 +410,10 @@ function Storage({ found }: { found: Found }) {
     .map(({ received_from }) => received_from)
     .filter((time) => time !== undefined)
     .sort()[0];
-  const raw = sumOf(metrics, "logpond_segment_raw_bytes");
-  const kept = sumOf(metrics, "logpond_segment_bytes");
+  // Records of a journal are not compressed yet.
+  const sealed = segments.filter(({ state }) => state === "hot" || state === "cold");
+  const raw = sealed.reduce((sum, { raw_bytes }) => sum + (raw_bytes ?? 0), 0);
+  const kept = sealed.reduce((sum, { bytes }) => sum + bytes, 0);
   return (
     <section class="card">
       <h2>{T.cluster.storage}</h2>
@@ -404,8 +424,14 @@ function Storage({ found }: { found: Found }) {
             <>
               <dt>{own(T.cluster.states, name) ?? name}</dt>
               <dd>
-                {number(list.length)} {T.cluster.files(list.length)} ·{" "}
-                {bytesText(list.reduce((sum, { bytes }) => sum + bytes, 0))}
+                {name === NO_ANSWER ? (
+                  `${number(list.length)} ${T.cluster.nodesN(list.length)}`
+                ) : (
+                  <>
+                    {number(list.length)} {T.cluster.files(list.length)} ·{" "}
+                    {bytesText(list.reduce((sum, { bytes }) => sum + bytes, 0))}
+                  </>
+                )}
               </dd>
             </>
           );

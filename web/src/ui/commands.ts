@@ -23,10 +23,15 @@ function times(): { from: string; to: string } {
 export function commandOf(): string {
   const { lang, q, sort } = state.value;
   const { from, to } = times();
-  const span = `--since ${shell(from)}${to ? ` --until ${shell(to)}` : ""} ${addressFlag()}`;
-  if (lang === "sql") return `logpond sql ${shell(q)} ${span}`;
-  if (lang === "logql") return `logpond saved run ${shell(q)} ${span}`;
-  return `logpond query ${q ? `--where ${shell(q)} ` : ""}${span}${sort === "desc" ? " --reverse" : ""}`;
+  const span = `--since ${shell(from)}${to ? ` --until ${shell(to)}` : ""}`;
+  const order = sort === "desc" ? " --reverse" : "";
+  const command =
+    lang === "sql"
+      ? `sql ${shell(q)} ${span}`
+      : lang === "logql"
+        ? `saved run ${shell(q)} ${span}`
+        : `query ${q ? `--where ${shell(q)} ` : ""}${span}${order}`;
+  return `logpond ${command} ${addressFlag()}`;
 }
 
 export function curlOf(): string {

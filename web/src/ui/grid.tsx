@@ -57,6 +57,7 @@ export const openRows = signal<ReadonlySet<string>>(new Set());
 const WIDTHS_KEY = "logpond-widths";
 const DEFAULT_WIDTHS = { time: 158, level: 62, host: 130, app: 116 };
 const OTHER_WIDTH = 140;
+const [WIDTH_MIN, WIDTH_MAX, WIDTH_STEP] = [40, 1200, 10];
 export const widths = signal<Record<string, number>>(storedWidths());
 
 function storedWidths(): Record<string, number> {
@@ -68,7 +69,7 @@ function storedWidths(): Record<string, number> {
 }
 
 function setWidth(column: string, px: number) {
-  widths.value = { ...widths.value, [column]: Math.round(Math.min(1200, Math.max(40, px))) };
+  widths.value = { ...widths.value, [column]: Math.round(Math.min(WIDTH_MAX, Math.max(WIDTH_MIN, px))) };
   try {
     localStorage.setItem(WIDTHS_KEY, JSON.stringify(widths.value));
   } catch {
@@ -332,9 +333,16 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
       activeRow.value = rows.count - 1;
     },
     close: () => {
-      const row = rows.get(activeRow.value);
-      if (!row || !openRows.value.has(keyOf(row, activeRow.value))) return false;
-      toggleRow(row, activeRow.value);
+      const isOpen = (index: number) => {
+        const row = rows.get(index);
+        return row !== undefined && openRows.value.has(keyOf(row, index));
+      };
+      // The row of the cursor, or the last one on the screen that is open.
+      const index = isOpen(activeRow.value) ? activeRow.value : shown.findLast(isOpen);
+      if (index === undefined) return false;
+      // The focus does not go with the record.
+      if (box.current!.contains(document.activeElement)) box.current!.focus();
+      toggleRow(rows.get(index)!, index);
       return true;
     },
     focus: () => box.current?.focus(),
@@ -473,7 +481,26 @@ function Head({ columns, chosen, template }: HeadProps) {
             >
               ✕
             </Button>
-            {column !== "message" && <span class="grip" onPointerDown={resize(column)} aria-hidden="true" />}
+            {column !== "message" && (
+              <span
+                class="grip"
+                role="separator"
+                tabIndex={0}
+                aria-orientation="vertical"
+                aria-label={T.columnWidth(columnTitle(column))}
+                aria-valuenow={widthOf(column)}
+                aria-valuemin={WIDTH_MIN}
+                aria-valuemax={WIDTH_MAX}
+                onPointerDown={resize(column)}
+                onKeyDown={(event) => {
+                  const step =
+                    event.key === "ArrowLeft" ? -WIDTH_STEP : event.key === "ArrowRight" ? WIDTH_STEP : 0;
+                  if (!step) return;
+                  event.preventDefault();
+                  setWidth(column, widthOf(column) + step);
+                }}
+              />
+            )}
           </span>
         ))}
       </div>

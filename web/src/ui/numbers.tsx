@@ -2,10 +2,10 @@
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { labelsText, type Series, type Table } from "../state/results";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { labelsText, range, type Series, type Table } from "../state/results";
 import { own } from "../lib/own";
-import { offsetMs, timeText, isoOf } from "../lib/time";
+import { offsetMs, timeText, isoOf, type Resolved } from "../lib/time";
 import { ask, state } from "../state/url";
 import { T } from "../strings";
 import { number, shortNumber } from "./parts";
@@ -26,9 +26,13 @@ const COLOURS = [
   "#6b7a8f",
 ];
 
-/** Series on one axis of times. */
-function aligned(list: Series[]): uPlot.AlignedData {
-  const times = [...new Set(list.flatMap(({ points }) => points.map(([at]) => at)))].sort((a, b) => a - b);
+/** Series on one axis of times. Where a series of regular points has none, the axis has a time without a value. */
+export function aligned(list: Series[], regular = false): uPlot.AlignedData {
+  const known = [...new Set(list.flatMap(({ points }) => points.map(([at]) => at)))].sort((a, b) => a - b);
+  const step = Math.min(...known.slice(1).map((at, index) => at - known[index]!));
+  const times = regular
+    ? known.flatMap((at, index) => (known[index + 1]! - at > step * 1.5 ? [at, at + step] : [at]))
+    : known;
   const place = new Map(times.map((at, index) => [at, index]));
   const columns = list.map(({ points }) => {
     const values = new Array<number | null>(times.length).fill(null);
@@ -44,8 +48,11 @@ export function Chart({
   height = 240,
   format = shortNumber,
   area,
+  span,
 }: {
   list: Series[];
+  /** The range of a query with points at regular times; the axis is this range. */
+  span?: Resolved | null;
   zoom?: boolean;
   height?: number;
   format?: (value: number) => string;
@@ -53,6 +60,8 @@ export function Chart({
 }) {
   const box = useRef<HTMLDivElement>(null);
   const { tz } = state.value;
+  // The range may already be that of the next answer.
+  const axisSpan = useMemo(() => span, [list]);
   useEffect(() => {
     const element = box.current!;
     const style = getComputedStyle(element);
@@ -73,7 +82,14 @@ export function Chart({
         height,
         legend: { show: false },
         cursor: { drag: { x: zoom, y: false, setScale: false }, points: { size: 6 } },
-        scales: { x: { time: true } },
+        scales: {
+          x: {
+            time: true,
+            ...(axisSpan && axisSpan.fromMs > 0
+              ? { range: [axisSpan.fromMs / 1000, axisSpan.toMs / 1000] }
+              : {}),
+          },
+        },
         axes: [
           { ...axis, size: 30, values: (_, splits) => splits.map((at) => axisTime(at * 1000, splits, tz)) },
           { ...axis, size: 56, values: (_, splits) => splits.map(format) },
@@ -101,7 +117,7 @@ export function Chart({
           setCursor: [(made) => setPoint(made.cursor.idx ?? null)],
         },
       },
-      aligned(drawn),
+      aligned(drawn, Boolean(axisSpan)),
       element,
     );
     const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }));
@@ -112,7 +128,9 @@ export function Chart({
     };
   }, [list, tz, height]);
   const [point, setPoint] = useState<number | null>(null);
-  const data = list.length ? aligned(list.slice(0, SERIES_DRAWN_MAX)) : [[]];
+  const data = list.length ? aligned(list.slice(0, SERIES_DRAWN_MAX), Boolean(axisSpan)) : [[]];
+  const valueText = (value: number | null | undefined) =>
+    value === null || value === undefined ? "–" : format(value);
   const at = point === null ? null : data[0]?.[point];
   return (
     <figure class="chart">
@@ -126,7 +144,7 @@ export function Chart({
                 <rect width="10" height="10" rx="2" fill={COLOURS[index % COLOURS.length]} />
               </svg>
               <span>{name}</span>{" "}
-              <b>{format(Number((point === null ? points.at(-1)?.[1] : data[index + 1]?.[point]) ?? NaN))}</b>
+              <b>{valueText(point === null ? points.at(-1)?.[1] : data[index + 1]?.[point])}</b>
             </li>
           ))}
         </ul>
@@ -155,7 +173,12 @@ export function Numbers({ list }: { list: Series[] }) {
     .sort((a, b) => b.last - a.last);
   return (
     <div class="scroll">
-      {over && <Chart list={list.map((one) => ({ ...one, name: one.name === "{}" ? T.value : one.name }))} />}
+      {over && (
+        <Chart
+          span={range.value}
+          list={list.map((one) => ({ ...one, name: one.name === "{}" ? T.value : one.name }))}
+        />
+      )}
       {list.length > SERIES_DRAWN_MAX && (
         <p class="dim pad">{T.seriesCut(SERIES_DRAWN_MAX, number(list.length))}</p>
       )}

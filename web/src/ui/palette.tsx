@@ -128,6 +128,7 @@ const ROW_KEYS: [keys: string, text: string][] = [
   ["Enter", T.keys.open],
   ["Esc", T.keys.escape],
   ["Home End", T.keys.ends],
+  ["← →", T.keys.width],
   ["Ctrl Enter", T.keys.run],
   ["Ctrl Space", T.keys.complete],
   ["← → Enter", T.keys.bars],
@@ -148,7 +149,8 @@ function onKeyDown(event: KeyboardEvent) {
   }
   // A dialog closes itself, and only itself.
   if (event.key === "Escape") return document.querySelector("dialog[open]") ? undefined : escape();
-  const typing = target.matches("input, textarea, select, [contenteditable]");
+  // In a menu that is open, letters are no commands.
+  const typing = target.matches("input, textarea, select, [contenteditable]") || openMenu.value !== "";
   if (typing || command || event.altKey || event.defaultPrevented || document.querySelector("dialog[open]"))
     return;
   if (event.key >= "1" && event.key <= String(VIEWS.length) && performance.now() - prefix < 1500) {

@@ -152,7 +152,12 @@ export function Menu({ name, label, title, children, right, wide, class: extra }
       if (!box.current?.contains(event.target as Node)) openMenu.value = "";
     };
     addEventListener("pointerdown", outside);
-    box.current?.querySelector<HTMLElement>("[data-first], .panel input, .panel button, .panel a")?.focus();
+    // Where a finger opened it, a keyboard on the screen would cover the panel.
+    const typed = matchMedia("(pointer: coarse)").matches ? null : "[data-first]";
+    const first =
+      (typed && box.current?.querySelector<HTMLElement>(typed)) ??
+      box.current?.querySelector<HTMLElement>(".panel :is(input, button, a):not(:disabled)");
+    first?.focus();
     return () => removeEventListener("pointerdown", outside);
   }, [open]);
   // What is in a panel may come later.

@@ -1,9 +1,10 @@
 // Kinds of messages of the query, and what changed against the range before.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { isAbort, objects, problemFrom, type Problem, type Trailer } from "../api/client";
 import { textParts } from "../lib/paint";
-import { quote } from "../lib/query";
+import { condition, quote } from "../lib/query";
+import { isComparable } from "../lib/compare";
 import { isoOf, msOf, timeText } from "../lib/time";
 import { toneOf } from "../lib/levels";
 import { range } from "../state/results";
@@ -46,9 +47,11 @@ export function termsOf(pattern: string): string[] {
   return parts.filter((part) => long.includes(part));
 }
 
-function filter(q: string, pattern: string, negative: boolean): string {
-  const terms = termsOf(pattern).map(quote).join(" ");
-  if (!terms) return q;
+/** A filter for the records of a row. Rows of the same text differ by their level. */
+export function filterOf(q: string, { pattern, level }: Pattern, negative: boolean): string {
+  const texts = termsOf(pattern).map(quote);
+  if (!texts.length) return q;
+  const terms = [...texts, level === null ? "NOT level:*" : condition("_level", "=", level)].join(" ");
   const wanted = negative ? `NOT (${terms})` : terms;
   if (!q.trim() || q.trim() === "*") return wanted;
   return / OR /.test(q) ? `(${q}) ${wanted}` : `${q} ${wanted}`;
@@ -70,8 +73,11 @@ export function Patterns() {
     list: Pattern[];
     trailer: Trailer;
     before: Map<string, number> | null;
-    compared: boolean;
+    beforeRows: number;
   } | null>(null);
+  // Rows stay where they are while one points at them.
+  const reading = useRef(false);
+  const [changesFirst, setChangesFirst] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [changed, setChanged] = useState(false);
   const { q, from, to, tz } = state.value;
@@ -83,13 +89,14 @@ export function Patterns() {
     const { signal } = control;
     setProblem(null);
     setFound(null);
+    setChangesFirst(false);
     (async () => {
       const [list, trailer] = await objects<Pattern>(
         "api/v1/patterns",
         { q, from: span.from, to: span.to, n: PATTERNS_MAX },
         signal,
       );
-      setFound({ list, trailer, before: null, compared: false });
+      setFound({ list, trailer, before: null, beforeRows: 0 });
       // The same length of time before it; without a beginning there is none.
       if (span.fromMs <= 0) return;
       const length = span.toMs - span.fromMs;
@@ -102,8 +109,9 @@ export function Patterns() {
         list,
         trailer,
         before: new Map(old.map((pattern) => [key(pattern), pattern.count])),
-        compared: rows > 0,
+        beforeRows: rows,
       });
+      setChangesFirst(!reading.current);
     })().catch((error: unknown) => {
       if (!isAbort(error)) setProblem(problemFrom(error));
     });
@@ -125,7 +133,8 @@ export function Patterns() {
         {T.loading}
       </main>
     );
-  const { list, trailer, before, compared } = found;
+  const { list, trailer, before, beforeRows } = found;
+  const compared = isComparable(beforeRows, trailer.rows);
   const rows = list.map((pattern) => ({
     pattern,
     change: before ? changeOf(pattern.count, before.get(key(pattern)), compared) : null,
@@ -133,7 +142,8 @@ export function Patterns() {
   const rank = ({ kind }: { kind: string }) => (kind === "new" ? 2 : 1);
   rows.sort(
     (a, b) =>
-      (b.change ? rank(b.change) : 0) - (a.change ? rank(a.change) : 0) || b.pattern.count - a.pattern.count,
+      (changesFirst ? (b.change ? rank(b.change) : 0) - (a.change ? rank(a.change) : 0) : 0) ||
+      b.pattern.count - a.pattern.count,
   );
   const shown = (changed ? rows.filter(({ change }) => change) : rows).slice(0, SHOWN);
   const changes = rows.filter(({ change }) => change).length;
@@ -160,7 +170,9 @@ export function Patterns() {
               : T.noBefore
             : compared
               ? T.changesFound(changes)
-              : T.nothingBefore}
+              : beforeRows
+                ? T.tooFewBefore(number(beforeRows))
+                : T.nothingBefore}
         </span>
         <Button pressed={changed} disabled={!changes} onClick={() => setChanged(!changed)}>
           {T.onlyChanges}
@@ -173,7 +185,16 @@ export function Patterns() {
           </p>
         </div>
       )}
-      <table class="data pattern-table">
+      <table
+        class="data pattern-table"
+        onPointerEnter={() => {
+          reading.current = true;
+        }}
+        onPointerLeave={() => {
+          reading.current = false;
+          setChangesFirst(before !== null);
+        }}
+      >
         <thead>
           <tr>
             <th scope="col" class="num">
@@ -232,21 +253,21 @@ export function Patterns() {
               <td class="acts">
                 <Button
                   label={T.showRecords}
-                  onClick={() => ask({ view: "search", q: filter(q, pattern.pattern, false) })}
+                  onClick={() => ask({ view: "search", q: filterOf(q, pattern, false) })}
                 >
                   {T.show}
                 </Button>
                 <Button
                   class="plain"
                   label={T.includePattern}
-                  onClick={() => ask({ q: filter(nativeText(), pattern.pattern, false) })}
+                  onClick={() => ask({ q: filterOf(nativeText(), pattern, false) })}
                 >
                   ⊕
                 </Button>
                 <Button
                   class="plain"
                   label={T.excludePattern}
-                  onClick={() => ask({ q: filter(nativeText(), pattern.pattern, true) })}
+                  onClick={() => ask({ q: filterOf(nativeText(), pattern, true) })}
                 >
                   ⊖
                 </Button>

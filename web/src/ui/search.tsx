@@ -4,7 +4,7 @@ import { lazy } from "./lazy";
 import { columnTitle, Grid, narrow, type Rows } from "./grid";
 import { Facets, facetsOpen } from "./facets";
 import { Histogram } from "./histogram";
-import { Button, Menu, Sparkline, bytesText, number, openMenu, percent } from "./parts";
+import { Button, Menu, Sparkline, bytesText, number, percent } from "./parts";
 import {
   firstRowMs,
   fields,
@@ -337,7 +337,13 @@ function Toolbar() {
   );
 }
 
-function Columns() {
+const Columns = () => (
+  <Menu name="columns" label={T.columns} right>
+    <ColumnsPanel />
+  </Menu>
+);
+
+function ColumnsPanel() {
   const { cols } = state.value;
   const move = (index: number, step: number) => {
     const next = [...cols];
@@ -352,69 +358,64 @@ function Columns() {
     const column = cols.includes(name) ? columnOf(name) : name;
     if (!cols.includes(column)) toggleColumn(column);
   };
-  const open = openMenu.value === "columns";
   return (
-    <Menu name="columns" label={T.columns} right>
-      {open && (
-        <>
-          <ol class="columns">
-            {cols.map((column, index) => (
-              <li key={column}>
-                <span>{columnTitle(column)}</span>
-                <Button
-                  class="plain"
-                  label={T.moveLeft(columnTitle(column))}
-                  disabled={index === 0}
-                  onClick={() => move(index, -1)}
-                >
-                  ↑
-                </Button>
-                <Button
-                  class="plain"
-                  label={T.moveRight(columnTitle(column))}
-                  disabled={index === cols.length - 1}
-                  onClick={() => move(index, 1)}
-                >
-                  ↓
-                </Button>
-                <Button
-                  class="plain"
-                  label={T.removeColumn(columnTitle(column))}
-                  onClick={() => toggleColumn(column)}
-                >
-                  ✕
-                </Button>
-              </li>
-            ))}
-          </ol>
-          <form
-            class="row-form"
-            onSubmit={(event) => {
-              event.preventDefault();
-              const name = String(new FormData(event.currentTarget).get("column") ?? "").trim();
-              if (name) add(name);
-              event.currentTarget.reset();
-            }}
-          >
-            <input
-              name="column"
-              list="column-names"
-              placeholder={T.addColumnField}
-              aria-label={T.addColumnField}
-            />
-            <datalist id="column-names">
-              {others.slice(0, 500).map((name) => (
-                <option value={name} />
-              ))}
-            </datalist>
-            <button type="submit">{T.add}</button>
-          </form>
-          <Button class="link" onClick={() => go({ cols: COLUMNS })}>
-            {T.defaultColumns}
-          </Button>
-        </>
-      )}
-    </Menu>
+    <>
+      <ol class="columns">
+        {cols.map((column, index) => (
+          <li key={column}>
+            <span>{columnTitle(column)}</span>
+            <Button
+              class="plain"
+              label={T.moveLeft(columnTitle(column))}
+              disabled={index === 0}
+              onClick={() => move(index, -1)}
+            >
+              ↑
+            </Button>
+            <Button
+              class="plain"
+              label={T.moveRight(columnTitle(column))}
+              disabled={index === cols.length - 1}
+              onClick={() => move(index, 1)}
+            >
+              ↓
+            </Button>
+            <Button
+              class="plain"
+              label={T.removeColumn(columnTitle(column))}
+              onClick={() => toggleColumn(column)}
+            >
+              ✕
+            </Button>
+          </li>
+        ))}
+      </ol>
+      <form
+        class="row-form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const name = String(new FormData(event.currentTarget).get("column") ?? "").trim();
+          if (name) add(name);
+          event.currentTarget.reset();
+        }}
+      >
+        <input
+          name="column"
+          list="column-names"
+          placeholder={T.addColumnField}
+          aria-label={T.addColumnField}
+        />
+        <datalist id="column-names">
+          {others.slice(0, 500).map((name) => (
+            <option value={name} />
+          ))}
+        </datalist>
+        <button type="submit">{T.add}</button>
+      </form>
+      <Button class="link" onClick={() => go({ cols: COLUMNS })}>
+        {T.defaultColumns}
+      </Button>
+    </>
   );
 }
 

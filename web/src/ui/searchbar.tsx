@@ -265,6 +265,7 @@ async function save(name: string) {
           headers: { "content-type": "application/json" },
           body: JSON.stringify({ query: draft.value }),
         },
+        true,
       );
     } catch (error) {
       savedProblem.value = problemFrom(error);
@@ -289,7 +290,7 @@ async function removeSaved(saved: Saved) {
     );
   } else {
     try {
-      await request(`api/v1/saved-queries/${encodeURIComponent(saved.name)}`, {}, { method: "DELETE" });
+      await request(`api/v1/saved-queries/${encodeURIComponent(saved.name)}`, {}, { method: "DELETE" }, true);
     } catch (error) {
       savedProblem.value = problemFrom(error);
     }

@@ -26,7 +26,7 @@ export function senders(base: URL): Sender[] {
     },
     {
       name: "Syslog",
-      text: "For rsyslog: save this as /etc/rsyslog.d/90-logpond.conf and restart rsyslog. The port is the setting syslog-tcp.",
+      text: "For rsyslog: save this as /etc/rsyslog.d/90-logpond.conf and restart rsyslog. The port is that of the setting syslog-tcp, here its default.",
       command: `*.* action(type="omfwd" target="${host}" port="5514" protocol="tcp"\n  template="RSYSLOG_SyslogProtocol23Format" TCP_Framing="octet-counted"\n  queue.type="LinkedList" queue.filename="logpond" action.resumeRetryCount="-1")`,
     },
     {
@@ -36,13 +36,13 @@ export function senders(base: URL): Sender[] {
     },
     {
       name: "Docker",
-      text: "The driver fluentd is part of Docker. The port is the setting fluent.",
+      text: "The driver fluentd is part of Docker. The port is that of the setting fluent, here its default.",
       command: `docker run --log-driver fluentd --log-opt fluentd-address=${host}:24224 \\\n  --log-opt tag='{{.Name}}' IMAGE`,
     },
     {
       name: "Kubernetes",
       text: "Fluent Bit on every node, with the names of pods.",
-      command: `helm repo add fluent https://fluent.github.io/helm-charts\nhelm install logs fluent/fluent-bit --set-string config.outputs="[OUTPUT]\n    Name loki\n    Match *\n    Host ${host}\n    Port ${number}${tls ? "\n    tls on" : ""}\n    labels job=fluent-bit\n    auto_kubernetes_labels on"`,
+      command: `helm repo add fluent https://fluent.github.io/helm-charts\nhelm install logs fluent/fluent-bit --set-string config.outputs="[OUTPUT]\n    Name loki\n    Match *\n    Host ${host}\n    Port ${number}${uri ? `\n    URI ${uri}/loki/api/v1/push` : ""}${tls ? "\n    tls on" : ""}\n    labels job=fluent-bit\n    auto_kubernetes_labels on"`,
     },
     {
       name: "OTLP",

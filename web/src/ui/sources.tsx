@@ -1,7 +1,7 @@
 // Who sends, and who fell silent: the last day against the last quarter of an hour.
 
 import { useEffect, useState } from "preact/hooks";
-import { isAbort, objects, problemFrom, type Problem } from "../api/client";
+import { isAbort, lines, objects, problemFrom, type Problem } from "../api/client";
 import { quote } from "../lib/query";
 import { durationText, isoOf, msOf, timeText } from "../lib/time";
 import { ask, run, state } from "../state/url";
@@ -82,6 +82,8 @@ export function Sources() {
   const [list, setList] = useState<Source[] | null>(null);
   const [at, setAt] = useState(0);
   const [problem, setProblem] = useState<Problem | null>(null);
+  /** Records of the day, if none of them says who sent it. */
+  const [nameless, setNameless] = useState(0);
   useEffect(() => {
     const control = new AbortController();
     const now = Date.now();
@@ -89,6 +91,10 @@ export function Sources() {
       const found = await load(field, now, control.signal);
       const next = SOURCE_FIELDS[SOURCE_FIELDS.indexOf(field) + 1];
       if (!found.length && !picked && next) return setField(next);
+      const day = { from: isoOf(now - DAY_MS), to: isoOf(now), count: true };
+      setNameless(
+        found.length ? 0 : (await lines("api/v1/query", day, control.signal, () => undefined)).rows,
+      );
       setAt(now);
       setList(found);
       setProblem(null);
@@ -123,7 +129,11 @@ export function Sources() {
       ) : !list ? (
         <p class="dim">{T.loading}</p>
       ) : !list.length ? (
-        <p class="dim">{T.cluster.noSources}</p>
+        <p class="dim">
+          {nameless
+            ? T.cluster.noSender(number(nameless), picked ? field : SOURCE_FIELDS.join(", "))
+            : T.cluster.noSources}
+        </p>
       ) : (
         <SourceTable field={field} list={list} at={at} />
       )}
