@@ -1,5 +1,6 @@
 // The controls around the results: the bar, the histogram, columns, panels, menus, keys.
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { closeBrowser, count, ownServers, page, pond, push, services, texts, until } from "./harness.mjs";
 
@@ -511,3 +512,130 @@ test(
     await own.close();
   },
 );
+
+test("suggestions that come late do not open over the rows", async () => {
+  const p = await page(server, "?from=1h");
+  await count(p);
+  let release;
+  const held = new Promise((done) => {
+    release = done;
+  });
+  let asked = 0;
+  await p.route("**/api/v1/top?*field=user*", async (route) => {
+    asked += 1;
+    await held;
+    await route.continue().catch(() => null);
+  });
+  await p.click("#query");
+  await p.keyboard.type("user=");
+  await until(() => asked > 0, "values are asked for");
+  await p.locator(".line .cells").first().click();
+  await p.waitForSelector(".detail");
+  release();
+  // The same is asked again and comes; the list of before did not.
+  await p.click("#query");
+  await p.locator("#suggestions li").first().waitFor();
+  await p.locator(".grid").focus();
+  await p.waitForFunction(() => document.querySelector("#suggestions").hidden);
+  await p.done();
+});
+
+test("a line of LogQL has filters, its record, and what is around it", async () => {
+  const p = await page(server, `?from=1h&logql=${encodeURIComponent('{app="shop"} |= "timeout"')}`);
+  await p.waitForSelector(".line");
+  const line = (await texts(p))[0];
+  await p.locator(".line .cells").first().click();
+  await p.locator(".detail").getByRole("button", { name: "Context" }).waitFor();
+  const label = p.locator(".fields dt", { hasText: /detected_level$/ });
+  await label.getByRole("button", { name: /^Only records/ }).click();
+  await p.waitForFunction(() => document.querySelector("#query").value.endsWith('| detected_level="error"'));
+  await p.waitForSelector(".line");
+  assert.equal((await texts(p))[0], line);
+  await p.locator(".detail").getByRole("button", { name: "Context" }).click();
+  await p.waitForSelector(".context-row.origin");
+  assert.match(await p.textContent(".context-row.origin"), /upstream timeout/);
+  assert.deepEqual(p.problems, []);
+  await p.done();
+});
+
+test("the numbers of a facet are all of them", async () => {
+  const p = await page(server, "?from=2h&q=app%3Dmany");
+  await count(p);
+  await facet(p, "seq").getByRole("button").first().click();
+  await p.waitForSelector(".numbers input");
+  assert.deepEqual(await p.$$eval(".numbers input", (all) => all.map(({ value }) => value)), [
+    "0",
+    String(MANY - 1),
+  ]);
+  const heights = await p.$$eval(".numbers svg rect", (all) => all.map((bar) => bar.height.baseVal.value));
+  assert.equal(heights.length, 24);
+  assert.ok(Math.min(...heights) > Math.max(...heights) * 0.9, "each part has as many");
+  await p.done();
+});
+
+test("a wide table of SQL can be read", async () => {
+  const p = await page(server, "?from=2h&sql=SELECT%20*%20FROM%20logs%20LIMIT%2020");
+  await p.waitForSelector(".data td, .query-problem strong");
+  if (await p.$(".data td")) {
+    const tall = await p.$$eval(".data tbody tr", (rows) => rows.map((row) => row.offsetHeight));
+    assert.ok(Math.max(...tall) < 130, `rows of ${Math.max(...tall)} px`);
+    assert.ok(await p.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  }
+  await p.done();
+});
+
+test("a file has the columns of the list, in its zone", async () => {
+  const p = await page(server, "?from=2h&q=app%3Dweb&cols=time,host,field:host,message&tz=Asia/Tokyo");
+  await count(p);
+  await p.getByRole("button", { name: "Download" }).click();
+  const [file] = await Promise.all([
+    p.waitForEvent("download"),
+    p.getByRole("button", { name: /columns shown/ }).click(),
+  ]);
+  const lines = (await readFile(await file.path(), "utf8")).trim().split("\r\n");
+  assert.equal(lines[0], "time,host,host,message");
+  assert.equal(lines.length, 21);
+  assert.match(lines[1], /^\d{4}-.*\+09:00,edge-2,shop\.example\.com,page served$/);
+  await p.done();
+});
+
+test("the refresh is in the address; Escape stops and no more", async () => {
+  const p = await page(server, "?from=1h&q=app%3Dshop");
+  await count(p);
+  await p.locator(".time .range > button").click();
+  await p.getByLabel("Refresh every").selectOption("60");
+  await until(() => address(p).get("every") === "60", "it is in the address");
+  await p.reload();
+  await count(p);
+  await p.locator(".time .range > button").click();
+  assert.equal(await p.getByLabel("Refresh every").inputValue(), "60");
+  await p.keyboard.press("Escape");
+  let held = 0;
+  await p.route("**/api/v1/query?*", () => {
+    held += 1;
+  });
+  await p.getByRole("button", { name: "Run", exact: true }).click();
+  await until(() => held === 1, "the query runs");
+  await p.locator(".grid").focus();
+  await p.keyboard.press("Escape");
+  await p.waitForSelector(".partial");
+  await p.keyboard.press("Escape");
+  await p.keyboard.press("Escape");
+  assert.ok(await p.$(".partial"));
+  assert.equal(held, 1, "nothing is asked again");
+  await p.done();
+});
+
+test("a query saved for everyone is removed after a question", async () => {
+  const p = await page(server, `?from=1h&logql=${encodeURIComponent('{app="shop"}')}`);
+  await p.waitForSelector(".line");
+  await p.getByRole("button", { name: "Saved" }).click();
+  await p.fill('.panel [placeholder="Name"]', "shop-lines");
+  await p.keyboard.press("Enter");
+  const item = p.locator(".panel .items li", { hasText: "shop-lines" });
+  await item.waitFor();
+  await item.getByRole("button", { name: "Remove shop-lines" }).click();
+  await item.getByRole("button", { name: "Remove for everyone" }).click();
+  await p.waitForFunction(() => !document.querySelector(".panel")?.textContent.includes("shop-lines"));
+  await p.done();
+});

@@ -43,6 +43,83 @@ test("rules from queries", async () => {
   ).toEqual([[180, 180]]);
 });
 
+test("rules take numbers and durations, and YAML takes texts as texts", async () => {
+  const { ruleSeconds, quoteYaml, valueText } = await import("../src/ui/alerts");
+  expect(["30s", "5m", "1h30m", "100ms", "0"].map(ruleSeconds)).toEqual([30, 300, 5400, 0.1, 0]);
+  for (const text of ["", "abc", "5", "m5", "5 m", "-5m", "1.5h", "5m!"])
+    expect(ruleSeconds(text)).toBe(null);
+  expect(quoteYaml("High errors")).toBe("High errors");
+  for (const text of ["yes", "null", "12", "", 'a"b', "a: b", "- x", "~"])
+    expect(quoteYaml(text)).toBe(JSON.stringify(text));
+  expect(["7.2e+02", "0.00125", "NaN", "", "+Inf"].map(valueText)).toEqual([
+    "720",
+    "0.00125",
+    "NaN",
+    "",
+    "+Inf",
+  ]);
+});
+
+test("a pattern's filter has its level", async () => {
+  const { filterOf } = await import("../src/ui/patterns");
+  const pattern = { pattern: "order <_> paid", count: 1, level: "warn", buckets: [], samples: [] };
+  expect(filterOf("", pattern, false)).toBe('"order" "paid" level=warn');
+  expect(filterOf("a OR b", pattern, true)).toBe('(a OR b) NOT ("order" "paid" level=warn)');
+  expect(filterOf("", { ...pattern, level: null }, false)).toBe('"order" "paid" NOT level:*');
+});
+
+test("records in all files, each once", async () => {
+  const { storedIn } = await import("../src/ui/cluster");
+  expect(
+    storedIn([
+      { path: "journal/a.open", rows: 3, raw_bytes: 30 },
+      { path: "segments/b.parquet", rows: 10, raw_bytes: 100 },
+      { path: "segments/b.parquet", rows: 10, raw_bytes: 100 },
+      { path: "" },
+    ]),
+  ).toEqual({ rows: 13, bytes: 130 });
+});
+
+test("a series of regular points has a gap where it has none", async () => {
+  const { aligned } = await import("../src/ui/numbers");
+  const series = (points: [number, number][]) => ({ name: "", labels: {}, points });
+  const list = [
+    series([
+      [0, 1],
+      [60, 2],
+      [300, 3],
+    ]),
+  ];
+  expect(aligned(list, true)).toEqual([
+    [0, 60, 120, 300],
+    [1, 2, null, 3],
+  ]);
+  expect(aligned(list)[0]).toEqual([0, 60, 300]);
+  expect(aligned([series([[5, 1]])], true)).toEqual([[5], [1]]);
+});
+
+test("a file of the columns is safe and whole", async () => {
+  const { csvOf } = await import("../src/ui/commands");
+  expect(["plain", "a,b", 'say "hi"', "two\nlines", "=1+1", "-5", "-x", "+49", "@a"].map(csvOf)).toEqual([
+    "plain",
+    '"a,b"',
+    '"say ""hi"""',
+    '"two\nlines"',
+    "'=1+1",
+    "-5",
+    "'-x",
+    "'+49",
+    "'@a",
+  ]);
+});
+
+test("advice for the command line is left out", async () => {
+  const { withoutFlags } = await import("../src/api/client");
+  expect(withoutFlags("give a range (--since 1h, from=1h); or quote (it)")).toBe(
+    "give a range; or quote (it)",
+  );
+});
+
 test("patterns: changes and terms", async () => {
   const { changeOf, termsOf } = await import("../src/ui/patterns");
   expect(changeOf(5, undefined, true)).toEqual({ kind: "new" });

@@ -101,6 +101,19 @@ test("a range is fixed once a run", () => {
   );
 });
 
+test("times as syslog and commands write them", () => {
+  const iso = (text: string, zone = "UTC") => {
+    const ms = parseTime(text, NOW, zone);
+    return ms === null ? null : isoOf(ms);
+  };
+  expect(iso("Nov 26 22:00:00")).toBe("2026-11-26T22:00:00.000Z");
+  expect(iso("nov  6 22:00:00.25")).toBe("2026-11-06T22:00:00.250Z");
+  expect(iso("Nov 26 22:00", "Europe/Berlin")).toBe("2026-11-26T21:00:00.000Z");
+  expect(iso("Dec 31")).toBe("2025-12-31T00:00:00.000Z");
+  expect(iso("Nov 28 00:00:00")).toBe("2026-11-28T00:00:00.000Z");
+  for (const text of ["Nox 26", "Nov 32", "Nov 0", "Nov 26 25:00"]) expect(iso(text)).toBe(null);
+});
+
 test("the next nanosecond", () => {
   expect(afterTime("2026-11-27T12:30:00.000000009Z")).toBe("2026-11-27T12:30:00.000000010Z");
   expect(afterTime("2026-11-27T12:30:00Z")).toBe("2026-11-27T12:30:00.000000001Z");

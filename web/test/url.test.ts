@@ -25,6 +25,7 @@ describe("the address", () => {
       { cols: ["time", "a,b", "100%", "message"] },
       { cols: [] },
       { own: "203.0.113.7", bots: true },
+      { every: 15 },
       { tz: "Asia/Kathmandu", wrap: true, dense: true, live: true, sort: "asc" as const },
       { view: "patterns" as const, sel: "2026-11-27T10:00:00Z_01ABC" },
     ];
@@ -43,10 +44,12 @@ describe("the address", () => {
     expect(url.parse("q=x&to=%401763719200")).toMatchObject({ q: "x", from: "", to: "@1763719200" });
   });
   test("that is wrong does no harm", () => {
-    expect(url.parse("tz=Mars/Base&view=nothing&sort=x&cols=%25E0%25A4%25A")).toMatchObject({
+    expect(url.parse("tz=Mars/Base&view=nothing&sort=x&every=1&cols=%25E0%25A4%25A")).toMatchObject({
       tz: "local",
       view: "search",
       sort: "desc",
+      every: 0,
     });
+    expect(url.parse("cols=a,b,a").cols).toEqual(["a", "b"]);
   });
 });

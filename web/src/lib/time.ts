@@ -126,6 +126,8 @@ export function parseTime(text: string, nowMs: number, zone: string): number | n
       lower,
     );
   if (day && (day[1] || day[3] || day[5])) return dayTime(day, nowMs, zone);
+  const traditional = /^([a-z]{3}) +(\d\d?)(?: +(\d\d?):(\d\d)(?::(\d\d)(\.\d+)?)?)?$/.exec(lower);
+  if (traditional) return traditionalTime(traditional, nowMs, zone);
   const date =
     /^(\d{4})-(\d\d?)-(\d\d?)(?:[T ](\d\d?):(\d\d)(?::(\d\d)(\.\d+)?)?)?\s*(Z|[+-]\d\d:?\d\d)?$/i.exec(word);
   if (!date) return null;
@@ -136,6 +138,19 @@ export function parseTime(text: string, nowMs: number, zone: string): number | n
   if (/z/i.test(offset)) return local;
   const minutes = +offset.slice(1, 3) * 60 + +offset.slice(-2);
   return local - (offset.startsWith("-") ? -1 : 1) * minutes * 60_000;
+}
+
+const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+
+/** A time as syslog writes it, without a year: the last such day, or tomorrow. */
+function traditionalTime(match: RegExpExecArray, nowMs: number, zone: string): number | null {
+  const [, name, day, hour = "0", minute = "0", second = "0", fraction = ""] = match;
+  const month = MONTHS.indexOf(name!);
+  if (month < 0 || +day! < 1 || +day! > 31 || +hour > 23 || +minute > 59 || +second > 60) return null;
+  const year = new Date(nowMs + offsetMs(nowMs, zone)).getUTCFullYear();
+  const rest = Number(`0${fraction || ".0"}`) * 1000;
+  const of = (y: number) => instantOf(Date.UTC(y, month, +day!, +hour, +minute, +second) + rest, zone);
+  return of(year) > nowMs + 86_400_000 ? of(year - 1) : of(year);
 }
 
 function dayTime(day: RegExpExecArray, nowMs: number, zone: string): number | null {

@@ -19,6 +19,8 @@ export interface State {
   wrap: boolean;
   dense: boolean;
   live: boolean;
+  /** Seconds after which the question is asked again, or 0. */
+  every: number;
   /** Position of a record that is shown by itself: time and id. */
   sel: string;
   /** Access logs: addresses of one's own, and true if programs are shown. */
@@ -38,10 +40,14 @@ export const DEFAULTS: State = {
   wrap: false,
   dense: false,
   live: false,
+  every: 0,
   sel: "",
   own: "",
   bots: false,
 };
+
+/** Choices of `every`. */
+export const EVERY = [0, 5, 15, 60];
 
 const LANGUAGES: Language[] = ["q", "logql", "sql"];
 
@@ -74,6 +80,7 @@ export function parse(search: string): State {
     wrap: params.get("wrap") === "1",
     dense: params.get("dense") === "1",
     live: params.get("live") === "1",
+    every: EVERY.find((seconds) => String(seconds) === params.get("every")) ?? 0,
     sel: params.get("sel") ?? "",
     own: params.get("own") ?? "",
     bots: params.get("bots") === "1",
@@ -115,6 +122,7 @@ export function format(state: State): string {
   if (state.wrap) params.set("wrap", "1");
   if (state.dense) params.set("dense", "1");
   if (state.live) params.set("live", "1");
+  if (state.every) params.set("every", String(state.every));
   if (state.sel) params.set("sel", state.sel);
   if (state.own) params.set("own", state.own);
   if (state.bots) params.set("bots", "1");

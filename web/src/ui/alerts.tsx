@@ -96,6 +96,18 @@ export function Alerts() {
   );
 }
 
+/** A time of a rule, to the second. */
+const secondText = (time: string) =>
+  timeText(time.replace(/\.\d+/, ""), state.value.tz, "full").replace(".000", "");
+
+/** A value as Prometheus writes it, `7.2e+02`, as people do. */
+export function valueText(text: string): string {
+  const value = Number(text);
+  return text.trim() && Number.isFinite(value)
+    ? value.toLocaleString("en-US", { maximumSignificantDigits: 6 })
+    : text;
+}
+
 function RuleRow({ group, rule }: { group: Group; rule: Rule }) {
   const alerts = rule.alerts ?? [];
   const status = rule.health === "err" ? "error" : (rule.state ?? rule.health);
@@ -114,7 +126,7 @@ function RuleRow({ group, rule }: { group: Group; rule: Rule }) {
         {rule.duration ? `${T.alerts.for} ${durationText(rule.duration * 1000)} · ` : ""}
         {T.alerts.every} {durationText(group.interval * 1000)}
         {rule.lastEvaluation && !rule.lastEvaluation.startsWith("0001")
-          ? ` · ${T.alerts.evaluated} ${timeText(rule.lastEvaluation, state.value.tz, "full")}`
+          ? ` · ${T.alerts.evaluated} ${secondText(rule.lastEvaluation)}`
           : ""}
       </p>
       <Button onClick={() => ask({ view: "search", lang: "logql", q: rule.query })}>
@@ -145,8 +157,8 @@ function RuleRow({ group, rule }: { group: Group; rule: Rule }) {
                   ))}
                   {alert.annotations.summary && <p>{alert.annotations.summary}</p>}
                 </td>
-                <td class="num">{alert.value}</td>
-                <td>{alert.activeAt ? timeText(alert.activeAt, state.value.tz, "full") : ""}</td>
+                <td class="num">{valueText(alert.value)}</td>
+                <td>{alert.activeAt ? secondText(alert.activeAt) : ""}</td>
               </tr>
             ))}
           </tbody>

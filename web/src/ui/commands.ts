@@ -3,7 +3,8 @@
 import { search as encode, holdsToken, request, problemFrom } from "../api/client";
 import { range, version } from "../state/results";
 import { state } from "../state/url";
-import { zoneName } from "../lib/time";
+import { columnField, fieldOfColumn, parseRow, summaryOf } from "../lib/record";
+import { timeText, zoneName } from "../lib/time";
 import { T } from "../strings";
 import { say } from "./parts";
 
@@ -96,6 +97,12 @@ export function downloads(): Download[] {
     holdsToken() ? { text, name, act: () => void save(href, name) } : { text, name, href },
   );
   if (lang === "q")
+    made.splice(2, 0, {
+      text: T.asShown,
+      name: "logpond-columns.csv",
+      act: () => void saveColumns(scope, direction),
+    });
+  if (lang === "q")
     made.push({ text: T.asRaw, name: "logpond.log", act: () => void saveRaw(scope, direction) });
   return made;
 }
@@ -117,12 +124,19 @@ async function save(href: string, name: string) {
   }
 }
 
-async function saveRaw(scope: { q: string; from: string; to: string }, direction: string) {
+/** Lines of all matches, each made from a line of the answer, as a file. */
+async function saveLines(
+  params: { q: string; from: string; to: string; direction: string; fields?: string },
+  name: string,
+  type: string,
+  head: string,
+  lineOf: (line: string) => string,
+) {
   say(T.preparing);
   try {
-    const response = await request("api/v1/query", { ...scope, direction, fields: "raw" });
+    const response = await request("api/v1/query", params);
     const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
-    const parts: BlobPart[] = [];
+    const parts: BlobPart[] = [head];
     let [rest, whole] = ["", false];
     for (;;) {
       const { value, done } = await reader.read();
@@ -133,17 +147,53 @@ async function saveRaw(scope: { q: string; from: string; to: string }, direction
       for (const line of lines) {
         if (line.startsWith('{"_trailer"'))
           whole = (JSON.parse(line) as { _trailer: { complete: boolean } })._trailer.complete;
-        else if (line) {
-          const row = JSON.parse(line) as { _line?: string; _msg?: string };
-          text += `${row._line ?? row._msg ?? line}\n`;
-        }
+        else if (line) text += lineOf(line);
       }
       parts.push(text);
     }
     if (!whole) parts.push(`# ${T.fileCut}\n`);
-    offer(new Blob(parts, { type: "text/plain" }), "logpond.log");
+    offer(new Blob(parts, { type }), name);
     if (!whole) say(T.fileCut);
   } catch (error) {
     say(problemFrom(error).message);
   }
 }
+
+const saveRaw = (scope: { q: string; from: string; to: string }, direction: string) =>
+  saveLines({ ...scope, direction, fields: "raw" }, "logpond.log", "text/plain", "", (line) => {
+    const row = JSON.parse(line) as { _line?: string; _msg?: string };
+    return `${row._line ?? row._msg ?? line}\n`;
+  });
+
+/** A value of CSV. One that a spreadsheet would read as a formula begins with an apostrophe. */
+export function csvOf(text: string): string {
+  const safe =
+    /^[=+\-@\t\r]/.test(text) && !/^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** The columns of the list, with times in its zone. */
+const saveColumns = (scope: { q: string; from: string; to: string }, direction: string) => {
+  const { cols, tz } = state.value;
+  const line = (values: string[]) => `${values.map(csvOf).join(",")}\r\n`;
+  return saveLines(
+    { ...scope, direction },
+    "logpond-columns.csv",
+    "text/csv",
+    line(cols.map(fieldOfColumn)),
+    (source) => {
+      const row = parseRow(source, true);
+      return line(
+        cols.map((column) =>
+          column === "time"
+            ? timeText(row.time, tz, "iso")
+            : column === "level"
+              ? (row.level ?? "")
+              : column === "message"
+                ? summaryOf(row)
+                : (columnField(row, column)?.text ?? ""),
+        ),
+      );
+    },
+  );
+};

@@ -4,9 +4,10 @@ import { useEffect, useState } from "preact/hooks";
 import { isAbort, lines, problemFrom, type Problem } from "../api/client";
 import { META, columnOf, cursorOf, parseRow, type Field, type Row } from "../lib/record";
 import { textParts } from "../lib/paint";
+import { isLabel, stateOfLabel, toggleLabel } from "../lib/logql";
 import { condition, exclude, include, quote, stateOf, without } from "../lib/query";
 import { afterTime, timeText } from "../lib/time";
-import { ask, go, hrefOf, nativeText, state } from "../state/url";
+import { ask, draft, draftLang, go, hrefOf, nativeText, state } from "../state/url";
 import { T } from "../strings";
 import { Bar, Button, Parts, ProblemText, bytesText, copy, number, shortNumber } from "./parts";
 import { openContext } from "./context";
@@ -17,7 +18,12 @@ const VALUE_SHOWN_MAX = 4000;
 const RAW_SHOWN_MAX = 200_000;
 
 export function applyFilter(field: string, value: string | null, negative: boolean) {
-  if (state.value.lang !== "q") return;
+  const { lang } = state.value;
+  if (lang === "logql" && value !== null) {
+    const query = draftLang.value === "logql" ? draft.value : state.value.q;
+    return ask({ q: toggleLabel(query, field, value, negative), sel: "" });
+  }
+  if (lang !== "q") return;
   const text = nativeText();
   const has = stateOf(text, field, value);
   // A second click takes the filter back.
@@ -33,7 +39,9 @@ export function only(field: string, value: string) {
 }
 
 export function FilterButtons({ field, value }: { field: string; value: string }) {
-  const has = stateOf(state.value.q, field, value);
+  const { lang, q } = state.value;
+  if (lang === "logql" && !isLabel(field)) return null;
+  const has = (lang === "logql" ? stateOfLabel : stateOf)(q, field, value);
   const named = `${field}=${value.slice(0, 60)}`;
   return (
     <span class="filters">
@@ -88,6 +96,24 @@ export async function fetchRecord(
   return source ? { row: parseRow(source, true), source } : null;
 }
 
+/** Records of one instant among which that of a line is looked for. */
+const INSTANT_ROWS = 1000;
+
+/** The record of a line of LogQL, which has no id: the one of its instant with this line, or the only one. */
+async function recordOfLine(row: Row, signal: AbortSignal): Promise<{ row: Row; source: string } | null> {
+  const sources: string[] = [];
+  await lines(
+    "api/v1/query",
+    { q: "", from: row.time, to: afterTime(row.time), fields: "raw,origin", limit: INSTANT_ROWS },
+    signal,
+    (batch) => void sources.push(...batch),
+  );
+  const found = sources.map((source) => ({ row: parseRow(source, true), source }));
+  const line = ({ row: { fields, message } }: { row: Row }) =>
+    fields.find(({ name }) => name === "_line")?.text ?? message;
+  return found.find((one) => line(one) === row.message) ?? (found.length === 1 ? found[0]! : null);
+}
+
 type Tab = "fields" | "raw" | "json";
 
 export function Detail({ row, alone }: { row: Row; alone?: boolean }) {
@@ -98,18 +124,20 @@ export function Detail({ row, alone }: { row: Row; alone?: boolean }) {
   const [wanted, setWanted] = useState(!huge);
 
   useEffect(() => {
-    if (!row.id || !wanted) return;
+    if (!wanted) return;
     const control = new AbortController();
-    fetchRecord(row, control.signal).then(
+    (row.id ? fetchRecord : recordOfLine)(row, control.signal).then(
       (found) => setWhole(found),
       (error: unknown) => {
         if (!isAbort(error)) setProblem(problemFrom(error));
       },
     );
     return () => control.abort();
-  }, [row.id, wanted]);
+  }, [row.id, row.time, wanted]);
 
-  const shown = whole?.row ?? row;
+  const record = whole?.row ?? row;
+  // The labels of a line of LogQL are those that its query can filter.
+  const shown = row.id ? record : row;
   const raw = shown.fields.find(({ name }) => name === "_line")?.text ?? (row.id ? "" : (row.message ?? ""));
   return (
     <div class="detail">
@@ -120,7 +148,7 @@ export function Detail({ row, alone }: { row: Row; alone?: boolean }) {
           </Button>
         ))}
         <span class="spacer" />
-        {row.id && <Button onClick={() => openContext(shown)}>{T.context}</Button>}
+        {record.id && <Button onClick={() => openContext(record)}>{T.context}</Button>}
         <Button
           onClick={() =>
             void copy(tab === "json" ? pretty(whole?.source ?? row) : raw || shown.message || "")
@@ -128,8 +156,8 @@ export function Detail({ row, alone }: { row: Row; alone?: boolean }) {
         >
           {T.copy}
         </Button>
-        {row.id && <Button onClick={() => void copy(linkOf(row), T.linkCopied)}>{T.link}</Button>}
-        {row.id && !alone && <Button onClick={() => go({ sel: cursorOf(row) })}>{T.openAlone}</Button>}
+        {record.id && <Button onClick={() => void copy(linkOf(record), T.linkCopied)}>{T.link}</Button>}
+        {record.id && !alone && <Button onClick={() => go({ sel: cursorOf(record) })}>{T.openAlone}</Button>}
       </div>
       {problem && <ProblemText problem={problem} />}
       {huge && !wanted && (
@@ -239,13 +267,14 @@ function FieldRow({ field }: { field: Field }) {
   const plain =
     META.has(field.name) || field.clipped !== undefined || field.kind === "json" || field.text.length > 1024;
   const native = state.value.lang === "q";
+  const filters = state.value.lang !== "sql" && !plain;
   const column = columnOf(field.name);
   const shown = state.value.cols.includes(column);
   return (
     <>
       <dt>
-        {native && !plain && <FilterButtons field={field.name} value={field.text} />}
-        {native && !META.has(field.name) && (
+        {filters && <FilterButtons field={field.name} value={field.text} />}
+        {!META.has(field.name) && (
           <Button
             class="plain"
             label={shown ? T.removeColumn(field.name) : T.addColumn(field.name)}

@@ -2,10 +2,12 @@
 
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { isAbort, objects, problemFrom, type Problem } from "../api/client";
+import { isAbort, objects, problemFrom, sql, type Problem } from "../api/client";
+import { binsOf, isLog, scaled } from "../lib/numbers";
 import { textParts } from "../lib/paint";
 import { between, boundsOf, containing } from "../lib/query";
 import { toneOf } from "../lib/levels";
+import type { Resolved } from "../lib/time";
 import { fields, fieldsProblem, range, total, type FieldInfo } from "../state/results";
 import { own } from "../lib/own";
 import { columnOf, textOf } from "../lib/record";
@@ -28,7 +30,8 @@ const OPEN_AT_FIRST = [
 const OPEN_AT_FIRST_MAX = 4;
 const VALUES_FIRST = 8;
 const VALUES_MAX = 500;
-const NUMBERS_MAX = 5000;
+/** Different numbers that are counted one by one. */
+const NUMBERS_MAX = 50_000;
 const FIELDS_SHOWN = 40;
 
 /** Fields that the reader opened (true) or closed (false). */
@@ -253,33 +256,89 @@ function Values({ info }: { info: FieldInfo }) {
 const BINS = 24;
 const PLOT = { width: 196, height: 44 };
 
+/** The numbers of a field: their ends, and how many lie in each part between them, if that can be known. */
+interface Spread {
+  low: number;
+  high: number;
+  log: boolean;
+  bins: number[] | null;
+}
+
+interface Stats {
+  count: number;
+  min: number;
+  max: number;
+  p50: number;
+}
+
+/** Counts the numbers of a field. The most frequent values are no sample: all of them are counted, or none. */
+async function spreadOf(
+  info: FieldInfo,
+  q: string,
+  span: Resolved,
+  signal: AbortSignal,
+): Promise<Spread | null> {
+  const { field } = info;
+  const scope = { q, from: span.from, to: span.to };
+  const [[stats]] = await objects<Stats>("api/v1/stats", { field, ...scope }, signal);
+  if (!stats) return null;
+  const { min: low, max: high } = stats;
+  const log = isLog(low, high, stats.p50);
+  const made = { low, high, log };
+  if (info.distinct <= NUMBERS_MAX * 0.8) {
+    const [values] = await objects<Value>("api/v1/top", { field, n: NUMBERS_MAX, ...scope }, signal);
+    const points = values
+      .map(({ value, count }) => ({ value: Number(value), count }))
+      .filter(({ value }) => Number.isFinite(value));
+    if (values.length < NUMBERS_MAX) return { ...made, bins: binsOf(points, low, high, log, BINS) };
+  }
+  const [a, b] = [scaled(low, log), scaled(high, log)];
+  const column = `CAST("${field.replaceAll('"', '""')}" AS DOUBLE)`;
+  const place = `floor((${log ? `log10(${column} + 1)` : column} - ${a}) * ${BINS / Math.max(1e-12, b - a)})`;
+  const statement = `SELECT ${place} AS bin, count(*) AS n FROM logs WHERE ${column} IS NOT NULL GROUP BY 1`;
+  try {
+    const rows = await sql<{ bin: number; n: number }>(statement, scope, signal);
+    const bins = new Array<number>(BINS).fill(0);
+    for (const { bin, n } of rows) bins[Math.min(BINS - 1, Math.max(0, Number(bin)))]! += n;
+    return { ...made, bins };
+  } catch (error) {
+    // A server without SQL knows the ends only.
+    if (isAbort(error)) throw error;
+    return { ...made, bins: null };
+  }
+}
+
+function useSpread(info: FieldInfo): { spread: Spread | null | undefined; problem: Problem | null } {
+  const [found, setFound] = useState<{ spread: Spread | null | undefined; problem: Problem | null }>({
+    spread: undefined,
+    problem: null,
+  });
+  useEffect(() => {
+    if (!range.value) return;
+    const control = new AbortController();
+    spreadOf(info, state.value.q, range.value, control.signal).then(
+      (spread) => setFound({ spread, problem: null }),
+      (error: unknown) => {
+        if (!isAbort(error)) setFound({ spread: undefined, problem: problemFrom(error) });
+      },
+    );
+    return () => control.abort();
+  }, [fields.value, info.field]);
+  return found;
+}
+
 /** A number as a small histogram. Dragging, or the two fields, choose a part of it. */
 function Numbers({ info }: { info: FieldInfo }) {
-  const { values, rows, problem } = useValues(info.field, NUMBERS_MAX);
+  const { spread, problem } = useSpread(info);
   const [drag, setDrag] = useState<[number, number] | null>(null);
   const box = useRef<SVGSVGElement>(null);
   if (problem) return <p class="bad pad">{problem.message}</p>;
-  if (!values) return <p class="dim pad">{T.loading}</p>;
-  const points = values
-    .map(({ value, count }) => ({ value: Number(value), count }))
-    .filter(({ value }) => Number.isFinite(value));
-  if (!points.length) return <p class="dim pad">{T.noNumbers}</p>;
-  const [low, high] = points.reduce(
-    ([a, b], { value }) => [Math.min(a, value), Math.max(b, value)],
-    [Infinity, -Infinity],
-  );
-  // Sizes and durations spread over powers of ten.
-  const log = low >= 0 && high > 1000 * Math.max(1, median(points));
-  const scale = (value: number) => (log ? Math.log10(value + 1) : value);
+  if (spread === undefined) return <p class="dim pad">{T.loading}</p>;
+  if (!spread) return <p class="dim pad">{T.noNumbers}</p>;
+  const { low, high, log, bins } = spread;
+  const [a, b] = [scaled(low, log), scaled(high, log)];
   const unscale = (value: number) => (log ? 10 ** value - 1 : value);
-  const [a, b] = [scale(low), scale(high)];
-  const bins = new Array<number>(BINS).fill(0);
-  let counted = 0;
-  for (const { value, count } of points) {
-    bins[Math.min(BINS - 1, Math.floor(((scale(value) - a) / Math.max(1e-12, b - a)) * BINS))]! += count;
-    counted += count;
-  }
-  const most = Math.max(...bins);
+  const most = Math.max(1, ...(bins ?? []));
   const at = (event: PointerEvent) => {
     const rect = box.current!.getBoundingClientRect();
     return Math.min(1, Math.max(0, (event.clientX - rect.left) / rect.width));
@@ -295,7 +354,6 @@ function Numbers({ info }: { info: FieldInfo }) {
         round(unscale(a + to * (b - a))),
       ),
     });
-  const sampled = counted < rows * info.share * 0.999;
   return (
     <div class="numbers">
       <svg
@@ -316,7 +374,7 @@ function Numbers({ info }: { info: FieldInfo }) {
           setDrag(null);
         }}
       >
-        {bins.map((count, index) => {
+        {bins?.map((count, index) => {
           const size = count ? Math.max(1.5, (count / most) * PLOT.height) : 0;
           return (
             <rect
@@ -338,7 +396,7 @@ function Numbers({ info }: { info: FieldInfo }) {
         )}
       </svg>
       <Bounds field={info.field} low={low} high={high} />
-      {sampled && <p class="dim">{T.sampled(number(points.length))}</p>}
+      {!bins && <p class="dim">{T.noBins}</p>}
     </div>
   );
 }
@@ -379,15 +437,4 @@ function Bounds({ field, low, high }: { field: string; low: number; high: number
       </button>
     </form>
   );
-}
-
-function median(points: { value: number; count: number }[]): number {
-  const sorted = [...points].sort((a, b) => a.value - b.value);
-  const half = sorted.reduce((sum, { count }) => sum + count, 0) / 2;
-  let sum = 0;
-  for (const { value, count } of sorted) {
-    sum += count;
-    if (sum >= half) return value;
-  }
-  return 0;
 }

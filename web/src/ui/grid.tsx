@@ -529,7 +529,7 @@ function Line({ row, index, top, columns, template, wrap, zone, marks, onOpen }:
   // Buttons of filters are made for the cell under the pointer only.
   const [pointed, setPointed] = useState("");
   const filterOf = (column: string) => {
-    if (!row || pointed !== column || state.value.lang !== "q") return null;
+    if (!row || pointed !== column) return null;
     const field = columnField(row, column);
     if (!field || field.clipped !== undefined || field.text.length > 1024) return null;
     return <FilterButtons field={field.name} value={field.text} />;

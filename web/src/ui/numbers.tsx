@@ -4,11 +4,12 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { labelsText, range, type Series, type Table } from "../state/results";
+import { textParts } from "../lib/paint";
 import { own } from "../lib/own";
 import { offsetMs, timeText, isoOf, type Resolved } from "../lib/time";
 import { ask, state } from "../state/url";
 import { T } from "../strings";
-import { number, shortNumber } from "./parts";
+import { Parts, number, shortNumber } from "./parts";
 
 /** Series that are drawn, and rows of a table on the screen. */
 const SERIES_DRAWN_MAX = 20;
@@ -214,6 +215,9 @@ export function Numbers({ list }: { list: Series[] }) {
   );
 }
 
+/** A text of a table that is longer is broken into lines. */
+const LONG_CHARS = 60;
+
 const isTime = (type: string) => /timestamp/i.test(type);
 const isNumber = (type: string) => /int|float|double|decimal/i.test(type);
 
@@ -311,7 +315,13 @@ export function SqlTable({ table }: { table: Table }) {
                     class={isNumber(columns[index]!.type) ? "num" : ""}
                     title={text.length > 300 ? text.slice(0, 3000) : undefined}
                   >
-                    {text.length > 300 ? `${text.slice(0, 300)}…` : text}
+                    {text.length > LONG_CHARS ? (
+                      <span class="long">
+                        <Parts parts={textParts(text.length > 300 ? `${text.slice(0, 300)}…` : text)} />
+                      </span>
+                    ) : (
+                      <Parts parts={textParts(text)} />
+                    )}
                   </td>
                 );
               })}

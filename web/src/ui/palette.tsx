@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { signOut } from "../api/client";
 import { chooseLanguage, go, run, state, toView, VIEWS, type Language } from "../state/url";
-import { resume, stop, phase } from "../state/results";
+import { stop } from "../state/results";
 import { pauseTail, resumeTail, tailPaused } from "../state/live";
 import { PRESETS } from "../lib/time";
 import { T } from "../strings";
@@ -181,7 +181,6 @@ function escape() {
   else if (facetsOpen.value) facetsOpen.value = false;
   else if (grid()?.close()) return;
   else if (openRows.value.size && activeRow.value < 0) openRows.value = new Set();
-  else if (phase.value === "stopped") resume();
   else stop();
 }
 

@@ -128,7 +128,7 @@ function Editor() {
     const { signal } = control.current;
     try {
       const next = await suggest(input.value, input.selectionStart, lang, signal);
-      if (signal.aborted) return;
+      if (signal.aborted || document.activeElement !== input) return;
       setFound(next);
       setActive(-1);
       setOpen(next.items.length > 0);
@@ -214,7 +214,10 @@ function Editor() {
         }}
         onClick={() => void update()}
         onKeyDown={onKeyDown}
-        onBlur={() => setOpen(false)}
+        onBlur={() => {
+          control.current.abort();
+          setOpen(false);
+        }}
       />
       <ul id="suggestions" role="listbox" aria-label={T.suggestions} hidden={!open}>
         {open &&
@@ -340,15 +343,32 @@ function SavedMenu() {
               <b>{saved.name}</b>
               <code>{saved.query}</code>
             </button>
-            {!saved.built_in && (
-              <Button class="plain" label={T.removeSaved(saved.name)} onClick={() => void removeSaved(saved)}>
-                ✕
-              </Button>
-            )}
+            {!saved.built_in && <RemoveSaved saved={saved} />}
           </li>
         ))}
       </ul>
     </Menu>
+  );
+}
+
+/** Removes a saved query. One of the server is everybody's, so that is asked first. */
+function RemoveSaved({ saved }: { saved: Saved }) {
+  const [sure, setSure] = useState(false);
+  const ours = saved.search === undefined;
+  if (sure)
+    return (
+      <Button class="bad" onClick={() => void removeSaved(saved)}>
+        {T.removeForAll}
+      </Button>
+    );
+  return (
+    <Button
+      class="plain"
+      label={T.removeSaved(saved.name)}
+      onClick={() => (ours ? setSure(true) : void removeSaved(saved))}
+    >
+      ✕
+    </Button>
   );
 }
 

@@ -1,30 +1,26 @@
 // The range of times: presets, absolute bounds, zone, one window back and forth.
 
-import { signal } from "@preact/signals";
+import { computed, effect } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { PRESETS, durationText, isoOf, parseTime, resolve, timeText, zoneName } from "../lib/time";
-import { ask, go, run, state, type State } from "../state/url";
+import { EVERY, ask, go, run, state, type State } from "../state/url";
 import { histogramRange, range } from "../state/results";
 import { T } from "../strings";
 import { Button, Menu } from "./parts";
 
-/** Redraws what depends on the present time. */
-export const REFRESH_CHOICES: [seconds: number, text: string][] = [
-  [0, T.off],
-  [5, "5 s"],
-  [15, "15 s"],
-  [60, "1 min"],
-];
-export const refreshSeconds = signal(0);
-let refreshTimer = 0;
-export function setRefresh(seconds: number) {
-  refreshSeconds.value = seconds;
-  clearInterval(refreshTimer);
-  if (seconds)
-    refreshTimer = window.setInterval(() => {
-      if (!document.hidden) run.value += 1;
-    }, seconds * 1000);
-}
+const everyText = (seconds: number) =>
+  seconds === 0 ? T.off : seconds < 60 ? `${seconds} s` : `${seconds / 60} min`;
+
+const every = computed(() => state.value.every);
+let timer = 0;
+effect(() => {
+  clearInterval(timer);
+  if (every.value)
+    timer = window.setInterval(() => {
+      // A tail is up to date, and text that is hidden needs to be no newer.
+      if (!document.hidden && !state.value.live) run.value += 1;
+    }, every.value * 1000);
+});
 
 export function rangeLabel(): string {
   const { from, to, tz } = state.value;
@@ -199,11 +195,11 @@ export function TimePicker({ choose }: { choose: (range: Partial<State>) => void
             <label class="zone">
               {T.refreshEvery}
               <select
-                value={refreshSeconds.value}
-                onChange={(event) => setRefresh(Number(event.currentTarget.value))}
+                value={every.value}
+                onChange={(event) => go({ every: Number(event.currentTarget.value) })}
               >
-                {REFRESH_CHOICES.map(([seconds, text]) => (
-                  <option value={seconds}>{text}</option>
+                {EVERY.map((seconds) => (
+                  <option value={seconds}>{everyText(seconds)}</option>
                 ))}
               </select>
             </label>
