@@ -639,3 +639,33 @@ test("a query saved for everyone is removed after a question", async () => {
   await p.waitForFunction(() => !document.querySelector(".panel")?.textContent.includes("shop-lines"));
   await p.done();
 });
+
+test("Back returns to the rows that were read", async () => {
+  const to = new Date(now).toISOString();
+  const p = await page(server, `?from=${new Date(now - 7_200_000).toISOString()}&to=${to}&q=app%3Dmany`);
+  await count(p);
+  await p.evaluate(() => {
+    document.querySelector(".grid").scrollTop = 50_000;
+  });
+  const first = () =>
+    p.evaluate(() => {
+      const box = document.querySelector(".grid").getBoundingClientRect();
+      const lines = [...document.querySelectorAll(".line")]
+        .map((line) => [line.getBoundingClientRect().top, line.textContent])
+        .filter(([top]) => top >= box.top + 24)
+        .sort(([a], [b]) => a - b);
+      return lines[0]?.[1] ?? "";
+    });
+  await until(async () => /many \d+/.test(await first()), "the rows there are read");
+  const seen = /many \d+/.exec(await first())[0];
+  await p.getByRole("link", { name: "Cluster" }).click();
+  await p.waitForSelector(".figures");
+  await p.goBack();
+  await until(async () => (await first()).includes(seen), `${seen} is the first row again`);
+  // A new question begins at its first row.
+  await p.fill("#query", "app=many message:many");
+  await p.keyboard.press("Enter");
+  await until(async () => (await first()).includes(`many ${MANY - 1}`), "the first row");
+  assert.deepEqual(p.problems, []);
+  await p.done();
+});

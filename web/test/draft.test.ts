@@ -132,6 +132,23 @@ test("a view has no text of a language that it does not understand", () => {
   expect([url.draft.value, url.draftLang.value]).toEqual(["", "q"]);
 });
 
+test("a step back returns to the row that was seen", () => {
+  let top = 0;
+  url.onLeave(() => top);
+  url.go({ from: "24h" });
+  expect(url.returnRow()).toBe(null);
+  top = 140;
+  url.go(url.toView("patterns"));
+  top = 0;
+  back();
+  expect(url.returnRow()).toBe(140);
+  // Another run of the same question begins at its first row, and so does another question.
+  url.ask({});
+  expect(url.returnRow()).toBe(null);
+  url.go({ from: "2d" });
+  expect(url.returnRow()).toBe(null);
+});
+
 const range = () => [url.state.value.from, url.state.value.to];
 
 test("a zoom is taken back, and only a zoom", () => {

@@ -174,21 +174,39 @@ export function chooseLanguage(lang: Language) {
   });
 }
 
-interface Zoomed {
+/** Kept with a step of the history. */
+interface Step {
   /** The ranges before each zoom, the last one last. */
-  before: [from: string, to: string][];
+  before?: [from: string, to: string][];
+  /** The first row that was seen as the step was left. */
+  top?: number;
+}
+type Zooms = NonNullable<Step["before"]>;
+
+const step = () => history.state as Step | null;
+const zooms = (): Zooms => step()?.before ?? [];
+
+/** Tells the first row on the screen; set by the list. */
+let topRow = () => 0;
+export function onLeave(tell: () => number) {
+  topRow = tell;
 }
 
-const zooms = (): Zoomed["before"] => (history.state as Zoomed | null)?.before ?? [];
+let returned: { top: number; run: number } | null = null;
+/** The row to which a step back returns, or null: another run begins at its first row. */
+export const returnRow = () => (returned && returned.run === run.value ? returned.top : null);
 
 /** Changes the state as one step of the history. */
-export function go(patch: Partial<State>, before?: Zoomed["before"]) {
+export function go(patch: Partial<State>, before?: Zooms) {
   const next = fitted({ ...state.value, ...patch });
   const { from, to } = state.value;
   const given = patch.q !== undefined || patch.lang !== undefined;
   if (format(next) === format(state.value)) return take(next, given);
   // Zooms can be taken back as long as the range is theirs.
   const kept = before ?? (next.from === from && next.to === to ? zooms() : []);
+  const top = topRow();
+  returned = null;
+  if (top > 0) history.replaceState({ ...step(), top }, "", format(state.value));
   history.pushState(kept.length ? { before: kept } : null, "", format(next));
   take(next, given);
 }
@@ -235,6 +253,10 @@ export function zoomOut(undone = false) {
 /** The change that leads to a view: from the bar, by keys and in a link it is the same. */
 export const toView = (view: View): Partial<State> => ({ view, live: false, sel: "" });
 
-addEventListener("popstate", () => take(parse(location.search), false));
+addEventListener("popstate", () => {
+  const top = step()?.top;
+  returned = top === undefined ? null : { top, run: run.value };
+  take(parse(location.search), false);
+});
 
 export const hrefOf = (patch: Partial<State>) => format(fitted({ ...state.value, ...patch }));

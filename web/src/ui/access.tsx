@@ -199,7 +199,9 @@ function Numbers({ span, filter, bytes }: { span: Resolved; filter: Filter; byte
           {found ? (
             <>
               {found.visitors && !found.visitors.distinct_is_exact ? "≈ " : ""}
-              {number(found.visitors?.distinct ?? 0)}
+              <Button class="plain" onClick={() => ask({ view: "search", q: filter("remote_addr:*") })}>
+                {number(found.visitors?.distinct ?? 0)}
+              </Button>
             </>
           ) : (
             "…"
@@ -208,7 +210,19 @@ function Numbers({ span, filter, bytes }: { span: Resolved; filter: Filter; byte
       </div>
       <div>
         <dt>{T.access.out}</dt>
-        <dd>{bytes.total === null ? (bytes.known ? "…" : "–") : bytesText(bytes.total)}</dd>
+        <dd title={bytes.total === null ? undefined : number(bytes.total)}>
+          {bytes.total === null ? (
+            bytes.known ? (
+              "…"
+            ) : (
+              "–"
+            )
+          ) : (
+            <Button class="plain" onClick={() => ask({ view: "search", q: filter("bytes:*") })}>
+              {bytesText(bytes.total)}
+            </Button>
+          )}
+        </dd>
       </div>
       <div>
         <dt>{T.access.failed}</dt>
@@ -252,7 +266,13 @@ function P95({ span, filter }: { span: Resolved; filter: Filter }) {
     <div>
       <dt>{T.access.p95}</dt>
       <dd>
-        {p95 === null || p95 === undefined ? "…" : shortNumber(p95)}
+        {p95 === null || p95 === undefined ? (
+          "…"
+        ) : (
+          <Button class="plain" onClick={() => ask({ view: "search", q: filter(`${name}>=${p95}`) })}>
+            {shortNumber(p95)}
+          </Button>
+        )}
         <small>{name}</small>
       </dd>
     </div>
@@ -521,6 +541,13 @@ function Slowest({ span, filter }: { span: Resolved; filter: Filter }) {
                 <span class="count">{shortNumber(p95)}</span>
                 <Bar share={p95 / Math.max(1e-9, found[0]!.p95)} />
               </button>
+              <Button
+                class="plain go"
+                label={T.access.lines(path)}
+                onClick={() => ask({ view: "search", q: include(q, "path", path) })}
+              >
+                →
+              </Button>
             </li>
           ))}
         </ol>

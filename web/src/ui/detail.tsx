@@ -9,7 +9,7 @@ import { condition, exclude, include, quote, stateOf, without } from "../lib/que
 import { afterTime, timeText } from "../lib/time";
 import { ask, draft, draftLang, go, hrefOf, nativeText, state } from "../state/url";
 import { T } from "../strings";
-import { Bar, Button, Parts, ProblemText, bytesText, copy, number, shortNumber } from "./parts";
+import { Bar, Button, Parts, ProblemText, bytesText, copy, countText, number } from "./parts";
 import { openContext } from "./context";
 
 /** Fields and characters that are drawn before "show all". */
@@ -349,11 +349,11 @@ export function TopValue({ field, text, count, share, pressed, marked, lines }: 
         type="button"
         class={`plain ${marked ? "warn" : ""}`}
         aria-pressed={pressed}
-        title={`${text}\n${T.valueHint}`}
+        title={`${text}\n${number(count)}\n${T.valueHint}`}
         onClick={(event) => applyFilter(field, text, event.altKey)}
       >
         <span class="text">{text ? <Parts parts={textParts(text)} /> : T.emptyValue}</span>
-        <span class="count">{shortNumber(count)}</span>
+        <span class="count">{countText(count)}</span>
         <Bar share={share} />
       </button>
       <Button

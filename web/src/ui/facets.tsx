@@ -14,7 +14,7 @@ import { columnOf, textOf } from "../lib/record";
 import { ask, nativeText, state } from "../state/url";
 import { T } from "../strings";
 import { applyFilter, FilterButtons, toggleColumn } from "./detail";
-import { Bar, Button, Parts, Retry, number, percent, shortNumber } from "./parts";
+import { Bar, Button, Parts, Retry, countText, number, percent, shortNumber } from "./parts";
 
 const OPEN_AT_FIRST = [
   "_level",
@@ -235,7 +235,7 @@ function Values({ info }: { info: FieldInfo }) {
               <span class="text">
                 {text === "" ? T.emptyValue : <Parts parts={textParts(text.slice(0, 200))} />}
               </span>
-              <span class="count">{shortNumber(count)}</span>
+              <span class="count">{countText(count)}</span>
               <Bar share={count / Math.max(1, rows)} />
             </button>
             <FilterButtons field={info.field} value={text} />

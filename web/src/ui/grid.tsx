@@ -19,7 +19,7 @@ import { needles } from "../lib/query";
 import { Offsets } from "../lib/offsets";
 import { toneOf } from "../lib/levels";
 import { timeText } from "../lib/time";
-import { go, state } from "../state/url";
+import { go, onLeave, returnRow, state } from "../state/url";
 import { T } from "../strings";
 import { Button, Parts, bytesText, number } from "./parts";
 import { Detail, FilterButtons } from "./detail";
@@ -206,6 +206,14 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
   const scaled = total > physical;
   const virtual = scaled ? place.current.virtual : place.current.scroll;
 
+  const scrollTo = (target: number) => {
+    const element = box.current!;
+    if (scaled && Math.abs(target - virtual) > height) {
+      element.scrollTop = (target / (total - height)) * (physical - height);
+      place.current = { virtual: target, scroll: element.scrollTop };
+    } else element.scrollTop += target - virtual;
+  };
+
   const onScroll = () => {
     const element = box.current!;
     const { scrollTop, clientHeight: whole } = element;
@@ -235,12 +243,27 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
     return () => observer.disconnect();
   }, []);
 
-  // Another result begins at its first row.
+  // Another result begins at its first row, or where the reader left it.
+  const returning = useRef<number | null>(null);
   useLayoutEffect(() => {
     box.current!.scrollTop = 0;
     place.current = { virtual: 0, scroll: 0 };
     activeRow.value = -1;
+    returning.current = state.value.live ? null : returnRow();
   }, [scope]);
+  useLayoutEffect(() => {
+    const index = returning.current;
+    if (index === null || rows.count <= index) return;
+    returning.current = null;
+    scrollTo(offsets.current.offsetOf(index));
+  });
+  useEffect(() => {
+    onLeave(() => {
+      const at = place.current;
+      return offsets.current.indexAt(at.virtual || at.scroll);
+    });
+    return () => onLeave(() => 0);
+  }, []);
 
   const first = Math.max(0, offsets.current.indexAt(virtual) - OVERSCAN_ROWS);
   const last = Math.min(rows.count - 1, offsets.current.indexAt(virtual + height) + OVERSCAN_ROWS);
@@ -298,17 +321,12 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
   });
 
   const reveal = (index: number) => {
-    const element = box.current!;
     const top = offsets.current.offsetOf(index);
     const bottom = top + Math.min(offsets.current.heightOf(index), height - base * 2);
     let target = virtual;
     if (top < virtual) target = top;
     else if (bottom > virtual + height - base) target = bottom - height + base * 2;
-    if (target === virtual) return;
-    if (scaled && Math.abs(target - virtual) > height) {
-      element.scrollTop = (target / (total - height)) * (physical - height);
-      place.current = { virtual: target, scroll: element.scrollTop };
-    } else element.scrollTop += target - virtual;
+    if (target !== virtual) scrollTo(target);
   };
 
   const setActive = (index: number) => {
@@ -451,7 +469,9 @@ function Head({ columns, chosen, template }: HeadProps) {
     addEventListener("pointermove", move);
     addEventListener("pointerup", done);
   };
-  const { sort } = state.value;
+  const { live } = state.value;
+  // A tail has the newest first.
+  const sort = live ? "desc" : state.value.sort;
   return (
     <div class="head" role="rowgroup">
       <div class="cells" role="row" aria-rowindex={1} style={{ gridTemplateColumns: `22px ${template}` }}>
@@ -463,7 +483,7 @@ function Head({ columns, chosen, template }: HeadProps) {
             title={groupTitle(column)}
             aria-sort={column === "time" ? (sort === "asc" ? "ascending" : "descending") : undefined}
           >
-            {column === "time" && state.value.lang === "q" ? (
+            {column === "time" && state.value.lang === "q" && !live ? (
               <Button
                 class="plain sort"
                 title={T.sortTitle}
@@ -472,7 +492,10 @@ function Head({ columns, chosen, template }: HeadProps) {
                 {columnTitle(column)} {sort === "asc" ? "↑" : "↓"}
               </Button>
             ) : (
-              <span class="title">{columnTitle(column)}</span>
+              <span class="title">
+                {columnTitle(column)}
+                {column === "time" && live && " ↓"}
+              </span>
             )}
             <Button
               class="plain remove"

@@ -76,7 +76,9 @@ function commands(): Command[] {
       keys: "h",
       act: () => document.querySelector<HTMLElement>(".histogram .plot")?.focus(),
     },
-    { text: T.commands.sort, act: () => go({ sort: now.sort === "asc" ? "desc" : "asc" }) },
+    ...(now.live
+      ? []
+      : [{ text: T.commands.sort, act: () => go({ sort: now.sort === "asc" ? "desc" : "asc" }) }]),
     { text: T.commands.language("LogQL"), act: () => writeIn("logql") },
     { text: T.commands.language("SQL"), act: () => writeIn("sql") },
     { text: T.commands.language(T.native), act: () => writeIn("q") },

@@ -26,6 +26,9 @@ export function shortNumber(value: number): string {
   return value.toPrecision(3).replace(/\.?0+$/, "");
 }
 
+/** A count with all its digits, if it has not too many for a list. */
+export const countText = (value: number) => (Math.abs(value) < 1e7 ? number(value) : shortNumber(value));
+
 export function percent(share: number): string {
   const value = share * 100;
   if (value > 0 && value < 0.1) return "<0.1 %";
