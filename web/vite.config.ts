@@ -14,5 +14,6 @@ export default defineConfig({
     sourcemap: false,
     reportCompressedSize: false,
   },
-  test: { include: ["test/**/*.test.ts"] },
+  // A module is loaded within a test, which a busy machine delays.
+  test: { include: ["test/**/*.test.ts"], testTimeout: 60_000, hookTimeout: 60_000 },
 } as never);

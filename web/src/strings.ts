@@ -280,6 +280,7 @@ export const T = {
     hour: (hour: number, count: string) =>
       `${String(hour).padStart(2, "0")}:00 to ${String(hour).padStart(2, "0")}:59: ${count}`,
     own: "My addresses",
+    noAddress: (list: string) => `Neither an address nor a network: ${list}.`,
     hideBots: "Hide bots",
     requests: "Requests",
     visitors: "Addresses",
@@ -484,6 +485,8 @@ export const T = {
   keys: {
     width: "Narrower, wider, on the edge of a column",
     next: "Next row",
+    side: "Open, close the row",
+    alone: "Show the row by itself",
     previous: "Row before",
     open: "Open or close the row",
     escape: "Close what is open, then stop the query",

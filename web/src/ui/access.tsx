@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { isAbort, json, lines, objects, problemFrom, sql, ApiError, type Problem } from "../api/client";
 import { isComparable } from "../lib/compare";
+import { exceptAddress } from "../lib/networks";
 import { include, stateOf, topTerms, without, withoutTerm } from "../lib/query";
 import { textOf } from "../lib/record";
 import { hoursOfDay, isoOf, msOf, secondsOfSql, stepMs, zoneName, type Resolved } from "../lib/time";
@@ -56,13 +57,13 @@ const DURATIONS = [
   "response_time",
 ];
 
-function ownQuery(own: string): string {
-  return own
-    .split(/[\s,]+/)
-    .filter(Boolean)
-    .map((address) => `remote_addr!=${/^[\w.]+$/.test(address) ? address : JSON.stringify(address)}`)
+const ownList = (own: string) => own.split(/[\s,]+/).filter(Boolean);
+
+const ownQuery = (own: string) =>
+  ownList(own)
+    .map((text) => exceptAddress("remote_addr", text))
+    .filter((condition) => condition !== null)
     .join(" ");
-}
 
 export function Access() {
   const span = range.value;
@@ -80,6 +81,7 @@ function Panels({ span }: { span: Resolved }) {
       .filter(Boolean)
       .join(" ");
   const terms = topTerms(q) ?? [];
+  const unknown = ownList(own).filter((text) => exceptAddress("remote_addr", text) === null);
   const bytes = useBytes(span, filter());
   return (
     <main class="screen scroll access" id="main" tabIndex={0}>
@@ -96,6 +98,11 @@ function Panels({ span }: { span: Resolved }) {
             }}
           />
         </label>
+        {unknown.length > 0 && (
+          <span class="bad" role="alert">
+            {T.access.noAddress(unknown.join(", "))}
+          </span>
+        )}
         <label>
           <input type="checkbox" checked={!bots} onChange={() => go({ bots: !bots })} /> {T.access.hideBots}
         </label>

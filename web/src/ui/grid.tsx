@@ -163,6 +163,8 @@ interface Drawn {
 export interface GridHandle {
   move(step: number): void;
   toggle(): void;
+  /** Opens or closes the active row. */
+  unfold(open: boolean): void;
   top(): void;
   bottom(): void;
   close(): boolean;
@@ -342,6 +344,10 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
       if (row) toggleRow(row, activeRow.value);
       onReading?.(true);
     },
+    unfold: (open) => {
+      const row = rows.get(activeRow.value);
+      if (row && openRows.value.has(keyOf(row, activeRow.value)) !== open) handle!.toggle();
+    },
     top: () => {
       box.current!.scrollTop = 0;
       activeRow.value = Math.min(0, rows.count - 1);
@@ -380,9 +386,16 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
       ArrowUp: () => handle!.move(-1),
       PageDown: () => setActive(activeRow.value + page),
       PageUp: () => setActive(activeRow.value - page),
+      ArrowRight: () => handle!.unfold(true),
+      ArrowLeft: () => handle!.unfold(false),
       Home: () => handle!.top(),
       End: () => handle!.bottom(),
     };
+    const row = rows.get(activeRow.value);
+    if (event.key === "Enter" && event.shiftKey && row?.id) {
+      event.preventDefault();
+      return go({ sel: cursorOf(row) });
+    }
     const act = steps[event.key];
     if (!act) return;
     event.preventDefault();

@@ -128,6 +128,8 @@ const ROW_KEYS: [keys: string, text: string][] = [
   ["j ↓", T.keys.next],
   ["k ↑", T.keys.previous],
   ["Enter", T.keys.open],
+  ["→ ←", T.keys.side],
+  ["Shift Enter", T.keys.alone],
   ["Esc", T.keys.escape],
   ["Home End", T.keys.ends],
   ["← →", T.keys.width],

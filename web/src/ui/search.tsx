@@ -266,7 +266,9 @@ function Toolbar() {
   const now = state.value;
   const count = now.live ? null : total.value;
   const lines = now.lang === "logql" && logLinesNext.value ? logLines.value : null;
-  const partial = phase.value === "stopped" || (pages.value && !pages.value.ended && count === null);
+  // A tail counts what it received by itself.
+  const partial =
+    !now.live && (phase.value === "stopped" || (pages.value && !pages.value.ended && count === null));
   return (
     <div class="toolbar" role="toolbar" aria-label={T.view}>
       <span class="count" role="status" aria-live="polite">
