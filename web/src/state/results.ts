@@ -362,7 +362,7 @@ function finishHistogram(found: Bucket[], store?: Pages) {
 
 /** A tail has other fields after a while, and none at first. */
 const TAIL_FIELDS_MS = 15_000;
-const TAIL_EMPTY_MS = 1000;
+const TAIL_EMPTY_MS = 3000;
 let fieldsAt = 0;
 
 effect(() => {

@@ -252,7 +252,7 @@ function Fields({ row }: { row: Row }) {
           </>
         )}
         {shown.map((field) => (
-          <FieldRow key={field.name} field={field} />
+          <FieldRow key={field.name} field={field} labels={!row.id} />
         ))}
       </dl>
       {shown.length < matches.length && (
@@ -263,11 +263,12 @@ function Fields({ row }: { row: Row }) {
   );
 }
 
-function FieldRow({ field }: { field: Field }) {
+/** A field with its filters. Those of LogQL are of `labels`, which a line has and a record has not. */
+function FieldRow({ field, labels }: { field: Field; labels: boolean }) {
   const plain =
     META.has(field.name) || field.clipped !== undefined || field.kind === "json" || field.text.length > 1024;
   const native = state.value.lang === "q";
-  const filters = state.value.lang !== "sql" && !plain;
+  const filters = !plain && (native || (state.value.lang === "logql" && labels));
   const column = columnOf(field.name);
   const shown = state.value.cols.includes(column);
   return (

@@ -154,7 +154,9 @@ function onKeyDown(event: KeyboardEvent) {
   // A dialog closes itself, and only itself.
   if (event.key === "Escape") return document.querySelector("dialog[open]") ? undefined : escape();
   // In a menu that is open, letters are no commands.
-  const typing = target.matches("input, textarea, select, [contenteditable]") || openMenu.value !== "";
+  const typing =
+    target.matches("input, textarea, select, [contenteditable]") ||
+    (openMenu.value !== "" && target.closest(".menu") !== null);
   if (typing || command || event.altKey || event.defaultPrevented || document.querySelector("dialog[open]"))
     return;
   if (event.key >= "1" && event.key <= String(VIEWS.length) && performance.now() - prefix < 1500) {

@@ -163,7 +163,7 @@ export function Menu({ name, label, title, children, right, wide, class: extra }
     first?.focus();
     return () => removeEventListener("pointerdown", outside);
   }, [open]);
-  // What is in a panel may come later.
+  // A panel may get its content later.
   useLayoutEffect(() => {
     const panel = box.current?.querySelector<HTMLElement>(".panel");
     if (!panel) return;
