@@ -203,7 +203,8 @@ test("Back returns to the rows that were read", async () => {
   });
   const first = () =>
     p.evaluate(() => {
-      const box = document.querySelector(".grid").getBoundingClientRect();
+      const box = document.querySelector(".grid")?.getBoundingClientRect();
+      if (!box) return "";
       const lines = [...document.querySelectorAll(".line")]
         .map((line) => [line.getBoundingClientRect().top, line.textContent])
         .filter(([top]) => top >= box.top + 24)

@@ -26,5 +26,7 @@ test("a handful of records is nothing to compare with", () => {
   expect(isComparable(0, 100)).toBe(false);
   expect(isComparable(35, 218_000)).toBe(false);
   expect(isComparable(35, 40)).toBe(true);
-  expect(isComparable(2000, 500_000)).toBe(true);
+  expect(isComparable(2000, 500_000)).toBe(false);
+  expect(isComparable(2000, 500_000, true)).toBe(true);
+  expect(isComparable(35, 218_000, true)).toBe(false);
 });

@@ -313,7 +313,7 @@ export function SqlTable({ table }: { table: Table }) {
                 return (
                   <td
                     class={isNumber(columns[index]!.type) ? "num" : ""}
-                    title={text.length > 300 ? text.slice(0, 3000) : undefined}
+                    title={text.length > LONG_CHARS ? text.slice(0, 3000) : undefined}
                   >
                     {text.length > LONG_CHARS ? (
                       <span class="long">

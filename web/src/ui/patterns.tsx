@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { isAbort, objects, problemFrom, type Problem, type Trailer } from "../api/client";
 import { textParts } from "../lib/paint";
 import { condition, quote } from "../lib/query";
-import { isComparable } from "../lib/compare";
+import { COVERED_MIN, isComparable } from "../lib/compare";
 import { isoOf, msOf, timeText } from "../lib/time";
 import { toneOf } from "../lib/levels";
 import { range } from "../state/results";
@@ -66,6 +66,10 @@ function series(buckets: [string, number][], from: number, to: number): number[]
   return values;
 }
 
+/** The beginning of the first bucket with records. */
+const firstOf = (list: Pattern[]) =>
+  list.reduce((first, { buckets }) => Math.min(first, buckets[0] ? msOf(buckets[0][0]) : first), Infinity);
+
 const key = ({ pattern, level }: Pattern) => `${level} ${pattern}`;
 
 export function Patterns() {
@@ -74,6 +78,7 @@ export function Patterns() {
     trailer: Trailer;
     before: Map<string, number> | null;
     beforeRows: number;
+    covered: boolean;
   } | null>(null);
   // Rows stay where they are while one points at them.
   const reading = useRef(false);
@@ -96,7 +101,7 @@ export function Patterns() {
         { q, from: span.from, to: span.to, n: PATTERNS_MAX },
         signal,
       );
-      setFound({ list, trailer, before: null, beforeRows: 0 });
+      setFound({ list, trailer, before: null, beforeRows: 0, covered: false });
       // The same length of time before it; without a beginning there is none.
       if (span.fromMs <= 0) return;
       const length = span.toMs - span.fromMs;
@@ -110,6 +115,7 @@ export function Patterns() {
         trailer,
         before: new Map(old.map((pattern) => [key(pattern), pattern.count])),
         beforeRows: rows,
+        covered: span.fromMs - firstOf(old) >= length * COVERED_MIN,
       });
       setChangesFirst(!reading.current);
     })().catch((error: unknown) => {
@@ -133,8 +139,8 @@ export function Patterns() {
         {T.loading}
       </main>
     );
-  const { list, trailer, before, beforeRows } = found;
-  const compared = isComparable(beforeRows, trailer.rows);
+  const { list, trailer, before, beforeRows, covered } = found;
+  const compared = isComparable(beforeRows, trailer.rows, covered);
   const rows = list.map((pattern) => ({
     pattern,
     change: before ? changeOf(pattern.count, before.get(key(pattern)), compared) : null,

@@ -56,8 +56,7 @@ export function SearchScreen() {
   return (
     <main class="screen plain-results" id="main">
       <Notices />
-      <Toolbar />
-      {nothingAsked.value && <Example lang={lang} />}
+      {nothingAsked.value ? <Example lang={lang} /> : <Toolbar />}
       {lang === "logql" && series.value && <Numbers list={series.value} />}
       {lang === "logql" && logLines.value && <Lines />}
       {lang === "sql" && table.value && <Table table={table.value} />}
