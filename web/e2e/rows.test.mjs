@@ -218,7 +218,7 @@ test("Back returns to the rows that were read", async () => {
   await p.goBack();
   await until(async () => (await first()).includes(seen), `${seen} is the first row again`);
   // A new question begins at its first row.
-  await p.fill("#query", "app=many message:many");
+  await p.fill("#query", "app=many many");
   await p.keyboard.press("Enter");
   await until(async () => (await first()).includes(`many ${MANY - 1}`), "the first row");
   assert.deepEqual(p.problems, []);
