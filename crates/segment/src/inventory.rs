@@ -279,6 +279,25 @@ impl Inventory {
         each.filter(is_gone).collect()
     }
 
+    /// The files of the list that are absent from a disk, and that are on the list there still: a server that lets files
+    /// go takes them off the list before that.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn still_absent(&self, disk: &dyn Disk, held: &SourceSet) -> io::Result<Vec<VanishedFile>> {
+        let files = files(disk)?;
+        let mut absent = self.absent(&files, held);
+        if absent.is_empty() {
+            return Ok(absent);
+        }
+        let InventoryState::Sound(now) = Inventory::read(disk)? else {
+            return Ok(Vec::new());
+        };
+        let now = now.absent(&files, held);
+        absent.retain(|absent| now.iter().any(|other| other.path == absent.path));
+        Ok(absent)
+    }
+
     /// Takes these files off the list. Gives whether it had any of them.
     pub fn forget(
         &mut self,

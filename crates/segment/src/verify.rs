@@ -121,6 +121,7 @@ fn check(segment: &SegmentFile, lines: bool) -> io::Result<VerifyReport> {
         Ok(directory) => directory,
         Err(error) => return note(error, damages).map(|()| checked),
     };
+    note_directory(segment, damages)?;
     note_gaps(segment, &directory, damages)?;
     let mut lines = Lines::new(segment, lines);
     for group in 0..directory.row_groups.len() {
@@ -220,6 +221,14 @@ impl<'a> Lines<'a> {
             bytes: self.segment.bytes(),
             what: "the rows are not those of the source",
         })
+    }
+}
+
+fn note_directory(segment: &SegmentFile, damages: &mut Vec<Damage>) -> io::Result<()> {
+    match segment.directory_damage() {
+        Ok(None) => Ok(()),
+        Ok(Some(damage)) => note(ReadError::Damaged(damage), damages),
+        Err(error) => note(error, damages),
     }
 }
 

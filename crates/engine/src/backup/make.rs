@@ -17,7 +17,7 @@ use logpond_record::{Id, Timestamp};
 use logpond_segment::compact::Live;
 use logpond_segment::disk::{Disk, ReadAt};
 use logpond_segment::file::{ReadError, SegmentFile};
-use logpond_segment::inventory::{self, Inventory, InventoryState, VanishedFile};
+use logpond_segment::inventory::{Inventory, InventoryState};
 use logpond_segment::journal::JournalFile;
 use logpond_segment::sources::SourceSet;
 use logpond_segment::{build, journal};
@@ -429,16 +429,8 @@ impl<'a> Maker<'a> {
             InventoryState::Sound(listed) if !listed.is_cluster => listed,
             _ => return Ok(Vec::new()),
         };
-        let files = inventory::files(self.job.disk)?;
-        let absent = listed.absent(&files, sources);
-        // A server may have let them go meanwhile, and has taken them off the list before that.
-        let InventoryState::Sound(now) = Inventory::read(self.job.disk)? else {
-            return Ok(Vec::new());
-        };
-        let now = now.absent(&files, sources);
-        let is_still = |absent: &&VanishedFile| now.iter().any(|other| other.path == absent.path);
-        let still = absent.iter().filter(is_still);
-        Ok(still.map(ToString::to_string).collect())
+        let still = listed.still_absent(self.job.disk, sources)?;
+        Ok(still.iter().map(ToString::to_string).collect())
     }
 
     /// Writes the snapshot under a name that is free.

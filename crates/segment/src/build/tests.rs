@@ -483,7 +483,7 @@ fn a_damaged_input_ends_a_merge_and_stays_as_it_is() {
     // Damage in the directory is found before anything is written.
     let mut bytes = whole;
     let end = segment.footer_from() as usize;
-    bytes[end - 1] ^= 1;
+    bytes[end - 8..end].fill(0x55);
     disk.write(&damaged, &bytes);
     let inputs = [open(&disk, Id(1)).unwrap(), open(&disk, Id(2)).unwrap()];
     let result = merge(&disk, Id(9), &inputs, Profile::Hot, &|| false);

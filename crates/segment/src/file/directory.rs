@@ -108,6 +108,15 @@ pub struct RowGroupEntry {
 }
 
 impl RowGroupEntry {
+    /// About the memory of all dictionaries, once they are decoded.
+    pub fn dictionary_bytes(&self) -> u64 {
+        let pages = self.columns.iter().filter_map(|column| column.dictionary);
+        let place = size_of::<(u32, u32)>() as u64;
+        pages
+            .map(|page| u64::from(page.plain_bytes) + u64::from(page.rows) * place)
+            .sum()
+    }
+
     /// The memory that the row group takes in a directory.
     fn memory_bytes(&self) -> usize {
         let pages = self.columns.iter().map(|column| column.pages.capacity());

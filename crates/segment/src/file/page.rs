@@ -61,6 +61,15 @@ pub(super) enum Dictionary {
 }
 
 impl Dictionary {
+    /// The memory that its values take.
+    pub(super) fn memory_bytes(&self) -> usize {
+        match self {
+            Dictionary::Strings(strings) => strings.memory_bytes(),
+            Dictionary::Ints(values) => values.capacity() * size_of::<i64>(),
+            Dictionary::Floats(values) => values.capacity() * size_of::<f64>(),
+        }
+    }
+
     pub(super) fn decode(
         physical: Physical,
         count: usize,

@@ -85,6 +85,7 @@ impl Checksums {
         if let Err(error) = segment.check_start() {
             super::note(error, &mut self.damages)?;
         }
+        super::note_directory(&segment, &mut self.damages)?;
         super::note_gaps(&segment, &directory, &mut self.damages)?;
         let mut parts = directory.parts();
         let end = segment.bytes();

@@ -40,6 +40,38 @@ fn whole_files_have_no_damage() {
     }
 }
 
+/// One wrong bit in the directory costs no row, and is damage all the same.
+#[test]
+fn a_wrong_bit_of_the_directory_costs_no_row() {
+    let records = samples(300);
+    let (file, _) = write(&records, Profile::Hot, 300);
+    let place = SegmentFile::open(Arc::new(file.clone()))
+        .unwrap()
+        .directory_place();
+    let sound = file.0.lock().unwrap().clone();
+    let lines = |file: &Memory| {
+        let read = read_all(file)?.into_iter();
+        Ok::<Vec<Vec<u8>>, ReadError>(read.map(|(line, _)| line).collect())
+    };
+    let expected = lines(&file).unwrap();
+    let (from, to) = (place.offset as usize, place.offset as usize + place.bytes);
+    for at in (from..to).step_by(3) {
+        let mut bytes = sound.clone();
+        bytes[at] ^= 1 << (at % 8);
+        let file = Memory(Arc::new(Mutex::new(bytes.clone())));
+        assert_eq!(lines(&file).unwrap(), expected, "byte {at}");
+        let checked = check(bytes.clone());
+        let expected = "a bit of the directory is wrong; it is read as it was";
+        assert_eq!((checked.rows, checked.damages.len()), (300, 1), "byte {at}");
+        assert_eq!(checked.damages[0].what, expected);
+        assert_eq!(compare(&sound, bytes.clone())[0].what, expected);
+        // Two bits are too many.
+        bytes[if at > from { from } else { to - 1 }] ^= 1;
+        let file = Memory(Arc::new(Mutex::new(bytes)));
+        assert!(read_all(&file).is_err(), "byte {at}");
+    }
+}
+
 #[test]
 fn a_byte_that_belongs_to_nothing_is_damage() {
     let records = samples(300);
