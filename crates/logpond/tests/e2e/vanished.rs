@@ -324,6 +324,26 @@ fn a_journal_file_that_is_deleted_while_it_is_written_loses_nothing() {
     assert_eq!(verify(&data).0, Some(0));
 }
 
+/// The list knows more rows than the file has: a copy that is made now would lack them.
+#[test]
+fn a_journal_file_that_was_cut_is_damage_before_a_start_too() {
+    let scratch = Scratch::new("cut-open").unwrap();
+    let data = scratch.path().join("data");
+    let server = TestServer::start(program(), &data, &[]).unwrap();
+    push(&server, 0, 100);
+    server.terminate().unwrap();
+    assert_eq!(verify(&data).0, Some(0));
+    let file = files_below(&data.join("journal"), "").remove(0);
+    let whole = fs::read(&file).unwrap();
+    for length in [0, 48, whole.len() / 2] {
+        fs::write(&file, &whole[..length]).unwrap();
+        let (status, said) = verify(&data);
+        assert_eq!(status, Some(1), "{length} bytes: {said}");
+    }
+    fs::write(&file, &whole).unwrap();
+    assert_eq!(verify(&data).0, Some(0));
+}
+
 #[test]
 fn a_segment_with_bytes_behind_it_is_read_and_written_anew() {
     let scratch = Scratch::new("trailing").unwrap();

@@ -5,7 +5,7 @@ use std::io;
 
 use crate::build;
 use crate::disk::{DirEntry, Disk};
-use crate::inventory::{self, Inventory, VanishedFile};
+use crate::inventory::{self, Inventory};
 use crate::journal::{self, JournalFile, OpenError};
 use crate::sources::SourceSet;
 
@@ -196,10 +196,10 @@ impl Checker<'_> {
     }
 
     fn journal(&mut self, path: &str, entry: &DirEntry) -> io::Result<()> {
-        let suffix = match journal::parse_name(&entry.name) {
+        let (source, suffix) = match journal::parse_name(&entry.name) {
             // The copy of a file that is there as well.
             Some((_, journal::SUFFIX_SALVAGE)) => return Ok(()),
-            Some((_, suffix)) => suffix,
+            Some(name) => name,
             None => {
                 self.remark(path, "it is not named like a journal file");
                 return Ok(());
@@ -248,6 +248,14 @@ impl Checker<'_> {
             self.damage(path, &what, damage.from, damage.to);
         }
         self.totals.damages += scanned.damages.count.saturating_sub(listed);
+        // A file only grows while a server writes it. Damaged rows were counted, and those that a start found are listed.
+        let known = self.known.and_then(|known| known.journal.get(&source));
+        let known = known.filter(|known| !known.is_shortened && scanned.damages.count == 0);
+        let lacking = known.map_or(0, |known| known.rows.saturating_sub(scanned.summary.rows()));
+        if lacking > 0 {
+            let what = format!("it lacks {lacking} rows that it had");
+            self.damage(path, &what, journal.limit(), journal.limit());
+        }
         if !is_open && scanned.summary.rows() == 0 && scanned.damages.count == 0 {
             self.damage(path, "a closed file without rows", 0, journal.limit());
         }
@@ -259,18 +267,7 @@ impl Checker<'_> {
         let Some(listed) = self.known else {
             return Ok(());
         };
-        let files = inventory::files(self.disk)?;
-        let absent = listed.absent(&files, &self.held);
-        if absent.is_empty() {
-            return Ok(());
-        }
-        // A server may have let them go meanwhile, and has taken them off the list before that.
-        let inventory::InventoryState::Sound(now) = inventory(self.disk)? else {
-            return Ok(());
-        };
-        let now = now.absent(&files, &self.held);
-        let is_still = |absent: &&VanishedFile| now.iter().any(|other| other.path == absent.path);
-        for absent in absent.iter().filter(is_still) {
+        for absent in listed.still_absent(self.disk, &self.held)? {
             let text = absent.to_string();
             let what = text.strip_prefix(&absent.path).unwrap_or(&text);
             let what = what.trim_start_matches(": ");
