@@ -48,6 +48,9 @@ const KEPT_SHARE: usize = 32;
 /// each open row group holds its part of half of them.
 const KEYS_MAX: usize = 1 << 18;
 
+/// The part of the memory for decoded blocks that places of rows take at most beside it.
+const KEYS_SHARE: usize = 4;
+
 /// Row groups that are opened at a time where next to nothing was found before. Each may have its keys and
 /// some decoded blocks in memory before its turn comes.
 const GROUPS_AHEAD_MAX: usize = 8;
@@ -416,7 +419,7 @@ pub(super) struct SegmentRows<'s> {
     /// Rows of row groups that are not open, the next ones last.
     waiting: Vec<Turn>,
     active: Vec<Active<'s>>,
-    /// Places of rows that are held at a time: [`KEYS_MAX`].
+    /// Places of rows that are held at a time: [`KEYS_MAX`], or fewer where memory is small.
     keys_max: usize,
     /// Row groups that are opened at a time.
     groups_ahead: usize,
@@ -444,6 +447,7 @@ impl<'s> SegmentRows<'s> {
         groups.retain(|group| search.looks_between(group.min, group.max));
         let mut waiting: Vec<Turn> = groups.iter().map(|g| Turn::of(*g, direction)).collect();
         waiting.sort_by(|a, b| direction.compare(b.first, a.first));
+        let kept_bytes_max = out.share(KEPT_SHARE, KEPT_BYTES_MAX);
         let mut rows = SegmentRows {
             scan_pool,
             opened,
@@ -452,7 +456,7 @@ impl<'s> SegmentRows<'s> {
             start: Start::of(search),
             waiting,
             active: Vec::new(),
-            keys_max: KEYS_MAX,
+            keys_max: KEYS_MAX.min(kept_bytes_max / KEYS_SHARE / size_of::<scan::Key>()),
             groups_ahead: if search.scope.filter == search.scope.surroundings() {
                 1
             } else {
@@ -462,7 +466,7 @@ impl<'s> SegmentRows<'s> {
             buffer: Vec::new(),
             rows_since_check: 0,
             rows_left: 0,
-            kept_bytes_max: out.share(KEPT_SHARE, KEPT_BYTES_MAX),
+            kept_bytes_max,
             reserved: 0,
             charge: out.charge(),
         };
@@ -598,7 +602,7 @@ impl<'s> SegmentRows<'s> {
             .map_err(disk_error)?;
         let kept_max = self.kept_bytes_max / KEPT_AHEAD_SHARE;
         if active.scan.kept_bytes() as usize > kept_max && self.groups_ahead > 1 {
-            active.scan.forget_rows();
+            active.scan.forget();
         }
         Ok(active)
     }

@@ -64,11 +64,13 @@ fn block_bytes(directory: &Directory, group: usize, block: usize) -> u64 {
     memory_bytes(rows, row_bytes, line_bytes)
 }
 
-/// About the memory of the largest block of a row group, once it is decoded.
+/// About the memory of the largest block of a row group, once it is decoded, and of the dictionaries that all blocks
+/// share.
 pub fn block_bytes_max(directory: &Directory, group: usize) -> u64 {
-    let blocks = 0..directory.row_groups[group].blocks.len();
+    let entry = &directory.row_groups[group];
+    let blocks = 0..entry.blocks.len();
     let each = blocks.map(|block| block_bytes(directory, group, block));
-    each.max().unwrap_or(0)
+    each.max().unwrap_or(0) + entry.dictionary_bytes()
 }
 
 /// Makes ids of stored rows.
@@ -290,6 +292,8 @@ impl<'a> GroupScan<'a> {
             Some(selected) => visit(self, selected),
             None => Ok(true),
         });
+        // No more is asked of it; what is kept for records is kept elsewhere.
+        self.block = Block::new(0, self.directory, None);
         visited.or_else(|error| self.note(error).map(|()| true))
     }
 
@@ -524,11 +528,11 @@ impl<'a> GroupScan<'a> {
         }
     }
 
-    /// About the memory of the blocks that are kept for records.
+    /// About the memory of the blocks that are kept for records, and of what all blocks share.
     pub fn kept_bytes(&self) -> u64 {
         let kept = self.kept.keys();
-        kept.map(|number| block_bytes(self.directory, self.number, *number))
-            .sum()
+        let blocks = kept.map(|number| block_bytes(self.directory, self.number, *number));
+        blocks.sum::<u64>() + self.reader.memory_bytes()
     }
 
     /// True if the block of a row is kept.
@@ -536,9 +540,16 @@ impl<'a> GroupScan<'a> {
         self.kept.contains_key(&(key.block as usize))
     }
 
-    /// Forgets the blocks kept for records; they are read again when they are needed.
-    pub fn forget_rows(&mut self) {
-        self.kept.clear();
+    /// Forgets all that was read, which is read again when it is needed. Damages stay known.
+    pub fn forget(&mut self) {
+        *self = GroupScan {
+            damages: std::mem::take(&mut self.damages),
+            uses_derived: self.uses_derived,
+            label_columns: self.label_columns.take(),
+            computed: std::mem::take(&mut self.computed),
+            shared_bytes_read: self.bytes_read(),
+            ..GroupScan::new(self.segment, self.number)
+        };
     }
 }
 

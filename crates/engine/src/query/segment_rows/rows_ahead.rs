@@ -66,7 +66,7 @@ impl SegmentRows<'_> {
         self.rows_since_check = 0;
         if self.blocks_bytes() > self.kept_bytes_max {
             self.render_ahead()?;
-            self.active.iter_mut().for_each(|a| a.scan.forget_rows());
+            self.active.iter_mut().for_each(|a| a.scan.forget());
         }
         let keys: usize = self.active.iter().map(|active| active.keys.len()).sum();
         let ahead: usize = self.active.iter().map(|active| active.ahead.bytes()).sum();
@@ -77,8 +77,8 @@ impl SegmentRows<'_> {
         Ok(out.take(&mut self.charge, bytes.max(self.reserved))?)
     }
 
-    /// About the memory of a block of each row group that may have rows beside those of the first one, if the answer
-    /// is long. A short one, or one of rare rows, ends with less.
+    /// About the memory of a block of each row group that may have rows beside those of the first one, and of the places
+    /// of rows, if the answer is long. A short one, or one of rare rows, ends with less.
     pub(super) fn first_blocks_bytes(&self) -> usize {
         let is_short = self.search.limit.is_some_and(|limit| limit <= ROWS_SHORT);
         let Some(first) = self.waiting.last().filter(|_| !is_short) else {
@@ -101,7 +101,8 @@ impl SegmentRows<'_> {
             })
             .sum();
         let most = self.kept_bytes_max + self.kept_bytes_max / BYTES_AHEAD_SHARE;
-        most.min(usize::try_from(bytes).unwrap_or(most))
+        let blocks = most.min(usize::try_from(bytes).unwrap_or(most));
+        blocks + blocks.min(self.keys_max * size_of::<scan::Key>())
     }
 
     /// About the memory of decoded blocks.
