@@ -7,7 +7,10 @@
 //! - of a pattern, only runs of characters count that JSON, logfmt and syslog write as they are;
 //!   runs neither start nor end with punctuation, as white space around JSON's may differ;
 //! - runs that look like numbers do not count, as `1e3` may be rendered as `1000.0`;
-//! - entries with escapes for ordinary characters (`\u0061`, `\/`) or NUL always pass.
+//! - a blank may stand between two elements of a list, of which a message is made: where there are lists, the words
+//!   of a run count each by itself;
+//! - entries with escapes for ordinary characters (`\u0061`, `\/`) or NUL always pass, and so do those with such
+//!   escapes in a text that is escaped itself, as JSON within JSON is (`\\u0061`).
 
 use logpond_segment::tokens::is_token_byte;
 use memchr::{memchr, memchr_iter, memmem};
@@ -22,6 +25,7 @@ pub struct RawGrams {
     grams: Grams,
     /// Whether there are entries that always pass.
     has_unusual_escape: bool,
+    has_list: bool,
 }
 
 impl RawGrams {
@@ -30,12 +34,14 @@ impl RawGrams {
         RawGrams {
             grams: Grams::for_bytes(bytes),
             has_unusual_escape: false,
+            has_list: false,
         }
     }
 
     /// Adds one entry or several.
     pub fn add(&mut self, raw: &[u8]) {
         self.has_unusual_escape |= has_unusual_escape(raw);
+        self.has_list = self.has_list || has_list(raw);
         self.grams.add(raw);
     }
 
@@ -54,6 +60,8 @@ pub struct RawPrefilter {
 #[derive(Clone, Debug)]
 enum Formula {
     Literal(Box<memmem::Finder<'static>>),
+    /// A run with blanks, and its words, which may stand in a list.
+    Phrase(Box<memmem::Finder<'static>>, Vec<Formula>),
     And(Vec<Formula>),
     Or(Vec<Formula>),
 }
@@ -73,7 +81,7 @@ impl RawPrefilter {
 
     /// Whether [`RawPrefilter::may_match`] may say yes to anything that was added there.
     pub fn may_match_any(&self, seen: &RawGrams) -> bool {
-        seen.has_unusual_escape || self.formula.may_hold(&seen.grams)
+        seen.has_unusual_escape || self.formula.may_hold(seen)
     }
 }
 
@@ -81,16 +89,24 @@ impl Formula {
     fn holds(&self, raw: &[u8]) -> bool {
         match self {
             Formula::Literal(finder) => finder.find(raw).is_some(),
+            Formula::Phrase(finder, words) => {
+                let is_there = finder.find(raw).is_some();
+                is_there || has_list(raw) && words.iter().all(|word| word.holds(raw))
+            }
             Formula::And(parts) => parts.iter().all(|p| p.holds(raw)),
             Formula::Or(parts) => parts.iter().any(|p| p.holds(raw)),
         }
     }
 
-    fn may_hold(&self, grams: &Grams) -> bool {
+    fn may_hold(&self, seen: &RawGrams) -> bool {
         match self {
-            Formula::Literal(finder) => grams.may_hold(finder.needle()),
-            Formula::And(parts) => parts.iter().all(|p| p.may_hold(grams)),
-            Formula::Or(parts) => parts.iter().any(|p| p.may_hold(grams)),
+            Formula::Literal(finder) => seen.grams.may_hold(finder.needle()),
+            Formula::Phrase(finder, words) => {
+                let is_there = seen.grams.may_hold(finder.needle());
+                is_there || seen.has_list && words.iter().all(|word| word.may_hold(seen))
+            }
+            Formula::And(parts) => parts.iter().all(|p| p.may_hold(seen)),
+            Formula::Or(parts) => parts.iter().any(|p| p.may_hold(seen)),
         }
     }
 }
@@ -109,7 +125,28 @@ fn has_unusual_escape(raw: &[u8]) -> bool {
         skipped = Some(at + 1);
         // These stand for bytes that end a literal, or for nothing at the end of the entry.
         raw.get(at + 1).is_some_and(|b| !b"\"\\nrtbf".contains(b))
+            || raw[at..].starts_with(br"\\") && is_inner_escape(&raw[at + 2..])
     })
+}
+
+/// True if what stands behind an escaped backslash is the rest of an escape for an ordinary character: `u0061`, `x61` or
+/// a sign. Behind a backslash of a path stand letters.
+fn is_inner_escape(rest: &[u8]) -> bool {
+    let has_digits = |count: usize| {
+        let digits = rest.get(1..=count);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    match rest.first() {
+        Some(b'u') => has_digits(4),
+        Some(b'x') => has_digits(2),
+        Some(b'"' | b'\\') | None => false,
+        Some(byte) => byte.is_ascii_punctuation(),
+    }
+}
+
+/// True if a list may be the value of a member.
+fn has_list(raw: &[u8]) -> bool {
+    memchr_iter(b'[', raw).any(|at| raw[..at].trim_ascii_end().ends_with(b":"))
 }
 
 fn formula(filter: &Filter) -> Option<Formula> {
@@ -165,8 +202,14 @@ fn from_literal(literal: &[u8]) -> Option<Formula> {
         .filter_map(trimmed)
         .filter(|run| !looks_like_number(run))
         .max_by_key(|run| run.len())?;
-    let finder = memmem::Finder::new(longest).into_owned();
-    Some(Formula::Literal(Box::new(finder)))
+    let finder = |run: &[u8]| Box::new(memmem::Finder::new(run).into_owned());
+    if !longest.contains(&b' ') {
+        return Some(Formula::Literal(finder(longest)));
+    }
+    let words = longest.split(|b| *b == b' ').filter_map(trimmed);
+    let words = words.filter(|word| !looks_like_number(word));
+    let words = words.map(|word| Formula::Literal(finder(word))).collect();
+    Some(Formula::Phrase(finder(longest), words))
 }
 
 /// Without what surrounds the first and last token byte.

@@ -335,7 +335,23 @@ proptest! {
 
 #[test]
 fn prefilters_are_there_where_they_help() {
-    let table: [(&str, &str, Option<bool>); 15] = [
+    let table: [(&str, &str, Option<bool>); 22] = [
+        // A message that is made of a list, or of a text with escapes of its own.
+        ("\"a needle\"", r#"{"message": ["a","needle"]}"#, Some(true)),
+        (
+            "\"blunt needle\"",
+            r#"{"message":["a","needle"]}"#,
+            Some(false),
+        ),
+        (
+            "\"blunt needle\"",
+            r#"{"message":"needle blunt"}"#,
+            Some(false),
+        ),
+        ("needle", r#"{"log":"{\"m\":\"h\\u0061y\"}"}"#, Some(true)),
+        ("needle", r#"{"log":"C:\\users\\hay"}"#, Some(false)),
+        ("\"a=b needle\"", r#"{"log":"a\\=b needle"}"#, Some(true)),
+        ("needle", r#"{"log":"{\"m\":\"hay\\\\n\"}"}"#, Some(false)),
         ("needle", "hay needle hay", Some(true)),
         ("needle", "hay", Some(false)),
         ("\"a needle, b\"", "x needle x", Some(false)),

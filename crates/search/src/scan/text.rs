@@ -15,7 +15,7 @@ use logpond_segment::rows::{Fixes, NULL, RowsView, Strings};
 
 use super::crossing::{Crossing, crossings};
 use super::group::GroupScan;
-use super::values::{BlockDecisions, ShapeSearch, needs_escapes};
+use super::values::{BlockDecisions, ShapeSearch, decide_plain, needs_escapes};
 use crate::pattern::Finder;
 
 /// Where a pattern is looked for.
@@ -51,6 +51,13 @@ pub(super) fn select_by_text(
             wanted.extend(rows);
             continue;
         }
+        let mut rows = rows;
+        if place == Place::LineOrMessage && shape.message_slot().is_none() {
+            // A message that is made of the line, such as the one of an object in a text, is in no slot.
+            let (found, rest) = split_by_made_message(finder, scan, rows)?;
+            wanted.extend(found);
+            rows = rest;
+        }
         let Some(crossings) = known_crossings(&shape, finder) else {
             open.extend(rows);
             continue;
@@ -83,6 +90,30 @@ pub(super) fn split_by_message(
     Ok(rows
         .into_iter()
         .partition(|row| message(*row as usize).is_some_and(&is_wanted)))
+}
+
+/// Splits rows of the block at hand into those with a match in their message, and the others.
+fn split_by_made_message(
+    finder: &Finder,
+    scan: &mut GroupScan<'_>,
+    rows: Vec<u32>,
+) -> Result<(Vec<u32>, Vec<u32>), ReadError> {
+    let (block, reader, _) = scan.parts();
+    let messages = block.messages(reader)?;
+    let decided = messages.map(|messages| decide_plain(finder, &messages.values));
+    if !decided.iter().flatten().any(|is_match| *is_match) {
+        return Ok((Vec::new(), rows));
+    }
+    let is_wanted = |row: &u32| {
+        let mut each = messages.iter().zip(&decided);
+        each.any(
+            |(messages, decided)| match messages.codes.get(*row as usize) {
+                None | Some(&NULL) => false,
+                Some(code) => decided[*code as usize],
+            },
+        )
+    };
+    Ok(rows.into_iter().partition(is_wanted))
 }
 
 /// Rows of a block by the shape of their lines.

@@ -72,6 +72,51 @@ fn order_limits_pages_and_context() {
     assert_eq!(trailer["rows"], 4);
 }
 
+/// A message is found as it is shown, however its line has it.
+#[test]
+fn made_messages_are_found_in_both_states() {
+    let server = TestServer::new();
+    let in_object = |inner: &str, n: u64| json!({ "log": inner, "n": n }).to_string();
+    let lines = [
+        in_object("{\"b\":1,\"user\":\"ann\"}\n", 1),
+        in_object("a=1 b=\"x y\"", 2),
+        in_object("say \"hi\" to all", 3),
+        in_object("{\"msg\":\"f\\u00fcr Anna\",\"k\":1}", 4),
+        r#"{"message":["hello","world"],"n":5}"#.to_owned(),
+        r#"{"message" : ["order",17,"paid"],"n":6}"#.to_owned(),
+        r#"{"level":"info","args":["alpha","beta"],"n":7}"#.to_owned(),
+        in_object("CEF:0|v|p|1|1|n|5|msg=a\\=b done", 8),
+    ];
+    let body = lines.join("\n");
+    let pushed = push(server.http(), "application/x-ndjson", body.as_bytes());
+    assert_eq!(pushed.status, 200);
+    let table = [
+        (r#""\"user\":\"ann\"""#, "1"),
+        (r#""\"b\":1""#, "1"),
+        (r#""b=\"x y\"""#, "2"),
+        (r#""say \"hi\"""#, "3"),
+        (r#"/"user":"a/"#, "1"),
+        (r#"NOT "\"user\":\"ann\"" AND n<3"#, "2"),
+        (r#""für Anna""#, "4"),
+        (r#""für""#, "4"),
+        (r#"_msg="für Anna""#, "4"),
+        (r#""hello world""#, "5"),
+        (r#"_msg="hello world""#, "5"),
+        (r#""order 17 paid""#, "6"),
+        (r#""alpha beta""#, "7"),
+        (r#""a=b done""#, "8"),
+    ];
+    for state in ["journal", "segment"] {
+        for (query, expected) in table {
+            let mut q = String::new();
+            logpond_client::encode(query.as_bytes(), &mut q);
+            let (found, _) = ask(&server, &format!("q={q}"));
+            assert_eq!(found, expected, "{query} in a {state}");
+        }
+        compact(server.http());
+    }
+}
+
 #[test]
 fn context_is_the_same_over_segments_and_journal() {
     let server = TestServer::new();
