@@ -14,7 +14,7 @@ use super::leaf::Leaf;
 use super::table::{LineSample, RangeTable};
 use super::windows::NO_PIECE;
 use crate::pipeline::StageError;
-use crate::scan::{GroupLabels, GroupScan, LabelledRows, SelectedRows};
+use crate::scan::{EmptyTexts, GroupLabels, GroupScan, LabelledRows, SelectedRows};
 
 /// The most cells of a block that lie side by side in memory, whether they are used or not.
 const DENSE_CELLS_MAX: usize = 1 << 16;
@@ -38,13 +38,19 @@ impl RangeTable {
             return Ok(());
         }
         let number = of_labels.number.as_deref();
+        let has_conditions = !of_labels.rest.is_empty() || leaf.unwrap.is_some();
+        let empty_texts = if has_conditions {
+            EmptyTexts::Matter
+        } else {
+            EmptyTexts::BeforeOthers
+        };
         let (parts, odd) = match &of_labels.by {
             GroupLabels::Named(names) if of_labels.has_json => {
                 let selector = &leaf.spec().aggregation.log.matchers;
-                scan.rows_by_members(selected, names, number, selector)?
+                scan.rows_by_members(selected, names, number, (selector, empty_texts))?
             }
             by => {
-                let (labelled, odd) = scan.rows_by_labels(selected, by, number)?;
+                let (labelled, odd) = scan.rows_by_labels(selected, by, number, empty_texts)?;
                 (vec![labelled], odd)
             }
         };

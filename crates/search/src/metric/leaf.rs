@@ -193,11 +193,9 @@ impl Leaf {
         self.grouping.as_ref()
     }
 
-    /// Whether labels without text tell series apart; where a vector aggregation leaves labels out, they
-    /// are as good as none.
+    /// True if labels without text tell series apart; where series are grouped by labels, they are as good as none.
     pub(super) fn keeps_empty_labels(&self) -> bool {
-        let reduce = self.spec.reduce.as_ref();
-        !reduce.is_some_and(|grouping| grouping.is_without)
+        self.spec.reduce.is_none() && self.spec.aggregation.grouping.is_none()
     }
 
     /// The fields that are labels as they are named.

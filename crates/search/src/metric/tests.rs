@@ -88,6 +88,14 @@ const INSTANTS: &[(&str, &str)] = &[
         r#"{app="a"}=6 {app="b"}=2"#,
     ),
     (
+        r#"sum by (app, x) (count_over_time({} | label_format x=""[1m]))"#,
+        r#"{app="a"}=6 {app="b"}=2"#,
+    ),
+    (
+        r#"max_over_time({} | label_format n="1", x="" | unwrap n [1m]) by (app, x)"#,
+        r#"{app="a"}=1 {app="b"}=1"#,
+    ),
+    (
         r#"count without (y) (count_over_time({} | label_format x=""[1m]))"#,
         r#"{app="a"}=1 {app="b"}=1"#,
     ),

@@ -85,6 +85,17 @@ pub(crate) enum GroupLabels {
     All(Vec<Box<str>>),
 }
 
+/// The places where a label with an empty text is told from one that is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EmptyTexts {
+    /// Conditions or numbers of labels are asked for.
+    Matter,
+    /// Labels tell groups apart, so it is where a further column may have a text.
+    BeforeOthers,
+    /// It is not.
+    AreNone,
+}
+
 /// Rows of a block by some of their labels.
 #[derive(Debug, Default)]
 pub(crate) struct LabelledRows {
@@ -112,6 +123,7 @@ impl GroupScan<'_> {
         selected: &SelectedRows,
         by: &GroupLabels,
         number: Option<&str>,
+        empty_texts: EmptyTexts,
     ) -> Result<(LabelledRows, Vec<u32>), ReadError> {
         let sources = match by {
             GroupLabels::Named(names) => self.sources(Some(names))?,
@@ -133,7 +145,7 @@ impl GroupScan<'_> {
         let number = number.map(|name| self.sources(Some(&[name.into()])));
         let number = number.transpose()?;
         let all = || sources.iter().chain(number.iter().flatten());
-        let (rows, mut odd) = match all().next() {
+        let (mut rows, mut odd) = match all().next() {
             None => (selected.rows.clone(), Vec::new()),
             Some(_) => {
                 let all: Vec<&Source> = all().collect();
@@ -141,6 +153,7 @@ impl GroupScan<'_> {
             }
         };
         let number = number.as_ref().and_then(|number| number.first());
+        self.take_empty(&sources, empty_texts, (&mut rows, &mut odd))?;
         let labelled = self.label_rows(sources, number, rows, &mut odd)?;
         odd.sort_unstable();
         Ok((labelled, odd))
@@ -179,6 +192,38 @@ impl GroupScan<'_> {
             Column::Strings(strings) => Ok(Some(strings)),
             _ => Ok(None),
         }
+    }
+
+    /// Makes rows odd in which a label has an empty text, where that is not the same as no label: a condition on numbers
+    /// fails with the one and is false without the other, and a later column counts only without.
+    pub(super) fn take_empty(
+        &mut self,
+        sources: &[Source],
+        empty_texts: EmptyTexts,
+        (rows, odd): (&mut Vec<u32>, &mut Vec<u32>),
+    ) -> Result<(), ReadError> {
+        let matters = |source: &&Source| match empty_texts {
+            EmptyTexts::Matter => true,
+            EmptyTexts::BeforeOthers => source.columns.len() > 1,
+            EmptyTexts::AreNone => false,
+        };
+        for source in sources.iter().filter(matters) {
+            for column in &source.columns {
+                let (block, reader, _) = self.parts();
+                let Column::Strings(strings) = block.field(column.number, reader)? else {
+                    continue;
+                };
+                if !strings.values.iter().any(<[u8]>::is_empty) {
+                    continue;
+                }
+                rows.retain(|row| {
+                    let is_empty = strings.get(*row as usize).is_some_and(<[u8]>::is_empty);
+                    odd.extend(is_empty.then_some(*row));
+                    !is_empty
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Rows of the block at hand by labels that are in columns. Those whose labels only their records tell

@@ -16,7 +16,7 @@ use logpond_segment::file::ReadError;
 use logpond_segment::rows::{NULL, Strings};
 
 use super::group::{GroupScan, SelectedRows};
-use super::labels::{LabelColumn, LabelledRows, Source};
+use super::labels::{EmptyTexts, LabelColumn, LabelledRows, Source};
 use crate::label::{self, ComputedLabel};
 use crate::logql::{LabelMatcher, Stage, StageKind};
 use crate::pipeline::{Pipeline, StageError, Work};
@@ -131,7 +131,7 @@ impl GroupScan<'_> {
         selected: &SelectedRows,
         by: &[Box<str>],
         number: Option<&str>,
-        selector: &[LabelMatcher],
+        (selector, empty_texts): (&[LabelMatcher], EmptyTexts),
     ) -> Result<(Vec<LabelledRows>, Vec<u32>), ReadError> {
         let RowsByShape {
             dictionary,
@@ -159,6 +159,8 @@ impl GroupScan<'_> {
                 (None, _) | (_, Some(None)) => odd.extend(rows),
                 (Some(sources), number) => {
                     let number = number.flatten();
+                    let mut rows = rows;
+                    self.take_empty(&sources, empty_texts, (&mut rows, &mut odd))?;
                     let labelled = self.label_rows(sources, number.as_ref(), rows, &mut odd)?;
                     parts.push(LabelledRows { error, ..labelled });
                 }

@@ -37,5 +37,5 @@ mod tests;
 pub use evaluate::{Evaluator, Extent};
 pub use group::{BlockSpan, GroupScan, Key, SelectedRows, block_bytes_max};
 pub use kept_columns::ColumnCache;
-pub(crate) use labels::{GroupLabels, LabelledRows};
+pub(crate) use labels::{EmptyTexts, GroupLabels, LabelledRows};
 pub use segment::SegmentScan;

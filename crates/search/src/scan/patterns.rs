@@ -11,7 +11,7 @@ use logpond_segment::rows::{Column, NULL, VARIABLE};
 
 use super::block::Block;
 use super::group::{GroupScan, SelectedRows};
-use super::labels::GroupLabels;
+use super::labels::{EmptyTexts, GroupLabels};
 use crate::aggregate::{LabelSet, Patterns};
 use crate::label;
 
@@ -104,7 +104,8 @@ impl GroupScan<'_> {
         patterns: &mut Patterns,
     ) -> Result<(), ReadError> {
         let by = GroupLabels::Named(vec![label::DETECTED_LEVEL.into()]);
-        let (labelled, mut without) = self.rows_by_labels(selected, &by, None)?;
+        let (labelled, mut without) =
+            self.rows_by_labels(selected, &by, None, EmptyTexts::AreNone)?;
         let level = |set: &LabelSet| {
             let word = set.iter().next();
             let severity = word.and_then(|(_, word)| Severity::of_word(word.as_bytes()));

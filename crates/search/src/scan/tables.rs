@@ -11,7 +11,7 @@ use logpond_segment::rows::{
 };
 
 use super::group::{GroupScan, SelectedRows};
-use super::labels::GroupLabels;
+use super::labels::{EmptyTexts, GroupLabels};
 use crate::aggregate::{FieldStats, Histogram, LabelSet, Top};
 use crate::field::Target;
 use crate::label::ComputedLabel;
@@ -83,7 +83,7 @@ impl GroupScan<'_> {
         selected: &SelectedRows,
     ) -> Result<(RowsByValue, SelectedRows), ReadError> {
         let by = GroupLabels::Named(vec![label.name().into()]);
-        let (labelled, odd) = self.rows_by_labels(selected, &by, None)?;
+        let (labelled, odd) = self.rows_by_labels(selected, &by, None, EmptyTexts::AreNone)?;
         let value = |set: &LabelSet| {
             let (_, text) = set.iter().next()?;
             label.value(text.as_bytes()).map(Value::into_owned)

@@ -77,14 +77,47 @@ const QUERIES: &[&str] = &[
     "avg by (user) (avg_over_time({} | json | logfmt | drop __error__ | unwrap ms | __error__=\"\" [5m]))",
 ];
 
+/// Conditions and groups of labels that may have no text.
+const OF_EMPTY_TEXTS: &[&str] = &[
+    "sum(count_over_time({} | json | status == 200 [5m]))",
+    "sum(count_over_time({} | json | status != 200 [5m]))",
+    "sum(count_over_time({} | status > 1s [5m]))",
+    "sum by (status, __error__) (count_over_time({} | json | user > 5 [5m]))",
+    "max by (status) (max_over_time({} | json | unwrap status [5m]))",
+    "sum by (status) (count_over_time({} | json | status = \"\" [5m]))",
+    "sum by (web_host) (count_over_time({} | json | web_host = \"w1\" [5m]))",
+    "sum by (web_host) (count_over_time({web_host=\"\"} | json [5m]))",
+    "sum by (web_host) (count_over_time({} | web_host > 0 [5m]))",
+    "sum without (status) (count_over_time({}[5m]))",
+];
+
+/// Texts of lines and labels are empty in some records.
+fn with_empty_texts(mut records: Vec<Record<'static>>) -> Vec<Record<'static>> {
+    for (n, record) in records.iter_mut().enumerate() {
+        if n % 7 == 2 && n % 5 == 0 {
+            record.values[n / 7 % 2] = Value::Str("".into());
+        }
+        let labels = record.labels.iter_mut();
+        let labels = labels.filter(|(name, _)| n % 5 == 0 && *name == "web_host");
+        labels.for_each(|(_, value)| *value = Value::Str("".into()));
+    }
+    records
+}
+
 #[test]
 fn numbers_are_those_of_records() {
-    let records = samples(3000);
-    let segment = segment_of(&records);
+    check_numbers(&samples(3000), QUERIES);
+    let records = with_empty_texts(samples(3000));
+    check_numbers(&records, QUERIES);
+    check_numbers(&records, OF_EMPTY_TEXTS);
+}
+
+fn check_numbers(records: &[Record<'static>], queries: &[&str]) {
+    let segment = segment_of(records);
     let at = |seconds: i64| Timestamp(START_NS + seconds * 1_000_000_000);
     let times = Times::range(at(100), at(1500), 130_000_000_000).unwrap();
     let kept = ColumnCache::new(KEPT_BYTES);
-    for query in QUERIES {
+    for query in queries {
         let Query::Metric(metric) = parse(query).unwrap() else {
             panic!("{query} asks for lines");
         };
@@ -94,8 +127,8 @@ fn numbers_are_those_of_records() {
             let errors: Vec<_> = table.errors().filter(|(_, lines)| *lines > 0).collect();
             (plan.evaluate(vec![table], || true).unwrap(), errors)
         };
-        let expected = answer(by_line(leaf, &records));
-        assert_eq!(expected, answer(by_record(leaf, &records)), "{query}");
+        let expected = answer(by_line(leaf, records));
+        assert_eq!(expected, answer(by_record(leaf, records)), "{query}");
         assert_eq!(
             expected,
             answer(by_column(leaf, &segment, &kept)),
