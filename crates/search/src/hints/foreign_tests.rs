@@ -193,6 +193,21 @@ fn sql() -> Vec<Question> {
             all([exists("user"), eq("status", "500")]),
         ),
         ("user IS NULL", not(exists("user"))),
+        ("user is null", not(exists("user"))),
+        ("user is not null", exists("user")),
+        ("exists(user)", exists("user")),
+        ("isnull(user)", not(exists("user"))),
+        ("path LIKE /api%", like("path", "^/api")),
+        ("path like /api%", like("path", "^/api")),
+        ("user LIKE bob", like("user", "^bob$")),
+        ("status in 500,501", either()),
+        ("| where user=\"ann\"", eq("user", "ann")),
+        ("select * where user=\"ann\"", eq("user", "ann")),
+        (
+            "select user, path where status = 500 and user = 'ann'",
+            both(),
+        ),
+        ("path like /order [0-9]+/", like("path", "order [0-9]+")),
     ]
 }
 
@@ -262,6 +277,20 @@ fn lucene() -> Vec<Question> {
             any([has("user", "ann"), has("user", "bob")]),
         ),
         ("path:/api.*/", like("path", "api.*")),
+        ("+order +paid", all([text("order"), text("paid")])),
+        (
+            "-level:error +user:bob",
+            all([not(has("level", "error")), has("user", "bob")]),
+        ),
+        (
+            "+\"card declined\" +user:bob -path:*api*",
+            all([
+                text("card declined"),
+                has("user", "bob"),
+                not(has("path", "api")),
+            ]),
+        ),
+        ("\"card declined\"~5", all([text("card"), text("declined")])),
     ]
 }
 
@@ -463,9 +492,9 @@ fn sentences_are_left_alone() {
         "cd ~/x",
         "a => b",
         "is it this or that or something else",
-        "level: error",
+        "error: disk full",
         "failed in production",
-        "user is null",
+        "value is null",
         "looks like rain",
         "or",
         "in (a)",

@@ -48,7 +48,10 @@ const SHOWN_CHARS_MAX: usize = 60;
 
 /// Names by which other programs know what has a reserved name here.
 const RESERVED: [(&str, &[&str]); 3] = [
-    ("_msg", &["message", "msg", "_message", "text", "body"]),
+    (
+        "_msg",
+        &["message", "msg", "_message", "@message", "text", "body"],
+    ),
     (
         "_time",
         &[
@@ -63,6 +66,9 @@ const RESERVED: [(&str, &[&str]); 3] = [
     ),
     ("_raw", &["line", "_line", "raw", "log"]),
 ];
+
+/// Suffixes of fields that Elasticsearch keeps whole, beside their words.
+const WHOLE_SUFFIXES: [&str; 2] = [".keyword", ".raw"];
 
 /// A suggestion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -146,6 +152,9 @@ fn filter_wants_names(filter: &Filter) -> bool {
         Filter::Text(Pattern::Regex { .. }) => false,
         Filter::Text(Pattern::Substring { text, .. }) => {
             let text = std::str::from_utf8(text).unwrap_or_default().trim();
+            if may_have_known_fields(text) {
+                return true;
+            }
             let found = (text.len() <= TEXT_BYTES_MAX).then(|| reading(text, false));
             let meant = found.flatten().and_then(|found| found.meant);
             meant.is_some_and(|meant| reading::has_field(&meant))
@@ -161,7 +170,13 @@ fn is_unknown(name: &str, names: Option<&[&str]>) -> bool {
 }
 
 fn nearest_of<'n>(name: &str, names: Option<&[&'n str]>) -> Option<&'n str> {
-    reserved_for(name).or_else(|| nearest(name, names?.iter().copied()))
+    let named = |name: &str| names?.iter().copied().find(|known| *known == name);
+    let whole = WHOLE_SUFFIXES
+        .iter()
+        .find_map(|suffix| name.strip_suffix(suffix));
+    reserved_for(name)
+        .or_else(|| named(whole?))
+        .or_else(|| nearest(name, names?.iter().copied()))
 }
 
 /// The reserved name of what other programs know by this one.
@@ -208,7 +223,8 @@ fn mended_hint(request: &HintRequest<'_>, mended: &Filter, said: &[String]) -> O
 /// The filter with the nearest names in place of unknown ones, and what is said of these.
 fn mended(filter: &Filter, names: Option<&[&str]>) -> (Filter, Vec<String>) {
     let mut said = Vec::new();
-    let mended = with_names(filter, &mut |name| {
+    let mended = with_fields(filter, &mut |field| {
+        let name = &*field.name;
         if !is_unknown(name, names) {
             return None;
         }
@@ -220,19 +236,19 @@ fn mended(filter: &Filter, names: Option<&[&str]>) -> (Filter, Vec<String>) {
             }
             None => format!("no record of the range has a field '{name}'"),
         });
-        meant.map(str::to_owned)
+        let test = match &field.test {
+            // A message is hardly one word.
+            FieldTest::Compare(Comparison::Equal, text) if meant == Some("_msg") => {
+                FieldTest::Contains(Pattern::substring(text, false))
+            }
+            other => other.clone(),
+        };
+        Some(FieldFilter {
+            name: meant?.into(),
+            test,
+        })
     });
     (mended, said)
-}
-
-/// The same filter with other names of fields.
-fn with_names(filter: &Filter, renamed: &mut dyn FnMut(&str) -> Option<String>) -> Filter {
-    with_fields(filter, &mut |field| {
-        Some(FieldFilter {
-            name: renamed(&field.name)?.into(),
-            test: field.test.clone(),
-        })
-    })
 }
 
 /// The same filter with other conditions on fields.
@@ -450,7 +466,9 @@ fn texts(request: &HintRequest<'_>) -> Vec<Hint> {
         if text.len() > TEXT_BYTES_MAX {
             continue;
         }
-        let Some(found) = reading(text, *case_insensitive) else {
+        let rewritten = with_known_fields(text, request.names);
+        let read = rewritten.as_deref().unwrap_or(text);
+        let Some(found) = reading(read, *case_insensitive) else {
             continue;
         };
         let text = clipped(text);
@@ -462,6 +480,38 @@ fn texts(request: &HintRequest<'_>) -> Vec<Hint> {
         }));
     }
     hints
+}
+
+/// A text that is a condition where a field has the name in it, and a sentence where none has: `level: error`,
+/// `user is null`. `None` if it is none.
+fn with_known_fields(text: &str, names: Option<&[&str]>) -> Option<String> {
+    let names = names.unwrap_or_default();
+    let is_field = |name: &str| name == "level" || names.contains(&name);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    match words[..] {
+        [name, "is", "null"] if is_field(name) => return Some(format!("{name} IS NULL")),
+        [name, "is", "not", "null"] if is_field(name) => {
+            return Some(format!("{name} IS NOT NULL"));
+        }
+        _ => {}
+    }
+    let mut joined = String::with_capacity(text.len());
+    let mut is_changed = false;
+    for (at, word) in words.iter().enumerate() {
+        joined.push_str(word);
+        let name = word.trim_start_matches('(').strip_suffix(':');
+        if at + 1 < words.len() && name.is_some_and(is_field) {
+            is_changed = true;
+        } else {
+            joined.push(' ');
+        }
+    }
+    is_changed.then(|| joined.trim_end().to_owned())
+}
+
+/// True if [`with_known_fields`] depends on names.
+fn may_have_known_fields(text: &str) -> bool {
+    text.contains(": ") || text.ends_with(" null")
 }
 
 /// The hint of a reading; `whole` makes the question of its meaning.

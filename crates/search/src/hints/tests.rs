@@ -19,6 +19,7 @@ const NAMES: [&str; 5] = ["app", "level", "path", "status", "user"];
 /// The text, the question that is suggested, and its arguments.
 const QUERIES: &[(&str, &str, &str)] = &[
     ("level=error", "level=error", "-f level=error"),
+    ("level: error", "level:\"error\"", "-f 'level:\"error\"'"),
     ("status>=500", "status>=500", "-f 'status>=500'"),
     ("level = error", "level=error", "-f level=error"),
     ("level==error", "level=error", "-f level=error"),
@@ -192,7 +193,7 @@ fn unknown_fields_are_named_with_the_nearest() {
     assert_eq!(said(&reserved, &NAMES), []);
     for (asked, meant) in [
         ("message:slog", "_msg:\"slog\""),
-        ("_message=slog", "_msg=slog"),
+        ("_message=slog", "_msg:\"slog\""),
         ("Timestamp>2026-11-01", "_time>2026-11-01"),
         ("line:slog", "_raw:\"slog\""),
     ] {

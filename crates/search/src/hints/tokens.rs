@@ -263,6 +263,10 @@ impl Lexer<'_> {
                 b'&' | b'|' if self.ends_condition(start, at) => break,
                 b'(' => closing(bytes, at, b'(', b')'),
                 b'"' if at == start => self.quoted(at).map(|(end, _)| end),
+                // `+"order paid"`
+                b'"' if at == start + 1 && b"+-".contains(&bytes[start]) => {
+                    self.quoted(at).map(|(end, _)| end)
+                }
                 b'"' | b'\'' | b'`' if is_value => self.quoted(at).map(|(end, _)| end),
                 b'/' if is_value => self.slashed(at),
                 b'[' if is_value => closing(bytes, at, b'[', b']'),
@@ -308,7 +312,9 @@ pub(super) fn condition_of(word: &str) -> Option<Condition> {
     let signs = behind.bytes().skip(colon).take_while(|b| is_sign(*b));
     let (operator, value) = behind.split_at(colon + signs.count());
     let is_text = operator == ":" && value.starts_with([':', '\\']) || value.starts_with("//");
-    let operator = ours(operator).filter(|_| !is_text && !value.is_empty())?;
+    // Lucene's `"order paid"~5` asks for words near each other.
+    let is_distance = from > 0 && operator == "~" && value.bytes().all(|b| b.is_ascii_digit());
+    let operator = ours(operator).filter(|_| !is_text && !is_distance && !value.is_empty())?;
     Some(Condition {
         name,
         operator,

@@ -38,6 +38,9 @@ const STEPS: [&str; 22] = [
 /// Steps that read fields in lines, which are fields here without being asked for.
 const PARSERS: [&str; 3] = ["json", "logfmt", "unpack"];
 
+/// The most words before the condition of a `select` without a table.
+const COLUMNS_MAX: usize = 16;
+
 /// Steps whose rest is a condition.
 const FILTER_STEPS: [&str; 3] = ["where", "search", "filter"];
 
@@ -89,6 +92,7 @@ struct Writer<'t> {
 impl Writer<'_> {
     fn step(&mut self) {
         let done = self.prefix()
+            || self.signed()
             || self.membership()
             || self.grouped()
             || self.between()
@@ -151,17 +155,56 @@ impl Writer<'_> {
         let is_compared = self.word(2).is_some_and(is_comparison);
         let is_step = FILTER_STEPS.contains(&&*first) && (self.is_structured(1) || is_compared);
         let is_jq = matches!(&*first, "." | ".[]") && self.is_word(1, "|");
-        let step = self.word(2).unwrap_or_default().to_ascii_lowercase();
-        let is_kusto = self.word(0).is_some_and(is_table)
-            && self.is_word(1, "|")
-            && FILTER_STEPS.contains(&&*step);
-        let count = match (self.at, is_step, is_jq, is_kusto) {
-            (0, true, ..) => 1,
-            (0, _, true, _) => 2,
-            (0, .., true) => 3,
+        let is_filter = |ahead: usize| {
+            let word = self.word(ahead).unwrap_or_default();
+            FILTER_STEPS.contains(&&*word.to_ascii_lowercase())
+        };
+        let is_kusto = self.word(0).is_some_and(is_table) && self.is_word(1, "|") && is_filter(2);
+        let is_piped = first == "|" && is_filter(1);
+        let count = match self.at {
+            0 if is_step => 1,
+            0 if is_jq || is_piped => 2,
+            0 if is_kusto => 3,
+            0 if first == "select" => match self.columns() {
+                Some(count) => count,
+                None => return false,
+            },
             _ => return false,
         };
         self.write(count, Some(""));
+        true
+    }
+
+    /// The words before the condition of `select * where user = "ann"`, which names no table.
+    fn columns(&self) -> Option<usize> {
+        let mut words = (1..=COLUMNS_MAX).map(|ahead| (ahead, self.word(ahead)));
+        let ends = |word: &str| word.eq_ignore_ascii_case("where");
+        let (ahead, _) = words.find(|(_, word)| word.is_none_or(ends))?;
+        (ahead > 1 && self.is_word(ahead, "where")).then_some(ahead + 1)
+    }
+
+    /// `+order -user:bob`: Lucene's signs of words that must be there and of those that must not.
+    fn signed(&mut self) -> bool {
+        let is_signed = |token: &Token| {
+            let written = self.written(token);
+            let rest = written.trim_start_matches(['+', '-']);
+            rest.len() + 1 == written.len() && !rest.is_empty()
+        };
+        let are_signed = self.tokens.iter().all(is_signed);
+        let has_plus = |token: &Token| self.written(token).starts_with('+');
+        if !are_signed || !self.tokens.iter().any(has_plus) {
+            return false;
+        }
+        let Some(token) = self.token(0) else {
+            return false;
+        };
+        let written = self.written(token);
+        let rest = &written[1..];
+        let condition = condition_of(rest).and_then(|condition| self.condition(&condition));
+        let negation = if written.starts_with('-') { "NOT " } else { "" };
+        let joint = if self.at > 0 { "AND " } else { "" };
+        let term = format!("{joint}{negation}{}", condition.as_deref().unwrap_or(rest));
+        self.write(1, Some(&term));
         true
     }
 
@@ -176,7 +219,9 @@ impl Writer<'_> {
         };
         let (list, count) = match word.to_ascii_lowercase().as_str() {
             "in" | "in~" => {
-                let Some((inner, count)) = self.brackets(2 + not) else {
+                let bare = self.word(2 + not).filter(|list| list.contains(','));
+                let list = self.brackets(2 + not);
+                let Some((inner, count)) = list.or(bare.map(|list| (list.to_owned(), 1))) else {
                     return false;
                 };
                 (inner, 2 + not + count)
@@ -282,6 +327,16 @@ impl Writer<'_> {
         };
         let (test, text, count) = match self.token(2 + not).map(|token| &token.kind) {
             Some(Kind::Quoted(text)) => (word.clone(), text.clone(), 3 + not),
+            Some(Kind::Word) if matches!(&*word, "like" | "ilike") => {
+                let text = self.word(2 + not).unwrap_or_default();
+                if !text.contains('%') && !self.is_upper(1 + not) {
+                    return false;
+                }
+                (word.clone(), text.to_owned(), 3 + not)
+            }
+            Some(Kind::Native) if matches!(&*word, "like" | "ilike") => {
+                return self.like_expression(&name, not);
+            }
             Some(Kind::Word) if word == "|" => match self.call(2) {
                 Some((function, text)) => (function, text, 3),
                 None => return false,
@@ -294,6 +349,17 @@ impl Writer<'_> {
         let is_negated = not == 1 || test.starts_with('!');
         let negation = if is_negated { "NOT " } else { "" };
         self.write(count, Some(&format!("{negation}{condition}")));
+        true
+    }
+
+    /// `@message like /order [0-9]+/`, as CloudWatch has it.
+    fn like_expression(&mut self, name: &str, not: usize) -> bool {
+        let Some(token) = self.token(2 + not) else {
+            return false;
+        };
+        let negation = if not == 1 { "NOT " } else { "" };
+        let condition = format!("{negation}{name}~{}", self.written(token));
+        self.write(3 + not, Some(&condition));
         true
     }
 
@@ -456,7 +522,11 @@ impl Writer<'_> {
             Kind::Quoted(text) if !written.starts_with('"') && self.is_beside_joint() => {
                 Some(quoted(text))
             }
-            Kind::Word => self.negated(written).or_else(|| self.selected(written)),
+            Kind::Word => self
+                .negated(written)
+                .or_else(|| self.selected(written))
+                .or_else(|| presence(written))
+                .or_else(|| nearby(written)),
             _ => None,
         };
         self.write(1, instead.as_deref());
@@ -530,6 +600,25 @@ impl Writer<'_> {
             None => plain(),
         }
     }
+}
+
+/// `exists(user)`, `isnull(user)`: functions that ask whether a field is there.
+fn presence(written: &str) -> Option<String> {
+    let (function, name) = written.strip_suffix(')')?.split_once('(')?;
+    let name = condition_of(&format!("{name}=x"))?.name;
+    match &*function.to_ascii_lowercase() {
+        "exists" | "has" | "isnotnull" | "isnotempty" => Some(format!("{name}:*")),
+        "isnull" | "isempty" | "missing" => Some(format!("NOT {name}:*")),
+        _ => None,
+    }
+}
+
+/// Lucene's `"order paid"~5`, words that are near each other: here those that one record has.
+fn nearby(written: &str) -> Option<String> {
+    let (phrase, distance) = written.strip_prefix('"')?.split_once("\"~")?;
+    let is_distance = !distance.is_empty() && distance.bytes().all(|b| b.is_ascii_digit());
+    let words: Vec<String> = phrase.split_whitespace().map(quoted).collect();
+    (is_distance && words.len() > 1).then(|| format!("({})", words.join(" AND ")))
 }
 
 /// The condition in jq's `select(…)`.
