@@ -23,6 +23,7 @@ use std::borrow::Cow;
 use logpond_record::limits::{LINE_BYTES_MAX, TRUNCATED_FIELD};
 use logpond_record::{
     Batch, Entry, EntryKind, Envelope, Id, Labels, Message, Record, TimeSource, Timestamp, Value,
+    split_label_name,
 };
 
 use super::declared::{declarations_of, is_default};
@@ -305,7 +306,10 @@ impl<'a> Draft<'a> {
         let mut index = 0;
         while index < self.record.labels.len() - self.derived {
             let (name, value) = &mut self.record.labels[index];
-            let change = lists::change(edit, name, value);
+            // A further value of a name has the suffix, and is hidden like the first.
+            let own = split_label_name(name).0;
+            let meant = if edit.wants(name) { name } else { own };
+            let change = lists::change(edit, meant, value);
             let is_own = index < self.own;
             is_changed |= change.is_some();
             self.are_labels_own |= change.is_some() && !is_own;

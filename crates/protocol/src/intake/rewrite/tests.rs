@@ -307,6 +307,41 @@ fn fields_beside_the_line_are_changed_and_labels_move_there() {
 }
 
 #[test]
+fn further_values_of_a_name_are_changed_like_the_first() {
+    let labels: Labels = vec![
+        ("token@label".into(), "third".into()),
+        ("file@label".into(), "/var/log".into()),
+    ];
+    let mut held = Vec::new();
+    let text = |text: &'static str| Value::Str(text.into());
+    let fields = [
+        ("token", text("first")),
+        ("token@label@label", text("second")),
+    ];
+    let each = fields.iter().map(|(name, value)| (*name, value));
+    logpond_record::envelope::seal(EntryKind::Line, None, each, b"text", &mut held);
+    let (kind, envelope, raw) = line_of(EntryKind::Enveloped, &held);
+    let mut parser = Parser::new();
+    let entry = Entry {
+        envelope,
+        ..entry(kind, &labels, raw)
+    };
+    let mut draft = Draft::new(&entry, &mut parser);
+    assert!(draft.edit(&mut Of(&["token"], Some("R")), &mut parser));
+    assert!(draft.edit(&mut Of(&["file@label"], Some("F")), &mut parser));
+    let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
+    draft.push_to(&mut batch, true);
+    let (_, envelope, _) = line_of(EntryKind::Enveloped, batch.payload());
+    let expected = [
+        ("token", text("R")),
+        ("token@label@label", text("R")),
+        ("token@label", text("R")),
+        ("file@label", text("F")),
+    ];
+    assert!(envelope.fields().eq(expected));
+}
+
+#[test]
 fn the_machine_that_passed_a_line_on_still_yields_to_that_of_the_line() {
     let labels: Labels = vec![
         ("hostname".into(), "relay".into()),
