@@ -86,18 +86,19 @@ pub(crate) struct TakenNames(u64);
 impl TakenNames {
     /// Those of these fields.
     pub(crate) fn new<'n>(names: impl Iterator<Item = &'n str>) -> TakenNames {
-        let bits = names.map(|name| bit(split_label_name(name).0));
+        let bits = names.map(|name| name_bit(split_label_name(name).0));
         TakenNames(bits.fold(0, |all, bit| all | bit))
     }
 
     #[inline]
     fn may_have(self, own: &str) -> bool {
-        self.0 & bit(own) != 0
+        self.0 & name_bit(own) != 0
     }
 }
 
+/// One of 64 bits by the name: names with different bits differ.
 #[inline]
-fn bit(name: &str) -> u64 {
+pub fn name_bit(name: &str) -> u64 {
     let bytes = name.as_bytes();
     let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {
         return 1;

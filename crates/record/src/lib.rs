@@ -29,7 +29,8 @@ pub use envelope::Envelope;
 pub use id::{Id, IdParseError, Incarnation, SourceId};
 pub use json::{json_on_one_line, write_json_string};
 pub use label_name::{
-    LABEL_SUFFIX, RESERVED_NAMES, RULE_FIELD, is_reserved_for_senders, split_label_name, unreserved,
+    LABEL_SUFFIX, RESERVED_NAMES, RULE_FIELD, is_reserved_for_senders, name_bit, split_label_name,
+    unreserved,
 };
 pub use record::{Fix, Message, Record};
 pub use service::{SERVICE_LABELS, SERVICE_LABELS_OF_LOKI, SERVICE_NAME, UNKNOWN_SERVICE};

@@ -526,6 +526,7 @@ impl Outline {
             let reading = Reading {
                 is_certain: rank <= TABLE_RANK,
                 is_utc: row(rank, &names::TIMES).is_some_and(|row| row.is_utc),
+                may_be_day: row(rank, &names::TIMES).is_some_and(|row| row.name == "@timestamp"),
             };
             let Some(written) = times.read(text, received, reading) else {
                 no_times.push(NoTime { slot, reading });

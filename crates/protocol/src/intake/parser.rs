@@ -13,6 +13,7 @@ mod colours;
 mod formats;
 mod held;
 mod joints;
+mod labels;
 mod nested;
 mod stated;
 
@@ -22,12 +23,12 @@ use std::sync::Arc;
 
 use logpond_record::limits::{SHAPE_BYTES_MAX, UNLISTED_FIELD};
 use logpond_record::{
-    Assumption, Entry, EntryKind, Fix, LABEL_SUFFIX, Message, RULE_FIELD, Record, Shape, SlotKind,
-    TimeSource, Timestamp, Value, is_reserved_for_senders, is_severity_field, split_label_name,
+    Assumption, Entry, EntryKind, Fix, Message, RULE_FIELD, Record, Shape, SlotKind, TimeSource,
+    Timestamp, Value, is_severity_field, split_label_name,
 };
 
 use super::access_format::Times;
-use super::declared::{LastNames, fields_of_batch, is_default, is_line_time_first};
+use super::declared::{LastNames, is_default, is_line_time_first};
 use super::journal_entry::is_alias;
 use super::json::{self, Outlines};
 use super::outline::{DocumentLevel, Outcome, Outline, SaidLevel, Summary};
@@ -42,6 +43,7 @@ use super::{
 use formats::Formats;
 pub(crate) use held::holder_of;
 use joints::Joints;
+use labels::{labels_as_sent, labels_of_batch, own_labels, set_apart};
 
 /// The field that says which process sent an entry.
 const SENDER_FIELD: &str = "_PID";
@@ -704,59 +706,6 @@ fn level_of_message(
     };
     let level = of_head.or_else(of_message).or_else(of_name)?;
     (!sketch.has_slot(b"severity")).then_some(level)
-}
-
-/// What the sender said of the entry alone.
-fn own_labels<'a>(entry: &Entry<'a>) -> Vec<(Cow<'a, str>, Value<'a>)> {
-    let own = entry.envelope.fields();
-    own.map(|(name, value)| (Cow::Borrowed(name), value))
-        .collect()
-}
-
-/// What the sender said of the entry, then what was declared for all of its batch.
-fn labels_as_sent<'a>(entry: &Entry<'a>) -> Vec<(Cow<'a, str>, Value<'a>)> {
-    let mut labels = own_labels(entry);
-    labels.extend(labels_of_batch(entry));
-    labels
-}
-
-/// What was declared for all of its batch.
-fn labels_of_batch<'a>(
-    entry: &Entry<'a>,
-) -> impl Iterator<Item = (Cow<'a, str>, Value<'a>)> + use<'a> {
-    let of_batch = fields_of_batch(entry.labels);
-    of_batch.map(|(name, value)| (Cow::Borrowed(name), Value::Str(Cow::Borrowed(value))))
-}
-
-/// Gives labels other names where a field of the line has theirs, so that neither is lost. What only
-/// stands in for a field of the line keeps its name: the line comes first. None keeps a reserved name.
-fn set_apart(
-    labels: &mut [(Cow<'_, str>, Value<'_>)],
-    shape: &Shape,
-    stands_in: impl Fn(&str, &Value<'_>) -> bool,
-) {
-    // Most labels that share a name with a field of the line stand in for it: that is seen before another
-    // name is made.
-    for (name, value) in labels {
-        if *name == UNLISTED_FIELD {
-            // It is not for senders to say.
-            *name = Cow::Owned(UNLISTED_FIELD.to_owned() + LABEL_SUFFIX);
-            continue;
-        }
-        let is_none = match value {
-            Value::Null => true,
-            Value::Str(text) => text.is_empty(),
-            _ => false,
-        };
-        let stays = || is_none || !shape.may_have_field(name) || stands_in(name, value);
-        let is_kept = match &**name {
-            RULE_FIELD => stands_in(name, value),
-            name => !is_reserved_for_senders(name) && stays(),
-        };
-        if !is_kept && let Some(other) = shape.label_name(name) {
-            *name = Cow::Owned(other);
-        }
-    }
 }
 
 /// Gives a record another time than that of its line, which stays there, as text.

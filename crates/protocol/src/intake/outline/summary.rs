@@ -142,6 +142,7 @@ fn joined(
     let reading = Reading {
         is_certain: false,
         is_utc,
+        may_be_day: false,
     };
     let written = tried.find_map(|text| times.read(text.as_bytes(), received, reading))?;
     Some((written.time, reading.assumed(&written)))

@@ -212,7 +212,24 @@ fn labels_are_fields_behind_those_of_the_line() {
 type Pairs = &'static [(&'static str, &'static str)];
 
 /// A line, the labels that it was sent with, those of its batch, and the fields of its record.
-const LABELS_APART: [(&str, Pairs, Pairs, &str); 12] = [
+const LABELS_APART: [(&str, Pairs, Pairs, &str); 14] = [
+    // Metadata and a label of one name, beside a line that has it, too.
+    (
+        r#"{"app":"y"}"#,
+        &[("app", "meta"), ("app@label", "real")],
+        &[],
+        "app=y app@label=meta app@label@label=real",
+    ),
+    (
+        r#"{"app":"y"}"#,
+        &[
+            ("app@label", "real"),
+            ("app", "meta"),
+            ("app@label@label", "first"),
+        ],
+        &[],
+        "app=y app@label@label=real app@label=meta app@label@label@label=first",
+    ),
     (
         r#"{"app":"y","n":1}"#,
         &[("app", "a"), ("job", "j")],

@@ -2,7 +2,7 @@
 //!
 //! | daemon | message |
 //! | --- | --- |
-//! | sudo | `lena : TTY=pts/0 ; PWD=/home/lena ; USER=root ; COMMAND=/usr/bin/id` |
+//! | sudo | `lena : TTY=pts/0 ; PWD=/srv/lena ; USER=root ; COMMAND=/usr/bin/id` |
 //! | cron | `(root) CMD (/usr/bin/true)` |
 //! | PAM | `pam_unix(sshd:auth): authentication failure; logname= uid=0 euid=0 tty=ssh ruser= rhost=192.0.2.7  user=lena` |
 //! | ISC dhcpd | `DHCPACK on 10.0.0.77 to 00:11:22:33:44:55 (phone) via eth0` |

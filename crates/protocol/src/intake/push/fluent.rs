@@ -401,6 +401,17 @@ impl MessageReader<'_> {
         if !fields.iter().any(|(name, _)| name == HOSTNAME) {
             fields.push((HOSTNAME.into(), Value::Str(self.sender.into())));
         }
+        // Metadata and the tag are kept beside a member of their name.
+        let each = fields.iter().map(|(name, value)| (&**name, value));
+        let apart: Option<Fields<'static>> = super::layers::apart(each).map(|apart| {
+            let owned = |(name, value): (Cow<'_, str>, &Value<'_>)| {
+                (Cow::Owned(name.into_owned()), value.clone().into_owned())
+            };
+            apart.into_iter().map(owned).collect()
+        });
+        if let Some(apart) = apart {
+            fields = apart;
+        }
         // What cannot be fields all the same is the line, with the tag only.
         if check_names(fields.iter().map(|(name, _)| &**name)).is_err() {
             kind = EntryKind::Json;

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use logpond_record::limits::FIELDS_MAX;
-use logpond_record::{LABEL_SUFFIX, Value};
+use logpond_record::{LABEL_SUFFIX, Value, name_bit};
 
 /// A field by reference.
 pub(super) type Field<'f> = (Cow<'f, str>, &'f Value<'f>);
@@ -43,10 +43,7 @@ pub(super) fn apart<'f>(
 fn are_distinct<'n>(names: impl Iterator<Item = &'n str> + Clone) -> bool {
     let mut seen = 0_u64;
     for name in names.clone() {
-        let bytes = name.as_bytes();
-        let ends = bytes.first().zip(bytes.last());
-        let (first, last) = ends.map_or((0, 0), |(first, last)| (*first, *last));
-        let bit = 1 << ((bytes.len() * 23 + usize::from(first) * 7 + usize::from(last)) % 64);
+        let bit = name_bit(name);
         if seen & bit != 0 {
             let mut known = HashSet::new();
             return names.into_iter().all(|name| known.insert(name));

@@ -12,7 +12,15 @@ pub(crate) struct Reading {
     pub(crate) is_certain: bool,
     /// True if its product writes UTC, so that the zone of its batch does not count.
     pub(crate) is_utc: bool,
+    /// True if it may be a day or an hour: Elasticsearch reads `2026-11-27` as its beginning in UTC.
+    pub(crate) may_be_day: bool,
 }
+
+/// The rest of the beginning of a day or an hour, by the bytes that are written of it.
+const BEGINNINGS: [(usize, &[u8]); 2] = [
+    ("2026-11-27".len(), b"T00:00:00Z"),
+    ("2026-11-27T10".len(), b":00:00Z"),
+];
 
 impl Reading {
     /// The parts of a time that was read so that it leaves open.
@@ -65,10 +73,50 @@ impl TimeReader {
         received: Timestamp,
         reading: Reading,
     ) -> Option<TimestampText> {
-        if reading.is_utc {
+        let read = if reading.is_utc {
             self.unplaced(text, received, reading.is_certain)
         } else {
             self.whole(text, received, reading.is_certain)
+        };
+        read.or_else(|| beginning(text, received).filter(|_| reading.may_be_day))
+    }
+}
+
+/// The beginning of a day or an hour in UTC.
+fn beginning(text: &[u8], received: Timestamp) -> Option<TimestampText> {
+    let (_, rest) = BEGINNINGS.iter().find(|(bytes, _)| *bytes == text.len())?;
+    let whole = [text, rest].concat();
+    let read = known(&whole, received).filter(|read| read.bytes == whole.len())?;
+    Some(other(read.time, text.len(), Assumption::Nothing))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_and_hours_are_times_where_they_may_be() {
+        let times = TimeReader::new();
+        let reading = Reading {
+            may_be_day: true,
+            ..Reading::default()
+        };
+        let table = [
+            ("2026-11-27", Some("2026-11-27T00:00:00.000000000Z")),
+            ("2026-11-27T10", Some("2026-11-27T10:00:00.000000000Z")),
+            (
+                "2026-11-27T10:30:00Z",
+                Some("2026-11-27T10:30:00.000000000Z"),
+            ),
+            ("2026-11-37", None),
+            ("10-digits.", None),
+        ];
+        for (text, expected) in table {
+            let read = times.read(text.as_bytes(), Timestamp(0), reading);
+            let read = read.map(|read| read.time.to_string());
+            assert_eq!(read.as_deref(), expected, "{text}");
         }
+        let plain = times.read(b"2026-11-27", Timestamp(0), Reading::default());
+        assert!(plain.is_none());
     }
 }

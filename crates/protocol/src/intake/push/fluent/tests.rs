@@ -206,6 +206,17 @@ fn metadata_and_times() {
 }
 
 #[test]
+fn metadata_and_the_tag_are_kept_beside_members_of_their_names() {
+    let meta = map(&[("m", text("meta"))]);
+    let head = list(&[EVENT_TIME.to_vec(), meta]);
+    let members = [("log", text("a")), ("m", text("own")), ("tag", text("x"))];
+    let decoded = one(&list(&[text("t"), head, map(&members)]));
+    let expected = "Line Some(1772409600000000007) m=own tag=x m@label=meta tag@label=t \
+                    hostname=peer | a";
+    assert_eq!(records(&decoded), [expected]);
+}
+
+#[test]
 fn chunks_are_told_apart_by_name_and_content() {
     let message = |tag: &str, events: Vec<u8>, name: Vec<u8>| {
         list(&[text(tag), events, map(&[("chunk", name)])])

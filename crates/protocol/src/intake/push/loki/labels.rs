@@ -1,6 +1,7 @@
 //! Labels of a stream as text: `{app="shop", pod="shop-1"}`, with the quoting of Go.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use logpond_record::Value;
 
@@ -38,7 +39,17 @@ pub(super) fn read(text: &str) -> Result<Pairs<'_>, LokiError> {
             }
         };
     }
-    Ok(pairs)
+    Ok(last_of_each(pairs))
+}
+
+/// The labels without those that a later one of the same name replaces, as in JSON.
+fn last_of_each(pairs: Pairs<'_>) -> Pairs<'_> {
+    let mut seen = HashSet::new();
+    let mut kept: Pairs<'_> = pairs;
+    kept.reverse();
+    kept.retain(|(name, _)| seen.insert(name.clone()));
+    kept.reverse();
+    kept
 }
 
 /// The text in quotes that `text` begins with, and what follows.
@@ -124,6 +135,7 @@ mod tests {
             (r#"{a="\u00e4\t\x41\101\U0001F600"}"#, "a=ä\tAA😀"),
             (r#"{a=`raw\n"`}"#, r#"a=raw\n""#),
             (r#"{a.b="1"}"#, "a.b=1"),
+            (r#"{a="1",b="2",a="3"}"#, "b=2 a=3"),
         ];
         for (text, expected) in table {
             let pairs = read(text).unwrap_or_else(|e| panic!("{e}"));
