@@ -2,11 +2,12 @@
 
 mod endpoints;
 mod methods;
+mod refusals;
 
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response};
 
@@ -29,6 +30,8 @@ use logpond_engine::audit::Trail;
 use logpond_engine::query::AGGREGATES;
 use logpond_listen::tokens::Role;
 use methods::*;
+pub(crate) use refusals::refuse_method;
+use refusals::wrong_method;
 
 /// A form in a POST body: a long query.
 pub(super) const FORM_BYTES_MAX: usize = 1 << 20;
@@ -81,7 +84,7 @@ const ADMIN: Option<Role> = Some(Role::Admin);
 type Route = (&'static str, &'static [Method], Option<Role>, Endpoint);
 
 /// What Elasticsearch's interface is below, too.
-const ELASTIC_PREFIX: &str = "/elasticsearch";
+pub(super) const ELASTIC_PREFIX: &str = "/elasticsearch";
 
 /// Where messages of GELF are taken.
 pub(super) const GELF_PATH: &str = "/gelf";
@@ -113,7 +116,7 @@ fn all_routes() -> impl Iterator<Item = &'static Route> {
 }
 
 /// The routes that no other table has.
-const ROUTES: [Route; 169] = [
+const ROUTES: [Route; 178] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
     ("/api/prom/push", ACT, WRITER, LOKI),
@@ -147,6 +150,14 @@ const ROUTES: [Route; 169] = [
     ("/_cat/indices", READ, READER, ES_CAT_INDICES),
     ("/_cat/indices/{}", READ, READER, ES_CAT_INDICES),
     ("/_resolve/index/{}", READ, READER, ES_RESOLVE_INDEX),
+    ("/_cat/count", READ, READER, ES_CAT_COUNT),
+    ("/_cat/count/{}", READ, READER, ES_CAT_COUNT),
+    ("/_stats", READ, READER, ES_STATS),
+    ("/{}/_stats", READ, READER, ES_STATS),
+    ("/_validate/query", ASK, READER, ES_VALIDATE),
+    ("/{}/_validate/query", ASK, READER, ES_VALIDATE),
+    ("/_mget", ASK, READER, ES_MULTI_GET),
+    ("/{}/_mget", ASK, READER, ES_MULTI_GET),
     ("/{}/_doc/{}", READ, READER, ES_GET),
     ("/{}/_source/{}", READ, READER, ES_SOURCE),
     ("/logplex", ACT, WRITER, LOGPLEX),
@@ -490,6 +501,7 @@ const ROUTES: [Route; 169] = [
     ("/{}/logs/{}", STORE, WRITER, ES_DOCUMENT),
     ("/{}/doc", ACT, WRITER, ES_DOCUMENT),
     ("/{}/doc/{}", STORE, WRITER, ES_DOCUMENT),
+    (INDEX_PATH, LISTEN, READER, ES_DESCRIBE),
     (INDEX_PATH, EXISTS, OPEN, ES_INDEX),
     (INDEX_PATH, CREATE, WRITER, ES_INDEX),
 ];
@@ -506,10 +518,13 @@ fn find<'p>(path: &'p str, method: &Method) -> Option<(&'static Route, Vec<&'p s
         let mut routes = all_routes().filter_map(found);
         let first = routes.next()?;
         let takes = |(route, _): &(&Route, _)| route.1.contains(method);
+        // A path that is something else is no index to be read.
+        let is_index = |(route, _): &(&Route, _)| route.0 == INDEX_PATH && route.1 == LISTEN;
         if takes(&first) {
             Some(first)
         } else {
-            Some(routes.find(takes).unwrap_or(first))
+            let other = routes.find(|found| takes(found) && !is_index(found));
+            Some(other.unwrap_or(first))
         }
     };
     let below = path.strip_prefix(ELASTIC_PREFIX).and_then(fits);
@@ -758,41 +773,4 @@ fn is_type(content_type: Option<&HeaderValue>, wanted: &str) -> bool {
     given
         .get(..wanted.len())
         .is_some_and(|start| start.eq_ignore_ascii_case(wanted.as_bytes()))
-}
-
-fn wrong_method(path: &str, method: &Method) -> Response<Body> {
-    let below = path.strip_prefix(ELASTIC_PREFIX);
-    let is_here = |route: &&Route| {
-        let fits = |path| names_in(route.0, path).is_some();
-        fits(path) || below.is_some_and(fits)
-    };
-    let routes = all_routes().filter(is_here);
-    let mut allowed: Vec<_> = routes
-        .flat_map(|route| route.1)
-        .map(Method::as_str)
-        .collect();
-    let mut seen = Vec::new();
-    allowed.retain(|method| {
-        !seen.contains(method) && {
-            seen.push(*method);
-            true
-        }
-    });
-    refuse_method(path, method, &allowed)
-}
-
-/// Says which methods something takes instead of this one.
-pub(super) fn refuse_method(path: &str, method: &Method, allowed: &[&str]) -> Response<Body> {
-    let allowed = allowed.join(", ");
-    let message = format!("{path} takes {allowed}, not {method}");
-    let error = ApiError::new(Kind::MethodNotAllowed, message);
-    let mut response = if elastic::is_path(path) {
-        elastic::refusal(error)
-    } else {
-        error.into_response()
-    };
-    if let Ok(allowed) = HeaderValue::from_str(&allowed) {
-        response.headers_mut().insert(ALLOW, allowed);
-    }
-    response
 }

@@ -81,6 +81,13 @@ pub(super) async fn answer(
             .copied()
             .filter(|_| question == Question::Document),
     };
+    // At the root any path of one name is asked for as an index, be it one or not.
+    let is_index = question == Question::Read(ReadQuestion::Index);
+    let is_of_elastic = !is_index
+        || request
+            .uri()
+            .path()
+            .starts_with(super::router::ELASTIC_PREFIX);
     let answered = match question {
         Question::Bulk => bulk(app, named, request).await,
         Question::Document => document(app, named, request).await,
@@ -95,7 +102,10 @@ pub(super) async fn answer(
         Question::Nothing => Ok(Body::json(StatusCode::OK, &json!({}))),
         Question::Read(question) => reads::answer(app, question, names, request).await,
     };
-    let mut response = answered.unwrap_or_else(refusal);
+    let mut response = match answered {
+        Err(error) if !is_of_elastic => return error.into_response(),
+        answered => answered.unwrap_or_else(refusal),
+    };
     note_product(response.headers_mut());
     response
 }

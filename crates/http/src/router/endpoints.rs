@@ -27,6 +27,11 @@ pub(super) const ES_CAT_INDICES: Endpoint = elastic_read(elastic::ReadQuestion::
 pub(super) const ES_RESOLVE_INDEX: Endpoint = elastic_read(elastic::ReadQuestion::ResolveIndex);
 pub(super) const ES_GET: Endpoint = elastic_read(elastic::ReadQuestion::Document);
 pub(super) const ES_SOURCE: Endpoint = elastic_read(elastic::ReadQuestion::Source);
+pub(super) const ES_MULTI_GET: Endpoint = elastic_read(elastic::ReadQuestion::Documents);
+pub(super) const ES_DESCRIBE: Endpoint = elastic_read(elastic::ReadQuestion::Index);
+pub(super) const ES_CAT_COUNT: Endpoint = elastic_read(elastic::ReadQuestion::CatCount);
+pub(super) const ES_STATS: Endpoint = elastic_read(elastic::ReadQuestion::Stats);
+pub(super) const ES_VALIDATE: Endpoint = elastic_read(elastic::ReadQuestion::Validate);
 pub(super) const RULE_GROUPS: Endpoint = loki(loki::Question::RuleGroups);
 pub(super) const OWN: Endpoint = Endpoint::Ship(Shipper::Own);
 pub(super) const LOKI: Endpoint = Endpoint::Ship(Shipper::Loki);
@@ -135,7 +140,12 @@ fn of_elastic(question: elastic::ReadQuestion) -> Reach {
         | elastic::ReadQuestion::Scroll
         | elastic::ReadQuestion::PointInTime
         | elastic::ReadQuestion::Document
-        | elastic::ReadQuestion::Source => Reach::Records,
+        | elastic::ReadQuestion::Source
+        | elastic::ReadQuestion::Documents
+        | elastic::ReadQuestion::Index
+        | elastic::ReadQuestion::CatCount
+        | elastic::ReadQuestion::Stats
+        | elastic::ReadQuestion::Validate => Reach::Records,
     }
 }
 

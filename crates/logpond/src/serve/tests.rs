@@ -12,6 +12,7 @@ mod gelf;
 mod fluent;
 mod foreign;
 mod http;
+mod indices;
 mod journals;
 mod lines;
 mod listeners;

@@ -15,13 +15,15 @@ use super::query::{Context, translate};
 use super::request::read_body;
 use super::{Answer, Call, listing, scope};
 use crate::App;
-use crate::error::ApiError;
+use crate::error::{ApiError, Kind};
 use crate::logql::run::failed;
 
 /// The most fields of an answer.
 pub(super) const FIELDS_MAX: usize = 10_000;
 
-const PARAMETERS: [&str; 13] = [
+const PARAMETERS: [&str; 15] = [
+    "features",
+    "flat_settings",
     "fields",
     "ignore_unavailable",
     "allow_no_indices",
@@ -91,6 +93,38 @@ pub(super) fn mapping(app: &App, call: &Call, out: &mut Output) -> Result<Answer
     for index in listing::indices(app, &expression, out)? {
         let mapping = json!({ "mappings": { "properties": properties } });
         answer.insert(index.name, mapping);
+    }
+    Ok(Json::Object(answer).into())
+}
+
+/// `GET /INDEX`: the indices of an expression with their fields. One without records is none.
+pub(super) fn index(app: &App, call: &Call, out: &mut Output) -> Result<Answer, ApiError> {
+    call.params.only(&PARAMETERS)?;
+    let expression = IndexExpression::read(call.index())?;
+    let mut found = listing::indices(app, &expression, out)?;
+    found.retain(|index| index.records > 0);
+    if call.index().starts_with('_') || found.is_empty() && !call.index().contains('*') {
+        let message = format!(
+            "there is nothing at /{0}, and no record is of an index [{0}]",
+            call.index()
+        );
+        return Err(ApiError::new(Kind::NotFound, message));
+    }
+    let mut properties = Object::new();
+    for (name, kind) in all(app, &Scope::all(TimeRange::ALL), out)? {
+        insert(&mut properties, &name, json!({ "type": kind }));
+    }
+    let mut answer = Object::new();
+    for index in found {
+        let settings = json!({
+            "number_of_shards": "1", "number_of_replicas": "0", "provided_name": index.name,
+        });
+        let described = json!({
+            "aliases": {},
+            "mappings": { "properties": properties },
+            "settings": { "index": settings },
+        });
+        answer.insert(index.name, described);
     }
     Ok(Json::Object(answer).into())
 }

@@ -26,6 +26,7 @@ mod lists;
 mod multi;
 mod names;
 mod numbers;
+mod objects;
 mod pages;
 mod query;
 mod request;
@@ -33,6 +34,7 @@ mod scope;
 mod search;
 mod sort;
 mod sorted;
+mod validate;
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -71,6 +73,15 @@ pub(crate) enum Question {
     PointInTime,
     Document,
     Source,
+    /// Several documents by their ids.
+    Documents,
+    /// An index: its fields.
+    Index,
+    CatCount,
+    /// How many records indices have.
+    Stats,
+    /// The validity of a query.
+    Validate,
 }
 
 /// An answer.
@@ -124,7 +135,8 @@ pub(super) async fn answer(
         names.iter().map(|name| params::of_path(name)).collect();
     let mut params = Params::of(request.uri())?;
     let filter_path = FilterPath::read(&params.take("filter_path").unwrap_or_default())?;
-    if question != Question::CatIndices
+    let is_table = matches!(question, Question::CatIndices | Question::CatCount);
+    if !is_table
         && let Some(format) = params.take("format")
         && !format.eq_ignore_ascii_case("json")
     {
@@ -231,6 +243,11 @@ fn ask(app: &App, question: Question, call: &Call, out: &mut Output) -> Result<A
         Question::PointInTime => pages::point_in_time(call),
         Question::Document => get::document(app, call, out),
         Question::Source => get::source(app, call, out),
+        Question::Documents => get::documents(app, call, out),
+        Question::Index => fields::index(app, call, out),
+        Question::CatCount => count::cat(app, call, out),
+        Question::Stats => listing::stats(app, call, out),
+        Question::Validate => validate::answer(call),
     }
 }
 

@@ -14,6 +14,7 @@ use super::completeness::Completeness;
 use super::document::Document;
 use super::fetch::documents;
 use super::hit::max_score;
+use super::objects;
 use super::request::{SearchRequest, Total};
 use super::scope;
 use super::sorted::{self, Window};
@@ -27,6 +28,13 @@ use crate::logql::run::failed;
 /// When it cannot be answered.
 pub(super) fn run(app: &App, request: &SearchRequest, out: &mut Output) -> Result<Json, ApiError> {
     let started = Instant::now();
+    let with_members =
+        |filter: &Filter, out: &mut Output| objects::with_members(app, filter.clone(), out);
+    let request = &SearchRequest {
+        filter: with_members(&request.filter, out)?,
+        hits_filter: with_members(&request.hits_filter, out)?,
+        ..request.clone()
+    };
     let partial = request.options.may_be_partial;
     let mut completeness = Completeness::default();
     let mut counted = None;

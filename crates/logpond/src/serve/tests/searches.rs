@@ -10,7 +10,7 @@ const JSON: (&str, &str) = ("Content-Type", "application/json");
 /// 2026-11-21T10:00:00Z in milliseconds.
 const START_MS: i64 = 1_795_255_200_000;
 
-fn ask(server: &TestServer, method: &str, path: &str, body: &Value) -> Answer {
+pub(super) fn ask(server: &TestServer, method: &str, path: &str, body: &Value) -> Answer {
     let body = if body.is_null() {
         String::new()
     } else {
@@ -19,14 +19,14 @@ fn ask(server: &TestServer, method: &str, path: &str, body: &Value) -> Answer {
     request(server.http(), method, path, &[JSON], body.as_bytes())
 }
 
-fn post(server: &TestServer, path: &str, body: &Value) -> Value {
+pub(super) fn post(server: &TestServer, path: &str, body: &Value) -> Value {
     let answer = ask(server, "POST", path, body);
     assert_eq!(answer.status, 200, "{path} {body}: {}", answer.json());
     answer.json()
 }
 
 /// Stores documents in an index.
-fn store(server: &TestServer, index: &str, documents: &[Value]) {
+pub(super) fn store(server: &TestServer, index: &str, documents: &[Value]) {
     let mut body = String::new();
     for document in documents {
         body += &format!("{{\"create\":{{}}}}\n{document}\n");
@@ -62,7 +62,7 @@ fn requests() -> Vec<Value> {
     (0..10).map(one).collect()
 }
 
-fn filled() -> TestServer {
+pub(super) fn filled() -> TestServer {
     let server = TestServer::new();
     store(&server, "logs-a", &requests());
     store(
@@ -74,7 +74,7 @@ fn filled() -> TestServer {
 }
 
 /// Before and after everything has gone into a segment.
-fn in_both_states(server: &TestServer, assert: impl Fn()) {
+pub(super) fn in_both_states(server: &TestServer, assert: impl Fn()) {
     assert();
     compact(server.http());
     assert();
@@ -391,34 +391,6 @@ fn buckets_have_their_newest_hits() {
             json!({"max_score": null, "hits": [], "total": {"value": 11, "relation": "eq"}})
         );
     });
-}
-
-#[test]
-fn indices_are_listed() {
-    let server = filled();
-    let table = ask(
-        &server,
-        "GET",
-        "/_cat/indices?h=index,docs.count&v",
-        &Value::Null,
-    );
-    assert_eq!(
-        String::from_utf8_lossy(&table.body),
-        "index docs.count\nlogpond 0\nlogs-a 10\nlogs-b 1\n"
-    );
-    let json = ask(
-        &server,
-        "GET",
-        "/_cat/indices/logs-b?format=json",
-        &Value::Null,
-    )
-    .json();
-    assert_eq!(
-        (&json[0]["index"], &json[0]["docs.count"]),
-        (&json!("logs-b"), &json!("1"))
-    );
-    let resolved = ask(&server, "GET", "/_resolve/index/logs-*", &Value::Null).json();
-    assert_eq!(resolved["indices"][1]["name"], "logs-b");
 }
 
 type Refusal = (&'static str, &'static str, Value, u16, &'static str);

@@ -1,7 +1,7 @@
 //! Keys of buckets.
 
 use logpond_search::Number;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::super::numbers::{WrittenNumber, number};
 
@@ -23,6 +23,8 @@ pub(super) enum Key<'k> {
 pub(super) enum KeyKind {
     Whole,
     Float,
+    /// Each is `true` or `false`.
+    Bool,
     Text,
 }
 
@@ -32,18 +34,32 @@ impl KeyKind {
         let mut kind = None;
         for key in keys {
             let one = of_text(key);
-            kind = kind.max(Some(one));
-            if one == KeyKind::Text {
-                break;
+            let is_mixed =
+                kind.is_some_and(|kind| (kind == KeyKind::Bool) != (one == KeyKind::Bool));
+            if one == KeyKind::Text || is_mixed {
+                return KeyKind::Text;
             }
+            kind = kind.max(Some(one));
         }
         kind.unwrap_or(KeyKind::Text)
+    }
+
+    /// The members of a bucket that say its key: of a truth value a number and its text.
+    pub(super) fn members(self, key: &[u8]) -> Json {
+        match self {
+            KeyKind::Bool => {
+                let text = String::from_utf8_lossy(key);
+                json!({ "key": u8::from(text == "true"), "key_as_string": text })
+            }
+            _ => json!({ "key": self.json(key) }),
+        }
     }
 
     /// A key as JSON.
     pub(super) fn json(self, key: &[u8]) -> Json {
         let text = String::from_utf8_lossy(key);
         let number = match self {
+            KeyKind::Bool => Some(Json::from(text == "true")),
             KeyKind::Whole => text.parse::<i64>().ok().map(Json::from),
             KeyKind::Float => text.parse::<f64>().ok().map(Json::from),
             KeyKind::Text => None,
@@ -54,7 +70,7 @@ impl KeyKind {
     /// The order of two keys.
     pub(super) fn compare(self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
         let numbers = || Some((Number::parse(a)?, Number::parse(b)?));
-        match numbers().filter(|_| self != KeyKind::Text) {
+        match numbers().filter(|_| self < KeyKind::Bool) {
             Some((first, second)) => first.compare(&second).then_with(|| a.cmp(b)),
             None => a.cmp(b),
         }
@@ -62,6 +78,9 @@ impl KeyKind {
 }
 
 fn of_text(key: &[u8]) -> KeyKind {
+    if matches!(key, b"true" | b"false") {
+        return KeyKind::Bool;
+    }
     match std::str::from_utf8(key).ok().and_then(number) {
         Some(WrittenNumber::Whole(_)) => KeyKind::Whole,
         Some(WrittenNumber::Float(_)) => KeyKind::Float,
@@ -75,7 +94,10 @@ mod tests {
 
     #[test]
     fn keys_are_numbers_if_all_are_written_so() {
-        let table: [(&[&str], KeyKind); 6] = [
+        let table: [(&[&str], KeyKind); 9] = [
+            (&["true", "false"], KeyKind::Bool),
+            (&["true", "1"], KeyKind::Text),
+            (&["1", "true", "false"], KeyKind::Text),
             (&["1", "20", "-3"], KeyKind::Whole),
             (&["1", "2.5"], KeyKind::Float),
             (&["1", "02"], KeyKind::Text),
@@ -91,6 +113,8 @@ mod tests {
             );
         }
         assert_eq!(KeyKind::Whole.json(b"7"), Json::from(7));
+        let expected = json!({ "key": 1, "key_as_string": "true" });
+        assert_eq!(KeyKind::Bool.members(b"true"), expected);
         assert!(KeyKind::Whole.compare(b"9", b"10").is_lt());
         assert!(KeyKind::Text.compare(b"9", b"10").is_gt());
     }

@@ -80,7 +80,7 @@ impl Buckets for RareTerms {
             all.push((time_json(ms), bucket));
         }
         for (key, bucket) in sorted(texts, &self.order, children, |a, b| kind.compare(a, b)) {
-            all.push((json!({ "key": kind.json(&key) }), bucket));
+            all.push((kind.members(&key), bucket));
         }
         let mut buckets = NamedBuckets::new();
         for (own, bucket) in all {

@@ -93,6 +93,18 @@ impl Bucket {
             level: Level::new(&children.list),
         }
     }
+
+    /// Adds another bucket, whose memory was counted.
+    pub(super) fn join(&mut self, other: Bucket, children: &Tree) {
+        // Nothing new is taken.
+        let mut usage = Usage {
+            groups: u64::MAX,
+            values: u64::MAX,
+            ..Usage::default()
+        };
+        self.records += other.records;
+        self.level.merge(&children.list, other.level, &mut usage);
+    }
 }
 
 /// The state of a metric.

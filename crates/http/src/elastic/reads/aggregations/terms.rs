@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use logpond_search::FieldMatcher;
 use logpond_search::query::{FieldFilter, FieldTest, Pattern};
+use logpond_search::{FieldMatcher, Number};
 use serde_json::{Value as Json, json};
 
 use super::super::document::iso;
@@ -14,7 +14,7 @@ use super::columns::{Field, RowView};
 use super::keys::{Key, KeyKind};
 use super::order::Selection;
 use super::pipeline::{NamedBuckets, listed};
-use super::state::{BucketMap, Finish};
+use super::state::{Bucket, BucketMap, Finish};
 use super::{Buckets, Kind, Reader, Tree, bucket_json};
 use crate::error::ApiError;
 use logpond_record::{Timestamp, Value};
@@ -148,6 +148,23 @@ impl FieldValues {
     }
 }
 
+/// The buckets of numbers with those put together that differ only in how they are written, as 1 and 1.0 do.
+fn equal_joined(mut pairs: Vec<(Box<[u8]>, Bucket)>, children: &Tree) -> Vec<(Box<[u8]>, Bucket)> {
+    let is_equal = |a: &[u8], b: &[u8]| match (Number::parse(a), Number::parse(b)) {
+        (Some(a), Some(b)) => a.compare(&b).is_eq(),
+        _ => false,
+    };
+    pairs.sort_by(|(a, _), (b, _)| KeyKind::Float.compare(a, b));
+    let mut joined: Vec<(Box<[u8]>, Bucket)> = Vec::with_capacity(pairs.len());
+    for (key, bucket) in pairs {
+        match joined.last_mut() {
+            Some((last, mine)) if is_equal(last, &key) => mine.join(bucket, children),
+            _ => joined.push((key, bucket)),
+        }
+    }
+    joined
+}
+
 /// The kind of some keys in typed answers: of whole numbers, of others and of texts.
 pub(super) fn typed_by_keys(
     field: Field,
@@ -158,7 +175,7 @@ pub(super) fn typed_by_keys(
         return whole;
     }
     match KeyKind::of(found.texts.keys()) {
-        KeyKind::Whole => whole,
+        KeyKind::Whole | KeyKind::Bool => whole,
         KeyKind::Float => float,
         KeyKind::Text => text,
     }
@@ -205,14 +222,17 @@ impl Buckets for Terms {
             }
             let kind = KeyKind::of(found.texts.keys());
             let pairs = found.texts.into_pairs().collect();
+            let pairs = match kind {
+                KeyKind::Float => equal_joined(pairs, children),
+                _ => pairs,
+            };
             let chosen = self
                 .selection
                 .chosen(pairs, children, |a, b| kind.compare(a, b));
             let (chosen, rest) = chosen?;
             others = rest;
             for (key, bucket) in chosen {
-                let own = json!({ "key": kind.json(&key) });
-                let json = bucket_json(own, bucket, children, finish)?;
+                let json = bucket_json(kind.members(&key), bucket, children, finish)?;
                 buckets.push((String::new(), json));
             }
         }

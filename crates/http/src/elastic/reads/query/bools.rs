@@ -51,8 +51,29 @@ fn each(members: &Object, name: &str, context: &Context) -> Result<Vec<Filter>, 
         .collect()
 }
 
-/// How many of so many must hold: `2`, `-1`, `75%` or `-25%`.
+/// How many of so many must hold: `2`, `-1`, `75%`, `-25%`, or one of these behind conditions: `2<75% 9<-3` asks for all
+/// of up to two, for three quarters of up to nine, and for all but three of more.
 pub(super) fn least(text: &str, count: usize) -> Result<usize, ApiError> {
+    if !text.contains('<') {
+        return plain_least(text.trim(), count);
+    }
+    let mut least = count;
+    for condition in text.split_whitespace() {
+        let parts = condition.split_once('<');
+        let parts = parts.and_then(|(above, rest)| Some((above.parse::<usize>().ok()?, rest)));
+        let Some((above, rest)) = parts else {
+            return Err(bad(format!(
+                "[minimum_should_match] has conditions such as 2<75%, not [{condition}]"
+            )));
+        };
+        if count > above {
+            least = plain_least(rest, count)?;
+        }
+    }
+    Ok(least)
+}
+
+fn plain_least(text: &str, count: usize) -> Result<usize, ApiError> {
     let wrong = || {
         bad(format!(
             "[minimum_should_match] is a number or a percentage, not [{text}]"

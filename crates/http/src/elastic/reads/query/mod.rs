@@ -43,7 +43,7 @@ impl Context {
 type Translate = fn(&Json, &Context) -> Result<Filter, ApiError>;
 
 /// The clauses that are supported.
-const CLAUSES: [(&str, Translate); 20] = [
+const CLAUSES: [(&str, Translate); 21] = [
     ("bool", bools::bool),
     ("boosting", bools::boosting),
     ("constant_score", bools::constant_score),
@@ -52,6 +52,7 @@ const CLAUSES: [(&str, Translate); 20] = [
     ("ids", ids::ids),
     ("match", phrase::match_any),
     ("match_all", any::match_all),
+    ("match_bool_prefix", phrase::match_bool_prefix),
     ("match_none", any::match_none),
     ("match_phrase", phrase::match_phrase),
     ("match_phrase_prefix", phrase::match_phrase_prefix),

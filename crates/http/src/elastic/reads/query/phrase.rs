@@ -10,8 +10,9 @@ use super::words::{self, Place};
 use super::{Context, bools, equals, nothing, patterns};
 use crate::error::ApiError;
 
-const OPTIONS: [&str; 12] = [
+const OPTIONS: [&str; 13] = [
     "query",
+    "analyzer",
     "operator",
     "minimum_should_match",
     "boost",
@@ -30,6 +31,26 @@ pub(super) fn match_any(body: &Json, context: &Context) -> Result<Filter, ApiErr
     let (name, given) = single(body, "match")?;
     let (text, members) = read(given, "match", &OPTIONS)?;
     any_word(name, &text, &members, context)
+}
+
+/// `match_bool_prefix`: any word, of which the last is the beginning of one.
+pub(super) fn match_bool_prefix(body: &Json, _: &Context) -> Result<Filter, ApiError> {
+    let (name, given) = single(body, "match_bool_prefix")?;
+    let (text, members) = read(given, "match_bool_prefix", &OPTIONS)?;
+    bool_prefix(name, &text, &members)
+}
+
+fn bool_prefix(name: &str, text: &str, members: &Object) -> Result<Filter, ApiError> {
+    let Some(place) = Place::of(name) else {
+        return Ok(patterns::of_prefix(name, text, false));
+    };
+    let mut each: Vec<Filter> = words::tokens(text)
+        .map(|token| words::phrase(&place, token))
+        .collect();
+    if let (Some(last), Some(token)) = (each.last_mut(), words::tokens(text).last()) {
+        *last = words::phrase_prefix(&place, token);
+    }
+    chosen(each, members)
 }
 
 /// `match_phrase`: words in a row.
@@ -74,7 +95,8 @@ pub(super) fn multi_match(body: &Json, context: &Context) -> Result<Filter, ApiE
                 any_word(name, &text, &members, context)
             }
             Some("phrase") => in_a_row(name, &text, &members, context),
-            Some("phrase_prefix" | "bool_prefix") => Ok(row_prefix(name, &text)),
+            Some("phrase_prefix") => Ok(row_prefix(name, &text)),
+            Some("bool_prefix") => bool_prefix(name, &text, &members),
             Some(other) => Err(unsupported(
                 &format!("multi_match of type {other}"),
                 "use best_fields or phrase",
@@ -101,10 +123,18 @@ fn read(given: &Json, place: &str, known: &[&str]) -> Result<(String, Object), A
     };
     only(&members, known, place)?;
     object(given, place)?;
-    for (name, allowed) in [("fuzziness", ["0", "0"]), ("slop", ["0", "0"])] {
+    for (name, allowed, instead) in [
+        ("fuzziness", "0", "use wildcard or regexp"),
+        ("slop", "0", "use wildcard or regexp"),
+        (
+            "analyzer",
+            "standard",
+            "leave it out: words are those of the standard analyzer",
+        ),
+    ] {
         let value = optional(&members, name)?;
-        if value.is_some_and(|value| !allowed.contains(&&*value)) {
-            return Err(unsupported(name, "use wildcard or regexp"));
+        if value.is_some_and(|value| value != allowed) {
+            return Err(unsupported(name, instead));
         }
     }
     let text = optional(&members, "query")?;
@@ -139,6 +169,11 @@ fn any_word(
     let each: Vec<Filter> = words::tokens(text)
         .map(|token| words::phrase(&place, token))
         .collect();
+    chosen(each, members)
+}
+
+/// As many of the conditions on words as the options ask for.
+fn chosen(each: Vec<Filter>, members: &Object) -> Result<Filter, ApiError> {
     if each.is_empty() {
         return no_words(members);
     }
