@@ -293,3 +293,29 @@ test("a query saved for everyone is removed after a question", async () => {
   await p.waitForFunction(() => !document.querySelector(".panel")?.textContent.includes("shop-lines"));
   await p.done();
 });
+
+test("queries of every language are saved on the server with their columns and range", async () => {
+  for (const [lang, query, name] of [
+    ["q", "app=many", "of-many"],
+    ["sql", "select app, count(*) from logs group by app", "by-app"],
+    ["logql", '{app="many"}', "of-logql"],
+  ]) {
+    const p = await page(server, `?${lang}=${encodeURIComponent(query)}&from=2h&cols=time,app`);
+    await p.getByRole("button", { name: "Saved", exact: true }).click();
+    await p.getByLabel("Name", { exact: true }).fill(name);
+    await p.keyboard.press("Enter");
+    await p.locator(".panel b", { hasText: name }).waitFor();
+    await p.done();
+  }
+  const { queries } = await (await fetch(`${server.url}api/v1/saved-queries`)).json();
+  const found = queries.find(({ name }) => name === "by-app");
+  assert.deepEqual([found.language, found.view], ["sql", "?from=2h&cols=time%2Capp"]);
+  // Another browser has it, too.
+  const p = await page(server, "?from=15m");
+  await p.getByRole("button", { name: "Saved", exact: true }).click();
+  await p.locator(".panel b", { hasText: "of-many" }).click();
+  await until(() => address(p).get("q") === "app=many", "the query is asked");
+  assert.equal(address(p).get("from"), "2h");
+  assert.equal(address(p).get("cols"), "time,app");
+  await p.done();
+});

@@ -23,8 +23,8 @@ pub use built_in::built_in;
 pub use catalog::{Catalog, Entry, QUERIES_MAX};
 pub use queries::{CATALOG_BYTES_MAX, PATH, SavedQueries, TEXT_BYTES_MAX};
 pub use query::{
-    DESCRIPTION_BYTES_MAX, Format, LEGEND_BYTES_MAX, NAME_BYTES_MAX, QUERY_BYTES_MAX, SavedError,
-    SavedQuery, VARIABLES_MAX,
+    DESCRIPTION_BYTES_MAX, Format, LEGEND_BYTES_MAX, Language, NAME_BYTES_MAX, QUERY_BYTES_MAX,
+    SavedError, SavedQuery, VARIABLES_MAX, VIEW_BYTES_MAX,
 };
 pub use watch::WatchedQueries;
 

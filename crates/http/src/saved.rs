@@ -12,6 +12,7 @@ use super::inflow::Inflow;
 use super::params::{self, Params};
 use logpond_engine::saved::{
     DESCRIPTION_BYTES_MAX, LEGEND_BYTES_MAX, QUERY_BYTES_MAX, SavedError, SavedQueries, SavedQuery,
+    VIEW_BYTES_MAX,
 };
 use logpond_host::clock;
 
@@ -19,7 +20,8 @@ use logpond_host::clock;
 const BODY_BYTES_MAX: usize = 1 << 20;
 
 const _: () = assert!(
-    6 * (QUERY_BYTES_MAX + DESCRIPTION_BYTES_MAX + LEGEND_BYTES_MAX) < BODY_BYTES_MAX,
+    6 * (QUERY_BYTES_MAX + DESCRIPTION_BYTES_MAX + LEGEND_BYTES_MAX + VIEW_BYTES_MAX)
+        < BODY_BYTES_MAX,
     "every query fits that can be saved"
 );
 

@@ -210,9 +210,10 @@ fn the_page_has_the_limits() {
 fn the_page_has_the_bounds_of_saved_queries() {
     let kib = |bytes: usize| format!("{} KiB", bytes >> 10);
     for said in [
-        format!("| LogQL, up to {}, ", kib(saved::QUERY_BYTES_MAX)),
+        format!("| the query, up to {}; ", kib(saved::QUERY_BYTES_MAX)),
         format!("for, up to {} |", kib(saved::DESCRIPTION_BYTES_MAX)),
         format!("labels, up to {};", kib(saved::LEGEND_BYTES_MAX)),
+        format!("cols=app`, up to {} |", kib(saved::VIEW_BYTES_MAX)),
         format!("| up to {} variables", saved::VARIABLES_MAX),
         format!("A name has up to {} letters", saved::NAME_BYTES_MAX),
         format!(
@@ -244,7 +245,7 @@ fn the_page_has_the_defaults() {
     let parameters = AGGREGATES.iter().flat_map(|aggregate| aggregate.parameters);
     let mut limits = parameters.filter_map(|parameter| match parameter.kind {
         ParameterKind::Limit { default, .. } => Some(default),
-        ParameterKind::Field | ParameterKind::By => None,
+        ParameterKind::Field(_) | ParameterKind::By => None,
     });
     let values = limits.next().unwrap();
     let (context, values_max) = (CONTEXT_ROWS_MAX, TOP_VALUES_MAX);

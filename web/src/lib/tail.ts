@@ -1,6 +1,6 @@
 // Records of a tail: those that are shown, and those that arrived while the reader reads.
 
-/** Rows that are kept for display, and rows that wait while the tail is paused. What a pause kept is all shown. */
+/** Rows that are kept for display, and rows that wait while the tail is paused. All that a pause kept is shown. */
 export const SHOWN_ROWS_MAX = 10_000;
 export const WAITING_ROWS_MAX = 50_000;
 const RATE_SECONDS = 10;

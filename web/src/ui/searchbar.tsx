@@ -40,6 +40,9 @@ interface Saved {
   built_in?: boolean;
   lang?: Language;
   search?: string;
+  language?: string;
+  /** The columns and the range, as in the address of the page. */
+  view?: string;
 }
 
 function stored<E>(key: string): E[] {
@@ -249,40 +252,57 @@ async function loadSaved() {
   const local = stored<Saved>(LOCAL_SAVED_KEY);
   try {
     const { queries } = await json<{ queries: Saved[] }>("api/v1/saved-queries");
-    savedQueries.value = [...local, ...queries.map((query) => ({ ...query, lang: "logql" as const }))];
+    const known = queries.map((query) => ({ ...query, lang: languageOf(query.language) }));
+    savedQueries.value = [...local, ...known];
   } catch (error) {
     savedProblem.value = problemFrom(error);
     savedQueries.value = local;
   }
 }
 
+/** Languages as the server names them. */
+const LANGUAGE_NAMES: Record<Language, string> = { q: "native", logql: "logql", sql: "sql" };
+
+function languageOf(name: string | undefined): Language {
+  const known = Object.entries(LANGUAGE_NAMES).find(([, theirs]) => theirs === name);
+  return (known?.[0] as Language | undefined) ?? "logql";
+}
+
+/** Saves on the server, for everyone; where the token does not allow it, in this browser. */
 async function save(name: string) {
   const lang = draftLang.value;
-  if (lang === "logql") {
-    try {
-      await request(
-        `api/v1/saved-queries/${encodeURIComponent(name)}`,
-        {},
-        {
-          method: "PUT",
-          headers: { "content-type": "application/json" },
-          body: JSON.stringify({ query: draft.value }),
-        },
-        true,
-      );
-    } catch (error) {
-      savedProblem.value = problemFrom(error);
+  const query = draft.value;
+  const view = hrefOf({ view: "search", lang: "q", q: "", sel: "", live: false });
+  try {
+    await request(
+      `api/v1/saved-queries/${encodeURIComponent(name)}`,
+      {},
+      {
+        method: "PUT",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ query, language: LANGUAGE_NAMES[lang], view: view === "?" ? "" : view }),
+      },
+      true,
+    );
+    say(T.saved(name));
+  } catch (error) {
+    const found = problemFrom(error);
+    if (found.status !== 401 && found.status !== 403) {
+      savedProblem.value = found;
       return;
     }
-  } else {
     const rest = stored<Saved>(LOCAL_SAVED_KEY).filter((known) => known.name !== name);
-    store(LOCAL_SAVED_KEY, [
-      { name, query: draft.value, lang, search: hrefOf({ q: draft.value, lang }) },
-      ...rest,
-    ]);
+    store(LOCAL_SAVED_KEY, [{ name, query, lang, search: hrefOf({ q: query, lang }) }, ...rest]);
+    say(T.savedLocally(name));
   }
-  say(T.saved(name));
   await loadSaved();
+}
+
+/** The state of a saved query: its own columns and range if it has some, otherwise those of the page. */
+function stateOf(saved: Saved): Partial<State> {
+  if (saved.search) return parse(saved.search);
+  const asked = { lang: saved.lang ?? "q", q: expand(saved), view: "search" as const, live: false };
+  return saved.view ? { ...parse(saved.view), ...asked } : asked;
 }
 
 async function removeSaved(saved: Saved) {
@@ -326,7 +346,7 @@ function SavedMenu() {
         />
         <button type="submit">{T.save}</button>
       </form>
-      <p class="dim">{draftLang.value === "logql" ? T.savedOnServer : T.savedHere}</p>
+      <p class="dim">{T.savedOnServer}</p>
       {savedProblem.value && <p class="bad">{savedProblem.value.message}</p>}
       <ul class="items">
         {(savedQueries.value ?? []).map((saved) => (
@@ -336,8 +356,7 @@ function SavedMenu() {
               class="item"
               onClick={() => {
                 openMenu.value = "";
-                if (saved.search) ask(parse(saved.search));
-                else ask({ lang: saved.lang ?? "q", q: expand(saved), view: "search", live: false });
+                ask(stateOf(saved));
               }}
             >
               <b>{saved.name}</b>

@@ -61,6 +61,7 @@ static QUERIES: LazyLock<[(&str, SavedQuery); ROWS.len()]> = LazyLock::new(|| {
             legend: legend.to_owned(),
             format,
             variables: variables.iter().map(owned).collect(),
+            ..SavedQuery::default()
         };
         (name, saved)
     })

@@ -29,6 +29,42 @@ pub const VARIABLES_MAX: usize = 32;
 /// The longest default of a variable.
 const DEFAULT_BYTES_MAX: usize = 4 << 10;
 
+/// The longest address of a view: some columns and a range.
+pub const VIEW_BYTES_MAX: usize = 4 << 10;
+
+/// The language of a query.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Language {
+    /// LogQL, which may have variables.
+    #[default]
+    LogQl,
+    /// The query language of searches.
+    Native,
+    /// SQL.
+    Sql,
+}
+
+/// Languages by their names in files and answers.
+const LANGUAGES: [(&str, Language); 3] = [
+    ("logql", Language::LogQl),
+    ("native", Language::Native),
+    ("sql", Language::Sql),
+];
+
+impl Language {
+    /// The name in files and answers.
+    pub fn as_str(self) -> &'static str {
+        let mut known = LANGUAGES.iter().filter(|(_, language)| *language == self);
+        known.next().map_or("", |(name, _)| name)
+    }
+
+    /// The language of this name.
+    pub fn parse(name: &str) -> Option<Language> {
+        let mut known = LANGUAGES.iter().filter(|(known, _)| *known == name);
+        known.next().map(|(_, language)| *language)
+    }
+}
+
 /// How the numbers of a query are shown. Lines are always a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
@@ -61,8 +97,12 @@ impl Format {
 /// A query without its name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SavedQuery {
-    /// LogQL, with `$name` where variables stand.
+    /// The query; LogQL has `$name` where variables stand.
     pub query: String,
+    /// The language of the query.
+    pub language: Language,
+    /// The part of the page's address that has its columns and its range, such as `?from=1h&cols=app`; may be empty.
+    pub view: String,
     /// What it is for.
     pub description: String,
     /// How series are called, with `{{label}}` for labels; empty is the default.
@@ -182,6 +222,12 @@ impl SavedQuery {
             "query" => &mut self.query,
             "description" => &mut self.description,
             "legend" => &mut self.legend,
+            "view" => &mut self.view,
+            "language" => {
+                let language = Language::parse(value);
+                self.language = language.ok_or_else(|| part("language", "logql, native or sql"))?;
+                return Ok(true);
+            }
             "format" => {
                 let format = Format::parse(value);
                 self.format = format.ok_or_else(|| part("format", "time_series or table"))?;
@@ -221,8 +267,8 @@ impl SavedQuery {
             };
             if !is_known {
                 let expected = format!(
-                    "of the members query, description, legend and format as texts, and variables, \
-                     not '{name}'"
+                    "of the members query, language, description, legend, format and view as texts, and \
+                     variables, not '{name}'"
                 );
                 return Err(part("the body", expected));
             }
@@ -235,6 +281,8 @@ impl SavedQuery {
         serde_json::json!({
             "name": name,
             "query": self.query,
+            "language": self.language.as_str(),
+            "view": self.view,
             "description": self.description,
             "legend": self.legend,
             "format": self.format.as_str(),
@@ -250,7 +298,8 @@ impl SavedQuery {
         if !is_name(name) {
             return Err(SavedError::Name(name.to_owned()));
         }
-        let texts: [(&'static str, &str, usize); 3] = [
+        let texts: [(&'static str, &str, usize); 4] = [
+            ("view", &self.view, VIEW_BYTES_MAX),
             ("query", &self.query, QUERY_BYTES_MAX),
             ("description", &self.description, DESCRIPTION_BYTES_MAX),
             ("legend", &self.legend, LEGEND_BYTES_MAX),
@@ -261,7 +310,10 @@ impl SavedQuery {
             }
         }
         if self.query.trim().is_empty() {
-            return Err(part("query", "LogQL"));
+            return Err(part(
+                "query",
+                "LogQL, or a query of the language that 'language' names",
+            ));
         }
         if self.variables.len() > VARIABLES_MAX {
             return Err(part("variables", format!("at most {VARIABLES_MAX}")));
@@ -279,7 +331,24 @@ impl SavedQuery {
                 ));
             }
         }
-        self.parse_with_defaults().map(drop)
+        self.check_query()
+    }
+
+    /// Checks that the query is one of its language. SQL is checked when it is asked, against the tables there are.
+    fn check_query(&self) -> Result<(), SavedError> {
+        match self.language {
+            Language::LogQl => return self.parse_with_defaults().map(drop),
+            Language::Native => {
+                let parsed = logpond_search::query::parse(&self.query);
+                parsed.map_err(|error| part("query", format!("a query: {error}")))?;
+            }
+            Language::Sql => {}
+        }
+        if self.variables.is_empty() {
+            Ok(())
+        } else {
+            Err(part("variables", "absent: only LogQL has variables"))
+        }
     }
 
     /// The query with its defaults, of some minute.

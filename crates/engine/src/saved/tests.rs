@@ -68,6 +68,22 @@ fn what_cannot_be_asked_cannot_be_saved() {
             "at most 1024 bytes",
         ),
         (json!("{}"), "JSON object"),
+        (
+            json!({ "query": "{}", "language": "kql" }),
+            "logql, native or sql",
+        ),
+        (
+            json!({ "query": "status=500 AND", "language": "native" }),
+            "'query' should be a query",
+        ),
+        (
+            json!({ "query": "select 1", "language": "sql", "variables": { "a": "" } }),
+            "only LogQL has variables",
+        ),
+        (
+            json!({ "query": "{}", "view": "x".repeat(5000) }),
+            "at most 4096 bytes",
+        ),
     ];
     for (body, part) in table {
         let checked = SavedQuery::from_json(&body).and_then(|query| query.check("x"));
@@ -85,6 +101,35 @@ fn what_cannot_be_asked_cannot_be_saved() {
     let saved = SavedQuery::from_json(&whole).unwrap();
     saved.check("errors").unwrap();
     assert_eq!(saved.to_json("errors")["format"], "table");
+}
+
+#[test]
+fn queries_of_other_languages_are_kept_with_their_views() {
+    let mut catalog = Catalog::default();
+    for (name, query) in [
+        (
+            "paid",
+            json!({ "query": "status=200 AND \"paid\"", "language": "native" }),
+        ),
+        (
+            "top",
+            json!({ "query": "select 1", "language": "sql", "view": "?from=1h&cols=app" }),
+        ),
+    ] {
+        let query = SavedQuery::from_json(&query).unwrap();
+        query.check(name).unwrap();
+        let entry = Entry {
+            changed: at(5),
+            query: Some(query),
+        };
+        assert!(catalog.insert(name.to_owned(), entry));
+    }
+    let text = render(&catalog);
+    assert!(text.contains("language = \"sql\"\nview = \"?from=1h&cols=app\""));
+    assert_eq!(render(&parse(&text, at(0)).unwrap()), text);
+    let read = parse(&text, at(0)).unwrap();
+    let (_, paid) = read.entries().next().unwrap();
+    assert_eq!(paid.query.as_ref().unwrap().language, Language::Native);
 }
 
 #[test]

@@ -6,6 +6,8 @@
 //! changed = "2026-11-22T03:00:00.125Z"      # who adds one by hand may leave it out
 //! query = "sum by (app) (count_over_time({app=~\"$app\", detected_level=\"error\"}[$__interval]))"
 //! description = "Errors of each service"    # may be absent, as all below
+//! language = "logql"                         # or native, or sql
+//! view = "?from=1h&cols=app"
 //! legend = "{{app}}"
 //! format = "time_series"
 //! variables = { app = ".+" }
@@ -19,7 +21,7 @@ use logpond_record::Timestamp;
 use toml::de::{DeTable, DeValue};
 
 use super::catalog::{Catalog, Entry};
-use super::query::{SavedError, SavedQuery, is_name};
+use super::query::{Language, SavedError, SavedQuery, is_name};
 
 /// The first lines of the file.
 const HEAD: &str = "\
@@ -39,7 +41,10 @@ pub(super) fn render(catalog: &Catalog) -> String {
         line(&mut text, "changed", &time_text(entry.changed));
         if let Some(query) = &entry.query {
             line(&mut text, "query", &query.query);
+            let language = Some(query.language).filter(|language| *language != Language::LogQl);
             let optional = [
+                ("language", language.map_or("", Language::as_str)),
+                ("view", &*query.view),
                 ("description", &*query.description),
                 ("legend", &*query.legend),
                 ("format", query.format.as_str()),

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use crate::App;
-use logpond_engine::saved::SavedQuery;
+use logpond_engine::saved::{Language, SavedQuery};
 
 /// The target whose form holds LogQL.
 pub(super) const LOGQL: &str = "logql";
@@ -11,6 +11,7 @@ pub(super) const LOGQL: &str = "logql";
 /// Lists saved queries, each with a field for each of its variables; and LogQL itself.
 pub(super) fn answer(app: &App) -> Json {
     let all = app.saved.all().into_iter();
+    let all = all.filter(|(_, query, _)| query.language == Language::LogQl);
     let mut metrics: Vec<Json> = all.map(|(name, query, _)| metric(&name, &query)).collect();
     let query = json!({ "name": "query", "label": "LogQL", "type": "textarea",
         "placeholder": "{app=\"shop\"} |= \"error\"" });

@@ -7,6 +7,7 @@ use super::lookup;
 use crate::App;
 use crate::error::ApiError;
 use logpond_engine::query::Output;
+use logpond_engine::saved::Language;
 
 /// Lists saved queries whose names have a text in them; or labels and their values.
 pub(super) fn answer(
@@ -18,6 +19,8 @@ pub(super) fn answer(
     if lookup::is_of_labels(text) {
         return Ok(lookup::values(app, request, text, out)?.into());
     }
-    let names = app.saved.all().into_iter().map(|(name, ..)| name);
+    let all = app.saved.all().into_iter();
+    let all = all.filter(|(_, query, _)| query.language == Language::LogQl);
+    let names = all.map(|(name, ..)| name);
     Ok(names.filter(|name| name.contains(text)).collect())
 }

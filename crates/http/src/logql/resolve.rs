@@ -1,11 +1,12 @@
 //! What a text means: a saved query by its name, or LogQL itself; with the values of its variables.
 
+use logpond_search::hints::shell_word;
 use logpond_search::logql::{self, LogQuery, Query};
 
 use super::filters;
 use crate::error::{ApiError, Kind};
 use logpond_engine::saved::{
-    Format, SavedQueries, SavedQuery, UnknownPolicy, Value, Window, expand,
+    Format, Language, SavedQueries, SavedQuery, UnknownPolicy, Value, Window, expand,
 };
 
 /// A query, ready to be asked.
@@ -53,7 +54,10 @@ impl Resolver<'_> {
     ) -> Result<ResolvedQuery, ApiError> {
         let text = text.trim();
         match self.saved.get(text) {
-            Some(saved) => self.of_saved(text, saved, value_of),
+            Some(saved) if saved.language == Language::LogQl => {
+                self.of_saved(text, saved, value_of)
+            }
+            Some(saved) => Err(of_other_language(text, &saved)),
             None => self.of_text(text, value_of),
         }
     }
@@ -116,4 +120,20 @@ impl Resolver<'_> {
             legend: String::new(),
         })
     }
+}
+/// Refuses a saved query that is no LogQL, with the way to ask it.
+fn of_other_language(name: &str, saved: &SavedQuery) -> ApiError {
+    let language = saved.language;
+    let message = format!(
+        "saved query '{name}' is of the language {}, and LogQL is asked here",
+        language.as_str()
+    );
+    let mut refused = ApiError::new(Kind::BadQuery, message);
+    let query = shell_word(&saved.query);
+    refused.hint = match language {
+        Language::Sql => Some(format!("try: logpond sql {query}")),
+        Language::Native => Some(format!("try: logpond query --where {query}")),
+        Language::LogQl => None,
+    };
+    refused
 }

@@ -56,8 +56,11 @@ pub struct SavedSet {
     #[arg(value_name = "NAME")]
     pub name: String,
     /// LogQL, with $NAME for variables, $__interval and $__range; '-' is standard input.
-    #[arg(value_name = "LOGQL")]
+    #[arg(value_name = "QUERY")]
     pub query: String,
+    /// The language of the query: logql, native or sql.
+    #[arg(long, value_name = "LANGUAGE")]
+    pub language: Option<String>,
     /// What it is for.
     #[arg(long, value_name = "TEXT")]
     pub description: Option<String>,

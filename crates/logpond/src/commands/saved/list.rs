@@ -25,7 +25,7 @@ pub(super) fn run(args: &SavedList) -> Result<Exit, Failure> {
 }
 
 fn table(queries: &[Value]) -> Vec<u8> {
-    let columns = ["name", "format", "variables", "description"];
+    let columns = ["name", "language", "format", "variables", "description"];
     let mut table = Table::new(&columns.map(|name| (name, false)));
     for query in queries {
         let variables = query["variables"].as_object().into_iter().flatten();
@@ -37,6 +37,7 @@ fn table(queries: &[Value]) -> Vec<u8> {
         };
         table.row(vec![
             text(query, "name"),
+            text(query, "language"),
             text(query, "format"),
             variables.join(" "),
             format!("{built_in}{}", text(query, "description")),

@@ -18,6 +18,7 @@ pub(super) fn run(args: &SavedSet) -> Result<Exit, Failure> {
     }
     let body = json!({
         "query": query(&args.query)?,
+        "language": args.language,
         "description": args.description,
         "legend": args.legend,
         "format": args.format,
