@@ -47,7 +47,7 @@ fn read(aggregate: &Aggregate, params: &Params) -> Result<Arguments, ApiError> {
     let mut arguments = Arguments::default();
     for Parameter { name, help, kind } in aggregate.parameters {
         match kind {
-            ParameterKind::Field => {
+            ParameterKind::Field(_) => {
                 let field = params.one(name)?.filter(|field| !field.is_empty());
                 let missing = || {
                     let meaning = lower_case(help);

@@ -8,11 +8,11 @@ use hyper::body::{Body, Incoming};
 use hyper::header::{HOST, HeaderValue};
 use hyper::server::conn::http2;
 use hyper::service::{Service, service_fn};
-use hyper::{Request, Response};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::inflow::Inflow;
+use super::inflow::{End, Inflow};
 use logpond_host::shutdown::Shutdown;
 
 /// Requests at a time of one connection. Exporters have a handful; a collector in front of many, or a
@@ -67,4 +67,12 @@ pub(super) fn with_host(mut request: Request<Inflow>) -> Request<Inflow> {
         request.headers_mut().insert(HOST, host);
     }
     request
+}
+
+/// The end of a body that a request without one by its method brings, for which its answer waits: clients that are
+/// still sending miss an answer (curl 7.88).
+pub(super) fn body_end(request: &mut Request<Inflow>) -> Option<End> {
+    let is_read_only = matches!(*request.method(), Method::GET | Method::HEAD);
+    let has_body = is_read_only && !request.body().is_end_stream();
+    has_body.then(|| request.body_mut().end())
 }

@@ -6,8 +6,9 @@
 //! way. Behind a bound a stream ends with `NO_ERROR` (RFC 9113, section 8.1), a connection of HTTP/1.1 is
 //! closed.
 //!
-//! An answer of HTTP/2 that ends with its headers, as a failure of gRPC does, is missed by clients that
-//! are still sending (curl 7.88): such an answer waits for the end of the rest, within bounds.
+//! An answer of HTTP/2 that ends with its headers, as a failure of gRPC does, or whose request had no need of a
+//! body, is missed by clients that are still sending (curl 7.88): such an answer waits for the end of the rest,
+//! within bounds.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

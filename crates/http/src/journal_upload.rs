@@ -17,6 +17,7 @@
 //!   not grow with it.
 //! - An entry with a cursor counts once on the node that it is sent to, whatever broke off.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -288,9 +289,13 @@ impl Upload<'_> {
         let held = self.held_of(&part.entries);
         let mut batches = Vec::with_capacity(part.entries.len());
         let (mut known, mut records, mut bytes) = (0, 0, 0);
+        let mut seen = HashSet::new();
         for SealedEntry { batch, position } in part.entries {
             let id = position.map(|position| self.name(position));
-            if id.is_some_and(|id| held.contains(id.epoch, id.sequence)) {
+            let is_known = |id: BatchId| {
+                held.contains(id.epoch, id.sequence) || !seen.insert((id.epoch, id.sequence))
+            };
+            if id.is_some_and(is_known) {
                 known += 1;
                 continue;
             }

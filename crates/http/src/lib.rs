@@ -312,8 +312,16 @@ pub async fn serve_accepted(
             if stream.get_ref().1.alpn_protocol() == Some(b"h2") =>
         {
             let service = service_fn(move |request| {
-                let request = trails::of_client(http2::with_host(request), client);
-                router::answer(app.clone(), request)
+                let mut request = trails::of_client(http2::with_host(request), client);
+                let end = http2::body_end(&mut request);
+                let answer = router::answer(app.clone(), request);
+                async move {
+                    let response = answer.await;
+                    if let Some(end) = end {
+                        end.wait().await;
+                    }
+                    response
+                }
             });
             http2::serve_connection(*stream, context.shutdown, service).await;
         }

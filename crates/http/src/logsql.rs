@@ -4,6 +4,7 @@
 //! is refused, later it is broken off: the lines have no place for what is missing.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hyper::Response;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
@@ -216,10 +217,18 @@ fn count(
     let field = groups.map(|groups| groups.field.clone());
     let counted = name.to_owned();
     let of_group = field.clone();
+    // Records whose field has no text are of the same group as those without it.
+    let empty = Arc::new(AtomicU64::new(0));
+    let of_empty = Arc::clone(&empty);
     // A count writes no rows of its own.
     out.rewrite(Box::new(move |line, out| {
         let row: Result<Value, _> = exact::from_slice(line);
         if let (Ok(row), Some(field)) = (row, &of_group) {
+            if text(&row["value"]).is_empty() {
+                let count = row["count"].as_u64().unwrap_or_default();
+                of_empty.fetch_add(count, Ordering::Relaxed);
+                return RewriteStatus::GoOn;
+            }
             let pairs = [(field, &row["value"]), (&counted, &row["count"])];
             let pairs = pairs.map(|(name, value)| (name.clone(), Value::from(text(value))));
             write(pairs.into_iter().collect(), out);
@@ -239,8 +248,9 @@ fn count(
         grouped = Some(trailer);
     }
     let mut trailer = app.engine.search(all, out)?;
-    if groups.is_none() || trailer.rows > 0 {
-        let number = Value::from(trailer.rows.to_string());
+    let count = trailer.rows + empty.load(Ordering::Relaxed);
+    if groups.is_none() || count > 0 {
+        let number = Value::from(count.to_string());
         let group = field.map(|field| (field, Value::from("")));
         let members = group.into_iter().chain([(name.to_owned(), number)]);
         let members: Map<String, Value> = members.collect();
