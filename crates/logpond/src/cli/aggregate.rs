@@ -43,7 +43,7 @@ fn command(row: &'static query::Aggregate) -> Command {
 
 fn field(parameter: &Parameter) -> Option<Arg> {
     match parameter.kind {
-        ParameterKind::Field => {
+        ParameterKind::Field(_) => {
             let field = Arg::new(FIELD).value_name("FIELD").required(true);
             Some(field.help(parameter.help))
         }
@@ -53,7 +53,7 @@ fn field(parameter: &Parameter) -> Option<Arg> {
 
 fn flag(parameter: &Parameter) -> Option<Arg> {
     match parameter.kind {
-        ParameterKind::Field => None,
+        ParameterKind::Field(_) => None,
         ParameterKind::By => {
             let by = Arg::new(BY).long(BY).value_name("FIELD");
             Some(by.help(parameter.help))
@@ -90,7 +90,7 @@ impl FromArgMatches for Aggregate {
         let (mut field, mut by, mut limit) = (String::new(), None, 0);
         for parameter in row.parameters {
             match parameter.kind {
-                ParameterKind::Field => {
+                ParameterKind::Field(_) => {
                     field = matches.get_one(FIELD).cloned().unwrap_or_default();
                 }
                 ParameterKind::By => by = matches.get_one(BY).cloned(),

@@ -20,9 +20,9 @@ pub(super) fn run(args: Aggregate) -> Result<Exit, Failure> {
     let mut none = format!("no records match{range}");
     for Parameter { name, kind, .. } in row.parameters {
         match kind {
-            ParameterKind::Field => {
+            ParameterKind::Field(needed) => {
                 command = format!("{command} {}", shell_word(&args.field));
-                none = format!("no records with a field '{}' match{range}", args.field);
+                none = format!("no records with {needed} '{}' match{range}", args.field);
                 parameters.push((name, args.field.clone()));
             }
             ParameterKind::By => parameters.extend(args.by.clone().map(|by| (*name, by))),

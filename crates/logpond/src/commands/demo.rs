@@ -144,7 +144,7 @@ fn show(client: &Client, records: Option<u64>, ends: bool) -> Result<(), Failure
     } else {
         format!(" --addr {}", shell_word(&address))
     };
-    let mut text = format!("page     {address}/\n");
+    let mut text = format!("page     {address}/?from=24h\n");
     if let Some(records) = records {
         let records = quantity::count(records);
         text += &format!("records  {records}, of the last day\n");
@@ -155,6 +155,7 @@ fn show(client: &Client, records: Option<u64>, ends: bool) -> Result<(), Failure
         let words: Vec<_> = words.collect();
         text += &format!("\n{number}. {}\n", question.text);
         text += &format!("   logpond {}{named}\n", words.join(" "));
+        text += &format!("   {address}/{}\n", question.page);
     }
     if !ends {
         text += "\nNew records arrive until you press Ctrl-C.\n";

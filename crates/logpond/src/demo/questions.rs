@@ -8,6 +8,8 @@ pub struct Question {
     pub text: &'static str,
     /// The arguments of `logpond` that answer it.
     pub arguments: &'static [&'static str],
+    /// The part of the page's address that answers it.
+    pub page: &'static str,
     /// A word of the answer that leads on.
     pub clue: &'static str,
 }
@@ -25,16 +27,19 @@ pub static QUESTIONS: [Question; 5] = [
             "--step",
             "10m",
         ],
+        page: "?q=status>=500&from=24h",
         clue: "",
     },
     Question {
         text: "Which page fails?",
         arguments: &["top", "path", "-f", "status>=500", "--since", "1d"],
+        page: "?view=access&q=status>=500&from=24h",
         clue: "/checkout",
     },
     Question {
         text: "Which service logs errors?",
         arguments: &["top", "service", "-l", "error", "--since", "1d"],
+        page: "?q=level=error&from=24h",
         clue: "checkout",
     },
     Question {
@@ -48,11 +53,13 @@ pub static QUESTIONS: [Question; 5] = [
             "--since",
             "1d",
         ],
+        page: "?view=patterns&q=service=checkout+level=error&from=24h",
         clue: "is exhausted",
     },
     Question {
         text: "What changed just before?",
         arguments: &["query", "rolled out", "--since", "1d"],
+        page: "?q=rolled+out&from=24h",
         clue: BAD_RELEASE,
     },
 ];

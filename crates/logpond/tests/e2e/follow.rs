@@ -330,6 +330,42 @@ fn the_command_joins_the_newest_with_what_comes() {
     assert_eq!(printed, expected);
 }
 
+/// Records that arrive are new, however old their times are.
+#[test]
+fn the_journal_command_shows_records_that_arrive_late() {
+    let scratch = Scratch::new("follow-late").unwrap();
+    let server = TestServer::start(program(), scratch.path(), &[]).unwrap();
+    let mut child = Command::new(program())
+        .args(["journal", "-f", "-n", "0", "-o", "cat"])
+        .args(["--addr", &server.url()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines: Arc<Mutex<Vec<String>>> = Arc::default();
+    let there = lines.clone();
+    let out = child.stdout.take().unwrap();
+    thread::spawn(move || {
+        for line in BufReader::new(out).lines().map_while(Result::ok) {
+            there.lock().unwrap().push(line);
+        }
+    });
+    let mut client = server.client().unwrap();
+    let mut push = |body: &str| {
+        let pushed = crate::pond::push(&mut client, "application/x-ndjson", "", body.as_bytes());
+        assert_eq!(pushed.unwrap().status, 200);
+    };
+    let printed = |line: &str| lines.lock().unwrap().iter().any(|known| known == line);
+    wait_until("it follows", || {
+        push(r#"{"message":"here"}"#);
+        printed("here")
+    })
+    .unwrap();
+    push(r#"{"time":"2026-01-02T03:04:05Z","message":"late"}"#);
+    wait_until("the late one is printed", || printed("late")).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 /// Not an assertion but a number: how long after its acknowledgement a record is seen.
 #[test]
 fn followers_see_records_soon() {

@@ -56,6 +56,13 @@ fn refusals_arrive(server: &TestServer, ca: &Path, scratch: &Path) {
             assert!(how.ends_with(status), "{path} {header}: {how} {said}");
         }
     }
+    // A body that nobody asked for is no reason to miss an answer.
+    for path in ["/-/healthy", "/metrics", "/api/v1/saved-queries"] {
+        let url = format!("https://{http}{path}");
+        let sent = ["--request", "GET", "--data-binary", &body, &url];
+        let (how, said) = ask(ca, "--http2", &sent);
+        assert!(how.ends_with("200"), "{path}: {how} {said}");
+    }
     let export = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
     let table = [("x-nothing: x", "8"), ("host: elsewhere.example", "14")];
     for (header, status) in table {

@@ -619,7 +619,13 @@ impl Nodes for Member {
     }
 
     fn name(&self, node: NodeId) -> String {
+        let registry = self.registry.known();
+        let is_forgotten = registry.node(node).is_some_and(RegistryEntry::is_forgotten);
         match self.reach(node) {
+            // Another one may be at its address.
+            Ok((address, _)) if is_forgotten => {
+                format!("node {node}, forgotten, last at {address},")
+            }
             Ok((address, _)) => format!("node {address}"),
             Err(_) => format!("node {node}"),
         }

@@ -386,8 +386,8 @@ fn read_steps(from: &mut Decoder<'_>) -> Result<(TimeRange, i64), DecodeError> {
 /// The kind of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterKind {
-    /// The name of a field, which must be given.
-    Field,
+    /// The name of a field, which must be given. The words before it say what a record needs to count.
+    Field(&'static str),
     /// The name of a field by whose values the records are told apart, if it is given.
     By,
     /// A number of rows; 0 is as many as there may be.
@@ -494,7 +494,7 @@ impl Aggregate {
     /// True if it is of one field.
     pub fn has_field(&self) -> bool {
         let mut parameters = self.parameters.iter();
-        parameters.any(|parameter| parameter.kind == ParameterKind::Field)
+        parameters.any(|parameter| matches!(parameter.kind, ParameterKind::Field(_)))
     }
 }
 

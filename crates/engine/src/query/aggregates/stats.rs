@@ -61,7 +61,7 @@ pub(super) const AGGREGATE: Aggregate = Aggregate {
         Parameter {
             name: "field",
             help: "The field whose numbers are summarised",
-            kind: ParameterKind::Field,
+            kind: ParameterKind::Field("a number in the field"),
         },
         Parameter {
             name: "by",

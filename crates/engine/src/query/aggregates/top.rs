@@ -25,7 +25,7 @@ pub(super) const AGGREGATE: Aggregate = Aggregate {
         Parameter {
             name: "field",
             help: "The field whose values are counted",
-            kind: ParameterKind::Field,
+            kind: ParameterKind::Field("a field"),
         },
         Parameter {
             name: "n",

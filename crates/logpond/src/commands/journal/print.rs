@@ -15,7 +15,6 @@ use crate::commands::listing::lacks;
 use crate::commands::query::follow::{Backlog, FollowOptions, follow};
 use crate::commands::query::remote::RowStack;
 use crate::commands::query::sink::Sink;
-use crate::commands::selection::now;
 use crate::commands::{Exit, Failure, variable};
 use logpond_client::{Client, Item, Trailer};
 use logpond_host::terminal::When;
@@ -264,11 +263,8 @@ fn followed(
     base.push(("fields", "raw".into()));
     let backlog = match (plan.behind, question.lines) {
         (Some(key), _) => Backlog::From(vec![("cursor", format!("{}_{}", key.time, key.id))]),
-        (None, Lines::Newest(0)) => {
-            base.retain(|(name, _)| *name != "from");
-            base.push(("from", now().to_string()));
-            Backlog::None
-        }
+        // Records that arrive are new, whatever their times are.
+        (None, Lines::Newest(0)) => Backlog::None,
         (None, Lines::Newest(count)) => Backlog::Newest(count),
         (None, Lines::All) => Backlog::From(Vec::new()),
         (None, Lines::Oldest(count)) => Backlog::From(vec![("limit", count.to_string())]),
