@@ -9,21 +9,21 @@ use logpond_record::{
 
 use crate::intake::declared::fields_of_batch;
 
-/// What the sender said of the entry alone.
+/// The labels that the sender gave to the entry alone.
 pub(super) fn own_labels<'a>(entry: &Entry<'a>) -> Vec<(Cow<'a, str>, Value<'a>)> {
     let own = entry.envelope.fields();
     own.map(|(name, value)| (Cow::Borrowed(name), value))
         .collect()
 }
 
-/// What the sender said of the entry, then what was declared for all of its batch.
+/// The labels of the entry, then those that were declared for all of its batch.
 pub(super) fn labels_as_sent<'a>(entry: &Entry<'a>) -> Vec<(Cow<'a, str>, Value<'a>)> {
     let mut labels = own_labels(entry);
     labels.extend(labels_of_batch(entry));
     labels
 }
 
-/// What was declared for all of its batch.
+/// The labels that were declared for all of its batch.
 pub(super) fn labels_of_batch<'a>(
     entry: &Entry<'a>,
 ) -> impl Iterator<Item = (Cow<'a, str>, Value<'a>)> + use<'a> {
