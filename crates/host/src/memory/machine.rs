@@ -1,6 +1,7 @@
 //! How much memory the process may have: that of the machine, of the containers that it is in, or of its own
 //! limits, whichever is least.
 
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::{env, fs};
@@ -17,8 +18,15 @@ const V1_FILES: [&str; 1] = ["memory.limit_in_bytes"];
 /// How many arenas the allocator of the C library makes.
 const ARENAS: &str = "MALLOC_ARENA_MAX";
 
-/// Has the process begin again where its address space is limited, with one arena for C code: each further
-/// one reserves 64 MiB of it, so that a few threads would leave nothing.
+/// A shell that begins the program that its first argument names, with the further ones. The standard library
+/// catches the two signals of a stack that overflows only where nobody ignores them. Where it does, each thread
+/// allocates a second stack as it begins, and the whole process is aborted if there is no room for one. The kernel
+/// still ends a process whose ignored signal is a fault of its own. A shell says it because setting a signal takes
+/// `unsafe`.
+const WITHOUT_SECOND_STACKS: &str = "trap '' SEGV BUS; exec \"$0\" \"$@\"";
+
+/// Has the process begin again where its address space is limited, with one arena for C code, because each
+/// further one reserves 64 MiB of it, and with threads that need no second stack.
 pub fn begin_within_limits() {
     if getrlimit(Resource::As).current.is_none() || env::var_os(ARENAS).is_some() {
         return;
@@ -27,10 +35,21 @@ pub fn begin_within_limits() {
     let (Some(name), Ok(program)) = (arguments.next(), env::current_exe()) else {
         return;
     };
-    let mut again = Command::new(program);
-    again.arg0(name).args(arguments).env(ARENAS, "1");
-    // It only returns if that cannot be done; what may fail later says so itself.
-    let _ = again.exec();
+    // A shell would end where the program is not there any more.
+    if !program.exists() {
+        return;
+    }
+    let arguments: Vec<OsString> = arguments.collect();
+    let mut by_shell = Command::new("/bin/sh");
+    by_shell.arg("-c").arg(WITHOUT_SECOND_STACKS).arg(&program);
+    // Each only returns if it cannot be done; what may fail later says so itself.
+    let _ = by_shell.args(&arguments).env(ARENAS, "1").exec();
+    let mut without_shell = Command::new(program);
+    let _ = without_shell
+        .arg0(name)
+        .args(arguments)
+        .env(ARENAS, "1")
+        .exec();
 }
 
 /// The memory that this process may have, in bytes.

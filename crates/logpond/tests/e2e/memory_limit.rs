@@ -173,6 +173,34 @@ fn line_ends_without_end_do_not_end_the_server() {
     assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
 
+/// Signals of a stack that overflows, each as a bit of the lists of `/proc/PID/status`.
+const OVERFLOWS: u64 = 1 << (SIGSEGV - 1) | 1 << (SIGBUS - 1);
+
+const SIGBUS: u32 = 7;
+
+const SIGSEGV: u32 = 11;
+
+#[test]
+fn threads_need_no_second_stack_where_addresses_are_limited() {
+    let scratch = Scratch::new("second-stacks").unwrap();
+    let command = Limit::Process.command();
+    let server = TestServer::start_under(command, &scratch.path().join("data"), &[]).unwrap();
+    let caught = caught_signals(server.pid());
+    assert_eq!(caught & OVERFLOWS, 0, "{caught:x}");
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
+    // Without a limit the message of a stack that overflows stays.
+    let server = TestServer::start(program(), &scratch.path().join("other"), &[]).unwrap();
+    let caught = caught_signals(server.pid());
+    assert_eq!(caught & OVERFLOWS, OVERFLOWS, "{caught:x}");
+}
+
+/// The signals that a process catches.
+fn caught_signals(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    u64::from_str_radix(caught.unwrap().trim(), 16).unwrap()
+}
+
 /// A body whose labels stand once, and are repeated for each of its records.
 fn repeated_labels(records: usize) -> Vec<u8> {
     let label = |number: usize| format!("\"label{number}\":\"{}\"", "x".repeat(2000));
