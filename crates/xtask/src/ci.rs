@@ -20,8 +20,11 @@ const TORTURE: [&str; 4] = ["--minutes", "0.35", "--seed", "1"];
 /// The same at night.
 const TORTURE_AT_NIGHT: [&str; 4] = ["--minutes", "5", "--seed", "2"];
 
-/// The clusters that are: with copies on disks, and with one in a bucket.
-const TORTURED: [&str; 2] = ["roles", "bucket"];
+/// The cluster that is: with copies on disks and in a bucket.
+const TORTURED: &[&str] = &["bucket"];
+
+/// Those that are at night: also with copies on disks only.
+const TORTURED_AT_NIGHT: &[&str] = &["roles", "bucket"];
 
 /// Says how many seeds the simulation of a cluster runs, and how many it does at night.
 const SEEDS: (&str, &str) = ("LOGPOND_SIM_SEEDS", "10000");
@@ -46,7 +49,9 @@ const STEPS: [Step; 9] = [
     ("deny", Extent::Change, |_| deny()),
     ("advisories", Extent::Change, |_| advisories()),
     ("test", Extent::Change, test),
-    ("interface", Extent::Change, |_| interface::test()),
+    ("interface", Extent::Change, |extent| {
+        interface::test(extent == Extent::Night)
+    }),
     ("torture", Extent::Change, torture),
     ("docs", Extent::Change, |_| {
         docs::run(&["--check".to_string()])
@@ -160,11 +165,11 @@ fn cargo_deny() -> Option<Command> {
 }
 
 fn torture(extent: Extent) -> Outcome<()> {
-    let length = match extent {
-        Extent::Change => TORTURE,
-        Extent::Night => TORTURE_AT_NIGHT,
+    let (length, topologies) = match extent {
+        Extent::Change => (TORTURE, TORTURED),
+        Extent::Night => (TORTURE_AT_NIGHT, TORTURED_AT_NIGHT),
     };
-    TORTURED.iter().try_for_each(|topology| {
+    topologies.iter().try_for_each(|topology| {
         let arguments = [&length[..], &["--topology", topology]].concat();
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         torture::run(&arguments)

@@ -10,11 +10,14 @@ const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// How `web/build` ends without npm of Node 20 or later.
 const NO_NODE: i32 = 3;
 
-/// Runs them one after another.
+/// Has screens looked at in all colours and widths.
+const ALL: &str = "LOGPOND_ALL_LOOKS";
+
+/// Runs them one after another; at night in all colours and widths.
 ///
 /// # Errors
 /// When one fails, or in CI a tool is missing.
-pub(crate) fn test() -> Outcome<()> {
+pub(crate) fn test(is_night: bool) -> Outcome<()> {
     let lack = |tool: &str| missing(tool, "the interface was not tested");
     let web = root().join("web");
     let built = Command::new(web.join("build")).status();
@@ -38,5 +41,8 @@ pub(crate) fn test() -> Outcome<()> {
     let mut in_browser = script("e2e");
     in_browser.env("LOGPOND", tested_program()?);
     in_browser.env("CHROMIUM", browser);
+    if is_night {
+        in_browser.env(ALL, "true");
+    }
     check(&mut in_browser)
 }
