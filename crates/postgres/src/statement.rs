@@ -154,6 +154,10 @@ fn put_end(trailer: &Trailer, question: &Question, end: &mut Vec<u8>) {
     for hint in &trailer.hints {
         Failure::new(Code::Warning, hint.message.clone()).put_notice(end, "NOTICE");
     }
+    for lost in trailer.lost.iter().take(LISTED_MAX) {
+        let message = format!("lost for good: {lost}");
+        Failure::new(Code::Incomplete, message).put_notice(end, "WARNING");
+    }
     if trailer.missing_count > 0 {
         let failure = incomplete(trailer);
         if question.incompleteness == Incompleteness::Error {

@@ -510,16 +510,18 @@ impl Severity {
         })
     }
 
-    /// The severity of a number in OpenTelemetry.
+    /// The severity of a number in OpenTelemetry (logs data model, field `SeverityNumber`). A higher number is never a
+    /// lower severity.
     pub fn of_opentelemetry(number: u32) -> Option<Severity> {
         Some(match number {
             1..=4 => Severity::Trace,
             5..=8 => Severity::Debug,
-            10 => Severity::Notice,
-            9..=12 => Severity::Info,
+            9 => Severity::Info,
+            10..=12 => Severity::Notice,
             13..=16 => Severity::Warn,
+            17 => Severity::Error,
             18 => Severity::Critical,
-            17..=20 => Severity::Error,
+            19..=20 => Severity::Alert,
             21..=24 => Severity::Fatal,
             _ => return None,
         })
@@ -600,6 +602,19 @@ mod tests {
         words.sort_unstable();
         words.dedup();
         assert_eq!(words.len(), count);
+    }
+
+    #[test]
+    fn higher_numbers_of_opentelemetry_are_never_lower() {
+        let all: Vec<Severity> = (1..=24).filter_map(Severity::of_opentelemetry).collect();
+        assert_eq!(all.len(), 24);
+        assert!(all.is_sorted(), "{all:?}");
+        for severity in Severity::all() {
+            assert_eq!(
+                Severity::of_opentelemetry(severity.number().into()),
+                Some(severity)
+            );
+        }
     }
 
     #[test]

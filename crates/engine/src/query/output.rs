@@ -6,6 +6,7 @@
 mod in_flight;
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -81,6 +82,8 @@ pub struct Output {
     /// The memory of the query, once it has begun.
     lease: Option<Arc<Lease>>,
     in_flight: Arc<InFlight>,
+    /// Losses that are to be said beside the answer.
+    lost: BTreeSet<String>,
 }
 
 /// Says why a reader may have no more, once that is so.
@@ -106,6 +109,16 @@ struct Heartbeat {
 }
 
 impl Output {
+    /// Keeps what a read found to be lost for good, for forms of answers without a trailer.
+    pub fn note_lost(&mut self, lost: Vec<String>) {
+        self.lost.extend(lost);
+    }
+
+    /// Losses that were kept.
+    pub fn lost(&self) -> impl Iterator<Item = &str> {
+        self.lost.iter().map(String::as_str)
+    }
+
     /// An output and its reading end.
     pub fn new(shutdown: Shutdown) -> (Output, mpsc::Receiver<Bytes>) {
         let (sender, receiver) = mpsc::channel(CHUNKS_MAX);
@@ -131,6 +144,7 @@ impl Output {
             refusal: None,
             lease: None,
             in_flight: Arc::default(),
+            lost: BTreeSet::new(),
         };
         (output, receiver)
     }

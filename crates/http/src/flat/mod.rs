@@ -103,7 +103,12 @@ struct HeadFields {
 
 impl HeadFields {
     fn of(page: &Page) -> HeadFields {
-        let warning = page.warnings.join("; ");
+        let lost = page
+            .lost
+            .iter()
+            .map(|what| format!("lost for good: {what}"));
+        let warnings: Vec<String> = page.warnings.iter().cloned().chain(lost).collect();
+        let warning = warnings.join("; ");
         let plain = warning.chars().map(|sign| match sign {
             ' '..='~' => sign,
             _ => '?',

@@ -84,6 +84,7 @@ mod rules;
 mod s3;
 mod saved_queries;
 mod shippers;
+mod shown_is_found;
 mod spool;
 mod syslog_ng;
 mod systemd;

@@ -527,6 +527,19 @@ fn a_disk_that_comes_back_as_it_was_says_what_is_lost() {
             trailer["complete"] == true && lost == 1
         });
         assert!(last.contains("lost"), "{last}");
+        for path in ["/_count", "/_search?size=0", "/_cat/count"] {
+            let mut client = cluster.nodes[0].client().unwrap();
+            let answer = client.send("GET", path, &[], b"").unwrap();
+            let mut headers = answer.headers.iter();
+            let warning = headers.find(|(name, _)| name == "warning");
+            let text = warning.map_or("", |(_, text)| text);
+            assert!(
+                text.starts_with("299 logpond"),
+                "{path}: {:?}",
+                answer.headers
+            );
+            assert!(text.contains("\"lost for good: node "), "{path}: {text}");
+        }
         back.terminate().unwrap();
     }
 }

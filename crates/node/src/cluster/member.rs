@@ -624,7 +624,7 @@ impl Nodes for Member {
         match self.reach(node) {
             // Another one may be at its address.
             Ok((address, _)) if is_forgotten => {
-                format!("node {node}, forgotten, last at {address},")
+                format!("node {node} (forgotten, last at {address})")
             }
             Ok((address, _)) => format!("node {address}"),
             Err(_) => format!("node {node}"),

@@ -20,12 +20,8 @@ fn members(text: &[u8], prefix: &mut String, labels: &mut Labels) -> Result<(), 
         let length = prefix.len();
         let name = unescaped(name);
         let name = name.trim();
-        match value {
-            Json::Null | Json::Array(_) => return Ok(true),
-            _ if name.is_empty() && (length == 0 || !matches!(value, Json::Object(_))) => {
-                return Ok(true);
-            }
-            _ => {}
+        if name.is_empty() && (length == 0 || !matches!(value, Json::Object(_))) {
+            return Ok(true);
         }
         match length {
             0 => prefix.push_str(&sanitised(name)),
@@ -42,7 +38,7 @@ fn members(text: &[u8], prefix: &mut String, labels: &mut Labels) -> Result<(), 
             Json::Text(inside) => labels.extract(prefix, &unescaped(inside)),
             Json::Number(number) => labels.extract(prefix, &String::from_utf8_lossy(number)),
             Json::Bool(is_true) => labels.extract(prefix, if is_true { "true" } else { "false" }),
-            Json::Null | Json::Array(_) => {}
+            Json::Null | Json::Array(_) => labels.retract(prefix),
         }
         prefix.truncate(length);
         Ok(true)

@@ -263,6 +263,22 @@ impl Labels {
         self.labels[place].origin = Origin::Parsed;
     }
 
+    /// Takes back what this parser found: a later value of the same name is none.
+    pub(super) fn retract(&mut self, name: &str) {
+        let suffixed;
+        let mut name = name;
+        if self.is_base(name) {
+            suffixed = format!("{name}{DUPLICATE_SUFFIX}");
+            name = &suffixed;
+        }
+        let found = self.find(name);
+        if let Some(place) = found.filter(|place| self.labels[*place].is_extracted)
+            && !self.is_of_other_parser(place)
+        {
+            self.labels[place].is_removed = true;
+        }
+    }
+
     fn is_of_other_parser(&self, place: usize) -> bool {
         let label = &self.labels[place];
         let is_own = self.parser > 0 && label.parser == self.parser;

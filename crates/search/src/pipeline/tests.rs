@@ -65,6 +65,11 @@ const TABLE: &[(&str, &str, Option<&str>)] = &[
         r#"{"app":"y","pod":"q","x":"1","x":"2"}"#,
         Some(r#"{"app":"y","pod":"q","x":"1","x":"2"} app_extracted=y,pod_extracted=q,x=2"#),
     ),
+    (
+        "| json",
+        r#"{"a":1,"b":2,"c":3,"a":null,"b":[4],"c":null,"c":5}"#,
+        Some(r#"{"a":1,"b":2,"c":3,"a":null,"b":[4],"c":null,"c":5} c=5"#),
+    ),
     ("| json", "nothing", Some("nothing JSONParserErr")),
     ("| json", r#"{"a":1,"#, Some(r#"{"a":1, a=1,JSONParserErr"#)),
     (

@@ -1,6 +1,6 @@
 //! The completeness of an answer: parts that could not be read.
 
-use logpond_engine::query::Trailer;
+use logpond_engine::query::{Output, Trailer};
 use serde_json::{Value as Json, json};
 
 use crate::App;
@@ -14,17 +14,19 @@ pub(super) struct Completeness {
 }
 
 impl Completeness {
-    /// Notes what a read says of itself.
+    /// Notes what a read says of itself. Losses are kept for the header of the answer.
     ///
     /// # Errors
     /// When something is missing, unless a partial answer is wanted.
     pub(super) fn note(
         &mut self,
         app: &App,
-        trailer: Trailer,
+        mut trailer: Trailer,
         may_be_partial: bool,
+        out: &mut Output,
     ) -> Result<(), ApiError> {
         app.metrics.query_bytes.add(trailer.bytes_scanned);
+        out.note_lost(std::mem::take(&mut trailer.lost));
         if trailer.missing_count == 0 {
             return Ok(());
         }

@@ -1,16 +1,14 @@
 //! `_count`: how many records a query matches, and `_cat/count`: how many there are.
 
-use hyper::StatusCode;
 use logpond_engine::query::Output;
 use serde_json::json;
 
 use super::completeness::Completeness;
 use super::indices::IndexExpression;
-use super::json::{Object, only};
+use super::json::only;
 use super::query::{self, Context};
 use super::request::{AnswerOptions, PARAMETERS, read_body, take_parameters};
-use super::{Answer, Call, Content};
-use super::{objects, search};
+use super::{Answer, Call, cat, objects, search};
 use crate::App;
 use crate::error::ApiError;
 use logpond_search::Filter;
@@ -35,41 +33,17 @@ pub(super) fn answer(app: &App, call: &Call, out: &mut Output) -> Result<Answer,
 /// Parameters of `_cat/count`.
 const CAT_PARAMETERS: [&str; 8] = ["format", "v", "h", "s", "time", "pretty", "help", "human"];
 
-/// `_cat/count`, as a line or as JSON: the time in seconds and of the day, and the number of records.
-pub(super) fn cat(app: &App, call: &Call, out: &mut Output) -> Result<Answer, ApiError> {
+/// The columns of `_cat/count`: the time in seconds and of the day, and the number of records.
+const COLUMNS: [&str; 3] = ["epoch", "timestamp", "count"];
+
+/// `_cat/count`, as a line or as JSON.
+pub(super) fn cat_count(app: &App, call: &Call, out: &mut Output) -> Result<Answer, ApiError> {
     call.params.only(&CAT_PARAMETERS)?;
     let filter = IndexExpression::read(call.index())?.filter();
     let count = search::count(app, &filter, out, &mut Completeness::default(), false)?;
     let seconds = call.now.0.div_euclid(1_000_000_000);
     let time = call.now.to_string();
     let clock = time.get(11..19).unwrap_or_default();
-    let cells = [
-        ("epoch", seconds.to_string()),
-        ("timestamp", clock.to_owned()),
-        ("count", count.to_string()),
-    ];
-    let columns = call.params.one("h")?;
-    let is_wanted =
-        |name: &str| columns.is_none_or(|columns| columns.split(',').any(|column| column == name));
-    let cells: Vec<_> = cells
-        .into_iter()
-        .filter(|(name, _)| is_wanted(name))
-        .collect();
-    if call.params.one("format")? == Some("json") {
-        let members = cells.into_iter();
-        let row: Object = members
-            .map(|(name, cell)| (name.to_owned(), cell.into()))
-            .collect();
-        return Ok(json!([row]).into());
-    }
-    let (names, values): (Vec<&str>, Vec<String>) = cells.into_iter().unzip();
-    let head = if call.params.flag("v", false)? {
-        names.join(" ") + "\n"
-    } else {
-        String::new()
-    };
-    Ok(Answer {
-        status: StatusCode::OK,
-        content: Content::Text(format!("{head}{}\n", values.join(" "))),
-    })
+    let cells = vec![seconds.to_string(), clock.to_owned(), count.to_string()];
+    cat::answer(call, &COLUMNS, [cells])
 }

@@ -94,7 +94,7 @@ pub(super) fn documents_at(
         let scope = Scope::of_filter(&filter, range);
         let scope = scope.map_err(|error| ApiError::new(Kind::Internal, error.message))?;
         let (documents, trailer) = documents(app, Search::new(scope), 0, out)?;
-        Completeness::default().note(app, trailer, false)?;
+        Completeness::default().note(app, trailer, false, out)?;
         found.extend(
             documents
                 .into_iter()

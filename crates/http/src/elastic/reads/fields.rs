@@ -65,7 +65,7 @@ fn all(
     out: &mut Output,
 ) -> Result<Vec<(String, &'static str)>, ApiError> {
     let (types, trailer) = app.engine.field_types(scope, false, out).map_err(failed)?;
-    Completeness::default().note(app, trailer, false)?;
+    Completeness::default().note(app, trailer, false, out)?;
     let fields = types.fields().filter(|(name, _)| *name != names::INDEX);
     let mut fields: Vec<(String, &'static str)> = fields
         .take(FIELDS_MAX)
@@ -80,14 +80,11 @@ fn all(
 /// `_mapping`
 pub(super) fn mapping(app: &App, call: &Call, out: &mut Output) -> Result<Answer, ApiError> {
     call.params.only(&PARAMETERS)?;
-    let mut properties = Object::new();
     let fields = all(app, &Scope::all(TimeRange::ALL), out)?;
     if let Some(patterns) = call.names.get(1) {
         return of_fields(app, call, (&fields, patterns), out);
     }
-    for (name, kind) in &fields {
-        insert(&mut properties, name, json!({ "type": kind }));
-    }
+    let properties = properties(&fields);
     let expression = IndexExpression::read(call.index())?;
     let mut answer = Object::new();
     for index in listing::indices(app, &expression, out)? {
@@ -110,10 +107,7 @@ pub(super) fn index(app: &App, call: &Call, out: &mut Output) -> Result<Answer, 
         );
         return Err(ApiError::new(Kind::NotFound, message));
     }
-    let mut properties = Object::new();
-    for (name, kind) in all(app, &Scope::all(TimeRange::ALL), out)? {
-        insert(&mut properties, &name, json!({ "type": kind }));
-    }
+    let properties = properties(&all(app, &Scope::all(TimeRange::ALL), out)?);
     let mut answer = Object::new();
     for index in found {
         let settings = json!({
@@ -151,6 +145,15 @@ fn of_fields(
         answer.insert(index.name, json!({ "mappings": mappings }));
     }
     Ok(Json::Object(answer).into())
+}
+
+/// Fields as a mapping describes them.
+fn properties(fields: &[(String, &str)]) -> Object {
+    let mut properties = Object::new();
+    for (name, kind) in fields {
+        insert(&mut properties, name, json!({ "type": kind }));
+    }
+    properties
 }
 
 /// Puts a field into the objects that its name says; one whose object is a value has its whole name.

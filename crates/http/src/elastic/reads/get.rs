@@ -153,6 +153,6 @@ fn find(
     search.direction = Direction::Backward;
     search.limit = Some(1);
     let (found, trailer) = fetch::documents(app, search, 0, out)?;
-    Completeness::default().note(app, trailer, false)?;
+    Completeness::default().note(app, trailer, false, out)?;
     Ok(found.into_iter().next())
 }

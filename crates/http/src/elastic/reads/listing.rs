@@ -12,11 +12,10 @@ use super::indices::IndexExpression;
 use super::json::Object;
 use super::names::{DEFAULT_INDEX, INDEX};
 use super::search;
-use super::{Answer, Call, Content};
+use super::{Answer, Call, cat};
 use crate::App;
 use crate::error::ApiError;
 use crate::logql::run::failed;
-use hyper::StatusCode;
 
 /// The most indices of an answer.
 pub(super) const INDICES_MAX: usize = 1000;
@@ -57,7 +56,7 @@ pub(super) fn indices(
         .engine
         .top(&scope, INDEX, INDICES_MAX, out)
         .map_err(failed)?;
-    Completeness::default().note(app, trailer, false)?;
+    Completeness::default().note(app, trailer, false, out)?;
     let mut found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
     let total = search::count(app, &Filter::All, out, &mut Completeness::default(), false)?;
     let named: u64 = found.iter().map(|index| index.records).sum();
@@ -120,37 +119,8 @@ pub(super) fn cat_indices(app: &App, call: &Call, out: &mut Output) -> Result<An
     call.params.only(&CAT_PARAMETERS)?;
     let expression = IndexExpression::read(call.index())?;
     let indices = indices(app, &expression, out)?;
-    let columns: Vec<&str> = match call.params.one("h")? {
-        None => COLUMNS.to_vec(),
-        Some(names) => names
-            .split(',')
-            .filter(|name| COLUMNS.contains(name))
-            .collect(),
-    };
-    let cells = |index: &Index| -> Vec<String> {
-        columns.iter().map(|column| cell(index, column)).collect()
-    };
-    if call.params.one("format")? == Some("json") {
-        let object = |index: &Index| {
-            let pairs = columns.iter().zip(cells(index));
-            let members = pairs.map(|(name, cell)| ((*name).to_owned(), Json::from(cell)));
-            Json::Object(members.collect())
-        };
-        return Ok(Json::from_iter(indices.iter().map(object)).into());
-    }
-    let mut text = String::new();
-    if call.params.flag("v", false)? {
-        text += &columns.join(" ");
-        text.push('\n');
-    }
-    for index in &indices {
-        text += &cells(index).join(" ");
-        text.push('\n');
-    }
-    Ok(Answer {
-        status: StatusCode::OK,
-        content: Content::Text(text),
-    })
+    let row = |index: &Index| COLUMNS.map(|column| cell(index, column)).to_vec();
+    cat::answer(call, &COLUMNS, indices.iter().map(row))
 }
 
 /// A cell of `_cat/indices`. Indices share their files, so that none has a size of its own.

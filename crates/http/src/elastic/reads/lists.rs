@@ -124,11 +124,12 @@ fn value_of(filter: &Filter) -> Option<(&str, &[u8])> {
 fn element(value: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(value).ok()?;
     let quoted = elements::quoted(text);
-    let is_bare = number(text).is_some() || matches!(text, "true" | "false");
-    Some(if is_bare {
-        format!("{quoted}|{}", regex_syntax::escape(text))
-    } else {
-        quoted
+    Some(match text {
+        "true" | "false" => format!("{quoted}|{text}"),
+        number_text if number(number_text).is_some() => {
+            format!("{quoted}|{}", elements::number(number_text))
+        }
+        _ => quoted,
     })
 }
 
@@ -186,6 +187,10 @@ mod tests {
             ("[1,20,3.5,true]", "20", true),
             ("[1,20,3.5,true]", "2", false),
             ("[1,20,3.5,true]", "3.5", true),
+            ("[1,20,3.5,true]", "20.0", true),
+            ("[1.0,2e1]", "1", true),
+            ("[1.0,2e1]", "20", true),
+            ("[1.0,2e1]", "2", false),
             ("[1,20,3.5,true]", "true", true),
             (r#"["20"]"#, "20", true),
             (r#"["a", "b" , "c"]"#, "b", true),
@@ -210,7 +215,7 @@ mod tests {
         let expected = format!(
             "a=x OR a=y OR b=1 OR _id~/z/ OR a~/{}/ OR b~/{}/",
             listed("\"x\"|\"y\""),
-            listed("\"1\"|1")
+            listed(&format!("\"1\"|{}", elements::number("1")))
         );
         assert_eq!(with_elements(&filter).to_string(), expected);
         let filter = logpond_search::query::parse("NOT (a=x _msg=y)").unwrap();

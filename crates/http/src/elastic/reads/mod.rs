@@ -10,6 +10,7 @@
 //! - Scrolls and points in time take no memory: their ids say all that there is to know.
 
 mod aggregations;
+mod cat;
 mod completeness;
 mod count;
 mod dates;
@@ -40,7 +41,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderValue, WARNING};
 use hyper::{Method, Request, Response, StatusCode};
 use logpond_engine::query::{Output, RewriteStatus};
 use logpond_host::clock;
@@ -55,6 +56,9 @@ use super::super::intake;
 use super::super::params::{self, Params};
 use filter_path::FilterPath;
 use request::{AnswerOptions, SearchRequest};
+
+/// The longest text of a warning.
+const WARNING_BYTES_MAX: usize = 1024;
 
 /// The longest body of a request.
 const BODY_BYTES_MAX: usize = 4 << 20;
@@ -153,7 +157,7 @@ pub(super) async fn answer(
         body,
         now: clock::now(),
     };
-    let head = Arc::new(Mutex::new((StatusCode::OK, "application/json")));
+    let head = Arc::new(Mutex::new((StatusCode::OK, "application/json", None)));
     let app_there = app.clone();
     let head_there = Arc::clone(&head);
     let work = move |out: &mut Output| {
@@ -169,7 +173,8 @@ pub(super) async fn answer(
             Content::Json(_) => "application/json",
             Content::Text(_) => "text/plain; charset=utf-8",
         };
-        *head_there.lock().unwrap_or_else(PoisonError::into_inner) = (answer.status, kind);
+        let warning = warning(out.lost());
+        *head_there.lock().unwrap_or_else(PoisonError::into_inner) = (answer.status, kind, warning);
         Ok(Answer {
             content: match answer.content {
                 Content::Json(json) => Content::Json(filter_path.of(json)),
@@ -179,11 +184,32 @@ pub(super) async fn answer(
         })
     };
     let mut response = app.threads.gathered(work, write).await?;
-    let (status, kind) = *head.lock().unwrap_or_else(PoisonError::into_inner);
+    let (status, kind, warning) =
+        std::mem::take(&mut *head.lock().unwrap_or_else(PoisonError::into_inner));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    if let Some(warning) = warning {
+        headers.insert(WARNING, warning);
+    }
     Ok(response)
+}
+
+/// The header that Elasticsearch warns with, which its clients show: RFC 9111, section 5.5, code 299.
+fn warning<'l>(lost: impl Iterator<Item = &'l str>) -> Option<HeaderValue> {
+    let lost: Vec<&str> = lost.collect();
+    if lost.is_empty() {
+        return None;
+    }
+    let plain = |sign: char| match sign {
+        '"' | '\\' => '\'',
+        ' '..='~' => sign,
+        _ => '?',
+    };
+    let text = lost.join("; ");
+    let text: String = text.chars().map(plain).take(WARNING_BYTES_MAX).collect();
+    let version = env!("CARGO_PKG_VERSION");
+    HeaderValue::try_from(format!("299 logpond-{version} \"lost for good: {text}\"")).ok()
 }
 
 /// The bytes of a body, as they are when decompressed.
@@ -245,7 +271,7 @@ fn ask(app: &App, question: Question, call: &Call, out: &mut Output) -> Result<A
         Question::Source => get::source(app, call, out),
         Question::Documents => get::documents(app, call, out),
         Question::Index => fields::index(app, call, out),
-        Question::CatCount => count::cat(app, call, out),
+        Question::CatCount => count::cat_count(app, call, out),
         Question::Stats => listing::stats(app, call, out),
         Question::Validate => validate::answer(call),
     }

@@ -32,7 +32,7 @@ pub(super) fn with_members(
     }
     let scope = Scope::all(TimeRange::ALL);
     let (types, trailer) = app.engine.field_types(&scope, false, out).map_err(failed)?;
-    Completeness::default().note(app, trailer, false)?;
+    Completeness::default().note(app, trailer, false, out)?;
     let fields: Vec<&str> = types.fields().map(|(name, _)| name).collect();
     replaced(filter, &fields)
 }

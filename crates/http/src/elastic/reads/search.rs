@@ -50,7 +50,7 @@ pub(super) fn run(app: &App, request: &SearchRequest, out: &mut Output) -> Resul
     // All matches were seen if the page is the last one and none was behind a place.
     let is_whole = request.size > 0 && !page.has_more && request.behind.is_none();
     let seen = is_whole.then_some(page.seen);
-    completeness.note(app, page.trailer, partial)?;
+    completeness.note(app, page.trailer, partial, out)?;
     let counted = counted.filter(|_| !has_post_filter);
     let total = match request.total {
         Total::Unsaid => None,
@@ -104,7 +104,7 @@ pub(super) fn count(
     search.is_count = true;
     let trailer = app.engine.search(&search, out).map_err(failed)?;
     let rows = trailer.rows;
-    completeness.note(app, trailer, may_be_partial)?;
+    completeness.note(app, trailer, may_be_partial, out)?;
     Ok(rows)
 }
 

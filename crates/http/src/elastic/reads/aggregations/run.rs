@@ -189,7 +189,7 @@ pub(in super::super) fn run(
     };
     if let Some((level, trailer)) = timeline::read(app, plan, &query.scope, out)? {
         let records = trailer.rows;
-        completeness.note(app, trailer, request.options.may_be_partial)?;
+        completeness.note(app, trailer, request.options.may_be_partial, out)?;
         let usage = Usage::default();
         let part = Part {
             level,
@@ -204,7 +204,8 @@ pub(in super::super) fn run(
     let take = |columns: Columns| filling.take(&columns);
     let done = app.engine.columns(&query, &take, out);
     let filled = filling.end()?;
-    completeness.note(app, done.map_err(failed)?, request.options.may_be_partial)?;
+    let trailer = done.map_err(failed)?;
+    completeness.note(app, trailer, request.options.may_be_partial, out)?;
     let mut fetch = |places: &[Place], top: &TopHits| {
         let documents = documents_at(app, places, out)?;
         Ok(documents.iter().map(|document| top.hit(document)).collect())

@@ -1,11 +1,11 @@
 //! Labels of a stream as text: `{app="shop", pod="shop-1"}`, with the quoting of Go.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 use logpond_record::Value;
 
 use super::{LokiError, Pairs};
+use crate::intake::push::members::keep_last;
 
 /// Reads labels.
 pub(super) fn read(text: &str) -> Result<Pairs<'_>, LokiError> {
@@ -39,17 +39,9 @@ pub(super) fn read(text: &str) -> Result<Pairs<'_>, LokiError> {
             }
         };
     }
-    Ok(last_of_each(pairs))
-}
-
-/// The labels without those that a later one of the same name replaces, as in JSON.
-fn last_of_each(pairs: Pairs<'_>) -> Pairs<'_> {
-    let mut seen = HashSet::new();
-    let mut kept: Pairs<'_> = pairs;
-    kept.reverse();
-    kept.retain(|(name, _)| seen.insert(name.clone()));
-    kept.reverse();
-    kept
+    // A later one of the same name replaces it, as in JSON.
+    keep_last(&mut pairs, 0);
+    Ok(pairs)
 }
 
 /// The text in quotes that `text` begins with, and what follows.
