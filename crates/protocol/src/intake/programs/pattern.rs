@@ -49,7 +49,7 @@ use crate::intake::levels;
 const FIELD_BYTES_MAX: usize = 512;
 
 /// The most blanks that columns are padded with.
-const BLANKS_MAX: usize = 40;
+const BLANKS_MAX: usize = 64;
 
 /// Labels of PostgreSQL; some stand before what belongs to a message and say no level.
 pub(super) const POSTGRES_LABELS: [&str; 18] = [

@@ -4,7 +4,7 @@
 //! [`starts`](super::starts) finds the group of a line.
 
 /// Behind a time that begins the line.
-pub(super) const TIMED: [&str; 162] = [
+pub(super) const TIMED: [&str; 172] = [
     // nginx, error log.
     " [{level}] {pid:i}#{tid:i}: (*{connection:i} )?{msg:nginx}",
     // MySQL 8, MySQL and MariaDB, error log.
@@ -51,6 +51,9 @@ pub(super) const TIMED: [&str; 162] = [
     "~{level}~{pid:i} --- [{application}] [_{thread}] [{trace:w}] {logger:w}_: {msg}",
     "~{level}~{pid:i} --- [{application}] [_{thread}] {logger:w}_: {msg}",
     "~{level}~{pid:i} --- [_{thread}] {logger:w}_: {msg}",
+    // The same with an empty trace, and with Sleuth's.
+    "~{level}~{pid:i} --- [{application}] [_{thread}] [_] {logger:w}_: {msg}",
+    "~{level}~[{application:e},{trace_id:e},{span_id:e}(,{exportable:w})?] {pid:i} --- [_{thread}] {logger:w}_: {msg}",
     // log4j, logback and log4net with the line, and without a thread.
     " [{thread}] {level}~{logger:w}:{line:i} - {msg}",
     " [{thread}] {level}~{logger:w} [{ndc:t}] - {msg}",
@@ -60,6 +63,8 @@ pub(super) const TIMED: [&str; 162] = [
     " [{thread}] {level}~{logger:w} - {msg}",
     // logback from version 1.3, where there are no pairs before the message.
     " [{thread}] {level}~{logger:w} -- {msg}",
+    // The same with a colon behind the logger.
+    " [{thread}] {level}~{logger:q}: {msg}",
     // Jetty.
     ":{level}:{logger:w}:{thread:w}: {msg}",
     // Solr.
@@ -112,7 +117,8 @@ pub(super) const TIMED: [&str; 162] = [
     // loguru, Prefect.
     " | {level}_| {logger:w}:{function:w}:{line:i} - {msg}",
     " | {level}_| {source} - {msg}",
-    // NLog.
+    // NLog, with a thread and without.
+    "|{thread:i}|{level}|{logger:w}|{msg}",
     "|{level}|{logger:w}|{msg}",
     // Open vSwitch, OVN.
     "|{sequence:w}|{module:w}|{level}|{msg}",
@@ -128,6 +134,12 @@ pub(super) const TIMED: [&str; 162] = [
     "\t{request_id:w}\t{level}\t{msg}",
     // Sidekiq.
     " pid={pid:i} tid={tid:w} (class={class:w} )?(jid={jid:w} )?(bid={bid:w} )?(tags={tags:w} )?(elapsed={elapsed:w} )?{level}: {msg}",
+    // The same before version 6.
+    " {pid:i} TID-{tid:w} ({class:w} JID-{jid:w} )?{level}: {msg}",
+    // Yii, Laminas, TensorFlow.
+    " [{remote_addr:e}][{user:e}][{session:e}][{level}][{category:e}] {msg}",
+    " {level} \\({level_value:i}\\): {msg}",
+    ": {letter} {file:w}:{line:i}] {msg}",
     // hclog of HashiCorp.
     " [{level}]  {logger:w}: {msg:hclog}",
     " [ERROR] {logger:w}: {msg:hclog}",
@@ -257,11 +269,14 @@ pub(super) const TIMED: [&str; 162] = [
     " {abbr} {msg:pairs}",
     // logfmt.
     "~{msg:keyed}",
+    // A level and a logger in brackets.
+    " [{level}_] [{logger:q}] {msg}",
     // MySQL 5.5 and others that have a level alone.
     " [{level}] {msg:mysql}",
     "~[{level}]~{msg}",
     // Python's logging with colons, and with a name of one's own.
     ":{level}:{logger:w}:{msg}",
+    " [{thread}] {LEVEL}~{msg}",
     " {level}: {msg}",
     " - {LEVEL} - {msg}",
     " | {LEVEL}_| {msg}",
@@ -304,7 +319,7 @@ pub(super) const PLAY: [&str; 3] = [
 ];
 
 /// Behind a time that a bracket opens.
-pub(super) const BRACKETED: [&str; 45] = [
+pub(super) const BRACKETED: [&str; 47] = [
     // Elasticsearch, OpenSearch, Logstash.
     "][{level}_][{logger:w}_]([{pipeline:w}])?( [{node:w}])?_{msg}",
     // Kafka.
@@ -369,6 +384,8 @@ pub(super) const BRACKETED: [&str; 45] = [
     // Boost.Log.
     "] [0x{thread:h}] [{level}]~{msg}",
     "] [{logger:w}] [{level}] {msg}",
+    // spdlog with its thread.
+    "] [thread {tid:i}] [{level}] {msg}",
     // Rust's env_logger.
     " {level}~{target:w}] {msg}",
     // Asterisk.
@@ -379,6 +396,7 @@ pub(super) const BRACKETED: [&str; 45] = [
     // Serilog, PaperMC.
     " {level}] {msg}",
     " {level}]: {msg}",
+    "] {LEVEL}~{msg}",
 ];
 
 /// Behind a time of which the day and the month are numbers, before those of [`BRACKETED`]: WebSphere.
@@ -402,6 +420,10 @@ pub(super) const GOOGLE: [&str; 3] = [
     " {goroutine:i} {file:w}:{line:i} ⋮ ([{tags}] )?({counter:i}  _)?{msg}",
     " {goroutine:i} {file:w}:{line:i}  ([{tags}] )?{msg}",
 ];
+
+/// Abseil before its clock is known: the time is that since 1970.
+pub(super) const ABSEIL: [&str; 1] =
+    ["{letter}0000 00:00:{epoch:w}~{tid:i} {file:w}:{line:i}] {msg:klog}"];
 
 /// Behind the letter and the time of Ruby's logger.
 pub(super) const RUBY: [&str; 1] = [" #{pid:i}]~{level} -- {progname:e}: {msg:ruby}"];
@@ -533,8 +555,8 @@ pub(super) const COREDNS: [&str; 9] = [
 /// PostgreSQL with the time within its prefix.
 pub(super) const PREFIXED: [&str; 1] = ["{msg:prefixed}"];
 
-/// Tor, behind its time.
-pub(super) const TOR: [&str; 1] = [" [{level}] {msg}"];
+/// Tor, and Rust's slog on a terminal, behind their time.
+pub(super) const TOR: [&str; 2] = [" [{level}] {msg}", " {LEVEL} {msg}"];
 
 /// FreeRADIUS and ClamAV, behind their time.
 pub(super) const RADIUS: [&str; 3] = [" : {category:w}: {msg}", " -> {level}: {msg}", " -> {msg}"];

@@ -98,6 +98,7 @@ struct Groups {
     radius: Group,
     prefixed: Group,
     go: Group,
+    abseil: Group,
     fluent: Group,
     tracing: Group,
     zabbix: Group,
@@ -138,6 +139,7 @@ static GROUPS: LazyLock<Groups> = LazyLock::new(|| {
             true,
             &[&rows::GO[..], &rows::TIMED[..], &rows::GO_PLAIN[..]].concat(),
         ),
+        abseil: group(false, &rows::ABSEIL),
         fluent: group(true, &[&rows::FLUENT[..], &rows::BRACKETED[..]].concat()),
         tracing: group(true, &[&rows::TRACING[..], &rows::TIMED[..]].concat()),
         zabbix: group(false, &rows::ZABBIX),
@@ -215,6 +217,7 @@ fn by_start(line: &[u8]) -> Option<(&'static str, &'static Group)> {
         [b'A', b'U', b'D', b'I', b'T', b',', b' ', b'0'..=b'9', ..] => {
             Some(("AUDIT, ", &GROUPS.audit))
         }
+        [_, b'0', b'0', b'0', b'0', b' ', ..] => Some(("", &GROUPS.abseil)),
         [
             letter,
             b'0'..=b'9',

@@ -339,7 +339,9 @@ fn here(text: &[u8], is_first: bool, received: Timestamp) -> Option<GeneralTime>
         }
         b'I' | b'W' | b'E' | b'F' | b'D' | b'C' if is_digit(second) => {
             let found = general::read_google(&text[1..], received);
-            found.or_else(|| meteor(text, received))
+            found
+                .or_else(|| meteor(text, received))
+                .or_else(|| abseil(text))
         }
         // Monit.
         b'U' if text.starts_with(b"UTC ") => here(&text[4..], is_first, received).map(in_utc),
@@ -354,6 +356,12 @@ fn here(text: &[u8], is_first: bool, received: Timestamp) -> Option<GeneralTime>
         b'@' => tai64(text).map(|(time, bytes)| certain(time, bytes)),
         _ => None,
     }
+}
+
+/// `E0000 00:00:1795740685.818426 …`: Abseil's time before it knows its zone.
+fn abseil(text: &[u8]) -> Option<GeneralTime> {
+    let rest = text[1..].strip_prefix(b"0000 00:00:")?;
+    Some(certain(leading_epoch(rest)?, text.len() - rest.len() + 10))
 }
 
 /// `I20261127-00:51:25.818(1)? …`: Meteor's time behind the letter, and the hours of its zone.
