@@ -214,12 +214,12 @@ pub(crate) fn beside<'a>(text: &str) -> Beside<'a> {
     };
     let time = unix_time(&bytes[head.time.0..head.time.1]);
     Beside {
-        level: None,
         fields: kind
             .into_iter()
             .map(|(name, value)| (name.into(), value))
             .collect(),
         time: time.map(|time| (time, Assumption::Nothing)),
+        ..Beside::default()
     }
 }
 

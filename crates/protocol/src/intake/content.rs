@@ -16,7 +16,7 @@ mod times;
 
 pub(crate) use times::{of_event, of_zone};
 
-use logpond_record::{Assumption, Severity, TimeSource, Timestamp, Value};
+use logpond_record::{Assumption, TimeSource, Timestamp, Value};
 
 use super::access_format::Times;
 use super::outline::Outline;
@@ -117,7 +117,8 @@ pub(crate) fn draw<'a>(
     Beside {
         fields,
         time: time.or(exact),
-        level: level.map(Severity::name),
+        level: level.map(|level| level.severity.name()),
+        beats_level: level.is_some_and(|level| level.beats),
     }
 }
 

@@ -218,6 +218,8 @@ impl<'a> Scan<'a> {
                     || self.digits >= TIME_DIGITS_MIN && place.is_of_facility(self.previous)
                     || self.previous == b"corosync" && systems::is_of_corosync(place.behind)
                     || self.is_time && systems::is_of_vmware(place.behind)
+                    || self.is_behind_facility(place)
+                    || place.word[0].is_ascii_uppercase() && systems::is_before_source(place.behind)
             }
             _ => self.is_marked_for_certain(place, known.strength),
         };
@@ -231,6 +233,13 @@ impl<'a> Scan<'a> {
             _ => place.next(),
         };
         self.is_time && self.digits >= TIME_DIGITS_MIN && is_blank(place.before) && is_blank(next)
+    }
+
+    /// True for a word that follows the name of a facility and a point, and that a TAB or an angle ends.
+    fn is_behind_facility(&self, place: &Place<'_>) -> bool {
+        self.digits >= TIME_DIGITS_MIN
+            && place.before == Some(b'.')
+            && systems::is_behind_facility(place.ahead, place.behind)
     }
 
     /// True for a word that stands as a level does, by the bytes around it.

@@ -87,4 +87,6 @@ pub(crate) struct Beside<'a> {
     pub(crate) time: Option<(Timestamp, Assumption)>,
     /// The level that stands in its head.
     pub(crate) level: Option<&'static str>,
+    /// True if the level counts although a field of a usual name says another one.
+    pub(crate) beats_level: bool,
 }

@@ -424,7 +424,7 @@ impl Outline {
         mut parts: Parts<'a>,
         received: Timestamp,
         times: &TimeReader,
-    ) -> Option<Severity> {
+    ) -> Option<DocumentLevel> {
         let raw = raw.as_bytes();
         let names = self.names.len() + self.slots.len() * (BODY_PREFIX.len() + SLOT_BYTES);
         let text_bytes = sketch.shape().len() + self.literal_bytes(raw) + names;
@@ -438,7 +438,7 @@ impl Outline {
         if !has_time {
             summary.complete(&mut parts, received, times);
         }
-        let level = summary.level(&parts).map(|level| level.severity);
+        let level = summary.level(&parts);
         if let Some(request) = self.request() {
             let mut made = request.fields(&parts.values);
             made.retain(|(name, _)| !sketch.has_slot(name.as_bytes()));

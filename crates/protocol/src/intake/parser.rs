@@ -582,11 +582,13 @@ impl Parser {
             fields,
             time,
             level,
+            beats_level,
         } = behind.unwrap_or_else(|| {
             content::draw(&mut sketch, &mut self.outline, &self.times, received)
         });
         let stated = stated::of_product(entry.raw, &sketch);
-        let level = stated.or_else(|| level_of_message(&sketch, level));
+        let beating = stated.or(level.filter(|_| beats_level));
+        let level = beating.or_else(|| level_of_message(&sketch, level));
         let shape = if sketch.is_listing() {
             self.shapes.find_listing(sketch.shape())?
         } else {
@@ -596,7 +598,7 @@ impl Parser {
         let parsed = ParsedLine {
             derived: fields,
             level,
-            beats_level: stated.is_some(),
+            beats_level: beating.is_some(),
             time,
             whole: unlisted.is_some(),
             ..ParsedLine::new(shape, parts)

@@ -73,18 +73,19 @@ pub(super) fn of_start(head: &[u8]) -> Option<&'static str> {
             ..,
         ] => systems::procurve(letter),
         [b'E', b'v', b'e', b'n', b't', b'|', b'0'..=b'9', ..] => systems::aos_cx(head),
+        [
+            b'<',
+            letter @ (b'D' | b'W' | b'C' | b'F'),
+            b'>',
+            b'0'..=b'9',
+            ..,
+        ] => letter_of(letter),
         [b'<', severity @ b'0'..=b'7', b'>', next, ..] if !next.is_ascii_digit() => {
             Some(Severity::of_syslog(severity - b'0')?.name())
         }
         [_, b' ', b'(', b'0'..=b'9', ..] | [0x1b, ..] => tools::esp(head),
         [letter @ b'A'..=b'Z', b'/', ref rest @ ..] => logcat(letter, rest),
-        [
-            letter @ (b'E' | b'W' | b'N' | b'I'),
-            b':',
-            b' ',
-            b'A'..=b'Z' | b'a'..=b'z',
-            ..,
-        ] => letter_of(letter),
+        [b'A'..=b'Z', b':' | b'.', b' ', ..] => before_sign(head),
         [b'=', b'A'..=b'Z', ..] => erlang(&head[1..]),
         [
             b'(',
@@ -94,19 +95,39 @@ pub(super) fn of_start(head: &[u8]) -> Option<&'static str> {
             b'0'..=b'9',
             ..,
         ] => systems::qbittorrent(letter),
-        [b'(', b'0'..=b'9' | b'A'..=b'Z', ..] => systems::sssd(head),
+        [b'(', b'0'..=b'9' | b'A'..=b'Z', ..] => {
+            systems::sssd(head).or_else(|| systems::glib(head))
+        }
+        [b'(', b'a'..=b'z', ..] => systems::glib(head),
         [b'%', b'A'..=b'Z', ..] => systems::comware(head),
         [b'V' | b'I' | b'W' | b'E' | b'C', b'a'..=b'z', ..] => event_viewer(head),
         [b'0'..=b'9', _, _, _, b'/', ..] => systems::gitea(head),
-        [b'0'..=b'9', ..] => redis(head).or_else(|| logback(head)),
+        [b'0'..=b'9', ..] => redis(head)
+            .or_else(|| logback(head))
+            .or_else(|| systems::lustre(head)),
         [b'a'..=b'z', ..] => mikrotik(head)
             .or_else(|| systems::monolog(head))
             .or_else(|| systems::before_bracket(head))
             .or_else(|| sympa(head))
             .or_else(|| systems::package_tool(head))
+            .or_else(|| systems::before_tab(head))
             .or_else(|| systems::dmesg(head)),
         _ => None,
     }
+}
+
+/// The level by a letter before a colon, as of apt and PulseAudio, and before a point, as of SQL Anywhere.
+fn before_sign(head: &[u8]) -> Option<&'static str> {
+    let (letter, sign) = (head[0], head[1]);
+    let is_it = match (sign, &head[3..]) {
+        (b':', [b'A'..=b'Z' | b'a'..=b'z', ..]) => b"EWNI".contains(&letter),
+        (b':', [b'[', b'a'..=b'z', ..]) => b"EWNID".contains(&letter),
+        (b'.', [b'2', b'0', _, _, b'-', ..] | [b'0' | b'1', b'0'..=b'9', b'/', ..]) => {
+            b"EWIF".contains(&letter)
+        }
+        _ => false,
+    };
+    letter_of(letter).filter(|_| is_it)
 }
 
 /// The same of a line that begins with a bracket.
@@ -116,10 +137,11 @@ fn of_bracket(head: &[u8]) -> Option<&'static str> {
             b'[',
             letter @ (b'D' | b'I' | b'W' | b'E' | b'F'),
             b']',
-            b' ',
+            b' ' | b'[',
             b'0'..=b'9',
             ..,
         ] => letter_of(letter),
+        [b'[', b' ', b'a'..=b'z', ..] => systems::xapi(head),
         [b'[', b' ', letter @ b'A'..=b'Z', b' ', ref rest @ ..] if digits(rest) == 4 => {
             letter_of(letter)
         }
@@ -130,7 +152,9 @@ fn of_bracket(head: &[u8]) -> Option<&'static str> {
             letter_of(letter).filter(|_| is_clock || matches!(digits(rest), 4 | 6))
         }
         [b'[', b'0'..=b'9', ..] if systems::is_hana(head) => systems::hana(head),
-        [b'[', b'a'..=b'z', ..] => systems::couchbase(head),
+        [b'[', b'a'..=b'z', ..] => systems::couchbase(head)
+            .or_else(|| systems::xapi(head))
+            .or_else(|| systems::geode(head)),
         [b'[', b'A', b'U', b'D', b'I', b'T', b' ', ..] => Some("notice"),
         // Solaris.
         [b'[', b'I', b'D', b' ', b'0'..=b'9', ..] => systems::solaris(head),
@@ -435,7 +459,7 @@ fn mongodb(letter: u8, rest: &[u8]) -> Option<&'static str> {
     letter_of(letter).filter(|_| is_component && b"DIWEF".contains(&letter))
 }
 
-/// `In(14)`: the number is eight times the facility and the severity.
+/// `In(14)`, `In(05)`: the number is eight times the facility and the severity.
 fn vmware(word: &[u8], number: &[u8]) -> Option<&'static str> {
     const NAMES: [&[u8]; 8] = [b"Em", b"Al", b"Cr", b"Er", b"Wa", b"No", b"In", b"Db"];
     let length = digits(number);
@@ -443,7 +467,13 @@ fn vmware(word: &[u8], number: &[u8]) -> Option<&'static str> {
         .ok()?
         .parse()
         .ok()?;
-    let severity = priority % 8;
+    // A virtual machine's own log has the number of its level there: `In(05)`.
+    let severity = if number[0] == b'0' && length == 2 {
+        let place = NAMES.iter().position(|name| *name == word)?;
+        u8::try_from(place).ok()?
+    } else {
+        priority % 8
+    };
     let is_name = NAMES[usize::from(severity)] == word && number[length..].starts_with(b")");
     let severity = Severity::of_syslog(severity).filter(|_| is_name)?;
     Some(severity.name())

@@ -41,6 +41,12 @@
 //! | qBittorrent | `(W) 2026-03-02T00:00:06 - …` |
 //! | Mattermost | `error [2026-03-02 00:00:06.000 Z] …` |
 //! | Ray | `[2026-03-02 00:00:06,000 E 7 8] …` |
+//! | XAPI of Xen | `[error\|xen1\|77 INET :::80\|session.login D:6b3c\|backtrace] …` |
+//! | Geode | `[info 2026/03/02 00:00:06.000 CET server1 <main> tid=0x1] …` |
+//! | Synology, Bamboo | `warn TAB 2026/03/02 00:00:06 TAB SYSTEM: TAB …` |
+//! | Lustre | `00000100:00020000:3.0:1795740685.818426:0:…`; the second number has a bit of the level |
+//! | Factorio, agents of Google | `   1.234 Error Util.cpp:83: …` |
+//! | Kiwi, Solace | `2026-03-02 00:00:06 TAB Local7.Error TAB …`, `2026-03-02T00:00:06.000Z <local3.err> …` |
 //! | VMware NSX | `… [nsx@6876 comp="a" level="ERROR"] …` |
 
 use logpond_record::Severity;
@@ -189,6 +195,8 @@ pub(super) fn in_brackets(word: &[u8], before: Option<u8>, behind: &[u8]) -> Opt
     );
     match *word {
         [letter @ (b'D' | b'I' | b'W' | b'E' | b'F')] if is_bracketed => letter_of(letter),
+        // IBM Storage Scale.
+        [b'N'] if is_bracketed && before == Some(b'[') => Some("notice"),
         _ => None,
     }
 }
@@ -229,6 +237,97 @@ pub(super) fn extreme(word: &[u8], before: Option<u8>, behind: &[u8]) -> Option<
         b"Verb" | b"Data" => "trace",
         _ => return None,
     })
+}
+
+/// `[error|xen1|77 INET :::80|session.login D:6b3c|backtrace] …` of XAPI: a level, and bars behind it.
+pub(super) fn xapi(head: &[u8]) -> Option<&'static str> {
+    const BARS: usize = 4;
+    let inside = &head[1..memchr::memchr(b']', head)?];
+    let mut parts = inside.split(|byte| *byte == b'|');
+    let level = Severity::of_word(parts.next()?.trim_ascii_start())?;
+    (parts.count() == BARS).then_some(level.name())
+}
+
+/// `[info 2026/03/02 00:00:06.000 CET server1 <main> tid=0x1] …` of Geode.
+pub(super) fn geode(head: &[u8]) -> Option<&'static str> {
+    let inside = &head[1..];
+    let letters = inside.iter().take_while(|byte| byte.is_ascii_lowercase());
+    let (word, behind) = inside.split_at(letters.count());
+    let is_date = matches!(behind, [b' ', b'2', b'0', _, _, b'/', ..]);
+    Some(Severity::of_word(word).filter(|_| is_date)?.name())
+}
+
+/// `warn TAB 2026/03/02 00:00:06 TAB …` of Synology and Bamboo.
+pub(super) fn before_tab(head: &[u8]) -> Option<&'static str> {
+    let letters = head.iter().take_while(|byte| byte.is_ascii_lowercase());
+    let (word, behind) = head.split_at(letters.count());
+    let is_date = matches!(
+        behind,
+        [
+            b'\t',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b'-' | b'/' | b'0'..=b'9',
+            ..
+        ]
+    );
+    let level = match word {
+        b"err" => "error",
+        word => words::of(word)?.level,
+    };
+    is_date.then_some(level)
+}
+
+/// Masks of Lustre's debug log that are levels.
+const LUSTRE: [(&[u8], &str); 3] = [
+    (b":00000400:", "warn"),
+    (b":00020000:", "error"),
+    (b":00040000:", "fatal"),
+];
+
+/// `00000100:00020000:3.0:1795740685.818426:0:…`
+pub(super) fn lustre(head: &[u8]) -> Option<&'static str> {
+    let mask = head.get(8..18).filter(|mask| mask[0] == b':')?;
+    let known = LUSTRE.iter().find(|(name, _)| *name == mask)?;
+    Some(known.1)
+}
+
+/// True for what follows a level of Factorio and of agents of Google: a file of a source and a line, `Util.cpp:83: `.
+pub(super) fn is_before_source(behind: &[u8]) -> bool {
+    const ENDINGS: [&[u8]; 2] = [b".cpp", b".go"];
+    let Some(text) = behind.strip_prefix(b" ") else {
+        return false;
+    };
+    let word = text.split(|byte| *byte == b' ').next().unwrap_or_default();
+    let place = || {
+        let place = word.strip_suffix(b":")?;
+        let colon = memchr::memrchr(b':', place)?;
+        let (file, line) = (&place[..colon], &place[colon + 1..]);
+        let is_line = !line.is_empty() && line.iter().all(u8::is_ascii_digit);
+        Some(is_line && ENDINGS.iter().any(|ending| file.ends_with(ending)))
+    };
+    place() == Some(true)
+}
+
+/// True for a level between a facility and a TAB or an angle: `TAB Local7.Error TAB` of Kiwi, `<local3.err>` of Solace.
+pub(super) fn is_behind_facility(ahead: &[u8], behind: &[u8]) -> bool {
+    const NAME_BYTES_MAX: usize = 12;
+    let tail = &ahead[ahead.len().saturating_sub(NAME_BYTES_MAX)..];
+    let open = match behind.first() {
+        Some(b'\t') => b'\t',
+        Some(b'>') => b'<',
+        _ => return false,
+    };
+    let Some(start) = memchr::memrchr(open, tail) else {
+        return false;
+    };
+    let Some(name) = tail[start + 1..].strip_suffix(b".") else {
+        return false;
+    };
+    let digits = name.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    let word = name[..name.len() - digits].to_ascii_lowercase();
+    let is_numbered = matches!(&word[..], b"local" | b"system");
+    FACILITIES.contains(&&word[..]) || word == b"kernel" || is_numbered
 }
 
 /// The letter that CUPS writes before the time.

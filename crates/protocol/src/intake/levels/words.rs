@@ -84,9 +84,10 @@ pub(super) fn of(word: &[u8]) -> Option<Word> {
         b"CRITICAL" | b"CRIT" => plain("critical"),
         b"ALERT" => plain("alert"),
         b"FATAL" | b"PANIC" | b"EMERG" | b"EMERGENCY" => plain("fatal"),
-        // Three and four letters: Serilog, NATS, zerolog, Ceph; .NET; logrus and charm. And npm's, as winston has them.
+        // Three and four letters: Serilog, NATS, zerolog, Ceph; .NET; logrus and charm; Supervisor. And npm's, as winston has
+        // them.
         b"TRC" | b"TRCE" | b"TRAC" | b"VRB" | b"VERBOSE" | b"SILLY" => weak("trace"),
-        b"DBUG" | b"DEBU" => weak("debug"),
+        b"DBUG" | b"DEBU" | b"DEBG" => weak("debug"),
         b"INF" => weak("info"),
         b"WRN" => weak("warn"),
         b"EROR" | b"ERRO" | b"FAIL" => weak("error"),

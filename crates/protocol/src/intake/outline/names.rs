@@ -62,7 +62,7 @@ const fn utc(name: &'static str, beside: &'static str) -> Name {
 }
 
 /// Names of the time.
-pub(super) const TIMES: [Name; 201] = [
+pub(super) const TIMES: [Name; 203] = [
     own("_time"),
     own("time"),
     own("timestamp"),
@@ -85,6 +85,7 @@ pub(super) const TIMES: [Name; 201] = [
     field("eventTime"),
     field("eventTimestamp"),
     utc("TimeGenerated", ""),
+    utc("timeGenerated", "operationName"),
     field("timeStamp"),
     utc("createdDateTime", ""),
     utc("activityDateTime", ""),
@@ -216,6 +217,7 @@ pub(super) const TIMES: [Name; 201] = [
     field("occurred_at"),
     field("occurredAt"),
     field("logged_at"),
+    with("TS", "LEVEL"),
     field("loggedAt"),
     field("emitted_at"),
     // Other names that loggers are configured to have, and those of agents that read Windows' events.
@@ -300,7 +302,7 @@ pub(super) const TIMES: [Name; 201] = [
 ];
 
 /// Names of the message. `log` is what Fluentd, Fluent Bit and Docker call a line.
-pub(super) const MESSAGES: [Name; 60] = [
+pub(super) const MESSAGES: [Name; 61] = [
     own("_msg"),
     own("message"),
     own("msg"),
@@ -315,6 +317,7 @@ pub(super) const MESSAGES: [Name; 60] = [
     field("MESSAGE"),
     field("@message"),
     with("M", "L"),
+    with("m", "l"),
     field("Msg"),
     field("MSG"),
     // Rust's tracing, loguru, logstash's older form, winston's nested form.
@@ -405,7 +408,7 @@ const fn level(name: &'static str, beside: &'static str, scale: Scale) -> LevelN
 }
 
 /// Level fields of one product each.
-pub(super) const LEVELS: [LevelName; 66] = [
+pub(super) const LEVELS: [LevelName; 70] = [
     // MongoDB.
     level("s", "t.$date", Scale::Usual),
     // MySQL's JSON sink.
@@ -492,6 +495,11 @@ pub(super) const LEVELS: [LevelName; 66] = [
     level("pri", "fw", Scale::Syslog),
     // PowerDNS's recursor, whose own `level` is a verbosity.
     first("prio", "subsystem"),
+    // Cloud Foundry's lager, mox, Winlogbeat, and others.
+    level("log_level", "source", Scale::Lager),
+    level("l", "m", Scale::Word),
+    level("winlog.level", "winlog.event_id", Scale::Word),
+    level("event_level", "", Scale::Word),
     // winston with `colorize` before `json`.
     level("level", "", Scale::Coloured),
     level("severity", "", Scale::Coloured),

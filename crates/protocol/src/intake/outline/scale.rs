@@ -24,6 +24,8 @@ pub(crate) enum Scale {
     Nextcloud,
     /// Numbers of consola, from 0 for errors to 5 for traces.
     Consola,
+    /// Lager's numbers, from 0 for debugging to 3 for what is fatal, or a word.
+    Lager,
     /// A word with the colours of a terminal around it.
     Coloured,
 }
@@ -56,6 +58,10 @@ impl Scale {
             Scale::Word => Severity::of_word(text),
             Scale::Nextcloud => of_row(&NEXTCLOUD, number()?),
             Scale::Consola => of_row(&CONSOLA, number()?),
+            Scale::Lager => match number() {
+                Some(number) => of_row(&LAGER, number),
+                None => Severity::of_word(text),
+            },
             Scale::Coloured => Severity::of_word(without_colours(text)?),
             Scale::Tags => {
                 let words = text.split(|byte| *byte == b'"').skip(1).step_by(2);
@@ -83,6 +89,14 @@ const CONSOLA: [Severity; 6] = [
     Severity::Info,
     Severity::Debug,
     Severity::Trace,
+];
+
+/// Levels of lager by their numbers.
+const LAGER: [Severity; 4] = [
+    Severity::Debug,
+    Severity::Info,
+    Severity::Error,
+    Severity::Fatal,
 ];
 
 fn of_row(row: &[Severity], number: u32) -> Option<Severity> {

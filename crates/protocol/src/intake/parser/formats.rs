@@ -56,7 +56,7 @@ impl Formats {
         Some(Beside {
             time: drawn.time.filter(|_| sketch.parts.time.is_none()),
             fields: derived(&drawn, Some(name)),
-            level: None,
+            ..Beside::default()
         })
     }
 
@@ -79,7 +79,7 @@ impl Formats {
             return Some(Beside {
                 time: drawn.time.filter(|_| is_guess),
                 fields: derived(&drawn, Some(name)),
-                level: None,
+                ..Beside::default()
             });
         }
         let usual = Times {
@@ -94,7 +94,7 @@ impl Formats {
             return Some(Beside {
                 time: drawn.time.filter(|_| is_guess),
                 fields: derived(&drawn, None),
-                level: None,
+                ..Beside::default()
             });
         }
         sketch.rewind(place);

@@ -12,6 +12,7 @@
 //! | `{name:e}` | the same, or nothing |
 //! | `{name:l}` | a word that may say the level |
 //! | `{name:i}` | a whole number |
+//! | `{name:f}` | a number with a fraction |
 //! | `{name:d}` | a word that begins with a digit |
 //! | `{name:x}` | names of spans with their values in braces |
 //! | `{name:q}` | a word with a point or `::` in it, such as a class |
@@ -124,6 +125,8 @@ pub(super) enum Take {
     Word,
     MaybeEmpty,
     Number,
+    /// A number with a point in it.
+    Decimal,
     Client,
     /// The same with a port.
     Peer,
@@ -383,6 +386,7 @@ fn field(inside: &str) -> Step {
         "w" => Take::Word,
         "e" => Take::MaybeEmpty,
         "i" => Take::Number,
+        "f" => Take::Decimal,
         "c" => Take::Client,
         "a" => Take::Peer,
         "u" => Take::Capitals,
@@ -626,6 +630,7 @@ impl<'a> Pen<'_, '_, 'a> {
             Take::Number => self.slot(name, "i", Value::Int(canonical_int(value)?)),
             Take::Client => self.client(name, value, false)?,
             Take::Peer => self.client(name, value, true)?,
+            Take::Decimal if !is_decimal(value) => return None,
             Take::Capitals if !value.bytes().all(is_capital) => return None,
             Take::Qualified if !value.contains(['.', ':']) => return None,
             Take::Level => {
@@ -720,6 +725,13 @@ fn is_source(value: &str) -> bool {
         .rsplit_once(':')
         .and_then(|(file, line)| Some((file.rsplit_once('.')?.1, line)));
     parts.is_some_and(|(ending, line)| SOURCES.contains(&ending) && canonical_int(line).is_some())
+}
+
+/// True for `1.234`.
+fn is_decimal(value: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let parts = value.split_once('.');
+    parts.is_some_and(|(whole, fraction)| is_number(whole) && is_number(fraction))
 }
 
 fn is_hexadecimal(value: &str) -> bool {

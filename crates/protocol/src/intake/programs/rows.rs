@@ -4,7 +4,7 @@
 //! [`starts`](super::starts) finds the group of a line.
 
 /// Behind a time that begins the line.
-pub(super) const TIMED: [&str; 172] = [
+pub(super) const TIMED: [&str; 201] = [
     // nginx, error log.
     " [{level}] {pid:i}#{tid:i}: (*{connection:i} )?{msg:nginx}",
     // MySQL 8, MySQL and MariaDB, error log.
@@ -24,6 +24,14 @@ pub(super) const TIMED: [&str; 172] = [
     " fail2ban.{component:w}~[{pid:i}]: {level}~([{jail:w}] )?{msg}",
     // Windows, CBS.log and DISM.
     ", {level}~{component:w}~{msg}",
+    // pgpool, pgBackRest, Barman, ProxySQL.
+    ": pid {pid:i}: {label}:  {msg}",
+    ": {process:w} pid {pid:i}: {label}:  {msg}",
+    " P{process:d}~{level}: {msg}",
+    " [{pid:i}] {logger:q} {level}: {msg}",
+    " {file:w}:{line:i}:{function:w}: [{level}] {msg}",
+    // Tarantool.
+    " [{pid:i}] {fiber:w} ({source:s} )?{letter}> {msg}",
     // libvirt.
     ": {pid:i}: {level} : {function:w}:{line:i} : {msg}",
     // ClickHouse.
@@ -37,6 +45,10 @@ pub(super) const TIMED: [&str; 172] = [
     // Python with OpenTelemetry.
     " {level} [{logger:w}] [{source:s}] [trace\\_id={trace_id:w} span\\_id={span_id:w} \
      resource.service.name={resource.service.name:e}( trace\\_sampled={trace_sampled:w})?] - {msg}",
+    // Hazelcast.
+    " [_{level}] [{thread}] [{logger:w}]: [{member_addr:w}]:{member_port:i} [{cluster:w}] [{version:w}] {msg}",
+    " [_{level}] [{thread}] [{logger:w}]: {msg}",
+    " {level}~[{thread}] {logger:q} [{member_addr:w}]:{member_port:i} [{cluster:w}] [{version:w}] {msg}",
     // Neo4j.
     " {level}~[{logger:q}] {msg}",
     // Home Assistant.
@@ -65,6 +77,8 @@ pub(super) const TIMED: [&str; 172] = [
     " [{thread}] {level}~{logger:w} -- {msg}",
     // The same with a colon behind the logger.
     " [{thread}] {level}~{logger:q}: {msg}",
+    // GoCD, Cassandra, with the line.
+    "~{level}~[{thread}] {logger:w}:{line:i} - {msg}",
     // Jetty.
     ":{level}:{logger:w}:{thread:w}: {msg}",
     // Solr.
@@ -117,9 +131,16 @@ pub(super) const TIMED: [&str; 172] = [
     // loguru, Prefect.
     " | {level}_| {logger:w}:{function:w}:{line:i} - {msg}",
     " | {level}_| {source} - {msg}",
+    // Python's logging with bars.
+    " | {logger:w} | {level}_| {msg}",
     // NLog, with a thread and without.
     "|{thread:i}|{level}|{logger:w}|{msg}",
     "|{level}|{logger:w}|{msg}",
+    // TeamSpeak, Grid Engine.
+    "|{level}_|{component:w}_|_{server_id:e}_|{msg}",
+    "|_{thread:w}|{hostname:w}|{letter}|{msg}",
+    // VMware's virtual machines.
+    "| {thread:w}| {letter}{verbosity:d}: {msg}",
     // Open vSwitch, OVN.
     "|{sequence:w}|{module:w}|{level}|{msg}",
     // zap's console encoder.
@@ -130,6 +151,9 @@ pub(super) const TIMED: [&str; 172] = [
     " [id={thread_id:i}]\t{level}\t{logger:w}: {msg}",
     "\t{level}\t{logger:w}\t{msg:zap}",
     "\t{level}\t{msg:zap}",
+    // Kiwi, Solace.
+    "\t{facility_name:w}.{level}\t{hostname:w}\t{msg}",
+    " <{facility_name:w}.{level}> {hostname:w} {app:w}([{procid:i}])?: {msg}",
     // AWS Lambda, Node.
     "\t{request_id:w}\t{level}\t{msg}",
     // Sidekiq.
@@ -170,12 +194,23 @@ pub(super) const TIMED: [&str; 172] = [
     // Azure's App Service, and a process and its number before the level.
     " PID[{pid:i}] {level}~{msg}",
     " {process:w}[{pid:i}](:)? {level}(:)? {msg}",
+    " {process:w}[{pid:i}]: {msg}",
     // BIND, OSSEC, Wazuh.
     " {component:w}: {level}: {msg}",
     // PostgreSQL with another log_line_prefix.
     "{msg:postgres}",
     // Elixir, within a request.
     " request\\_id={request_id:w} [{level}] {msg}",
+    // strongSwan, OpenVPN.
+    " {thread:d}[{subsystem:w}] (<{connection:w}> )?{msg}",
+    " us={microseconds:i} {msg}",
+    // frp and Beego, Xray.
+    " [{letter}] [{source:s}]~([{request_id:w}] )?{msg}",
+    " [{level}] [{session_id:i}] {component:w}: {msg}",
+    // Firecracker.
+    " [{instance:w}:{thread:w}:{level}:{file:w}:{line:i}] {msg}",
+    // Agents of Google.
+    " {program:w} {level} {file:w}:{line:i}: {msg}",
     // NGINX Unit.
     " [{level}] {pid:i}#{tid:i} {msg}",
     // fluentd, BIRD.
@@ -238,6 +273,9 @@ pub(super) const TIMED: [&str; 172] = [
     // ESXi.
     " {severity_name:w}\\({priority:i}\\) {app:w}[{procid:i}]: {msg}",
     " {severity_name:w}\\({priority:i}\\) {app:w}: {msg}",
+    " {severity_name:w}\\({verbosity:d}\\) {thread:w} - {msg}",
+    // IBM Storage Scale.
+    ": [{letter}] {msg}",
     // Xcode's console.
     " {process:w}[{pid:i}:{tid:w}] [{category}] {msg}",
     " {process:w}[{pid:i}:{tid:w}] {msg}",
@@ -277,16 +315,24 @@ pub(super) const TIMED: [&str; 172] = [
     // Python's logging with colons, and with a name of one's own.
     ":{level}:{logger:w}:{msg}",
     " [{thread}] {LEVEL}~{msg}",
+    // logback about itself, 7 Days to Die, MaxScale.
+    " |-{level} in {logger} - {msg}",
+    " {uptime:f} {abbr} {msg}",
+    "~{level}~: {msg}",
     " {level}: {msg}",
     " - {LEVEL} - {msg}",
     " | {LEVEL}_| {msg}",
     "~{LEVEL}: {msg}",
+    "~{LEVEL}~- {msg}",
     "~{LEVEL}~{msg}",
 ];
 
-/// Behind a time whose date has slashes, before those of [`TIMED`]: Log4perl, and Go's slog and charm.
-pub(super) const GO: [&str; 3] = [
+/// Behind a time whose date has slashes, before those of [`TIMED`]: Log4perl, RocksDB, and Go's slog and charm.
+pub(super) const GO: [&str; 5] = [
     " {level}> {source:s} {package:w} - {msg}",
+    // RocksDB.
+    " {thread:w} [{level}] [{source:s}] {msg}",
+    " {thread:h} EVENT\\_LOG\\_v1 {msg}",
     // rclone.
     " {LEVEL} : {msg}",
     " {LEVEL} {msg:pairs}",
@@ -311,17 +357,26 @@ pub(super) const PROCESS: [&str; 3] = [
     "{msg:prefixed}",
 ];
 
-/// Play, and Sonarr with its siblings; or else PostgreSQL.
-pub(super) const PLAY: [&str; 3] = [
+/// Play, Knot Resolver, Sonarr with its siblings, XAPI and Geode; or else PostgreSQL.
+pub(super) const PLAY: [&str; 7] = [
+    "[_{level}|{xen_host:t}|{thread}_|{task:t}|{module:w}] {msg}",
+    "[{level} {time} {member:w} <{thread}> tid={tid:w}] {msg}",
+    "[{level} {time} <{thread}> tid={tid:w}] {msg}",
+    "[system] {level}: {msg}",
     "[{level}] {logger:q} - {msg}",
     "[{level}] {logger:w}: {msg}",
     "{msg:prefixed}",
 ];
 
 /// Behind a time that a bracket opens.
-pub(super) const BRACKETED: [&str; 47] = [
-    // Elasticsearch, OpenSearch, Logstash.
+pub(super) const BRACKETED: [&str; 54] = [
+    // Elasticsearch, OpenSearch, Logstash. Ignite has a thread there.
+    "][{level}_][{logger:q}_]([{pipeline:w}])?( [{node:w}])?_{msg}",
+    "][{level}_][{thread}][{logger:w}] {msg}",
     "][{level}_][{logger:w}_]([{pipeline:w}])?( [{node:w}])?_{msg}",
+    // Project Zomboid.
+    "] {level}_: {category:w}~f:{frame:i}, t:{time_ms:i}> {msg}",
+    "] LOG~: {is:info}{category:w}~f:{frame:i}, t:{time_ms:i}> {msg}",
     // Kafka.
     "] {level} {msg:logger}",
     // Zigbee2MQTT.
@@ -348,6 +403,9 @@ pub(super) const BRACKETED: [&str; 47] = [
     "] [{thread}/{level}] [{logger}]: {msg}",
     "] [{thread}/{level}] \\({logger}\\) {msg}",
     "] [{thread}/{level}]: {msg}",
+    // Slurm, Unbound and NSD.
+    "] [{step:d}] {level}: {msg}",
+    "] {process:w}[{pid:i}(:{tid:w})?](:)? {level}: {msg}",
     // Jellyfin, Frigate.
     "] [{level}] [{thread:i}] {logger:w}: {msg}",
     "] {logger:q}~{level}_: {msg}",
@@ -372,6 +430,7 @@ pub(super) const BRACKETED: [&str; 47] = [
     ": {level}/{process:w}] {msg}",
     // Airflow.
     "] \\{{file:w}:{line:i}\\} {level} - {msg}",
+    "] \\{\\{{file:w}:{line:i}\\}\\} {level} - {msg}",
     // Monolog, Laravel, Symfony.
     "] {channel:w}.{level}: {msg}",
     // TiDB, TiKV, PD.
@@ -448,7 +507,7 @@ pub(super) const LEVELLED: [&str; 10] = [
     "{level}~[{thread}] {time}~{file:w}:{line:i} - {msg}",
     "{level} {time} {module:w} {pid:i} {tid:i} {msg}",
     // ScyllaDB.
-    "{level}~{time} [shard~{shard:w}] {component:w} - {msg}",
+    "{level}~{time} [shard~{shard:w}_] {component:w} - {msg}",
     // vLLM, CodeIgniter.
     "{level} {time} [{source:s}] {msg}",
     "{level} {time} {source:s}] {msg}",
@@ -535,7 +594,9 @@ pub(super) const JAVA: [&str; 3] = [
 ];
 
 /// CoreDNS: its plugins, and queries.
-pub(super) const COREDNS: [&str; 9] = [
+pub(super) const COREDNS: [&str; 10] = [
+    // The runners of GitHub's actions.
+    "[{process:w} {time} {level}~{component:w}] {msg}",
     // Akka.
     "[{level}] [{time}] [{thread}] [{source}] {msg}",
     // Brocade without a time before the message.
@@ -552,11 +613,65 @@ pub(super) const COREDNS: [&str; 9] = [
      {dnssec_ok:w} {buffer_size:i}\" {rcode:w} {flags:w} {bytes:i} {duration:w}",
 ];
 
+/// Mumble.
+pub(super) const MUMBLE: [&str; 1] = ["<{letter}>{time} {msg}"];
+
+/// SQL Anywhere.
+pub(super) const ANYWHERE: [&str; 1] = ["{letter}. {time}. {msg}"];
+
+/// BeeGFS.
+pub(super) const BEEGFS: [&str; 1] =
+    ["\\({level_number:i}\\) {day_written:w} {time_written:w} {thread:w} [{component}] >> {msg}"];
+
+/// Lustre.
+pub(super) const LUSTRE: [&str; 1] = [
+    "{subsystem:h}:{mask:h}:{cpu:w}:{epoch:w}:{stack:i}:{pid:i}:{host_pid:i}:\\({file:w}:{line:i}:{function:w}(\\(\\))?\\) {msg}",
+];
+
+/// LXC.
+pub(super) const LXC: [&str; 1] = [
+    "{program:w} {container:w} {time_written:w} {level}~{component:w} - {file:w}:{function:w}:{line:i} - {msg}",
+];
+
+/// Synology's exports, and Bamboo.
+pub(super) const TABBED: [&str; 3] = [
+    "{level}\t{time}\t{user:w}:\t{msg}",
+    "{level}\t{time}\t{msg}",
+    "{kind:w}\t{time}\t{msg}",
+];
+
+/// Unbound.
+pub(super) const UNBOUND: [&str; 1] = ["[{epoch:i}] {process:w}[{pid:i}:{tid:w}] {level}: {msg}"];
+
+/// Factorio.
+pub(super) const FACTORIO: [&str; 1] = ["_{uptime:f} {level} {file:w}:{line:i}: {msg}"];
+
+/// Behind a time with a name of a day or a month: OpenVPN and SpamAssassin, Keepalived, IBM Storage Scale, Mailman,
+/// Aerospike, ONTAP, strongSwan.
+pub(super) const ASCTIME: [&str; 12] = [
+    " us={microseconds:i} {msg}",
+    " [{pid:i}] {level}: {msg}",
+    " [{level}] {msg}",
+    " {LEVEL}: {msg}",
+    " \\({pid:i}\\) {msg}",
+    ": {level} \\({context:w}\\): (\\({file:w}:{line:i}\\) )?{msg}",
+    " {level} \\({context:w}\\): (\\({file:w}:{line:i}\\) )?{msg}",
+    " [{node:w}: {event:w}:{level}]: {msg}",
+    " [{node:w}: {process:w}: {event:w}:{level}]: {msg}",
+    " {thread:d}[{subsystem:w}] (<{connection:w}> )?{msg}",
+    ": [{letter}] {msg}",
+    ": {msg}",
+];
+
 /// PostgreSQL with the time within its prefix.
 pub(super) const PREFIXED: [&str; 1] = ["{msg:prefixed}"];
 
 /// Tor, and Rust's slog on a terminal, behind their time.
-pub(super) const TOR: [&str; 2] = [" [{level}] {msg}", " {LEVEL} {msg}"];
+pub(super) const TOR: [&str; 3] = [
+    " [{level}] {msg}",
+    " {LEVEL} {msg}",
+    " {thread:d}[{subsystem:w}] (<{connection:w}> )?{msg}",
+];
 
 /// FreeRADIUS and ClamAV, behind their time.
 pub(super) const RADIUS: [&str; 3] = [" : {category:w}: {msg}", " -> {level}: {msg}", " -> {msg}"];

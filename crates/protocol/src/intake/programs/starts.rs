@@ -117,6 +117,15 @@ struct Groups {
     audit: Group,
     java: Group,
     tor: Group,
+    mumble: Group,
+    anywhere: Group,
+    beegfs: Group,
+    lustre: Group,
+    lxc: Group,
+    tabbed: Group,
+    unbound: Group,
+    factorio: Group,
+    asctime: Group,
 }
 
 static GROUPS: LazyLock<Groups> = LazyLock::new(|| {
@@ -158,6 +167,15 @@ static GROUPS: LazyLock<Groups> = LazyLock::new(|| {
         audit: group(true, &rows::AUDIT),
         java: group(true, &rows::JAVA),
         tor: group(true, &rows::TOR),
+        mumble: group(false, &rows::MUMBLE),
+        anywhere: group(false, &rows::ANYWHERE),
+        beegfs: group(false, &rows::BEEGFS),
+        lustre: group(false, &rows::LUSTRE),
+        lxc: group(false, &rows::LXC),
+        tabbed: group(false, &rows::TABBED),
+        unbound: group(false, &rows::UNBOUND),
+        factorio: group(false, &rows::FACTORIO),
+        asctime: group(true, &rows::ASCTIME),
     }
 });
 
@@ -176,26 +194,8 @@ fn is_prefixed(line: &[u8]) -> bool {
 
 fn by_start(line: &[u8]) -> Option<(&'static str, &'static Group)> {
     match *line {
-        [b'0'..=b'9', ref rest @ ..] => {
-            let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            match rest.get(digits..digits + 3)? {
-                [b':', b'A'..=b'Z', b' '] => Some(("", &GROUPS.redis)),
-                [b':', b'0'..=b'9', b'0'..=b'9' | b':'] if is_keydb(&rest[digits..]) => {
-                    Some(("", &GROUPS.redis))
-                }
-                [b'/', ..] if digits == 3 => Some(("", &GROUPS.go)),
-                [b':', b'2', b'0'] if is_zabbix(&rest[digits..]) => Some(("", &GROUPS.zabbix)),
-                [b'/', ..] if digits == 1 && line.get(5) == Some(&b'/') => {
-                    Some(("", &GROUPS.spark))
-                }
-                [b'-', ..] if is_tracing(line) => Some(("", &GROUPS.tracing)),
-                [b' ', b'A'..=b'Z', b'a'..=b'z'] if digits == 1 => Some(("", &GROUPS.timed)),
-                [b'-' | b'/' | b'.' | b':', ..] if digits < 4 => Some(("", &GROUPS.timed)),
-                // MySQL 5.5: `261127  0:51:25 `
-                [b' ', b'0'..=b'9' | b' ', b'0'..=b'9'] if digits == 5 => Some(("", &GROUPS.timed)),
-                _ => None,
-            }
-        }
+        [b'0'..=b'9', ..] if is_lustre(line) => Some(("", &GROUPS.lustre)),
+        [b'0'..=b'9', ref rest @ ..] => of_digits(line, rest).map(|group| ("", group)),
         // The agents of HashiCorp, on their console.
         [b' ', b' ', b' ', b' ', b'2', b'0', _, _, b'-', ..] => Some(("    ", &GROUPS.timed)),
         [b' ', ..] => of_number(line),
@@ -243,6 +243,37 @@ fn by_start(line: &[u8]) -> Option<(&'static str, &'static Group)> {
         [_, _, _, _, b':', b' ', ..] if DOTNET_LEVELS.contains(&&line[..4]) => {
             Some(("", &GROUPS.dotnet))
         }
+        _ => of_rare(line).map(|group| ("", group)),
+    }
+}
+
+/// The rows of lines that a digit begins, which `rest` follows.
+fn of_digits(line: &[u8], rest: &[u8]) -> Option<&'static Group> {
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    match rest.get(digits..digits + 3)? {
+        [b':', b'A'..=b'Z', b' '] => Some(&GROUPS.redis),
+        [b':', b'0'..=b'9', b'0'..=b'9' | b':'] if is_keydb(&rest[digits..]) => Some(&GROUPS.redis),
+        [b'/', ..] if digits == 3 => Some(&GROUPS.go),
+        [b':', b'2', b'0'] if is_zabbix(&rest[digits..]) => Some(&GROUPS.zabbix),
+        [b'/', ..] if digits == 1 && line.get(5) == Some(&b'/') => Some(&GROUPS.spark),
+        [b'-', ..] if is_tracing(line) => Some(&GROUPS.tracing),
+        [b' ', b'A'..=b'Z', b'a'..=b'z'] if digits == 1 => Some(&GROUPS.timed),
+        [b' ' | b'T' | b'-', b'0'..=b'2', b'0'..=b'9'] if digits == 7 => Some(&GROUPS.timed),
+        [b'-' | b'/' | b'.' | b':', ..] if digits < 4 => Some(&GROUPS.timed),
+        // MySQL 5.5: `261127  0:51:25 `
+        [b' ', b'0'..=b'9' | b' ', b'0'..=b'9'] if digits == 5 => Some(&GROUPS.timed),
+        _ => None,
+    }
+}
+
+/// The rows of lines of which few are written.
+fn of_rare(line: &[u8]) -> Option<&'static Group> {
+    match *line {
+        [b'(', b'0'..=b'9', b')', b' ', b'A'..=b'Z', ..] => Some(&GROUPS.beegfs),
+        [b'<', b'A'..=b'Z', b'>', b'0'..=b'9', ..] => Some(&GROUPS.mumble),
+        [b'A'..=b'Z', b'.', b' ', b'0'..=b'9', ..] => Some(&GROUPS.anywhere),
+        [b'l', b'x', b'c', b' ' | b'-', ..] => Some(&GROUPS.lxc),
+        [b'a'..=b'z', ..] if is_before_tab(line) => Some(&GROUPS.tabbed),
         _ => None,
     }
 }
@@ -255,14 +286,54 @@ fn of_name(line: &[u8]) -> Option<&'static Group> {
     if line.get(15) == Some(&b'.') {
         return Some(&GROUPS.tor);
     }
+    if is_asctime(line) {
+        return Some(&GROUPS.asctime);
+    }
     let is_day = line.get(5) == Some(&b',') || line.get(6) == Some(&b',');
     is_day.then(|| &GROUPS.java)
+}
+
+/// True for `Fri Nov 27 00:51:25 2026`, `Fri Nov 27 00:51:25.818 2026: `, `Fri Nov 27 00:51:25 CET [`,
+/// `Nov 27 2026 00:51:25`, `Nov 27 00:51:25 2026 (`, and `Nov 27 00:51:25 09[`.
+fn is_asctime(line: &[u8]) -> bool {
+    let is_at = |at: usize, signs: &[u8]| line.get(at).is_some_and(|byte| signs.contains(byte));
+    let is_clock = |at: usize| is_at(at, b":") && is_at(at + 3, b":");
+    let is_year = |at: usize| {
+        let year = line.get(at..at + 4);
+        year.is_some_and(|year| year.starts_with(b"20") && year.iter().all(u8::is_ascii_digit))
+    };
+    match line.get(6) {
+        _ if is_clock(13) => {
+            is_at(19, b".")
+                || is_year(20)
+                || is_at(19, b" ") && memchr::memchr(b'[', line).is_some()
+        }
+        Some(b' ') if is_clock(14) => is_year(7),
+        Some(b' ') if is_clock(9) => is_year(16) && is_at(21, b"(") || is_at(18, b"["),
+        _ => false,
+    }
+}
+
+/// True for `00000100:00020000:`.
+fn is_lustre(line: &[u8]) -> bool {
+    line.get(8) == Some(&b':')
+        && line.get(17) == Some(&b':')
+        && line[..8].iter().all(u8::is_ascii_hexdigit)
+}
+
+/// True for a word before a TAB and a date.
+fn is_before_tab(line: &[u8]) -> bool {
+    const WORD_BYTES_MAX: usize = 12;
+    let head = &line[..line.len().min(WORD_BYTES_MAX)];
+    let tab = memchr::memchr(b'\t', head);
+    tab.is_some_and(|tab| line.get(tab + 1).is_some_and(u8::is_ascii_digit))
 }
 
 /// The rows of lines that a bracket begins.
 fn of_bracket(line: &[u8]) -> Option<(&'static str, &'static Group)> {
     match *line {
         [b'[', b'0'..=b'9', ref rest @ ..] if is_numbered(rest) => Some(("", &GROUPS.numbered)),
+        [b'[', b'1', ..] if line.get(11) == Some(&b']') => Some(("", &GROUPS.unbound)),
         [b'[', b'0'..=b'9', b'/', ..] | [b'[', b'0'..=b'9', b'0'..=b'9', b'/', b'0'..=b'9', ..] => {
             Some(("[", &GROUPS.slashed))
         }
@@ -275,7 +346,7 @@ fn of_bracket(line: &[u8]) -> Option<(&'static str, &'static Group)> {
         [b'[', b'A'..=b'Z', b'a'..=b'z', ..] => Some(("", &GROUPS.play)),
         [b'[', b'A'..=b'Z', b'A'..=b'Z' | b'0'..=b'9', ..] => Some(("", &GROUPS.coredns)),
         [b'[', b'a'..=b'z', ..] if is_before_year(line) => Some(("", &GROUPS.named_level)),
-        [b'[', b'a'..=b'z', ..] => Some(("", &GROUPS.play)),
+        [b'[', b'a'..=b'z', ..] | [b'[', b' ', b'a'..=b'z', ..] => Some(("", &GROUPS.play)),
         [b'[', b' ', b'0'..=b'9', b'0'..=b'9', b'-', ..] => Some(("[ ", &GROUPS.long)),
         _ => None,
     }
@@ -312,7 +383,11 @@ fn of_number(line: &[u8]) -> Option<(&'static str, &'static Group)> {
         .iter()
         .take_while(|byte| byte.is_ascii_digit())
         .count();
-    (digits > 0 && is_zabbix(&number[digits..])).then(|| ("", &GROUPS.zabbix))
+    match number.get(digits) {
+        _ if digits == 0 => None,
+        Some(b'.') => Some(("", &GROUPS.factorio)),
+        _ => is_zabbix(&number[digits..]).then(|| ("", &GROUPS.zabbix)),
+    }
 }
 
 /// True for `:20261127:005125.818 `, behind the number of a process.

@@ -23,6 +23,16 @@ fn rows_compile() {
         "AUDIT, 2",
         "Nov 27, 2026",
         "<Nov 27",
+        "<W>2026-",
+        "E. 2026-",
+        "(3) Nov27",
+        "00000100:00020000:",
+        "lxc web ",
+        "warn\t2026",
+        "   1.234 ",
+        "[1795740685] ",
+        "Fri Nov 27 00:51:25 2026 [",
+        "20261127 00:51:25 ",
     ] {
         let (_, group) = starts::candidates(line.as_bytes()).unwrap_or_else(|| panic!("{line}"));
         assert!((1..=starts::ROWS_MAX).contains(&group.count()));

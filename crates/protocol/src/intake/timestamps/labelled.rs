@@ -3,8 +3,9 @@
 use logpond_record::{Assumption, Civil, Timestamp};
 
 use super::cursor::Cursor;
-use super::epoch::epoch;
-use super::general::GeneralTime;
+use super::epoch::{epoch, leading_epoch};
+use super::general::{self, GeneralTime};
+use super::traditional::syslog;
 use super::{DAY_NS, MINUTE_NS, TimestampText, head, instant, iso, read_fraction};
 
 /// The most bytes of a word before a time.
@@ -122,6 +123,115 @@ fn sap_zone(text: &[u8]) -> Option<i64> {
     (cursor.peek() == Some(b'#') && minutes <= 14 * 60).then_some(sign * minutes)
 }
 
+/// The time of a line that begins as only one product writes it.
+pub(super) fn of_product(line: &[u8], received: Timestamp) -> Option<GeneralTime> {
+    match *line.first()? {
+        b'+' | b'-' => behind_offset(line),
+        b'(' => beegfs(line, received),
+        b'l' if line.starts_with(b"lxc") => lxc(line, received),
+        b'0'..=b'9' if line.get(8) == Some(&b':') => lustre(line),
+        b'0'..=b'9' if line.get(10) == Some(&b'.') => zpool(line),
+        _ => None,
+    }
+}
+
+/// `+0100 2026-11-27 00:51:25 ERROR …`: the zone before the time, as sing-box writes it.
+fn behind_offset(line: &[u8]) -> Option<GeneralTime> {
+    const OFFSET_BYTES: usize = 5;
+    let (offset, text) = line.split_at_checked(OFFSET_BYTES + 1)?;
+    let sign = if offset[0] == b'-' { -1 } else { 1 };
+    let mut cursor = Cursor::new(&offset[1..]);
+    if cursor.digits() != 4 || offset[OFFSET_BYTES] != b' ' {
+        return None;
+    }
+    let (hours, minutes) = (cursor.number(2)?, cursor.number(2)?);
+    let minutes = sign * i64::from(hours * 60 + minutes);
+    let found = iso(text).filter(|found| found.form.assumed() == Assumption::Zone)?;
+    let is_zone = minutes.abs() <= OFFSET_MINUTES_MAX && !head::continues(&text[found.bytes..]);
+    is_zone.then(|| GeneralTime {
+        time: found.time.saturating_add(-minutes * MINUTE_NS),
+        bytes: OFFSET_BYTES + 1 + found.bytes,
+        assumed: Assumption::Nothing,
+        zone: None,
+        is_full: true,
+    })
+}
+
+/// The largest offset of a zone.
+const OFFSET_MINUTES_MAX: i64 = 14 * 60;
+
+/// `(3) Nov27 00:51:25 Worker4 [Main] >> …` of BeeGFS: a level, and no blank before the day.
+fn beegfs(line: &[u8], received: Timestamp) -> Option<GeneralTime> {
+    const HEAD_BYTES: usize = 4;
+    const MONTH_BYTES: usize = 3;
+    const TIME_BYTES: usize = 14;
+    let [b'(', b'0'..=b'9', b')', b' ', ..] = *line else {
+        return None;
+    };
+    let time = line.get(HEAD_BYTES..HEAD_BYTES + TIME_BYTES)?;
+    let (month, rest) = time.split_at(MONTH_BYTES);
+    let turned = [month, b" ", rest].concat();
+    let found = syslog(&turned, received).filter(|found| found.bytes == turned.len())?;
+    Some(GeneralTime {
+        time: found.time,
+        bytes: HEAD_BYTES + TIME_BYTES,
+        assumed: found.form.assumed(),
+        zone: None,
+        is_full: false,
+    })
+}
+
+/// `lxc-start web 20261127005125.818 ERROR …`: the time behind the program and the container.
+fn lxc(line: &[u8], received: Timestamp) -> Option<GeneralTime> {
+    const TIME_DIGITS: usize = 14;
+    let head = &line[..line.len().min(SAP_BYTES_MAX)];
+    let mut blanks = memchr::memchr_iter(b' ', head);
+    let start = blanks.nth(1)? + 1;
+    let text = &line[start..];
+    let digits = Cursor::new(text).digits();
+    let found = general::read(text, received).filter(|_| digits == TIME_DIGITS)?;
+    Some(GeneralTime {
+        bytes: start + found.bytes,
+        ..found
+    })
+}
+
+/// `00000100:00020000:3.0:1795740685.818426:0:…`: the subsystem, the mask and the processor before Unix time, as Lustre's
+/// debug log has them.
+fn lustre(line: &[u8]) -> Option<GeneralTime> {
+    const MASKS_BYTES: usize = 18;
+    const PROCESSOR_BYTES_MAX: usize = 12;
+    let (masks, rest) = line.split_at_checked(MASKS_BYTES)?;
+    let is_mask = |mask: &[u8]| mask[..8].iter().all(u8::is_ascii_hexdigit) && mask[8] == b':';
+    let colon = memchr::memchr(b':', &rest[..rest.len().min(PROCESSOR_BYTES_MAX)])?;
+    let time = &rest[colon + 1..];
+    let is_it = is_mask(&masks[..9]) && is_mask(&masks[9..]) && time.get(10) == Some(&b'.');
+    let found = leading_epoch(time).filter(|_| is_it)?;
+    Some(GeneralTime {
+        time: found,
+        bytes: MASKS_BYTES + colon + 11,
+        assumed: Assumption::Nothing,
+        zone: None,
+        is_full: true,
+    })
+}
+
+/// `2026-11-27.00:51:25 zpool create …`, as `zpool history` prints it.
+fn zpool(line: &[u8]) -> Option<GeneralTime> {
+    const TIME_BYTES: usize = 19;
+    let text = line.get(..TIME_BYTES)?;
+    let turned = [&text[..10], b" ", &text[11..]].concat();
+    let is_it = text[4] == b'-' && matches!(line.get(TIME_BYTES), Some(b' ') | None);
+    let found = iso(&turned).filter(|found| is_it && found.bytes == TIME_BYTES)?;
+    Some(GeneralTime {
+        time: found.time,
+        bytes: TIME_BYTES,
+        assumed: found.form.assumed(),
+        zone: None,
+        is_full: true,
+    })
+}
+
 /// `shop 2026-11-27 00:51:25.818 …`: a time behind one word, as of a program's name. Behind a word of a sentence it is what
 /// the line is about, so that it must be written as loggers do, or be close to the arrival.
 pub(super) fn behind_word(line: &[u8], received: Timestamp) -> Option<GeneralTime> {
@@ -209,6 +319,33 @@ mod tests {
         ] {
             let found = behind_word(line.as_bytes(), RECEIVED);
             assert_eq!(found.is_some(), is_time, "{line}");
+        }
+    }
+
+    #[test]
+    fn lines_of_products_have_their_times() {
+        let time = Timestamp(1_795_740_685_000_000_000);
+        for (line, minutes) in [
+            ("+0000 2026-11-27 00:51:25 INFO x", Some(0)),
+            ("+0100 2026-11-27 00:51:25 INFO x", Some(-60)),
+            ("-0530 2026-11-27 00:51:25 INFO x", Some(330)),
+            ("+9900 2026-11-27 00:51:25 INFO x", None),
+            ("+0100 2026-11-27 00:51:25Z x", None),
+            ("(3) Nov27 00:51:25 Worker4 [Main] >> x", Some(0)),
+            ("(3) Nov 27 00:51:25 x", None),
+            ("lxc web 20261127005125.000 ERROR x", Some(0)),
+            ("lxc is a thing of 2026", None),
+            (
+                "00000100:00020000:3.0:1795740685.000000:0:7:0:(a.c:7:f()) x",
+                Some(0),
+            ),
+            ("00000100:0002zz00:3.0:1795740685.000000:0:7", None),
+            ("2026-11-27.00:51:25 zpool create tank", Some(0)),
+            ("10.11.12.13:51 refused", None),
+        ] {
+            let found = of_product(line.as_bytes(), RECEIVED).map(|found| found.time);
+            let expected = minutes.map(|minutes| time.saturating_add(minutes * MINUTE_NS));
+            assert_eq!(found, expected, "{line}");
         }
     }
 

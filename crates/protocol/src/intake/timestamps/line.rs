@@ -11,7 +11,7 @@ use super::cursor::Cursor;
 use super::dates;
 use super::epoch::{decimal_epoch, hexadecimal, leading_epoch, tai64};
 use super::general::{self, GeneralTime};
-use super::labelled::{behind_word, sap, tine};
+use super::labelled::{behind_word, of_product, sap, tine};
 use super::{
     DAY_NS, MINUTE_NS, TimestampText, continues, in_latest_year, iso, read_fraction, read_offset,
     zones,
@@ -59,11 +59,12 @@ const NAMES: [&[u8]; 20] = [
 ];
 
 /// Words that products put before the time: load balancers their protocol, others as they are.
-const WORDS: [&[u8]; 15] = [
+const WORDS: [&[u8]; 17] = [
     b"http", b"https", b"h2", b"grpcs", b"ws", b"wss", b"tls", b"tcp", b"udp", b"stdout",
     b"stderr", b"alert", // Ceph's log of the cluster.
-    b"cluster", b"audit", // The Java Service Wrapper.
-    b"jvm",
+    b"cluster",
+    b"audit", // The Java Service Wrapper, runners of GitHub's and Azure's pipelines.
+    b"jvm", b"runner", b"worker",
 ];
 
 /// The most tags before a text, and the most bytes of one.
@@ -104,6 +105,7 @@ pub(super) fn find(line: &[u8], received: Timestamp) -> Option<GeneralTime> {
         .or_else(|| exponential(line).or_else(|| chromium(line, received)))
         .or_else(|| errpt(line))
         .or_else(|| sap(line).or_else(|| tine(line)))
+        .or_else(|| of_product(line, received))
         .or_else(|| in_brackets(line, received))
         .or_else(|| within(line, received))
         .or_else(|| behind_word(line, received))
