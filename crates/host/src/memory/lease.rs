@@ -19,6 +19,9 @@ const HOLD_BACK_MAX: Duration = Duration::from_secs(30);
 /// How often one who waits looks whether anybody waits for its answer.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
+/// How long one waits who cannot see whether anybody waits for its answer.
+const SOON: Duration = Duration::from_secs(1);
+
 /// A query must end for lack of memory; its lease has the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseStopped;
@@ -214,10 +217,15 @@ impl Charge {
         }
     }
 
-    /// Has so many bytes soon: who works where nobody can say that the work goes on does not wait for long,
-    /// asks again a little later, and ends if the query [`Charge::is_refused`].
+    /// Has so many bytes soon: who works where nobody can say that the work goes on waits for a second,
+    /// asks again a little later, and ends if the query [`Charge::is_refused`]. What it takes between is above the
+    /// budget, so it may take [`WAIT_MAX`] over [`SOON`] steps at most until it is refused.
     pub fn set_soon(&mut self, bytes: usize) {
-        if self.set_while(bytes, &mut || false).is_ok() {
+        let until = Instant::now() + SOON;
+        if self
+            .set_while(bytes, &mut || Instant::now() < until)
+            .is_ok()
+        {
             self.short_since = None;
             return;
         }

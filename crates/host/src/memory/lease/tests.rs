@@ -100,6 +100,21 @@ fn what_is_measured_counts_too() {
     assert!(text.contains(numbers), "{text}");
 }
 
+/// Work that goes on without its memory exceeds the budget at each step, so it waits between steps.
+#[test]
+fn who_goes_on_without_memory_waits_first() {
+    let (budget, _) = budget(128, 0);
+    let (_first, _charge) = holding(&budget, 64);
+    let (_second, mut charge) = holding(&budget, 44);
+    let _third = query(&budget);
+    let begun = Instant::now();
+    charge.set_soon(52 * MIB);
+    assert!(begun.elapsed() >= SOON);
+    assert!(!charge.is_refused());
+    charge.set_soon(32 * MIB);
+    assert!(charge.short_since.is_none());
+}
+
 /// The numbers of a refusal add up.
 #[test]
 fn a_query_that_does_not_begin_is_told_of_memory_that_is_kept_free() {
