@@ -4,7 +4,7 @@
 //! [`starts`](super::starts) finds the group of a line.
 
 /// Behind a time that begins the line.
-pub(super) const TIMED: [&str; 201] = [
+pub(super) const TIMED: [&str; 216] = [
     // nginx, error log.
     " [{level}] {pid:i}#{tid:i}: (*{connection:i} )?{msg:nginx}",
     // MySQL 8, MySQL and MariaDB, error log.
@@ -40,6 +40,8 @@ pub(super) const TIMED: [&str; 201] = [
     " {letter} | {logger:w}: {msg}",
     // Kea.
     " {level}~[kea-{component:w}/{pid:w}] {msgid:w} {msg}",
+    // Flume.
+    " {level}~[{thread}] \\({logger:w}:{line:i}\\)~- {msg}",
     // WildFly, Quarkus.
     " {level}~[{logger:w}] \\({thread}\\) {msg}",
     // Python with OpenTelemetry.
@@ -77,6 +79,12 @@ pub(super) const TIMED: [&str; 201] = [
     " [{thread}] {level}~{logger:w} -- {msg}",
     // The same with a colon behind the logger.
     " [{thread}] {level}~{logger:q}: {msg}",
+    // Agents of New Relic and Instana.
+    " [{pid:i} {tid:i}] {logger:q} {level}: {msg}",
+    " \\({pid:i}/{thread:w}\\) {logger:w} {level} - {msg}",
+    " | {LEVEL}_| {logger:q} | {msg}",
+    // Artifactory.
+    " [{service:w}_] [{level}_] [{trace_id:e}_] [{logger:w}:{line:i}_] [{thread}_] - {msg}",
     // GoCD, Cassandra, with the line.
     "~{level}~[{thread}] {logger:w}:{line:i} - {msg}",
     // Jetty.
@@ -211,6 +219,17 @@ pub(super) const TIMED: [&str; 201] = [
     " [{instance:w}:{thread:w}:{level}:{file:w}:{line:i}] {msg}",
     // Agents of Google.
     " {program:w} {level} {file:w}:{line:i}: {msg}",
+    // coturn, ZYpp, Windows Update, Netlogon.
+    ": {uptime:i}: : {level}: {msg}",
+    " <0> {hostname:w}\\({pid:i}\\) [{component:w}] {is:debug}{file:w}\\({function:w}\\):{line:i} {msg}",
+    " <1> {hostname:w}\\({pid:i}\\) [{component:w}] {is:info}{file:w}\\({function:w}\\):{line:i} {msg}",
+    " <2> {hostname:w}\\({pid:i}\\) [{component:w}] {is:warn}{file:w}\\({function:w}\\):{line:i} {msg}",
+    " <3> {hostname:w}\\({pid:i}\\) [{component:w}] {is:error}{file:w}\\({function:w}\\):{line:i} {msg}",
+    "\t_{pid:w}\t{tid:w}\t{component:w}\t{level}: {msg}",
+    " [{category:u}] [{tid:i}] {msg}",
+    // Fly.io, Cloud Foundry.
+    " app[{instance:w}] {region:w} [{level}]_{msg}",
+    " [{source_type:w}] OUT {msg}",
     // NGINX Unit.
     " [{level}] {pid:i}#{tid:i} {msg}",
     // fluentd, BIRD.
@@ -314,6 +333,8 @@ pub(super) const TIMED: [&str; 201] = [
     "~[{level}]~{msg}",
     // Python's logging with colons, and with a name of one's own.
     ":{level}:{logger:w}:{msg}",
+    // Agents of Dynatrace and Instana.
+    " [{thread}] {level}~[{logger:w}] {msg}",
     " [{thread}] {LEVEL}~{msg}",
     // logback about itself, 7 Days to Die, MaxScale.
     " |-{level} in {logger} - {msg}",
@@ -358,18 +379,19 @@ pub(super) const PROCESS: [&str; 3] = [
 ];
 
 /// Play, Knot Resolver, Sonarr with its siblings, XAPI and Geode; or else PostgreSQL.
-pub(super) const PLAY: [&str; 7] = [
+pub(super) const PLAY: [&str; 8] = [
     "[_{level}|{xen_host:t}|{thread}_|{task:t}|{module:w}] {msg}",
     "[{level} {time} {member:w} <{thread}> tid={tid:w}] {msg}",
     "[{level} {time} <{thread}> tid={tid:w}] {msg}",
     "[system] {level}: {msg}",
+    "[{thread}] {time} {level}~{logger:w} - {msg}",
     "[{level}] {logger:q} - {msg}",
     "[{level}] {logger:w}: {msg}",
     "{msg:prefixed}",
 ];
 
 /// Behind a time that a bracket opens.
-pub(super) const BRACKETED: [&str; 54] = [
+pub(super) const BRACKETED: [&str; 58] = [
     // Elasticsearch, OpenSearch, Logstash. Ignite has a thread there.
     "][{level}_][{logger:q}_]([{pipeline:w}])?( [{node:w}])?_{msg}",
     "][{level}_][{thread}][{logger:w}] {msg}",
@@ -450,8 +472,13 @@ pub(super) const BRACKETED: [&str; 54] = [
     // Asterisk.
     "] {level}[{tid:i}]([{callid:w}])? {file:w}: {msg}",
     "] {level}[{tid:i}]([{callid:w}])?: {file:w}:{line:i} {function:w}: {msg}",
+    "] {level}[{tid:i}]([{callid:w}])?: {module:w}: {msg}",
     // pino-pretty.
     "] {level} \\({pid:i}( on {hostname:w})?\\): {msg}",
+    // BeeGFS, pacman.
+    "] [{letter}] [{component:w}] {msg}",
+    "] [{letter}] {msg}",
+    "] [{component:u}] {msg}",
     // Serilog, PaperMC.
     " {level}] {msg}",
     " {level}]: {msg}",
@@ -462,10 +489,12 @@ pub(super) const BRACKETED: [&str; 54] = [
 pub(super) const SLASHED: [&str; 1] = ["] {thread:w} {component:w}~{event_type:u}~{msg}"];
 
 /// Behind a time with a name of a day or a month that a bracket opens.
-pub(super) const NAMED: [&str; 4] = [
+pub(super) const NAMED: [&str; 5] = [
     // Apache HTTP Server 2.4.
     "] [({module:w}:)?{level}] [pid {pid:i}(:tid {tid:i})?] ({file:w}\\({line:i}\\): )?\
      (\\({errno:i}\\){error}: )?([client {client:a}] )?([remote {remote:a}] )?({code}: )?{msg:apache}",
+    // Janus.
+    "] [{level}] [{file:w}:{function:w}:{line:i}] {msg}",
     // Apache HTTP Server 2.2.
     "] [{level}] ([client {client:c}] )?{msg:apache}",
     // Asterisk.
@@ -594,8 +623,9 @@ pub(super) const JAVA: [&str; 3] = [
 ];
 
 /// CoreDNS: its plugins, and queries.
-pub(super) const COREDNS: [&str; 10] = [
-    // The runners of GitHub's actions.
+pub(super) const COREDNS: [&str; 11] = [
+    // AppDynamics, the runners of GitHub's actions.
+    "[{thread}] {time} {level}~{logger:w} - {msg}",
     "[{process:w} {time} {level}~{component:w}] {msg}",
     // Akka.
     "[{level}] [{time}] [{thread}] [{source}] {msg}",
@@ -640,17 +670,57 @@ pub(super) const TABBED: [&str; 3] = [
     "{kind:w}\t{time}\t{msg}",
 ];
 
+/// Splunk, before the rows of [`TIMED`].
+pub(super) const SPLUNK: [&str; 2] = [
+    " {level}~{component:w} [{thread}] - {msg}",
+    " {level}~{component:w} - {msg}",
+];
+
+/// TYPO3, behind the time of a mail.
+pub(super) const MAIL: [&str; 3] = [
+    " [{level}] request=\"{request_id:e}\" component=\"{component:e}\": {msg}",
+    " [{level}]: {msg}",
+    " [{level}] {msg}",
+];
+
+/// Kamailio on a terminal.
+pub(super) const KAMAILIO: [&str; 1] =
+    ["_{process:i}\\({pid:i}\\) {level}: {module:w} [{source:s}]: {msg}"];
+
+/// coturn without a time.
+pub(super) const COTURN: [&str; 1] = ["{uptime:i}: : {level}: {msg}"];
+
+/// Jitsi.
+pub(super) const JITSI: [&str; 1] =
+    ["{program:w} {time} {level}: [{tid:i}] ([{context}] )?{logger:w}#{line:i}: {msg}"];
+
+/// FreeSWITCH with the identifier of a call.
+pub(super) const CALL: [&str; 1] = ["{uuid:w} {time} ({idle:w}% )?[{level}] {source:s} {msg}"];
+
+/// Drupal's message to syslog.
+pub(super) const DRUPAL: [&str; 1] = [
+    "{base_url:w}|{epoch:i}|{type}|{remote_addr:w}|{request_uri:w}|{referer:e}|{uid:i}|{link:t}|{msg}",
+];
+
+/// Tornado and Jupyter.
+pub(super) const TORNADO: [&str; 2] = [
+    "[{letter} {time} {module:w}:{line:i}] {msg}",
+    "[{letter} {time} {logger:w}] {msg}",
+];
+
 /// Unbound.
 pub(super) const UNBOUND: [&str; 1] = ["[{epoch:i}] {process:w}[{pid:i}:{tid:w}] {level}: {msg}"];
 
 /// Factorio.
 pub(super) const FACTORIO: [&str; 1] = ["_{uptime:f} {level} {file:w}:{line:i}: {msg}"];
 
-/// Behind a time with a name of a day or a month: OpenVPN and SpamAssassin, Keepalived, IBM Storage Scale, Mailman,
+/// Behind a time with a name of a day or a month: OpenVPN and SpamAssassin, OpenSIPS, Prosody, Keepalived, IBM Storage Scale, Mailman,
 /// Aerospike, ONTAP, strongSwan.
-pub(super) const ASCTIME: [&str; 12] = [
+pub(super) const ASCTIME: [&str; 14] = [
     " us={microseconds:i} {msg}",
     " [{pid:i}] {level}: {msg}",
+    " [{pid:i}] {level}:{module:w}:{function:w}: {msg}",
+    " {logger:w}\t{level}\t{msg}",
     " [{level}] {msg}",
     " {LEVEL}: {msg}",
     " \\({pid:i}\\) {msg}",

@@ -123,6 +123,14 @@ struct Groups {
     lustre: Group,
     lxc: Group,
     tabbed: Group,
+    splunk: Group,
+    mail: Group,
+    kamailio: Group,
+    coturn: Group,
+    jitsi: Group,
+    call: Group,
+    drupal: Group,
+    tornado: Group,
     unbound: Group,
     factorio: Group,
     asctime: Group,
@@ -173,6 +181,14 @@ static GROUPS: LazyLock<Groups> = LazyLock::new(|| {
         lustre: group(false, &rows::LUSTRE),
         lxc: group(false, &rows::LXC),
         tabbed: group(false, &rows::TABBED),
+        splunk: group(true, &[&rows::SPLUNK[..], &rows::TIMED[..]].concat()),
+        mail: group(true, &rows::MAIL),
+        kamailio: group(false, &rows::KAMAILIO),
+        coturn: group(false, &rows::COTURN),
+        jitsi: group(false, &rows::JITSI),
+        call: group(false, &rows::CALL),
+        drupal: group(false, &rows::DRUPAL),
+        tornado: group(false, &rows::TORNADO),
         unbound: group(false, &rows::UNBOUND),
         factorio: group(false, &rows::FACTORIO),
         asctime: group(true, &rows::ASCTIME),
@@ -195,8 +211,12 @@ fn is_prefixed(line: &[u8]) -> bool {
 fn by_start(line: &[u8]) -> Option<(&'static str, &'static Group)> {
     match *line {
         [b'0'..=b'9', ..] if is_lustre(line) => Some(("", &GROUPS.lustre)),
-        [b'0'..=b'9', ref rest @ ..] => of_digits(line, rest).map(|group| ("", group)),
-        // The agents of HashiCorp, on their console.
+        [b'0'..=b'9', ref rest @ ..] => {
+            let group = of_digits(line, rest).or_else(|| of_rare(line));
+            group.map(|group| ("", group))
+        }
+        // Cloud Foundry, and the agents of HashiCorp, on their console.
+        [b' ', b' ', b' ', b'2', b'0', _, _, b'-', ..] => Some(("   ", &GROUPS.timed)),
         [b' ', b' ', b' ', b' ', b'2', b'0', _, _, b'-', ..] => Some(("    ", &GROUPS.timed)),
         [b' ', ..] => of_number(line),
         [b'(', b'A'..=b'Z', ..] => Some(("", &GROUPS.process)),
@@ -235,6 +255,7 @@ fn by_start(line: &[u8]) -> Option<(&'static str, &'static Group)> {
             let mut start = start.filter(|start| start.as_bytes()[0] == letter);
             Some((start.next()?, &GROUPS.ruby))
         }
+        [b'J', b'V', b'B', b' ', b'2', ..] => Some(("", &GROUPS.jitsi)),
         [b'A'..=b'Z', b'A'..=b'Z', ..] => {
             let letters = line.iter().take_while(|byte| byte.is_ascii_uppercase());
             Some(("", of_capitals(&line[letters.count()..])?))
@@ -257,6 +278,9 @@ fn of_digits(line: &[u8], rest: &[u8]) -> Option<&'static Group> {
         [b':', b'2', b'0'] if is_zabbix(&rest[digits..]) => Some(&GROUPS.zabbix),
         [b'/', ..] if digits == 1 && line.get(5) == Some(&b'/') => Some(&GROUPS.spark),
         [b'-', ..] if is_tracing(line) => Some(&GROUPS.tracing),
+        [b'-', ..] if digits == 1 && line.get(5) == Some(&b'-') => Some(&GROUPS.splunk),
+        [b'(', ..] if digits < 3 => Some(&GROUPS.kamailio),
+        [b':', b' ', b':'] => Some(&GROUPS.coturn),
         [b' ', b'A'..=b'Z', b'a'..=b'z'] if digits == 1 => Some(&GROUPS.timed),
         [b' ' | b'T' | b'-', b'0'..=b'2', b'0'..=b'9'] if digits == 7 => Some(&GROUPS.timed),
         [b'-' | b'/' | b'.' | b':', ..] if digits < 4 => Some(&GROUPS.timed),
@@ -274,6 +298,18 @@ fn of_rare(line: &[u8]) -> Option<&'static Group> {
         [b'A'..=b'Z', b'.', b' ', b'0'..=b'9', ..] => Some(&GROUPS.anywhere),
         [b'l', b'x', b'c', b' ' | b'-', ..] => Some(&GROUPS.lxc),
         [b'a'..=b'z', ..] if is_before_tab(line) => Some(&GROUPS.tabbed),
+        [b'J', b'i', b'c', b'o', b'f', b'o', b' ', ..] => Some(&GROUPS.jitsi),
+        [b'h', b't', b't', b'p', ..] if is_drupal(line) => Some(&GROUPS.drupal),
+        [
+            b'A'..=b'Z',
+            b'a'..=b'z',
+            b'a'..=b'z',
+            b',',
+            b' ',
+            b'0'..=b'9',
+            ..,
+        ] => Some(&GROUPS.mail),
+        _ if is_behind_call(line) => Some(&GROUPS.call),
         _ => None,
     }
 }
@@ -309,7 +345,10 @@ fn is_asctime(line: &[u8]) -> bool {
                 || is_at(19, b" ") && memchr::memchr(b'[', line).is_some()
         }
         Some(b' ') if is_clock(14) => is_year(7),
-        Some(b' ') if is_clock(9) => is_year(16) && is_at(21, b"(") || is_at(18, b"["),
+        Some(b' ') if is_clock(9) => {
+            let tab = || memchr::memchr(b'\t', &line[..line.len().min(HEAD_BYTES_MAX)]);
+            is_year(16) && is_at(21, b"(") || is_at(18, b"[") || is_at(16, b"[") || tab().is_some()
+        }
         _ => false,
     }
 }
@@ -319,6 +358,20 @@ fn is_lustre(line: &[u8]) -> bool {
     line.get(8) == Some(&b':')
         && line.get(17) == Some(&b':')
         && line[..8].iter().all(u8::is_ascii_hexdigit)
+}
+
+/// True for an address of a site, a bar and Unix time.
+fn is_drupal(line: &[u8]) -> bool {
+    let bar = memchr::memchr(b'|', &line[..line.len().min(HEAD_BYTES_MAX)]);
+    bar.is_some_and(|bar| matches!(line[bar + 1..], [b'1', b'0'..=b'9', ..]))
+}
+
+/// True for the identifier of a call, `6b3c8e0f-7d1a-4c55-9a01-0123456789ab`, before a time.
+fn is_behind_call(line: &[u8]) -> bool {
+    line.get(8) == Some(&b'-')
+        && line.get(13) == Some(&b'-')
+        && line.get(36) == Some(&b' ')
+        && line.get(37) == Some(&b'2')
 }
 
 /// True for a word before a TAB and a date.
@@ -342,6 +395,7 @@ fn of_bracket(line: &[u8]) -> Option<(&'static str, &'static Group)> {
         }
         [b'[', b'0'..=b'9', ..] => Some(("[", &GROUPS.bracketed)),
         [b'[', b'A'..=b'Z', b'a'..=b'z', b'a'..=b'z', b' ', ..] => Some(("[", &GROUPS.named)),
+        [b'[', b'A'..=b'Z', b' ', b'0'..=b'9', ..] => Some(("", &GROUPS.tornado)),
         [b'[', b'N', b'e', b's', b't', b']', ..] => Some(("", &GROUPS.nest)),
         [b'[', b'A'..=b'Z', b'a'..=b'z', ..] => Some(("", &GROUPS.play)),
         [b'[', b'A'..=b'Z', b'A'..=b'Z' | b'0'..=b'9', ..] => Some(("", &GROUPS.coredns)),
@@ -386,6 +440,7 @@ fn of_number(line: &[u8]) -> Option<(&'static str, &'static Group)> {
     match number.get(digits) {
         _ if digits == 0 => None,
         Some(b'.') => Some(("", &GROUPS.factorio)),
+        Some(b'(') => Some(("", &GROUPS.kamailio)),
         _ => is_zabbix(&number[digits..]).then(|| ("", &GROUPS.zabbix)),
     }
 }

@@ -129,6 +129,7 @@ pub(super) fn of_product(line: &[u8], received: Timestamp) -> Option<GeneralTime
         b'+' | b'-' => behind_offset(line),
         b'(' => beegfs(line, received),
         b'l' if line.starts_with(b"lxc") => lxc(line, received),
+        b'h' if line.starts_with(b"http") => drupal(line),
         b'0'..=b'9' if line.get(8) == Some(&b':') => lustre(line),
         b'0'..=b'9' if line.get(10) == Some(&b'.') => zpool(line),
         _ => None,
@@ -210,6 +211,20 @@ fn lustre(line: &[u8]) -> Option<GeneralTime> {
     Some(GeneralTime {
         time: found,
         bytes: MASKS_BYTES + colon + 11,
+        assumed: Assumption::Nothing,
+        zone: None,
+        is_full: true,
+    })
+}
+
+/// `https://shop.example|1795740685|php|192.0.2.7|…`: the address of a site before Unix time, as Drupal writes it.
+fn drupal(line: &[u8]) -> Option<GeneralTime> {
+    let bar = memchr::memchr(b'|', &line[..line.len().min(SAP_BYTES_MAX)])?;
+    let time = &line[bar + 1..];
+    let found = leading_epoch(time).filter(|_| time.get(10) == Some(&b'|'))?;
+    Some(GeneralTime {
+        time: found,
+        bytes: bar + 11,
         assumed: Assumption::Nothing,
         zone: None,
         is_full: true,
@@ -342,6 +357,8 @@ mod tests {
             ("00000100:0002zz00:3.0:1795740685.000000:0:7", None),
             ("2026-11-27.00:51:25 zpool create tank", Some(0)),
             ("10.11.12.13:51 refused", None),
+            ("https://a.example|1795740685|php|192.0.2.7|x", Some(0)),
+            ("https://a.example/1795740685|php", None),
         ] {
             let found = of_product(line.as_bytes(), RECEIVED).map(|found| found.time);
             let expected = minutes.map(|minutes| time.saturating_add(minutes * MINUTE_NS));
