@@ -105,13 +105,13 @@ fn what_is_measured_counts_too() {
 fn who_goes_on_without_memory_waits_first() {
     let (budget, _) = budget(128, 0);
     let (_first, _charge) = holding(&budget, 64);
-    let (_second, mut charge) = holding(&budget, 44);
+    let (_second, mut charge) = holding(&budget, 32);
     let _third = query(&budget);
     let begun = Instant::now();
     charge.set_soon(52 * MIB);
     assert!(begun.elapsed() >= SOON);
     assert!(!charge.is_refused());
-    charge.set_soon(32 * MIB);
+    charge.set_soon(20 * MIB);
     assert!(charge.short_since.is_none());
 }
 
