@@ -60,6 +60,7 @@ mod coding;
 mod compact;
 mod cluster;
 mod metrics;
+mod header_text;
 mod health;
 mod unread;
 mod trails;

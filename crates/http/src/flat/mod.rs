@@ -17,6 +17,7 @@ use super::App;
 use super::body::Body;
 use super::coding::Coding;
 use super::error::{ApiError, Kind};
+use super::header_text;
 use super::logql::found::QueryResult;
 use super::logql::resolve::Resolver;
 use super::logql::run::{self, POINTS_DEFAULT, QueryParameters};
@@ -54,9 +55,6 @@ const CURSOR_HEADER: &str = "logpond-cursor";
 
 /// That something is missing, or that lines could not be read as was asked for.
 const WARNING_HEADER: &str = "logpond-warning";
-
-/// The longest warning in a header: proxies refuse longer ones.
-const WARNING_BYTES_MAX: usize = 1 << 10;
 
 /// Answers a query.
 pub(super) async fn answer(
@@ -103,17 +101,9 @@ struct HeadFields {
 
 impl HeadFields {
     fn of(page: &Page) -> HeadFields {
-        let lost = page
-            .lost
-            .iter()
-            .map(|what| format!("lost for good: {what}"));
+        let lost = run::losses(&page.lost);
         let warnings: Vec<String> = page.warnings.iter().cloned().chain(lost).collect();
-        let warning = warnings.join("; ");
-        let plain = warning.chars().map(|sign| match sign {
-            ' '..='~' => sign,
-            _ => '?',
-        });
-        let warning: String = plain.take(WARNING_BYTES_MAX).collect();
+        let warning = header_text::plain(&warnings.join("; "));
         HeadFields {
             cursor: page.cursor.clone(),
             warning: (!warning.is_empty()).then_some(warning),

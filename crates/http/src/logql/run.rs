@@ -160,9 +160,13 @@ pub(crate) fn missing(trailer: &Trailer) -> Vec<String> {
 /// The parts that an answer lacks, and those that are lost for good and no answer will have.
 pub(crate) fn absent(trailer: &Trailer) -> Vec<String> {
     let mut warnings = missing(trailer);
-    let lost = trailer.lost.iter();
-    warnings.extend(lost.map(|what| format!("lost for good: {what}")));
+    warnings.extend(losses(&trailer.lost));
     warnings
+}
+
+/// Warnings of the parts that are lost for good.
+pub(crate) fn losses(lost: &[String]) -> impl Iterator<Item = String> {
+    lost.iter().map(|what| format!("lost for good: {what}"))
 }
 
 /// Why a question has no answer.

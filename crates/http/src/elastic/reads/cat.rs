@@ -28,17 +28,13 @@ pub(super) fn answer(
         };
         return Ok(rows.into_iter().map(object).collect::<Json>().into());
     }
+    let has_head = call.params.flag("v", false)?;
+    let head = has_head.then(|| columns.iter().map(|&name| name.to_owned()).collect());
     let mut text = String::new();
-    let mut add = |row: &dyn Fn(usize) -> String| {
-        let cells: Vec<String> = places.iter().map(|at| row(*at)).collect();
+    for row in head.into_iter().chain(rows) {
+        let cells: Vec<&str> = places.iter().map(|at| row[*at].as_str()).collect();
         text += &cells.join(" ");
         text.push('\n');
-    };
-    if call.params.flag("v", false)? {
-        add(&|at| columns[at].to_owned());
-    }
-    for row in rows {
-        add(&|at| row[at].clone());
     }
     Ok(Answer {
         status: StatusCode::OK,

@@ -51,14 +51,12 @@ use serde_json::Value as Json;
 use super::super::App;
 use super::super::body::{self, Body};
 use super::super::error::{ApiError, Kind};
+use super::super::header_text;
 use super::super::inflow::Inflow;
 use super::super::intake;
 use super::super::params::{self, Params};
 use filter_path::FilterPath;
 use request::{AnswerOptions, SearchRequest};
-
-/// The longest text of a warning.
-const WARNING_BYTES_MAX: usize = 1024;
 
 /// The longest body of a request.
 const BODY_BYTES_MAX: usize = 4 << 20;
@@ -201,13 +199,8 @@ fn warning<'l>(lost: impl Iterator<Item = &'l str>) -> Option<HeaderValue> {
     if lost.is_empty() {
         return None;
     }
-    let plain = |sign: char| match sign {
-        '"' | '\\' => '\'',
-        ' '..='~' => sign,
-        _ => '?',
-    };
-    let text = lost.join("; ");
-    let text: String = text.chars().map(plain).take(WARNING_BYTES_MAX).collect();
+    // The text stands in quotes.
+    let text = header_text::plain(&lost.join("; ")).replace(['"', '\\'], "'");
     let version = env!("CARGO_PKG_VERSION");
     HeaderValue::try_from(format!("299 logpond-{version} \"lost for good: {text}\"")).ok()
 }
