@@ -5,6 +5,7 @@
 //! Invariants: no name stands twice; what a parser finds never replaces what a stream or a sender
 //! said, but gets the suffix `_extracted`; of what parsers find under one name, the first counts.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -235,12 +236,8 @@ impl Labels {
     }
 
     fn extracted(&mut self, name: &str, value: &str, is_forced: bool) {
-        let suffixed;
-        let mut name = name;
-        if self.is_base(name) {
-            suffixed = format!("{name}{DUPLICATE_SUFFIX}");
-            name = &suffixed;
-        }
+        let name = self.name_of_parsed(name);
+        let name = &*name;
         let place = match self.find(name) {
             Some(place) if self.is_of_other_parser(place) && !is_forced => return,
             Some(place) => {
@@ -265,17 +262,20 @@ impl Labels {
 
     /// Takes back what this parser found: a later value of the same name is none.
     pub(super) fn retract(&mut self, name: &str) {
-        let suffixed;
-        let mut name = name;
-        if self.is_base(name) {
-            suffixed = format!("{name}{DUPLICATE_SUFFIX}");
-            name = &suffixed;
-        }
-        let found = self.find(name);
+        let found = self.find(&self.name_of_parsed(name));
         if let Some(place) = found.filter(|place| self.labels[*place].is_extracted)
             && !self.is_of_other_parser(place)
         {
             self.labels[place].is_removed = true;
+        }
+    }
+
+    /// The name of a label that a parser finds: another one where the stream or the sender has it.
+    fn name_of_parsed<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        if self.is_base(name) {
+            format!("{name}{DUPLICATE_SUFFIX}").into()
+        } else {
+            name.into()
         }
     }
 
