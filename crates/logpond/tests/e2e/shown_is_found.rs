@@ -222,7 +222,7 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// Whether `name=wanted` finds a value: the same text, or a number that is the same one.
+/// True if `name=wanted` finds a value: the same text, or a number that is the same one.
 fn equals(value: &Value, wanted: &str) -> bool {
     let Some(text) = scalar(value) else {
         return false;
@@ -248,7 +248,7 @@ fn number(text: &str) -> Option<Number> {
     Some(whole.map_or(Number::Fraction(double), Number::Whole))
 }
 
-/// Whether Elasticsearch's `term` finds a value: also as one of a list. A text of a list counts as one.
+/// True if Elasticsearch's `term` finds a value: also as one of a list. A text of a list counts as one.
 fn has_term(value: &Value, wanted: &str) -> bool {
     let list = match value {
         Value::Array(_) => Some(value.clone()),
@@ -297,19 +297,17 @@ fn conditions(shown: &Shown, random: &mut Random) -> Vec<Condition> {
             text.unwrap_or_default().to_owned()
         };
         if let Some(part) = random.part_of(&message(row)) {
+            let must = ids(shown, |row| message(row).contains(&part));
             conditions.push(Condition {
                 q: quoted(&part),
-                must: ids(shown, |row| message(row).contains(&part)),
+                must: must.clone(),
                 may_find_others: true,
             });
-            let must = ids(shown, |row| message(row).contains(&part));
             conditions.push(exactly(format!("_msg:{}", quoted(&part)), must));
         }
-        let names: Vec<&String> = row.keys().filter(|name| !name.starts_with('_')).collect();
-        if names.is_empty() {
+        let Some(name) = name_of(row, random) else {
             continue;
-        }
-        let name = random.of(&names);
+        };
         conditions.push(exactly(
             format!("{}:*", quoted(name)),
             ids(shown, |row| {
@@ -347,14 +345,29 @@ fn terms(shown: &Shown, random: &mut Random) -> Vec<(String, Value, BTreeSet<Str
     let rows: Vec<&Map<String, Value>> = shown.values().collect();
     let draws = (0..DRAWS).filter_map(|_| {
         let row = random.of(&rows);
-        let names: Vec<&String> = row.keys().filter(|name| !name.starts_with('_')).collect();
-        let name = (!names.is_empty()).then(|| random.of(&names))?;
+        let name = name_of(row, random)?;
         let wanted = scalar(&row[name])?;
         let has =
             |row: &Map<String, Value>| row.get(name).is_some_and(|value| has_term(value, &wanted));
         Some((name.clone(), row[name].clone(), ids(shown, has)))
     });
     draws.collect()
+}
+
+/// Fails with all answers that are not as the model says.
+fn assert_none(wrong: &[String], when: &str) {
+    assert!(
+        wrong.is_empty(),
+        "{when}: {} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+/// The name of a field of a row.
+fn name_of<'r>(row: &'r Map<String, Value>, random: &mut Random) -> Option<&'r String> {
+    let names: Vec<&String> = row.keys().filter(|name| !name.starts_with('_')).collect();
+    (!names.is_empty()).then(|| random.of(&names))
 }
 
 /// The ids that each condition finds. Fails with all that are not as the model says.
@@ -383,12 +396,7 @@ fn ask(
         }
         all.push(found);
     }
-    assert!(
-        wrong.is_empty(),
-        "{when}: {} wrong:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    assert_none(&wrong, when);
     all
 }
 
@@ -453,12 +461,7 @@ fn ask_elasticsearch(
             wrong.push(format!("{body} {verb} {:?}", rows[id]));
         }
     }
-    assert!(
-        wrong.is_empty(),
-        "{when}: {} wrong:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    assert_none(&wrong, when);
 }
 
 #[test]
