@@ -10,6 +10,7 @@ mod answer;
 mod error;
 pub mod exact;
 mod explain;
+mod resolve;
 mod trust;
 
 use std::time::Duration;
@@ -19,6 +20,7 @@ pub use address::{Address, HostPort, encode};
 pub use answer::{Answer, Hint, Item, Progress, Trailer};
 pub use error::{ClientError, describe};
 pub use explain::{explain, tls_error_of_request};
+pub use resolve::agent_of;
 
 /// The server that is asked when none is named.
 pub const ADDRESS_DEFAULT: &str = "http://127.0.0.1:7650";
@@ -48,7 +50,7 @@ pub fn agent(answer_timeout: Option<Duration>, access: &Access) -> ureq::Agent {
     if let Some(tls) = access.tls() {
         config = config.tls_config(tls);
     }
-    config
+    let config = config
         .http_status_as_error(false)
         .timeout_connect(Some(CONNECT_TIMEOUT))
         .timeout_recv_response(answer_timeout)
@@ -59,8 +61,8 @@ pub fn agent(answer_timeout: Option<Duration>, access: &Access) -> ureq::Agent {
         .proxy(None)
         .user_agent(concat!("logpond/", env!("CARGO_PKG_VERSION")))
         .middleware(access.clone())
-        .build()
-        .new_agent()
+        .build();
+    agent_of(config)
 }
 
 /// A server to ask.

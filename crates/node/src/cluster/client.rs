@@ -163,13 +163,13 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(own: SocketAddr, tls: Option<Arc<ClusterTls>>) -> Client {
-        let plain = ureq::Agent::config_builder()
+        let config = ureq::Agent::config_builder()
             .timeout_connect(Some(CONNECT_TIMEOUT))
             .max_redirects(0)
             .proxy(None)
             .user_agent(concat!("logpond/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .new_agent();
+            .build();
+        let plain = logpond_client::agent_of(config);
         Client { plain, tls, own }
     }
 

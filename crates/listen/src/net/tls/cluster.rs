@@ -338,7 +338,7 @@ fn agent(
         .timeout_connect(Some(CONNECT_TIME_MAX))
         .user_agent(concat!("logpond/", env!("CARGO_PKG_VERSION")))
         .build();
-    Ok(config.new_agent())
+    Ok(logpond_client::agent_of(config))
 }
 
 /// Takes certificates of the cluster's authority, and of these only nodes'.
