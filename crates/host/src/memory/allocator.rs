@@ -9,7 +9,7 @@ use tikv_jemallocator::Jemalloc;
 static ALLOCATOR: Jemalloc = Jemalloc;
 
 /// Pages that the process has in memory, by kind.
-const STATUS: &str = "/proc/self/status";
+pub(super) const STATUS: &str = "/proc/self/status";
 const FILE_LINES: [&str; 2] = ["RssFile:", "RssShmem:"];
 const ANONYMOUS_LINES: [&str; 1] = ["RssAnon:"];
 
@@ -56,7 +56,7 @@ impl Usage {
 }
 
 /// The sum of some lines of the status of a process, which are in KiB.
-fn status_bytes(status: &str, names: &[&str]) -> usize {
+pub(super) fn status_bytes(status: &str, names: &[&str]) -> usize {
     let kib = status.lines().filter_map(|line| {
         let value = names.iter().find_map(|name| line.strip_prefix(name))?;
         value.split_ascii_whitespace().next()?.parse::<usize>().ok()

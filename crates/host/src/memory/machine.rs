@@ -8,6 +8,8 @@ use std::{env, fs};
 
 use rustix::process::{Resource, getrlimit};
 
+use super::allocator;
+
 /// Files of a control group that bound its memory (version 2); the text is `max` where there is no bound.
 /// Above the second one the kernel slows the group down.
 const V2_FILES: [&str; 2] = ["memory.max", "memory.high"];
@@ -18,6 +20,9 @@ const V1_FILES: [&str; 1] = ["memory.limit_in_bytes"];
 /// How many arenas the allocator of the C library makes.
 const ARENAS: &str = "MALLOC_ARENA_MAX";
 
+/// Settings of the program's own allocator: it gives address space back, and has few arenas.
+const ALLOCATOR: (&str, &str) = ("_RJEM_MALLOC_CONF", "retain:false,narenas:2");
+
 /// A shell that begins the program that its first argument names, with the further ones. The standard library
 /// catches the two signals of a stack that overflows only where nobody ignores them. Where it does, each thread
 /// allocates a second stack as it begins, and the whole process is aborted if there is no room for one. The kernel
@@ -25,8 +30,9 @@ const ARENAS: &str = "MALLOC_ARENA_MAX";
 /// `unsafe`.
 const WITHOUT_SECOND_STACKS: &str = "trap '' SEGV BUS; exec \"$0\" \"$@\"";
 
-/// Has the process begin again where its address space is limited, with one arena for C code, because each
-/// further one reserves 64 MiB of it, and with threads that need no second stack.
+/// Has the process begin again where its address space is limited: with one arena for C code, because each further
+/// one reserves 64 MiB of it, with an allocator that does not keep what it has freed, and with threads that need no
+/// second stack.
 pub fn begin_within_limits() {
     if getrlimit(Resource::As).current.is_none() || env::var_os(ARENAS).is_some() {
         return;
@@ -40,29 +46,43 @@ pub fn begin_within_limits() {
         return;
     }
     let arguments: Vec<OsString> = arguments.collect();
+    let (allocator, own) = ALLOCATOR;
+    let of_allocator = env::var_os(allocator).unwrap_or_else(|| own.into());
+    let variables = [(ARENAS, "1".into()), (allocator, of_allocator)];
     let mut by_shell = Command::new("/bin/sh");
     by_shell.arg("-c").arg(WITHOUT_SECOND_STACKS).arg(&program);
     // Each only returns if it cannot be done; what may fail later says so itself.
-    let _ = by_shell.args(&arguments).env(ARENAS, "1").exec();
+    let _ = by_shell.args(&arguments).envs(variables.clone()).exec();
     let mut without_shell = Command::new(program);
     let _ = without_shell
         .arg0(name)
         .args(arguments)
-        .env(ARENAS, "1")
+        .envs(variables)
         .exec();
 }
 
-/// The memory that this process may have, in bytes.
+/// The memory that this process may have, in bytes. A limit of address space counts without what the process has
+/// mapped so far: its program and its stacks are not memory that a query could have.
 pub fn bytes() -> u64 {
     let of_machine = rustix::system::sysinfo();
     // Both are numbers of the C library, as wide as the platform's words.
     let of_machine = of_machine.totalram as u64 * u64::from(of_machine.mem_unit);
     let limits = [Resource::As, Resource::Data].map(|resource| getrlimit(resource).current);
-    let of_process = limits.into_iter().flatten().min();
+    let status = fs::read_to_string(allocator::STATUS).unwrap_or_default();
+    let of_process = without_mapped(limits, &status);
     let of_groups = of_groups(&|path| fs::read_to_string(path).ok());
-    of_machine
-        .min(of_groups)
-        .min(of_process.unwrap_or(u64::MAX))
+    of_machine.min(of_groups).min(of_process)
+}
+
+/// The least of the limits of a process: of its address space and its data, each without what the status of the
+/// process says that it has of it.
+fn without_mapped(limits: [Option<u64>; 2], status: &str) -> u64 {
+    let left = limits.into_iter().zip(["VmSize:", "VmData:"]);
+    let left = left.filter_map(|(limit, line)| {
+        let mapped = allocator::status_bytes(status, &[line]);
+        Some(limit?.saturating_sub(mapped as u64))
+    });
+    left.min().unwrap_or(u64::MAX)
 }
 
 /// The least bound of the control groups that the process is in. In a container the kernel shows only those
@@ -118,6 +138,16 @@ mod tests {
         assert_eq!(limit(Some("536870912\n")), 512 << 20);
         assert_eq!([limit(Some("max\n")), limit(None)], [u64::MAX; 2]);
         assert!(bytes() > 1 << 20);
+    }
+
+    #[test]
+    fn limits_count_without_what_is_mapped() {
+        let status = "VmPeak:\t  4096 kB\nVmSize:\t  3072 kB\nVmData:\t   512 kB\n";
+        let of = |limits| without_mapped(limits, status);
+        assert_eq!(of([None, None]), u64::MAX);
+        assert_eq!(of([Some(4 << 20), None]), 1 << 20);
+        assert_eq!(of([Some(4 << 20), Some(1 << 20)]), 512 << 10);
+        assert_eq!(of([Some(1 << 20), None]), 0);
     }
 
     #[test]
