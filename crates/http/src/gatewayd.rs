@@ -26,12 +26,12 @@ use logpond_search::journal::{self, Cursor, Term, ValuesAt};
 use logpond_search::order::{Direction, Key};
 use logpond_search::query::{FieldTest, Filter};
 
-use super::App;
 use super::body::Body;
 use super::error::{ApiError, Kind};
 use super::fold::fold;
 use super::params::Params;
 use super::rows::Begins;
+use super::{App, header_text};
 use logpond_engine::query::{Engine, Output, QueryError, RewriteStatus, Scope, Search, Trailer};
 use logpond_host::shutdown::Shutdown;
 use logpond_render::Row;
@@ -91,7 +91,7 @@ pub(super) async fn entries(
     };
     let mut response = threads.stream(begins, prepare, run).await?;
     typed(&mut response, content_type(format));
-    Ok(response)
+    Ok(header_text::note_losses(app, response).await)
 }
 
 /// `/fields/NAME`
@@ -113,7 +113,7 @@ pub(super) async fn field(
             "text/plain"
         },
     );
-    Ok(response)
+    Ok(header_text::note_losses(app, response).await)
 }
 
 /// Writes the values of a name, each once.

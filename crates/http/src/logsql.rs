@@ -14,11 +14,11 @@ use logpond_search::logsql::{self, LogsOutput, LogsQuery};
 use logpond_search::query::{FieldTest, Filter};
 use serde_json::{Map, Value};
 
-use super::App;
 use super::body::Body;
 use super::error::{ApiError, Kind};
 use super::params::Params;
 use super::rows::{self, Begins};
+use super::{App, header_text};
 use logpond_engine::query::{
     Direction, Output, QueryError, RewriteStatus, Scope, Search, TOP_VALUES_MAX, Trailer,
 };
@@ -66,7 +66,8 @@ async fn run(app: &Arc<App>, params: Params) -> Result<Response<Body>, ApiError>
             count(&app_there, &all, groups.as_deref(), &name, out)
         }
     };
-    app.threads.stream(Begins::WithRows, prepare, run).await
+    let response = app.threads.stream(Begins::WithRows, prepare, run).await?;
+    Ok(header_text::note_losses(app, response).await)
 }
 
 /// A query that was read.

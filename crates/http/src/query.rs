@@ -9,7 +9,7 @@ use super::body::Body;
 use super::error::ApiError;
 use super::params::Params;
 use super::rows::{self, Begins};
-use super::{App, hints};
+use super::{App, header_text, hints};
 use logpond_engine::query::{
     CONTEXT_ROWS_MAX, Direction, Output, Positions, RewriteStatus, RowParts, Search, parse_cursor,
 };
@@ -125,7 +125,7 @@ async fn answer_csv(
         HeaderValue::from_static("text/csv; charset=utf-8"),
     );
     headers.insert(CONTENT_DISPOSITION, HeaderValue::from_static(FILE_NAME));
-    Ok(response)
+    Ok(header_text::note_losses(app, response).await)
 }
 
 /// When the status is known: rows of a strict answer may have been sent before something is found to

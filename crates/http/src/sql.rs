@@ -91,6 +91,7 @@ pub(super) mod run {
     };
     use serde_json::json;
 
+    use super::super::header_text;
     use super::super::rows::{self, Prepared, Readers};
     use super::*;
     use logpond_engine::query::{Output, Scope, SqlSource, Trailer};
@@ -173,7 +174,11 @@ pub(super) mod run {
         let mut response = app.threads.run(prepare, run).await?;
         let media_type = HeaderValue::from_static(format.media_type());
         response.headers_mut().insert(CONTENT_TYPE, media_type);
-        Ok(response)
+        // JSON says it in its trailer.
+        Ok(match format {
+            Format::Json => response,
+            _ => header_text::note_losses(app, response).await,
+        })
     }
 
     /// The form that is asked for: by name, or by media type.

@@ -77,4 +77,8 @@ impl Engine for AuditedEngine {
     fn newest(&self) -> Option<Timestamp> {
         self.engine.newest()
     }
+
+    fn losses(&self) -> Vec<String> {
+        self.engine.losses()
+    }
 }

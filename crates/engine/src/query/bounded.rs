@@ -101,4 +101,8 @@ impl Engine for BudgetedEngine {
     fn newest(&self) -> Option<Timestamp> {
         self.engine.newest()
     }
+
+    fn losses(&self) -> Vec<String> {
+        self.engine.losses()
+    }
 }

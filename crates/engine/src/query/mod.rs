@@ -145,6 +145,10 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Event time of the newest record there is, as far as it is known without reading.
     fn newest(&self) -> Option<Timestamp>;
+
+    /// What is lost for good and no answer will have, in words, as far as it is known without asking other nodes. For
+    /// forms of answers without a trailer, whose head is sent first.
+    fn losses(&self) -> Vec<String>;
 }
 
 /// Why a query ended early.

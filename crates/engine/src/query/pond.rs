@@ -429,4 +429,9 @@ impl Engine for LocalEngine {
     fn newest(&self) -> Option<Timestamp> {
         self.newest_time()
     }
+
+    // Only a cluster declares a node lost.
+    fn losses(&self) -> Vec<String> {
+        Vec::new()
+    }
 }

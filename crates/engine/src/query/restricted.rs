@@ -198,6 +198,14 @@ impl RestrictedEngine {
         restricted.map_err(|error| QueryError::Impossible(error.message))
     }
 
+    /// What is lost, without names of files and nodes of which some records may not be read.
+    fn without_names(&self, lost: Vec<String>) -> Vec<String> {
+        if lost.is_empty() || !self.restriction.is_partial() {
+            return lost;
+        }
+        vec![LOST.to_owned()]
+    }
+
     /// The trailer of an answer, without what it says of records that may not be read.
     fn shown(&self, mut trailer: Trailer) -> Trailer {
         if !self.restriction.is_partial() {
@@ -210,9 +218,7 @@ impl RestrictedEngine {
             trailer.missing_count = 1;
             trailer.missing = vec![MISSING.to_owned()];
         }
-        if !trailer.lost.is_empty() {
-            trailer.lost = vec![LOST.to_owned()];
-        }
+        trailer.lost = self.without_names(trailer.lost);
         trailer.silent.clear();
         trailer
     }
@@ -302,6 +308,10 @@ impl Engine for RestrictedEngine {
             return None;
         }
         self.engine.newest()
+    }
+
+    fn losses(&self) -> Vec<String> {
+        self.without_names(self.engine.losses())
     }
 }
 

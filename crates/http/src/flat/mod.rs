@@ -17,7 +17,7 @@ use super::App;
 use super::body::Body;
 use super::coding::Coding;
 use super::error::{ApiError, Kind};
-use super::header_text;
+use super::header_text::{self, WARNING_HEADER};
 use super::logql::found::QueryResult;
 use super::logql::resolve::Resolver;
 use super::logql::run::{self, POINTS_DEFAULT, QueryParameters};
@@ -53,9 +53,6 @@ pub(super) const LIMIT_DEFAULT: u64 = 1_000;
 /// Where the next page begins.
 const CURSOR_HEADER: &str = "logpond-cursor";
 
-/// That something is missing, or that lines could not be read as was asked for.
-const WARNING_HEADER: &str = "logpond-warning";
-
 /// Answers a query.
 pub(super) async fn answer(
     app: &Arc<App>,
@@ -84,8 +81,11 @@ pub(super) async fn answer(
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(form.content_type()));
     let said = std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));
-    for (name, text) in [(CURSOR_HEADER, said.cursor), (WARNING_HEADER, said.warning)] {
-        if let Some(value) = text.and_then(|text| HeaderValue::from_str(&text).ok()) {
+    let cursor = said
+        .cursor
+        .and_then(|text| HeaderValue::from_str(&text).ok());
+    for (name, value) in [(CURSOR_HEADER, cursor), (WARNING_HEADER, said.warning)] {
+        if let Some(value) = value {
             headers.insert(name, value);
         }
     }
@@ -96,17 +96,16 @@ pub(super) async fn answer(
 #[derive(Default)]
 struct HeadFields {
     cursor: Option<String>,
-    warning: Option<String>,
+    warning: Option<HeaderValue>,
 }
 
 impl HeadFields {
     fn of(page: &Page) -> HeadFields {
         let lost = run::losses(&page.lost);
         let warnings: Vec<String> = page.warnings.iter().cloned().chain(lost).collect();
-        let warning = header_text::plain(&warnings.join("; "));
         HeadFields {
             cursor: page.cursor.clone(),
-            warning: (!warning.is_empty()).then_some(warning),
+            warning: header_text::warning(&warnings),
         }
     }
 }

@@ -540,6 +540,27 @@ fn a_disk_that_comes_back_as_it_was_says_what_is_lost() {
             );
             assert!(text.contains("\"lost for good: node "), "{path}: {text}");
         }
+        for path in [
+            "/api/v1/query?format=csv",
+            "/select/logsql/query?query=*",
+            "/entries",
+            "/fields/MESSAGE",
+            #[cfg(feature = "sql")]
+            "/api/v1/sql?format=csv&query=select+count(*)+from+logs",
+            #[cfg(feature = "sql")]
+            "/api/v1/sql?format=parquet&query=select+1",
+        ] {
+            let mut client = cluster.nodes[0].client().unwrap();
+            let answer = client.send("GET", path, &[], b"").unwrap();
+            let mut headers = answer.headers.iter();
+            let warning = headers.find(|(name, _)| name == "logpond-warning");
+            let text = warning.map_or("", |(_, text)| text);
+            assert!(
+                text.starts_with("lost for good: node "),
+                "{path}: {:?}",
+                answer.headers
+            );
+        }
         back.terminate().unwrap();
     }
 }

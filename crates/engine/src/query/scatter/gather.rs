@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use logpond_cluster::question::{Collection, CollectionResult, Question, Scene, Task};
-use logpond_cluster::{Completeness, IndexedInventory, NodeId, Registry, Target};
+use logpond_cluster::{Completeness, IndexedInventory, NodeId, Registry, Tail, Target};
 use logpond_record::{Id, TimeRange, Timestamp};
 use logpond_segment::batches::{BatchSet, RetryCopy, yielding};
 use logpond_segment::sources::SourceSet;
@@ -399,15 +399,11 @@ pub(super) fn judge(
     trailer: &mut Trailer,
 ) {
     let completeness = Completeness::judge(target, counted, held, silent, nodes.silent_max());
-    let name = |node: Option<NodeId>| match node {
-        Some(node) => nodes.name(node),
-        None => "a node that nobody has heard of".to_owned(),
-    };
     for gap in &completeness.gaps {
-        trailer.miss(format_args!("{}: {gap}", name(gap.node)));
+        trailer.miss(format_args!("{}: {gap}", name(nodes, gap.node)));
     }
     for tail in &completeness.tails {
-        trailer.miss(format_args!("{}: {tail}", name(tail.node)));
+        trailer.miss(format_args!("{}: {tail}", name(nodes, tail.node)));
     }
     for node in &completeness.hiding {
         trailer.miss(format_args!("{} does not answer", nodes.name(*node)));
@@ -430,7 +426,19 @@ pub(super) fn judge(
              cluster/node from one of the copies, and start them again"
         ));
     }
-    for tail in &completeness.lost {
-        trailer.lost.push(format!("{}: {tail}", name(tail.node)));
+    trailer.lost.extend(losses(nodes, &completeness.lost));
+}
+
+/// What is lost for good, in words.
+pub(super) fn losses(nodes: &dyn Nodes, lost: &[Tail]) -> Vec<String> {
+    let lost = lost.iter();
+    lost.map(|tail| format!("{}: {tail}", name(nodes, tail.node)))
+        .collect()
+}
+
+fn name(nodes: &dyn Nodes, node: Option<NodeId>) -> String {
+    match node {
+        Some(node) => nodes.name(node),
+        None => "a node that nobody has heard of".to_owned(),
     }
 }

@@ -33,7 +33,7 @@ mod whole;
 use std::io::Read;
 use std::sync::{Arc, Mutex};
 
-use logpond_cluster::{IndexedInventory, StoredUnion};
+use logpond_cluster::{IndexedInventory, StoredUnion, Target};
 use logpond_record::Timestamp;
 use logpond_search::metric::Plan;
 use logpond_segment::sources::SourceSet;
@@ -196,5 +196,10 @@ impl Engine for Cluster {
 
     fn newest(&self) -> Option<Timestamp> {
         self.engine.newest()
+    }
+
+    fn losses(&self) -> Vec<String> {
+        let own = self.nodes.own_inventory();
+        gather::losses(&*self.nodes, &Target::new(&[&own]).lost)
     }
 }
