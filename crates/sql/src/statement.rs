@@ -107,7 +107,7 @@ fn parse_by(text: &str, dialect: &dyn Dialect) -> Result<Statement, SqlError> {
     match (statements.pop_front(), statements.len()) {
         (Some(mut statement), 0) => {
             check(&statement)?;
-            keep_digits(&mut statement);
+            keep_digits(&mut statement)?;
             Ok(statement)
         }
         (None, _) => Err(SqlError::new(Blame::Statement, "there is no statement")),
@@ -119,15 +119,20 @@ fn parse_by(text: &str, dialect: &dyn Dialect) -> Result<Statement, SqlError> {
 }
 
 /// Makes decimals of the numbers that would become the nearest `DOUBLE`, and so another number.
-fn keep_digits(statement: &mut Statement) {
+///
+/// # Errors
+/// When a number is beyond each `DOUBLE`: it would be infinite or 0.
+fn keep_digits(statement: &mut Statement) -> Result<(), SqlError> {
     let Statement::Statement(ast) = statement else {
-        return;
+        return Ok(());
     };
-    // Nothing breaks off.
-    let _ = visit_expressions_mut(&mut **ast, |expr| {
+    let flow = visit_expressions_mut(&mut **ast, |expr| {
         let exact = match expr {
             Expr::Value(value) => match &value.value {
-                Value::Number(digits, _) => decimal(digits),
+                Value::Number(digits, _) => match decimal(digits) {
+                    None if is_beyond_double(digits) => return ControlFlow::Break(digits.clone()),
+                    exact => exact,
+                },
                 _ => None,
             },
             Expr::UnaryOp {
@@ -139,8 +144,28 @@ fn keep_digits(statement: &mut Statement) {
         if let Some(exact) = exact {
             *expr = exact;
         }
-        ControlFlow::<()>::Continue(())
+        ControlFlow::Continue(())
     });
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(digits) => Err(SqlError::new(
+            Blame::Statement,
+            format!(
+                "{digits} has no DOUBLE: numbers here are at most 1.8e308 and at least 4.9e-324; without an exponent \
+                 they have up to {DECIMAL_DIGITS} digits before the point and behind it"
+            ),
+        )),
+    }
+}
+
+/// True for a number that as a `DOUBLE` would be infinite, or 0 without being 0.
+fn is_beyond_double(digits: &str) -> bool {
+    let Ok(float) = digits.parse::<f64>() else {
+        return false;
+    };
+    let mantissa = digits.split(['e', 'E']).next().unwrap_or_default();
+    let is_zero = mantissa.bytes().all(|b| matches!(b, b'0' | b'.'));
+    float.is_infinite() || (float == 0.0 && !is_zero)
 }
 
 /// A number as a decimal, if it is no integer of 64 bits, and no `DOUBLE`, and has room.
@@ -223,6 +248,25 @@ fn refused(text: &str) -> SqlError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_without_a_double_are_refused() {
+        for digits in ["1e400", "1E-400", "1.5e999", &"9".repeat(400)] {
+            for text in [
+                format!("SELECT {digits}"),
+                format!("SELECT 1 FROM logs WHERE f_n > -{digits}"),
+            ] {
+                let error = parse(&text).map(drop).unwrap_err();
+                assert_eq!(error.blame, Blame::Statement, "{text}");
+                assert!(error.message.starts_with(digits), "{}", error.message);
+                parse_postgres(&text).map(drop).unwrap_err();
+            }
+        }
+        let small = format!("0.{}1", "0".repeat(37));
+        for digits in ["0e400", "0.0e-400", "1e308", "5e-324", "0", &small] {
+            parse(&format!("SELECT {digits}")).map(drop).unwrap();
+        }
+    }
 
     #[test]
     fn questions_are_let_through() {
