@@ -74,6 +74,15 @@ impl Document {
                 // Not what the record says or when it was, which has this name.
                 source.remove(&name);
             }
+            if is_object(source.get(shown)) && !value.is_null() && !is_object(Some(&value)) {
+                // A member of this name that another one, which is an object, follows in the record.
+                let object = source.remove(shown).unwrap_or_default();
+                flatten(
+                    "",
+                    &Object::from_iter([(shown.to_owned(), object)]),
+                    &mut source,
+                );
+            }
             if (is_apart || !known.contains_key(&name)) && !source.contains_key(shown) {
                 source.insert(shown.to_owned(), value.clone());
             }
@@ -96,6 +105,10 @@ impl Document {
             fields,
         })
     }
+}
+
+fn is_object(value: Option<&Json>) -> bool {
+    value.is_some_and(Json::is_object)
 }
 
 /// An instant as documents have it.
@@ -323,6 +336,17 @@ mod tests {
             source,
             json!({"@timestamp": "2026-11-21T10:00:00.000000001Z", "message": "x y", "a": 1})
         );
+    }
+
+    #[test]
+    fn an_object_hides_no_value_of_its_name() {
+        let row = r#"{"_time":"2026-11-21T10:00:00.000000000Z","_id":"01M80EWMK404HVRCR54AQ55Q0V","a":7,"a.x":1,"a.y.z":2,"b":null,"b.x":3,"_line":"{\"a\":7,\"a\":{\"x\":1,\"y\":{\"z\":2}},\"b\":null,\"b\":{\"x\":3}}"}"#;
+        let document = Document::read(row.as_bytes()).unwrap();
+        let source = SourceFilter::read(None).unwrap().source(&document).unwrap();
+        let expected = json!({
+            "@timestamp": "2026-11-21T10:00:00.000Z", "a": 7, "a.x": 1, "a.y.z": 2, "b": {"x": 3},
+        });
+        assert_eq!(source, expected);
     }
 
     #[test]
