@@ -6,10 +6,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use logpond_client::exact;
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::Filter;
 use logpond_search::hints::{
-    HintRequest, Outside, compared_fields, hints, in_any_case, wants_names,
+    FieldValues, HintRequest, Outside, compared_fields, hints, in_any_case, in_any_separator,
+    tried, wants_names,
 };
 use logpond_search::order::Direction;
 use serde_json::Value as Json;
@@ -25,7 +27,7 @@ const LOOK_TIME_MAX: Duration = Duration::from_millis(500);
 /// Matches outside of the range that are counted on each side, and those in it with upper and lower case alike.
 const OUTSIDE_MAX: u64 = 1000;
 
-/// A field with more values is not looked at for one that was meant.
+/// Values of a field that are looked at; one with more is not looked at for a value that was meant.
 const VALUES_MAX: usize = 1000;
 
 /// Says in the trailer which range was searched and, where nothing was found there, what was probably
@@ -70,23 +72,35 @@ pub(super) fn note(
         // Of `top` over a field that no record has.
         _ => None,
     });
-    let (mut values, mut any_case) = (Vec::new(), None);
+    let (mut values, mut any_case, mut any_separator) = (Vec::new(), None, None);
     if trailer.rows == 0 {
         for name in compared_fields(&asked, names.as_deref()) {
-            values.extend(look.values(&name).map(|values| (name, values)));
+            values.extend(look.values(name));
         }
-        any_case = in_any_case(&asked).and_then(|filter| look.count(&filter));
+        any_case = in_any_case(&asked).and_then(|filter| look.count(&filter, OUTSIDE_MAX));
+        if any_case.is_none_or(|(count, _)| count == 0) {
+            let loose = in_any_separator(&asked);
+            any_separator = loose.and_then(|filter| look.count(&filter, OUTSIDE_MAX));
+        }
     }
-    trailer.hints = hints(&HintRequest {
+    let found = hints(&HintRequest {
         filter: &asked,
         written,
         field,
         names: names.as_deref(),
         values: &values,
         any_case,
+        any_separator,
         before,
         behind,
     });
+    trailer.hints = match trailer.rows {
+        0 => {
+            let try_out = |hint| tried(hint, |filter| look.count(filter, 1));
+            found.into_iter().map(try_out).collect()
+        }
+        _ => found,
+    };
 }
 
 /// Says in the trailer that no record of the range has a field by which records were told apart, if that is so.
@@ -105,6 +119,7 @@ pub(super) fn note_unknown_field(app: &App, scope: &Scope, field: &str, trailer:
         names: Some(&names),
         values: &[],
         any_case: None,
+        any_separator: None,
         before: None,
         behind: None,
     });
@@ -160,30 +175,38 @@ impl<'a> SecondPass<'a> {
         is_whole.then(|| types.fields().map(|(name, _)| name.to_owned()).collect())
     }
 
-    /// All values of a field in the range; `None` if they are too many or it takes too long.
-    fn values(&self, name: &str) -> Option<Vec<String>> {
+    /// The values of a field in the range, the most frequent first; `None` if it takes too long.
+    fn values(&self, name: String) -> Option<FieldValues> {
         let (mut out, _receiver) = self.output();
         let seen: Arc<Mutex<Vec<String>>> = Arc::default();
         let seeing = Arc::clone(&seen);
         out.rewrite(Box::new(move |line, _| {
-            let row: Json = serde_json::from_slice(line).unwrap_or_default();
-            if let Some(value) = row["value"].as_str() {
-                let mut seen = seeing.lock().unwrap_or_else(PoisonError::into_inner);
-                seen.push(value.to_owned());
-            }
+            let row: Json = exact::from_slice(line).unwrap_or_default();
+            let value = match &row["value"] {
+                Json::String(text) => text.clone(),
+                Json::Number(number) => number.to_string(),
+                _ => return RewriteStatus::GoOn,
+            };
+            let mut seen = seeing.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.push(value);
             RewriteStatus::GoOn
         }));
         let scope = Scope::all(self.scope.range);
-        let found = self.app.engine.top(&scope, name, VALUES_MAX, &mut out);
+        let found = self.app.engine.top(&scope, &name, VALUES_MAX, &mut out);
         found.ok().filter(|trailer| trailer.missing_count == 0)?;
-        let seen = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
-        (seen.len() < VALUES_MAX).then_some(seen)
+        let values = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
+        let is_all = values.len() < VALUES_MAX;
+        Some(FieldValues {
+            name,
+            values,
+            is_all,
+        })
     }
 
-    /// How many records of the range match another filter, and whether these are all.
-    fn count(&self, filter: &Filter) -> Option<(u64, bool)> {
+    /// How many records of the range match another filter, at most `count_max`, and whether these are all.
+    fn count(&self, filter: &Filter, count_max: u64) -> Option<(u64, bool)> {
         let scope = Scope::of_filter(filter, self.scope.range).ok()?;
-        let found = self.found(scope, Direction::Backward);
+        let found = self.found(scope, Direction::Backward, count_max);
         Some((found.stats.count, found.is_all))
     }
 
@@ -194,7 +217,7 @@ impl<'a> SecondPass<'a> {
         }
         let mut scope = self.scope.copied();
         scope.range = range;
-        let found = self.found(scope, direction);
+        let found = self.found(scope, direction, OUTSIDE_MAX);
         Some(Outside {
             count: found.stats.count,
             is_all: found.is_all,
@@ -202,9 +225,9 @@ impl<'a> SecondPass<'a> {
         })
     }
 
-    fn found(&self, scope: Scope, direction: Direction) -> Found {
+    fn found(&self, scope: Scope, direction: Direction, count_max: u64) -> Found {
         let mut search = Search::new(scope);
-        search.limit = Some(OUTSIDE_MAX);
+        search.limit = Some(count_max);
         search.direction = direction;
         let seen: Arc<Mutex<MatchStats>> = Arc::default();
         // Nothing is written to it, so nobody needs to read.

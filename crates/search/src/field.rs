@@ -138,8 +138,8 @@ impl FieldError {
         match self {
             FieldError::Regex(_) => "write a backslash before special characters",
             FieldError::NotANumber(_) => {
-                "write a number, or a time such as 2026-11-21T10:00:00Z; give a range such as the last hour beside the query \
-                 (--since 1h, from=1h); or quote the whole to search for the text"
+                "write a number, or a time such as 2026-11-21T10:00:00Z; write a severity as level>=warn; give a range such \
+                 as the last hour beside the query (--since 1h, from=1h); or quote the whole to search for the text"
             }
             FieldError::NotAnInstant => {
                 "write RFC 3339, such as 2026-11-21T10:00:00Z, or give a range beside the query (--since 1h, from=1h)"

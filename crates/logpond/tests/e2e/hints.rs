@@ -51,7 +51,7 @@ fn tried(server: &TestServer, suggestion: &str) -> String {
 }
 
 /// Words that are typed, the suggestion, and a word that the suggested command finds.
-const TYPED: [(&[&str], &str, &str); 13] = [
+const TYPED: [(&[&str], &str, &str); 18] = [
     (&["level=error"], "logpond query -f level=error", "timeout"),
     (
         &[r#"{app="shop"} |= "pay""#],
@@ -105,6 +105,27 @@ const TYPED: [(&[&str], &str, &str); 13] = [
         "-f level=info",
         "served",
     ),
+    (
+        &["-f", "_msg=timeout"],
+        "logpond query -f '_msg:\"timeout\"'",
+        "timeout",
+    ),
+    (
+        &["-f", "severity=error"],
+        "logpond query -f level=error",
+        "timeout",
+    ),
+    (
+        &["message:TIMEOUT"],
+        "logpond query --where '_msg:i\"TIMEOUT\"'",
+        "timeout",
+    ),
+    (
+        &["app=shop,level=error"],
+        "logpond query -f app=shop -f level=error",
+        "timeout",
+    ),
+    (&["pay_17"], "logpond query -e 'pay[-_. ]17'", "pay 17"),
 ];
 
 #[test]
@@ -129,6 +150,29 @@ fn what_looks_like_a_query_is_told_with_the_command_that_means_it() {
         );
         assert!(tried(&server, tries[0]).contains(found), "{said}");
     }
+    for (typed, expected) in [
+        (
+            "status=501",
+            "no record of the range has '501' in 'status'; there are",
+        ),
+        (
+            "app>5",
+            "larger and smaller are for numbers, and 'app' has texts",
+        ),
+        (
+            "app=mail AND status=500",
+            "no record of the range has 'mail' in 'app'; there are 'shop', 'web'",
+        ),
+    ] {
+        let output = run(&server, &[&["query", "--where", typed][..], &DAY].concat());
+        assert_eq!(output.status.code(), Some(1), "{typed}");
+        assert!(said(&output).contains(expected), "{typed}: {output:?}");
+    }
+    let nowhere = run(&server, &[&["query", "level=fatal"][..], &DAY].concat());
+    assert!(
+        said(&nowhere).contains("no record of the range matches that, either"),
+        "{nowhere:?}"
+    );
     // With a record there is nothing to say, and with -q nothing is said.
     let found = run(&server, &[&["query", "timeout"][..], &DAY].concat());
     assert_eq!((found.status.code(), said(&found).as_str()), (Some(0), ""));

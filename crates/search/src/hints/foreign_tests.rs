@@ -402,6 +402,7 @@ fn said(filter: &Filter, written: Option<&str>, names: &[&str]) -> Vec<Hint> {
         names: Some(names),
         values: &[],
         any_case: None,
+        any_separator: None,
         before: None,
         behind: None,
     })

@@ -16,6 +16,7 @@ mod reading;
 mod spans;
 mod tokens;
 mod translate;
+mod values;
 #[cfg(test)]
 mod foreign_tests;
 #[cfg(test)]
@@ -23,13 +24,14 @@ mod tests;
 
 use logpond_record::Timestamp;
 
-use crate::Number;
 use crate::nearest;
 use crate::query::{self, Comparison, FieldFilter, FieldTest, Filter, Pattern};
 use reading::{Interpretation, reading};
 use translate::has_stray_joint;
+use values::{equal_to, other_separator, unknown_values};
 
 pub use arguments::{arguments, shell_word};
+pub use values::{FieldValues, compared_fields, in_any_separator};
 
 /// The most hints of an answer: more is not read by people.
 pub const HINTS_MAX: usize = 5;
@@ -37,17 +39,28 @@ pub const HINTS_MAX: usize = 5;
 /// The longest text that is looked at: people do not write longer queries by hand.
 const TEXT_BYTES_MAX: usize = 4 << 10;
 
-/// The most fields whose values are looked at.
-const COMPARED_MAX: usize = 3;
-
-/// The most values that a message lists.
-const LISTED_MAX: usize = 5;
-
 /// The most characters of a text that a message repeats.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// Names by which other programs know what has a reserved name here.
-const RESERVED: [(&str, &[&str]); 3] = [
+/// The field that means the severity of any source.
+const LEVEL: &str = "level";
+
+/// Names by which other programs know what has a name of its own here.
+const RESERVED: [(&str, &[&str]); 4] = [
+    (
+        LEVEL,
+        &[
+            "severity",
+            "severity_text",
+            "loglevel",
+            "log_level",
+            "log.level",
+            "levelname",
+            "lvl",
+            "priority",
+            "detected_level",
+        ],
+    ),
     (
         "_msg",
         &["message", "msg", "_message", "@message", "text", "body"],
@@ -108,10 +121,12 @@ pub struct HintRequest<'a> {
     pub field: Option<&'a str>,
     /// The names of all fields that records have; `None` if not all are known.
     pub names: Option<&'a [&'a str]>,
-    /// Fields that are compared for equality, with all values that the range has of them, the most frequent first.
-    pub values: &'a [(String, Vec<String>)],
+    /// Values that the range has of the fields that are compared.
+    pub values: &'a [FieldValues],
     /// How many records match if upper and lower case are alike, and whether these are all.
     pub any_case: Option<(u64, bool)>,
+    /// The same if the signs between the parts of names are alike, too.
+    pub any_separator: Option<(u64, bool)>,
     /// Matches before the range.
     pub before: Option<Outside>,
     /// Matches behind the range.
@@ -128,12 +143,38 @@ pub fn hints(request: &HintRequest<'_>) -> Vec<Hint> {
         None => {
             hints.extend(unknown_fields(request));
             hints.extend(texts(request));
-            hints.extend(unknown_values(request).or_else(|| other_case(request)));
+            hints.extend(whole_texts(request));
+            let of_values = unknown_values(request).or_else(|| other_case(request));
+            hints.extend(of_values.or_else(|| other_separator(request)));
         }
     }
     hints.extend(outside(request));
     hints.truncate(HINTS_MAX);
     hints
+}
+
+/// A hint, once its suggestion was tried. `count` gives how many records of the range match a filter, and whether these
+/// are all. A suggestion that finds nothing as it is written becomes one in any case, or its message says so.
+pub fn tried(mut hint: Hint, mut count: impl FnMut(&Filter) -> Option<(u64, bool)>) -> Hint {
+    let meant = hint
+        .query
+        .as_deref()
+        .and_then(|text| query::parse(text).ok());
+    let Some(meant) = meant.filter(|meant| count(meant) == Some((0, true))) else {
+        return hint;
+    };
+    let folded = in_any_case(&meant);
+    match folded.filter(|folded| count(folded).is_some_and(|(count, _)| count > 0)) {
+        Some(folded) => {
+            hint.message.push_str("; records match it in another case");
+            let suggested = suggested(Some(&folded));
+            (hint.query, hint.command) = (suggested.query, suggested.command);
+        }
+        None => hint
+            .message
+            .push_str("; no record of the range matches that, either"),
+    }
+    hint
 }
 
 /// True if names of fields make a difference to what is said of this question.
@@ -228,7 +269,14 @@ fn mended(filter: &Filter, names: Option<&[&str]>) -> (Filter, Vec<String>) {
         if !is_unknown(name, names) {
             return None;
         }
-        let meant = nearest_of(name, names);
+        let meant = nearest_of(name, names).filter(|meant| {
+            let means_severity = || {
+                let name = (*meant).into();
+                let test = field.test.clone();
+                FieldFilter { name, test }.may_mean_severity()
+            };
+            *meant != LEVEL || names.is_some_and(|names| names.contains(meant)) || means_severity()
+        });
         let name = clipped(name);
         said.push(match meant {
             Some(meant) => {
@@ -268,86 +316,6 @@ fn with_fields(
     }
 }
 
-/// The text with which a condition compares a field for equality, unless it means a severity.
-fn equal_to(field: &FieldFilter) -> Option<&str> {
-    let is_plain = !field.name.starts_with('_') && !field.may_mean_severity();
-    match &field.test {
-        FieldTest::Compare(Comparison::Equal, value) if is_plain => std::str::from_utf8(value).ok(),
-        _ => None,
-    }
-}
-
-/// The fields whose values make a difference to what is said of this question.
-pub fn compared_fields(filter: &Filter, names: Option<&[&str]>) -> Vec<String> {
-    let mut fields: Vec<String> = Vec::new();
-    with_fields(filter, &mut |field| {
-        let is_compared = equal_to(field).is_some() && !is_unknown(&field.name, names);
-        let is_new = !fields.iter().any(|name| **name == *field.name);
-        if is_compared && is_new && fields.len() < COMPARED_MAX {
-            fields.push(field.name.to_string());
-        }
-        None
-    });
-    fields
-}
-
-/// Values that no record has. All of them are mended in one suggestion.
-fn unknown_values(request: &HintRequest<'_>) -> Option<Hint> {
-    let mut said = Vec::new();
-    // An exclusion is no reason to find nothing.
-    if has_negation(request.filter) {
-        return None;
-    }
-    let mended = with_fields(request.filter, &mut |field| {
-        let value = equal_to(field)?;
-        let known = request
-            .values
-            .iter()
-            .find(|(name, _)| **name == *field.name);
-        let (_, known) = known.filter(|(_, known)| !known.is_empty())?;
-        if let Some(class) = status_class(value) {
-            let name = clipped(&field.name);
-            said.push(format!(
-                "no record of the range has '{}' in '{name}'; numbers of a class are compared with an expression",
-                clipped(value)
-            ));
-            return Some(FieldFilter {
-                name: field.name.clone(),
-                test: FieldTest::Contains(class),
-            });
-        }
-        // Numbers are equal however they are written.
-        let is_number = Number::parse(value.as_bytes()).is_some();
-        if is_number || known.iter().any(|known| known == value) {
-            return None;
-        }
-        let meant = nearest(value, known.iter().map(|known| &**known));
-        let (name, value) = (clipped(&field.name), clipped(value));
-        said.push(match meant {
-            Some(meant) => format!(
-                "no record of the range has '{value}' in '{name}'; the nearest is '{}'",
-                clipped(meant)
-            ),
-            None => format!(
-                "no record of the range has '{value}' in '{name}'; {}",
-                listed(known)
-            ),
-        });
-        Some(FieldFilter {
-            name: field.name.clone(),
-            test: FieldTest::Compare(Comparison::Equal, meant?.as_bytes().into()),
-        })
-    });
-    mended_hint(request, &mended, &said)
-}
-
-/// The expression that is meant by a class of statuses: `5xx`.
-fn status_class(value: &str) -> Option<Pattern> {
-    let digit = value.strip_suffix("xx").or(value.strip_suffix("XX"))?;
-    let is_class = matches!(digit, "1" | "2" | "3" | "4" | "5");
-    is_class.then(|| Pattern::regex(&format!("^{digit}\\d\\d$"), false))
-}
-
 fn has_negation(filter: &Filter) -> bool {
     match filter {
         Filter::All | Filter::Text(_) | Filter::Field(_) => false,
@@ -356,16 +324,28 @@ fn has_negation(filter: &Filter) -> bool {
     }
 }
 
-/// Some of the values that there are.
-fn listed(values: &[String]) -> String {
-    let some = values.iter().take(LISTED_MAX);
-    let some: Vec<String> = some.map(|value| format!("'{}'", clipped(value))).collect();
-    let more = values.len() - some.len();
-    let some = some.join(", ");
-    match more {
-        0 => format!("there are {some}"),
-        more => format!("there are {some} and {more} more"),
-    }
+/// A message or line that is compared as a whole.
+fn whole_texts(request: &HintRequest<'_>) -> Option<Hint> {
+    let mut said = Vec::new();
+    let mended = with_fields(request.filter, &mut |field| {
+        let FieldTest::Compare(Comparison::Equal, text) = &field.test else {
+            return None;
+        };
+        let what = match &*field.name {
+            "_msg" => "message",
+            "_raw" => "line",
+            _ => return None,
+        };
+        let name = &field.name;
+        said.push(format!(
+            "'{name}=' compares the whole {what}; '{name}:' finds a text in it"
+        ));
+        Some(FieldFilter {
+            name: name.clone(),
+            test: FieldTest::Contains(Pattern::substring(text, false)),
+        })
+    });
+    mended_hint(request, &mended, &said)
 }
 
 /// The question with upper and lower case alike, if that makes a difference.
@@ -486,7 +466,7 @@ fn texts(request: &HintRequest<'_>) -> Vec<Hint> {
 /// `user is null`. `None` if it is none.
 fn with_known_fields(text: &str, names: Option<&[&str]>) -> Option<String> {
     let names = names.unwrap_or_default();
-    let is_field = |name: &str| name == "level" || names.contains(&name);
+    let is_field = |name: &str| name == LEVEL || names.contains(&name);
     let words: Vec<&str> = text.split_whitespace().collect();
     match words[..] {
         [name, "is", "null"] if is_field(name) => return Some(format!("{name} IS NULL")),

@@ -28,6 +28,7 @@ pub(super) fn reading(text: &str, folded: bool) -> Option<Interpretation> {
         .or_else(|| sql_of(text))
         .or_else(|| grep_of(text))
         .or_else(|| slashes(text))
+        .or_else(|| commas(text))
         .or_else(|| language(text))
         .or_else(|| expression(text))
         .or_else(|| wildcards(text))
@@ -45,6 +46,7 @@ pub(super) fn question(written: &str) -> Option<Interpretation> {
     logql_of(written)
         .or_else(|| sql_of(written))
         .or_else(|| grep_of(written))
+        .or_else(|| commas(written))
         .or_else(|| language(written))
 }
 
@@ -275,6 +277,27 @@ fn slashes(text: &str) -> Option<Interpretation> {
     })
 }
 
+/// `app=web-1,level=error`: conditions with commas between them.
+fn commas(text: &str) -> Option<Interpretation> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    if parts.len() < 2 || parts.len() > CONDITIONS_MAX {
+        return None;
+    }
+    let condition = |part: &&str| {
+        let is_name = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+        let name = part.find(['=', '<', '>', '!', '~']).map(|at| &part[..at])?;
+        let is_whole = !part.contains(char::is_whitespace) || part.ends_with('"');
+        let is_named = !name.is_empty() && name.chars().all(is_name);
+        structured(part).filter(|filter| is_named && is_whole && filter.is_condition())
+    };
+    let conditions: Option<Vec<Filter>> = parts.iter().map(condition).collect();
+    Some(Interpretation {
+        looks_like: "conditions with commas between them".to_owned(),
+        meant: Some(Filter::and(conditions?)),
+        command: None,
+    })
+}
+
 /// Conditions on fields, and words joined by AND, OR and NOT, also as other languages write them.
 fn language(text: &str) -> Option<Interpretation> {
     // First with signs of other languages: this one takes `or` for a text between others.
@@ -306,6 +329,9 @@ pub(super) fn has_field(filter: &Filter) -> bool {
         Filter::All | Filter::Text(_) => false,
     }
 }
+
+/// The most conditions between commas that are read.
+const CONDITIONS_MAX: usize = 16;
 
 /// The text as a query, if it is more than one text.
 fn structured(text: &str) -> Option<Filter> {

@@ -9,6 +9,7 @@ fn said(filter: &Filter, names: &[&str]) -> Vec<Hint> {
         names: (!names.is_empty()).then_some(names),
         values: &[],
         any_case: None,
+        any_separator: None,
         before: None,
         behind: None,
     })
@@ -220,6 +221,7 @@ fn hints_of_field(field: &str) -> Vec<Hint> {
         names: Some(&NAMES),
         values: &[],
         any_case: None,
+        any_separator: None,
         before: None,
         behind: None,
     })
@@ -253,6 +255,7 @@ fn matches_outside_of_the_range_are_counted() {
         names: None,
         values: &[],
         any_case: None,
+        any_separator: None,
         before: Some(Outside {
             count: 1000,
             is_all: false,
@@ -320,11 +323,12 @@ fn words_are_quoted_for_a_shell() {
 
 /// The hints for a filter if the fields have these values, and so many records match in any case.
 fn said_of_values(query: &str, values: &[(&str, &[&str])], any_case: u64) -> Vec<Hint> {
-    let owned = |(name, values): &(&str, &[&str])| {
-        let values = values.iter().map(|value| (*value).to_owned());
-        ((*name).to_owned(), values.collect())
+    let owned = |(name, values): &(&str, &[&str])| FieldValues {
+        name: (*name).to_owned(),
+        values: values.iter().map(|value| (*value).to_owned()).collect(),
+        is_all: true,
     };
-    let values: Vec<(String, Vec<String>)> = values.iter().map(owned).collect();
+    let values: Vec<FieldValues> = values.iter().map(owned).collect();
     hints(&HintRequest {
         filter: &query::parse(query).unwrap(),
         written: None,
@@ -332,6 +336,7 @@ fn said_of_values(query: &str, values: &[(&str, &[&str])], any_case: u64) -> Vec
         names: Some(&NAMES),
         values: &values,
         any_case: Some((any_case, true)),
+        any_separator: None,
         before: None,
         behind: None,
     })
@@ -364,8 +369,17 @@ fn values_that_no_record_has_are_named_with_the_nearest() {
     let statuses: &[(&str, &[&str])] = &[("status", &["200", "503"])];
     let class = said_of_values("status=5xx", statuses, 0);
     assert_eq!(class[0].query.as_deref(), Some("status~/^5\\d\\d$/"));
-    for query in ["app=db", "NOT app=mail", "user=mail", "app=7", "app:mail"] {
+    let number = said_of_values("status=501", statuses, 0);
+    assert_eq!(
+        number[0].message,
+        "no record of the range has '501' in 'status'; there are '200', '503'"
+    );
+    assert_eq!(number[0].query, None);
+    for query in ["app=db", "NOT app=mail", "user=mail", "app:mail"] {
         assert_eq!(said_of_values(query, hosts, 0), [], "{query}");
+    }
+    for query in ["status=503.0", "status=2e2"] {
+        assert_eq!(said_of_values(query, statuses, 0), [], "{query}");
     }
 }
 
@@ -395,4 +409,165 @@ fn another_case_of_texts_is_suggested() {
 fn compared_fields_are_those_that_are_known() {
     let filter = query::parse("app=a OR (nothing=b AND path=c) OR user:d OR level=warn").unwrap();
     assert_eq!(compared_fields(&filter, Some(&NAMES)), ["app", "path"]);
+}
+
+#[test]
+fn texts_are_neither_larger_nor_smaller() {
+    let texts: &[(&str, &[&str])] = &[("path", &["3ms", "12ms"]), ("app", &["web", "db"])];
+    let said = |query| said_of_values(query, texts, 0);
+    assert_eq!(
+        said("path>5")[0].message,
+        "larger and smaller are for numbers, and 'path' has texts in the range, such as '3ms'; LogQL compares \
+         durations and sizes with their units"
+    );
+    assert_eq!(
+        said("app<=7")[0].message,
+        "larger and smaller are for numbers, and 'app' has texts in the range, such as 'web'"
+    );
+    let numbers: &[(&str, &[&str])] = &[("path", &["3ms", "4"])];
+    assert_eq!(said_of_values("path>5", numbers, 0), []);
+}
+
+#[test]
+fn a_message_is_seldom_meant_as_a_whole() {
+    for (query, message, meant) in [
+        (
+            "_msg=timeout",
+            "'_msg=' compares the whole message; '_msg:' finds a text in it",
+            "_msg:\"timeout\"",
+        ),
+        (
+            "_raw=\"a b\" AND status=500",
+            "'_raw=' compares the whole line; '_raw:' finds a text in it",
+            "_raw:\"a b\" AND status=500",
+        ),
+    ] {
+        let hints = said(&query::parse(query).unwrap(), &NAMES);
+        assert_eq!(hints[0].message, message);
+        let same = query::parse(hints[0].query.as_deref().unwrap()).unwrap();
+        assert_eq!(same, query::parse(meant).unwrap());
+    }
+}
+
+#[test]
+fn a_severity_of_another_name_is_the_level() {
+    let suggested = |query: &str, names: &[&str]| {
+        let hints = said(&query::parse(query).unwrap(), names);
+        hints[0].query.clone()
+    };
+    let names = ["app", "status"];
+    for (query, meant) in [
+        ("severity=error", Some("level=error")),
+        (
+            "loglevel=warn AND status=5",
+            Some("level=warn AND status=5"),
+        ),
+        ("priority=3", None),
+        ("severity:*", None),
+    ] {
+        assert_eq!(suggested(query, &names).as_deref(), meant, "{query}");
+    }
+    assert_eq!(suggested("priority=3", &NAMES).as_deref(), Some("level=3"));
+    assert_eq!(
+        said(&query::parse("severity=error").unwrap(), &["severity"]),
+        []
+    );
+}
+
+#[test]
+fn commas_between_conditions_are_not_of_their_values() {
+    let meant = "app=web-1 AND level=error";
+    let text = said(&Filter::substring(b"app=web-1,level=error", false), &NAMES);
+    assert_eq!(text[0].query.as_deref(), Some(meant));
+    let condition = "app=web-1,level=error";
+    let filter = query::parse(condition).unwrap();
+    let hints = hints(&HintRequest {
+        filter: &filter,
+        written: Some(condition),
+        field: None,
+        names: Some(&NAMES),
+        values: &[],
+        any_case: None,
+        any_separator: None,
+        before: None,
+        behind: None,
+    });
+    assert_eq!(hints[0].query.as_deref(), Some(meant));
+    for text in ["app=a,b", "a,b", "took=1,5", "x=1, then y=2 failed"] {
+        assert_eq!(
+            reading::reading(text, false).and_then(|found| commas_of(&found)),
+            None,
+            "{text}"
+        );
+    }
+}
+
+fn commas_of(found: &Interpretation) -> Option<String> {
+    found
+        .looks_like
+        .contains("commas")
+        .then(|| found.looks_like.clone())
+}
+
+#[test]
+fn signs_between_parts_of_names_are_alike() {
+    for (query, meant) in [
+        ("app=web_1", "app~/^web[-_. ]1$/i"),
+        ("web_1", "/web[-_. ]1/i"),
+        ("user=a.b@c", "user~/^a[-_. ]b@c$/i"),
+    ] {
+        let found = in_any_separator(&query::parse(query).unwrap()).unwrap();
+        assert_eq!(found, query::parse(meant).unwrap(), "{query}");
+    }
+    for query in ["1.5", "status=500", "timeout", "-x", "\"disk full\""] {
+        assert_eq!(
+            in_any_separator(&query::parse(query).unwrap()),
+            None,
+            "{query}"
+        );
+    }
+    let hints = hints(&HintRequest {
+        filter: &query::parse("web_1").unwrap(),
+        written: None,
+        field: None,
+        names: None,
+        values: &[],
+        any_case: Some((0, true)),
+        any_separator: Some((2, true)),
+        before: None,
+        behind: None,
+    });
+    assert_eq!(
+        hints[0].message,
+        "2 records match if '-', '_', '.' and spaces are alike"
+    );
+    assert!(hints[0].query.is_some());
+}
+
+#[test]
+fn suggestions_are_tried() {
+    let hint = |query: &str| Hint {
+        message: "it looks like a condition".to_owned(),
+        ..suggested(Some(&query::parse(query).unwrap()))
+    };
+    let counted = |of: &'static str, count| {
+        let of = query::parse(of).unwrap();
+        move |filter: &Filter| Some((if *filter == of { count } else { 0 }, true))
+    };
+    let found = tried(hint("app=web"), counted("app=web", 3));
+    assert_eq!(found, hint("app=web"));
+    let other_case = tried(hint("_msg:\"TIMEOUT\""), counted("_msg:i\"TIMEOUT\"", 3));
+    assert_eq!(
+        other_case.message,
+        "it looks like a condition; records match it in another case"
+    );
+    assert_eq!(other_case.query.as_deref(), Some("_msg:i\"TIMEOUT\""));
+    let none = tried(hint("app=web"), counted("app=db", 3));
+    assert_eq!(
+        none.message,
+        "it looks like a condition; no record of the range matches that, either"
+    );
+    assert_eq!(none.query.as_deref(), Some("app=web"));
+    let unknown = tried(hint("app=web"), |_| None);
+    assert_eq!(unknown, hint("app=web"));
 }

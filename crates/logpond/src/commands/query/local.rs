@@ -374,6 +374,7 @@ impl<'a> Search<'a> {
             names: are_all.then_some(&names),
             values: &[],
             any_case: Some((self.seen.any_case, self.number <= ANY_CASE_RECORDS_MAX)),
+            any_separator: None,
             before: self.seen.before,
             behind: self.seen.behind,
         });
