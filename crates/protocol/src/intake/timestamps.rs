@@ -19,10 +19,12 @@ mod head;
 mod labelled;
 mod line;
 mod months;
+mod programs;
 mod reading;
 mod regions;
 mod time_of_day;
 mod traditional;
+mod utc;
 mod weekdays;
 mod zones;
 

@@ -1,9 +1,16 @@
 //! The groups of rows, by the bytes that their lines begin with.
 
+mod marks;
+
 use std::sync::LazyLock;
 
 use super::pattern::{self, Row};
-use super::{rows, tails};
+use super::rows;
+use marks::{
+    is_asctime, is_before_tab, is_before_year, is_behind_call, is_ceph, is_drupal, is_exim,
+    is_keydb, is_keyed, is_klog, is_logcat, is_lustre, is_numbered, is_sql_server, is_studio,
+    is_tracing, is_zabbix,
+};
 
 /// How far into a line is looked for what tells that a row without a level may fit, in bytes.
 const HEAD_BYTES_MAX: usize = 96;
@@ -329,59 +336,6 @@ fn of_name(line: &[u8]) -> Option<&'static Group> {
     is_day.then(|| &GROUPS.java)
 }
 
-/// True for `Fri Nov 27 00:51:25 2026`, `Fri Nov 27 00:51:25.818 2026: `, `Fri Nov 27 00:51:25 CET [`,
-/// `Nov 27 2026 00:51:25`, `Nov 27 00:51:25 2026 (`, and `Nov 27 00:51:25 09[`.
-fn is_asctime(line: &[u8]) -> bool {
-    let is_at = |at: usize, signs: &[u8]| line.get(at).is_some_and(|byte| signs.contains(byte));
-    let is_clock = |at: usize| is_at(at, b":") && is_at(at + 3, b":");
-    let is_year = |at: usize| {
-        let year = line.get(at..at + 4);
-        year.is_some_and(|year| year.starts_with(b"20") && year.iter().all(u8::is_ascii_digit))
-    };
-    match line.get(6) {
-        _ if is_clock(13) => {
-            is_at(19, b".")
-                || is_year(20)
-                || is_at(19, b" ") && memchr::memchr(b'[', line).is_some()
-        }
-        Some(b' ') if is_clock(14) => is_year(7),
-        Some(b' ') if is_clock(9) => {
-            let tab = || memchr::memchr(b'\t', &line[..line.len().min(HEAD_BYTES_MAX)]);
-            is_year(16) && is_at(21, b"(") || is_at(18, b"[") || is_at(16, b"[") || tab().is_some()
-        }
-        _ => false,
-    }
-}
-
-/// True for `00000100:00020000:`.
-fn is_lustre(line: &[u8]) -> bool {
-    line.get(8) == Some(&b':')
-        && line.get(17) == Some(&b':')
-        && line[..8].iter().all(u8::is_ascii_hexdigit)
-}
-
-/// True for an address of a site, a bar and Unix time.
-fn is_drupal(line: &[u8]) -> bool {
-    let bar = memchr::memchr(b'|', &line[..line.len().min(HEAD_BYTES_MAX)]);
-    bar.is_some_and(|bar| matches!(line[bar + 1..], [b'1', b'0'..=b'9', ..]))
-}
-
-/// True for the identifier of a call, `6b3c8e0f-7d1a-4c55-9a01-0123456789ab`, before a time.
-fn is_behind_call(line: &[u8]) -> bool {
-    line.get(8) == Some(&b'-')
-        && line.get(13) == Some(&b'-')
-        && line.get(36) == Some(&b' ')
-        && line.get(37) == Some(&b'2')
-}
-
-/// True for a word before a TAB and a date.
-fn is_before_tab(line: &[u8]) -> bool {
-    const WORD_BYTES_MAX: usize = 12;
-    let head = &line[..line.len().min(WORD_BYTES_MAX)];
-    let tab = memchr::memchr(b'\t', head);
-    tab.is_some_and(|tab| line.get(tab + 1).is_some_and(u8::is_ascii_digit))
-}
-
 /// The rows of lines that a bracket begins.
 fn of_bracket(line: &[u8]) -> Option<(&'static str, &'static Group)> {
     match *line {
@@ -425,11 +379,6 @@ fn of_capitals(behind: &[u8]) -> Option<&'static Group> {
     }
 }
 
-/// True for `2026-11-27T00:51:25.818426Z `.
-fn is_tracing(line: &[u8]) -> bool {
-    line.get(10) == Some(&b'T') && line.get(19) == Some(&b'.') && line.get(26) == Some(&b'Z')
-}
-
 /// The rows of lines that a padded number begins.
 fn of_number(line: &[u8]) -> Option<(&'static str, &'static Group)> {
     let number = line.trim_ascii_start();
@@ -445,98 +394,8 @@ fn of_number(line: &[u8]) -> Option<(&'static str, &'static Group)> {
     }
 }
 
-/// True for `:20261127:005125.818 `, behind the number of a process.
-fn is_zabbix(text: &[u8]) -> bool {
-    let is_digits = |text: &[u8]| text.iter().all(u8::is_ascii_digit);
-    let parts = text.get(1..9).zip(text.get(10..16));
-    text.first() == Some(&b':')
-        && text.get(9) == Some(&b':')
-        && text.get(16) == Some(&b'.')
-        && parts.is_some_and(|(date, clock)| is_digits(date) && is_digits(clock))
-}
-
-/// True for `[error] 2026-` and `[nsqd] 2026/`.
-fn is_before_year(line: &[u8]) -> bool {
-    const WORD_BYTES_MAX: usize = 24;
-    let close = memchr::memchr(b']', &line[..line.len().min(WORD_BYTES_MAX)]);
-    close.is_some_and(|close| matches!(line[close + 1..], [b' ', b'2', b'0', ..]))
-}
-
-/// The fewest bytes of the number of a process in logcat.
-const PROCESS_BYTES: usize = 5;
-
-/// True for `E/Tag`, `E( 77`, and `E (77` of ESP-IDF.
-fn is_logcat(letter: u8, rest: &[u8]) -> bool {
-    matches!(letter, b'V' | b'D' | b'I' | b'W' | b'E' | b'F')
-        && match rest {
-            [b'/', first, second, ..] => {
-                first.is_ascii_alphabetic() && *second > b' ' && *second != b':'
-            }
-            // The number of a process is padded.
-            [b'(', b' ' | b'0'..=b'9', inside @ ..] => inside
-                .iter()
-                .take(PROCESS_BYTES - 1)
-                .all(|byte| matches!(byte, b' ' | b'0'..=b'9')),
-            [b' ', b'(', b'0'..=b'9', ..] => true,
-            _ => false,
-        }
-}
-
-/// True for `:23:M `: a thread's number and a role.
-fn is_keydb(text: &[u8]) -> bool {
-    let digits = text[1..].iter().take_while(|byte| byte.is_ascii_digit());
-    matches!(text[1 + digits.count()..], [b':', b'A'..=b'Z', b' ', ..])
-}
-
-/// True for `234] 27 Nov 00:51:25` and `234] 2026/11/27 00:51:25`, behind a bracket and a digit.
-fn is_numbered(text: &[u8]) -> bool {
-    let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
-    matches!(
-        text[digits.count()..],
-        [
-            b']',
-            b' ',
-            b'0'..=b'9',
-            b'0'..=b'9',
-            b' ',
-            b'A'..=b'Z',
-            b'a'..=b'z',
-            b'a'..=b'z',
-            b' ',
-            ..
-        ] | [
-            b']',
-            b' ',
-            b'0'..=b'9',
-            b'0'..=b'9',
-            b'0'..=b'9',
-            b'0'..=b'9',
-            b'/',
-            ..
-        ]
-    )
-}
-
 /// Texts of lines without a level: of macOS, of lighttpd and of rspamd.
 const UNLEVELLED: [&[u8]; 3] = [b" 0x", b": (", b">; "];
-
-/// The shortest head with a time, behind which pairs may stand.
-const TIMED_BYTES_MIN: usize = 8;
-
-/// True if a key and its sign stand behind a time: behind a blank that only digits and signs stand before.
-fn is_keyed(head: &[u8]) -> bool {
-    let is_of_time = |byte: &&u8| {
-        byte.is_ascii_digit()
-            || matches!(
-                byte,
-                b'-' | b':' | b'.' | b',' | b'+' | b'/' | b'T' | b'Z' | b' '
-            )
-    };
-    let time = head.iter().take_while(is_of_time).count();
-    let key = &head[time..];
-    let length = key.iter().take_while(|byte| tails::is_of_key(byte)).count();
-    time > TIMED_BYTES_MIN && length > 0 && key.get(length) == Some(&b'=')
-}
 
 /// True for a line of which some rows have no level: labels of PostgreSQL that say none, and lines of products
 /// that write none, or write it as a letter or in another word.
@@ -555,46 +414,4 @@ pub(super) fn may_lack_level(line: &[u8]) -> bool {
         || UNLEVELLED
             .iter()
             .any(|mark| pattern::find(head, mark).is_some())
-}
-
-/// True if numbers of a process and a thread stand behind the milliseconds, as Android Studio writes them.
-fn is_studio(head: &[u8]) -> bool {
-    let end = if head.get(2) == Some(&b'-') { 18 } else { 23 };
-    if head.get(end) != Some(&b' ') || head[end - 4] != b'.' {
-        return false;
-    }
-    let ids = head[end..].trim_ascii_start();
-    let digits = ids.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    digits > 0 && matches!(ids[digits..], [b'-', b'0'..=b'9', ..])
-}
-
-/// True if the identifier of a message of Exim stands behind the time: `1abcDE-000abc-2x`, or with eleven letters in
-/// its middle.
-fn is_exim(head: &[u8]) -> bool {
-    head.get(26) == Some(&b'-') && (head.get(33) == Some(&b'-') || head.get(38) == Some(&b'-'))
-}
-
-/// True if a thread of twelve hexadecimal digits stands behind the time.
-fn is_ceph(head: &[u8]) -> bool {
-    let thread = head.get(28..43).unwrap_or_default();
-    matches!(thread, [b' ', digits @ .., b' ', _] if digits.iter().all(u8::is_ascii_hexdigit))
-        || matches!(thread, [b' ', digits @ .., b' '] if digits.iter().all(u8::is_ascii_hexdigit))
-}
-
-/// True if a process of SQL Server stands behind a time with two digits of its fraction.
-fn is_sql_server(head: &[u8]) -> bool {
-    const PROCESSES: [&[u8]; 4] = [b" spid", b" Logon ", b" Server ", b" Backup "];
-    let behind = head.get(22..).unwrap_or_default();
-    PROCESSES.iter().any(|process| behind.starts_with(process))
-}
-
-/// True if a letter and the day of Google's logging libraries stand behind a time that `Z` ends.
-fn is_klog(head: &[u8]) -> bool {
-    let behind = memchr::memchr(b'Z', head).map(|zone| &head[zone + 1..]);
-    matches!(
-        behind,
-        Some([b' ', b'I' | b'W' | b'E' | b'F', day @ .., ]) if day.len() > 5
-            && day[..4].iter().all(u8::is_ascii_digit)
-            && day[4] == b' '
-    )
 }

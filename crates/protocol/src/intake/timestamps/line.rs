@@ -5,17 +5,16 @@
 //! is what the line is about (`expires 2027-01-01 00:00:00`). Last, a time that is all that stands in
 //! square brackets counts wherever they are near the start.
 
-use logpond_record::{Assumption, Civil, Timestamp};
+use logpond_record::{Assumption, Timestamp};
 
 use super::cursor::Cursor;
 use super::dates;
-use super::epoch::{decimal_epoch, hexadecimal, leading_epoch, tai64};
+use super::epoch::{hexadecimal, leading_epoch, tai64};
 use super::general::{self, GeneralTime};
 use super::labelled::{behind_word, of_product, sap, tine};
-use super::{
-    DAY_NS, MINUTE_NS, TimestampText, continues, in_latest_year, iso, read_fraction, read_offset,
-    zones,
-};
+use super::programs::{abseil, chromium, cmtrace, errpt, exponential, labelled, meteor, pan_os};
+use super::utc::{in_utc, is_utc};
+use super::{DAY_NS, TimestampText, continues, iso, zones};
 use crate::intake::timestamps::traditional::syslog;
 use crate::intake::without_mark;
 
@@ -23,13 +22,13 @@ use crate::intake::without_mark;
 const PARTS_MAX: usize = 10;
 
 /// The most bytes of a part, and of brackets that a time is looked for in.
-const PART_BYTES_MAX: usize = 96;
+pub(super) const PART_BYTES_MAX: usize = 96;
 
 /// How far into a line a time in brackets is looked for, in bytes.
 const BRACKETS_BYTES_MAX: usize = 512;
 
 /// How far into an event of Windows its time is looked for, in bytes.
-const WITHIN_BYTES_MAX: usize = 2048;
+pub(super) const WITHIN_BYTES_MAX: usize = 2048;
 
 /// The most brackets that are looked at.
 const BRACKETS_MAX: usize = 8;
@@ -112,186 +111,6 @@ pub(super) fn find(line: &[u8], received: Timestamp) -> Option<GeneralTime> {
         .map(|found| if is_utc(line) { in_utc(found) } else { found })
 }
 
-/// `1,2026/11/27 00:51:25,…,2026-11-27T00:51:26.134+01:00,…`: of values of PAN-OS the time with its zone, if it is that
-/// of the second value to the hour at most. A text of a client stands in quotes before it.
-fn pan_os(line: &[u8]) -> Option<GeneralTime> {
-    // The number behind it would pass for a fraction.
-    let first = iso(line.get(2..SECOND_VALUE_END)?)?;
-    let head = &line[..line.len().min(WITHIN_BYTES_MAX)];
-    let mut letters = memchr::memrchr_iter(b'T', head).take(LETTERS_MAX);
-    letters.find_map(|at| {
-        let comma = at.checked_sub(DATE_BYTES + 1)?;
-        let start = (head[comma] == b',').then_some(comma + 1)?;
-        let found = iso(&head[start..])?;
-        let end = start + found.bytes;
-        let (_, minutes) = read_offset(&head[end.checked_sub(OFFSET_BYTES)?..end])?;
-        let local = found.time.saturating_add(minutes * MINUTE_NS);
-        let is_same = (local.0 - first.time.0).abs() <= HOUR_NS;
-        let is_ended = matches!(head.get(end), Some(b',') | None);
-        (is_same && is_ended).then(|| certain(found.time, end))
-    })
-}
-
-/// The end of the second value of PAN-OS, its time.
-const SECOND_VALUE_END: usize = 21;
-
-/// Bytes of a date, `2026-11-27`, and of an offset, `+01:00`.
-const DATE_BYTES: usize = 10;
-const OFFSET_BYTES: usize = 6;
-
-/// The most letters that a time is looked for around.
-const LETTERS_MAX: usize = 64;
-
-const HOUR_NS: i64 = 3_600_000_000_000;
-
-/// `- 1795740685 2026.11.27 node1 …`: a label, Unix time and the date, as the logs of supercomputers have them (Blue Gene,
-/// Thunderbird, Spirit).
-fn labelled(line: &[u8]) -> Option<GeneralTime> {
-    const LABEL_BYTES_MAX: usize = 16;
-    let blank = memchr::memchr(b' ', &line[..line.len().min(LABEL_BYTES_MAX)])?;
-    let text = &line[blank + 1..];
-    let is_date = text.get(10) == Some(&b' ')
-        && text.get(15) == Some(&b'.')
-        && text.get(18) == Some(&b'.')
-        && text.get(21) == Some(&b' ');
-    let time = leading_epoch(text).filter(|_| is_date)?;
-    Some(certain(time, blank + 11))
-}
-
-/// `1.795740685818426e+09`, a TAB, as zap's encoder for consoles writes Unix time.
-fn exponential(line: &[u8]) -> Option<GeneralTime> {
-    let [b'1', b'.', ..] = line else { return None };
-    let head = &line[..line.len().min(PART_BYTES_MAX)];
-    let tab = memchr::memchr(b'\t', head)?;
-    let is_it = memchr::memchr(b'e', &head[..tab]).is_some();
-    let time = decimal_epoch(&head[..tab], false).filter(|_| is_it)?;
-    Some(certain(time, tab))
-}
-
-/// `[77:78:1127/005125.818426:ERROR:gpu_init.cc(7)] …`: numbers of process and thread, or none, and the time without a
-/// year, as Chromium writes them.
-fn chromium(line: &[u8], received: Timestamp) -> Option<GeneralTime> {
-    let mut cursor = Cursor::new(line.strip_prefix(b"[")?);
-    for _ in 0..2 {
-        let digits = cursor.digits();
-        if digits > 0 && cursor.peek_at(digits) == Some(b':') {
-            cursor.at += digits + 1;
-        }
-    }
-    let is_date = cursor.digits() == 4 && cursor.peek_at(4) == Some(b'/');
-    if !is_date {
-        return None;
-    }
-    let (month, day) = (cursor.number(2)?, cursor.number(2)?);
-    cursor.at += 1;
-    if cursor.digits() != 6 {
-        return None;
-    }
-    let mut civil = Civil {
-        year: 0,
-        month,
-        day,
-        hour: cursor.number(2)?,
-        minute: cursor.number(2)?,
-        second: cursor.number(2)?,
-    };
-    let nanos = if cursor.eat(b'.') {
-        let (nanos, digits) = read_fraction(cursor.rest())?;
-        cursor.at += usize::from(digits);
-        nanos
-    } else {
-        0
-    };
-    if cursor.peek() != Some(b':') {
-        return None;
-    }
-    Some(GeneralTime {
-        time: in_latest_year(&mut civil, nanos, 0, received)?,
-        bytes: line.len() - cursor.rest().len(),
-        assumed: Assumption::YearAndZone,
-        zone: None,
-        is_full: false,
-    })
-}
-
-/// `…]LOG]!><time="00:51:25.818+060" date="11-27-2026" …>` of Configuration Manager: the minutes are those that UTC is ahead
-/// of the clock, and they may be missing.
-fn cmtrace(line: &[u8]) -> Option<GeneralTime> {
-    let at = memchr::memmem::rfind(line, b"]LOG]!><time=\"")? + 14;
-    let mut cursor = Cursor::new(&line[at..]);
-    let number = |cursor: &mut Cursor<'_>, end: &[u8]| {
-        let digits = cursor.digits().min(4);
-        let number = cursor.number(digits).filter(|_| digits > 0)?;
-        cursor.eat_text(end).then_some(number)
-    };
-    let (hour, minute) = (number(&mut cursor, b":")?, number(&mut cursor, b":")?);
-    let second = number(&mut cursor, b".")?;
-    let (nanos, digits) = read_fraction(cursor.rest())?;
-    cursor.at += usize::from(digits);
-    let sign = cursor.peek().filter(|byte| matches!(byte, b'+' | b'-'));
-    let mut bias = 0;
-    if let Some(sign) = sign {
-        cursor.at += 1;
-        let digits = cursor.digits().min(3);
-        let minutes = i64::from(cursor.number(digits).filter(|_| digits > 0)?);
-        bias = if sign == b'-' { -minutes } else { minutes };
-    }
-    if !cursor.eat_text(b"\" date=\"") {
-        return None;
-    }
-    let (month, day) = (number(&mut cursor, b"-")?, number(&mut cursor, b"-")?);
-    let civil = Civil {
-        year: i64::from(number(&mut cursor, b"\"")?),
-        month,
-        day,
-        hour,
-        minute,
-        second,
-    };
-    Some(GeneralTime {
-        time: super::instant(&civil, nanos, -bias)?,
-        bytes: line.len() - cursor.rest().len(),
-        assumed: Assumption::of(true, true, sign.is_some()),
-        zone: None,
-        is_full: true,
-    })
-}
-
-/// `A924A5FC   0302000026 P S SYSPROC …`: month, day, hour, minute and year behind an identifier, as AIX's `errpt` writes
-/// them.
-fn errpt(line: &[u8]) -> Option<GeneralTime> {
-    let is_id = |b: &u8| b.is_ascii_digit() || b.is_ascii_uppercase();
-    let (id, rest) = line.split_at_checked(8)?;
-    let digits = rest.trim_ascii_start();
-    let mut cursor = Cursor::new(digits);
-    let is_it = rest.starts_with(b"  ") && cursor.digits() == 10 && id.iter().all(is_id);
-    if !is_it
-        || !matches!(
-            digits[10..],
-            [b' ', b'P' | b'T' | b'I' | b'U', b' ', _, b' ', ..]
-        )
-    {
-        return None;
-    }
-    let (month, day) = (cursor.number(2)?, cursor.number(2)?);
-    let (hour, minute) = (cursor.number(2)?, cursor.number(2)?);
-    let civil = Civil {
-        year: 2000 + i64::from(cursor.number(2)?),
-        month,
-        day,
-        hour,
-        minute,
-        second: 0,
-    };
-    Some(GeneralTime {
-        time: super::instant(&civil, 0, 0)?,
-        bytes: line.len() - cursor.rest().len(),
-        assumed: Assumption::Zone,
-        zone: None,
-        is_full: false,
-    })
-}
-
 /// True if a line begins with a time, or with one in brackets as access logs do.
 pub(super) fn is_at_start(line: &[u8], received: Timestamp) -> bool {
     let line = without_mark(line);
@@ -360,33 +179,6 @@ fn here(text: &[u8], is_first: bool, received: Timestamp) -> Option<GeneralTime>
     }
 }
 
-/// `E0000 00:00:1795740685.818426 …`: Abseil's time before it knows its zone.
-fn abseil(text: &[u8]) -> Option<GeneralTime> {
-    let rest = text[1..].strip_prefix(b"0000 00:00:")?;
-    Some(certain(leading_epoch(rest)?, text.len() - rest.len() + 10))
-}
-
-/// `I20261127-00:51:25.818(1)? …`: Meteor's time behind the letter, and the hours of its zone.
-fn meteor(text: &[u8], received: Timestamp) -> Option<GeneralTime> {
-    if text.get(9) != Some(&b'-') {
-        return None;
-    }
-    let found = general::read(&text[1..], received)?;
-    let mut cursor = Cursor::new(text.get(1 + found.bytes..)?.strip_prefix(b"(")?);
-    let sign = if cursor.eat(b'-') { -1 } else { 1 };
-    let digits = cursor.digits();
-    let hours = i64::from(
-        cursor
-            .number(digits)
-            .filter(|_| (1..=2).contains(&digits))?,
-    );
-    if !cursor.eat(b')') {
-        return None;
-    }
-    let time = found.time.saturating_add(-sign * hours * HOUR_NS);
-    Some(certain(time, 1 + found.bytes))
-}
-
 /// True for `PDT Apr `: the name of a zone before a month, as older versions of Monit write it.
 fn is_zone_ahead(text: &[u8]) -> bool {
     let letters = text.iter().take(ZONE_BYTES_MAX + 1);
@@ -435,7 +227,7 @@ fn of_written(found: &TimestampText) -> GeneralTime {
     }
 }
 
-fn certain(time: Timestamp, bytes: usize) -> GeneralTime {
+pub(super) fn certain(time: Timestamp, bytes: usize) -> GeneralTime {
     GeneralTime {
         time,
         bytes,
@@ -714,83 +506,4 @@ pub(crate) fn behind_tags(text: &[u8]) -> &[u8] {
 /// True if a time within a line can be that of its event: it is whole, and not in the future.
 fn is_likely(found: &GeneralTime, received: Timestamp) -> bool {
     found.is_full && found.time <= received.saturating_add(DAY_NS)
-}
-
-fn in_utc(found: GeneralTime) -> GeneralTime {
-    match found.assumed {
-        Assumption::Zone => GeneralTime {
-            assumed: Assumption::Nothing,
-            ..found
-        },
-        Assumption::YearAndZone => GeneralTime {
-            assumed: Assumption::Year,
-            ..found
-        },
-        _ => found,
-    }
-}
-
-/// True if a line's time is UTC by the definition of its format, though it does not say so: W3C's extended
-/// log format and CloudFront's logs.
-fn is_utc(line: &[u8]) -> bool {
-    match line.get(10) {
-        Some(b'\t') => is_cloudfront(line),
-        Some(b' ') if line[0].is_ascii_digit() => is_iis(line) || is_httperr(line),
-        _ => line.starts_with(b"#Date: ") || line.starts_with(b"#Start-Date: "),
-    }
-}
-
-/// `2026-11-27 00:51:25 192.0.2.7 41000 10.0.0.7 80 HTTP/1.1 GET / 400 - Hostname -`: errors of Windows' HTTP stack.
-fn is_httperr(line: &[u8]) -> bool {
-    let is_address = |word: &[u8]| {
-        let is_part = |b: &u8| b.is_ascii_hexdigit() || matches!(b, b'.' | b':' | b'%');
-        word.len() > 2 && word.iter().all(is_part) && word.iter().any(|b| matches!(b, b'.' | b':'))
-    };
-    let is_port = |word: &[u8]| !word.is_empty() && word.iter().all(u8::is_ascii_digit);
-    let mut words = line[11..].split(|byte| *byte == b' ').skip(1);
-    let mut pair = || Some((words.next()?, words.next()?));
-    let (Some(client), Some(server), Some((version, _))) = (pair(), pair(), pair()) else {
-        return false;
-    };
-    let is_end = |end: (&[u8], &[u8])| is_address(end.0) && is_port(end.1);
-    is_end(client) && is_end(server) && (version == b"-" || version.starts_with(b"HTTP/"))
-}
-
-/// `2026-11-27 TAB 00:51:25 TAB FRA56-P1 TAB …`
-fn is_cloudfront(line: &[u8]) -> bool {
-    let Some(location) = line.get(20..) else {
-        return false;
-    };
-    line[19] == b'\t'
-        && location.len() > 5
-        && location[..3].iter().all(u8::is_ascii_uppercase)
-        && location[3].is_ascii_digit()
-}
-
-/// `2026-11-27 00:51:25 [site server] 192.0.2.1 GET /path query 443 user …`, the fields that IIS logs by
-/// default. A method behind the address of the server, and a port in the third place behind it, tell
-/// it from others.
-fn is_iis(line: &[u8]) -> bool {
-    const WORDS_MAX: usize = 12;
-    if line.get(19) != Some(&b' ') {
-        return false;
-    }
-    let mut words = [&b""[..]; WORDS_MAX];
-    let split = line[20..].split(|byte| *byte == b' ');
-    let count = words
-        .iter_mut()
-        .zip(split)
-        .map(|(place, word)| *place = word)
-        .count();
-    let words = &words[..count];
-    (0..3.min(count.saturating_sub(5))).any(|at| {
-        let is_address = words[at].len() > 2
-            && words[at]
-                .iter()
-                .all(|b| b.is_ascii_hexdigit() || matches!(b, b'.' | b':' | b'%'))
-            && words[at].iter().any(|b| matches!(b, b'.' | b':'));
-        let is_method = words[at + 1].len() > 2 && words[at + 1].iter().all(u8::is_ascii_uppercase);
-        let is_port = !words[at + 4].is_empty() && words[at + 4].iter().all(u8::is_ascii_digit);
-        is_address && is_method && is_port
-    })
 }
