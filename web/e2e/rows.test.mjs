@@ -69,9 +69,30 @@ test("lines of LogQL are read to the end, and counted", async () => {
   });
   assert.match(await p.textContent(".foot"), /6,000 of 6,000 rows read/);
   // Without the number, the page still says that there are more.
-  await p.route("**/loki/api/v1/query?*", (route) => route.abort());
+  await p.route(/query_range\?.*count_over_time/, (route) => route.abort());
   await p.getByRole("button", { name: "Run", exact: true }).click();
   await p.waitForFunction(() => document.querySelector(".toolbar .count")?.textContent === "5,000+ records");
+  await p.done();
+});
+
+test("lines of LogQL have a histogram, by which they are zoomed", async () => {
+  const p = await page(server, `?logql=${encodeURIComponent('{app="shop"} |= "timeout"')}&from=2h`);
+  const counts = () => p.$$eval(".histogram .stack", (bars) => bars.map((bar) => Number(bar.dataset.count)));
+  const sum = async () => (await counts()).reduce((all, count) => all + count, 0);
+  const lines = async () => Number((await p.textContent(".toolbar .count b")).replace(/,/g, ""));
+  await p.waitForSelector(".line");
+  await until(async () => (await sum()) > 0 && (await sum()) === (await lines()), "each line is in a bar");
+  assert.ok(await p.$(".histogram .tone-error"));
+  const all = await lines();
+  const bars = await counts();
+  const at = bars.findIndex((count) => count > 0 && count < all);
+  assert.notEqual(at, -1, bars.join());
+  const bar = await p.locator(".histogram .stack").nth(at).locator("rect").first().boundingBox();
+  await p.mouse.click(bar.x + bar.width / 2, bar.y + bar.height / 2);
+  await p.waitForFunction(() => location.search.includes("to="));
+  await until(async () => (await lines()) === bars[at], "the lines of the bar are shown");
+  assert.match(await p.evaluate(() => location.search), /logql=/);
+  assert.deepEqual(p.problems, []);
   await p.done();
 });
 

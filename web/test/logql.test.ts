@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isLabel, stateOfLabel, toggleLabel } from "../src/lib/logql";
+import { countedBars, countParams, countParts, isLabel, stateOfLabel, toggleLabel } from "../src/lib/logql";
 
 test("a filter of a label is added, turned and taken back", () => {
   const query = '{app="shop"} |= "timeout"';
@@ -20,4 +20,36 @@ test("any value, and only names that LogQL has", () => {
     expect(toggleLabel(query, "x", value, false)).toBe("{}");
   }
   expect(["app", "_x1", "a.b", "1a", ""].filter(isLabel)).toEqual(["app", "_x1"]);
+});
+
+test("bars of a range begin at multiples of the step", () => {
+  expect(countParts(950, 5050, 1000)).toEqual([
+    { from: 950, to: 1000, step: 50 },
+    { from: 1000, to: 5000, step: 1000 },
+    { from: 5000, to: 5050, step: 50 },
+  ]);
+  expect(countParts(1000, 3000, 1000)).toEqual([{ from: 1000, to: 3000, step: 1000 }]);
+  expect(countParts(1100, 1900, 1000)).toEqual([{ from: 1100, to: 1900, step: 800 }]);
+});
+
+test("lines are counted in the bars that they are in", () => {
+  const part = { from: 1000, to: 3000, step: 1000 };
+  // A range of LogQL is behind its beginning up to its end.
+  expect(countParams("{} # all", part)).toEqual({
+    query: "sum by (detected_level) (count_over_time({} # all\n[1000ms]))",
+    start: "1999999999",
+    end: "2999999999",
+    step: "1000ms",
+  });
+  const series: { metric: Record<string, string>; values: [number, string][] }[] = [
+    { metric: { detected_level: "error" }, values: [[1.999999999, "2"]] },
+    { metric: { detected_level: "unknown" }, values: [[2.999999999, "5"]] },
+    { metric: {}, values: [[2.999999999, "1"]] },
+  ];
+  const bars = countedBars(series, part).map(({ count, by }) => ({ count, by }));
+  expect(bars).toEqual([
+    { count: 2, by: { error: 2 } },
+    { count: 6, by: {} },
+  ]);
+  expect(countedBars([], part).map(({ count }) => count)).toEqual([0, 0]);
 });

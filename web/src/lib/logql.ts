@@ -1,4 +1,6 @@
-// Editing of LogQL by clicks: filters of labels at the end of a query for lines.
+// Queries of LogQL for lines: filters by clicks, and counts over time.
+import type { Bucket } from "./pages";
+import { isoOf } from "./time";
 
 const term = (name: string, value: string, negative: boolean) =>
   ` | ${name}${negative ? "!=" : "="}${JSON.stringify(value)}`;
@@ -17,4 +19,59 @@ export function toggleLabel(query: string, name: string, value: string, negative
   const wanted = term(name, value, negative);
   if (query.includes(wanted)) return query.replace(wanted, () => "");
   return query.replace(term(name, value, !negative), () => "").trimEnd() + wanted;
+}
+
+/** A part of a range whose lines are counted: in one bucket, or in several of one length. */
+export interface CountPart {
+  from: number;
+  to: number;
+  step: number;
+}
+
+/** The parts of a range whose bars begin at multiples of a step, all in ms. The first and the last bar may be shorter. */
+export function countParts(from: number, to: number, step: number): CountPart[] {
+  const [first, last] = [Math.ceil(from / step) * step, Math.floor(to / step) * step];
+  if (first >= last) return [{ from, to, step: to - from }];
+  const parts = [
+    { from, to: first, step: first - from },
+    { from: first, to: last, step },
+    { from: last, to, step: to - last },
+  ];
+  return parts.filter((part) => part.from < part.to);
+}
+
+/** The parameters of `query_range` that count the lines of a part by level. */
+export function countParams(query: string, { from, to, step }: CountPart) {
+  // A range of LogQL has its end and not its beginning, a bar the other way round.
+  const nanos = (ms: number) => `${BigInt(ms) * 1_000_000n - 1n}`;
+  return {
+    query: `sum by (detected_level) (count_over_time(${query}\n[${step}ms]))`,
+    start: nanos(from + step),
+    end: nanos(to),
+    step: `${step}ms`,
+  };
+}
+
+interface CountSeries {
+  metric: Record<string, string>;
+  values?: [number, string][];
+}
+
+/** The bars of a part: all of them, also those without lines. */
+export function countedBars(series: CountSeries[], { from, to, step }: CountPart): Bucket[] {
+  const bars: Bucket[] = [];
+  for (let at = from; at < to; at += step) {
+    bars.push({ from: isoOf(at), to: isoOf(at + step), count: 0, by: {} });
+  }
+  for (const { metric, values } of series) {
+    for (const [seconds, text] of values ?? []) {
+      const bar = bars[Math.round((seconds * 1000 - from) / step) - 1];
+      const count = Number(text);
+      if (!bar || !Number.isFinite(count)) continue;
+      bar.count += count;
+      const level = metric.detected_level;
+      if (level && level !== "unknown") bar.by![level] = (bar.by![level] ?? 0) + count;
+    }
+  }
+  return bars;
 }

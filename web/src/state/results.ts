@@ -13,6 +13,7 @@ import {
   statement,
 } from "../api/client";
 import { LIST_PARAMS } from "../api/features";
+import { countedBars, countParams, countParts } from "../lib/logql";
 import { own } from "../lib/own";
 import { parseRow, type Row } from "../lib/record";
 import { Pages, type Bounds, type Bucket } from "../lib/pages";
@@ -439,8 +440,8 @@ async function startLogql({ q, sort }: State) {
     logLinesNext.value = answer.data.cursor ?? "";
     logLinesPhase.value = "done";
     series.value = table.value = null;
-    if (logLinesNext.value) void countLines(question, signal);
-    else total.value = logLines.value.length;
+    if (!logLinesNext.value) total.value = logLines.value.length;
+    void lineHistogram(question, signal);
   } else {
     series.value = answer.data.result.map(({ metric, values, value }) => ({
       name: labelsText(metric),
@@ -478,8 +479,37 @@ export async function moreLines() {
 }
 
 /** Counts the lines of the range. */
-async function countLines({ q, span }: LinesQuestion, signal: AbortSignal) {
-  const [from, to] = [Math.max(0, Math.floor(span.fromMs)), Math.round(span.toMs)];
+/** Counts the lines over the range, by level: bars, and how many there are. */
+async function lineHistogram({ q, span }: LinesQuestion, signal: AbortSignal) {
+  const [from, to] = [Math.floor(span.fromMs), Math.round(span.toMs)];
+  // Only the server knows when all time begins, and it has no histogram of LogQL.
+  if (from <= 0 || from >= to) {
+    await countLines({ q, from: Math.max(0, from), to }, signal);
+    return;
+  }
+  bucketsPhase.value = "loading";
+  histogramRange.value = [from, to];
+  countedFrom.value = to;
+  try {
+    let bars: Bucket[] = [];
+    // The newest part first, as of rows.
+    for (const part of countParts(from, to, stepMs(to - from, HISTOGRAM_BUCKETS)).reverse()) {
+      const { data } = await json<LokiAnswer>("loki/api/v1/query_range", countParams(q, part), { signal });
+      if (signal.aborted || data.resultType === "streams") return;
+      bars = [...countedBars(data.result, part), ...bars];
+      buckets.value = bars;
+      countedFrom.value = part.from;
+    }
+    bucketsPhase.value = "done";
+    total.value = bars.reduce((lines, { count }) => lines + count, 0);
+  } catch (error) {
+    if (signal.aborted || isAbort(error)) return;
+    bucketsPhase.value = "failed";
+    bucketsProblem.value = problemFrom(error);
+  }
+}
+
+async function countLines({ q, from, to }: { q: string; from: number; to: number }, signal: AbortSignal) {
   // A range of LogQL has its end and not its beginning, the list the other way round.
   const time = `${BigInt(to) * 1_000_000n - 1n}`;
   const query = `sum(count_over_time(${q}\n[${to - from}ms]))`;

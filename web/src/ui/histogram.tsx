@@ -147,7 +147,8 @@ export function Histogram() {
       : null;
   const loading = bucketsPhase.value === "loading";
   const sum = total.value ?? stacks.reduce((rows, { count }) => rows + count, 0);
-  const step = stacks[0] ? stacks[0].to - stacks[0].from : 0;
+  // The first and the last bar may be shorter.
+  const step = Math.max(0, ...stacks.map(({ from, to }) => to - from));
 
   return (
     <section class="histogram" aria-label={T.histogram}>

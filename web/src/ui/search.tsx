@@ -58,7 +58,12 @@ export function SearchScreen() {
       <Notices />
       {nothingAsked.value ? <Example lang={lang} /> : <Toolbar />}
       {lang === "logql" && series.value && <Numbers list={series.value} />}
-      {lang === "logql" && logLines.value && <Lines />}
+      {lang === "logql" && logLines.value && (
+        <>
+          <Histogram />
+          <Lines />
+        </>
+      )}
       {lang === "sql" && table.value && <Table table={table.value} />}
       <Foot />
     </main>
