@@ -35,5 +35,6 @@ pub use evaluate::{Answer, EvaluationError, Plan, Sample, Series};
 pub use kept::KeptNumbers;
 pub use leaf::{Leaf, LeafSpec};
 pub use series::SeriesLabels;
+pub use sum::Sum;
 pub use table::{RangeTable, TABLE_BYTES_MAX};
 pub use windows::{STEPS_MAX, Times, WindowError};

@@ -5,14 +5,14 @@ use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 /// A sum of floats: a float, and what it lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Sum {
+pub struct Sum {
     high: f64,
     low: f64,
 }
 
 impl Sum {
     /// The exact product of two floats.
-    pub(super) fn product(a: f64, b: f64) -> Sum {
+    pub fn product(a: f64, b: f64) -> Sum {
         let high = a * b;
         Sum {
             high,
@@ -24,14 +24,16 @@ impl Sum {
         }
     }
 
-    pub(super) fn add(&mut self, value: f64) {
+    /// Adds a float.
+    pub fn add(&mut self, value: f64) {
         self.merge(Sum {
             high: value,
             low: 0.0,
         });
     }
 
-    pub(super) fn merge(&mut self, other: Sum) {
+    /// Adds another sum.
+    pub fn merge(&mut self, other: Sum) {
         let high = self.high + other.high;
         if !high.is_finite() {
             // There is nothing to lack; without this an infinity would become none.
@@ -45,11 +47,13 @@ impl Sum {
         self.low = low - (self.high - high);
     }
 
-    pub(super) fn value(self) -> f64 {
+    /// The nearest float.
+    pub fn value(self) -> f64 {
         self.high
     }
 
-    pub(super) fn minus(mut self, other: Sum) -> f64 {
+    /// The nearest float of the difference.
+    pub fn minus(mut self, other: Sum) -> f64 {
         self.merge(Sum {
             high: -other.high,
             low: -other.low,
@@ -58,7 +62,7 @@ impl Sum {
     }
 
     /// The sum divided by a number, with the digits of a sum.
-    pub(super) fn divided(self, by: f64) -> Sum {
+    pub fn divided(self, by: f64) -> Sum {
         let high = self.high / by;
         if !high.is_finite() {
             return Sum { high, low: 0.0 };
@@ -76,13 +80,14 @@ impl Sum {
     }
 
     /// The square, with the digits of a sum.
-    pub(super) fn squared(self) -> Sum {
+    pub fn squared(self) -> Sum {
         let mut square = Sum::product(self.high, self.high);
         square.add(2.0 * self.high * self.low);
         square
     }
 
-    pub(super) fn times(self, by: f64) -> Sum {
+    /// The sum multiplied by a number, with the digits of a sum.
+    pub fn times(self, by: f64) -> Sum {
         let mut product = Sum::product(self.high, by);
         product.add(self.low * by);
         product

@@ -1,40 +1,15 @@
 //! Sums of numbers, with the smallest and the largest.
 
-/// Numbers, added up. The sums are compensated (Neumaier), so that their order hardly matters.
+use logpond_search::metric::Sum;
+
+/// Numbers, added up with twice the digits of a float, so that their order does not show.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sums {
     pub(super) count: u64,
     pub(super) min: f64,
     pub(super) max: f64,
-    sum: Compensated,
-    squares: Compensated,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Compensated {
-    sum: f64,
-    lost: f64,
-}
-
-impl Compensated {
-    fn add(&mut self, number: f64) {
-        let sum = self.sum + number;
-        self.lost += if self.sum.abs() >= number.abs() {
-            (self.sum - sum) + number
-        } else {
-            (number - sum) + self.sum
-        };
-        self.sum = sum;
-    }
-
-    fn merge(&mut self, other: Compensated) {
-        self.add(other.sum);
-        self.lost += other.lost;
-    }
-
-    fn value(self) -> f64 {
-        self.sum + self.lost
-    }
+    sum: Sum,
+    squares: Sum,
 }
 
 impl Sums {
@@ -47,7 +22,7 @@ impl Sums {
         self.min = self.min.min(number);
         self.max = self.max.max(number);
         self.sum.add(number);
-        self.squares.add(number * number);
+        self.squares.merge(Sum::product(number, number));
     }
 
     /// Adds the numbers of others.
@@ -86,17 +61,72 @@ impl Sums {
         self.some(self.sum() / self.count as f64)
     }
 
-    /// The variance of all numbers.
+    /// The variance of all numbers, unless it is beyond a float.
     pub(super) fn variance(&self) -> Option<f64> {
-        let count = self.count as f64;
-        let variance = (self.squares() - self.sum() * self.sum() / count) / count;
-        self.some(variance.max(0.0))
+        self.spread_over(self.count)
     }
 
-    /// The variance of a sample.
+    /// The variance of a sample, unless it is beyond a float.
     pub(super) fn sampling_variance(&self) -> Option<f64> {
-        let count = self.count as f64;
-        let variance = (self.squares() - self.sum() * self.sum() / count) / (count - 1.0);
-        (self.count > 1).then_some(variance.max(0.0))
+        self.spread_over(self.count.saturating_sub(1))
+    }
+
+    /// The sum of the squares of the differences from the mean, over so many.
+    fn spread_over(&self, count: u64) -> Option<f64> {
+        let all = self.count as f64;
+        let mean = self.sum.divided(all);
+        let spread = self.squares.minus(mean.squared().times(all));
+        let variance = spread.max(0.0) / count as f64;
+        (count > 0 && spread.is_finite()).then_some(variance)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sums(numbers: &[f64]) -> Sums {
+        let mut sums = Sums::default();
+        numbers.iter().for_each(|number| sums.add(*number));
+        sums
+    }
+
+    #[test]
+    fn variances_of_large_numbers_are_those_of_their_differences() {
+        for (numbers, variance) in [
+            (&[1.0, 2.0, 3.0][..], 2.0 / 3.0),
+            (
+                &[1_000_000_001.0, 1_000_000_002.0, 1_000_000_003.0],
+                2.0 / 3.0,
+            ),
+            (
+                &[
+                    1_796_034_000_000.0,
+                    1_796_034_001_000.0,
+                    1_796_034_002_000.0,
+                ],
+                2_000_000.0 / 3.0,
+            ),
+            (&[0.5, 0.5, 0.5], 0.0),
+            (&[7.0], 0.0),
+        ] {
+            let found = sums(numbers).variance().unwrap();
+            assert!(
+                (found - variance).abs() <= variance * 1e-12,
+                "{numbers:?}: {found}"
+            );
+            let mut parts = sums(&numbers[..1]);
+            parts.merge(&sums(&numbers[1..]));
+            assert_eq!(parts.variance(), Some(found), "{numbers:?}");
+        }
+        let sample = sums(&[1.0, 2.0, 3.0]).sampling_variance();
+        assert_eq!(sample, Some(1.0));
+    }
+
+    #[test]
+    fn some_numbers_have_no_variance() {
+        assert_eq!(sums(&[1e200, 3e200, 5e200]).variance(), None);
+        assert_eq!(sums(&[]).variance(), None);
+        assert_eq!(sums(&[7.0]).sampling_variance(), None);
     }
 }
