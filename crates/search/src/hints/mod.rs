@@ -143,8 +143,8 @@ pub fn hints(request: &HintRequest<'_>) -> Vec<Hint> {
         None => {
             hints.extend(unknown_fields(request));
             hints.extend(texts(request));
-            hints.extend(whole_texts(request));
-            let of_values = unknown_values(request).or_else(|| other_case(request));
+            let of_values = of_one_value(request).or_else(|| unknown_values(request));
+            let of_values = of_values.or_else(|| other_case(request));
             hints.extend(of_values.or_else(|| other_separator(request)));
         }
     }
@@ -261,11 +261,16 @@ fn mended_hint(request: &HintRequest<'_>, mended: &Filter, said: &[String]) -> O
     })
 }
 
-/// The filter with the nearest names in place of unknown ones, and what is said of these.
+/// The filter with the nearest names in place of unknown ones, and with texts to find in place of whole messages, and
+/// what is said of these.
 fn mended(filter: &Filter, names: Option<&[&str]>) -> (Filter, Vec<String>) {
     let mut said = Vec::new();
     let mended = with_fields(filter, &mut |field| {
         let name = &*field.name;
+        if let Some((meant, why)) = of_whole_text(field) {
+            said.push(why);
+            return Some(meant);
+        }
         if !is_unknown(name, names) {
             return None;
         }
@@ -324,28 +329,23 @@ fn has_negation(filter: &Filter) -> bool {
     }
 }
 
-/// A message or line that is compared as a whole.
-fn whole_texts(request: &HintRequest<'_>) -> Option<Hint> {
-    let mut said = Vec::new();
-    let mended = with_fields(request.filter, &mut |field| {
-        let FieldTest::Compare(Comparison::Equal, text) = &field.test else {
-            return None;
-        };
-        let what = match &*field.name {
-            "_msg" => "message",
-            "_raw" => "line",
-            _ => return None,
-        };
-        let name = &field.name;
-        said.push(format!(
-            "'{name}=' compares the whole {what}; '{name}:' finds a text in it"
-        ));
-        Some(FieldFilter {
-            name: name.clone(),
-            test: FieldTest::Contains(Pattern::substring(text, false)),
-        })
-    });
-    mended_hint(request, &mended, &said)
+/// The condition that is probably meant by a message or a line that is compared as a whole, and what is said of it.
+fn of_whole_text(field: &FieldFilter) -> Option<(FieldFilter, String)> {
+    let FieldTest::Compare(Comparison::Equal, text) = &field.test else {
+        return None;
+    };
+    let what = match &*field.name {
+        "_msg" => "message",
+        "_raw" => "line",
+        _ => return None,
+    };
+    let name = &field.name;
+    let said = format!("'{name}=' compares the whole {what}; '{name}:' finds a text in it");
+    let meant = FieldFilter {
+        name: name.clone(),
+        test: FieldTest::Contains(Pattern::substring(text, false)),
+    };
+    Some((meant, said))
 }
 
 /// The question with upper and lower case alike, if that makes a difference.
@@ -425,6 +425,25 @@ fn foreign_reading(filter: &Filter, written: &str) -> Option<Interpretation> {
         return None;
     }
     reading::question(written).filter(|found| found.meant.as_ref() != Some(filter))
+}
+
+/// A value that looks like more than a value: `app=web-1,level=error`, `app=web*`.
+fn of_one_value(request: &HintRequest<'_>) -> Option<Hint> {
+    let Filter::Field(field) = request.filter else {
+        return None;
+    };
+    let value = equal_to(field).filter(|value| value.len() <= TEXT_BYTES_MAX)?;
+    let written = format!("{}={value}", field.name);
+    let found = reading::question(&written)?;
+    if found
+        .meant
+        .as_ref()
+        .is_none_or(|meant| meant == request.filter)
+    {
+        return None;
+    }
+    let said = format!("'{}' is one value here; it looks like", clipped(value));
+    Some(hint_of(found, &said, request.names, Filter::clone))
 }
 
 /// Texts that look like something else than text.

@@ -369,6 +369,13 @@ fn values_that_no_record_has_are_named_with_the_nearest() {
     let statuses: &[(&str, &[&str])] = &[("status", &["200", "503"])];
     let class = said_of_values("status=5xx", statuses, 0);
     assert_eq!(class[0].query.as_deref(), Some("status~/^5\\d\\d$/"));
+    let lists: &[(&str, &[&str])] = &[("app", &["[\"a\",\"b\"]"])];
+    let part = &said_of_values("app=a", lists, 0)[0];
+    assert_eq!(part.query.as_deref(), Some("app:\"a\""));
+    let more = &said_of_values("app=\"web-1,level=error\"", hosts, 0)[0];
+    assert_eq!(more.query.as_deref(), Some("app=web-1 AND level=error"));
+    let text = &said(&Filter::substring(b"_msg=timeout", false), &NAMES)[0];
+    assert_eq!(text.query.as_deref(), Some("_msg:\"timeout\""));
     let number = said_of_values("status=501", statuses, 0);
     assert_eq!(
         number[0].message,

@@ -89,6 +89,18 @@ pub(super) fn unknown_values(request: &HintRequest<'_>) -> Option<Hint> {
                 test: FieldTest::Contains(class),
             });
         }
+        let is_list = |known: &String| known.starts_with('[') && known.contains(value);
+        if known.iter().any(is_list) {
+            let name = clipped(&field.name);
+            said.push(format!(
+                "'{name}' has lists in the range, and no '{}' alone; ':' finds a part of a list",
+                clipped(value)
+            ));
+            return Some(FieldFilter {
+                name: field.name.clone(),
+                test: FieldTest::Contains(Pattern::substring(value.as_bytes(), false)),
+            });
+        }
         // Numbers are equal however they are written.
         let number = Number::parse(value.as_bytes());
         let is_same = |known: &String| {
