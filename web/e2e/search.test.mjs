@@ -361,6 +361,13 @@ test("downloads are whole: no cap, the columns and the report", async () => {
   assert.match(html, /\+01:00|\+02:00/, "times are in the zone of the page");
   assert.equal(html.match(/<tr>/g).length - 1, Math.min(all, 1000));
   assert.doesNotMatch(html, /<script|https?:\/\//);
+  const report = await p.context().newPage();
+  await report.setViewportSize({ width: 360, height: 740 });
+  await report.setContent(html);
+  assert.ok(await report.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "on a phone");
+  const message = await report.locator("td.m").first().boundingBox();
+  assert.ok(message.width > 250, `the message has ${message.width} px`);
+  await report.close();
   await p.done();
 });
 

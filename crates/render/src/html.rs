@@ -45,6 +45,37 @@ const BARS_MAX: usize = 480;
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 140.0;
 
+/// Fields that senders use for the machine and for the program, in the order of preference: those of the page's list.
+const COLUMNS: [&[&str]; 2] = [
+    &[
+        "hostname",
+        "host",
+        "_HOSTNAME",
+        "host.name",
+        "k8s.node.name",
+        "node",
+        "instance",
+    ],
+    &[
+        "app",
+        "service_name",
+        "service",
+        "service.name",
+        "app_name",
+        "appname",
+        "application",
+        "SYSLOG_IDENTIFIER",
+        "program",
+        "_COMM",
+        "container_name",
+        "container",
+        "k8s.container.name",
+        "job",
+        "tag",
+        "logger",
+    ],
+];
+
 /// A span of the histogram.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bucket {
@@ -144,7 +175,7 @@ impl Render for Html {
             );
             put(&text, out);
         }
-        put("</body>\n</html>\n", out);
+        put("</main>\n</body>\n</html>\n", out);
     }
 }
 
@@ -252,7 +283,11 @@ fn write_row(row: &Row<'_>, zone: &TimeZone, out: &mut Vec<u8>) {
     if let Some((_, severity)) = level {
         put(severity.name(), out);
     }
-    for name in HEAD {
+    let shown = COLUMNS.map(|names| {
+        let mut found = names.iter().filter(|name| row.field(name).is_some());
+        found.next().copied().unwrap_or_default()
+    });
+    for name in shown {
         put("<td class=h>", out);
         let value = row.field(name).map(|value| value.to_text());
         write_cell(&value.unwrap_or(Cow::Borrowed(b"")), out);
@@ -260,7 +295,7 @@ fn write_row(row: &Row<'_>, zone: &TimeZone, out: &mut Vec<u8>) {
     put("<td class=m>", out);
     let message = row.message_behind(&HEAD);
     write_cell(message, out);
-    let skipped = [HEAD[0], HEAD[1], level.map_or("", |(name, _)| name)];
+    let skipped = [shown[0], shown[1], level.map_or("", |(name, _)| name)];
     let behind = row.fields_behind(message, &skipped);
     for (name, value) in behind.iter().take(FIELDS_MAX) {
         let mut safe = Vec::new();
@@ -386,7 +421,10 @@ rect.error{fill:#d8453c}rect.fatal{fill:#9c3fc4}\
 @media (prefers-color-scheme:dark){body,th{color:#dde4ea;background:#12181f}\
 td,th{border-color:#2a333d}dt,td span,i,th{color:#9aa7b3}svg text{fill:#9aa7b3}\
 td.debug{color:#8fb0ff}td.info{color:#7fd199}td.warn,dd.warn,p.warn{color:#e8b45a}\
-td.error{color:#ff8a80}td.fatal{color:#d9a0f0}}";
+td.error{color:#ff8a80}td.fatal{color:#d9a0f0}}\
+@media (max-width:640px){body{margin:.8em}svg text{font-size:26px}thead{display:none}\
+table,tbody,tr{display:block}tr{padding:.3em 0;border-bottom:1px solid #8a96a2}\
+td{display:inline;border:0;padding:0 .5em 0 0}td.m{display:block;padding:0}}";
 
 fn write_head(query: &str, out: &mut Vec<u8>) {
     put(
@@ -397,7 +435,7 @@ fn write_head(query: &str, out: &mut Vec<u8>) {
     put(" · Logpond</title>\n<link rel=canonical href=\".\">\n", out);
     put("<meta name=viewport content=\"width=device-width\">\n", out);
     put(
-        &format!("<style amp-custom>{STYLE}</style>\n</head>\n<body>\n"),
+        &format!("<style amp-custom>{STYLE}</style>\n</head>\n<body>\n<main>\n"),
         out,
     );
 }
