@@ -14,6 +14,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -95,13 +96,13 @@ impl fmt::Display for ItemError {
 pub struct Item {
     /// The action.
     pub action: Action,
-    /// The index that it named, or that of the request.
-    pub index: Box<str>,
+    /// The index that it named, or that of the request. Actions behind each other share it.
+    pub index: Arc<str>,
     /// The id that it gave. A document that was stored without one has one made of its bytes: typed
     /// clients want one, and the same document sent again has the same.
     pub id: Option<Box<str>>,
-    /// Whether the document is in the batch.
-    pub outcome: Result<(), ItemError>,
+    /// Whether the document is in the batch. A box, because a request may have very many items.
+    pub outcome: Result<(), Box<ItemError>>,
 }
 
 /// A request.
@@ -238,11 +239,16 @@ pub fn decode(
             _ => Err(ItemError::Unsupported(action)),
         };
         TooLarge::check(&bulk.batch).map_err(BulkError::TooLarge)?;
+        let before = bulk.items.last().map(|item| &item.index);
+        let index = match before.filter(|before| &***before == own) {
+            Some(before) => Arc::clone(before),
+            None => own.into(),
+        };
         bulk.items.push(Item {
             action,
-            index: own.into(),
+            index,
             id: id.map(Box::from),
-            outcome,
+            outcome: outcome.map_err(Box::new),
         });
     }
     bulk.identity = identities.identity();
