@@ -22,7 +22,7 @@ use super::body::next_chunk_ever;
 use super::error::{ApiError, Kind};
 use super::inflow::Inflow;
 use logpond_engine::ingest::ROOM_WAIT_MAX;
-use logpond_host::memory::incoming::BODIES;
+use logpond_host::memory::incoming::{BODIES, DECODED};
 
 /// How long a request's body may make no progress.
 pub(super) const BODY_IDLE_MAX: Duration = Duration::from_secs(30);
@@ -52,6 +52,8 @@ const TWO_DECODERS_BYTES: usize = BODIES.bytes_max;
 /// The memory of all bodies of a server.
 pub struct Bodies {
     bytes_max: usize,
+    /// The most bytes that one body may have, decompressed.
+    decoded_bytes_max: usize,
     room: Arc<Semaphore>,
     /// One permit for each body that may be decoded at once.
     decoders: Semaphore,
@@ -126,10 +128,15 @@ impl Pace {
 }
 
 impl Bodies {
-    /// Memory of so many bytes.
-    pub fn new(bytes_max: usize) -> Bodies {
+    /// The memory for bodies with such a budget, in bytes.
+    pub fn new(budget_bytes: u64) -> Bodies {
+        Bodies::of(BODIES.bytes(budget_bytes), DECODED.bytes(budget_bytes))
+    }
+
+    fn of(bytes_max: usize, decoded_bytes_max: usize) -> Bodies {
         Bodies {
             bytes_max,
+            decoded_bytes_max,
             room: Arc::new(Semaphore::new(bytes_max)),
             decoders: Semaphore::new(if bytes_max < TWO_DECODERS_BYTES { 1 } else { 2 }),
             next: AtomicU64::new(0),
@@ -141,6 +148,11 @@ impl Bodies {
     pub(super) async fn decoder(&self) -> Option<SemaphorePermit<'_>> {
         // The semaphore is never closed.
         self.decoders.acquire().await.ok()
+    }
+
+    /// The most bytes that one body may have, decompressed.
+    pub(super) fn decoded_bytes_max(&self) -> usize {
+        self.decoded_bytes_max
     }
 
     /// The most bytes that one body may have.
@@ -372,7 +384,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn room_is_made_by_those_who_stand_still() {
-        let bodies = Bodies::new(100);
+        let bodies = Bodies::of(100, 100);
         let mut stalled = bodies.begin();
         stalled.hold(90).await.unwrap();
         let waits = async {

@@ -71,7 +71,10 @@ async fn take(app: &Arc<App>, id: &str, request: Request<Inflow>) -> Result<(), 
     }
     let encoding = intake::encoding(request.headers())?;
     let line_bytes_max = app.line_bytes_max;
-    let decode = move |body: &[u8]| firehose::decode(body, labels, line_bytes_max).map_err(refused);
+    let bytes_max = app.bodies.decoded_bytes_max();
+    let decode = move |body: &[u8]| {
+        firehose::decode(body, labels, (bytes_max, line_bytes_max)).map_err(refused)
+    };
     let decoded = intake::decode(app, request.into_body(), encoding, decode).await?;
     let Delivery { request_id, pushed } = decoded;
     if request_id != id {

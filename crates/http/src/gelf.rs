@@ -24,7 +24,9 @@ pub(super) async fn push(
     // Clients name several encodings, and use one of them or none: the body itself tells.
     let encoding = Encoding::Identity;
     let line_bytes_max = app.line_bytes_max;
-    let decode = move |body: &[u8]| gelf::decode_body(body, line_bytes_max).map_err(refused);
+    let bytes_max = app.bodies.decoded_bytes_max();
+    let decode =
+        move |body: &[u8]| gelf::decode_body(body, bytes_max, line_bytes_max).map_err(refused);
     let decoded = intake::decode(app, request.into_body(), encoding, decode).await;
     let pushed = decoded.inspect_err(|error| {
         if error.kind == Kind::BadRequest {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hyper::header::HeaderName;
 use hyper::{HeaderMap, header};
-use logpond_protocol::intake::body::{BODY_BYTES_MAX, BodyError, Decoder, Encoding};
+use logpond_protocol::intake::body::{BodyError, Decoder, Encoding};
 use logpond_record::Batch;
 use logpond_segment::batches::BatchId;
 
@@ -45,32 +45,33 @@ pub(super) async fn decode_records<T: Send + 'static>(
         let _decoder = app.bodies.decoder().await;
         // Nobody waits for the disk in the place of others, who would wait for each in turn.
         if app.ingest.has_room() {
-            return decode_received(received, encoding, decode).await;
+            let bytes_max = app.bodies.decoded_bytes_max();
+            return decode_received(received, (encoding, bytes_max), decode).await;
         }
     }
     Err(IngestError::Busy.into())
 }
 
-/// Has a body that was received decoded on a thread for that.
+/// Has a body that was received decoded on a thread for that; it may have so many bytes, decompressed.
 pub(super) async fn decode_received<T: Send + 'static>(
     received: RequestBody,
-    encoding: Encoding,
+    (encoding, bytes_max): (Encoding, usize),
     decode: impl FnOnce(&[u8]) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let work = move || decompress(received, encoding, decode);
+    let work = move || decompress(received, (encoding, bytes_max), decode);
     let decoded = tokio::task::spawn_blocking(work).await;
     decoded.map_err(|e| ApiError::new(Kind::Internal, e.to_string()))?
 }
 
 fn decompress<T>(
     received: RequestBody,
-    encoding: Encoding,
+    (encoding, bytes_max): (Encoding, usize),
     decode: impl FnOnce(&[u8]) -> Result<T, ApiError>,
 ) -> Result<T, ApiError> {
     if encoding == Encoding::Identity {
         return decode(&received.bytes);
     }
-    let mut decoder = Decoder::new(encoding, BODY_BYTES_MAX).map_err(body_error)?;
+    let mut decoder = Decoder::new(encoding, bytes_max).map_err(body_error)?;
     decoder.write(&received.bytes).map_err(body_error)?;
     drop(received);
     let bytes = decoder.finish().map_err(body_error)?;

@@ -272,7 +272,7 @@ impl App {
             alerts: parts.access.alerts,
             is_partial: false,
             tenant_header: HeaderName::from_bytes(parts.tenant_header.as_bytes()).ok(),
-            bodies: Arc::new(Bodies::new(BODIES.bytes(parts.memory.bytes() as u64))),
+            bodies: Arc::new(Bodies::new(parts.memory.bytes() as u64)),
             calls: logpond_mcp::Calls::default(),
             uploads: Arc::default(),
             once: Arc::default(),

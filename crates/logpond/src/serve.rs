@@ -27,7 +27,11 @@ fn sql(settings: &Settings) -> logpond_sql::Sql {
     let budget = settings.memory.of(memory::bytes());
     let share = usize::try_from(budget / SQL_SHARE).unwrap_or(usize::MAX);
     let bytes = logpond_sql::MEMORY_BYTES_MAX.min(share);
-    logpond_sql::Sql::with_memory(spill_directory(&settings.data), bytes)
+    let sql = logpond_sql::Sql::with_memory(spill_directory(&settings.data), bytes);
+    match memory::address_room() {
+        Some(room) => sql.within_addresses(room),
+        None => sql,
+    }
 }
 
 #[cfg(test)]
@@ -63,7 +67,7 @@ use logpond_engine::store::{
 use logpond_host::clock;
 use logpond_host::disk::{DataLock, RealDisk};
 use logpond_host::hostname;
-use logpond_host::memory::incoming::{QUEUE, UNFINISHED};
+use logpond_host::memory::incoming::QUEUE;
 use logpond_host::memory::{self, Budget};
 use logpond_host::open_files;
 use logpond_host::panics::StopAtPanic;
@@ -104,6 +108,7 @@ pub struct Server {
 pub fn run(settings: &Settings) -> Result<(), ServeError> {
     let started = Instant::now();
     begin();
+    memory::check_address_space().map_err(ServeError::AddressSpace)?;
     let server = Server::start_with(settings, true)?;
     if let Some(path) = &settings.ready_file {
         server.addresses.write_ready_file(path)?;
@@ -184,7 +189,7 @@ impl Server {
             tls: access.tls(),
             syslog_tls: access.syslog(),
             relp_peers,
-            unfinished_bytes: UNFINISHED.bytes(budget.bytes() as u64),
+            budget_bytes: budget.bytes() as u64,
         };
         Ok(Server {
             addresses,

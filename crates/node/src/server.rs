@@ -22,7 +22,6 @@ use crate::cluster::registry_file;
 use crate::cluster::{Mail, Member};
 use crate::handoff::{CopyError, Handoff, JournalPiece};
 use logpond_engine::query::{Engine, LocalEngine, Nodes, Output, Search};
-use logpond_host::memory::incoming::BODIES;
 use logpond_host::shutdown::Shutdown;
 use logpond_host::telemetry::Metrics;
 use logpond_http as http;
@@ -80,7 +79,7 @@ impl Service {
         shutdown: Shutdown,
     ) -> Service {
         let memory_bytes = pond.budget().bytes() as u64;
-        let bodies = Bodies::new(BODIES.bytes(memory_bytes));
+        let bodies = Bodies::new(memory_bytes);
         Service {
             member,
             handoff,

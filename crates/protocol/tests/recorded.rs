@@ -69,7 +69,11 @@ fn batches(extension: &str, body: &[u8]) -> Vec<Batch> {
         "gelf" => {
             let mut chunks = gelf::Chunks::default();
             let message = chunks.take(0, body, Duration::ZERO).unwrap();
-            vec![gelf::decode_body(&message, most).unwrap().batch]
+            vec![
+                gelf::decode_body(&message, BODY_BYTES_MAX, most)
+                    .unwrap()
+                    .batch,
+            ]
         }
         "gelf-tcp" => {
             let messages = body
@@ -85,7 +89,7 @@ fn batches(extension: &str, body: &[u8]) -> Vec<Batch> {
             vec![events.batch]
         }
         "fluent" => {
-            let (decoded, outcome) = fluent::decode(body, "web-1", most);
+            let (decoded, outcome) = fluent::decode(body, "web-1", (BODY_BYTES_MAX, most));
             assert_eq!(outcome, Ok(()));
             decoded
                 .into_iter()

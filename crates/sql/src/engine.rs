@@ -70,6 +70,13 @@ const SCAN_THREADS_MAX: usize = STATEMENTS_MAX * 16;
 /// takes some frames. Of it only what is used takes memory.
 const STACK_BYTES: usize = 64 << 20;
 
+/// The same under a limit of address space, where also what is not used of a stack counts. Statements have fewer parts
+/// there, in proportion.
+const SMALL_STACK_BYTES: usize = 8 << 20;
+
+/// The least address space for statements: a dozen such stacks.
+const ADDRESSED_BYTES_MIN: u64 = 96 << 20;
+
 /// Batches between a statement and its reader.
 const EVENTS_MAX: usize = 2;
 
@@ -169,6 +176,9 @@ pub struct Sql {
     parts: OnceLock<Result<Parts, String>>,
     turns: Turns,
     silence_max: Duration,
+    stack_bytes: usize,
+    /// Why no statement runs.
+    refusal: Option<String>,
 }
 
 struct Parts {
@@ -221,7 +231,31 @@ impl Sql {
             parts: OnceLock::new(),
             turns: Turns::default(),
             silence_max: SILENCE_MAX,
+            stack_bytes: STACK_BYTES,
+            refusal: None,
         }
+    }
+
+    /// The same in a process of which so many bytes of address space are left.
+    #[must_use]
+    pub fn within_addresses(self, bytes: u64) -> Sql {
+        let needed = ADDRESSED_BYTES_MIN >> 20;
+        let refusal = (bytes < ADDRESSED_BYTES_MIN).then(|| {
+            format!(
+                "SQL needs {needed} MiB of address space for its threads, and ulimit -v leaves {} MiB: raise that limit",
+                bytes >> 20
+            )
+        });
+        Sql {
+            stack_bytes: SMALL_STACK_BYTES,
+            refusal,
+            ..self
+        }
+    }
+
+    /// The most words and operators of a statement: planning takes some stack for each.
+    fn statement_parts_max(&self) -> usize {
+        statement::PARTS_MAX * self.stack_bytes / STACK_BYTES
     }
 
     /// The same with so much time until there are further rows.
@@ -266,9 +300,13 @@ impl Sql {
         source: Arc<dyn Source>,
         answer: &mut dyn Answer,
     ) -> Result<(), SqlError> {
-        statement::measure(&request.text)?;
+        if let Some(refusal) = &self.refusal {
+            return Err(SqlError::new(Blame::Memory, refusal.as_str()));
+        }
+        statement::measure(&request.text, self.statement_parts_max())?;
         let running = self.turns.wait(STATEMENT_WAIT_MAX, || answer.wait())?;
-        let parts = self.parts.get_or_init(|| Parts::new(self.memory_bytes));
+        let begin = || Parts::new(self.memory_bytes, self.stack_bytes);
+        let parts = self.parts.get_or_init(begin);
         let parts = parts
             .as_ref()
             .map_err(|message| SqlError::new(Blame::Server, message.as_str()))?;
@@ -470,12 +508,12 @@ impl Parts {
         bounded::RESULT_BYTES_MAX.min((self.memory_bytes / STATEMENTS_MAX) as u64)
     }
 
-    fn new(memory_bytes: usize) -> Result<Parts, String> {
+    fn new(memory_bytes: usize, stack_bytes: usize) -> Result<Parts, String> {
         let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(cores)
             .max_blocking_threads(SCAN_THREADS_MAX)
-            .thread_stack_size(STACK_BYTES)
+            .thread_stack_size(stack_bytes)
             .thread_name("lp-sql")
             .enable_time()
             .build()

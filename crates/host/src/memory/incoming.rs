@@ -23,6 +23,9 @@ const fn pool(min_mib: usize, max_mib: usize, share: usize) -> Pool {
 /// two that are decoded at once it bounds the memory of pushes. The least is what shippers send at most.
 pub const BODIES: Pool = pool(16, 64, 4);
 
+/// One body, decompressed. Its records take some times as much while it is decoded.
+pub const DECODED: Pool = pool(16, 64, 3);
+
 /// Parts of records, of all connections of listeners that are not HTTP.
 pub const UNFINISHED: Pool = pool(8, 64, 8);
 
@@ -53,6 +56,9 @@ mod tests {
             (BODIES, 32, 16),
             (BODIES, 128, 32),
             (BODIES, 4096, 64),
+            (DECODED, 32, 16),
+            (DECODED, 96, 32),
+            (DECODED, 192, 64),
             (UNFINISHED, 64, 8),
             (UNFINISHED, 256, 32),
             (QUEUE, 64, 8),
@@ -70,6 +76,7 @@ mod tests {
         let page = include_str!("../../../../docs/memory.md");
         let rows = [
             ("bodies of requests", BODIES),
+            ("one body, decompressed", DECODED),
             (
                 "parts of records on connections of other listeners",
                 UNFINISHED,

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::{env, fs};
+use std::{env, fmt, fs};
 
 use rustix::process::{Resource, getrlimit};
 
@@ -20,8 +20,11 @@ const V1_FILES: [&str; 1] = ["memory.limit_in_bytes"];
 /// How many arenas the allocator of the C library makes.
 const ARENAS: &str = "MALLOC_ARENA_MAX";
 
-/// Settings of the program's own allocator: it gives address space back, and has few arenas.
-const ALLOCATOR: (&str, &str) = ("_RJEM_MALLOC_CONF", "retain:false,narenas:2");
+/// Settings of the program's own allocator: it gives address space back at once, and has few arenas.
+const ALLOCATOR: (&str, &str) = (
+    "_RJEM_MALLOC_CONF",
+    "retain:false,narenas:2,dirty_decay_ms:0,muzzy_decay_ms:0",
+);
 
 /// A shell that begins the program that its first argument names, with the further ones. The standard library
 /// catches the two signals of a stack that overflows only where nobody ignores them. Where it does, each thread
@@ -61,8 +64,68 @@ pub fn begin_within_limits() {
         .exec();
 }
 
+/// Addresses that are left to the stacks of threads, 2 MiB each, and to what the allocator has beside what it handed out.
+const STACKS_BYTES: u64 = 64 << 20;
+
+/// The least memory that a server can work in under a limit of address space: the largest batch of one body takes most
+/// of it while it grows. Where the system refuses memory, the standard library ends the process.
+const ADDRESSED_BYTES_MIN: u64 = 160 << 20;
+
+/// The limit of address space leaves too little beside the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressSpaceError {
+    /// The limit.
+    limit: u64,
+    /// The least limit that is enough.
+    limit_min: u64,
+}
+
+impl fmt::Display for AddressSpaceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+        write!(
+            f,
+            "the address space is limited to {} MiB (ulimit -v), and a server needs {} MiB: the program, its threads and \
+             {} MiB of memory; raise the limit, or limit memory by --memory or a control group",
+            mib(self.limit),
+            mib(self.limit_min),
+            ADDRESSED_BYTES_MIN >> 20
+        )
+    }
+}
+
+impl std::error::Error for AddressSpaceError {}
+
+/// Looks whether a limit of address space leaves enough for a server.
+///
+/// # Errors
+/// When it does not, with the limit that would.
+pub fn check_address_space() -> Result<(), AddressSpaceError> {
+    let Some(limit) = getrlimit(Resource::As).current else {
+        return Ok(());
+    };
+    let status = fs::read_to_string(allocator::STATUS).unwrap_or_default();
+    check_within(limit, &status)
+}
+
+fn check_within(limit: u64, status: &str) -> Result<(), AddressSpaceError> {
+    let mapped = allocator::status_bytes(status, &["VmSize:"]) as u64;
+    let limit_min = mapped + STACKS_BYTES + ADDRESSED_BYTES_MIN;
+    if limit < limit_min {
+        return Err(AddressSpaceError { limit, limit_min });
+    }
+    Ok(())
+}
+
+/// The bytes of address space that are left beside what the process has mapped and beside stacks; `None` without a limit.
+pub fn address_room() -> Option<u64> {
+    let limit = getrlimit(Resource::As).current?;
+    let status = fs::read_to_string(allocator::STATUS).unwrap_or_default();
+    Some(without_mapped([Some(limit), None], &status))
+}
+
 /// The memory that this process may have, in bytes. A limit of address space counts without what the process has
-/// mapped so far: its program and its stacks are not memory that a query could have.
+/// mapped so far and without stacks: they are not memory that a query could have.
 pub fn bytes() -> u64 {
     let of_machine = rustix::system::sysinfo();
     // Both are numbers of the C library, as wide as the platform's words.
@@ -79,8 +142,8 @@ pub fn bytes() -> u64 {
 fn without_mapped(limits: [Option<u64>; 2], status: &str) -> u64 {
     let left = limits.into_iter().zip(["VmSize:", "VmData:"]);
     let left = left.filter_map(|(limit, line)| {
-        let mapped = allocator::status_bytes(status, &[line]);
-        Some(limit?.saturating_sub(mapped as u64))
+        let mapped = allocator::status_bytes(status, &[line]) as u64;
+        Some(limit?.saturating_sub(mapped + STACKS_BYTES))
     });
     left.min().unwrap_or(u64::MAX)
 }
@@ -142,12 +205,25 @@ mod tests {
 
     #[test]
     fn limits_count_without_what_is_mapped() {
-        let status = "VmPeak:\t  4096 kB\nVmSize:\t  3072 kB\nVmData:\t   512 kB\n";
-        let of = |limits| without_mapped(limits, status);
-        assert_eq!(of([None, None]), u64::MAX);
-        assert_eq!(of([Some(4 << 20), None]), 1 << 20);
-        assert_eq!(of([Some(4 << 20), Some(1 << 20)]), 512 << 10);
-        assert_eq!(of([Some(1 << 20), None]), 0);
+        let status = "VmPeak:\t409600 kB\nVmSize:\t307200 kB\nVmData:\t 51200 kB\n";
+        let of = |limits: [Option<u64>; 2]| {
+            let limits = limits.map(|limit| limit.map(|mib| mib << 20));
+            without_mapped(limits, status) >> 20
+        };
+        assert_eq!(of([None, None]), u64::MAX >> 20);
+        assert_eq!(of([Some(512), None]), 512 - 300 - 64);
+        assert_eq!(of([Some(512), Some(128)]), 128 - 50 - 64);
+        assert_eq!(of([Some(100), None]), 0);
+    }
+
+    #[test]
+    fn too_few_addresses_are_refused_with_the_number_that_would_do() {
+        let status = "VmSize:\t307200 kB\n";
+        assert_eq!(check_within(524 << 20, status), Ok(()));
+        let refused = check_within(523 << 20, status).unwrap_err().to_string();
+        for part in ["limited to 523 MiB (ulimit -v)", "needs 524 MiB"] {
+            assert!(refused.contains(part), "{refused}");
+        }
     }
 
     #[test]

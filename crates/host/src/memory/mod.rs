@@ -19,4 +19,6 @@ pub use budget::CacheRoom;
 pub use budget::GivesWay;
 pub use budget::{BUDGET_BYTES_MIN, Budget, Refusal};
 pub use lease::{Charge, Lease, LeaseStopped};
-pub use machine::{begin_within_limits, bytes};
+pub use machine::{
+    AddressSpaceError, address_room, begin_within_limits, bytes, check_address_space,
+};

@@ -54,6 +54,7 @@ fn without_copies_there_is_no_success() {
         metrics,
         shutdown,
         intake: Intake::Bulk,
+        decoded_bytes_max: 1 << 20,
         line_bytes_max: 1024,
         hostname: "ash".into(),
         zones: Arc::default(),

@@ -222,10 +222,11 @@ impl Connection {
                 None if may_be_compressed(&messages) => Some(self.slot().await?),
                 slot => slot,
             };
-            let (sender, line_bytes_max) = (self.sender.clone(), self.context.line_bytes_max);
+            let sender = self.sender.clone();
+            let bounds = (self.context.decoded_bytes_max, self.context.line_bytes_max);
             let in_segments = self.fluent.in_segments.clone();
             let work = move || {
-                let (parts, outcome) = fluent::decode(&messages, &sender, line_bytes_max);
+                let (parts, outcome) = fluent::decode(&messages, &sender, bounds);
                 let known = parts.iter().map(|part| {
                     let chunk = part.chunk.as_ref();
                     chunk.is_some_and(|c| names::are_all(&in_segments, c.identity(), part))

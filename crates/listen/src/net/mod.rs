@@ -110,6 +110,8 @@ pub struct Context {
     pub shutdown: Shutdown,
     /// Which intake this is.
     pub intake: Intake,
+    /// A message has at most so many bytes when decompressed.
+    pub decoded_bytes_max: usize,
     /// Longer records are cut to this many bytes and marked.
     pub line_bytes_max: usize,
     /// The name of this machine.

@@ -10,6 +10,7 @@ use logpond_engine::ingest::EndError;
 use logpond_engine::ingest::rules::RulesError;
 use logpond_engine::saved::SavedError;
 use logpond_engine::store::{BucketStartError, StartError};
+use logpond_host::memory::AddressSpaceError;
 use logpond_host::timezone::TimezoneError;
 use logpond_listen::net::BindError;
 use logpond_listen::net::local::{AuditError, PathBindError};
@@ -21,6 +22,8 @@ use logpond_settings::SecretFileError;
 /// Why a server does not start, or did not end in order.
 #[derive(Debug)]
 pub enum ServeError {
+    /// The limit of address space leaves too little.
+    AddressSpace(AddressSpaceError),
     /// The data directory cannot be used; the text names it.
     Data(io::Error),
     /// The node has no name.
@@ -82,6 +85,7 @@ pub enum ServeError {
 impl fmt::Display for ServeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            ServeError::AddressSpace(e) => write!(f, "{e}"),
             ServeError::Data(_) => {
                 f.write_str(
                     "the data directory cannot be used; mend what is named, or choose another directory with --data DIR",
@@ -150,7 +154,8 @@ impl error::Error for ServeError {
             ServeError::AlertRules(e) => e.source(),
             ServeError::Tls(e) => e.source(),
             ServeError::End(e) => e.source(),
-            ServeError::NoToken { .. }
+            ServeError::AddressSpace(_)
+            | ServeError::NoToken { .. }
             | ServeError::NoSql
             | ServeError::Security(_)
             | ServeError::Timezone(_)

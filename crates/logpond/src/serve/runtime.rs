@@ -16,6 +16,7 @@ use tokio::task::{JoinError, JoinSet};
 use super::absent::{self, BoundSocket};
 use super::{Addresses, ServeError, postgres};
 use logpond_engine::ingest::Ingest;
+use logpond_host::memory::incoming::{DECODED, UNFINISHED};
 use logpond_host::shutdown::{Shutdown, Stopper};
 use logpond_host::telemetry::{Intake, Metrics, kernel_drops, warn};
 use logpond_host::watch::Watcher;
@@ -99,8 +100,8 @@ pub(super) struct Parts {
     pub(super) syslog_tls: Option<Arc<net::tls::Acceptor>>,
     /// What clients of RELP may send again.
     pub(super) relp_peers: Arc<net::RelpPeers>,
-    /// Bytes of parts of records that connections may hold.
-    pub(super) unfinished_bytes: usize,
+    /// The memory of queries and caches, by which pools of incoming records are sized.
+    pub(super) budget_bytes: u64,
 }
 
 impl Listeners {
@@ -305,17 +306,18 @@ impl RuntimeState {
             tls,
             syslog_tls,
             relp_peers,
-            unfinished_bytes,
+            budget_bytes,
         } = parts;
         let context = net::Context {
             ingest: ingest.clone(),
             metrics: metrics.clone(),
             shutdown: shutdown.clone(),
             intake: Intake::Http,
+            decoded_bytes_max: DECODED.bytes(budget_bytes),
             line_bytes_max,
             hostname: listeners.hostname,
             zones,
-            unfinished: Arc::new(net::UnfinishedParts::new(unfinished_bytes)),
+            unfinished: Arc::new(net::UnfinishedParts::new(UNFINISHED.bytes(budget_bytes))),
         };
         let context_of = |intake| net::Context {
             intake,

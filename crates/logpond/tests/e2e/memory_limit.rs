@@ -318,3 +318,84 @@ fn a_server_with_little_address_space_starts() {
         assert_eq!(server.terminate().unwrap().code(), Some(0));
     }
 }
+
+/// What runs the program within so many bytes of address space.
+fn within_addresses(bytes: u64) -> Command {
+    let mut command = Command::new("sh");
+    let script = format!("ulimit -v {} && exec \"$0\" \"$@\"", bytes >> 10);
+    command.arg("-c").arg(script).arg(program());
+    command
+}
+
+/// A compressed body that repeats a part up to so many bytes.
+fn repeated(head: &str, part: &str, end: &str, bytes: usize) -> Vec<u8> {
+    let parts = part.repeat(bytes.div_ceil(part.len()));
+    let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::best());
+    for piece in [head, &parts, end] {
+        encoder.write_all(piece.as_bytes()).unwrap();
+    }
+    encoder.finish().unwrap()
+}
+
+/// Where the system refuses memory, the standard library ends the process.
+#[test]
+fn large_bodies_do_not_end_a_server_of_few_addresses() {
+    let scratch = Scratch::new("few-addresses").unwrap();
+    let data = scratch.path().join("data");
+    let server = TestServer::start_under(Limit::Process.command(), &data, &[]).unwrap();
+    let mapped = memory_bytes(server.pid(), "VmSize").unwrap();
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
+    let few = within_addresses(mapped + (64 << 20));
+    let refused = TestServer::start_under(few, &data, &[]).map(drop);
+    let refused = refused.unwrap_err().to_string();
+    let needed = refused.split("a server needs ").nth(1);
+    let needed = needed.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+    let needed = needed.unwrap_or_else(|| panic!("{refused}"));
+    let enough = within_addresses((needed + 1) << 20);
+    let server = TestServer::start_under(enough, &data, &[]).unwrap();
+    push_line(&server, "honest before");
+    let line = "z".repeat(900_000) + "\n";
+    let record = format!("{{\"a\":\"{}\"}}\n", "x".repeat(900_000));
+    let stream = r#"{"stream":{"a":"b"},"values":[["1795740000000000000","x"]]},"#;
+    let last = r#"{"stream":{"a":"b"},"values":[]}]}"#;
+    for bytes in [15 << 20, 60 << 20] {
+        let bodies = [
+            ("/api/v1/push", "text/plain", repeated("", &line, "", bytes)),
+            (
+                "/api/v1/push",
+                "application/x-ndjson",
+                repeated("", &record, "", bytes),
+            ),
+            (
+                "/loki/api/v1/push",
+                "application/json",
+                repeated("{\"streams\":[", stream, last, bytes),
+            ),
+            (
+                "/logs/_bulk",
+                "application/x-ndjson",
+                repeated("", "{\"create\":{}}\n{}\n", "", bytes),
+            ),
+        ];
+        for (path, kind, body) in &bodies {
+            for _ in 0..2 {
+                let (status, text) = push_gzip(&server, (path, kind), body);
+                let expected: &[u16] = match bytes >> 20 {
+                    15 => &[200, 204, 413, 429],
+                    _ => &[413, 429],
+                };
+                assert!(expected.contains(&status), "{path}: {status}: {text}");
+            }
+        }
+    }
+    push_line(&server, "honest behind");
+    server.compact().unwrap();
+    // A query may be asked to come again while the store is at work.
+    let target = format!("/api/v1/query?{ALL_TIME}&count=true&q=honest");
+    wait_until("both honest records are found", || {
+        let answer = server.get(&target);
+        answer.is_ok_and(|text| text.contains("\"complete\":true") && text.contains("\"rows\":2"))
+    })
+    .unwrap();
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
+}

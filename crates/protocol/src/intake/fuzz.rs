@@ -6,7 +6,7 @@ use logpond_record::{Batch, Entry, EntryKind, Envelope, Id, Labels, Timestamp, e
 
 use super::access_format::{AccessFormat, LABEL_PREFIX};
 use super::assembly::{AssembledRecord, Assembler, Settings};
-use super::body::{BodyError, Decoder, Encoding};
+use super::body::{BODY_BYTES_MAX, BodyError, Decoder, Encoding};
 use super::container::{Format, Part};
 use super::frames::{Frame, FrameSplitter, START_BYTES_MAX};
 use super::journal_entry::{DERIVED, Sealer, fields_of};
@@ -270,7 +270,7 @@ pub fn fuzz_shippers(data: &[u8]) {
                 .map(|read| read.pushed.batch),
         )
         .chain(
-            firehose::decode(data, Labels::new(), FRAME_BYTES_MAX)
+            firehose::decode(data, Labels::new(), (BODY_BYTES_MAX, FRAME_BYTES_MAX))
                 .ok()
                 .map(|read| read.pushed.batch),
         )
@@ -295,7 +295,7 @@ pub fn fuzz_shippers(data: &[u8]) {
 /// Any bytes as a body of GELF, as messages one by one, and as datagrams of chunks: all of it is kept,
 /// or counted as lost.
 pub fn fuzz_gelf(data: &[u8]) {
-    let _ = gelf::decode_body(data, FRAME_BYTES_MAX);
+    let _ = gelf::decode_body(data, BODY_BYTES_MAX, FRAME_BYTES_MAX);
     let labels = vec![("hostname".into(), "peer".into())];
     let mut messages = Batch::new(EntryKind::Line, labels);
     let mut chunks = gelf::Chunks::default();
@@ -329,7 +329,7 @@ pub fn fuzz_gelf(data: &[u8]) {
 /// wherever the stream is cut.
 pub fn fuzz_fluent(data: &[u8]) {
     let _ = fluent::read_ping(data);
-    let (parts, _) = fluent::decode(data, "sender", FRAME_BYTES_MAX);
+    let (parts, _) = fluent::decode(data, "sender", (BODY_BYTES_MAX, FRAME_BYTES_MAX));
     for part in parts {
         for held in part.batches.iter().flat_map(Batch::iter) {
             let (kind, envelope, line) = envelope::open(held).expect("what was sealed is opened");

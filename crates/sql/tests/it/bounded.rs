@@ -186,3 +186,18 @@ fn bounded_functions_answer_as_they_always_did() {
         "{text}"
     );
 }
+
+#[test]
+fn few_addresses_allow_short_statements_or_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = |mib: u64| Sql::new(directory.path().join("spill")).within_addresses(mib << 20);
+    let sum = |parts: usize| format!("SELECT {}", vec!["1"; parts].join(" + "));
+    let records = Records::new(1);
+    let refused = |mib, text: &str| run(&sql(mib), &records, text).unwrap_err();
+    run(&sql(96), &records, &sum(100)).unwrap();
+    let long = refused(96, &sum(200)).message;
+    assert!(long.contains("more than 125 words"), "{long}");
+    let none = refused(95, "SELECT 1");
+    assert_eq!(none.blame, Blame::Memory);
+    assert!(none.message.contains("ulimit -v leaves 95 MiB"), "{none}");
+}

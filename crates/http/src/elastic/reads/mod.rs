@@ -147,7 +147,7 @@ pub(super) async fn answer(
     let (parts, body) = request.into_parts();
     let encoding = intake::encoding(&parts.headers)?;
     let received = body::receive(body, BODY_BYTES_MAX, &app.bodies).await?;
-    let body = intake::decode_received(received, encoding, bounded).await?;
+    let body = intake::decode_received(received, (encoding, BODY_BYTES_MAX), bounded).await?;
     let call = Call {
         method: parts.method,
         names: names?,

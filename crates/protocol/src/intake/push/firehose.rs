@@ -20,7 +20,7 @@ use logpond_record::{EntryKind, Labels, Timestamp, Value};
 use serde::Deserialize;
 
 use super::{DecodedBody, Lines, Shipment, TooLarge, without_cr};
-use crate::intake::body::{BODY_BYTES_MAX, BodyError, Encoding, decompressed};
+use crate::intake::body::{BodyError, Encoding, decompressed};
 
 /// A delivery, read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,19 +101,19 @@ struct Event<'a> {
     message: Cow<'a, str>,
 }
 
-/// Decodes a delivery; `labels` are fields of all records.
+/// Decodes a delivery, whose data have at most `bytes_max` bytes when decompressed; `labels` are fields of all records.
 ///
 /// # Errors
 /// See [`FirehoseError`].
 pub fn decode(
     body: &[u8],
     labels: Labels,
-    line_bytes_max: usize,
+    (bytes_max, line_bytes_max): (usize, usize),
 ) -> Result<Delivery, FirehoseError> {
     let request: Request<'_> =
         serde_json::from_slice(body).map_err(|error| FirehoseError::Body(error.to_string()))?;
     let mut shipment = Shipment::new(labels, line_bytes_max);
-    let mut room = BODY_BYTES_MAX;
+    let mut room = bytes_max;
     for (number, record) in (1..).zip(&request.records) {
         let data = STANDARD.decode(&*record.data);
         let data = data.map_err(|error| {
@@ -205,6 +205,7 @@ mod tests {
 
     use super::super::tests::records;
     use super::*;
+    use crate::intake::body::BODY_BYTES_MAX;
 
     fn delivery(data: &[Vec<u8>]) -> String {
         let records: Vec<String> = data
@@ -235,7 +236,7 @@ mod tests {
             gzip(&format!("{control}{envelope}")),
             b"{\"messageType\":1}".to_vec(),
         ]);
-        let read = decode(body.as_bytes(), Labels::new(), 1000).unwrap();
+        let read = decode(body.as_bytes(), Labels::new(), (BODY_BYTES_MAX, 1000)).unwrap();
         assert_eq!(read.request_id, "r-1");
         assert_eq!(read.pushed.rejected, []);
         assert_eq!(
@@ -260,11 +261,11 @@ mod tests {
             "[]",
             r#"{"requestId":"r","records":[{"data":"%"}]}"#,
         ] {
-            let refused = decode(bad.as_bytes(), Labels::new(), 100);
+            let refused = decode(bad.as_bytes(), Labels::new(), (BODY_BYTES_MAX, 100));
             assert!(matches!(refused, Err(FirehoseError::Body(_))), "{bad}");
         }
         let broken = delivery(&[vec![0x1f, 0x8b, 1, 2]]);
-        let refused = decode(broken.as_bytes(), Labels::new(), 100);
+        let refused = decode(broken.as_bytes(), Labels::new(), (BODY_BYTES_MAX, 100));
         assert!(
             matches!(refused, Err(FirehoseError::Compressed(1, _))),
             "{refused:?}"
@@ -272,7 +273,7 @@ mod tests {
         // Records that are small each, and large together.
         let bomb = gzip(&"x".repeat(BODY_BYTES_MAX / 2));
         let bombs = delivery(&[bomb.clone(), bomb.clone(), bomb]);
-        let refused = decode(bombs.as_bytes(), Labels::new(), 100);
+        let refused = decode(bombs.as_bytes(), Labels::new(), (BODY_BYTES_MAX, 100));
         assert!(
             matches!(refused, Err(FirehoseError::Compressed(..))),
             "{refused:?}"

@@ -31,7 +31,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::members::keep_last;
 use super::{BATCH_BYTES_MAX, TooLarge, check_names, check_time};
-use crate::intake::body::{BODY_BYTES_MAX, BodyError, Encoding, decompressed};
+use crate::intake::body::{BodyError, Encoding, decompressed};
 use crate::intake::msgpack::{Fields, MsgpackError, Reader, Token, flatten, json, write};
 
 pub use crate::intake::msgpack::ValueEnd;
@@ -137,14 +137,15 @@ pub struct DecodedEvents {
     pub truncated: usize,
 }
 
-/// Decodes messages that stand one behind the other, of a sender of this name.
+/// Decodes messages that stand one behind the other, of a sender of this name. The events of one have at most `bytes_max`
+/// bytes when decompressed.
 ///
 /// # Errors
 /// Of the first message that cannot be taken. What stands before it is given all the same.
 pub fn decode(
     messages: &[u8],
     sender: &str,
-    line_bytes_max: usize,
+    (bytes_max, line_bytes_max): (usize, usize),
 ) -> (Vec<DecodedEvents>, Result<(), FluentError>) {
     let mut parts = vec![DecodedEvents::default()];
     let mut reader = Reader::new(messages);
@@ -154,6 +155,7 @@ pub fn decode(
             bytes: 0,
             records: 0,
             sender,
+            bytes_max,
             line_bytes_max: line_bytes_max.min(LINE_BYTES_MAX),
         };
         let taken = reader.value().map_err(FluentError::Msgpack);
@@ -266,6 +268,7 @@ struct MessageReader<'s> {
     /// Records so far.
     records: usize,
     sender: &'s str,
+    bytes_max: usize,
     line_bytes_max: usize,
 }
 
@@ -320,7 +323,7 @@ impl MessageReader<'_> {
                 self.entries(&tag, &mut second, Some(count))
             }
             (None, Token::Text(packed) | Token::Bytes(packed)) => {
-                let packed = decompressed(packed, options.encoding()?, BODY_BYTES_MAX)
+                let packed = decompressed(packed, options.encoding()?, self.bytes_max)
                     .map_err(FluentError::Compressed)?;
                 identify(&packed, b"");
                 self.entries(&tag, &mut Reader::new(&packed), None)

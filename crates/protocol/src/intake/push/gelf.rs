@@ -31,7 +31,7 @@ use logpond_record::{Batch, EntryKind, LABEL_SUFFIX, Labels, Timestamp, Value};
 use super::members::{Fields, Members, flatten, keep_last, text_of};
 use super::splunk::seconds;
 use super::{DecodedBody, Lines, RejectReason, TooLarge, check, check_names, check_time, put};
-use crate::intake::body::{BODY_BYTES_MAX, BodyError, Encoding, decompressed};
+use crate::intake::body::{BodyError, Encoding, decompressed};
 use crate::intake::timestamps;
 
 pub use chunks::{ASSEMBLY_TIME_MAX, Chunks};
@@ -84,13 +84,17 @@ struct Message<'a> {
     line: Cow<'a, str>,
 }
 
-/// Decodes the body of a request: one message, or several with line ends between them. Of several each is taken or
-/// rejected by itself.
+/// Decodes the body of a request, of at most `bytes_max` bytes when decompressed: one message, or several with line ends
+/// between them. Of several each is taken or rejected by itself.
 ///
 /// # Errors
 /// See [`GelfError`].
-pub fn decode_body(body: &[u8], line_bytes_max: usize) -> Result<DecodedBody, GelfError> {
-    let body = decompress(body, BODY_BYTES_MAX).map_err(GelfError::Compressed)?;
+pub fn decode_body(
+    body: &[u8],
+    bytes_max: usize,
+    line_bytes_max: usize,
+) -> Result<DecodedBody, GelfError> {
+    let body = decompress(body, bytes_max).map_err(GelfError::Compressed)?;
     let line_bytes_max = line_bytes_max.min(LINE_BYTES_MAX);
     let mut pushed = DecodedBody::new(Batch::new(EntryKind::Enveloped, Labels::new()));
     let mut take = |number, message: &[u8]| {

@@ -5,6 +5,7 @@ use flate2::write::GzEncoder;
 use logpond_record::line_of;
 
 use super::*;
+use crate::intake::body::BODY_BYTES_MAX;
 
 /// 2026-03-02T00:00:00.000000007Z as `EventTime`.
 const EVENT_TIME: &[u8] = b"\xd7\0\x69\xa4\xd3\0\0\0\0\x07";
@@ -62,7 +63,7 @@ fn entry(line: &str) -> Vec<u8> {
 }
 
 fn one(message: &[u8]) -> DecodedEvents {
-    let (mut parts, outcome) = decode(message, "peer", 40);
+    let (mut parts, outcome) = decode(message, "peer", (BODY_BYTES_MAX, 40));
     assert_eq!(outcome, Ok(()), "{}", message.escape_ascii());
     // The first one is of those that want no acknowledgement.
     parts.pop().unwrap()
@@ -256,7 +257,7 @@ fn chunks_are_told_apart_by_name_and_content() {
         message("t", events, text("c2")),
         plain,
     ];
-    let (parts, outcome) = decode(&stream.concat(), "peer", 40);
+    let (parts, outcome) = decode(&stream.concat(), "peer", (BODY_BYTES_MAX, 40));
     assert_eq!(outcome, Ok(()));
     let counts = parts
         .iter()
@@ -287,7 +288,7 @@ fn what_is_no_message_ends_the_stream_behind_the_good_ones() {
     ];
     for bad in table {
         let stream = [good.clone(), bad.clone(), good.clone()].concat();
-        let (parts, outcome) = decode(&stream, "peer", 40);
+        let (parts, outcome) = decode(&stream, "peer", (BODY_BYTES_MAX, 40));
         assert!(outcome.is_err(), "{}", bad.escape_ascii());
         let taken: Vec<_> = parts.iter().flat_map(records).collect();
         assert_eq!(taken, [A], "{}", bad.escape_ascii());
@@ -303,11 +304,16 @@ fn what_is_held_is_bounded() {
         bytes(&bomb),
         map(&[("compressed", text("gzip"))]),
     ]);
-    let (_, outcome) = decode(&message, "peer", 40);
+    let (_, outcome) = decode(&message, "peer", (BODY_BYTES_MAX, 40));
     assert!(matches!(outcome, Err(FluentError::Compressed(_))));
     let mut many = vec![0xde, 0x10, 0x00];
     (0..0x1000).for_each(|n| many.extend([text(&format!("n{n}")), vec![1]].concat()));
-    let decoded = decode(&list(&[text("t"), vec![0], many]), "peer", 1 << 20).0;
+    let decoded = decode(
+        &list(&[text("t"), vec![0], many]),
+        "peer",
+        (BODY_BYTES_MAX, 1 << 20),
+    )
+    .0;
     let records = records(&decoded[0]);
     assert!(
         records[0].starts_with("Json None tag=t hostname=peer | {\\\"n0\\\":1,\\\"n1\\\""),
@@ -319,7 +325,11 @@ fn what_is_held_is_bounded() {
     let lengths: Vec<_> = decoded.batches.iter().map(Batch::len).collect();
     assert_eq!(lengths, [BATCH_RECORDS_MAX, 1]);
     let long = entry(&"x".repeat(3 << 20)).repeat(5);
-    let (parts, _) = decode(&list(&[text("t"), bytes(&long)]), "peer", 4 << 20);
+    let (parts, _) = decode(
+        &list(&[text("t"), bytes(&long)]),
+        "peer",
+        (BODY_BYTES_MAX, 4 << 20),
+    );
     let lengths: Vec<_> = parts[0].batches.iter().map(Batch::len).collect();
     assert_eq!(lengths, [3, 2]);
 }

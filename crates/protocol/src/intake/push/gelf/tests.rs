@@ -5,6 +5,7 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 use logpond_record::line_of;
 
 use super::*;
+use crate::intake::body::BODY_BYTES_MAX;
 
 /// Each record: its time, fields and line.
 fn records(batch: &Batch) -> Vec<String> {
@@ -21,7 +22,8 @@ fn records(batch: &Batch) -> Vec<String> {
 }
 
 fn body(text: &str) -> Result<Vec<String>, String> {
-    let pushed = decode_body(text.as_bytes(), 64).map_err(|error| error.to_string())?;
+    let pushed =
+        decode_body(text.as_bytes(), BODY_BYTES_MAX, 64).map_err(|error| error.to_string())?;
     assert_eq!(
         (pushed.accepted, pushed.rejected_total),
         (pushed.batch.len(), 0)
@@ -160,7 +162,7 @@ fn a_body_is_one_message_or_several_lines() {
 #[test]
 fn a_bad_message_costs_no_other() {
     let text = "{\"short_message\":\"a\"}\nx\n{\"short_message\":\"b\"}";
-    let pushed = decode_body(text.as_bytes(), 64).unwrap();
+    let pushed = decode_body(text.as_bytes(), BODY_BYTES_MAX, 64).unwrap();
     assert_eq!(records(&pushed.batch), ["None | a", "None | b"]);
     let said: Vec<String> = pushed.rejected.iter().map(ToString::to_string).collect();
     assert_eq!((pushed.accepted, pushed.rejected_total), (2, 1));
