@@ -99,9 +99,22 @@ fn account<'a>(text: &'a str, sketch: &mut Sketch<'_, 'a>) -> Option<()> {
     sketch.literal("] @ ");
     let id = memmem::find(rest.as_bytes(), b"Id:").unwrap_or(rest.len());
     let (client, id) = rest.split_at(id);
-    let name = client.trim_end_matches(' ');
-    sketch.text("client:t", name);
-    blanks(&client[name.len()..], sketch);
+    let behind = client.trim_start_matches(' ');
+    blanks(&client[..client.len() - behind.len()], sketch);
+    let name = behind.trim_end_matches(' ');
+    // Without a name of the host the address stands in brackets alone.
+    let inside = name
+        .strip_prefix('[')
+        .and_then(|inside| inside.strip_suffix(']'));
+    match inside {
+        Some(address) => {
+            sketch.literal("[");
+            sketch.text("client:t", address);
+            sketch.literal("]");
+        }
+        None => sketch.text("client:t", name),
+    }
+    blanks(&behind[name.len()..], sketch);
     if let Some(number) = id.strip_prefix("Id:") {
         sketch.literal("Id:");
         let digits = number.trim_start_matches(' ');
