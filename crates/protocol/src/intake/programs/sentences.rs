@@ -273,7 +273,12 @@ fn dovecot<'a>(message: &'a str, made: &mut Made<'a>) -> Option<()> {
 
 /// `query[A] shop.example.org from 192.0.2.7`
 fn dnsmasq<'a>(message: &'a str, made: &mut Made<'a>) -> Option<()> {
-    let (kind, rest) = message.strip_prefix("query[")?.split_once("] ")?;
+    // Of queries with their number and their client, `77 192.0.2.7/41000 query[A] …`.
+    let query = match message.as_bytes().first()? {
+        b'0'..=b'9' => message.splitn(3, ' ').nth(2)?,
+        _ => message,
+    };
+    let (kind, rest) = query.strip_prefix("query[")?.split_once("] ")?;
     let (name, client) = rest.split_once(" from ")?;
     if name.contains(' ') || !is_address(client) {
         return None;
