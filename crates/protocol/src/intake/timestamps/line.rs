@@ -108,6 +108,7 @@ pub(super) fn find(line: &[u8], received: Timestamp) -> Option<GeneralTime> {
         .or_else(|| in_brackets(line, received))
         .or_else(|| within(line, received))
         .or_else(|| behind_word(line, received))
+        .or_else(|| in_object(line, received))
         .map(|found| if is_utc(line) { in_utc(found) } else { found })
 }
 
@@ -485,6 +486,24 @@ fn within(line: &[u8], received: Timestamp) -> Option<GeneralTime> {
         }
         here(&line[at + mark.len()..], false, received).filter(|found| is_likely(found, received))
     })
+}
+
+/// `error: refused {"service":"shop","timestamp":"2026-11-27T00:51:25.818Z"}`: the time in an object that ends a
+/// line, as winston's format `simple` writes it.
+fn in_object(line: &[u8], received: Timestamp) -> Option<GeneralTime> {
+    const LEVEL_BYTES_MAX: usize = 8;
+    const LABEL: &[u8] = b"\"timestamp\":\"";
+    if !line.ends_with(b"}") || !line.first()?.is_ascii_lowercase() {
+        return None;
+    }
+    let colon = memchr::memchr(b':', &line[..line.len().min(LEVEL_BYTES_MAX)])?;
+    if !super::is_level(&line[..colon]) {
+        return None;
+    }
+    let object = &line[line.len().saturating_sub(WITHIN_BYTES_MAX)..];
+    let at = memchr::memmem::rfind(object, LABEL)? + LABEL.len();
+    let found = here(&object[at..], false, received)?;
+    (object.get(at + found.bytes) == Some(&b'"')).then_some(found)
 }
 
 /// The text behind the tags that Rails writes of a request: `[6c2f-…] [192.0.2.7] Started …`.
