@@ -82,7 +82,13 @@ fn of_bare_time(line: &[u8]) -> Option<Reader> {
         && time[6] == b'/'
         && time[11] == b':'
         && head[start + TIME_BYTES..].starts_with(b" \"");
-    is_it.then_some(combined::bare as Reader)
+    let has_user = head[start - 2] != b' ';
+    let reader = if has_user {
+        combined::bare
+    } else {
+        combined::fpm
+    };
+    is_it.then_some(reader as Reader)
 }
 
 /// By the time in brackets that a request follows.
@@ -178,6 +184,9 @@ fn of_digit(line: &[u8]) -> Option<Reader> {
         }
         (b'-', b'\t') if line[7] == b'-' && line.get(19) == Some(&b'\t') => Some(aws::cloudfront),
         (b'-', b'T') if line.get(19) == Some(&b'.') => {
+            if is_routed(line) {
+                return Some(platforms::routed);
+            }
             let head = &line[..line.len().min(HEAD_BYTES_MAX)];
             let mut words = head.split(|byte| *byte == b' ').skip(2);
             let is_client = words.next()?.contains(&b':') && words.next().is_some();
@@ -196,6 +205,13 @@ fn of_digit(line: &[u8]) -> Option<Reader> {
             _ => None,
         },
     }
+}
+
+/// True for ` [RTR/` behind a time, and a request behind that.
+fn is_routed(line: &[u8]) -> bool {
+    let blank = memchr(b' ', &line[..line.len().min(TIME_BYTES_MAX)]);
+    blank.is_some_and(|blank| line[blank..].starts_with(b" [RTR/"))
+        && memmem::find(line, platforms::GOROUTER_MARK).is_some()
 }
 
 fn of_letter(line: &[u8]) -> Option<Reader> {

@@ -13,7 +13,7 @@ use memchr::memchr;
 
 use super::clock::{BRACKETED, Clock};
 use super::closing_quote;
-use super::columns::{Pen, SECOND, Take, TrailingValue, inside_brackets};
+use super::columns::{Column, Pen, SECOND, Take, TrailingValue, column, inside_brackets};
 use crate::intake::levels;
 
 /// The values behind the agent in ingress-nginx's default format.
@@ -47,6 +47,10 @@ const APISIX: [(&str, Take); 7] = [
     ("upstream_response_time", Take::Text),
     ("upstream_url", Take::Text),
 ];
+
+/// The parts of a line of PHP-FPM.
+const METHOD: [Column; 1] = [column("method", Take::Method, " ")];
+const STATUS: [Column; 1] = [column("status", Take::Status, "")];
 
 /// The slot of the agent, behind which values may have names.
 const AGENT: &str = "agent:t";
@@ -92,6 +96,24 @@ pub(super) fn bare<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<(
     pen.answer(status, bytes)?;
     rest(after, has_host, pen);
     Some(())
+}
+
+/// Draws a line of PHP-FPM: no user, no protocol, and nothing behind the status.
+pub(super) fn fpm<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()> {
+    let (address, rest) = line.split_once(" -  ")?;
+    if !is_address(address) {
+        return None;
+    }
+    pen.address(address);
+    pen.sketch.literal(" -  ");
+    let rest = pen.usual_time(rest)?;
+    pen.sketch.literal(" \"");
+    let rest = pen.columns(rest.strip_prefix(" \"")?, &METHOD)?;
+    let end = closing_quote(rest)?;
+    pen.target(&rest[..end]);
+    pen.sketch.literal("\" ");
+    let rest = pen.columns(rest[end..].strip_prefix("\" ")?, &STATUS)?;
+    rest.is_empty().then_some(())
 }
 
 /// Draws a line whose host stands behind the time, as APISIX writes it.

@@ -110,6 +110,18 @@ pub(super) fn gorouter<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Opti
     Some(())
 }
 
+/// Draws the same in the stream of an app: `2026-11-27T00:51:25.81+0000 [RTR/0] OUT host - [time] …`.
+pub(super) fn routed<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()> {
+    const OUT: &str = "] OUT ";
+    let (written, rest) = line.split_once(" [")?;
+    let (source, rest) = rest.split_once(OUT)?;
+    pen.sketch.text("time_written:t", written);
+    pen.sketch.literal(" [");
+    pen.sketch.text("source_type:t", source);
+    pen.sketch.literal(OUT);
+    gorouter(rest, pen)
+}
+
 /// Draws a line of IIS in its own format: values that commas and blanks part.
 pub(super) fn iis_own<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()> {
     let rest = pen.columns(line, &IIS_CLIENT)?;
