@@ -30,7 +30,7 @@ mod zones;
 
 use std::sync::{Arc, Mutex};
 
-pub(crate) use clock::clock_bytes;
+pub(crate) use clock::{clock_bytes, is_since_start};
 pub(crate) use epoch::{unix_instant, unix_seconds, unix_time};
 use general::GeneralTime;
 use head::continues;

@@ -127,3 +127,38 @@ pub(super) fn exim<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
     }
     Some(())
 }
+
+/// Makes the fields of a message of dpkg: `status STATE PACKAGE VERSION`, or an action, the package, its version, and
+/// the new one.
+pub(super) fn dpkg<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
+    const ACTIONS: [&str; 7] = [
+        "install",
+        "upgrade",
+        "configure",
+        "trigproc",
+        "remove",
+        "purge",
+        "disappear",
+    ];
+    let (action, rest) = text.split_once(' ')?;
+    let names: &[&str] = match action {
+        "status" => &["state", "package", "version"],
+        "startup" => &["target", "command"],
+        "conffile" => &["path", "decision"],
+        "install" | "upgrade" => &["package", "version_old", "version"],
+        _ => &["package", "version"],
+    };
+    let is_known = matches!(action, "status" | "startup" | "conffile") || ACTIONS.contains(&action);
+    let mut words = rest.split(' ');
+    let is_whole =
+        words.clone().count() >= names.len() && words.clone().all(|word| !word.is_empty());
+    (is_known && is_whole).then_some(())?;
+    pen.sketch.message(text.as_bytes());
+    pen.make_text("action", action);
+    for (name, word) in names.iter().copied().zip(&mut words) {
+        if word != "<none>" {
+            pen.make_text(name, word);
+        }
+    }
+    Some(())
+}

@@ -20,7 +20,9 @@
 //! | `{name:c}` | an address, with a port or without: also `remote_addr`, `remote_port` |
 //! | `{name:a}` | the same, where a port always follows: also behind an address of version 6 without brackets |
 //! | `{name:u}` | a word in capitals, or `-` |
+//! | `{name:g}` | a word up to its last hyphen, such as a domain of GLib before the level |
 //! | `{time}` | the time |
+//! | `{clock}` | a time of day that a colon ends |
 //! | `{level}` | a word for a level |
 //! | `{LEVEL}` | the same in capitals, if it is the level of the line |
 //! | `{abbr}` | the same of three letters |
@@ -41,13 +43,17 @@ use core::net::Ipv6Addr;
 use logpond_record::{Severity, Value};
 use memchr::memchr_iter;
 
-use super::{Pen, postgres, tails};
+use super::{Pen, TIME_FIELD, postgres, tails};
 use crate::intake::access::canonical_int;
 use crate::intake::access_format::Times;
 use crate::intake::levels;
+use crate::intake::timestamps::{self, TimestampText};
 
 /// The longest text of a field; longer ones are none.
 const FIELD_BYTES_MAX: usize = 512;
+
+/// The most bytes of a clock and the colon behind it.
+const CLOCK_BYTES_MAX: usize = 24;
 
 /// The most blanks that columns are padded with.
 const BLANKS_MAX: usize = 64;
@@ -99,6 +105,7 @@ pub(super) enum Step {
         end: Box<str>,
     },
     Time,
+    Clock,
     Level,
     /// In capitals.
     CapitalLevel,
@@ -146,6 +153,8 @@ pub(super) enum Take {
     Digit,
     /// Names with braces behind them, with colons between them.
     Spans,
+    /// A word up to its last hyphen.
+    Hyphenated,
 }
 
 /// Endings of files of programs' sources.
@@ -397,11 +406,13 @@ fn field(inside: &str) -> Step {
         "h" => Take::Hexadecimal,
         "d" => Take::Digit,
         "x" => Take::Spans,
+        "g" => Take::Hyphenated,
         "t" => Take::MaybeText,
         _ => Take::Text,
     };
     match name {
         "time" => Step::Time,
+        "clock" => Step::Clock,
         "level" => Step::Level,
         "LEVEL" => Step::CapitalLevel,
         "abbr" => Step::ShortLevel,
@@ -505,10 +516,15 @@ impl<'a> Pen<'_, '_, 'a> {
                 end,
             } => self.field(name, *take, follow, end, rest),
             Step::Time => {
-                let written = times.reader.program(rest.as_bytes(), times.received)?;
-                let (time, after) = rest.split_at_checked(written.bytes)?;
-                self.time(&written, time);
-                Some(after)
+                let written = times.reader.program(rest.as_bytes(), times.received);
+                self.time_or_clock(written, rest)
+            }
+            Step::Clock => {
+                let end = find(&rest.as_bytes()[..rest.len().min(CLOCK_BYTES_MAX)], b": ")?;
+                let clock = rest.get(..end)?;
+                let written = times.reader.clock(clock.as_bytes(), times.received);
+                let after = self.time_or_clock(written, clock)?;
+                after.is_empty().then(|| &rest[end..])
             }
             Step::Optional(steps) => {
                 let mark = self.sketch.mark();
@@ -526,6 +542,19 @@ impl<'a> Pen<'_, '_, 'a> {
             }
             fixed => self.fixed_step(fixed, rest),
         }
+    }
+
+    /// Draws the time that a text begins with. A clock without a day that is known is a part of the head, too.
+    fn time_or_clock(&mut self, written: Option<TimestampText>, rest: &'a str) -> Option<&'a str> {
+        let Some(written) = written else {
+            let bytes = timestamps::clock_bytes(rest.as_bytes())?;
+            let (clock, after) = rest.split_at_checked(bytes)?;
+            self.text(TIME_FIELD, clock);
+            return Some(after);
+        };
+        let (time, after) = rest.split_at_checked(written.bytes)?;
+        self.time(&written, time);
+        Some(after)
     }
 
     /// Draws a text of few that there may be, such as a level.
@@ -621,6 +650,10 @@ impl<'a> Pen<'_, '_, 'a> {
                 })
                 .map(|end| end - usize::from(head[..end].ends_with(b":")))?,
             Take::Spans => spans_bytes(head)?,
+            Take::Hyphenated => {
+                let word = head.iter().take_while(|byte| **byte > b' ').count();
+                memchr::memrchr(b'-', &head[..word])?
+            }
             _ => head.iter().position(is_end).unwrap_or(head.len()),
         };
         let (value, after) = rest.split_at_checked(length)?;

@@ -8,11 +8,13 @@ mod timed;
 pub(super) use timed::TIMED;
 
 /// Behind a time whose date has slashes, before those of [`TIMED`]: Log4perl, RocksDB, and Go's slog and charm.
-pub(super) const GO: [&str; 5] = [
+pub(super) const GO: [&str; 6] = [
     " {level}> {source:s} {package:w} - {msg}",
     // RocksDB.
     " {thread:w} [{level}] [{source:s}] {msg}",
     " {thread:h} EVENT\\_LOG\\_v1 {msg}",
+    // Windows Update.
+    " {pid:i}~{tid:i}~{component:w}  _{msg}",
     // rclone.
     " {LEVEL} : {msg}",
     " {LEVEL} {msg:pairs}",
@@ -209,6 +211,45 @@ pub(super) const LEVELLED: [&str; 10] = [
     "{level}: {time}: {msg}",
 ];
 
+/// GLib: the program, the domain and the level; messages and what is less have no stars behind it.
+pub(super) const GLIB: [&str; 9] = [
+    "\\({program:w}:{pid:i}\\): {domain:g}-{LEVEL} **: {clock}: {msg}",
+    "\\({program:w}:{pid:i}\\): {domain:g}-{LEVEL} **: {msg}",
+    "\\({program:w}:{pid:i}\\): {domain:g}-Message: {is:notice}{clock}: {msg}",
+    "\\({program:w}:{pid:i}\\): {domain:g}-INFO: {is:info}{clock}: {msg}",
+    "\\({program:w}:{pid:i}\\): {domain:g}-DEBUG: {is:debug}{clock}: {msg}",
+    "** \\({program:w}:{pid:i}\\): {LEVEL} **: {clock}: {msg}",
+    "** \\({program:w}:{pid:i}\\): {LEVEL} **: {msg}",
+    "** Message: {is:notice}{clock}: {msg}",
+    "{domain:g}-Message: {is:notice}{clock}: {msg}",
+];
+
+/// CUPS, about a job or not.
+pub(super) const CUPS: [&str; 2] = [
+    "{letter} [{time}] [Job {job:i}] {msg}",
+    "{letter} [{time}] {msg}",
+];
+
+/// WirePlumber and PipeWire. The times of older versions of PipeWire count from the start of the machine.
+pub(super) const PIPEWIRE: [&str; 6] = [
+    "[{letter}][{uptime:f}] {component:w}_| [_{file:w}:_{line:i} {function}] {msg}",
+    "[{letter}][{time}] {component:w}_| [_{file:w}:_{line:i} {function}] {msg}",
+    "M {is:notice}{time}~{component:w} {file:w}:{line:i}:{function:w}: {msg}",
+    "M {is:notice}{time}~{component:w} {msg}",
+    "{letter} {time}~{component:w} {file:w}:{line:i}:{function:w}: {msg}",
+    "{letter} {time}~{component:w} {msg}",
+];
+
+/// VirtualBox, whose clock counts from the start of the machine.
+pub(super) const VIRTUALBOX: [&str; 3] = [
+    "{uptime:w} {level} [{component:w}]: {msg}",
+    "{uptime:w} {component:w}: {msg}",
+    "{uptime:w} {thread:w}~{msg}",
+];
+
+/// Firebird: the lines of its message are indented.
+pub(super) const FIREBIRD: [&str; 2] = ["{hostname}\t{time}\n\t{msg}", "{hostname}\t{time}"];
+
 /// Spark, behind a date with a year of two digits, before the rows of [`TIMED`].
 pub(super) const SPARK: [&str; 1] = [" {LEVEL} {logger:w}: {msg}"];
 
@@ -282,7 +323,7 @@ pub(super) const JAVA: [&str; 3] = [
 ];
 
 /// CoreDNS: its plugins, and queries.
-pub(super) const COREDNS: [&str; 11] = [
+pub(super) const COREDNS: [&str; 14] = [
     // AppDynamics, the runners of GitHub's actions.
     "[{thread}] {time} {level}~{logger:w} - {msg}",
     "[{process:w} {time} {level}~{component:w}] {msg}",
@@ -294,6 +335,10 @@ pub(super) const COREDNS: [&str; 11] = [
     "[{level}]\t{time}\t{request_id:w}\t{msg}",
     // A level before the time.
     "[{level}] {time} [{thread}] {logger:q} - {msg}",
+    // Haraka: the connection and the plugin, with a time or without.
+    "[{level}] ({time} )?[-] [{plugin:w}] {msg}",
+    "[{level}] {time} [{connection:w}] [{plugin:w}] {msg}",
+    "[{level}] [{connection:q}] [{plugin:w}] {msg}",
     "[{level}] {time} {logger:q} - {msg}",
     "[{level}] {time}( -)?(:)? {msg}",
     "[{level}]_[{time}] {msg}",
@@ -310,16 +355,16 @@ pub(super) const ANYWHERE: [&str; 1] = ["{letter}. {time}. {msg}"];
 
 /// BeeGFS.
 pub(super) const BEEGFS: [&str; 1] =
-    ["\\({level_number:i}\\) {day_written:w} {time_written:w} {thread:w} [{component}] >> {msg}"];
+    ["\\({level_number:i}\\) {time} {thread:w} [{component}] >> {msg}"];
 
 /// Lustre.
 pub(super) const LUSTRE: [&str; 1] = [
-    "{subsystem:h}:{mask:h}:{cpu:w}:{epoch:w}:{stack:i}:{pid:i}:{host_pid:i}:\\({file:w}:{line:i}:{function:w}(\\(\\))?\\) {msg}",
+    "{subsystem:h}:{mask:h}:{cpu:w}:{time}:{stack:i}:{pid:i}:{host_pid:i}:\\({file:w}:{line:i}:{function:w}(\\(\\))?\\) {msg}",
 ];
 
 /// LXC.
 pub(super) const LXC: [&str; 1] = [
-    "{program:w} {container:w} {time_written:w} {level}~{component:w} - {file:w}:{function:w}:{line:i} - {msg}",
+    "{program:w} {container:w} {time} {level}~{component:w} - {file:w}:{function:w}:{line:i} - {msg}",
 ];
 
 /// Synology's exports, and Bamboo.

@@ -7,10 +7,12 @@ use std::sync::LazyLock;
 use super::pattern::{self, Row};
 use super::rows;
 use marks::{
-    is_asctime, is_before_tab, is_before_year, is_behind_call, is_ceph, is_drupal, is_exim,
-    is_keydb, is_keyed, is_klog, is_logcat, is_lustre, is_numbered, is_sql_server, is_studio,
-    is_tracing, is_zabbix,
+    is_asctime, is_before_tab, is_before_year, is_behind_call, is_ceph, is_dpkg, is_drupal,
+    is_exim, is_firebird, is_glib, is_keydb, is_keyed, is_klog, is_logcat, is_lustre, is_numbered,
+    is_sql_server, is_studio, is_tracing, is_update, is_zabbix,
 };
+
+use crate::intake::timestamps::is_since_start;
 
 /// How far into a line is looked for what tells that a row without a level may fit, in bytes.
 const HEAD_BYTES_MAX: usize = 96;
@@ -129,6 +131,11 @@ struct Groups {
     beegfs: Group,
     lustre: Group,
     lxc: Group,
+    glib: Group,
+    cups: Group,
+    pipewire: Group,
+    virtualbox: Group,
+    firebird: Group,
     tabbed: Group,
     splunk: Group,
     mail: Group,
@@ -187,6 +194,11 @@ static GROUPS: LazyLock<Groups> = LazyLock::new(|| {
         beegfs: group(false, &rows::BEEGFS),
         lustre: group(false, &rows::LUSTRE),
         lxc: group(false, &rows::LXC),
+        glib: group(false, &rows::GLIB),
+        cups: group(false, &rows::CUPS),
+        pipewire: group(false, &rows::PIPEWIRE),
+        virtualbox: group(false, &rows::VIRTUALBOX),
+        firebird: group(false, &rows::FIREBIRD),
         tabbed: group(false, &rows::TABBED),
         splunk: group(true, &[&rows::SPLUNK[..], &rows::TIMED[..]].concat()),
         mail: group(true, &rows::MAIL),
@@ -218,6 +230,9 @@ fn is_prefixed(line: &[u8]) -> bool {
 fn by_start(line: &[u8]) -> Option<(&'static str, &'static Group)> {
     match *line {
         [b'0'..=b'9', ..] if is_lustre(line) => Some(("", &GROUPS.lustre)),
+        [b'0'..=b'9', b'0'..=b'9', b':', ..] if is_since_start(line) => {
+            Some(("", &GROUPS.virtualbox))
+        }
         [b'0'..=b'9', ref rest @ ..] => {
             let group = of_digits(line, rest).or_else(|| of_rare(line));
             group.map(|group| ("", group))
@@ -226,6 +241,7 @@ fn by_start(line: &[u8]) -> Option<(&'static str, &'static Group)> {
         [b' ', b' ', b' ', b'2', b'0', _, _, b'-', ..] => Some(("   ", &GROUPS.timed)),
         [b' ', b' ', b' ', b' ', b'2', b'0', _, _, b'-', ..] => Some(("    ", &GROUPS.timed)),
         [b' ', ..] => of_number(line),
+        [b'(' | b'*', ..] if is_glib(line) => Some(("", &GROUPS.glib)),
         [b'(', b'A'..=b'Z', ..] => Some(("", &GROUPS.process)),
         [b'<', b' ', b'0'..=b'9', ..] => Some(("< ", &GROUPS.angled)),
         [b'#', b'#', b'#', b'#', b'<', ..] => Some(("####<", &GROUPS.weblogic)),
@@ -265,7 +281,8 @@ fn by_start(line: &[u8]) -> Option<(&'static str, &'static Group)> {
         [b'J', b'V', b'B', b' ', b'2', ..] => Some(("", &GROUPS.jitsi)),
         [b'A'..=b'Z', b'A'..=b'Z', ..] => {
             let letters = line.iter().take_while(|byte| byte.is_ascii_uppercase());
-            Some(("", of_capitals(&line[letters.count()..])?))
+            let group = of_capitals(&line[letters.count()..]).or_else(|| of_rare(line));
+            Some(("", group?))
         }
         [b'A'..=b'Z', b'a'..=b'z', b'a'..=b'z', b' ', ..] => Some(("", of_name(line)?)),
         [_, _, _, _, b':', b' ', ..] if DOTNET_LEVELS.contains(&&line[..4]) => {
@@ -304,6 +321,9 @@ fn of_rare(line: &[u8]) -> Option<&'static Group> {
         [b'<', b'A'..=b'Z', b'>', b'0'..=b'9', ..] => Some(&GROUPS.mumble),
         [b'A'..=b'Z', b'.', b' ', b'0'..=b'9', ..] => Some(&GROUPS.anywhere),
         [b'l', b'x', b'c', b' ' | b'-', ..] => Some(&GROUPS.lxc),
+        [b'A'..=b'Z', b' ', b'0'..=b'9', b'0'..=b'9', b':', ..] => Some(&GROUPS.pipewire),
+        [b'A'..=b'Z', b' ', b'[', b'0'..=b'9', b'0'..=b'9', b'/', ..] => Some(&GROUPS.cups),
+        [b'A'..=b'Z' | b'a'..=b'z', ..] if is_glib(line) => Some(&GROUPS.glib),
         [b'a'..=b'z', ..] if is_before_tab(line) => Some(&GROUPS.tabbed),
         [b'J', b'i', b'c', b'o', b'f', b'o', b' ', ..] => Some(&GROUPS.jitsi),
         [b'h', b't', b't', b'p', ..] if is_drupal(line) => Some(&GROUPS.drupal),
@@ -317,6 +337,7 @@ fn of_rare(line: &[u8]) -> Option<&'static Group> {
             ..,
         ] => Some(&GROUPS.mail),
         _ if is_behind_call(line) => Some(&GROUPS.call),
+        _ if is_firebird(line) => Some(&GROUPS.firebird),
         _ => None,
     }
 }
@@ -350,6 +371,7 @@ fn of_bracket(line: &[u8]) -> Option<(&'static str, &'static Group)> {
         [b'[', b'0'..=b'9', ..] => Some(("[", &GROUPS.bracketed)),
         [b'[', b'A'..=b'Z', b'a'..=b'z', b'a'..=b'z', b' ', ..] => Some(("[", &GROUPS.named)),
         [b'[', b'A'..=b'Z', b' ', b'0'..=b'9', ..] => Some(("", &GROUPS.tornado)),
+        [b'[', b'A'..=b'Z', b']', b'[', b'0'..=b'9', ..] => Some(("", &GROUPS.pipewire)),
         [b'[', b'N', b'e', b's', b't', b']', ..] => Some(("", &GROUPS.nest)),
         [b'[', b'A'..=b'Z', b'a'..=b'z', ..] => Some(("", &GROUPS.play)),
         [b'[', b'A'..=b'Z', b'A'..=b'Z' | b'0'..=b'9', ..] => Some(("", &GROUPS.coredns)),
@@ -408,6 +430,10 @@ pub(super) fn may_lack_level(line: &[u8]) -> bool {
         || is_keyed(head)
         || is_studio(head)
         || is_exim(head)
+        || is_dpkg(head)
+        || is_update(head)
+        || is_lustre(head)
+        || is_since_start(head)
         || is_ceph(head)
         || is_sql_server(head)
         || is_klog(head)

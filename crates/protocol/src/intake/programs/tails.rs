@@ -74,6 +74,8 @@ pub(super) enum Tail {
     Angled,
     /// Names and values of Exim.
     Exim,
+    /// What dpkg did with a package.
+    Dpkg,
 }
 
 /// Values of nginx behind a message, with their labels in their order; those in quotes end with one.
@@ -119,6 +121,7 @@ impl Tail {
             "closed" => Tail::Closed,
             "angled" => Tail::Angled,
             "exim" => Tail::Exim,
+            "dpkg" => Tail::Dpkg,
             _ => Tail::None,
         }
     }
@@ -148,6 +151,7 @@ impl Tail {
             Tail::Closed => return columns::closed(text, "]]", pen),
             Tail::Angled => return columns::closed(text, ">", pen),
             Tail::Exim => return columns::exim(text, pen),
+            Tail::Dpkg => return columns::dpkg(text, pen),
             Tail::Tidb => return tidb(text, pen),
             Tail::Mysql => facts::mysql(text, pen),
             Tail::Rabbitmq => facts::rabbitmq(text, pen),

@@ -43,6 +43,9 @@ const SEVERITIES: [&str; 9] = [
     "emerg", "alert", "crit", "err", "warning", "warn", "notice", "info", "debug",
 ];
 
+/// Levels of MonetDB, which stand where the host does in syslog.
+const SHORT_LEVELS: [&str; 3] = ["MSG", "WRN", "DBG"];
+
 /// The most bytes of a facility and a severity, and the blank behind them.
 const LEVEL_BYTES_MAX: usize = 20;
 
@@ -74,7 +77,8 @@ pub(super) enum Origin {
 
 impl Origin {
     fn may_have_host(self, word: &str) -> bool {
-        is_host(word) && (self == Origin::Sender || !timestamps::is_level(word.as_bytes()))
+        let is_level = || timestamps::is_level(word.as_bytes()) || SHORT_LEVELS.contains(&word);
+        is_host(word) && (self == Origin::Sender || !is_level())
     }
 }
 

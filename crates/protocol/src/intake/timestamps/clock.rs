@@ -19,6 +19,9 @@ const AHEAD_NS_MAX: i64 = 60_000_000_000;
 /// The most bytes of a colour before the clock.
 const COLOUR_BYTES_MAX: usize = 16;
 
+/// The most bytes of a level, or of the name of a part of VirtualBox.
+const LEVEL_BYTES_MAX: usize = 12;
+
 /// Days of a year, counted from 0.
 const DAYS_MAX: u32 = 366;
 
@@ -30,6 +33,7 @@ impl TimeReader {
         received: Timestamp,
     ) -> Option<(Timestamp, Assumption)> {
         let found = match line.first()? {
+            b'0'..=b'9' if is_since_start(line) => None,
             b'0'..=b'9' => self.clock(line, received),
             b'[' | b'(' => {
                 let in_year = || of_year(line, received);
@@ -103,6 +107,50 @@ impl TimeReader {
         });
         let found = times.find(|found| found.time <= received.saturating_add(AHEAD_NS_MAX))?;
         (found.time >= received.saturating_add(-AGE_NS_MAX)).then_some(found)
+    }
+}
+
+/// Parts of VirtualBox, which write their names behind the clock.
+const MACHINE_PARTS: [&[u8]; 20] = [
+    b"AIOMgr",
+    b"APIC",
+    b"Audio",
+    b"CPUM",
+    b"Console",
+    b"EM",
+    b"GIM",
+    b"GUI",
+    b"HM",
+    b"NAT",
+    b"NEM",
+    b"PDM",
+    b"PGM",
+    b"SUP",
+    b"TM",
+    b"VD",
+    b"VM",
+    b"VMM",
+    b"VMMDev",
+    b"VMSetError",
+];
+
+/// True for `00:00:02.234567 ERROR [COM]: …`, `00:00:02.234567 VMMDev: …` and `00:00:01.123456 main     …` of
+/// VirtualBox, whose clock counts from its start.
+pub(crate) fn is_since_start(line: &[u8]) -> bool {
+    const CLOCK_BYTES: usize = 15;
+    let Some((clock, [b' ', behind @ ..])) = line.split_at_checked(CLOCK_BYTES) else {
+        return false;
+    };
+    if clock[2] != b':' || clock[5] != b':' || clock[8] != b'.' {
+        return false;
+    }
+    let word = behind.iter().take(LEVEL_BYTES_MAX);
+    let word = word.take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    let (word, behind) = behind.split_at(word);
+    match word {
+        b"main" => behind.starts_with(b"     "),
+        _ if behind.starts_with(b" [COM]: ") => true,
+        _ => behind.starts_with(b": ") && MACHINE_PARTS.contains(&word),
     }
 }
 

@@ -458,7 +458,11 @@ fn short_first(cursor: &mut Cursor<'_>, digits: usize) -> Option<Dates> {
             && cursor.peek() == Some(b' ')
             && cursor.peek_at(9) == Some(b' ')
             && (cursor.peek_at(10) == Some(b'[') || is_before_place(&cursor.rest()[10..]));
-        let is_date = is_padded && (is_parted && has_fraction || is_netlogon);
+        // SQL Anywhere writes `11/27 00:51:25. `.
+        let is_dotted = separator == b'/'
+            && cursor.peek_at(9) == Some(b'.')
+            && cursor.peek_at(10) == Some(b' ');
+        let is_date = is_padded && (is_parted && has_fraction || is_netlogon || is_dotted);
         let (year, month, day) = (None, first, second);
         return is_date.then_some(Dates::One(Date { year, month, day }));
     }

@@ -2,6 +2,8 @@
 
 use logpond_record::{TimePattern, Timestamp};
 
+use super::epoch::epoch;
+use super::labelled::joined_day;
 use super::{GOOGLE_ROW, Layout, TimeReader, TimestampText, general, other, regions, zones};
 
 /// Bytes of most concrete patterns.
@@ -30,7 +32,10 @@ impl TimeReader {
             return Some(found);
         }
         let found = self.header(text, received).or_else(google);
-        found.or_else(|| self.clock(text, received))
+        found
+            .or_else(|| self.clock(text, received))
+            .or_else(|| joined_day(text, received))
+            .or_else(|| seconds(text))
     }
 
     /// The instant that the whole of a text is, with blanks behind it, as .NET's formats of times have them.
@@ -80,6 +85,15 @@ impl TimeReader {
         }
         rendered == text
     }
+}
+
+/// Unix time with a fraction.
+fn seconds(text: &[u8]) -> Option<TimestampText> {
+    const SECONDS_DIGITS: usize = 10;
+    let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let fraction = text.get(SECONDS_DIGITS..)?.strip_prefix(b".")?;
+    let bytes = SECONDS_DIGITS + 1 + digits(fraction);
+    epoch(&text[..bytes], false).filter(|_| digits(text) == SECONDS_DIGITS)
 }
 
 /// True if a time may go on behind what the readers of usual forms take: a half of the day, a short offset, or the

@@ -6,7 +6,7 @@ use super::cursor::Cursor;
 use super::epoch::{epoch, leading_epoch};
 use super::general::{self, GeneralTime};
 use super::traditional::syslog;
-use super::{DAY_NS, MINUTE_NS, TimestampText, head, instant, iso, read_fraction};
+use super::{DAY_NS, MINUTE_NS, TimestampText, head, instant, iso, other, read_fraction};
 
 /// The most bytes of a word before a time.
 const WORD_BYTES_MAX: usize = 32;
@@ -164,22 +164,30 @@ const OFFSET_MINUTES_MAX: i64 = 14 * 60;
 /// `(3) Nov27 00:51:25 Worker4 [Main] >> …` of BeeGFS: a level, and no blank before the day.
 fn beegfs(line: &[u8], received: Timestamp) -> Option<GeneralTime> {
     const HEAD_BYTES: usize = 4;
-    const MONTH_BYTES: usize = 3;
-    const TIME_BYTES: usize = 14;
-    let [b'(', b'0'..=b'9', b')', b' ', ..] = *line else {
+    let [b'(', b'0'..=b'9', b')', b' ', ref text @ ..] = *line else {
         return None;
     };
-    let time = line.get(HEAD_BYTES..HEAD_BYTES + TIME_BYTES)?;
-    let (month, rest) = time.split_at(MONTH_BYTES);
-    let turned = [month, b" ", rest].concat();
-    let found = syslog(&turned, received).filter(|found| found.bytes == turned.len())?;
+    let found = joined_day(text, received)?;
     Some(GeneralTime {
         time: found.time,
-        bytes: HEAD_BYTES + TIME_BYTES,
+        bytes: HEAD_BYTES + found.bytes,
         assumed: found.form.assumed(),
         zone: None,
         is_full: false,
     })
+}
+
+/// `Nov27 00:51:25`: a day right behind its month.
+pub(super) fn joined_day(text: &[u8], received: Timestamp) -> Option<TimestampText> {
+    const MONTH_BYTES: usize = 3;
+    const TIME_BYTES: usize = 14;
+    let (month, rest) = text.get(..TIME_BYTES)?.split_at(MONTH_BYTES);
+    if !rest[0].is_ascii_digit() {
+        return None;
+    }
+    let turned = [month, b" ", rest].concat();
+    let found = syslog(&turned, received).filter(|found| found.bytes == turned.len())?;
+    Some(other(found.time, TIME_BYTES, found.form.assumed()))
 }
 
 /// `lxc-start web 20261127005125.818 ERROR …`: the time behind the program and the container.

@@ -1,7 +1,7 @@
 //! Heads behind a time that begins the line: most programs write so.
 
 /// Behind a time that begins the line.
-pub(in crate::intake::programs) const TIMED: [&str; 216] = [
+pub(in crate::intake::programs) const TIMED: [&str; 225] = [
     // nginx, error log.
     " [{level}] {pid:i}#{tid:i}: (*{connection:i} )?{msg:nginx}",
     // MySQL 8, MySQL and MariaDB, error log.
@@ -81,6 +81,7 @@ pub(in crate::intake::programs) const TIMED: [&str; 216] = [
     " \\({pid:i}/{thread:w}\\) {logger:w} {level} - {msg}",
     " | {LEVEL}_| {logger:q} | {msg}",
     // Artifactory.
+    " [{service:w}_] [{level}_] [{trace_id:e}_] [{logger:w}:{line:i}_] [{thread}_] [{context:t}] - {msg}",
     " [{service:w}_] [{level}_] [{trace_id:e}_] [{logger:w}:{line:i}_] [{thread}_] - {msg}",
     // GoCD, Cassandra, with the line.
     "~{level}~[{thread}] {logger:w}:{line:i} - {msg}",
@@ -196,6 +197,15 @@ pub(in crate::intake::programs) const TIMED: [&str; 216] = [
     " *{level}* [{thread}] {logger:q} {msg}",
     " [{request_id:i}] -> {msg:request}",
     " [{request_id:i}] <- {status:i} {msg}",
+    // MonetDB.
+    " MSG {app:w}[{procid:i}]: {is:info}{msg}",
+    " {abbr} {app:w}[{procid:i}]: {msg}",
+    // dpkg, and the history of ZYpp: an installed package, one that was removed, a repository, and a command.
+    " {msg:dpkg}",
+    "|{action:w}_|{package:w}|{version:w}|{architecture:w}|{user:e}|{repository:e}|{checksum:e}|",
+    "|{action:w}_|{package:w}|{version:w}|{architecture:w}|{user:e}|",
+    "|radd_|{repository:w}|{url:w}|",
+    "|command_|{user:w}|{command}|",
     // Azure's App Service, and a process and its number before the level.
     " PID[{pid:i}] {level}~{msg}",
     " {process:w}[{pid:i}](:)? {level}(:)? {msg}",
@@ -223,6 +233,7 @@ pub(in crate::intake::programs) const TIMED: [&str; 216] = [
     " <2> {hostname:w}\\({pid:i}\\) [{component:w}] {is:warn}{file:w}\\({function:w}\\):{line:i} {msg}",
     " <3> {hostname:w}\\({pid:i}\\) [{component:w}] {is:error}{file:w}\\({function:w}\\):{line:i} {msg}",
     "\t_{pid:w}\t{tid:w}\t{component:w}\t{level}: {msg}",
+    "\t_{pid:i}\t_{tid:w}\t{component:w}\t{msg}",
     " [{category:u}] [{tid:i}] {msg}",
     // Fly.io, Cloud Foundry.
     " app[{instance:w}] {region:w} [{level}]_{msg}",

@@ -37,6 +37,78 @@ pub(super) fn is_lustre(line: &[u8]) -> bool {
         && line[..8].iter().all(u8::is_ascii_hexdigit)
 }
 
+/// How far into a line of GLib its domain and its level end, in bytes.
+const DOMAIN_BYTES_MAX: usize = 64;
+
+/// True for `(evince:4711): `, the same behind `** `, `** Message: `, and `Gtk-Message: `.
+pub(super) fn is_glib(line: &[u8]) -> bool {
+    let head = &line[..line.len().min(DOMAIN_BYTES_MAX)];
+    let inside = match head.strip_prefix(b"** ").unwrap_or(head) {
+        [b'M', b'e', ..] => return line.starts_with(b"** Message: "),
+        [b'(', inside @ ..] => inside,
+        _ => {
+            let hyphen = memchr::memchr(b'-', &head[..head.len().min(DOMAIN_BYTES_MAX / 2)]);
+            return hyphen.is_some_and(|hyphen| head[hyphen..].starts_with(b"-Message: "));
+        }
+    };
+    let Some(close) = memchr::memchr(b')', inside) else {
+        return false;
+    };
+    let (process, behind) = inside.split_at(close);
+    let digits = process
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_digit());
+    let digits = digits.count();
+    digits > 0 && process[..process.len() - digits].ends_with(b":") && behind.starts_with(b"): ")
+}
+
+/// True for a name of a host, a TAB, and a time that the name of a day begins.
+pub(super) fn is_firebird(line: &[u8]) -> bool {
+    const HOST_BYTES_MAX: usize = 64;
+    let tab = memchr::memchr(b'\t', &line[..line.len().min(HOST_BYTES_MAX)]);
+    let time = tab.map_or(&b""[..], |tab| &line[tab + 1..]);
+    matches!(
+        time,
+        [
+            b'A'..=b'Z',
+            b'a'..=b'z',
+            b'a'..=b'z',
+            b' ',
+            b'A'..=b'Z',
+            b'a'..=b'z',
+            b'a'..=b'z',
+            b' ',
+            ..
+        ]
+    )
+}
+
+/// Words that dpkg's log has behind the time.
+const DPKG: [&[u8]; 10] = [
+    b"status ",
+    b"install ",
+    b"upgrade ",
+    b"configure ",
+    b"trigproc ",
+    b"remove ",
+    b"purge ",
+    b"disappear ",
+    b"conffile ",
+    b"startup ",
+];
+
+/// True for a word of dpkg behind a time of 19 bytes.
+pub(super) fn is_dpkg(head: &[u8]) -> bool {
+    let behind = head.get(19..).and_then(|behind| behind.strip_prefix(b" "));
+    behind.is_some_and(|behind| DPKG.iter().any(|word| behind.starts_with(word)))
+}
+
+/// True for a TAB behind a time whose milliseconds a colon begins, as the log of Windows Update has it.
+pub(super) fn is_update(head: &[u8]) -> bool {
+    head.get(19) == Some(&b':') && head.get(23) == Some(&b'\t')
+}
+
 /// True for an address of a site, a bar and Unix time.
 pub(super) fn is_drupal(line: &[u8]) -> bool {
     let bar = memchr::memchr(b'|', &line[..line.len().min(HEAD_BYTES_MAX)]);
