@@ -122,7 +122,8 @@ pub(super) fn exim<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
         {
             pen.make("bytes", Value::Int(bytes));
         } else if let Some((_, name)) = EXIM.iter().find(|(known, _)| *known == key) {
-            pen.make_text(name, value);
+            // What the server said stands behind the transport.
+            pen.make_text(name, value.trim_end_matches(':'));
         }
     }
     Some(())

@@ -8,8 +8,7 @@ use std::borrow::Cow;
 use logpond_record::Value;
 use memchr::{memchr_iter, memmem};
 
-use super::Pen;
-use super::sentences;
+use super::{Pen, firewalls, sentences};
 use crate::intake::access::{canonical_int, closing_quote};
 use crate::intake::logfmt;
 
@@ -83,6 +82,18 @@ pub(super) fn rabbitmq<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
     for (name, label) in [("vhost", ", vhost: '"), ("user", ", user: '")] {
         pen.make_text(name, quoted(behind, label).unwrap_or_default());
     }
+}
+
+/// `client @0x7f 192.0.2.7#41000 (example.org): query: example.org IN A +E(0)K (10.0.0.7)` of BIND's own file.
+pub(super) fn query<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
+    if !text.starts_with("client ") || text.len() > MESSAGE_BYTES_MAX {
+        return None;
+    }
+    let mut made = Vec::new();
+    firewalls::query(text, &mut made)?;
+    made.retain(|(name, _)| !(pen.is_within && pen.sketch.has_slot(name.as_bytes())));
+    pen.beside.fields.append(&mut made);
+    Some(())
 }
 
 /// Names of the firewalls whose messages have tags.

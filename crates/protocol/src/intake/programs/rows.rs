@@ -27,7 +27,12 @@ pub(super) const GO_PLAIN: [&str; 2] = [" {source:s}: {msg}", " {msg}"];
 pub(super) const FLUENT: [&str; 2] = ["] [_{level}] [{component}] {msg}", "] [_{level}] {msg}"];
 
 /// Rust's tracing, whose time has six digits behind the second: its target may be a word. Before the rows of [`TIMED`].
-pub(super) const TRACING: [&str; 1] = ["~{level}~{logger:w}: {msg:beside}"];
+pub(super) const TRACING: [&str; 4] = [
+    "~{level} request\\{method={method:w} uri={uri:w} version={protocol:w}\\}: {logger:q}: {msg:tower}",
+    "~{level} {spans:x}: {logger:q}: {msg:beside}",
+    "~{level} {spans:x}: {logger:w}: {msg:beside}",
+    "~{level}~{logger:w}: {msg:beside}",
+];
 
 /// Zabbix.
 pub(super) const ZABBIX: [&str; 1] = ["_{pid:i}:{time} {msg}"];
@@ -52,7 +57,7 @@ pub(super) const PLAY: [&str; 8] = [
 ];
 
 /// Behind a time that a bracket opens.
-pub(super) const BRACKETED: [&str; 58] = [
+pub(super) const BRACKETED: [&str; 65] = [
     // Elasticsearch, OpenSearch, Logstash. Ignite has a thread there.
     "][{level}_][{logger:q}_]([{pipeline:w}])?( [{node:w}])?_{msg}",
     "][{level}_][{thread}][{logger:w}] {msg}",
@@ -140,6 +145,14 @@ pub(super) const BRACKETED: [&str; 58] = [
     "] [{letter}] [{component:w}] {msg}",
     "] [{letter}] {msg}",
     "] [{component:u}] {msg}",
+    // Samba: the number of its level, and the message on a line of its own.
+    ",  0(, pid={pid:i}, effective\\({effective}\\), real\\({real}\\)(, class={class:w})?)?] {file:w}:{line:i}\\({function:w}\\){is:error}(\n_{msg})?",
+    ",  1(, pid={pid:i}, effective\\({effective}\\), real\\({real}\\)(, class={class:w})?)?] {file:w}:{line:i}\\({function:w}\\){is:warn}(\n_{msg})?",
+    ",  2(, pid={pid:i}, effective\\({effective}\\), real\\({real}\\)(, class={class:w})?)?] {file:w}:{line:i}\\({function:w}\\){is:notice}(\n_{msg})?",
+    ",  3(, pid={pid:i}, effective\\({effective}\\), real\\({real}\\)(, class={class:w})?)?] {file:w}:{line:i}\\({function:w}\\){is:notice}(\n_{msg})?",
+    ",  4(, pid={pid:i}, effective\\({effective}\\), real\\({real}\\)(, class={class:w})?)?] {file:w}:{line:i}\\({function:w}\\){is:info}(\n_{msg})?",
+    ",  5(, pid={pid:i}, effective\\({effective}\\), real\\({real}\\)(, class={class:w})?)?] {file:w}:{line:i}\\({function:w}\\){is:info}(\n_{msg})?",
+    ", 10(, pid={pid:i}, effective\\({effective}\\), real\\({real}\\)(, class={class:w})?)?] {file:w}:{line:i}\\({function:w}\\){is:debug}(\n_{msg})?",
     // Serilog, PaperMC.
     " {level}] {msg}",
     " {level}]: {msg}",

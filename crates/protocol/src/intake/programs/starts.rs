@@ -239,6 +239,8 @@ fn by_start(line: &[u8]) -> Option<(&'static str, &'static Group)> {
         }
         // Cloud Foundry, and the agents of HashiCorp, on their console.
         [b' ', b' ', b' ', b'2', b'0', _, _, b'-', ..] => Some(("   ", &GROUPS.timed)),
+        // Rust's tracing, format pretty.
+        [b' ', b' ', b'2', b'0', _, _, b'-', ..] => Some(("  ", &GROUPS.timed)),
         [b' ', b' ', b' ', b' ', b'2', b'0', _, _, b'-', ..] => Some(("    ", &GROUPS.timed)),
         [b' ', ..] => of_number(line),
         [b'(' | b'*', ..] if is_glib(line) => Some(("", &GROUPS.glib)),
@@ -416,8 +418,8 @@ fn of_number(line: &[u8]) -> Option<(&'static str, &'static Group)> {
     }
 }
 
-/// Texts of lines without a level: of macOS, of lighttpd and of rspamd.
-const UNLEVELLED: [&[u8]; 3] = [b" 0x", b": (", b">; "];
+/// Texts of lines without a level: of macOS, of lighttpd, of rspamd, and of queries of BIND.
+const UNLEVELLED: [&[u8]; 4] = [b" 0x", b": (", b">; ", b" client @"];
 
 /// True for a line of which some rows have no level: labels of PostgreSQL that say none, and lines of products
 /// that write none, or write it as a letter or in another word.

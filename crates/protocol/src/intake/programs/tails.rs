@@ -76,6 +76,10 @@ pub(super) enum Tail {
     Exim,
     /// What dpkg did with a package.
     Dpkg,
+    /// A query of BIND.
+    Query,
+    /// The same, which must be there.
+    Client,
 }
 
 /// Values of nginx behind a message, with their labels in their order; those in quotes end with one.
@@ -122,6 +126,8 @@ impl Tail {
             "angled" => Tail::Angled,
             "exim" => Tail::Exim,
             "dpkg" => Tail::Dpkg,
+            "query" => Tail::Query,
+            "client" => Tail::Client,
             _ => Tail::None,
         }
     }
@@ -152,6 +158,14 @@ impl Tail {
             Tail::Angled => return columns::closed(text, ">", pen),
             Tail::Exim => return columns::exim(text, pen),
             Tail::Dpkg => return columns::dpkg(text, pen),
+            Tail::Query => {
+                pen.sketch.message(text.as_bytes());
+                facts::query(text, pen).unwrap_or_default();
+            }
+            Tail::Client => {
+                pen.sketch.message(text.as_bytes());
+                return facts::query(text, pen);
+            }
             Tail::Tidb => return tidb(text, pen),
             Tail::Mysql => facts::mysql(text, pen),
             Tail::Rabbitmq => facts::rabbitmq(text, pen),
@@ -394,9 +408,12 @@ pub(super) fn values<'a>(mut rest: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option
                 &inside[end + 1..]
             }
             None => {
-                let end = memchr(b' ', behind.as_bytes()).unwrap_or(behind.len());
+                let end = list_bytes(behind)
+                    .or_else(|| memchr(b' ', behind.as_bytes()))
+                    .unwrap_or(behind.len());
                 let (value, after) = behind.split_at(end);
-                if value.contains(['"', '\n']) || value.is_empty() {
+                let is_list = value.starts_with("[\"");
+                if value.contains(['"', '\n']) && !is_list || value.is_empty() {
                     return None;
                 }
                 let (read, kind, is_canonical) = logfmt::bare_value(value);
@@ -419,8 +436,27 @@ pub(super) fn values<'a>(mut rest: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option
     None
 }
 
+/// The bytes of a list of texts, as klog writes the names of objects: `["default/web-1","default/web-2"]`.
+fn list_bytes(text: &str) -> Option<usize> {
+    let mut rest = text.strip_prefix('[')?;
+    for _ in 0..VALUES_MAX {
+        rest = rest.strip_prefix('"')?;
+        rest = &rest[closing_quote(rest)? + 1..];
+        if let Some(behind) = rest.strip_prefix(']') {
+            return Some(text.len() - behind.len());
+        }
+        rest = rest.strip_prefix(',')?;
+    }
+    None
+}
+
 /// Draws `message in FILE on line N`, or `message in FILE:N`; traces stand behind it.
 fn php<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
+    if let Some(Value::Str(Cow::Borrowed("Deprecated" | "Strict Standards"))) =
+        pen.sketch.value(b"error_type")
+    {
+        pen.level = Some("notice");
+    }
     let end = memchr(b'\n', text.as_bytes()).unwrap_or(text.len());
     let (line, trace) = text.split_at(end);
     let found = line.rsplit_once(" in /").and_then(|(message, place)| {

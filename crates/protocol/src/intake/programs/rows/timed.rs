@@ -1,7 +1,7 @@
 //! Heads behind a time that begins the line: most programs write so.
 
 /// Behind a time that begins the line.
-pub(in crate::intake::programs) const TIMED: [&str; 225] = [
+pub(in crate::intake::programs) const TIMED: [&str; 230] = [
     // nginx, error log.
     " [{level}] {pid:i}#{tid:i}: (*{connection:i} )?{msg:nginx}",
     // MySQL 8, MySQL and MariaDB, error log.
@@ -17,7 +17,10 @@ pub(in crate::intake::programs) const TIMED: [&str; 225] = [
     " {letter}({verbosity:i})?~{component:u}~[{context:w}] {msg}",
     // ZooKeeper.
     " [myid:{myid:e}] - {level}~[{source}@{line:i}] - {msg}",
+    // The same without a server of its own.
+    " - {level}~[{source}@{line:i}] - {msg}",
     // fail2ban.
+    " fail2ban~[{pid:i}]: {level}~{msg}",
     " fail2ban.{component:w}~[{pid:i}]: {level}~([{jail:w}] )?{msg}",
     // Windows, CBS.log and DISM.
     ", {level}~{component:w}~{msg}",
@@ -37,6 +40,8 @@ pub(in crate::intake::programs) const TIMED: [&str; 225] = [
     " {letter} | {logger:w}: {msg}",
     // Kea.
     " {level}~[kea-{component:w}/{pid:w}] {msgid:w} {msg}",
+    // log4j with the file and the line behind the logger.
+    " {level}~[{thread}] [{logger:q}] \\({file:w}:{line:i}\\) - {msg}",
     // Flume.
     " {level}~[{thread}] \\({logger:w}:{line:i}\\)~- {msg}",
     // WildFly, Quarkus.
@@ -118,6 +123,7 @@ pub(in crate::intake::programs) const TIMED: [&str; 225] = [
     // Rust's tower-http.
     "~{level} request\\{method={method:w} uri={uri:w} version={protocol:w}\\}: {logger:q}: {msg:tower}",
     // Rust's tracing within spans.
+    "~{level} {spans:x}: {logger:q}: {msg:beside}",
     "~{level} {spans:x}: {logger:w}: {msg:beside}",
     // Hadoop, HBase, Rust's tracing.
     "~{level}~{logger:q}: {msg:beside}",
@@ -211,7 +217,9 @@ pub(in crate::intake::programs) const TIMED: [&str; 225] = [
     " {process:w}[{pid:i}](:)? {level}(:)? {msg}",
     " {process:w}[{pid:i}]: {msg}",
     // BIND, OSSEC, Wazuh.
-    " {component:w}: {level}: {msg}",
+    " {component:w}: {level}: {msg:query}",
+    // BIND without a category, about a query.
+    " {msg:client}",
     // PostgreSQL with another log_line_prefix.
     "{msg:postgres}",
     // Elixir, within a request.

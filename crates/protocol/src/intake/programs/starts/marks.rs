@@ -235,9 +235,13 @@ pub(super) fn is_studio(head: &[u8]) -> bool {
 }
 
 /// True if the identifier of a message of Exim stands behind the time: `1abcDE-000abc-2x`, or with eleven letters in
-/// its middle.
+/// its middle. The time may have milliseconds or an offset.
 pub(super) fn is_exim(head: &[u8]) -> bool {
-    head.get(26) == Some(&b'-') && (head.get(33) == Some(&b'-') || head.get(38) == Some(&b'-'))
+    const BESIDE_BYTES: [usize; 4] = [0, ".818".len(), " +0100".len(), ".818 +0100".len()];
+    BESIDE_BYTES.iter().any(|more| {
+        let is_at = |at: usize| head.get(at + more) == Some(&b'-');
+        is_at(26) && (is_at(33) || is_at(38))
+    })
 }
 
 /// True if a thread of twelve hexadecimal digits stands behind the time.
