@@ -63,8 +63,8 @@ const ALLOWED: [(&str, &[&str]); 21] = [
     (
         "node",
         &[
-            "record", "protocol", "segment", "search", "cluster", "host", "render", "engine",
-            "listen", "http",
+            "record", "protocol", "segment", "search", "cluster", "host", "render", "client",
+            "engine", "listen", "http",
         ],
     ),
     (
