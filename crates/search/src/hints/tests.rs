@@ -372,6 +372,8 @@ fn values_that_no_record_has_are_named_with_the_nearest() {
     let lists: &[(&str, &[&str])] = &[("app", &["[\"a\",\"b\"]"])];
     let part = &said_of_values("app=a", lists, 0)[0];
     assert_eq!(part.query.as_deref(), Some("app:\"a\""));
+    let both: &[(&str, &[&str])] = &[("app", &["a", "[\"a\",\"b\"]"])];
+    assert_eq!(said_of_values("app=a", both, 0), []);
     let more = &said_of_values("app=\"web-1,level=error\"", hosts, 0)[0];
     assert_eq!(more.query.as_deref(), Some("app=web-1 AND level=error"));
     let text = &said(&Filter::substring(b"_msg=timeout", false), &NAMES)[0];

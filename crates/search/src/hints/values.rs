@@ -89,6 +89,16 @@ pub(super) fn unknown_values(request: &HintRequest<'_>) -> Option<Hint> {
                 test: FieldTest::Contains(class),
             });
         }
+        // Numbers are equal however they are written.
+        let number = Number::parse(value.as_bytes());
+        let is_same = |known: &String| {
+            let known_number = Number::parse(known.as_bytes());
+            let numbers = number.as_ref().zip(known_number.as_ref());
+            known == value || numbers.is_some_and(|(number, known)| number.compare(known).is_eq())
+        };
+        if known.iter().any(is_same) {
+            return None;
+        }
         let is_list = |known: &String| known.starts_with('[') && known.contains(value);
         if known.iter().any(is_list) {
             let name = clipped(&field.name);
@@ -100,16 +110,6 @@ pub(super) fn unknown_values(request: &HintRequest<'_>) -> Option<Hint> {
                 name: field.name.clone(),
                 test: FieldTest::Contains(Pattern::substring(value.as_bytes(), false)),
             });
-        }
-        // Numbers are equal however they are written.
-        let number = Number::parse(value.as_bytes());
-        let is_same = |known: &String| {
-            let known_number = Number::parse(known.as_bytes());
-            let numbers = number.as_ref().zip(known_number.as_ref());
-            known == value || numbers.is_some_and(|(number, known)| number.compare(known).is_eq())
-        };
-        if known.iter().any(is_same) {
-            return None;
         }
         // A number that differs in a digit is another one.
         let meant = match number {
