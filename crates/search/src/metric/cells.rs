@@ -199,8 +199,7 @@ impl Moments {
 
     fn variance(&self) -> f64 {
         let count = self.count as f64;
-        let mean = self.sum.divided(count);
-        let spread = self.squares.minus(mean.squared().times(count));
+        let spread = self.sum.spread(self.squares, count);
         // What is no number stays none.
         if spread.is_nan() {
             f64::NAN

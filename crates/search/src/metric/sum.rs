@@ -52,8 +52,14 @@ impl Sum {
         self.high
     }
 
+    /// The sum of the squares of the differences from the mean: of so many numbers with this sum and these squares. It is
+    /// no number where one of the sums is none, or beyond a float.
+    pub fn spread(self, squares: Sum, count: f64) -> f64 {
+        squares.minus(self.divided(count).squared().times(count))
+    }
+
     /// The nearest float of the difference.
-    pub fn minus(mut self, other: Sum) -> f64 {
+    pub(super) fn minus(mut self, other: Sum) -> f64 {
         self.merge(Sum {
             high: -other.high,
             low: -other.low,
@@ -62,7 +68,7 @@ impl Sum {
     }
 
     /// The sum divided by a number, with the digits of a sum.
-    pub fn divided(self, by: f64) -> Sum {
+    pub(super) fn divided(self, by: f64) -> Sum {
         let high = self.high / by;
         if !high.is_finite() {
             return Sum { high, low: 0.0 };
@@ -80,14 +86,14 @@ impl Sum {
     }
 
     /// The square, with the digits of a sum.
-    pub fn squared(self) -> Sum {
+    pub(super) fn squared(self) -> Sum {
         let mut square = Sum::product(self.high, self.high);
         square.add(2.0 * self.high * self.low);
         square
     }
 
     /// The sum multiplied by a number, with the digits of a sum.
-    pub fn times(self, by: f64) -> Sum {
+    pub(super) fn times(self, by: f64) -> Sum {
         let mut product = Sum::product(self.high, by);
         product.add(self.low * by);
         product

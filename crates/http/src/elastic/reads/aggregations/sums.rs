@@ -73,9 +73,7 @@ impl Sums {
 
     /// The sum of the squares of the differences from the mean, over so many.
     fn spread_over(&self, count: u64) -> Option<f64> {
-        let all = self.count as f64;
-        let mean = self.sum.divided(all);
-        let spread = self.squares.minus(mean.squared().times(all));
+        let spread = self.sum.spread(self.squares, self.count as f64);
         let variance = spread.max(0.0) / count as f64;
         (count > 0 && spread.is_finite()).then_some(variance)
     }
