@@ -129,18 +129,23 @@ pub(super) fn exim<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
     Some(())
 }
 
+/// The words that messages of dpkg begin with.
+pub(super) const DPKG_WORDS: [&str; 10] = [
+    "status",
+    "install",
+    "upgrade",
+    "configure",
+    "trigproc",
+    "remove",
+    "purge",
+    "disappear",
+    "conffile",
+    "startup",
+];
+
 /// Makes the fields of a message of dpkg: `status STATE PACKAGE VERSION`, or an action, the package, its version, and
 /// the new one.
 pub(super) fn dpkg<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
-    const ACTIONS: [&str; 7] = [
-        "install",
-        "upgrade",
-        "configure",
-        "trigproc",
-        "remove",
-        "purge",
-        "disappear",
-    ];
     let (action, rest) = text.split_once(' ')?;
     let names: &[&str] = match action {
         "status" => &["state", "package", "version"],
@@ -149,7 +154,7 @@ pub(super) fn dpkg<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
         "install" | "upgrade" => &["package", "version_old", "version"],
         _ => &["package", "version"],
     };
-    let is_known = matches!(action, "status" | "startup" | "conffile") || ACTIONS.contains(&action);
+    let is_known = DPKG_WORDS.contains(&action);
     let mut words = rest.split(' ');
     let is_whole =
         words.clone().count() >= names.len() && words.clone().all(|word| !word.is_empty());

@@ -1,5 +1,6 @@
 //! Forms that the bytes of a line's start tell from others.
 
+use super::super::columns::DPKG_WORDS;
 use super::super::tails;
 use super::HEAD_BYTES_MAX;
 
@@ -84,24 +85,15 @@ pub(super) fn is_firebird(line: &[u8]) -> bool {
     )
 }
 
-/// Words that dpkg's log has behind the time.
-const DPKG: [&[u8]; 10] = [
-    b"status ",
-    b"install ",
-    b"upgrade ",
-    b"configure ",
-    b"trigproc ",
-    b"remove ",
-    b"purge ",
-    b"disappear ",
-    b"conffile ",
-    b"startup ",
-];
-
 /// True for a word of dpkg behind a time of 19 bytes.
 pub(super) fn is_dpkg(head: &[u8]) -> bool {
     let behind = head.get(19..).and_then(|behind| behind.strip_prefix(b" "));
-    behind.is_some_and(|behind| DPKG.iter().any(|word| behind.starts_with(word)))
+    behind.is_some_and(|behind| {
+        let blank_behind = |word: &&str| behind.strip_prefix(word.as_bytes())?.first().copied();
+        DPKG_WORDS
+            .iter()
+            .any(|word| blank_behind(word) == Some(b' '))
+    })
 }
 
 /// True for a TAB behind a time whose milliseconds a colon begins, as the log of Windows Update has it.
