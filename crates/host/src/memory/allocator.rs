@@ -9,7 +9,7 @@ use tikv_jemallocator::Jemalloc;
 static ALLOCATOR: Jemalloc = Jemalloc;
 
 /// Pages that the process has in memory, by kind.
-pub(super) const STATUS: &str = "/proc/self/status";
+const STATUS: &str = "/proc/self/status";
 const FILE_LINES: [&str; 2] = ["RssFile:", "RssShmem:"];
 const ANONYMOUS_LINES: [&str; 1] = ["RssAnon:"];
 
@@ -43,7 +43,7 @@ impl Usage {
             return Usage::default();
         }
         let read = |number: Result<usize, _>| number.unwrap_or(0);
-        let status = fs::read_to_string(STATUS).unwrap_or_default();
+        let status = status();
         let resident = read(stats::resident::read());
         // The allocator counts pages that it has not touched yet, so this is the least that others have.
         let others = status_bytes(&status, &ANONYMOUS_LINES).saturating_sub(resident);
@@ -53,6 +53,11 @@ impl Usage {
             files: status_bytes(&status, &FILE_LINES),
         }
     }
+}
+
+/// The status of this process; empty if it cannot be read.
+pub(super) fn status() -> String {
+    fs::read_to_string(STATUS).unwrap_or_default()
 }
 
 /// The sum of some lines of the status of a process, which are in KiB.

@@ -104,8 +104,7 @@ pub fn check_address_space() -> Result<(), AddressSpaceError> {
     let Some(limit) = getrlimit(Resource::As).current else {
         return Ok(());
     };
-    let status = fs::read_to_string(allocator::STATUS).unwrap_or_default();
-    check_within(limit, &status)
+    check_within(limit, &allocator::status())
 }
 
 fn check_within(limit: u64, status: &str) -> Result<(), AddressSpaceError> {
@@ -120,8 +119,7 @@ fn check_within(limit: u64, status: &str) -> Result<(), AddressSpaceError> {
 /// The bytes of address space that are left beside what the process has mapped and beside stacks; `None` without a limit.
 pub fn address_room() -> Option<u64> {
     let limit = getrlimit(Resource::As).current?;
-    let status = fs::read_to_string(allocator::STATUS).unwrap_or_default();
-    Some(without_mapped([Some(limit), None], &status))
+    Some(without_mapped([Some(limit), None], &allocator::status()))
 }
 
 /// The memory that this process may have, in bytes. A limit of address space counts without what the process has
@@ -131,8 +129,7 @@ pub fn bytes() -> u64 {
     // Both are numbers of the C library, as wide as the platform's words.
     let of_machine = of_machine.totalram as u64 * u64::from(of_machine.mem_unit);
     let limits = [Resource::As, Resource::Data].map(|resource| getrlimit(resource).current);
-    let status = fs::read_to_string(allocator::STATUS).unwrap_or_default();
-    let of_process = without_mapped(limits, &status);
+    let of_process = without_mapped(limits, &allocator::status());
     let of_groups = of_groups(&|path| fs::read_to_string(path).ok());
     of_machine.min(of_groups).min(of_process)
 }
