@@ -40,14 +40,15 @@ export function countParts(from: number, to: number, step: number): CountPart[] 
   return parts.filter((part) => part.from < part.to);
 }
 
+/** The last instant before a time, in ns: a range of LogQL has its end and not its beginning, a bar the other way round. */
+export const lastBefore = (ms: number) => `${BigInt(ms) * 1_000_000n - 1n}`;
+
 /** The parameters of `query_range` that count the lines of a part by level. */
 export function countParams(query: string, { from, to, step }: CountPart) {
-  // A range of LogQL has its end and not its beginning, a bar the other way round.
-  const nanos = (ms: number) => `${BigInt(ms) * 1_000_000n - 1n}`;
   return {
     query: `sum by (detected_level) (count_over_time(${query}\n[${step}ms]))`,
-    start: nanos(from + step),
-    end: nanos(to),
+    start: lastBefore(from + step),
+    end: lastBefore(to),
     step: `${step}ms`,
   };
 }

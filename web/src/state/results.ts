@@ -13,7 +13,7 @@ import {
   statement,
 } from "../api/client";
 import { LIST_PARAMS } from "../api/features";
-import { countedBars, countParams, countParts } from "../lib/logql";
+import { countedBars, countParams, countParts, lastBefore } from "../lib/logql";
 import { own } from "../lib/own";
 import { parseRow, type Row } from "../lib/record";
 import { Pages, type Bounds, type Bucket } from "../lib/pages";
@@ -510,11 +510,9 @@ async function lineHistogram({ q, span }: LinesQuestion, signal: AbortSignal) {
 }
 
 async function countLines({ q, from, to }: { q: string; from: number; to: number }, signal: AbortSignal) {
-  // A range of LogQL has its end and not its beginning, the list the other way round.
-  const time = `${BigInt(to) * 1_000_000n - 1n}`;
   const query = `sum(count_over_time(${q}\n[${to - from}ms]))`;
   try {
-    const { data } = await json<LokiAnswer>("loki/api/v1/query", { query, time }, { signal });
+    const { data } = await json<LokiAnswer>("loki/api/v1/query", { query, time: lastBefore(to) }, { signal });
     if (signal.aborted || data.resultType !== "vector") return;
     const sum = Number(data.result[0]?.value?.[1]);
     if (logLinesNext.value && Number.isFinite(sum)) total.value = sum;
