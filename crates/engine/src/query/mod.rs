@@ -146,8 +146,8 @@ pub trait Engine: Send + Sync + 'static {
     /// Event time of the newest record there is, as far as it is known without reading.
     fn newest(&self) -> Option<Timestamp>;
 
-    /// What is lost for good and no answer will have, in words, as far as it is known without asking other nodes. For
-    /// forms of answers without a trailer, whose head is sent first.
+    /// Losses that no answer will ever have, in words, as far as they are known without asking other nodes. For forms of
+    /// answers without a trailer, whose head is sent first.
     fn losses(&self) -> Vec<String>;
 }
 

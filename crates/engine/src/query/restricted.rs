@@ -198,7 +198,7 @@ impl RestrictedEngine {
         restricted.map_err(|error| QueryError::Impossible(error.message))
     }
 
-    /// What is lost, without names of files and nodes of which some records may not be read.
+    /// Losses, without names of files and nodes of which some records may not be read.
     fn without_names(&self, lost: Vec<String>) -> Vec<String> {
         if lost.is_empty() || !self.restriction.is_partial() {
             return lost;

@@ -319,7 +319,7 @@ fn a_server_with_little_address_space_starts() {
     }
 }
 
-/// What runs the program within so many bytes of address space.
+/// A command that runs the program within so many bytes of address space.
 fn within_addresses(bytes: u64) -> Command {
     let mut command = Command::new("sh");
     let script = format!("ulimit -v {} && exec \"$0\" \"$@\"", bytes >> 10);
@@ -337,7 +337,7 @@ fn repeated(head: &str, part: &str, end: &str, bytes: usize) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Where the system refuses memory, the standard library ends the process.
+/// The standard library ends the process if the system refuses memory.
 #[test]
 fn large_bodies_do_not_end_a_server_of_few_addresses() {
     let scratch = Scratch::new("few-addresses").unwrap();

@@ -28,7 +28,7 @@ pub struct FieldValues {
     pub name: String,
     /// The values, the most frequent first.
     pub values: Vec<String>,
-    /// Whether these are all.
+    /// True if these are all.
     pub is_all: bool,
 }
 

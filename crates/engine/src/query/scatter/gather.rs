@@ -429,7 +429,7 @@ pub(super) fn judge(
     trailer.lost.extend(losses(nodes, &completeness.lost));
 }
 
-/// What is lost for good, in words.
+/// Losses for good, in words.
 pub(super) fn losses(nodes: &dyn Nodes, lost: &[Tail]) -> Vec<String> {
     let lost = lost.iter();
     lost.map(|tail| format!("{}: {tail}", name(nodes, tail.node)))

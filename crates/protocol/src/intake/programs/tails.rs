@@ -74,7 +74,7 @@ pub(super) enum Tail {
     Angled,
     /// Names and values of Exim.
     Exim,
-    /// What dpkg did with a package.
+    /// An action of dpkg on a package.
     Dpkg,
     /// A query of BIND.
     Query,

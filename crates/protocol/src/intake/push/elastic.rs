@@ -101,7 +101,7 @@ pub struct Item {
     /// The id that it gave. A document that was stored without one has one made of its bytes: typed
     /// clients want one, and the same document sent again has the same.
     pub id: Option<Box<str>>,
-    /// Whether the document is in the batch. A box, because a request may have very many items.
+    /// Success if the document is in the batch. The error is in a box, because a request may have very many items.
     pub outcome: Result<(), Box<ItemError>>,
 }
 
