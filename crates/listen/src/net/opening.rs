@@ -24,26 +24,29 @@ pub(super) struct ConnectionPrefix {
     look: OpeningLook,
     is_own: bool,
     foreign: Option<Foreign>,
-    /// What is held back; nothing unless asked for.
-    held: Option<Vec<u8>>,
+    /// True if all undecided bytes are held back, and not only the head of a TLS record.
+    holds_all: bool,
+    held: Vec<u8>,
 }
 
 impl ConnectionPrefix {
-    /// Of a protocol that makes nothing of bytes before their line ends.
+    /// Of a protocol that makes nothing of bytes before their line ends: only what may be the head of a
+    /// TLS record is held back, because its length may have a byte that ends a line or a frame.
     pub(super) fn of_lines() -> ConnectionPrefix {
         ConnectionPrefix {
             look: OpeningLook::default(),
             is_own: false,
             foreign: None,
-            held: None,
+            holds_all: false,
+            held: Vec::new(),
         }
     }
 
     /// Of one that does: bytes are held back until it is known that they are its own.
     pub(super) fn of_frames() -> ConnectionPrefix {
-        let held = Some(Vec::new());
+        let holds_all = true;
         let lines = ConnectionPrefix::of_lines();
-        ConnectionPrefix { held, ..lines }
+        ConnectionPrefix { holds_all, ..lines }
     }
 
     /// The other protocol, once it is known.
@@ -57,11 +60,14 @@ impl ConnectionPrefix {
             return take(new);
         }
         let opening = self.look.look(new);
-        if let (foreign::OpeningVerdict::Undecided, Some(held)) = (opening, &mut self.held)
-            && held.len() + new.len() <= UNDECIDED_BYTES_MAX
+        if opening == foreign::OpeningVerdict::Undecided
+            && (self.holds_all || self.look.may_be_hello())
+            && self.held.len() + new.len() <= UNDECIDED_BYTES_MAX
         {
-            return held.extend_from_slice(new);
+            return self.held.extend_from_slice(new);
         }
+        // What is longer is left to the protocol's own decoder from here on.
+        self.holds_all = false;
         self.decide(opening, &mut take);
         if self.foreign.is_none() {
             take(new);
@@ -77,7 +83,7 @@ impl ConnectionPrefix {
     }
 
     fn decide(&mut self, opening: foreign::OpeningVerdict, take: &mut impl FnMut(&[u8])) {
-        let held = self.held.take().unwrap_or_default();
+        let held = std::mem::take(&mut self.held);
         match opening {
             foreign::OpeningVerdict::Foreign(foreign) => self.foreign = Some(foreign),
             foreign::OpeningVerdict::Own => self.is_own = true,
@@ -168,6 +174,16 @@ mod tests {
         for opening in [ConnectionPrefix::of_frames(), ConnectionPrefix::of_lines()] {
             assert_eq!(taken_of(opening, &own), (own.concat(), None));
         }
+        // The length of a hello may have the byte that ends a line or a frame.
+        let hello: [&[u8]; 3] = [b"\x16\x03\x01", b"\x01\n", b"\x01\0"];
+        let not_one: [&[u8]; 2] = [b"\x16\x03\x01\x01\n", b"\n"];
+        for opening in [ConnectionPrefix::of_frames, ConnectionPrefix::of_lines] {
+            let tls = Some(Foreign::Tls);
+            assert_eq!(taken_of(opening(), &hello), (Vec::new(), tls));
+            assert_eq!(taken_of(opening(), &not_one), (not_one.concat(), None));
+            let torn = &not_one[..1];
+            assert_eq!(taken_of(opening(), torn), (torn.concat(), None));
+        }
         // What ends before it is known is the protocol's own.
         assert_eq!(
             taken_of(ConnectionPrefix::of_frames(), &own[..1]),
@@ -185,6 +201,6 @@ mod tests {
             });
         }
         assert_eq!(taken, UNDECIDED_BYTES_MAX / 2 * 3);
-        assert!(opening.held.is_none());
+        assert!(opening.held.is_empty() && !opening.holds_all);
     }
 }

@@ -15,9 +15,10 @@
 //! DTLS: 22 254 253..255 epoch sequence length 1                    a record with a ClientHello (RFC 9147)
 //! ```
 //!
-//! Invariants: a verdict that was given stands; it comes with the line end at the latest, before any
-//! listener makes a record; a line that is no request line in full is none, whatever it begins with. How
-//! the input is cut into chunks does not matter, and nothing of it is held.
+//! Invariants: a verdict that was given stands. It comes with the line end at the latest, or, where the
+//! bytes may be the head of a TLS record, with the sixth byte: a byte of the length can be a line end, so
+//! such bytes must wait ([`OpeningLook::may_be_hello`]). A line that is no request line in full is none,
+//! whatever it begins with. How the input is cut into chunks does not matter, and nothing of it is held.
 
 /// What speaks another protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub enum Foreign {
 /// What is known of a connection by what it began with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpeningVerdict {
-    /// More bytes are needed; so far no line has ended.
+    /// More bytes are needed; no line has ended, unless the bytes may be the head of a TLS record.
     Undecided,
     /// It is none of the others.
     Own,
@@ -121,6 +122,12 @@ impl OpeningLook {
             State::Decided(opening) => opening,
             _ => OpeningVerdict::Undecided,
         }
+    }
+
+    /// True while all bytes so far, at most five, may be the head of a TLS record: one of them may be the
+    /// end of a frame, and must not be taken for it.
+    pub fn may_be_hello(&self) -> bool {
+        matches!(self.0, State::Hello(_))
     }
 
     /// The connection has ended: a whole request line needs no end then.
@@ -217,7 +224,7 @@ mod tests {
     fn requests_and_hellos_are_foreign() {
         const HTTP: OpeningVerdict = OpeningVerdict::Foreign(Foreign::Http);
         const TLS: OpeningVerdict = OpeningVerdict::Foreign(Foreign::Tls);
-        let table: [(&[u8], OpeningVerdict); 34] = [
+        let table: [(&[u8], OpeningVerdict); 37] = [
             (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", HTTP),
             (b"POST /api/v1/push?a=b%3Cc HTTP/1.0\r\n", HTTP),
             (b"GET / HTTP/1.1\n", HTTP),
@@ -239,6 +246,9 @@ mod tests {
             (b"GET", OpeningVerdict::Undecided),
             (b"GET / HTTP/1.1", OpeningVerdict::Undecided),
             (b"\x16\x03\x01\x02", OpeningVerdict::Undecided),
+            (b"\x16\x03\x01\x01\n", OpeningVerdict::Undecided),
+            (b"\x16\x03\x01\x01\n\x01", TLS),
+            (b"\x16\x03\x01\x01\n\n", OpeningVerdict::Own),
             (b"GET / HTTP/1.1 200\n", OpeningVerdict::Own),
             (b"GET / took 5 ms\n", OpeningVerdict::Own),
             (b"GET /\r\n", OpeningVerdict::Own),
@@ -276,6 +286,22 @@ mod tests {
         look.look(b"GET / HTTP/1.1\r\n");
         let http = OpeningVerdict::Foreign(Foreign::Http);
         assert_eq!((look.look(b"hello\n"), look.end()), (http, http));
+    }
+
+    #[test]
+    fn only_the_head_of_a_tls_record_may_be_a_hello() {
+        for (bytes, expected) in [
+            (&b""[..], false),
+            (b"GET", false),
+            (b"\x16", true),
+            (b"\x16\x03\x01\x01\n", true),
+            (b"\x16\n", false),
+            (b"\x16\x03\x01\x01\n\x01", false),
+        ] {
+            let mut look = OpeningLook::default();
+            look.look(bytes);
+            assert_eq!(look.may_be_hello(), expected, "{}", bytes.escape_ascii());
+        }
     }
 
     #[test]
