@@ -1,6 +1,6 @@
 //! The scan of one row group.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::sync::Arc;
 
@@ -138,6 +138,8 @@ pub struct GroupScan<'a> {
     /// Blocks with selected rows, with the columns that were read so far.
     kept: HashMap<usize, Block<'a>>,
     damages: Vec<Damage>,
+    /// Blocks whose records cannot be read: each of their rows would be tried again otherwise.
+    unreadable: BTreeSet<usize>,
     /// False once a part was damaged that is derived from others, such as the list of words: rows are decided
     /// without any of them then.
     uses_derived: bool,
@@ -176,6 +178,7 @@ impl<'a> GroupScan<'a> {
             line_templates: LineTemplates::default(),
             kept: HashMap::new(),
             damages: Vec::new(),
+            unreadable: BTreeSet::new(),
             uses_derived: true,
             label_columns: None,
             known_members: KnownMembers::new(),
@@ -503,13 +506,20 @@ impl<'a> GroupScan<'a> {
         Ok(())
     }
 
-    /// Hands over the record of a row. A damaged block is noted, and `visit` is not called.
+    /// Hands over the record of a row. A block that cannot be read is noted once, and `visit` is not called for its
+    /// rows.
+    ///
+    /// # Errors
+    /// When the disk fails.
     pub fn record<T>(
         &mut self,
         key: Key,
         visit: impl FnOnce(&Record<'_>) -> T,
     ) -> Result<Option<T>, std::io::Error> {
         let number = key.block as usize;
+        if self.unreadable.contains(&number) {
+            return Ok(None);
+        }
         let directory = self.directory;
         let block = self
             .kept
@@ -522,6 +532,7 @@ impl<'a> GroupScan<'a> {
             }
             Err(error) => {
                 self.kept.remove(&number);
+                self.unreadable.insert(number);
                 self.note(error)?;
                 Ok(None)
             }
@@ -540,10 +551,12 @@ impl<'a> GroupScan<'a> {
         self.kept.contains_key(&(key.block as usize))
     }
 
-    /// Forgets all that was read, which is read again when it is needed. Damages stay known.
+    /// Forgets all that was read, which is read again when it is needed. Damages stay known, and with them the blocks
+    /// that cannot be read.
     pub fn forget(&mut self) {
         *self = GroupScan {
             damages: std::mem::take(&mut self.damages),
+            unreadable: std::mem::take(&mut self.unreadable),
             uses_derived: self.uses_derived,
             label_columns: self.label_columns.take(),
             computed: std::mem::take(&mut self.computed),

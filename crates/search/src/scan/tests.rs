@@ -2,7 +2,7 @@
 
 mod apart;
 mod beside_messages;
-mod derived_damage;
+mod damage;
 mod escapes;
 mod id_parts;
 mod large;
