@@ -11,6 +11,7 @@ use hyper::service::{Service, service_fn};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 
 use super::inflow::{End, Inflow};
 use logpond_host::shutdown::Shutdown;
@@ -26,6 +27,26 @@ const HEADERS_BYTES_MAX: u32 = 64 << 10;
 /// After how long without a sign of life a client is asked for one, and how long it may take.
 const PING_INTERVAL: Duration = Duration::from_secs(60);
 const PING_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// The first bytes of a client that knows without TLS that HTTP/2 is spoken (RFC 9113, section 3.4), and how many
+/// of them are those of no method of HTTP/1.1.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const PREFACE_BYTES_MIN: usize = b"PRI".len();
+
+/// Says whether a connection begins with the preface of HTTP/2, and takes nothing of it. Nothing comes back if the
+/// connection broke, ended or sent nothing within `time_max`.
+pub(super) async fn begins(stream: &TcpStream, time_max: Duration) -> Option<bool> {
+    let mut first = [0; PREFACE.len()];
+    let peeked = tokio::time::timeout(time_max, stream.peek(&mut first));
+    match peeked.await {
+        Ok(Ok(bytes @ 1..)) => Some(is_preface(&first[..bytes])),
+        _ => None,
+    }
+}
+
+fn is_preface(first: &[u8]) -> bool {
+    first.len() >= PREFACE_BYTES_MIN && PREFACE.starts_with(first)
+}
 
 /// Serves one connection to its end; after a stop was asked for, to the end of its requests.
 pub(super) async fn serve_connection<I, S, B>(stream: I, mut shutdown: Shutdown, service: S)
@@ -75,4 +96,25 @@ pub(super) fn body_end(request: &mut Request<Inflow>) -> Option<End> {
     let is_read_only = matches!(*request.method(), Method::GET | Method::HEAD);
     let has_body = is_read_only && !request.body().is_end_stream();
     has_body.then(|| request.body_mut().end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preface_is_told_from_requests() {
+        for (first, expected) in [
+            (PREFACE, true),
+            (&PREFACE[..14], true),
+            (b"PRI", true),
+            (b"PR", false),
+            (b"PRI / HTTP/1.1\r\n", false),
+            (b"PROPFIND / HTTP/1.1\r\n", false),
+            (b"POST / HTTP/1.1\r\n", false),
+            (b"\r\n", false),
+        ] {
+            assert_eq!(is_preface(first), expected, "{}", first.escape_ascii());
+        }
+    }
 }

@@ -32,6 +32,10 @@ const DISCARD_TIME_MAX: Duration = Duration::from_secs(120);
 /// How long an answer waits for the rest of a body.
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(10);
 
+/// How long a stream stays open behind the bound, where its answer has waited for that: the answer is under way then,
+/// and clients that are still sending go on until their stream ends (curl 7.88).
+const STREAM_END_DELAY: Duration = Duration::from_secs(1);
+
 /// The end of what is read of a body.
 pub(super) struct End(oneshot::Receiver<()>);
 
@@ -137,7 +141,11 @@ impl Drop for Inflow {
     }
 }
 
-async fn discard(mut rest: Incoming, ended: Option<oneshot::Sender<()>>, mut shutdown: Shutdown) {
+async fn discard(
+    mut rest: Incoming,
+    mut ended: Option<oneshot::Sender<()>>,
+    mut shutdown: Shutdown,
+) {
     let reading = async {
         let mut discarded = 0;
         while discarded < DISCARDED_BYTES_MAX {
@@ -148,8 +156,11 @@ async fn discard(mut rest: Incoming, ended: Option<oneshot::Sender<()>>, mut shu
             }
         }
         // The client may still read the answer.
-        drop(ended);
-        std::future::pending().await
+        if ended.take().is_some() {
+            tokio::time::sleep(STREAM_END_DELAY).await;
+        } else {
+            std::future::pending().await
+        }
     };
     tokio::select! {
         () = reading => {}

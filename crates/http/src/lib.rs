@@ -300,10 +300,18 @@ pub async fn serve_accepted(
     tls: Option<Arc<Acceptor>>,
 ) {
     let client = stream.peer_addr().ok().map(|address| address.ip());
-    let Some(tls) = tls else {
-        return serve_requests(stream, context, app, client).await;
-    };
     let mut shutdown = context.shutdown.clone();
+    let Some(tls) = tls else {
+        let begun = tokio::select! {
+            begun = http2::begins(&stream, HEADER_TIME_MAX) => begun,
+            () = shutdown.stopping() => return,
+        };
+        return match begun {
+            Some(true) => serve_streams(stream, context, app, client).await,
+            Some(false) => serve_requests(stream, context, app, client).await,
+            None => {}
+        };
+    };
     let incoming = tokio::select! {
         incoming = tls.accept(stream) => incoming,
         () = shutdown.stopping() => return,
@@ -312,19 +320,7 @@ pub async fn serve_accepted(
         Ok(tls::IncomingStream::Tls(stream))
             if stream.get_ref().1.alpn_protocol() == Some(b"h2") =>
         {
-            let service = service_fn(move |request| {
-                let mut request = trails::of_client(http2::with_host(request), client);
-                let end = http2::body_end(&mut request);
-                let answer = router::answer(app.clone(), request);
-                async move {
-                    let response = answer.await;
-                    if let Some(end) = end {
-                        end.wait().await;
-                    }
-                    response
-                }
-            });
-            http2::serve_connection(*stream, context.shutdown, service).await;
+            serve_streams(*stream, context, app, client).await;
         }
         Ok(tls::IncomingStream::Tls(stream)) => serve_requests(*stream, context, app, client).await,
         Ok(tls::IncomingStream::Plain(stream)) => {
@@ -334,6 +330,26 @@ pub async fn serve_accepted(
         // The peer was told, and it is counted.
         Err(_) => {}
     }
+}
+
+/// Serves a connection of HTTP/2 to its end.
+async fn serve_streams<I>(stream: I, context: net::Context, app: Arc<App>, client: Option<IpAddr>)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(move |request| {
+        let mut request = trails::of_client(http2::with_host(request), client);
+        let end = http2::body_end(&mut request);
+        let answer = router::answer(app.clone(), request);
+        async move {
+            let response = answer.await;
+            if let Some(end) = end {
+                end.wait().await;
+            }
+            response
+        }
+    });
+    http2::serve_connection(stream, context.shutdown, service).await;
 }
 
 async fn serve_requests<I>(stream: I, context: net::Context, app: Arc<App>, client: Option<IpAddr>)

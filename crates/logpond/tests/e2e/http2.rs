@@ -1,4 +1,4 @@
-//! HTTP/2 on the encrypted listener, by curl.
+//! HTTP/2 by curl, with TLS and without.
 
 use std::fs;
 use std::path::Path;
@@ -10,16 +10,14 @@ use crate::surroundings::{has_program, program, skip};
 
 /// The version and the status of an answer, and its body.
 fn ask(ca: &Path, version: &str, arguments: &[&str]) -> (String, String) {
+    let ca = ca.to_str().unwrap();
+    ask_plain(version, &[&["--cacert", ca][..], arguments].concat())
+}
+
+/// As [`ask`], without TLS.
+fn ask_plain(version: &str, arguments: &[&str]) -> (String, String) {
     let output = Command::new("curl")
-        .args([
-            "--silent",
-            "--show-error",
-            "--max-time",
-            "60",
-            version,
-            "--cacert",
-        ])
-        .arg(ca)
+        .args(["--silent", "--show-error", "--max-time", "60", version])
         .args(["--write-out", "\n%{http_version} %{http_code}"])
         .args(arguments)
         .output()
@@ -150,5 +148,52 @@ fn clients_that_offer_it_are_answered_over_http2() {
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(text.matches("2 200\n").count(), 200, "{output:?}");
+    assert_eq!(server.terminate().unwrap().code(), Some(0));
+}
+
+#[test]
+fn clients_that_know_of_it_need_no_tls() {
+    if !has_program("curl") {
+        return skip("HTTP/2", "there is no curl");
+    }
+    const KNOWN: &str = "--http2-prior-knowledge";
+    let scratch = Scratch::new("http2-plain").unwrap();
+    let server = TestServer::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let (http, grpc) = (server.address("http"), server.address("otlp_grpc"));
+    let push = format!("http://{http}/api/v1/push");
+    let plain = "content-type: text/plain";
+    let pushed = ["--data-binary", "one\ntwo\n", "--header", plain, &push];
+    let (how, said) = ask_plain(KNOWN, &pushed);
+    assert_eq!(how, "2 200", "{said}");
+    let query = format!("http://{http}/api/v1/query?{ALL_TIME}&q=two");
+    for (version, expected) in [(KNOWN, "2 200"), ("--http1.1", "1.1 200")] {
+        let (how, rows) = ask_plain(version, &[&query]);
+        assert_eq!(how, expected);
+        assert!(rows.contains("\"_msg\":\"two\""), "{rows}");
+    }
+    // A browser's rules are the same.
+    let origin = ["--header", "origin: https://elsewhere.example", &query];
+    assert_eq!(ask_plain(KNOWN, &origin).0, "2 403");
+    let host = ["--header", "host: elsewhere.example", &query];
+    assert_eq!(ask_plain(KNOWN, &host).0, "2 421");
+    // More than is read of a body that is refused.
+    let big = scratch.path().join("big");
+    fs::write(&big, vec![b'x'; 80 << 20]).unwrap();
+    let body = format!("@{}", big.display());
+    let export = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
+    let (push, export) = (push.clone(), format!("http://{grpc}{export}"));
+    for (url, kind, status) in [
+        (push, plain, "413"),
+        (export, "content-type: application/grpc", "200"),
+    ] {
+        let headers = ["--dump-header", "-", "--header", kind];
+        let sent = ["--data-binary", &body, &url];
+        let (how, said) = ask_plain(KNOWN, &[&headers[..], &sent].concat());
+        assert_eq!(how, format!("2 {status}"), "{said}");
+        assert!(
+            status == "413" || said.contains("grpc-status: 8\r"),
+            "{said}"
+        );
+    }
     assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
