@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_terminal_is_sent_text() {
-        let table: [(&[u8], &str, &str); 12] = [
+        let table: [(&[u8], &str, &str); 13] = [
             (b"a\tb\nc\r\n", "a\tb\nc\n", "a\tb\nc\n"),
             (b"a\rb", r"a\rb", r"a\rb"),
             (
@@ -196,6 +196,7 @@ mod tests {
             (b"\x7f\x08\0", r"\u007f\x08\x00", r"\u007f\x08\x00"),
             ("é €\u{1f600}".as_bytes(), "é €\u{1f600}", "é €\u{1f600}"),
             (b"\xe2\x82", r"\xe2\x82", r"\xe2\x82"),
+            ("a\u{e0041}".as_bytes(), r"a\udb40\udc41", r"a\udb40\udc41"),
         ];
         for (text, plain, coloured) in table {
             assert_eq!(passed(Hands::Everything, &[text]), text);
@@ -208,11 +209,11 @@ mod tests {
 
     #[test]
     fn what_is_json_stays_json() {
-        let object = "{\"a\":\"\u{7f}\u{9b}\u{202e}\"}\n";
+        let object = "{\"a\":\"\u{7f}\u{9b}\u{202e}\u{e0041}\"}\n";
         let sent = passed(Hands::Text, &[object.as_bytes()]);
         assert!(sent.is_ascii());
         let parsed: serde_json::Value = serde_json::from_slice(&sent).unwrap();
-        assert_eq!(parsed["a"], "\u{7f}\u{9b}\u{202e}");
+        assert_eq!(parsed["a"], "\u{7f}\u{9b}\u{202e}\u{e0041}");
     }
 
     proptest! {

@@ -25,14 +25,15 @@ pub fn write_safe(text: &[u8], lines: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// Control characters, the marks that make a terminal show text in another order or another form, and
-/// what ends lines and is no line end.
+/// Control characters, the marks that make a terminal show text in another order or another form,
+/// what ends lines and is no line end, and tags, which spell whole texts that no terminal shows.
 pub fn is_unsafe(c: char, lines: bool) -> bool {
     match c {
         '\t' => false,
         '\n' => !lines,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' => true,
         '\u{2066}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' => true,
+        '\u{e0000}'..='\u{e007f}' => true,
         c => c.is_control(),
     }
 }
@@ -43,7 +44,11 @@ pub fn write_escaped(c: char, out: &mut Vec<u8>) {
         '\n' => out.extend_from_slice(b"\\n"),
         '\r' => out.extend_from_slice(b"\\r"),
         c if c < ' ' => write_hex(c as u8, out),
-        c => out.extend_from_slice(format!("\\u{:04x}", u32::from(c)).as_bytes()),
+        c => {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
+            }
+        }
     }
 }
 
