@@ -96,6 +96,35 @@ test("lines of LogQL have a histogram, by which they are zoomed", async () => {
   await p.done();
 });
 
+test("labels of lines of LogQL are fields: their values are counted, and filter by a click", async () => {
+  const p = await page(server, `?logql=${encodeURIComponent('{app=~"shop|pay"}')}&from=2h`);
+  const lines = async () => Number((await p.textContent(".toolbar .count b")).replace(/,/g, ""));
+  const value = (text) => facet(p, "app").locator(".value", { has: p.locator(".text", { hasText: text }) });
+  const countOf = async (text) => {
+    const title = await value(text).getAttribute("title");
+    return Number(title.split("\n")[1].split(" ")[0].replace(/,/g, ""));
+  };
+  await value("shop").waitFor();
+  await until(
+    async () => (await countOf("shop")) + (await countOf("pay")) === (await lines()),
+    "all are counted",
+  );
+  assert.ok(await p.$(".facet .value.tone-error"));
+  const shop = await countOf("shop");
+  await value("shop").click();
+  await p.waitForFunction(() => decodeURIComponent(location.search).includes('app="shop"'));
+  await until(async () => (await lines()) === shop, "the click includes");
+  await until(
+    async () => (await facet(p, "app").locator(".value").count()) === 1,
+    "the values are those of the lines",
+  );
+  await value("shop").click({ modifiers: ["Alt"] });
+  await until(async () => (await value("pay").count()) === 1, "Alt and a click exclude");
+  assert.equal(await value("shop").count(), 0);
+  assert.deepEqual(p.problems, []);
+  await p.done();
+});
+
 test("a field of the name of a column has a column of its own", async () => {
   const p = await page(server, "?from=2h&q=app%3Dweb");
   await count(p);

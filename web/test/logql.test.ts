@@ -1,5 +1,14 @@
 import { expect, test } from "vitest";
-import { countedBars, countParams, countParts, isLabel, stateOfLabel, toggleLabel } from "../src/lib/logql";
+import {
+  LabelCounts,
+  countedBars,
+  countParams,
+  countParts,
+  isLabel,
+  stateOfLabel,
+  toggleLabel,
+  valueParams,
+} from "../src/lib/logql";
 
 test("a filter of a label is added, turned and taken back", () => {
   const query = '{app="shop"} |= "timeout"';
@@ -52,4 +61,27 @@ test("lines are counted in the bars that they are in", () => {
     { count: 6, by: {} },
   ]);
   expect(countedBars([], part).map(({ count }) => count)).toEqual([0, 0]);
+});
+
+test("labels of lines are counted stream by stream", () => {
+  const counts = new LabelCounts();
+  const lines = (n: number) => Array.from({ length: n }, (_, at) => [String(at), "x"]);
+  expect(counts.add([{ stream: { app: "a", level: "info" }, values: lines(3) }])).toBe(true);
+  expect(counts.add([{ stream: { app: "b" }, values: lines(2) }])).toBe(false);
+  expect(counts.add([{ stream: { app: "b", "not.one": "1" }, values: lines(1) }])).toBe(true);
+  expect(counts.lines).toBe(6);
+  expect(counts.list()).toEqual([
+    { name: "app", lines: 6, values: 2 },
+    { name: "level", lines: 3, values: 1 },
+  ]);
+});
+
+test("values of a label are counted over the range, those with a text by an expression", () => {
+  const range = { from: 1000, to: 61_000 };
+  expect(valueParams('{app="a"} # all', "status", 8, "", range)).toEqual({
+    query: 'topk(8, sum by (status) (count_over_time({app="a"} # all\n| status!="" [60000ms])))',
+    time: "60999999999",
+  });
+  const { query } = valueParams('{app="a"}', "path", 500, 'a.b"(', range);
+  expect(query).toContain('| path=~"(?is).*a\\\\.b\\"\\\\(.*" [60000ms]');
 });

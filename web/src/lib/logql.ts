@@ -76,3 +76,55 @@ export function countedBars(series: CountSeries[], { from, to, step }: CountPart
   }
   return bars;
 }
+
+/** A label of some lines: on how many of them it is, and how many values it has there. */
+export interface LabelCount {
+  name: string;
+  lines: number;
+  values: number;
+}
+
+/** Counts the labels of lines, stream by stream. */
+export class LabelCounts {
+  lines = 0;
+  private labels = new Map<string, { lines: number; values: Set<string> }>();
+
+  /** Adds streams. Says whether one of them has a label that none had before. */
+  add(streams: { stream: Record<string, string>; values: unknown[] }[]): boolean {
+    const known = this.labels.size;
+    for (const { stream, values } of streams) {
+      this.lines += values.length;
+      for (const [name, value] of Object.entries(stream)) {
+        let label = this.labels.get(name);
+        if (!label) this.labels.set(name, (label = { lines: 0, values: new Set() }));
+        label.lines += values.length;
+        label.values.add(value);
+      }
+    }
+    return this.labels.size > known;
+  }
+
+  /** The labels that filters can name, those of most lines first. */
+  list(): LabelCount[] {
+    return [...this.labels]
+      .filter(([name]) => isLabel(name))
+      .map(([name, { lines, values }]) => ({ name, lines, values: values.size }))
+      .sort((a, b) => b.lines - a.lines || (a.name < b.name ? -1 : 1));
+  }
+}
+
+const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+
+/** The parameters of `query` that count the lines of a range for each value of a label: the `count` most frequent of
+ * those that have a text. */
+export function valueParams(
+  query: string,
+  name: string,
+  count: number,
+  text: string,
+  { from, to }: { from: number; to: number },
+) {
+  const wanted = text ? `=~${JSON.stringify(`(?is).*${escaped(text)}.*`)}` : '!=""';
+  const lines = `count_over_time(${query}\n| ${name}${wanted} [${to - from}ms])`;
+  return { query: `topk(${count}, sum by (${name}) (${lines}))`, time: lastBefore(to) };
+}

@@ -13,7 +13,7 @@ import {
   statement,
 } from "../api/client";
 import { LIST_PARAMS } from "../api/features";
-import { countedBars, countParams, countParts, lastBefore } from "../lib/logql";
+import { LabelCounts, countedBars, countParams, countParts, lastBefore, valueParams } from "../lib/logql";
 import { own } from "../lib/own";
 import { parseRow, type Row } from "../lib/record";
 import { Pages, type Bounds, type Bucket } from "../lib/pages";
@@ -413,6 +413,37 @@ interface LinesQuestion {
 /** The question of the lines on the screen. That of the address may have failed since. */
 let linesOf: LinesQuestion | null = null;
 
+/** The labels of the lines on the screen. */
+let labels = new LabelCounts();
+
+/** Shows the labels of the lines that were read as fields. */
+function showLabels() {
+  fields.value = labels.list().map(({ name, lines, values }) => ({
+    field: name,
+    rows: lines,
+    share: lines / Math.max(1, labels.lines),
+    distinct: values,
+    distinct_is_exact: !logLinesNext.value,
+    types: ["string"],
+  }));
+}
+
+/** Counts the lines of the range for each value of a label, the most frequent first; those with a text, if one is
+ * given. */
+export async function labelValues(name: string, count: number, text: string, signal: AbortSignal) {
+  if (!linesOf) return [];
+  const { q, span } = linesOf;
+  const ends = { from: Math.max(0, Math.floor(span.fromMs)), to: Math.round(span.toMs) };
+  const params = valueParams(q, name, count, text, ends);
+  const { data } = await json<LokiAnswer>("loki/api/v1/query", params, { signal });
+  if (data.resultType === "streams") return [];
+  const found = data.result.map(({ metric, value }) => ({
+    value: metric[name] ?? "",
+    count: Number(value?.[1] ?? 0),
+  }));
+  return found.sort((a, b) => b.count - a.count);
+}
+
 const askLogql = ({ q, sort, span }: LinesQuestion, cursor: string | undefined, signal: AbortSignal) =>
   json<LokiAnswer>(
     "loki/api/v1/query_range",
@@ -441,6 +472,9 @@ async function startLogql({ q, sort }: State) {
     logLinesPhase.value = "done";
     series.value = table.value = null;
     if (!logLinesNext.value) total.value = logLines.value.length;
+    labels = new LabelCounts();
+    labels.add(answer.data.result);
+    showLabels();
     void lineHistogram(question, signal);
   } else {
     series.value = answer.data.result.map(({ metric, values, value }) => ({
@@ -470,6 +504,7 @@ export async function moreLines() {
       logLinesPhase.value = "done";
       warnings.value = [...new Set([...warnings.value, ...(said ?? [])])];
       if (!logLinesNext.value) total.value = logLines.value.length;
+      if (labels.add(data.result)) showLabels();
     });
   } catch (error) {
     if (linesOf !== question) return;
@@ -478,7 +513,6 @@ export async function moreLines() {
   }
 }
 
-/** Counts the lines of the range. */
 /** Counts the lines over the range, by level: bars, and how many there are. */
 async function lineHistogram({ q, span }: LinesQuestion, signal: AbortSignal) {
   const [from, to] = [Math.floor(span.fromMs), Math.round(span.toMs)];

@@ -8,7 +8,7 @@ import { textParts } from "../lib/paint";
 import { between, boundsOf, containing } from "../lib/query";
 import { toneOf } from "../lib/levels";
 import type { Resolved } from "../lib/time";
-import { fields, fieldsProblem, range, total, type FieldInfo } from "../state/results";
+import { fields, fieldsProblem, labelValues, range, total, type FieldInfo } from "../state/results";
 import { own } from "../lib/own";
 import { columnOf, textOf } from "../lib/record";
 import { ask, nativeText, state } from "../state/url";
@@ -18,6 +18,7 @@ import { Bar, Button, Parts, Retry, countText, number, percent, shortNumber } fr
 
 const OPEN_AT_FIRST = [
   "_level",
+  "detected_level",
   "hostname",
   "host",
   "app",
@@ -38,6 +39,9 @@ const FIELDS_SHOWN = 40;
 const chosen = signal<Record<string, boolean>>({});
 export const facetsOpen = signal(false);
 
+/** The fields that are a level of one scale: those of records, and of lines of LogQL. */
+const LEVELS = ["_level", "detected_level"];
+
 interface Value {
   value: unknown;
   count: number;
@@ -46,21 +50,24 @@ interface Value {
 export function Facets() {
   const [find, setFind] = useState("");
   const [all, setAll] = useState(false);
+  const native = state.value.lang === "q";
   // The first facet is the level from any field; a field of this name would say the same again.
-  const list = (fields.value ?? []).filter(({ field }) => field !== "level");
-  const known: FieldInfo[] = list.length
-    ? [
-        {
-          field: "_level",
-          rows: total.value ?? 0,
-          share: 1,
-          distinct: 0,
-          distinct_is_exact: true,
-          types: ["string"],
-        },
-        ...list,
-      ]
-    : [];
+  const list = (fields.value ?? []).filter(({ field }) => !native || field !== "level");
+  const known: FieldInfo[] = !native
+    ? list
+    : list.length
+      ? [
+          {
+            field: "_level",
+            rows: total.value ?? 0,
+            share: 1,
+            distinct: 0,
+            distinct_is_exact: true,
+            types: ["string"],
+          },
+          ...list,
+        ]
+      : [];
   const lower = find.toLowerCase();
   const rank = ({ field }: FieldInfo) => (OPEN_AT_FIRST.includes(field) ? OPEN_AT_FIRST.indexOf(field) : 100);
   const found = known
@@ -176,17 +183,13 @@ function useValues(
     rows: 0,
     problem: null,
   });
-  const found_range = range.value;
-  const q = text ? containing(state.value.q, field, text) : state.value.q;
+  const span = range.value;
+  const { lang, q } = state.value;
   useEffect(() => {
-    if (!found_range || !wanted) return;
+    if (!span || !wanted) return;
     const control = new AbortController();
-    objects<Value>(
-      "api/v1/top",
-      { field, n, q, from: found_range.from, to: found_range.to },
-      control.signal,
-    ).then(
-      ([values, { rows }]) => setFound({ values, rows, problem: null }),
+    valuesOf({ lang, q, span }, field, n, text, control.signal).then(
+      ({ values, rows }) => setFound({ values, rows, problem: null }),
       (error: unknown) => {
         if (!isAbort(error)) setFound({ values: null, rows: 0, problem: problemFrom(error) });
       },
@@ -195,6 +198,30 @@ function useValues(
     // The list of fields comes once the rows are there: values are asked after them.
   }, [fields.value, field, n, text, wanted]);
   return found;
+}
+
+interface Question {
+  lang: string;
+  q: string;
+  span: Resolved;
+}
+
+/** The most frequent values of a field, and how many records there are of which they are a part. */
+async function valuesOf(
+  { lang, q, span }: Question,
+  field: string,
+  n: number,
+  text: string,
+  signal: AbortSignal,
+): Promise<{ values: Value[]; rows: number }> {
+  if (lang === "logql") {
+    const values = await labelValues(field, n, text, signal);
+    const counted = values.reduce((rows, { count }) => rows + count, 0);
+    return { values, rows: Math.max(counted, total.value ?? 0) };
+  }
+  const scope = { q: text ? containing(q, field, text) : q, from: span.from, to: span.to };
+  const [values, { rows }] = await objects<Value>("api/v1/top", { field, n, ...scope }, signal);
+  return { values, rows };
 }
 
 function Values({ info }: { info: FieldInfo }) {
@@ -228,7 +255,7 @@ function Values({ info }: { info: FieldInfo }) {
           <li key={text}>
             <button
               type="button"
-              class={`plain value ${info.field === "_level" ? `tone-${toneOf(text)}` : ""}`}
+              class={`plain value ${LEVELS.includes(info.field) ? `tone-${toneOf(text)}` : ""}`}
               title={`${text}\n${number(count)} · ${percent(count / Math.max(1, rows))}\n${T.valueHint}`}
               onClick={(event) => applyFilter(info.field, text, event.altKey)}
             >

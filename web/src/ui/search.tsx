@@ -53,17 +53,12 @@ const Table = lazy(() => import("./numbers").then(({ SqlTable }) => SqlTable));
 export function SearchScreen() {
   const { lang, live } = state.value;
   if (lang === "q") return live ? <Live /> : <Native />;
+  if (lang === "logql" && logLines.value) return <LogqlLines />;
   return (
     <main class="screen plain-results" id="main">
       <Notices />
       {nothingAsked.value ? <Example lang={lang} /> : <Toolbar />}
       {lang === "logql" && series.value && <Numbers list={series.value} />}
-      {lang === "logql" && logLines.value && (
-        <>
-          <Histogram />
-          <Lines />
-        </>
-      )}
       {lang === "sql" && table.value && <Table table={table.value} />}
       <Foot />
     </main>
@@ -95,6 +90,20 @@ function Example({ lang }: { lang: "logql" | "sql" }) {
     </section>
   );
 }
+
+/** Lines of LogQL with their histogram and the values of their labels. */
+const LogqlLines = () => (
+  <div class="screen with-facets">
+    <Facets />
+    <main class="results" id="main">
+      <Histogram />
+      <Notices />
+      <Toolbar />
+      <Lines />
+      <Foot />
+    </main>
+  </div>
+);
 
 /** Rows before the end of a list at which the next ones are read. */
 const AHEAD_ROWS = 200;
@@ -302,7 +311,7 @@ function Toolbar() {
         )}
         {phase.value === "stopped" && <span class="partial"> · {T.partialLabel}</span>}
       </span>
-      {now.lang === "q" && (
+      {(now.lang === "q" || logLines.value) && (
         <Button
           class="only-narrow"
           onClick={() => {
