@@ -237,6 +237,11 @@ export const T = {
   emptyText: "Send some. Choose what you have; the commands have the address of this server.",
   senders: "Senders",
   waitingFirst: "Waiting for the first record…",
+  portOf: (setting: string) => `The port is that of the setting ${setting}, here its default.`,
+  listenerOff: (setting: string) => `The listener is off: start the server with --${setting} 0.0.0.0:PORT.`,
+  portTaken: (address: string) => `Another program has ${address}: the server takes it once it is free.`,
+  listensNear: (setting: string, address: string) =>
+    `The server takes it from its own machine only (${address}): --${setting} 0.0.0.0:PORT opens it to others.`,
   patternsOf: (rows: string) => `patterns of ${rows} records`,
   comparing: "Comparing with the range before…",
   noBefore: "There is no range before all time.",

@@ -155,3 +155,23 @@ test("how long a disk lasts is no promise for decades", async () => {
   expect(lastsText(400 * day)).toBe("400 d");
   expect(lastsText(40_000 * day)).toBe("more than 10 years");
 });
+
+test("commands for senders have the ports of the server", async () => {
+  const { senders } = await import("../src/ui/senders");
+  const listener = (name: string, address: string, up = true) => ({ name, address, up });
+  const of = (url: string, listeners: Parameters<typeof senders>[1], name: string) =>
+    senders(new URL(url), listeners).find((sender) => sender.name === name)!;
+  const near = "http://127.0.0.1:7650/";
+  const far = "http://logs.example:7650/";
+  expect(of(near, null, "Syslog").command).toContain('port="5514"');
+  expect(of(near, null, "Syslog").text).toContain("syslog-tcp, here its default");
+  const on = [listener("syslog-tcp", "127.0.0.1:4711"), listener("fluent", "[::]:4712")];
+  expect(of(near, on, "Syslog").command).toContain('port="4711"');
+  expect(of(near, on, "Syslog").text).toMatch(/restart rsyslog\.$/);
+  expect(of(far, on, "Syslog").text).toContain("from its own machine only (127.0.0.1:4711)");
+  expect(of(far, on, "Docker").command).toContain("logs.example:4712");
+  expect(of(far, on, "Docker").text).not.toContain("own machine");
+  expect(of(far, [], "Docker").text).toContain("--fluent 0.0.0.0:PORT");
+  const taken = [listener("fluent", "0.0.0.0:24224", false)];
+  expect(of(far, taken, "Docker").text).toContain("Another program has 0.0.0.0:24224");
+});

@@ -56,6 +56,7 @@ mod report;
 mod patterns;
 mod segments;
 mod session;
+mod listeners;
 mod coding;
 mod compact;
 mod cluster;

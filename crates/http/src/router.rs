@@ -20,8 +20,8 @@ use super::params::Params;
 use super::shippers::{Shipper, take_in};
 use super::{
     App, aggregate, authorization, batches, cluster, compact, elastic, flat, forget, gatewayd,
-    grafana, health, histogram, logsql, loki, mcp, metrics, page, patterns, report, running, saved,
-    segments, session, sql, trails, vacuum,
+    grafana, health, histogram, listeners, logsql, loki, mcp, metrics, page, patterns, report,
+    running, saved, segments, session, sql, trails, vacuum,
 };
 use crate::view::Reach;
 use endpoints::*;
@@ -67,6 +67,7 @@ pub(crate) enum Endpoint {
     Greeting,
     Asset,
     Session,
+    Listeners,
     Running,
     RunningEnd,
     Mcp,
@@ -116,7 +117,7 @@ fn all_routes() -> impl Iterator<Item = &'static Route> {
 }
 
 /// The routes that no other table has.
-const ROUTES: [Route; 178] = [
+const ROUTES: [Route; 179] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
     ("/api/prom/push", ACT, WRITER, LOKI),
@@ -231,6 +232,7 @@ const ROUTES: [Route; 178] = [
     ("/api/v1/histogram", ASK, READER, Endpoint::Histogram),
     ("/api/v1/patterns", ASK, READER, Endpoint::Patterns),
     ("/api/v1/segments", READ, READER, Endpoint::Segments),
+    ("/api/v1/listeners", READ, READER, Endpoint::Listeners),
     ("/api/v1/running", READ, ADMIN, Endpoint::Running),
     ("/api/v1/running/{}", END, ADMIN, Endpoint::RunningEnd),
     ("/api/v1/compact", ACT, ADMIN, Endpoint::Compact),
@@ -714,6 +716,7 @@ async fn answer_at(
         Endpoint::Histogram => histogram::answer(&app, params).await,
         Endpoint::Patterns => patterns::answer(&app, params).await,
         Endpoint::Segments => segments::answer(&app, params).await,
+        Endpoint::Listeners => listeners::answer(&app.listening, &params),
         Endpoint::Running => running::answer(&app, &params),
         Endpoint::RunningEnd => {
             let name = names.first().copied().unwrap_or_default();

@@ -2,11 +2,11 @@
 
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
-import { lines } from "../api/client";
+import { json, lines } from "../api/client";
 import { run, ask } from "../state/url";
 import { T } from "../strings";
 import { Button, copy } from "./parts";
-import { senders } from "./senders";
+import { senders, type Listener } from "./senders";
 
 /** True if the server has any record; null if that is not known. */
 export const stored = signal<boolean | null>(null);
@@ -29,8 +29,18 @@ export async function look() {
 
 export function Empty() {
   const [chosen, setChosen] = useState(0);
-  const list = senders(new URL(".", location.href));
+  const [listeners, setListeners] = useState<Listener[] | null>(null);
+  const list = senders(new URL(".", location.href), listeners);
   const sender = list[chosen]!;
+  useEffect(() => {
+    const control = new AbortController();
+    // A token that may not read this gets the default ports.
+    json<{ listeners: Listener[] }>("api/v1/listeners", {}, { signal: control.signal }, true).then(
+      (found) => setListeners(found.listeners),
+      () => null,
+    );
+    return () => control.abort();
+  }, []);
   useEffect(() => {
     const control = new AbortController();
     const timer = setInterval(() => {

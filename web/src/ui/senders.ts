@@ -1,18 +1,46 @@
 // Commands that send logs to this server.
 
+import { T } from "../strings";
+
 export interface Sender {
   name: string;
   text: string;
   command: string;
 }
 
-export function senders(base: URL): Sender[] {
+/** A listener of the server, by its setting. */
+export interface Listener {
+  name: string;
+  address: string;
+  up: boolean;
+}
+
+/** Ports of a server that says nothing of its listeners. */
+const DEFAULT_PORTS = { "syslog-tcp": "5514", fluent: "24224" };
+
+const LOOPBACK = /^(127\.|\[::1\]|localhost$)/;
+
+/** The port of a listener, and a sentence about it where senders may not reach it. */
+function reach(setting: keyof typeof DEFAULT_PORTS, host: string, listeners: Listener[] | null) {
+  if (!listeners) return { port: DEFAULT_PORTS[setting], text: T.portOf(setting) };
+  const found = listeners.find(({ name }) => name === setting);
+  if (!found) return { port: DEFAULT_PORTS[setting], text: T.listenerOff(setting) };
+  const at = found.address.lastIndexOf(":");
+  const [bound, port] = [found.address.slice(0, at), found.address.slice(at + 1)];
+  const near = LOOPBACK.test(bound) && !LOOPBACK.test(host);
+  const text = !found.up ? T.portTaken(found.address) : near ? T.listensNear(setting, found.address) : "";
+  return { port, text };
+}
+
+export function senders(base: URL, listeners: Listener[] | null): Sender[] {
   const url = base.href.replace(/\/$/, "");
   const { hostname, port, protocol, pathname } = base;
   const tls = protocol === "https:";
   const number = port || (tls ? "443" : "80");
   const host = hostname;
   const uri = pathname.replace(/\/$/, "");
+  const syslog = reach("syslog-tcp", host, listeners);
+  const fluent = reach("fluent", host, listeners);
   return [
     {
       name: "One line",
@@ -26,8 +54,8 @@ export function senders(base: URL): Sender[] {
     },
     {
       name: "Syslog",
-      text: "For rsyslog: save this as /etc/rsyslog.d/90-logpond.conf and restart rsyslog. The port is that of the setting syslog-tcp, here its default.",
-      command: `*.* action(type="omfwd" target="${host}" port="5514" protocol="tcp"\n  template="RSYSLOG_SyslogProtocol23Format" TCP_Framing="octet-counted"\n  queue.type="LinkedList" queue.filename="logpond" action.resumeRetryCount="-1")`,
+      text: `For rsyslog: save this as /etc/rsyslog.d/90-logpond.conf and restart rsyslog. ${syslog.text}`.trim(),
+      command: `*.* action(type="omfwd" target="${host}" port="${syslog.port}" protocol="tcp"\n  template="RSYSLOG_SyslogProtocol23Format" TCP_Framing="octet-counted"\n  queue.type="LinkedList" queue.filename="logpond" action.resumeRetryCount="-1")`,
     },
     {
       name: "journald",
@@ -36,8 +64,8 @@ export function senders(base: URL): Sender[] {
     },
     {
       name: "Docker",
-      text: "The driver fluentd is part of Docker. The port is that of the setting fluent, here its default.",
-      command: `docker run --log-driver fluentd --log-opt fluentd-address=${host}:24224 \\\n  --log-opt tag='{{.Name}}' IMAGE`,
+      text: `The driver fluentd is part of Docker. ${fluent.text}`.trim(),
+      command: `docker run --log-driver fluentd --log-opt fluentd-address=${host}:${fluent.port} \\\n  --log-opt tag='{{.Name}}' IMAGE`,
     },
     {
       name: "Kubernetes",

@@ -102,6 +102,7 @@ impl Endpoint {
             | Endpoint::ClusterDrain
             | Endpoint::ClusterForget
             | Endpoint::JournalMachine
+            | Endpoint::Listeners
             | Endpoint::Running
             | Endpoint::RunningEnd
             | Endpoint::Metrics => Reach::Server,

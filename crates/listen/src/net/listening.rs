@@ -32,15 +32,25 @@ impl PendingListener {
 /// The listeners that are on. Shared between who binds them and who says so.
 #[derive(Debug, Default)]
 pub struct ListenerStatus {
-    names: Vec<&'static str>,
+    /// By their settings, with where each listens or is to listen.
+    all: Vec<(&'static str, SocketAddr)>,
     off: Mutex<Vec<PendingListener>>,
 }
 
 impl ListenerStatus {
     /// Listeners of these settings, of which some could not be had.
-    pub fn new(names: Vec<&'static str>, off: Vec<PendingListener>) -> ListenerStatus {
+    pub fn new(all: Vec<(&'static str, SocketAddr)>, off: Vec<PendingListener>) -> ListenerStatus {
         let off = Mutex::new(off);
-        ListenerStatus { names, off }
+        ListenerStatus { all, off }
+    }
+
+    /// All that are on by their settings, with where they listen and whether they do.
+    pub fn all(&self) -> Vec<(&'static str, SocketAddr, bool)> {
+        let off = self.locked();
+        let is_up = |name: &str| !off.iter().any(|off| off.name == name);
+        let all = self.all.iter();
+        all.map(|(name, address)| (*name, *address, is_up(name)))
+            .collect()
     }
 
     /// The listeners that could not be had so far.
@@ -78,9 +88,7 @@ impl ListenerStatus {
             let name = "logpond_listener_up";
             let help = "Whether a listener that is on listens; 0 if its port was not to be had.";
             out.family(name, "gauge", help);
-            let off = listening.off();
-            for listener in &listening.names {
-                let is_up = !off.iter().any(|off| off.name == *listener);
+            for (listener, _, is_up) in listening.all() {
                 out.sample(name, &[("listener", listener)], u8::from(is_up));
             }
         }));

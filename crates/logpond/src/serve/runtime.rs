@@ -111,26 +111,31 @@ impl Listeners {
         let tcp = |flag, address| net::bind_tcp(flag, address).map_err(ServeError::Bind);
         let http = tcp("http", settings.http)?;
         let (mut streams, mut datagrams) = (Vec::new(), Vec::new());
-        let (mut absent, mut off, mut names) = (Vec::new(), Vec::new(), vec!["http"]);
+        let (mut absent, mut off, mut all) = (Vec::new(), Vec::new(), vec![("http", http.1)]);
         for wanted in settings.intakes() {
             let (kind, name) = (wanted.listener, wanted.listener.name);
-            names.push(name);
             match absent::bind(&wanted) {
-                Ok((BoundSocket::Stream(listener), bound)) => streams.push((kind, listener, bound)),
+                Ok((BoundSocket::Stream(listener), bound)) => {
+                    all.push((name, bound));
+                    streams.push((kind, listener, bound));
+                }
                 Ok((BoundSocket::Datagrams(socket), bound)) => {
-                    datagrams.push((kind, socket, bound))
+                    all.push((name, bound));
+                    datagrams.push((kind, socket, bound));
                 }
                 Err(error) if wanted.is_asked_for => return Err(ServeError::Bind(error)),
                 Err(error) => {
+                    all.push((name, error.address));
                     off.push(net::PendingListener::new(name, &error));
                     absent.push(wanted);
                 }
             }
         }
-        names.extend(settings.gossip.map(|_| "gossip"));
         let gossip = settings.gossip.map(|address| tcp("gossip", address));
-        names.extend(settings.postgres.map(|_| "postgres"));
+        let gossip = gossip.transpose()?;
+        all.extend(gossip.iter().map(|(_, bound)| ("gossip", *bound)));
         let postgres = postgres::bind(settings)?;
+        all.extend(postgres.iter().map(|(_, bound)| ("postgres", *bound)));
         let local = net::local::SocketOptions {
             dev_log: settings.dev_log.as_deref(),
             dev_log_stream: settings.dev_log_stream.as_deref(),
@@ -148,11 +153,11 @@ impl Listeners {
             streams,
             datagrams,
             local,
-            gossip: gossip.transpose()?,
+            gossip,
             postgres,
             heartbeats,
             absent,
-            listening: Arc::new(net::ListenerStatus::new(names, off)),
+            listening: Arc::new(net::ListenerStatus::new(all, off)),
             hostname: match &*settings.hostname {
                 "" => hostname::own().into(),
                 hostname => hostname.into(),
