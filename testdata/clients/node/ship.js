@@ -4,8 +4,8 @@
 // usage: ship.js KIND HOST:PORT COUNT
 //        ship.js KIND FILE COUNT, for kinds that end with "-file"
 //
-// Each text begins with KIND. Records: one of each level, an error with its stack, text beyond ASCII, an object within
-// an object, two lines, one of a time long ago if the logger can, and COUNT in a burst.
+// It ends with its standard input. Each text begins with KIND. Records: one of each level, an error with its stack, text
+// beyond ASCII, an object within an object, two lines, one of a time long ago if the logger can, and COUNT in a burst.
 
 const [kind, address, count] = process.argv.slice(2)
 const [host, port] = [address.split(':')[0], Number(address.split(':')[1])]
@@ -24,15 +24,15 @@ function ship (log, old) {
   for (let number = 0; number < count; number++) log('info', `${kind} burst ${number}`, { number })
 }
 
-// Gives a logger the time to send what it holds: it says nothing when that is done.
-const exitAfter = ms => setTimeout(() => process.exit(0), ms)
+// Goes on until standard input ends: a logger says nothing when it has sent what it holds, whoever started this sees it.
+const exitWhenAsked = () => process.stdin.on('end', () => process.exit()).resume()
 
 function failed (error) {
   console.error(kind, error)
   process.exitCode = 1
 }
 
-function withPino (transport, ms) {
+function withPino (transport) {
   const pino = require('pino')
   const stream = pino.transport(transport)
   stream.on('error', failed)
@@ -41,7 +41,7 @@ function withPino (transport, ms) {
     (level, text, fields, error) => logger[level](error || fields || {}, text),
     text => logger.info({ time: Date.parse(LONG_AGO) }, text)
   )
-  exitAfter(ms)
+  exitWhenAsked()
 }
 
 // The lines of people who write them with a format of their own.
@@ -50,7 +50,7 @@ function text () {
   return format.printf(({ timestamp, level, message, stack }) => `${timestamp} ${level}: ${stack ? `${message}\n${stack}` : message}`)
 }
 
-function withWinston (transport, ms, levels = 'npm', last) {
+function withWinston (transport, levels = 'npm', last) {
   const winston = require('winston')
   const { errors, timestamp, json } = winston.format
   transport.on('error', failed)
@@ -69,7 +69,7 @@ function withWinston (transport, ms, levels = 'npm', last) {
     },
     text => logger.info({ message: text, timestamp: LONG_AGO })
   )
-  exitAfter(ms)
+  exitWhenAsked()
 }
 
 function withBunyan (stream) {
@@ -84,47 +84,47 @@ function withBunyan (stream) {
 }
 
 const kinds = {
-  'pino-loki': () => withPino({ target: 'pino-loki', options: { host: url, labels: { app: 'shop' }, interval: 0.2 } }, 2000),
+  'pino-loki': () => withPino({ target: 'pino-loki', options: { host: url, labels: { app: 'shop' }, interval: 0.2 } }),
   'pino-elasticsearch': () => withPino({
     target: 'pino-elasticsearch',
     options: { node: url, index: 'logs-shop', opType: 'create', flushBytes: 10000, flushInterval: 300 }
-  }, 2500),
-  'pino-socket': () => withPino({ target: 'pino-socket', options: { mode: 'tcp', address: host, port } }, 1500),
+  }),
+  'pino-socket': () => withPino({ target: 'pino-socket', options: { mode: 'tcp', address: host, port } }),
   'pino-syslog': () => withPino({
     pipeline: [
       { target: 'pino-syslog', options: { modern: false, appname: 'shop', enablePipelining: true, newline: true } },
       { target: 'pino-socket', options: { mode: 'tcp', address: host, port } }
     ]
-  }, 2000),
+  }),
   'winston-loki': () => {
     const Loki = require('winston-loki')
     const { format } = require('winston')
     const options = { host: url, json: true, format: format.json(), labels: { app: 'shop' }, interval: 0.2 }
     // Its first batch may wait for seconds on a busy machine.
-    withWinston(new Loki({ ...options, replaceTimestamp: false, onConnectionError: failed }), 8000)
+    withWinston(new Loki({ ...options, replaceTimestamp: false, onConnectionError: failed }))
   },
   'winston-elasticsearch': () => {
     const { ElasticsearchTransport } = require('winston-elasticsearch')
     const options = { clientOpts: { node: url }, indexPrefix: 'logs', level: 'debug', flushInterval: 300 }
-    withWinston(new ElasticsearchTransport(options), 2500)
+    withWinston(new ElasticsearchTransport(options))
   },
   'winston-syslog': () => {
     const { Syslog } = require('winston-syslog')
     const options = { host, port, protocol: 'tcp4', type: 'BSD', app_name: 'shop', localhost: 'web-1', eol: '\n' }
-    withWinston(new Syslog(options), 1500, 'syslog')
+    withWinston(new Syslog(options), 'syslog')
   },
   'winston-gelf': () => {
     const Gelf = require('winston-gelf')
     const options = { adapterName: 'udp', adapterOptions: { host, port }, fields: { app: 'shop' } }
-    withWinston(new Gelf({ gelfPro: options }), 2000)
+    withWinston(new Gelf({ gelfPro: options }))
   },
   'winston-http': () => {
     const winston = require('winston')
-    withWinston(new winston.transports.Http({ host, port, path: '/api/v1/push' }), 4000)
+    withWinston(new winston.transports.Http({ host, port, path: '/api/v1/push' }))
   },
-  'winston-file': () => withWinston(new (require('winston').transports.File)({ filename: address }), 2000, 'npm', text()),
-  'winston-json-file': () => withWinston(new (require('winston').transports.File)({ filename: address }), 2000),
-  'pino-file': () => withPino({ target: 'pino/file', options: { destination: address } }, 1500),
+  'winston-file': () => withWinston(new (require('winston').transports.File)({ filename: address }), 'npm', text()),
+  'winston-json-file': () => withWinston(new (require('winston').transports.File)({ filename: address })),
+  'pino-file': () => withPino({ target: 'pino/file', options: { destination: address } }),
   'bunyan-file': () => withBunyan(require('fs').createWriteStream(address)),
   bunyan: () => withBunyan(require('net').connect(port, host)),
   'fluent-logger': () => {
@@ -138,7 +138,7 @@ const kinds = {
       (level, text, fields, error) => emit(text, { level, ...fields, ...(error && { stack: error.stack }) }, fluent.EventTime.now()),
       text => emit(text, { level: 'info' }, new fluent.EventTime(Date.parse(LONG_AGO) / 1000 | 0, 123000000))
     )
-    exitAfter(2000)
+    exitWhenAsked()
   },
   'splunk-logging': () => {
     const { Logger } = require('splunk-logging')
@@ -151,7 +151,7 @@ const kinds = {
       }),
       text => logger.send({ message: text, metadata: { time: Date.parse(LONG_AGO) / 1000 } })
     )
-    exitAfter(2000)
+    exitWhenAsked()
   }
 }
 

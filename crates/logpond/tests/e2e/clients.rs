@@ -4,6 +4,7 @@
 //! The programs are in `testdata/clients`, and say there which records they send. Some write files, which `forward`
 //! sends: a record of several lines is one then, too.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -353,6 +354,7 @@ fn send(name: &str, senders: &[Sender], command: impl Fn() -> Command) {
         let child = command()
             .args([sender.kind, &server.address(sender.listener)])
             .arg(sender.burst.to_string())
+            .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -360,13 +362,14 @@ fn send(name: &str, senders: &[Sender], command: impl Fn() -> Command) {
         (sender, child)
     });
     let running: Vec<_> = running.collect();
+    for sender in senders {
+        check(&server, sender);
+    }
     for (sender, child) in running {
+        // Some send in the background, and go on until their standard input ends.
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{}: {said}", sender.kind);
-    }
-    for sender in senders {
-        check(&server, sender);
     }
     assert_eq!(
         server.metric("logpond_ingest_malformed_total").unwrap(),
@@ -388,16 +391,20 @@ fn write_and_forward(name: &str, senders: &[Sender], command: impl Fn() -> Comma
             .arg(sender.burst.to_string())
             // Some write times without a zone.
             .env("TZ", "UTC")
+            .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        (path, child)
+        (path, sender.burst, child)
     });
     let running: Vec<_> = running.collect();
     let mut forward = Command::new(program());
     forward.args(["forward", "--multiline", "auto", "--addr", &server.url()]);
-    for (path, child) in running {
+    for (path, burst, child) in running {
+        let last = format!("burst {}", burst - 1);
+        let is_written = || fs::read_to_string(&path).is_ok_and(|text| text.contains(&last));
+        wait_until("everything is written", is_written).unwrap();
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{}: {said}", path.display());
@@ -462,9 +469,21 @@ fn check(server: &TestServer, sender: &Sender) {
         assert_eq!(trailer["complete"], true, "{trailer}");
         rows.len()
     };
-    // Most loggers are told nothing.
+    // Most loggers are told nothing, and some send side by side.
     let burst = format!("\"{kind} burst\"");
     wait_until("everything is here", || count(&burst) >= sender.burst).unwrap();
+    let once = [
+        "it started",
+        "it is slow",
+        "order failed",
+        "nested",
+        "first line",
+    ];
+    let past = sender.has_past.then_some("long ago");
+    for text in once.into_iter().chain(past) {
+        let text = format!("\"{kind} {text}\"");
+        wait_until("everything is here", || count(&text) > 0).unwrap();
+    }
     let own_time = if sender.has_time { 0 } else { sender.burst };
     let nested = match sender.nested {
         "" => String::new(),
