@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use crate::access::certificate;
 use crate::pond::{ALL_TIME, Scratch, TestServer};
@@ -14,14 +14,20 @@ fn ask(ca: &Path, version: &str, arguments: &[&str]) -> (String, String) {
     ask_plain(version, &[&["--cacert", ca][..], arguments].concat())
 }
 
+/// The exit code of curl for a stream that ends by RST_STREAM.
+const STREAM_ENDED: i32 = 92;
+
+/// What curl says.
+fn curl(version: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new("curl");
+    command.args(["--silent", "--show-error", "--max-time", "60", version]);
+    command.args(["--write-out", "\n%{http_version} %{http_code}"]);
+    command.args(arguments).output().unwrap()
+}
+
 /// As [`ask`], without TLS.
 fn ask_plain(version: &str, arguments: &[&str]) -> (String, String) {
-    let output = Command::new("curl")
-        .args(["--silent", "--show-error", "--max-time", "60", version])
-        .args(["--write-out", "\n%{http_version} %{http_code}"])
-        .args(arguments)
-        .output()
-        .unwrap();
+    let output = curl(version, arguments);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{output:?}");
     let (body, how) = text.rsplit_once('\n').unwrap();
@@ -176,24 +182,26 @@ fn clients_that_know_of_it_need_no_tls() {
     assert_eq!(ask_plain(KNOWN, &origin).0, "2 403");
     let host = ["--header", "host: elsewhere.example", &query];
     assert_eq!(ask_plain(KNOWN, &host).0, "2 421");
-    // More than is read of a body that is refused.
+    // More than is read of a body that is refused: the answer comes, and its stream ends.
     let big = scratch.path().join("big");
     fs::write(&big, vec![b'x'; 80 << 20]).unwrap();
     let body = format!("@{}", big.display());
+    let (how, said) = ask_plain(KNOWN, &["--data-binary", &body, "--header", plain, &push]);
+    assert_eq!(how, "2 413", "{said}");
     let export = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
-    let (push, export) = (push.clone(), format!("http://{grpc}{export}"));
-    for (url, kind, status) in [
-        (push, plain, "413"),
-        (export, "content-type: application/grpc", "200"),
-    ] {
-        let headers = ["--dump-header", "-", "--header", kind];
-        let sent = ["--data-binary", &body, &url];
-        let (how, said) = ask_plain(KNOWN, &[&headers[..], &sent].concat());
-        assert_eq!(how, format!("2 {status}"), "{said}");
-        assert!(
-            status == "413" || said.contains("grpc-status: 8\r"),
-            "{said}"
-        );
-    }
+    let export = format!("http://{grpc}{export}");
+    let kind = "content-type: application/grpc";
+    let headers = ["--dump-header", "-", "--header", kind];
+    let output = curl(
+        KNOWN,
+        &[&headers[..], &["--data-binary", &body, &export]].concat(),
+    );
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("grpc-status: 8\r"), "{output:?}");
+    // To curl 7.88 a stream that ends while it sends is an error, whatever was answered.
+    assert!(
+        matches!(output.status.code(), Some(0 | STREAM_ENDED)),
+        "{output:?}"
+    );
     assert_eq!(server.terminate().unwrap().code(), Some(0));
 }
