@@ -22,7 +22,7 @@ pub struct Help {
 }
 
 /// Options that other programs, or other commands of this one, know: what is typed, and what to write.
-const OPTIONS: [(&str, &str); 31] = [
+const OPTIONS: [(&str, &str); 33] = [
     (
         "--after",
         "--since TIME, or -A N for records after each match",
@@ -61,6 +61,8 @@ const OPTIONS: [(&str, &str); 31] = [
     ),
     ("--server", "--addr URL"),
     ("--url", "--addr URL"),
+    ("--to", "--addr URL for a server, --until TIME for an end"),
+    ("--target", "--addr URL"),
     (
         "--token",
         "--token-file FILE, or the variable LOGPOND_TOKEN",
