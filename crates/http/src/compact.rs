@@ -13,6 +13,7 @@ use super::body::Body;
 use super::error::{ApiError, Kind};
 use super::params::Params;
 use super::rows::Begins;
+use super::segments;
 use logpond_engine::query::Output;
 use logpond_engine::store::RequestError;
 
@@ -30,8 +31,11 @@ pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Bo
             &json!({ "started": true }),
         ));
     }
-    let engine = app.engine.clone();
-    let run = move |(), out: &mut Output| engine.compact(cold, out);
+    let maintenance = app.maintenance.clone();
+    let run = move |(), out: &mut Output| {
+        maintenance.compact(cold, &mut || out.check().is_ok())?;
+        segments::list(&*maintenance, out)
+    };
     app.threads.stream(Begins::AtOnce, || Ok(()), run).await
 }
 

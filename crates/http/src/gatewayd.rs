@@ -32,7 +32,9 @@ use super::fold::fold;
 use super::params::Params;
 use super::rows::Begins;
 use super::{App, header_text};
-use logpond_engine::query::{Engine, Output, QueryError, RewriteStatus, Scope, Search, Trailer};
+use logpond_engine::query::{
+    Engine, Maintenance, Output, QueryError, RewriteStatus, Scope, Search, Trailer,
+};
 use logpond_host::shutdown::Shutdown;
 use logpond_render::Row;
 use logpond_render::journal::{Entry, Format, Journal, LastCursor, Style, key_of};
@@ -148,7 +150,7 @@ fn values(
 
 /// `/machine`: what this server is, and from when to when it has records.
 pub(super) async fn machine(app: &Arc<App>) -> Result<Response<Body>, ApiError> {
-    let (engine, shutdown) = (app.engine.clone(), app.shutdown.clone());
+    let maintenance = app.maintenance.clone();
     let run = move |(), out: &mut Output| {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let id = |path: &str| read(path).trim().replace('-', "");
@@ -157,7 +159,7 @@ pub(super) async fn machine(app: &Arc<App>) -> Result<Response<Body>, ApiError> 
             .lines()
             .find_map(|line| line.strip_prefix("PRETTY_NAME="))
             .map_or("Linux", |name| name.trim_matches('"'));
-        let held = held(&*engine, &shutdown)?;
+        let held = held(&*maintenance);
         let us = |time: Option<Timestamp>| time.map_or(0, |time| time.0 / 1000).to_string();
         let text = serde_json::json!({
             "machine_id": id("/etc/machine-id"),
@@ -203,19 +205,12 @@ impl StoredExtent {
 }
 
 /// What is said of all files, without reading a record.
-fn held(engine: &dyn Engine, shutdown: &Shutdown) -> Result<StoredExtent, QueryError> {
-    let held = Arc::new(Mutex::new(StoredExtent::default()));
-    let (mut out, _receiver) = Output::new(shutdown.clone());
-    let adding = Arc::clone(&held);
-    out.rewrite(Box::new(move |line, _| {
-        let file: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
-        let mut held = adding.lock().unwrap_or_else(PoisonError::into_inner);
-        held.add(&file);
-        RewriteStatus::GoOn
-    }));
-    engine.segments(&mut out)?;
-    let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(std::mem::take(&mut *held))
+fn held(maintenance: &dyn Maintenance) -> StoredExtent {
+    let mut held = StoredExtent::default();
+    // What another node has is left out as long as that does not say it.
+    let (files, _) = maintenance.files();
+    files.iter().for_each(|file| held.add(file));
+    held
 }
 
 /// `/browse`: there is a page.

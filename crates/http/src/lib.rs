@@ -109,7 +109,7 @@ use unread::UnreadFlag;
 use logpond_engine::alert::Alerts;
 use logpond_engine::audit::Audit;
 use logpond_engine::ingest::Ingest;
-use logpond_engine::query::Engine;
+use logpond_engine::query::{Engine, Maintenance};
 use logpond_engine::resends::Resends;
 use logpond_engine::saved::SavedQueries;
 use logpond_engine::store::Store;
@@ -139,6 +139,8 @@ pub struct App {
     pub ingest: Ingest,
     /// What answers queries.
     pub engine: Arc<dyn Engine>,
+    /// What looks after files.
+    pub maintenance: Arc<dyn Maintenance>,
     /// What compacts.
     pub store: Store,
     /// Where queries run.
@@ -198,8 +200,8 @@ pub struct Parts {
     pub access: Access,
     /// Where pushed records go.
     pub ingest: Ingest,
-    /// What answers queries.
-    pub engine: Arc<dyn Engine>,
+    /// What answers queries, and what looks after files.
+    pub engine: (Arc<dyn Engine>, Arc<dyn Maintenance>),
     /// What compacts.
     pub store: Store,
     /// Counters.
@@ -251,7 +253,8 @@ impl App {
         .within(Arc::clone(&parts.memory));
         App {
             ingest: parts.ingest,
-            engine: parts.engine,
+            engine: parts.engine.0,
+            maintenance: parts.engine.1,
             store: parts.store,
             threads,
             metrics: parts.metrics,

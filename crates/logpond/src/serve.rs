@@ -157,7 +157,7 @@ impl Server {
         needs.start(access.alerts(), &mut node, &shutdown)?;
         let app = App::new(http::Parts {
             ingest: roles.ingest.clone(),
-            engine: node.engine,
+            engine: (node.engine, node.maintenance),
             store: roles.store,
             metrics: metrics.clone(),
             shutdown: shutdown.clone(),

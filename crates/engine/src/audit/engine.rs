@@ -66,14 +66,6 @@ impl Engine for AuditedEngine {
         answer.inspect(|trailer| self.trail.found(trailer))
     }
 
-    fn segments(&self, out: &mut Output) -> Result<Trailer, QueryError> {
-        self.engine.segments(out)
-    }
-
-    fn compact(&self, cold: bool, out: &mut Output) -> Result<Trailer, QueryError> {
-        self.engine.compact(cold, out)
-    }
-
     fn newest(&self) -> Option<Timestamp> {
         self.engine.newest()
     }

@@ -89,15 +89,6 @@ impl Engine for BudgetedEngine {
         answer.map_err(|error| out.explained(error))
     }
 
-    // The list of files is small, and what merges them is no query.
-    fn segments(&self, out: &mut Output) -> Result<Trailer, QueryError> {
-        self.engine.segments(out)
-    }
-
-    fn compact(&self, cold: bool, out: &mut Output) -> Result<Trailer, QueryError> {
-        self.engine.compact(cold, out)
-    }
-
     fn newest(&self) -> Option<Timestamp> {
         self.engine.newest()
     }

@@ -4,9 +4,8 @@ use logpond_record::SourceId;
 use logpond_segment::journal::Summary;
 use serde_json::{Value, json};
 
-use super::output::Output;
+use super::Trailer;
 use super::pond::LocalEngine;
-use super::{QueryError, Trailer};
 use crate::store::LiveSegment;
 
 /// The files of this node, each as an object.
@@ -47,13 +46,15 @@ pub(super) fn all(engine: &LocalEngine) -> Vec<Value> {
     closed.chain(open).chain(segments).collect()
 }
 
-pub(super) fn list(engine: &LocalEngine, out: &mut Output) -> Result<Trailer, QueryError> {
-    let mut trailer = Trailer::default();
-    for file in all(engine) {
-        trailer.rows += 1;
-        out.json(&file)?;
-    }
-    Ok(trailer)
+/// The same with the end of an answer.
+pub(super) fn list(engine: &LocalEngine) -> (Vec<Value>, Trailer) {
+    let files = all(engine);
+    let rows = files.len() as u64;
+    let trailer = Trailer {
+        rows,
+        ..Trailer::default()
+    };
+    (files, trailer)
 }
 
 /// A segment as an object.

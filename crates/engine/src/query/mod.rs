@@ -33,6 +33,7 @@ mod neighbours;
 mod entry;
 mod line_rows;
 mod logql;
+mod maintenance;
 mod columns;
 mod copies;
 #[cfg(feature = "sql")]
@@ -72,6 +73,7 @@ pub use entry::read_entry;
 pub use logpond_search::context::CONTEXT_ROWS_MAX;
 pub use logpond_search::order::{Direction, Key};
 pub use logql::{Line, LineAnswer, LineQuery, NumberAnswer};
+pub use maintenance::Maintenance;
 pub use output::{
     CHUNK_BYTES, CHUNKS_MAX, Cancellation, Farewell, Output, Refuses, Rewrite, RewriteStatus, Tap,
 };
@@ -130,18 +132,6 @@ pub trait Engine: Send + Sync + 'static {
         take: TakeColumns<'_>,
         out: &mut Output,
     ) -> Result<Trailer, QueryError>;
-
-    /// Emits one object for each file of the store.
-    ///
-    /// # Errors
-    /// See [`QueryError`].
-    fn segments(&self, out: &mut Output) -> Result<Trailer, QueryError>;
-
-    /// Closes, merges and, if `cold`, recompresses everything, and waits for the end of it.
-    ///
-    /// # Errors
-    /// See [`QueryError`].
-    fn compact(&self, cold: bool, out: &mut Output) -> Result<Trailer, QueryError>;
 
     /// Event time of the newest record there is, as far as it is known without reading.
     fn newest(&self) -> Option<Timestamp>;

@@ -8,6 +8,7 @@ use logpond_search::order::Key;
 use logpond_search::scan::{self, GroupScan};
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::Visible;
+use serde_json::Value;
 
 use super::aggregates::Table;
 use super::follow::Follower;
@@ -23,8 +24,8 @@ use super::surroundings::{ContextRows, ContextWindow};
 use super::view::View;
 use super::window::is_before;
 use super::{
-    AnyTable, ColumnsQuery, Engine, LineAnswer, LineQuery, NumberAnswer, QueryError, Scope, Search,
-    TakeColumns, Trailer, columns, files, logql, rows,
+    AnyTable, ColumnsQuery, Engine, LineAnswer, LineQuery, Maintenance, NumberAnswer, QueryError,
+    Scope, Search, TakeColumns, Trailer, columns, files, logql, rows,
 };
 use crate::ingest::Changes;
 use crate::store::{LiveSet, Store};
@@ -416,16 +417,6 @@ impl Engine for LocalEngine {
         Ok(self.finish(&look, trailer))
     }
 
-    fn segments(&self, out: &mut Output) -> Result<Trailer, QueryError> {
-        files::list(self, out)
-    }
-
-    fn compact(&self, cold: bool, out: &mut Output) -> Result<Trailer, QueryError> {
-        let done = self.store.compact_all(cold, &mut || out.check().is_err());
-        done.map_err(|error| QueryError::Impossible(error.to_string()))?;
-        self.segments(out)
-    }
-
     fn newest(&self) -> Option<Timestamp> {
         self.newest_time()
     }
@@ -433,5 +424,16 @@ impl Engine for LocalEngine {
     // Only a cluster declares a node lost.
     fn losses(&self) -> Vec<String> {
         Vec::new()
+    }
+}
+
+impl Maintenance for LocalEngine {
+    fn files(&self) -> (Vec<Value>, Trailer) {
+        files::list(self)
+    }
+
+    fn compact(&self, cold: bool, is_wanted: &mut dyn FnMut() -> bool) -> Result<(), QueryError> {
+        let done = self.store.compact_all(cold, &mut || !is_wanted());
+        done.map_err(|error| QueryError::Impossible(error.to_string()))
     }
 }

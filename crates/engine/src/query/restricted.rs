@@ -231,10 +231,6 @@ const MISSING: &str =
 /// Stands for the names of files that are lost.
 const LOST: &str = "some files are lost; a token that may read all records is told which";
 
-/// Why files are neither shown nor changed.
-const OF_ALL: QueryError =
-    QueryError::Unsupported("the files of the store have records that this token may not read");
-
 impl Engine for RestrictedEngine {
     fn search(&self, search: &Search, out: &mut Output) -> Result<Trailer, QueryError> {
         let mut within = search.in_scope(self.scope(&search.scope)?);
@@ -287,20 +283,6 @@ impl Engine for RestrictedEngine {
         };
         let trailer = self.engine.columns(&within, take, out)?;
         Ok(self.shown(trailer))
-    }
-
-    fn segments(&self, out: &mut Output) -> Result<Trailer, QueryError> {
-        if self.restriction.is_partial() {
-            return Err(OF_ALL);
-        }
-        self.engine.segments(out)
-    }
-
-    fn compact(&self, cold: bool, out: &mut Output) -> Result<Trailer, QueryError> {
-        if self.restriction.is_partial() {
-            return Err(OF_ALL);
-        }
-        self.engine.compact(cold, out)
     }
 
     fn newest(&self) -> Option<Timestamp> {

@@ -11,7 +11,7 @@ use super::access::Access;
 use super::runtime::ClusterParts;
 use super::{Addresses, ServeError};
 use logpond_engine::ingest::Ingest;
-use logpond_engine::query::{BudgetedEngine, Cluster, Engine, LocalEngine};
+use logpond_engine::query::{BudgetedEngine, Cluster, Engine, LocalEngine, Maintenance};
 use logpond_engine::store::LiveSet;
 use logpond_host::clock;
 use logpond_host::shutdown::Shutdown;
@@ -28,6 +28,8 @@ use logpond_settings::Settings;
 pub(super) struct NodeServices {
     /// What answers queries.
     pub(super) engine: Arc<dyn Engine>,
+    /// What looks after files.
+    pub(super) maintenance: Arc<dyn Maintenance>,
     /// What the runtime runs for other nodes.
     pub(super) parts: Option<ClusterParts>,
     /// What operators ask, of a cluster.
@@ -84,6 +86,7 @@ pub(super) fn start(
     let Some((member, handoff)) = node else {
         return Ok(NodeServices {
             engine: Arc::new(BudgetedEngine::new(pond.clone(), pond.budget())),
+            maintenance: pond,
             parts: None,
             operator: None,
             threads: Vec::new(),
@@ -94,8 +97,9 @@ pub(super) fn start(
         .start(letters, shutdown)
         .map_err(ServeError::Thread)?;
     threads.extend(handoff.start(tools, shutdown).map_err(ServeError::Thread)?);
-    let engine = Cluster::new(pond.clone(), member.clone(), metrics, shutdown.clone());
-    let engine: Arc<dyn Engine> = Arc::new(BudgetedEngine::new(Arc::new(engine), pond.budget()));
+    let cluster = Cluster::new(pond.clone(), member.clone(), metrics, shutdown.clone());
+    let cluster = Arc::new(cluster);
+    let engine: Arc<dyn Engine> = Arc::new(BudgetedEngine::new(cluster.clone(), pond.budget()));
     if let Some((ingest, every)) = canary {
         let parts = canary::Parts {
             ingest,
@@ -116,6 +120,7 @@ pub(super) fn start(
     );
     Ok(NodeServices {
         engine,
+        maintenance: cluster,
         operator: Some(Arc::new(operator)),
         parts: Some(ClusterParts {
             member,

@@ -7,9 +7,8 @@ use logpond_cluster::{NodeId, Share};
 use serde_json::{Value, json};
 
 use super::super::frames::{Frame, Frames};
-use super::super::output::Output;
 use super::super::question::{self, Request};
-use super::super::{QueryError, Trailer, files};
+use super::super::{Trailer, files};
 use super::{Cluster, Nodes};
 use logpond_host::side_by_side::side_by_side;
 
@@ -31,33 +30,33 @@ fn ask(nodes: &dyn Nodes, node: NodeId) -> Result<Vec<Value>, String> {
     }
 }
 
-/// Emits the files of all nodes, this one's first; a node that does not answer has an object, too.
-pub(super) fn list(cluster: &Cluster, out: &mut Output) -> Result<Trailer, QueryError> {
+/// The files of all nodes, this one's first; a node that does not answer has an object, too.
+pub(super) fn list(cluster: &Cluster) -> (Vec<Value>, Trailer) {
     let nodes = &*cluster.nodes;
     let asked = side_by_side(nodes.others(), |node| ask(nodes, node));
     let asked = asked.into_iter().map(|(node, answer)| {
         let unasked = || Err("it could not be asked".to_owned());
         (node, answer.unwrap_or_else(unasked))
     });
-    let mut trailer = Trailer::default();
+    let (mut files, mut trailer) = (Vec::new(), Trailer::default());
     let own = (nodes.own(), Ok(files::all(&cluster.engine)));
     for (node, answer) in std::iter::once(own).chain(asked) {
         let name = nodes.name(node);
         match answer {
             Ok(found) => {
-                for mut file in found {
+                trailer.rows += found.len() as u64;
+                files.extend(found.into_iter().map(|mut file| {
                     file["node"] = name.as_str().into();
-                    trailer.rows += 1;
-                    out.json(&file)?;
-                }
+                    file
+                }));
             }
             Err(why) => {
-                out.json(&json!({ "node": name, "state": "no-answer" }))?;
+                files.push(json!({ "node": name, "state": "no-answer" }));
                 trailer.miss(format_args!("the files of {name}: {why}"));
                 trailer.silent.push(name);
             }
         }
     }
     trailer.newest = cluster.engine.newest_time();
-    Ok(trailer)
+    (files, trailer)
 }

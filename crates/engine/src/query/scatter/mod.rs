@@ -37,13 +37,14 @@ use logpond_cluster::{IndexedInventory, StoredUnion, Target};
 use logpond_record::Timestamp;
 use logpond_search::metric::Plan;
 use logpond_segment::sources::SourceSet;
+use serde_json::Value;
 
 use super::output::Output;
 use super::pond::LocalEngine;
 use super::reads::Reads;
 use super::{
-    AnyTable, ColumnsQuery, Engine, LineAnswer, LineQuery, NumberAnswer, QueryError, Scope, Search,
-    TakeColumns, Trailer, columns, logql, rows,
+    AnyTable, ColumnsQuery, Engine, LineAnswer, LineQuery, Maintenance, NumberAnswer, QueryError,
+    Scope, Search, TakeColumns, Trailer, columns, logql, rows,
 };
 use gather::Participants;
 use hedging::Hedger;
@@ -186,14 +187,6 @@ impl Engine for Cluster {
         self.read(make).map(|((), trailer)| trailer)
     }
 
-    fn segments(&self, out: &mut Output) -> Result<Trailer, QueryError> {
-        files::list(self, out)
-    }
-
-    fn compact(&self, cold: bool, out: &mut Output) -> Result<Trailer, QueryError> {
-        self.engine.compact(cold, out)
-    }
-
     fn newest(&self) -> Option<Timestamp> {
         self.engine.newest()
     }
@@ -201,5 +194,16 @@ impl Engine for Cluster {
     fn losses(&self) -> Vec<String> {
         let own = self.nodes.own_inventory();
         gather::losses(&*self.nodes, &Target::new(&[&own]).lost)
+    }
+}
+
+impl Maintenance for Cluster {
+    fn files(&self) -> (Vec<Value>, Trailer) {
+        files::list(self)
+    }
+
+    // Each node merges its own files.
+    fn compact(&self, cold: bool, is_wanted: &mut dyn FnMut() -> bool) -> Result<(), QueryError> {
+        self.engine.compact(cold, is_wanted)
     }
 }
