@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use logpond_record::Decimal;
+use logpond_record::{Decimal, Value};
 use serde::de::DeserializeOwned;
 
 /// Decimals of so many digits are exact in 64 bits, as far as their exponents are small.
@@ -17,6 +17,21 @@ const EXACT_DIGITS: usize = 15;
 /// When it is none, or has another shape than is wanted.
 pub fn from_slice<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
     serde_json::from_slice(&quoted(json))
+}
+
+/// A value of a record as the tree that is read of it.
+pub fn of_value(value: &Value<'_>) -> serde_json::Value {
+    match value {
+        Value::Null => serde_json::Value::Null,
+        Value::Bool(is_true) => (*is_true).into(),
+        Value::Int(number) => (*number).into(),
+        Value::Str(text) => serde_json::Value::from(&**text),
+        Value::Float(_) | Value::Json(_) | Value::Bytes(_) => {
+            let mut text = Vec::new();
+            value.write_json(&mut text);
+            from_slice(&text).unwrap_or_default()
+        }
+    }
 }
 
 /// The same with quotes around the numbers that 64 bits do not hold. Text that is no JSON stays so.

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::order::Direction;
 
-use logpond_engine::query::{Engine, Output, QueryError, RewriteStatus, Scope, Search, Trailer};
+use logpond_engine::query::{
+    Engine, Output, QueryError, RewriteStatus, Scope, Search, Trailer, Visitor,
+};
 use logpond_host::shutdown::Shutdown;
 use logpond_render::Row;
 
@@ -38,14 +40,12 @@ fn fold_what_is_there<T: Default + Send + 'static>(
     // Nothing is written to it, so nobody needs to read.
     let (mut out, _receiver) = Output::new(shutdown.clone());
     let keeping = Arc::clone(&kept);
-    out.rewrite(Box::new(move |line, _| {
-        if let Ok(row) = Row::from_json(line) {
-            let mut kept = keeping.lock().unwrap_or_else(PoisonError::into_inner);
-            *kept = keep(&row, std::mem::take(&mut *kept));
-        }
+    let visitor: Visitor = Box::new(move |row, _| {
+        let mut kept = keeping.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept = keep(row, std::mem::take(&mut *kept));
         RewriteStatus::GoOn
-    }));
-    let trailer = engine.search(search, &mut out)?;
+    });
+    let trailer = engine.visit(search, visitor, &mut out)?;
     let kept = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
     Ok((kept, trailer))
 }

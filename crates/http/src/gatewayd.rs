@@ -14,12 +14,11 @@
 //! refused (503), later it is broken off, so that nobody takes it for a whole one.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RANGE};
 use hyper::{Response, StatusCode};
 use jiff::tz::TimeZone;
-use logpond_client::exact;
 use logpond_protocol::intake::journal_entry;
 use logpond_record::{TimeRange, Timestamp, Value};
 use logpond_search::journal::{self, Cursor, Term, ValuesAt};
@@ -33,7 +32,8 @@ use super::params::Params;
 use super::rows::Begins;
 use super::{App, header_text};
 use logpond_engine::query::{
-    Engine, Maintenance, Output, QueryError, RewriteStatus, Scope, Search, Trailer,
+    Engine, Maintenance, Output, QueryError, RewriteStatus, Scope, Search, Trailer, ValueCount,
+    Visitor,
 };
 use logpond_host::shutdown::Shutdown;
 use logpond_render::Row;
@@ -125,22 +125,22 @@ fn values(
     is_json: bool,
     out: &mut Output,
 ) -> Result<Trailer, QueryError> {
-    let seen: Arc<Mutex<HashSet<Vec<u8>>>> = Arc::default();
+    out.leave_out_trailer();
+    let mut seen: HashSet<Vec<u8>> = HashSet::new();
     let mut trailer = Trailer::default();
     for at in journal::values_of(name) {
         let scope = scope(&at.of, TimeRange::ALL)?;
-        let field = at.field.clone();
-        let (name, seen) = (name.to_owned(), Arc::clone(&seen));
-        out.rewrite(Box::new(move |line, out| {
-            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-            values_of(line, &at, &mut |value| {
+        let found;
+        (found, trailer) = engine.top_values(&scope, &at.field, VALUES_MAX, out)?;
+        for value in &found {
+            let mut text = Vec::new();
+            values_of(value, &at, &mut |value| {
                 if seen.len() < VALUES_MAX && seen.insert(value.to_vec()) {
-                    write_value(&name, value, is_json, out);
+                    write_value(name, value, is_json, &mut text);
                 }
             });
-            RewriteStatus::GoOn
-        }));
-        trailer = engine.top(&scope, &field, VALUES_MAX, out)?;
+            out.append(|chunk| chunk.extend_from_slice(&text))?;
+        }
         if !trailer.missing.is_empty() {
             break;
         }
@@ -172,7 +172,7 @@ pub(super) async fn machine(app: &Arc<App>) -> Result<Response<Body>, ApiError> 
             "cutoff_to_realtime": us(held.last),
         });
         out.json(&text)?;
-        out.rewrite(Box::new(|_, _| RewriteStatus::GoOn));
+        out.leave_out_trailer();
         Ok(Trailer::default())
     };
     let mut response = app.threads.stream(Begins::WithRows, || Ok(()), run).await?;
@@ -427,7 +427,7 @@ fn answer(
         AnswerStart::AtStart => None,
         AnswerStart::At(key) => Some(key),
         AnswerStart::Nowhere => {
-            out.rewrite(Box::new(|_, _| RewriteStatus::Done));
+            out.leave_out_trailer();
             return Ok(Trailer::default());
         }
     };
@@ -453,22 +453,24 @@ fn answer(
         range.count
     };
     let passed_over = u64::try_from(range.skip).unwrap_or(0);
-    write_entries(request, begin, passed_over, count, out);
-    match engine.search(&search, out) {
+    if request.format == Format::JsonSse {
+        out.part_by(write_comment);
+    }
+    let visitor = entries_printer(request, begin, passed_over, count);
+    match engine.visit(&search, visitor, out) {
         // What was wanted was sent.
         _ if out.is_done() => Ok(Trailer::default()),
         outcome => outcome,
     }
 }
 
-/// Has an output print entries from this place on: after so many, so many.
-fn write_entries(
+/// Prints entries from this place on: after so many, so many.
+fn entries_printer(
     request: &JournalRequest,
     begin: Option<Key>,
     mut passed_over: u64,
     count: Option<u64>,
-    out: &mut Output,
-) {
+) -> Visitor {
     let is_discrete = request.is_discrete;
     let style = Style {
         format: request.format,
@@ -485,11 +487,8 @@ fn write_entries(
     };
     let mut printer = Journal::new(style, LastCursor::default());
     let mut left = count.unwrap_or(u64::MAX);
-    out.rewrite(Box::new(move |line, out| {
-        let Ok(row) = Row::from_json(line) else {
-            return RewriteStatus::GoOn;
-        };
-        let is_meant = |begin: Key| match (key_of(&row), is_discrete) {
+    Box::new(move |row, out| {
+        let is_meant = |begin: Key| match (key_of(row), is_discrete) {
             (Some(key), true) => key == begin,
             (Some(key), false) => key >= begin,
             (None, _) => true,
@@ -502,15 +501,12 @@ fn write_entries(
             return RewriteStatus::GoOn;
         }
         left -= 1;
-        printer.entry(&Entry::of(&row), out);
+        printer.entry(&Entry::of(row), out);
         match left {
             0 => RewriteStatus::Done,
             _ => RewriteStatus::GoOn,
         }
-    }));
-    if request.format == Format::JsonSse {
-        out.part_by(write_comment);
-    }
+    })
 }
 
 /// Writes a text as a comment of an event stream, which shows no event to the page.
@@ -523,18 +519,16 @@ fn write_comment(text: &str, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// Gives the values of a line of a table by value, as they are shown, to `take`: one, or those of a list.
-fn values_of(line: &[u8], at: &ValuesAt, take: &mut dyn FnMut(&[u8])) {
-    let row: serde_json::Value = exact::from_slice(line).unwrap_or_default();
-    let text = match &row["value"] {
-        serde_json::Value::Null => return,
-        serde_json::Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
+/// Gives a value as it is shown to `take`: one text, or those of a list.
+fn values_of(found: &ValueCount, at: &ValuesAt, take: &mut dyn FnMut(&[u8])) {
+    if found.is_null() {
+        return;
+    }
+    let text = &found.text;
     let mut take = |value: &[u8]| at.shown(value).iter().for_each(|value| take(value));
     let mut is_list = false;
     if at.has_lists() && text.starts_with('[') {
-        let list = Value::Json((&*text).into());
+        let list = Value::Json(text.as_str().into());
         let named = [("_", &list)].into_iter();
         journal_entry::fields_of(named, b"", |_, value| {
             is_list = true;

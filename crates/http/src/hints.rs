@@ -6,7 +6,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use logpond_client::exact;
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::Filter;
 use logpond_search::hints::{
@@ -14,11 +13,9 @@ use logpond_search::hints::{
     tried, wants_names,
 };
 use logpond_search::order::Direction;
-use serde_json::Value as Json;
 
 use super::App;
-use logpond_engine::query::{Output, RewriteStatus, Scope, Search, Trailer};
-use logpond_render::Row;
+use logpond_engine::query::{Output, RewriteStatus, Scope, Search, Trailer, ValueCount, Visitor};
 
 /// How long may be looked for what was meant: people hardly notice it, and who asks again and again for what is
 /// not there keeps no processor busy with it.
@@ -178,24 +175,20 @@ impl<'a> SecondPass<'a> {
     /// The values of a field in the range, the most frequent first; `None` if it takes too long.
     fn values(&self, name: String) -> Option<FieldValues> {
         let (mut out, _receiver) = self.output();
-        let seen: Arc<Mutex<Vec<String>>> = Arc::default();
-        let seeing = Arc::clone(&seen);
-        out.rewrite(Box::new(move |line, _| {
-            let row: Json = exact::from_slice(line).unwrap_or_default();
-            let value = match &row["value"] {
-                Json::String(text) => text.clone(),
-                Json::Number(number) => number.to_string(),
-                _ => return RewriteStatus::GoOn,
-            };
-            let mut seen = seeing.lock().unwrap_or_else(PoisonError::into_inner);
-            seen.push(value);
-            RewriteStatus::GoOn
-        }));
         let scope = Scope::all(self.scope.range);
-        let found = self.app.engine.top(&scope, &name, VALUES_MAX, &mut out);
-        found.ok().filter(|trailer| trailer.missing_count == 0)?;
-        let values = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
-        let is_all = values.len() < VALUES_MAX;
+        let engine = &self.app.engine;
+        let (found, trailer) = engine
+            .top_values(&scope, &name, VALUES_MAX, &mut out)
+            .ok()?;
+        if trailer.missing_count > 0 {
+            return None;
+        }
+        let is_all = found.len() < VALUES_MAX;
+        let is_word = |found: &ValueCount| !matches!(&*found.text, "null" | "true" | "false");
+        let found = found
+            .into_iter()
+            .filter(|found| !found.is_bare || is_word(found));
+        let values = found.map(|found| found.text).collect();
         Some(FieldValues {
             name,
             values,
@@ -233,15 +226,13 @@ impl<'a> SecondPass<'a> {
         // Nothing is written to it, so nobody needs to read.
         let (mut out, _receiver) = self.output();
         let seeing = Arc::clone(&seen);
-        out.rewrite(Box::new(move |line, _| {
-            if let Ok(row) = Row::from_json(line) {
-                let mut seen = seeing.lock().unwrap_or_else(PoisonError::into_inner);
-                seen.count += 1;
-                seen.first = seen.first.or(row.time);
-            }
+        let visitor: Visitor = Box::new(move |row, _| {
+            let mut seen = seeing.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.count += 1;
+            seen.first = seen.first.or(row.time);
             RewriteStatus::GoOn
-        }));
-        let outcome = self.app.engine.search(&search, &mut out);
+        });
+        let outcome = self.app.engine.visit(&search, visitor, &mut out);
         let is_all = outcome.is_ok_and(|trailer| trailer.missing_count == 0 && !trailer.has_more);
         let stats = *seen.lock().unwrap_or_else(PoisonError::into_inner);
         Found { stats, is_all }

@@ -4,12 +4,14 @@
 //! is refused, later it is broken off: the lines have no place for what is missing.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use hyper::Response;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use logpond_client::exact;
 use logpond_record::{TimeRange, Timestamp};
+use logpond_render::Row;
 use logpond_search::logsql::{self, LogsOutput, LogsQuery};
 use logpond_search::query::{FieldTest, Filter};
 use serde_json::{Map, Value};
@@ -20,7 +22,7 @@ use super::params::Params;
 use super::rows::{self, Begins};
 use super::{App, header_text};
 use logpond_engine::query::{
-    Direction, Output, QueryError, RewriteStatus, Scope, Search, TOP_VALUES_MAX, Trailer,
+    Direction, Output, QueryError, RewriteStatus, Scope, Search, TOP_VALUES_MAX, Trailer, Visitor,
 };
 use logpond_host::clock;
 
@@ -59,8 +61,8 @@ async fn run(app: &Arc<App>, params: Params) -> Result<Response<Body>, ApiError>
     let prepare = move || read(&params);
     let run = move |question: Question, out: &mut Output| match question {
         Question::Rows(search, fields) => {
-            out.rewrite(Box::new(move |line, out| row(line, &fields, out)));
-            app_there.engine.search(&search, out)
+            let visitor: Visitor = Box::new(move |row, out| write_row(row, &fields, out));
+            app_there.engine.visit(&search, visitor, out)
         }
         Question::Count { all, groups, name } => {
             count(&app_there, &all, groups.as_deref(), &name, out)
@@ -178,10 +180,19 @@ fn of_number(number: i64) -> Timestamp {
 }
 
 /// Writes a row of ours as one of theirs.
-fn row(line: &[u8], fields: &[String], out: &mut Vec<u8>) -> RewriteStatus {
-    let Ok(Value::Object(mut members)) = exact::from_slice(line) else {
-        return RewriteStatus::GoOn;
-    };
+fn write_row(row: &Row<'_>, fields: &[String], out: &mut Vec<u8>) -> RewriteStatus {
+    let own = row.fields.iter();
+    let own = own.map(|(name, value)| (name.to_string(), exact::of_value(value)));
+    let time = row
+        .time
+        .map(|time| ("_time".to_owned(), time.to_string().into()));
+    let message = row.message.as_deref();
+    let bytes = message.filter(|message| std::str::from_utf8(message).is_err());
+    let bytes = bytes.map(|bytes| ("_msg_bin".to_owned(), STANDARD.encode(bytes).into()));
+    let message = message.map(String::from_utf8_lossy);
+    let message = message.map(|message| ("_msg".to_owned(), Value::from(&*message)));
+    let members = own.chain(time).chain(message).chain(bytes);
+    let mut members: Map<String, Value> = members.collect();
     members.retain(|name, value| !LEFT_OUT.contains(&&**name) && !value.is_null());
     members.insert(STREAM.0.to_owned(), STREAM.1.into());
     if !fields.is_empty() {
@@ -216,40 +227,37 @@ fn count(
     out: &mut Output,
 ) -> Result<Trailer, QueryError> {
     let field = groups.map(|groups| groups.field.clone());
-    let counted = name.to_owned();
-    let of_group = field.clone();
     // Records whose field has no text are of the same group as those without it.
-    let empty = Arc::new(AtomicU64::new(0));
-    let of_empty = Arc::clone(&empty);
-    // A count writes no rows of its own.
-    out.rewrite(Box::new(move |line, out| {
-        let row: Result<Value, _> = exact::from_slice(line);
-        if let (Ok(row), Some(field)) = (row, &of_group) {
-            if text(&row["value"]).is_empty() {
-                let count = row["count"].as_u64().unwrap_or_default();
-                of_empty.fetch_add(count, Ordering::Relaxed);
-                return RewriteStatus::GoOn;
-            }
-            let pairs = [(field, &row["value"]), (&counted, &row["count"])];
-            let pairs = pairs.map(|(name, value)| (name.clone(), Value::from(text(value))));
-            write(pairs.into_iter().collect(), out);
-        }
-        RewriteStatus::GoOn
-    }));
+    let mut empty = 0;
+    out.leave_out_trailer();
     let mut grouped = None;
     if let Some(groups) = groups {
         let limit = groups.limit.and_then(|limit| usize::try_from(limit).ok());
         let count_max = limit.unwrap_or(usize::MAX).min(TOP_VALUES_MAX as usize);
-        let mut trailer = app
+        let values = app
             .engine
-            .top(&groups.scope, &groups.field, count_max, out)?;
-        if limit.is_none() && out.lines() >= count_max as u64 {
+            .top_values(&groups.scope, &groups.field, count_max, out);
+        let (values, mut trailer) = values?;
+        let is_full = values.len() >= count_max;
+        for found in values {
+            if found.text.is_empty() {
+                empty += found.count;
+                continue;
+            }
+            let pairs = [
+                (&groups.field, found.text),
+                (&name.to_owned(), found.count.to_string()),
+            ];
+            let pairs = pairs.map(|(name, text)| (name.clone(), Value::from(text)));
+            out.append(|chunk| write(pairs.into_iter().collect(), chunk))?;
+        }
+        if limit.is_none() && is_full {
             trailer.miss(format_args!("there are more than {count_max} groups"));
         }
         grouped = Some(trailer);
     }
     let mut trailer = app.engine.search(all, out)?;
-    let count = trailer.rows + empty.load(Ordering::Relaxed);
+    let count = trailer.rows + empty;
     if groups.is_none() || count > 0 {
         let number = Value::from(count.to_string());
         let group = field.map(|field| (field, Value::from("")));

@@ -11,10 +11,11 @@ use super::params::Params;
 use super::rows::{self, Begins};
 use super::{App, header_text, hints};
 use logpond_engine::query::{
-    CONTEXT_ROWS_MAX, Direction, Output, Positions, RewriteStatus, RowParts, Search, parse_cursor,
+    CONTEXT_ROWS_MAX, Direction, Output, Positions, RewriteStatus, RowParts, Search, Visitor,
+    parse_cursor,
 };
 use logpond_host::clock;
-use logpond_render::{Cells, Csv, Render, Row};
+use logpond_render::{Cells, Csv, Render};
 
 /// Parameters of a query; the first are those of every query.
 pub(super) const PARAMS: [&str; 19] = [
@@ -106,14 +107,12 @@ async fn answer_csv(
     let run = move |search: Search, out: &mut Output| {
         let csv = Arc::new(Mutex::new(Csv::new(&[], cells)));
         let table = Arc::clone(&csv);
-        out.rewrite(Box::new(move |line, out| {
-            if let Ok(row) = Row::from_json(line) {
-                let mut csv = table.lock().unwrap_or_else(PoisonError::into_inner);
-                csv.row(&row, out);
-            }
+        let visitor: Visitor = Box::new(move |row, out| {
+            let mut csv = table.lock().unwrap_or_else(PoisonError::into_inner);
+            csv.row(row, out);
             RewriteStatus::GoOn
-        }));
-        let trailer = engine.search(&search, out)?;
+        });
+        let trailer = engine.visit(&search, visitor, out)?;
         let mut csv = csv.lock().unwrap_or_else(PoisonError::into_inner);
         out.append(|chunk| csv.end(chunk))?;
         Ok(trailer)

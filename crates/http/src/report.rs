@@ -19,11 +19,11 @@ use super::logql::run::failed;
 use super::params::Params;
 use super::{App, histogram, query};
 use logpond_engine::query::{
-    CHUNK_BYTES, Output, QueryError, RewriteStatus, Scope, Search, Trailer,
+    CHUNK_BYTES, Output, QueryError, RewriteStatus, Scope, Search, Trailer, Visitor,
 };
 use logpond_host::clock;
+use logpond_render::Render;
 use logpond_render::html::{self, Bucket, Facts, Html};
-use logpond_render::{Render, Row};
 
 /// Parameters of a query that a page cannot have.
 const REFUSED: [&str; 9] = [
@@ -103,13 +103,12 @@ fn page(
 ) -> Result<Vec<u8>, ApiError> {
     let html = Arc::new(Mutex::new(Html::new(zone.clone())));
     let table = Arc::clone(&html);
-    out.rewrite(Box::new(move |line, _| {
-        if let Ok(row) = Row::from_json(line) {
-            locked(&table).row(&row, &mut Vec::new());
-        }
+    let visitor: Visitor = Box::new(move |row, _| {
+        locked(&table).row(row, &mut Vec::new());
         RewriteStatus::GoOn
-    }));
-    let mut trailer = app.engine.search(search, out).map_err(failed)?;
+    });
+    let answer = app.engine.visit(search, visitor, out);
+    let mut trailer = answer.map_err(failed)?;
     let buckets = buckets(app, &search.scope, zone, &mut trailer, out).map_err(failed)?;
     if search.is_strict && trailer.missing_count > 0 {
         return Err(super::rows::incomplete(&trailer));

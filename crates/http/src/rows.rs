@@ -481,7 +481,7 @@ fn finish(
         return tell(prepared, Err(incomplete(&trailer)));
     }
     out.release();
-    if out.is_rewritten() {
+    if !out.has_trailer() {
         // Most forms have no other way to say that something is missing.
         if trailer.missing_count > 0 {
             let why = out.refusal().map(str::to_owned);

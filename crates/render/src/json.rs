@@ -59,9 +59,25 @@ pub fn write_bytes(name: &str, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Appends the fields as the next members; of several with one name the first one counts. None has a reserved
-/// name, whoever stored it.
+/// Appends the fields that [`each_field`] hands over as the next members.
 pub fn write_fields<'a>(fields: impl Iterator<Item = (&'a str, &'a Value<'a>)>, out: &mut Vec<u8>) {
+    each_field(fields, |name, value| write_field(name, value, out));
+}
+
+/// Appends a field as the next member.
+pub fn write_field(name: &str, value: &Value<'_>, out: &mut Vec<u8>) {
+    out.push(b',');
+    write_json_string(name, out);
+    out.push(b':');
+    value.write_json(out);
+}
+
+/// Hands over the fields of a row; of several with one name the first one counts. None has a reserved name,
+/// whoever stored it.
+pub fn each_field<'a>(
+    fields: impl Iterator<Item = (&'a str, &'a Value<'a>)>,
+    mut take: impl FnMut(&'a str, &'a Value<'a>),
+) {
     let mut seen_few: [&str; PAIRWISE_MAX] = [""; PAIRWISE_MAX];
     let mut seen_many: HashSet<&str> = HashSet::new();
     let mut count = 0;
@@ -83,10 +99,7 @@ pub fn write_fields<'a>(fields: impl Iterator<Item = (&'a str, &'a Value<'a>)>, 
             seen_few[count] = name;
         }
         count += 1;
-        out.push(b',');
-        write_json_string(name, out);
-        out.push(b':');
-        value.write_json(out);
+        take(name, value);
     }
 }
 

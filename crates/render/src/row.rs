@@ -155,6 +155,11 @@ impl<'a> Row<'a> {
             + self.fields.iter().map(field).sum::<usize>()
     }
 
+    /// The bytes of its texts: about the length of its line of JSON.
+    pub fn text_bytes(&self) -> usize {
+        self.bytes() - self.fields.len() * size_of::<(Cow<'_, str>, Value<'_>)>()
+    }
+
     /// The fields that text formats print.
     pub(super) fn plain_fields(&self) -> impl Iterator<Item = (&str, &Value<'a>)> {
         self.fields

@@ -55,6 +55,11 @@ impl Encoder {
         encoder
     }
 
+    /// Appends to these bytes.
+    pub fn onto(bytes: Vec<u8>) -> Encoder {
+        Encoder { bytes }
+    }
+
     /// The message.
     pub fn finish(self) -> Vec<u8> {
         self.bytes
@@ -232,6 +237,11 @@ impl<'a> Decoder<'a> {
     /// So many bytes, whose length was read before.
     pub fn raw(&mut self, bytes: usize, what: &'static str) -> Result<&'a [u8], DecodeError> {
         self.take(bytes, what)
+    }
+
+    /// All that is left.
+    pub fn rest(self) -> &'a [u8] {
+        self.bytes
     }
 
     /// Text, at most `bytes_max` bytes of it.

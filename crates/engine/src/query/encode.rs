@@ -8,7 +8,7 @@ use std::io::Write;
 
 use logpond_record::{Message, Record, Value, unreserved, write_json_string};
 
-use logpond_render::json::{write_bytes, write_fields, write_message};
+use logpond_render::json::{each_field, write_bytes, write_field, write_message};
 
 /// Which parts of a record an answer has beside its fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,14 +23,14 @@ pub struct RowParts {
 }
 
 /// Cuts long values of a row.
-struct Clip {
+pub(super) struct Clip {
     bytes_max: usize,
     /// Names of cut values, and the bytes that they have.
     cut: Vec<(String, usize)>,
 }
 
 impl Clip {
-    fn new(bytes_max: usize) -> Clip {
+    pub(super) fn new(bytes_max: usize) -> Clip {
         Clip {
             bytes_max: if bytes_max == 0 {
                 usize::MAX
@@ -41,7 +41,7 @@ impl Clip {
         }
     }
 
-    fn text<'a>(&mut self, name: &str, text: &'a str) -> &'a str {
+    pub(super) fn text<'a>(&mut self, name: &str, text: &'a str) -> &'a str {
         if text.len() <= self.bytes_max {
             return text;
         }
@@ -50,7 +50,7 @@ impl Clip {
     }
 
     /// A text that is not UTF-8 is cut at any byte.
-    fn bytes<'a>(&mut self, name: &str, bytes: &'a [u8]) -> &'a [u8] {
+    pub(super) fn bytes<'a>(&mut self, name: &str, bytes: &'a [u8]) -> &'a [u8] {
         match std::str::from_utf8(bytes) {
             Ok(text) => self.text(name, text).as_bytes(),
             Err(_) if bytes.len() <= self.bytes_max => bytes,
@@ -61,9 +61,14 @@ impl Clip {
         }
     }
 
-    fn write_fields(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
+    /// Hands over the fields of a record, cut.
+    pub(super) fn each_field(
+        &mut self,
+        record: &Record<'_>,
+        take: &mut dyn FnMut(&str, &Value<'_>),
+    ) {
         if self.bytes_max == usize::MAX {
-            return write_fields(record.fields(), out);
+            return each_field(record.fields(), take);
         }
         let fields: Vec<(&str, &Value<'_>)> = record.fields().collect();
         let mut shown: Vec<(&str, Cow<'_, Value<'_>>)> = Vec::with_capacity(fields.len());
@@ -88,22 +93,24 @@ impl Clip {
             };
             shown.push((name, Cow::Owned(cut)));
         }
-        write_fields(shown.iter().map(|(name, value)| (*name, &**value)), out);
+        each_field(shown.iter().map(|(name, value)| (*name, &**value)), take);
     }
 
-    fn write(self, out: &mut Vec<u8>) {
+    /// The lengths of the values that were cut, as an object of JSON.
+    pub(super) fn clipped(self) -> Option<String> {
         if self.cut.is_empty() {
-            return;
+            return None;
         }
-        out.extend_from_slice(b",\"_clipped\":{");
+        let mut out = vec![b'{'];
         for (at, (name, bytes)) in self.cut.iter().enumerate() {
             if at > 0 {
                 out.push(b',');
             }
-            write_json_string(name, out);
+            write_json_string(name, &mut out);
             out.extend_from_slice(format!(":{bytes}").as_bytes());
         }
         out.push(b'}');
+        String::from_utf8(out).ok()
     }
 }
 
@@ -135,7 +142,7 @@ pub fn write_row(record: &Record<'_>, parts: RowParts, out: &mut Vec<u8>) {
             ",\"_received\":\"{received}\",\"_time_source\":\"{source}\""
         );
     }
-    clip.write_fields(record, out);
+    clip.each_field(record, &mut |name, value| write_field(name, value, out));
     if parts.line {
         scratch.clear();
         record.write_line(&mut scratch);
@@ -147,7 +154,10 @@ pub fn write_row(record: &Record<'_>, parts: RowParts, out: &mut Vec<u8>) {
             Err(_) => write_bytes("_line_b64", clip.bytes("_line_b64", &scratch), out),
         }
     }
-    clip.write(out);
+    if let Some(clipped) = clip.clipped() {
+        out.extend_from_slice(b",\"_clipped\":");
+        out.extend_from_slice(clipped.as_bytes());
+    }
     out.push(b'}');
 }
 

@@ -28,6 +28,7 @@ mod restricted;
 mod spare_threads;
 mod aggregates;
 mod reads;
+mod row_values;
 mod rows;
 mod neighbours;
 mod entry;
@@ -64,7 +65,7 @@ use logpond_segment::journal::Damages;
 
 pub use aggregates::{
     AGGREGATES, Aggregate, AnswerColumn, AnyTable, Arguments, ColumnForm, Parameter, ParameterKind,
-    Part, TOP_VALUES_MAX,
+    Part, TOP_VALUES_MAX, ValueCount,
 };
 pub use bounded::BudgetedEngine;
 pub use columns::{ColumnsQuery, TakeColumns};
@@ -75,7 +76,7 @@ pub use logpond_search::order::{Direction, Key};
 pub use logql::{Line, LineAnswer, LineQuery, NumberAnswer};
 pub use maintenance::Maintenance;
 pub use output::{
-    CHUNK_BYTES, CHUNKS_MAX, Cancellation, Farewell, Output, Refuses, Rewrite, RewriteStatus, Tap,
+    CHUNK_BYTES, CHUNKS_MAX, Cancellation, Farewell, Output, Refuses, RewriteStatus, Tap,
 };
 pub use pond::LocalEngine;
 pub use positions::{PositionError, Positions};
@@ -86,6 +87,7 @@ pub use restricted::{
     AUDIT_STREAM, CONDITION_BYTES_MAX, ConditionError, RestrictedEngine, Restriction, is_plain_name,
 };
 pub use retries::{copies, originals};
+pub use row_values::Visitor;
 pub use scatter::{Cluster, Nodes, Unreachable};
 pub use segment_rows::{Summary, SummaryKind};
 #[cfg(feature = "sql")]
@@ -177,6 +179,7 @@ impl fmt::Display for QueryError {
 impl std::error::Error for QueryError {}
 
 /// What is said at the end of an answer.
+#[must_use = "an answer without its trailer looks complete"]
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trailer {
     /// Rows of the answer; of a table, the records counted in it.

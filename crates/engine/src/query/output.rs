@@ -36,7 +36,7 @@ pub(super) const WAITING_BYTES_MAX: usize = CHUNKS_MAX * CHUNK_BYTES;
 pub struct Cancellation;
 
 /// Writes rows in another form, or not at all.
-pub type Rewrite = Box<dyn FnMut(&[u8], &mut Vec<u8>) -> RewriteStatus + Send>;
+pub(super) type Rewrite = Box<dyn FnMut(&[u8], &mut Vec<u8>) -> RewriteStatus + Send>;
 
 /// Appends why an answer breaks off, as its form says something that is no row.
 pub type Farewell = fn(&str, &mut Vec<u8>);
@@ -63,6 +63,8 @@ pub struct Output {
     /// Takes the lines instead of the reader.
     tap: Option<Box<dyn Tap>>,
     rewrite: Option<Rewrite>,
+    /// Whether lines are said that are no rows, the last of them how complete the answer is.
+    has_trailer: bool,
     /// How the other form says why it ends, if it can.
     farewell: Option<Farewell>,
     line: Vec<u8>,
@@ -132,6 +134,7 @@ impl Output {
             is_held: false,
             tap: None,
             rewrite: None,
+            has_trailer: true,
             farewell: None,
             line: Vec::new(),
             is_done: false,
@@ -297,14 +300,25 @@ impl Output {
         self.is_held = false;
     }
 
-    /// Has each line written in another form from here on, with its end.
-    pub fn rewrite(&mut self, rewrite: Rewrite) {
+    /// Has each row written in another form from here on, with its end.
+    pub(super) fn rewrite(&mut self, rewrite: Rewrite) {
         self.rewrite = Some(rewrite);
+        self.is_done = false;
     }
 
-    /// Whether lines are written in another form, which has no trailer.
-    pub fn is_rewritten(&self) -> bool {
-        self.rewrite.is_some()
+    /// Ends what [`Output::rewrite`] began.
+    pub(super) fn end_rewrite(&mut self) {
+        self.rewrite = None;
+    }
+
+    /// The answer has a form that has no trailer.
+    pub fn leave_out_trailer(&mut self) {
+        self.has_trailer = false;
+    }
+
+    /// Whether the answer ends by its trailer.
+    pub fn has_trailer(&self) -> bool {
+        self.has_trailer
     }
 
     /// Whether the other form wants no more lines.
@@ -429,7 +443,7 @@ impl Output {
     /// # Errors
     /// As for [`Output::line`].
     pub fn aside(&mut self, value: &serde_json::Value) -> Result<(), Cancellation> {
-        if self.tap.is_some() || self.rewrite.is_some() {
+        if self.tap.is_some() || !self.has_trailer {
             return Ok(());
         }
         self.append(|chunk| {

@@ -328,7 +328,11 @@ fn encode_search(search: &Search, out: &mut Encoder) {
         encode_names(&named.referred, out);
     }
     out.flag(search.has_places);
-    out.flag(search.columns.is_some());
+    out.number(match (&search.columns, search.has_values) {
+        (None, false) => 0,
+        (Some(_), _) => 1,
+        (None, true) => 2,
+    });
     let columns = search.columns.as_deref().unwrap_or_default();
     out.count(columns.len());
     columns.iter().for_each(|column| column.encode(out));
@@ -366,12 +370,16 @@ fn decode_search(from: &mut Decoder<'_>) -> Result<Search, QuestionError> {
         search.labels = Some(Box::new(NamedLabels { selected, referred }));
     }
     search.has_places = from.flag("whether lines have their places")?;
-    let has_columns = from.flag("whether rows are columns")?;
+    let form = from.number("the form of rows")?;
+    if form > 2 {
+        return Err(DecodeError::Malformed("the form of rows").into());
+    }
     let mut columns = Vec::new();
     for _ in 0..from.count(2, "the columns")? {
         columns.push(ColumnRequest::decode(from)?);
     }
-    search.columns = has_columns.then(|| columns.into());
+    search.columns = (form == 1).then(|| columns.into());
+    search.has_values = form == 2;
     Ok(search)
 }
 

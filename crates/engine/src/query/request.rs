@@ -12,7 +12,7 @@ use logpond_search::{Matcher, SyntaxError};
 
 use super::positions::{Positions, Region};
 use super::restricted::Restriction;
-use super::{RowParts, encode, entry, line_rows};
+use super::{RowParts, encode, entry, line_rows, row_values};
 
 /// Which records are meant.
 #[derive(Debug)]
@@ -196,8 +196,10 @@ pub struct Search {
     pub labels: Option<Box<NamedLabels>>,
     /// Rows are the values of these columns rather than objects.
     pub columns: Option<Arc<[ColumnRequest]>>,
-    /// Rows that are lines have their places, too, and are text: for those who follow.
+    /// Rows that are lines have their places, too: for those who follow.
     pub has_places: bool,
+    /// Rows are the values of records rather than objects: for answers in other forms.
+    pub(super) has_values: bool,
     /// Where rows are looked for, in the order of time without overlaps; nothing is the whole
     /// range of the scope.
     pub(super) within: Vec<TimeRange>,
@@ -231,6 +233,7 @@ impl Search {
             labels: None,
             columns: None,
             has_places: false,
+            has_values: false,
             within: Vec::new(),
             shown: Vec::new(),
             positions: None,
@@ -272,8 +275,17 @@ impl Search {
             labels: self.labels.clone(),
             columns: self.columns.clone(),
             has_places: self.has_places,
+            has_values: self.has_values,
             is_beside: true,
             ..Search::new(scope)
+        }
+    }
+
+    /// The same search, whose rows are values.
+    pub(super) fn for_values(&self) -> Search {
+        Search {
+            has_values: true,
+            ..self.in_scope(self.scope.copied())
         }
     }
 
@@ -305,6 +317,7 @@ impl Search {
             return columns::write_row(record, asked, out);
         }
         match &self.labels {
+            None if self.has_values => row_values::write(record, self.parts, out),
             None => encode::write_row(record, self.parts, out),
             Some(names) if self.has_places => entry::write(record, names, out),
             Some(names) => line_rows::write(record, names, out),

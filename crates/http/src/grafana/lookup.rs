@@ -1,11 +1,8 @@
 //! What the values of a variable of a dashboard can be: names of labels, values of one, or the values
 //! that a query finds.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use logpond_search::label;
 use logpond_search::logql::{self, LabelMatcher};
-use serde_json::Value as Json;
 
 use super::asked::QueryRequest;
 use super::escapes;
@@ -14,7 +11,7 @@ use crate::error::{ApiError, Kind};
 use crate::logql::resolve::Resolver;
 use crate::logql::run::{self, QueryParameters, failed};
 use crate::logql::table::{Cell, Kind as ColumnKind, columns, each_row};
-use logpond_engine::query::{Direction, Output, RewriteStatus, Scope};
+use logpond_engine::query::{Direction, Output, Scope};
 use logpond_engine::saved::Format;
 
 /// The most values: a menu of more is of no use.
@@ -99,19 +96,12 @@ pub(super) fn label_names(
     let (labels, _) = app.engine.labels(&scope, out).map_err(failed)?;
     let fields = labels.fields.into_iter();
     let mut names: Vec<String> = fields.map(|field| field.name.into()).collect();
-    let fields: Arc<Mutex<Vec<String>>> = Arc::default();
-    let found = fields.clone();
-    out.rewrite(Box::new(move |line, _| {
-        let row: Json = logpond_client::exact::from_slice(line).unwrap_or_default();
-        // Those that begin so are parts of records, and labels that are there already.
-        if let Some(name) = row["field"].as_str().filter(|name| !name.starts_with('_')) {
-            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-            found.push(label::of_field(name).into_owned());
-        }
-        RewriteStatus::GoOn
-    }));
-    app.engine.fields(&scope, out).map_err(failed)?;
-    names.append(&mut fields.lock().unwrap_or_else(PoisonError::into_inner));
+    // The list of names has no place for what is missing.
+    let (fields, _) = app.engine.field_list(&scope, out).map_err(failed)?;
+    let fields = fields.into_iter().map(|field| field.name);
+    // Those that begin so are parts of records, and labels that are there already.
+    let fields = fields.filter(|name| !name.starts_with('_'));
+    names.extend(fields.map(|name| label::of_field(&name).into_owned()));
     names.sort_unstable();
     names.dedup();
     Ok(names)

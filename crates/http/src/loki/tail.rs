@@ -38,6 +38,7 @@ use super::{LokiRequest, selector, times};
 use crate::App;
 use crate::body::Body;
 use crate::error::{ApiError, Kind};
+use crate::rows;
 use logpond_engine::query::{
     CHUNK_BYTES, Chunks, Direction, Key, Line, LineQuery, Output, Search, Tap, read_entry,
 };
@@ -179,9 +180,9 @@ struct MessageBuilder {
 }
 
 impl Tap for MessageBuilder {
-    fn line(&mut self, text: &[u8]) -> bool {
+    fn line(&mut self, row: &[u8]) -> bool {
         self.work.labels.clear();
-        let Some((key, line)) = read_entry(text, &mut self.work.labels) else {
+        let Ok((key, line)) = read_entry(row, &mut self.work.labels) else {
             return false;
         };
         if let Some(first) = self.first {
@@ -191,7 +192,7 @@ impl Tap for MessageBuilder {
             self.first = None;
         }
         self.work.time_ns = key.time.0;
-        self.work.line = line.into();
+        self.work.line = line.to_vec().into();
         if self.pipeline.run(&mut self.work) {
             let line = Line::of(key, &self.work);
             self.bytes += line.bytes();
@@ -244,7 +245,10 @@ fn follow(app: &App, wanted: TailRequest, out: &mut Output) -> Result<(), ApiErr
         first,
         bytes: 0,
     }));
-    app.engine.search(&search, out).map_err(failed)?;
+    let trailer = app.engine.search(&search, out).map_err(failed)?;
+    if trailer.missing_count > 0 {
+        return Err(rows::incomplete(&trailer));
+    }
     Ok(())
 }
 

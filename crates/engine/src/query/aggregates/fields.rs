@@ -1,7 +1,7 @@
 //! The fields that occur, and about how many values each has.
 
 use logpond_record::Record;
-use logpond_search::aggregate::FieldStats;
+use logpond_search::aggregate::{FieldRow, FieldStats};
 use logpond_search::scan::{GroupScan, SelectedRows};
 use logpond_segment::file::ReadError;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
@@ -37,9 +37,8 @@ impl dyn Engine + '_ {
     /// # Errors
     /// See [`QueryError`].
     pub fn fields(&self, scope: &Scope, out: &mut Output) -> Result<Trailer, QueryError> {
-        let (stats, mut trailer) = self.filled(scope, FieldStats::new(), out)?;
-        let answer = stats.finish();
-        for field in &answer.fields {
+        let (fields, trailer) = self.field_list(scope, out)?;
+        for field in &fields {
             let types: Vec<_> = field.types.iter().map(|t| t.as_str()).collect();
             out.json(&json!({
                 "field": field.name,
@@ -50,13 +49,27 @@ impl dyn Engine + '_ {
                 "distinct_is_exact": field.distinct_is_exact,
             }))?;
         }
+        Ok(trailer)
+    }
+
+    /// The fields that occur, those of most records first.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    pub fn field_list(
+        &self,
+        scope: &Scope,
+        out: &mut Output,
+    ) -> Result<(Vec<FieldRow>, Trailer), QueryError> {
+        let (stats, mut trailer) = self.filled(scope, FieldStats::new(), out)?;
+        let answer = stats.finish();
         if answer.unlisted > 0 {
             let unlisted = answer.unlisted;
             trailer.miss(format_args!(
                 "{unlisted} values of fields beyond the number that is listed"
             ));
         }
-        Ok(trailer)
+        Ok((answer.fields, trailer))
     }
 }
 

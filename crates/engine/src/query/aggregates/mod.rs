@@ -28,7 +28,7 @@ use super::question::{decode_range, encode_range};
 use super::segment_rows::{Summary, SummaryKind};
 use super::{Engine, QueryError, Scope, Trailer};
 
-pub use top::VALUES_MAX as TOP_VALUES_MAX;
+pub use top::{VALUES_MAX as TOP_VALUES_MAX, ValueCount};
 
 /// The longest name of a field, far above what records may have.
 const FIELD_BYTES_MAX: usize = 64 << 10;

@@ -58,22 +58,49 @@ impl dyn Engine + '_ {
         count_max: usize,
         out: &mut Output,
     ) -> Result<Trailer, QueryError> {
-        let (top, mut trailer) = self.filled(scope, Top::new(field), out)?;
-        let answer = top.finish(count_max);
-        for row in &answer.rows {
+        let (values, trailer) = self.top_values(scope, field, count_max, out)?;
+        for found in &values {
             // The value first, as people read it; a JSON map would sort the names.
-            let (value, count) = (value_of(row), row.count);
+            let (value, count) = (found.to_json(), found.count);
             let text = format!(r#"{{"value":{value},"count":{count}}}"#);
             out.line(|chunk| chunk.extend_from_slice(text.as_bytes()))?;
         }
+        Ok(trailer)
+    }
+
+    /// The `count_max` most frequent values of a field, the most frequent first; 0 is no limit.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    pub fn top_values(
+        &self,
+        scope: &Scope,
+        field: &str,
+        count_max: usize,
+        out: &mut Output,
+    ) -> Result<(Vec<ValueCount>, Trailer), QueryError> {
+        let (top, mut trailer) = self.filled(scope, Top::new(field), out)?;
+        let answer = top.finish(count_max);
+        let values = answer.rows.iter().map(ValueCount::of).collect();
         if !answer.is_exact() {
             let uncounted = answer.uncounted;
             trailer.miss(format_args!(
                 "{uncounted} records with values that found no room"
             ));
         }
-        Ok(trailer)
+        Ok((values, trailer))
     }
+}
+
+/// A value of a field, and how many records have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueCount {
+    /// The value as it is written.
+    pub text: String,
+    /// True if it is no text, but a number, a truth value or null.
+    pub is_bare: bool,
+    /// Records with it.
+    pub count: u64,
 }
 
 pub(super) fn read(from: &mut Decoder<'_>) -> Result<Box<dyn AnyTable>, DecodeError> {
@@ -128,17 +155,33 @@ impl Table for Top {
     }
 }
 
-/// Numbers and truth values as they are written, all else as text.
-fn value_of(row: &TopRow) -> String {
-    let text = String::from_utf8_lossy(&row.value);
-    let is_number = |kind| matches!(kind, ValueType::Int | ValueType::Float | ValueType::Json);
-    let has_digit = text
-        .trim_start_matches('-')
-        .starts_with(|c: char| c.is_ascii_digit());
-    let is_bare = row.types.is_bare_json() || has_digit && row.types.iter().all(is_number);
-    if is_bare && serde_json::from_str::<&RawValue>(&text).is_ok() {
-        text.into_owned()
-    } else {
-        Value::String(text.into_owned()).to_string()
+impl ValueCount {
+    /// Numbers and truth values as they are written, all else as text.
+    fn of(row: &TopRow) -> ValueCount {
+        let text = String::from_utf8_lossy(&row.value);
+        let is_number = |kind| matches!(kind, ValueType::Int | ValueType::Float | ValueType::Json);
+        let has_digit = text
+            .trim_start_matches('-')
+            .starts_with(|c: char| c.is_ascii_digit());
+        let may_be_bare = row.types.is_bare_json() || has_digit && row.types.iter().all(is_number);
+        let is_bare = may_be_bare && serde_json::from_str::<&RawValue>(&text).is_ok();
+        ValueCount {
+            text: text.into_owned(),
+            is_bare,
+            count: row.count,
+        }
+    }
+
+    fn to_json(&self) -> String {
+        if self.is_bare {
+            self.text.clone()
+        } else {
+            Value::from(self.text.as_str()).to_string()
+        }
+    }
+
+    /// True if it is null.
+    pub fn is_null(&self) -> bool {
+        self.is_bare && self.text == "null"
     }
 }

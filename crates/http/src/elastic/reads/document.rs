@@ -5,6 +5,7 @@
 
 use logpond_client::exact;
 use logpond_record::Timestamp;
+use logpond_render::Row;
 use logpond_search::order::Key;
 use serde_json::{Map, Value as Json};
 
@@ -41,26 +42,25 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// Reads a row of an answer.
-    pub(super) fn read(row: &[u8]) -> Option<Document> {
-        let Ok(Json::Object(mut row)) = exact::from_slice::<Json>(row) else {
-            return None;
-        };
-        let text = |row: &Object, name: &str| row.get(name)?.as_str().map(str::to_owned);
-        let id = text(&row, "_id")?;
-        let time = text(&row, "_time")?;
+    /// The document of a row.
+    pub(super) fn of(row: &Row<'_>) -> Option<Document> {
+        let id = row.id.to_string();
         let key = Key {
-            time: logpond_search::when::absolute(&time)?,
+            time: row.time?,
             id: id.parse().ok()?,
         };
-        let message = row.remove("_msg");
-        let line = row.remove("_line");
-        for name in OWN {
-            row.remove(name);
-        }
+        let message = row.message.as_deref().map(String::from_utf8_lossy);
+        let message = message.map(|message| Json::from(&*message));
+        let line = row.line.as_deref();
+        let line = line.and_then(|line| std::str::from_utf8(line).ok());
+        let fields = row
+            .fields
+            .iter()
+            .filter(|(name, _)| !OWN.contains(&&**name));
+        let fields = fields.map(|(name, value)| (name.to_string(), exact::of_value(value)));
+        let mut row: Object = fields.collect();
         let index = row.remove(names::INDEX);
         let index = index.and_then(|index| super::json::text_of(&index));
-        let line = line.as_ref().and_then(Json::as_str);
         let original = line.filter(|line| line.trim_start().starts_with('{'));
         let original = original.and_then(|line| exact::from_slice::<Object>(line.as_bytes()).ok());
         let mut source = original.unwrap_or_default();
@@ -318,9 +318,13 @@ mod tests {
 
     const ROW: &str = r#"{"_time":"2026-11-21T10:00:00.000000000Z","_id":"01M80EWMK404HVRCR54AQ55Q0V","_msg":"hi","host.name":"w","app":"a","_index":"logs-a","_line":"{\"message\":\"hi\",\"host\":{\"name\":\"w\",\"os\":{\"v\":1}}}"}"#;
 
+    fn document_of(row: &str) -> Document {
+        Document::of(&Row::from_json(row.as_bytes()).unwrap()).unwrap()
+    }
+
     #[test]
     fn rows_are_documents() {
-        let document = Document::read(ROW.as_bytes()).unwrap();
+        let document = document_of(ROW);
         assert_eq!(document.index, "logs-a");
         let source = SourceFilter::read(None).unwrap().source(&document).unwrap();
         let expected = json!({
@@ -329,7 +333,7 @@ mod tests {
         });
         assert_eq!(source, expected);
         let plain = r#"{"_time":"2026-11-21T10:00:00.000000001Z","_id":"01M80EWMK404HVRCR54AQ55Q0V","_msg":"x y","a":1,"_line":"x y"}"#;
-        let document = Document::read(plain.as_bytes()).unwrap();
+        let document = document_of(plain);
         assert_eq!(document.index, "logpond");
         let source = SourceFilter::read(None).unwrap().source(&document).unwrap();
         assert_eq!(
@@ -341,7 +345,7 @@ mod tests {
     #[test]
     fn an_object_hides_no_value_of_its_name() {
         let row = r#"{"_time":"2026-11-21T10:00:00.000000000Z","_id":"01M80EWMK404HVRCR54AQ55Q0V","a":7,"a.x":1,"a.y.z":2,"b":null,"b.x":3,"_line":"{\"a\":7,\"a\":{\"x\":1,\"y\":{\"z\":2}},\"b\":null,\"b\":{\"x\":3}}"}"#;
-        let document = Document::read(row.as_bytes()).unwrap();
+        let document = document_of(row);
         let source = SourceFilter::read(None).unwrap().source(&document).unwrap();
         let expected = json!({
             "@timestamp": "2026-11-21T10:00:00.000Z", "a": 7, "a.x": 1, "a.y.z": 2, "b": {"x": 3},
@@ -352,7 +356,7 @@ mod tests {
     #[test]
     fn labels_hide_neither_the_time_nor_the_message() {
         let row = r#"{"_time":"2026-11-21T10:00:00.000000000Z","_id":"01M80EWMK404HVRCR54AQ55Q0V","_msg":"real","message":"declared","@timestamp":"1999","_line":"real"}"#;
-        let document = Document::read(row.as_bytes()).unwrap();
+        let document = document_of(row);
         let source = SourceFilter::read(None).unwrap().source(&document).unwrap();
         let expected = json!({
             "@timestamp": "2026-11-21T10:00:00.000Z", "message": "real",
@@ -366,7 +370,7 @@ mod tests {
     #[test]
     fn members_hide_neither_the_time_nor_the_message() {
         let row = r#"{"_time":"2026-11-21T10:00:00.000000000Z","_id":"01M80EWMK404HVRCR54AQ55Q0V","_msg":"real","message":"own","@timestamp":"1999","_line":"{\"_msg\":\"real\",\"message\":\"own\",\"@timestamp\":\"1999\"}"}"#;
-        let document = Document::read(row.as_bytes()).unwrap();
+        let document = document_of(row);
         let source = SourceFilter::read(None).unwrap().source(&document).unwrap();
         let shown = ["@timestamp", "message", "message@label", "@timestamp@label"];
         let shown = shown.map(|name| source[name].as_str().unwrap().to_owned());
@@ -376,7 +380,7 @@ mod tests {
 
     #[test]
     fn sources_are_filtered() {
-        let document = Document::read(ROW.as_bytes()).unwrap();
+        let document = document_of(ROW);
         let table = [
             (
                 json!(true),
@@ -413,7 +417,7 @@ mod tests {
 
     #[test]
     fn fields_are_lists() {
-        let document = Document::read(ROW.as_bytes()).unwrap();
+        let document = document_of(ROW);
         let mut fields = FieldList::default();
         let given =
             json!(["host.*", {"field": "@timestamp", "format": "epoch_millis"}, "app.keyword"]);

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use logpond_engine::query::{Key, Output, RewriteStatus, RowParts, Scope, Search, Trailer};
+use logpond_engine::query::{
+    Key, Output, RewriteStatus, RowParts, Scope, Search, Trailer, Visitor,
+};
 use logpond_host::memory::Charge;
 use logpond_record::TimeRange;
+use logpond_render::Row;
 use logpond_search::Filter;
 use logpond_search::query::{Comparison, FieldTest};
 
@@ -42,11 +45,11 @@ pub(super) fn documents(
         charge: Charge::new(out.lease()),
     }));
     let taking = Arc::clone(&sink);
-    out.rewrite(Box::new(move |line, _| {
+    let visitor: Visitor = Box::new(move |row, _| {
         let mut sink = taking.lock().unwrap_or_else(PoisonError::into_inner);
-        sink.take(line)
-    }));
-    let found = app.engine.search(&search, out);
+        sink.take(row)
+    });
+    let found = app.engine.visit(&search, visitor, out);
     let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
     if sink.bytes > HITS_BYTES_MAX {
         return Err(bad(format!(
@@ -142,18 +145,18 @@ struct Sink {
 }
 
 impl Sink {
-    fn take(&mut self, line: &[u8]) -> RewriteStatus {
+    fn take(&mut self, row: &Row<'_>) -> RewriteStatus {
         if self.skip > 0 {
             self.skip -= 1;
             return RewriteStatus::GoOn;
         }
         // The line, its fields and its source as trees, and the hit.
-        self.bytes += 10 * line.len() + 512;
+        self.bytes += 10 * row.text_bytes() + 512;
         self.charge.set_soon(self.bytes);
         if self.bytes > HITS_BYTES_MAX || self.charge.is_refused() {
             return RewriteStatus::Done;
         }
-        self.documents.extend(Document::read(line));
+        self.documents.extend(Document::of(row));
         RewriteStatus::GoOn
     }
 }

@@ -1,8 +1,6 @@
 //! The indices that there are: values of the field `_index`, and the index of all other records.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
-use logpond_engine::query::{Output, RewriteStatus, Scope};
+use logpond_engine::query::{Output, Scope, ValueCount};
 use logpond_record::TimeRange;
 use logpond_search::Filter;
 use serde_json::{Value as Json, json};
@@ -37,27 +35,16 @@ pub(super) fn indices(
     expression: &IndexExpression,
     out: &mut Output,
 ) -> Result<Vec<Index>, ApiError> {
-    let found: Arc<Mutex<Vec<Index>>> = Arc::default();
-    let taking = Arc::clone(&found);
-    out.rewrite(Box::new(move |line, _| {
-        let row: Json = logpond_client::exact::from_slice(line).unwrap_or_default();
-        if let (Some(name), Some(records)) = (row["value"].as_str(), row["count"].as_u64()) {
-            let name = name.to_owned();
-            let index = Index { name, records };
-            taking
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(index);
-        }
-        RewriteStatus::GoOn
-    }));
     let scope = Scope::all(TimeRange::ALL);
-    let trailer = app
-        .engine
-        .top(&scope, INDEX, INDICES_MAX, out)
-        .map_err(failed)?;
+    let values = app.engine.top_values(&scope, INDEX, INDICES_MAX, out);
+    let (values, trailer) = values.map_err(failed)?;
     Completeness::default().note(app, trailer, false, out)?;
-    let mut found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
+    let values = values.into_iter().filter(|value| !value.is_null());
+    let found = values.map(|ValueCount { text, count, .. }| Index {
+        name: text,
+        records: count,
+    });
+    let mut found: Vec<Index> = found.collect();
     let total = search::count(app, &Filter::All, out, &mut Completeness::default(), false)?;
     let named: u64 = found.iter().map(|index| index.records).sum();
     let others = total.saturating_sub(named);

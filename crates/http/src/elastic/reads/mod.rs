@@ -43,7 +43,7 @@ use std::time::Instant;
 
 use hyper::header::{CONTENT_TYPE, HeaderValue, WARNING};
 use hyper::{Method, Request, Response, StatusCode};
-use logpond_engine::query::{Output, RewriteStatus};
+use logpond_engine::query::Output;
 use logpond_host::clock;
 use logpond_record::Timestamp;
 use serde_json::Value as Json;
@@ -165,7 +165,7 @@ pub(super) async fn answer(
         let metrics = &app_there.metrics;
         metrics.query_ns.observe_duration(started.elapsed());
         // The rows of a search went elsewhere.
-        out.rewrite(Box::new(|_, _| RewriteStatus::GoOn));
+        out.leave_out_trailer();
         let answer = answer?;
         let kind = match answer.content {
             Content::Json(_) => "application/json",

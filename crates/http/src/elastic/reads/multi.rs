@@ -1,6 +1,6 @@
 //! `_msearch`: several searches in one body, each a line of its indices and a line of its search.
 
-use logpond_engine::query::{Output, RewriteStatus};
+use logpond_engine::query::Output;
 use serde_json::{Value as Json, json};
 
 use super::json::{Object, bad, flag, only, texts};
@@ -50,7 +50,6 @@ pub(super) fn answer(app: &App, call: &Call, out: &mut Output) -> Result<Answer,
     let started = std::time::Instant::now();
     let mut responses = Vec::new();
     for [header, body] in pairs {
-        out.rewrite(Box::new(|_, _| RewriteStatus::GoOn));
         responses.push(match one(app, call, (header, body), options, out) {
             Ok(mut found) => {
                 found["status"] = 200.into();
