@@ -168,7 +168,7 @@ pub struct App {
     pub sql: Option<Arc<logpond_sql::Sql>>,
     /// The readers of the answers of SQL.
     #[cfg(feature = "sql")]
-    sql_readers: rows::Readers,
+    sql_readers: logpond_engine::query::Readers,
     /// The alert rules, if there are any.
     pub alerts: Option<Arc<Alerts>>,
     /// The audit, which notes questions and changes.
@@ -272,7 +272,7 @@ impl App {
             #[cfg(feature = "sql")]
             sql: parts.sql.map(Arc::new),
             #[cfg(feature = "sql")]
-            sql_readers: rows::Readers::default(),
+            sql_readers: logpond_engine::query::Readers::default(),
             alerts: parts.access.alerts,
             is_partial: false,
             tenant_header: HeaderName::from_bytes(parts.tenant_header.as_bytes()).ok(),

@@ -1,17 +1,15 @@
-//! Runs a query on a thread of its own and streams what it emits.
+//! Runs a query on a thread of the pool and streams what it emits.
 //!
-//! Invariants: at most [`QUERIES_MAX`] threads, for which at most [`QUERIES_WAITING_MAX`] queries wait,
-//! in the order in which they came; an error that is found before the first row decides the status; a
-//! later one is named in the trailer, and the answer is not complete then.
+//! Invariants: an error that is found before the first row decides the status; a later one is named in the trailer,
+//! and the answer is not complete then.
 
 use std::io;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use hyper::Response;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 use super::body::Body;
 use super::error::{ApiError, Kind};
@@ -20,31 +18,13 @@ use super::params::Params;
 use super::running::Running;
 use super::{App, authorization, hints};
 use logpond_engine::ingest::IngestError;
-use logpond_engine::query::{Chunks, Output, QueryError, Reader, Scope, Trailer};
+pub use logpond_engine::query::QUERIES_MAX;
+use logpond_engine::query::{Chunks, NoThread, Output, QueryError, QueryPool, Scope, Trailer};
 use logpond_host::clock;
 use logpond_host::memory::Budget;
 use logpond_host::shutdown::Shutdown;
 use logpond_host::telemetry::{Metrics, warn};
 use logpond_record::{TimeRange, Timestamp};
-
-/// Queries at a time, followers included. Each has a window of rows, its chunks and a stack.
-pub const QUERIES_MAX: usize = 64;
-
-/// Of these, how many may be followers, which end when their readers want: the others are left to queries.
-pub(super) const FOLLOWERS_MAX: usize = 48;
-
-/// Queries that wait until one of them ends. A page of panels asks all its questions at once.
-pub(super) const QUERIES_WAITING_MAX: usize = 1024;
-
-/// How long one waits at most.
-pub(super) const QUERY_WAIT_MAX: Duration = Duration::from_secs(10);
-
-/// How long a reader has taken nothing that was ready for it before it is given up for those who wait: it
-/// reads less than 32 KB/s then.
-pub(super) const STALLED_MIN: Duration = Duration::from_secs(2);
-
-/// How often readers are looked at while a query waits.
-const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The range of a query that names none: an hour before now or before its end.
 pub(super) const RANGE_DEFAULT_NS: i64 = 3_600_000_000_000;
@@ -68,90 +48,18 @@ pub(super) enum Begins {
 /// Things that the refusal of an incomplete answer lists; it counts the others.
 const LISTED_MAX: usize = 10;
 
-/// The threads that run queries, for example `lp-query-0` and on.
+/// Where the queries of requests run.
 #[derive(Clone)]
 pub struct QueryThreads {
-    name: &'static str,
-    count_max: usize,
-    /// Room for threads, and for those who wait for it.
-    room: Arc<Semaphore>,
-    waiting: Arc<Semaphore>,
-    /// Room for followers.
-    followers: Arc<Semaphore>,
+    pool: QueryPool,
     /// True if these are for followers.
     is_for_followers: bool,
-    /// Numbers of threads that do not exist now, the smallest last: never fewer than there is room.
-    free: Arc<Mutex<Vec<usize>>>,
-    /// Who reads the answers of those that run; no more than threads.
-    readers: Readers,
     /// Those that run, for operators.
     running: Running,
     metrics: Arc<Metrics>,
     shutdown: Shutdown,
     /// The memory from which queries take some to begin.
     budget: Option<Arc<Budget>>,
-}
-
-/// The readers of answers that share a number of places.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Readers(Arc<Mutex<ReaderRegistry>>);
-
-/// The readers that are checked for progress.
-#[derive(Debug, Default)]
-struct ReaderRegistry {
-    /// No more than places, and those that ended a moment ago.
-    readers: Vec<Weak<Reader>>,
-    /// The time of the last look at them.
-    looked_at: Option<Instant>,
-}
-
-impl Readers {
-    /// Watches a reader from here on.
-    pub(super) fn watch(&self, reader: &Arc<Reader>) {
-        let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        watched.readers.retain(|reader| reader.strong_count() > 0);
-        watched.readers.push(Arc::downgrade(reader));
-    }
-
-    /// Ends the query whose reader has taken nothing for the longest time, if that is long. Looks at them at
-    /// most once in [`LOOK_INTERVAL`], however many queries wait: each look frees one place.
-    pub(super) fn give_up_slowest(&self, metrics: &Metrics) {
-        let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = |looked_at: Instant| looked_at.elapsed() >= LOOK_INTERVAL;
-        if !watched.looked_at.is_none_or(is_due) {
-            return;
-        }
-        watched.looked_at = Some(Instant::now());
-        let readers = watched.readers.iter().filter_map(Weak::upgrade);
-        let stalled = readers.filter_map(|reader| Some((reader.stalled_for()?, reader)));
-        let stalled =
-            stalled.filter(|(time, reader)| *time >= STALLED_MIN && !reader.is_given_up());
-        if let Some((_, reader)) = stalled.max_by_key(|(time, _)| *time) {
-            reader.give_up();
-            metrics.queries_given_up.add(1);
-        }
-    }
-}
-
-/// Gives the number back when the thread ends, however it ends.
-struct Slot {
-    number: usize,
-    threads: QueryThreads,
-    _follower: Option<OwnedSemaphorePermit>,
-    /// Given back last: whoever has it next takes a number.
-    _room: OwnedSemaphorePermit,
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        let mut free = self
-            .threads
-            .free
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        free.push(self.number);
-        free.sort_unstable_by(|a, b| b.cmp(a));
-    }
 }
 
 impl QueryThreads {
@@ -162,16 +70,9 @@ impl QueryThreads {
         metrics: Arc<Metrics>,
         shutdown: Shutdown,
     ) -> QueryThreads {
-        let free = Arc::new(Mutex::new((0..count_max).rev().collect()));
         QueryThreads {
-            name,
-            count_max,
-            room: Arc::new(Semaphore::new(count_max)),
-            waiting: Arc::new(Semaphore::new(QUERIES_WAITING_MAX)),
-            followers: Arc::new(Semaphore::new(FOLLOWERS_MAX.min(count_max))),
+            pool: QueryPool::new(name, count_max, metrics.clone(), shutdown.clone()),
             is_for_followers: false,
-            free,
-            readers: Readers::default(),
             running: Running::default(),
             metrics,
             shutdown,
@@ -205,63 +106,6 @@ impl QueryThreads {
         QueryThreads {
             is_for_followers: is_followed,
             ..self.clone()
-        }
-    }
-
-    /// The room of a follower; of other queries none.
-    fn follower(&self) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
-        if !self.is_for_followers {
-            return Ok(None);
-        }
-        let room = Arc::clone(&self.followers).try_acquire_owned();
-        room.map(Some).map_err(|_| {
-            let message = format!("{FOLLOWERS_MAX} followers are running; try again later");
-            ApiError::new(Kind::TooManyQueries, message)
-        })
-    }
-
-    async fn slot(&self) -> Result<Slot, ApiError> {
-        let follower = self.follower()?;
-        let room = match self.room.clone().try_acquire_owned() {
-            Ok(room) => room,
-            Err(_) => self.wait().await?,
-        };
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(Slot {
-            number: free.pop().unwrap_or(self.count_max),
-            threads: self.clone(),
-            _follower: follower,
-            _room: room,
-        })
-    }
-
-    /// Waits for room, in turn.
-    async fn wait(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        let busy = |what: &str| {
-            let message = format!(
-                "{} queries are running, {what}; try again later",
-                self.count_max
-            );
-            ApiError::new(Kind::TooManyQueries, message)
-        };
-        let waiting = self.waiting.try_acquire();
-        let _waiting = waiting.map_err(|_| busy("and as many wait as may"))?;
-        let _counted = self.metrics.queries_waiting.hold();
-        let mut shutdown = self.shutdown.clone();
-        let looking = async {
-            loop {
-                self.readers.give_up_slowest(&self.metrics);
-                tokio::time::sleep(LOOK_INTERVAL).await;
-            }
-        };
-        tokio::select! {
-            // The semaphore is never closed.
-            room = self.room.clone().acquire_owned() => room.map_err(|_| IngestError::Stopping.into()),
-            () = tokio::time::sleep(QUERY_WAIT_MAX) => {
-                Err(busy(&format!("and none ended in {} s", QUERY_WAIT_MAX.as_secs())))
-            }
-            () = looking => Err(IngestError::Stopping.into()),
-            () = shutdown.stopping() => Err(IngestError::Stopping.into()),
         }
     }
 
@@ -334,10 +178,9 @@ impl QueryThreads {
         &self,
         work: impl FnOnce(Output) + Send + 'static,
     ) -> Result<Chunks, ApiError> {
-        let slot = self.slot().await?;
-        let name = format!("{}-{}", self.name, slot.number);
+        let place = self.pool.place(self.is_for_followers).await?;
         let (mut out, reader, chunks) = Output::watched(self.shutdown.clone());
-        self.readers.watch(&reader);
+        self.pool.readers().watch(&reader);
         let listed = self.running.list(&reader, self.is_for_followers);
         let metrics = self.metrics.clone();
         if let Some(admission) = authorization::admission() {
@@ -351,17 +194,11 @@ impl QueryThreads {
             }));
         }
         let work = move || {
-            let _slot = slot;
             let _listed = listed;
             let _active = metrics.queries_active.hold();
             work(out);
         };
-        thread::Builder::new().name(name).spawn(work).map_err(|e| {
-            ApiError::new(
-                Kind::Busy,
-                format!("the system gives no thread for the query: {e}"),
-            )
-        })?;
+        place.run(work)?;
         Ok(chunks)
     }
 
@@ -393,6 +230,17 @@ impl QueryThreads {
             Ok(Err(e)) => Err(e),
             Err(_) => Err(ApiError::new(Kind::Internal, "the query's thread panicked")),
         }
+    }
+}
+
+impl From<NoThread> for ApiError {
+    fn from(error: NoThread) -> ApiError {
+        let kind = match error {
+            NoThread::Busy(..) | NoThread::Followers => Kind::TooManyQueries,
+            NoThread::Stopping => return IngestError::Stopping.into(),
+            NoThread::System(_) => Kind::Busy,
+        };
+        ApiError::new(kind, error.to_string())
     }
 }
 
@@ -669,15 +517,6 @@ mod tests {
             "{}",
             error.message
         );
-        let all = u32::try_from(QUERIES_WAITING_MAX).unwrap();
-        let others = threads.waiting.acquire_many(all).await.unwrap();
-        let error = refusal(&threads).await;
-        assert!(
-            error.message.contains("as many wait as may"),
-            "{}",
-            error.message
-        );
-        drop(others);
         stopper.stop();
         assert_eq!(refusal(&threads).await.kind, Kind::Stopping);
     }

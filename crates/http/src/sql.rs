@@ -92,8 +92,9 @@ pub(super) mod run {
     use serde_json::json;
 
     use super::super::header_text;
-    use super::super::rows::{self, Prepared, Readers};
+    use super::super::rows::{self, Prepared};
     use super::*;
+    use logpond_engine::query::Readers;
     use logpond_engine::query::{Output, Scope, SqlSource, Trailer};
     use logpond_host::clock;
     use logpond_host::memory::{Charge, Lease};

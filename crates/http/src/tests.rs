@@ -12,12 +12,13 @@ use logpond_search::context::CONTEXT_BYTES_MAX;
 use logpond_search::query::QUERY_BYTES_MAX;
 
 use super::error::Kind;
-use super::rows::{QUERIES_WAITING_MAX, QUERY_WAIT_MAX, RANGE_DEFAULT_NS, SCOPE_PARAMS};
+use super::rows::{RANGE_DEFAULT_NS, SCOPE_PARAMS};
 use super::*;
 use logpond_engine::ingest::ROOM_WAIT_MAX;
 use logpond_engine::query::{
     AGGREGATES, CONTEXT_ROWS_MAX, MISSING_MAX, ParameterKind, TOP_VALUES_MAX,
 };
+use logpond_engine::query::{FOLLOWERS_MAX, QUERIES_WAITING_MAX, QUERY_WAIT_MAX, STALLED_MIN};
 use logpond_engine::saved;
 use logpond_listen::net::tls;
 
@@ -181,10 +182,10 @@ fn the_page_has_the_limits() {
         BUCKETS_MAX.to_string(),
         EXACT_VALUES_MAX.to_string(),
         QUERIES_MAX.to_string(),
-        rows::FOLLOWERS_MAX.to_string(),
+        FOLLOWERS_MAX.to_string(),
         QUERIES_WAITING_MAX.to_string(),
         seconds(QUERY_WAIT_MAX),
-        seconds(rows::STALLED_MIN),
+        seconds(STALLED_MIN),
         net::CONNECTIONS_MAX.to_string(),
         net::connections_per_address_max(net::CONNECTIONS_MAX).to_string(),
         format!(

@@ -53,6 +53,7 @@ mod output;
 mod reader;
 mod request;
 mod surroundings;
+mod threads;
 mod window;
 
 use std::fmt;
@@ -92,8 +93,12 @@ pub use scatter::{Cluster, Nodes, Unreachable};
 pub use segment_rows::{Summary, SummaryKind};
 #[cfg(feature = "sql")]
 pub use sql::{SqlSource, spill_directory};
+pub use threads::{
+    FOLLOWERS_MAX, NoThread, QUERIES_MAX, QUERIES_WAITING_MAX, QUERY_WAIT_MAX, QueryPlace,
+    QueryPool, Readers, STALLED_MIN,
+};
 
-/// Answers queries. Methods block; each call runs on a thread of its own.
+/// Answers queries. Methods block; each call runs on a thread of a [`QueryPool`].
 pub trait Engine: Send + Sync + 'static {
     /// Emits the rows of a search.
     ///
