@@ -77,6 +77,20 @@ pub(crate) fn candidate(line: &[u8]) -> Option<Candidate> {
 
 /// Draws a line of which the level is known; `None` if it fits none of the rows, and the sketch is then as it was.
 pub(crate) fn draw<'a>(
+    candidate: Candidate,
+    line: &'a str,
+    level: Option<&'static str>,
+    times: Times<'_>,
+    sketch: &mut Sketch<'_, 'a>,
+) -> Option<Beside<'a>> {
+    draw_candidate(candidate, line, level, times, sketch).or_else(|| {
+        let group = starts::prefixed(line.as_bytes())?;
+        let candidate = Candidate { start: "", group };
+        draw_candidate(candidate, line, level, times, sketch)
+    })
+}
+
+fn draw_candidate<'a>(
     Candidate { start, group }: Candidate,
     line: &'a str,
     level: Option<&'static str>,

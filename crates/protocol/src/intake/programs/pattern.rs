@@ -59,7 +59,7 @@ const CLOCK_BYTES_MAX: usize = 24;
 const BLANKS_MAX: usize = 64;
 
 /// Labels of PostgreSQL; some stand before what belongs to a message and say no level.
-pub(super) const POSTGRES_LABELS: [&str; 18] = [
+pub(super) const POSTGRES_LABELS: [&str; 20] = [
     "LOG",
     "ERROR",
     "FATAL",
@@ -78,6 +78,8 @@ pub(super) const POSTGRES_LABELS: [&str; 18] = [
     "STATEMENT",
     "CONTEXT",
     "QUERY",
+    "LOCATION",
+    "BACKTRACE",
 ];
 
 /// A head of lines.

@@ -57,7 +57,7 @@ pub(super) const PLAY: [&str; 8] = [
 ];
 
 /// Behind a time that a bracket opens.
-pub(super) const BRACKETED: [&str; 65] = [
+pub(super) const BRACKETED: [&str; 66] = [
     // Elasticsearch, OpenSearch, Logstash. Ignite has a thread there.
     "][{level}_][{logger:q}_]([{pipeline:w}])?( [{node:w}])?_{msg}",
     "][{level}_][{thread}][{logger:w}] {msg}",
@@ -69,8 +69,9 @@ pub(super) const BRACKETED: [&str; 65] = [
     "] {level} {msg:logger}",
     // Zigbee2MQTT.
     "] {level}: \t{logger:w}: {msg}",
-    // PHP, PHP-FPM.
+    // PHP, PHP-FPM; PostgreSQL behind a time in brackets.
     "] PHP {error_type}:  {msg:php}",
+    "]{msg:postgres}",
     "] {level}: ([pool {pool:w}] )?(pid {pid:i}, {function:w}, line {line:i}: )?{msg:fpm}",
     // Envoy.
     "][{tid:i}][{level}][{logger:w}] [{file:w}:{line:i}] {msg}",

@@ -5,7 +5,7 @@ mod marks;
 use std::sync::LazyLock;
 
 use super::pattern::{self, Row};
-use super::rows;
+use super::{postgres, rows};
 use marks::{
     is_asctime, is_before_tab, is_before_year, is_behind_call, is_ceph, is_dpkg, is_drupal,
     is_exim, is_firebird, is_glib, is_keydb, is_keyed, is_klog, is_logcat, is_lustre, is_numbered,
@@ -16,9 +16,6 @@ use crate::intake::timestamps::is_since_start;
 
 /// How far into a line is looked for what tells that a row without a level may fit, in bytes.
 const HEAD_BYTES_MAX: usize = 96;
-
-/// How far into a line the label of PostgreSQL behind a prefix is looked for, in bytes.
-const PREFIX_BYTES_MAX: usize = 192;
 
 /// The most rows of a group.
 pub(super) const ROWS_MAX: usize = 256;
@@ -216,15 +213,12 @@ static GROUPS: LazyLock<Groups> = LazyLock::new(|| {
 
 /// The text that a line begins with, and the rows that may follow it.
 pub(super) fn candidates(line: &[u8]) -> Option<(&'static str, &'static Group)> {
-    by_start(line).or_else(|| is_prefixed(line).then(|| ("", &GROUPS.prefixed)))
+    by_start(line).or_else(|| Some(("", prefixed(line)?)))
 }
 
-/// True for a line with a label as of PostgreSQL, which no time begins.
-fn is_prefixed(line: &[u8]) -> bool {
-    let head = &line[..line.len().min(PREFIX_BYTES_MAX)];
-    matches!(line.first(), Some(b'a'..=b'z' | b'A'..=b'Z' | b'[' | b'('))
-        && pattern::find(head, b":  ")
-            .is_some_and(|end| end > 0 && head[end - 1].is_ascii_uppercase())
+/// The rows of a line with a label as of PostgreSQL, whose prefix may begin as lines of others do.
+pub(super) fn prefixed(line: &[u8]) -> Option<&'static Group> {
+    postgres::is_labelled(line).then(|| &GROUPS.prefixed)
 }
 
 fn by_start(line: &[u8]) -> Option<(&'static str, &'static Group)> {
@@ -442,4 +436,5 @@ pub(super) fn may_lack_level(line: &[u8]) -> bool {
         || UNLEVELLED
             .iter()
             .any(|mark| pattern::find(head, mark).is_some())
+        || postgres::is_labelled(line)
 }

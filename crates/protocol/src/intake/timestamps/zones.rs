@@ -515,6 +515,9 @@ fn named(cursor: &mut Cursor<'_>) -> Option<Zone> {
     let name = ZoneName::read(cursor.rest())?;
     let is_utc = cursor.rest().starts_with(b"UTC") || cursor.rest().starts_with(b"GMT");
     cursor.at += usize::from(name.length);
+    if is_session(cursor.rest()) {
+        return Some(Zone::Name(name));
+    }
     if is_utc && matches!(cursor.peek(), Some(b'+' | b'-')) && cursor.is_digit_at(1) {
         if let Some(zone) = offset(cursor, false) {
             return Some(zone);
@@ -526,6 +529,16 @@ fn named(cursor: &mut Cursor<'_>) -> Option<Zone> {
     // A hyphen belongs to a longer word, or stands between blanks.
     let is_hyphened = cursor.peek() == Some(b'-') && is_word_at(cursor, 1);
     (ends(cursor) && !is_hyphened).then_some(Zone::Name(name))
+}
+
+/// True for `-65e0f3b1.4d`, a session of PostgreSQL behind a hyphen: its digits are no offset.
+fn is_session(text: &[u8]) -> bool {
+    matches!(
+        text,
+        [b'-', start @ .., ] if start.get(8) == Some(&b'.')
+            && start[..8].iter().all(u8::is_ascii_hexdigit)
+            && start.get(9).is_some_and(u8::is_ascii_hexdigit)
+    )
 }
 
 /// Bytes of what says an offset once more: Go's ` CET m=+0.1`, Java's `[Europe/Berlin]`, the

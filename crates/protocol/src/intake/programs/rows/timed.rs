@@ -7,10 +7,6 @@ pub(in crate::intake::programs) const TIMED: [&str; 230] = [
     // MySQL 8, MySQL and MariaDB, error log.
     " {thread:i} [{level}] [{err_code:w}] [{subsystem:w}] {msg:mysql}",
     " {thread:i} [{level}] {msg:mysql}",
-    // PostgreSQL: the default, Debian's, pgBadger's, and Amazon RDS.
-    " [{pid:i}(-{line_num:i})?] ({user:w}@{dbname:w} )?{label}:  {msg}",
-    " [{pid:i}(-{session_line:i})?](:)? ([{line_num:i}-1] )?user={user:e},db={dbname:e}(,app={application_name:e})?(,client={remote_host:e})? {label}:  {msg}",
-    ":{remote_host:e}(\\({remote_port:i}\\))?:{user:e}@{dbname:e}:[{pid:i}]:{label}:  {msg}",
     // RabbitMQ.
     " [{level}] <{pid:w}> {msg:rabbitmq}",
     // MongoDB up to 4.2.
@@ -28,6 +24,10 @@ pub(in crate::intake::programs) const TIMED: [&str; 230] = [
     ": pid {pid:i}: {label}:  {msg}",
     ": {process:w} pid {pid:i}: {label}:  {msg}",
     " P{process:d}~{level}: {msg}",
+    // PostgreSQL: the default, Debian's, pgBadger's, Amazon RDS, and Azure.
+    " [{pid:i}{msg:postgres}",
+    ":{msg:postgres}",
+    "-{msg:postgres}",
     " [{pid:i}] {logger:q} {level}: {msg}",
     " {file:w}:{line:i}:{function:w}: [{level}] {msg}",
     // Tarantool.
