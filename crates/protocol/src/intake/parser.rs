@@ -15,6 +15,7 @@ mod held;
 mod joints;
 mod labels;
 mod nested;
+mod stamps;
 mod stated;
 
 use std::borrow::Cow;
@@ -376,6 +377,11 @@ impl Parser {
 
     fn unmarked_line<'a>(&mut self, entry: &Entry<'a>) -> Option<ParsedLine<'a>> {
         if let Some(parsed) = self.declared(entry) {
+            return Some(parsed);
+        }
+        if stamps::is_candidate(entry.raw)
+            && let Some(parsed) = self.stamped(entry)
+        {
             return Some(parsed);
         }
         if let Some(reader) = access::reader(entry.raw)

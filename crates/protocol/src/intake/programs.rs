@@ -6,6 +6,7 @@
 //! | values that stand behind a message, in the product's own way | [`tails`], [`pairs`], [`columns`] |
 //! | prefixes of PostgreSQL, which each server sets | [`postgres`] |
 //! | names within messages of servers | [`facts`] |
+//! | lines that their first words tell: OpenVPN, Exim, Dovecot, the kernel | [`named`] |
 //! | lines of frameworks about requests | [`requests`] |
 //! | sentences of daemons, whose fields are made beside the message | [`sentences`], [`daemons`] |
 //! | packets of firewalls, and queries of BIND, likewise | [`firewalls`] |
@@ -19,6 +20,7 @@ mod columns;
 mod daemons;
 mod facts;
 mod firewalls;
+mod named;
 mod pairs;
 mod pattern;
 mod postgres;

@@ -334,8 +334,34 @@ fn list_bytes(text: &str) -> usize {
     end.unwrap_or(text.len())
 }
 
+/// Draws ` Print-Job successful-ok`, the operation and the status that CUPS has behind the number of bytes; gives the rest.
+fn ipp<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<&'a str> {
+    const STATUSES: [&str; 5] = [
+        "successful-ok",
+        "client-error-",
+        "server-error-",
+        "redirection-",
+        "informational",
+    ];
+    let (operation, behind) = text.strip_prefix(' ')?.split_once(' ')?;
+    let length = behind.find(' ').unwrap_or(behind.len());
+    let (status, rest) = behind.split_at(length);
+    let is_status = STATUSES.iter().any(|start| status.starts_with(start));
+    let is_operation = operation.starts_with(|first: char| first.is_ascii_uppercase());
+    (is_status && is_operation).then(|| {
+        pen.sketch.literal(" ");
+        pen.text("ipp_operation", operation);
+        pen.sketch.literal(" ");
+        pen.text("ipp_status", status);
+        rest
+    })
+}
+
 /// Draws what follows the number of bytes.
 fn rest<'a>(mut rest: &'a str, has_host: bool, pen: &mut Pen<'_, '_, 'a, '_>) {
+    if let Some(behind) = ipp(rest, pen) {
+        rest = behind;
+    }
     let mut known = ["referer:t", AGENT].iter();
     let (mut has_third, mut is_apart) = (false, false);
     let mut pairs = 0;

@@ -5,13 +5,15 @@ use memchr::memchr;
 
 use super::Pen;
 use super::sentences::is_address;
+use super::tails::kind_of;
 use crate::intake::access::canonical_int;
+use crate::intake::logfmt;
 
 /// The most values of Exim.
 const VALUES_MAX: usize = 32;
 
 /// Values of Exim with their letters and the fields that they are. Others stay in the message.
-const EXIM: [(&str, &str); 11] = [
+const EXIM: [(&str, &str); 10] = [
     ("P", "protocol"),
     ("R", "router"),
     ("T", "transport"),
@@ -19,7 +21,6 @@ const EXIM: [(&str, &str); 11] = [
     ("A", "auth_method"),
     ("id", "message_id"),
     ("U", "user"),
-    ("F", "from"),
     ("QT", "queue_time"),
     ("DT", "delivery_time"),
     ("H", "remote_host"),
@@ -75,58 +76,154 @@ pub(super) fn closed<'a>(text: &'a str, end: &str, pen: &mut Pen<'_, '_, 'a>) ->
     Some(())
 }
 
-/// Makes the fields of a message of Exim: `<= lena@example.org H=mx.example.org [192.0.2.7] P=esmtps S=1234 id=…`.
+/// The flags of Exim, the fields of the addresses behind them, and what they say of the message.
+const EXIM_FLAGS: [(&str, &str, &str); 8] = [
+    ("<= ", "sender", "arrival"),
+    ("(= ", "sender", "fakereject"),
+    ("=> ", "recipient", "delivery"),
+    ("-> ", "recipient", "delivery"),
+    (">> ", "recipient", "delivery"),
+    ("*> ", "recipient", "suppressed"),
+    ("** ", "recipient", "failed"),
+    ("== ", "recipient", "deferred"),
+];
+
+/// Makes the fields of a message of Exim: `<= lena@example.org H=mx.example.org [192.0.2.7] P=esmtps S=1234 id=…`. The
+/// identifier of the message stands before it.
 pub(super) fn exim<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option<()> {
-    const SIGNS: [(&str, &str); 6] = [
-        ("<= ", "sender"),
-        ("=> ", "recipient"),
-        ("-> ", "recipient"),
-        (">> ", "recipient"),
-        ("** ", "recipient"),
-        ("== ", "recipient"),
-    ];
-    pen.sketch.message(text.as_bytes());
-    let mut signs = SIGNS.iter();
-    let Some((sign, name)) = signs.find(|(sign, _)| text.starts_with(sign)) else {
-        let starts = ["Completed", "Frozen", "Unfrozen"];
-        return starts
-            .iter()
-            .any(|start| text.starts_with(start))
-            .then_some(());
+    let is_known = match pen.sketch.value(b"queue_id") {
+        Some(Value::Str(id)) => is_queue_id(id),
+        _ => false,
     };
-    match *sign {
+    is_known.then_some(())?;
+    pen.sketch.message(text.as_bytes());
+    let mut flags = EXIM_FLAGS.iter();
+    let Some((flag, name, action)) = flags.find(|(flag, ..)| text.starts_with(flag)) else {
+        exim_values(text, pen);
+        return Some(());
+    };
+    pen.make_text("action", action);
+    match *flag {
         "** " => pen.level = Some("error"),
         "== " => pen.level = Some("warn"),
         _ => {}
     }
-    let rest = &text[sign.len()..];
+    let rest = &text[flag.len()..];
     let end = memchr(b' ', rest.as_bytes()).unwrap_or(rest.len());
-    pen.make_text(name, &rest[..end]);
-    // A text of a server stands behind its own letter, the last one.
-    let known = rest.split(" C=\"").next().unwrap_or(rest);
-    for word in known.split(' ').take(VALUES_MAX) {
-        if let Some(address) = word
-            .strip_prefix('[')
-            .and_then(|word| word.split(']').next())
-        {
-            if is_address(address) {
-                pen.make_text("remote_addr", address);
-            }
+    let (address, rest) = rest.split_at(end);
+    pen.make_text(name, address.trim_end_matches(':'));
+    let original = rest
+        .strip_prefix(" <")
+        .and_then(|rest| rest.split_once('>'));
+    if let Some((original, _)) = original.filter(|_| *name == "recipient") {
+        pen.make_text("original_recipient", original);
+    }
+    exim_values(rest, pen);
+    Some(())
+}
+
+/// True for `1abcDE-000abc-2x`, and with eleven letters and four digits from version 4.97 on.
+fn is_queue_id(text: &str) -> bool {
+    let mut parts = text.split('-');
+    let mut is_next = |lengths: [usize; 2]| {
+        let part = parts.next().unwrap_or_default();
+        lengths.contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    is_next([6, 6]) && is_next([6, 11]) && is_next([2, 4]) && parts.next().is_none()
+}
+
+/// Makes the fields of the values in a message of Exim.
+pub(super) fn exim_values<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a>) {
+    let mut rest = text;
+    let mut before = "";
+    for _ in 0..VALUES_MAX {
+        rest = rest.trim_start_matches(' ');
+        // A text of a server stands in quotes.
+        if let Some(inside) = rest.strip_prefix("C=\"") {
+            let end = crate::intake::access::closing_quote(inside).unwrap_or(inside.len());
+            pen.make_text("confirmation", &inside[..end]);
+            rest = inside.get(end + 1..).unwrap_or_default();
             continue;
         }
-        let Some((key, value)) = word.split_once('=') else {
+        // The subject, which the sender has written.
+        if let Some(inside) = rest.strip_prefix("T=\"") {
+            let end = crate::intake::access::closing_quote(inside).unwrap_or(inside.len());
+            pen.make_text("subject", &inside[..end]);
+            rest = inside.get(end + 1..).unwrap_or_default();
             continue;
-        };
-        if key == "S"
-            && let Some(bytes) = canonical_int(value)
-        {
-            pen.make("bytes", Value::Int(bytes));
-        } else if let Some((_, name)) = EXIM.iter().find(|(known, _)| *known == key) {
-            // What the server said stands behind the transport.
-            pen.make_text(name, value.trim_end_matches(':'));
+        }
+        let (word, behind) = rest.split_once(' ').unwrap_or((rest, ""));
+        if word.is_empty() {
+            return;
+        }
+        exim_value(word, before, pen);
+        (before, rest) = (word, behind);
+    }
+}
+
+/// Makes the field of a word of Exim, which stands behind another one.
+fn exim_value<'a>(word: &'a str, before: &str, pen: &mut Pen<'_, '_, 'a>) {
+    if let Some(inside) = word.strip_prefix('[') {
+        return exim_address(inside, ["remote_addr", "remote_port"], pen);
+    }
+    if let Some(helo) = word
+        .strip_prefix('(')
+        .and_then(|word| word.strip_suffix(')'))
+        && before.starts_with("H=")
+    {
+        return pen.make_text("helo", helo);
+    }
+    let Some((key, value)) = word.split_once('=') else {
+        return;
+    };
+    let value = value.trim_end_matches([':', ',']);
+    match key {
+        "S" => {
+            if let Some(bytes) = canonical_int(value) {
+                pen.make("bytes", Value::Int(bytes));
+            }
+        }
+        "H" if value.starts_with('(') => {
+            pen.make_text("helo", value.trim_matches(['(', ')']));
+        }
+        "H" if value.starts_with('[') => {
+            exim_address(&value[1..], ["remote_addr", "remote_port"], pen);
+        }
+        "I" if value.starts_with('[') => {
+            exim_address(&value[1..], ["local_addr", "local_port"], pen);
+        }
+        "F" => pen.make_text("from", value.trim_matches(['<', '>'])),
+        "pid" => {
+            if let Some(pid) = canonical_int(value).filter(|_| !pen.sketch.has_slot(b"pid")) {
+                pen.make("pid", Value::Int(pid));
+            }
+        }
+        _ => {
+            if let Some((_, name)) = EXIM.iter().find(|(known, _)| *known == key) {
+                pen.make_text(name, value);
+            }
         }
     }
-    Some(())
+}
+
+/// Makes the fields of `192.0.2.7]:41000`, of which the port may be missing.
+fn exim_address<'a>(text: &'a str, names: [&'static str; 2], pen: &mut Pen<'_, '_, 'a>) {
+    let (address, port) = text.split_once(']').unwrap_or((text, ""));
+    if is_address(address) {
+        pen.make_text(names[0], address);
+        let port = port.strip_prefix(':').and_then(canonical_int);
+        if let Some(port) = port {
+            pen.make(names[1], Value::Int(port));
+        }
+    }
+}
+
+/// Draws a value without quotes as what it is.
+pub(super) fn bare<'a>(name: &str, value: &'a str, pen: &mut Pen<'_, '_, 'a>) {
+    match logfmt::bare_value(value) {
+        (read, kind, true) => pen.slot(name, kind_of(kind), read),
+        _ => pen.text(name, value),
+    }
 }
 
 /// The words that messages of dpkg begin with.

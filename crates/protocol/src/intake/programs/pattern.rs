@@ -43,7 +43,7 @@ use core::net::Ipv6Addr;
 use logpond_record::{Severity, Value};
 use memchr::memchr_iter;
 
-use super::{Pen, TIME_FIELD, postgres, tails};
+use super::{Pen, TIME_FIELD, tails};
 use crate::intake::access::canonical_int;
 use crate::intake::access_format::Times;
 use crate::intake::levels;
@@ -322,9 +322,7 @@ fn may_fit(steps: &[Step], ahead: &Ahead<'_>) -> bool {
                 [b'A'..=b'Z', next, ..] if !next.is_ascii_alphabetic() => &rest[1..],
                 _ => return false,
             },
-            Step::Message(tails::Tail::Postgres | tails::Tail::Prefixed) => {
-                return postgres::may_fit(rest);
-            }
+            Step::Message(tail) => return tail.may_fit(rest),
             _ => return true,
         };
     }

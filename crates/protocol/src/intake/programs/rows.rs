@@ -164,7 +164,7 @@ pub(super) const BRACKETED: [&str; 66] = [
 pub(super) const SLASHED: [&str; 1] = ["] {thread:w} {component:w}~{event_type:u}~{msg}"];
 
 /// Behind a time with a name of a day or a month that a bracket opens.
-pub(super) const NAMED: [&str; 5] = [
+pub(super) const NAMED: [&str; 6] = [
     // Apache HTTP Server 2.4.
     "] [({module:w}:)?{level}] [pid {pid:i}(:tid {tid:i})?] ({file:w}\\({line:i}\\): )?\
      (\\({errno:i}\\){error}: )?([client {client:a}] )?([remote {remote:a}] )?({code}: )?{msg:apache}",
@@ -175,6 +175,8 @@ pub(super) const NAMED: [&str; 5] = [
     // Asterisk.
     "] {level}[{tid:i}]([{callid:w}])? {file:w}: {msg}",
     "] {level}[{tid:i}]([{callid:w}])?: {file:w}:{line:i} {function:w}: {msg}",
+    // The kernel, `dmesg -T`.
+    "] {msg:kernel}",
 ];
 
 /// Behind the letter and the time of Google's logging libraries: glog, klog, CockroachDB.
@@ -195,9 +197,10 @@ pub(super) const RUBY: [&str; 1] = [" #{pid:i}]~{level} -- {progname:e}: {msg:ru
 pub(super) const ANGLED: [&str; 1] = ["{msg:postgres}"];
 
 /// Redis from version 3, Sentinel, Valkey; KeyDB has a thread's number, too. An X is Sentinel's role.
-pub(super) const REDIS: [&str; 2] = [
+pub(super) const REDIS: [&str; 3] = [
     "{pid:i}:{tid:i}:{role:w} {time} {sign} {msg}",
     "{pid:i}:{role:w} {time} {sign} {msg}",
+    "{pid:i}:signal-handler \\({epoch:i}\\) {msg}",
 ];
 
 /// Redis before version 3, and NATS.
@@ -207,7 +210,7 @@ pub(super) const NUMBERED: [&str; 2] = [
 ];
 
 /// Cassandra, and the form `verbose` of Django's documentation.
-pub(super) const LEVELLED: [&str; 10] = [
+pub(super) const LEVELLED: [&str; 12] = [
     "{level}~[{thread}] {time}~{file:w}:{line:i} - {msg}",
     "{level} {time} {module:w} {pid:i} {tid:i} {msg}",
     // ScyllaDB.
@@ -223,6 +226,9 @@ pub(super) const LEVELLED: [&str; 10] = [
     "{abbr} {time} {msg:pairs}",
     // Dart.
     "{level}: {time}: {msg}",
+    // WireGuard outside of the kernel.
+    "{level}: \\({interface:w}\\) {time} peer\\({peer:w}\\) - {msg}",
+    "{level}: \\({interface:w}\\) {time} {msg}",
 ];
 
 /// GLib: the program, the domain and the level; messages and what is less have no stars behind it.
@@ -239,9 +245,41 @@ pub(super) const GLIB: [&str; 9] = [
 ];
 
 /// CUPS, about a job or not.
-pub(super) const CUPS: [&str; 2] = [
+pub(super) const CUPS: [&str; 10] = [
     "{letter} [{time}] [Job {job:i}] {msg}",
+    "{letter} [{time}] [Client {client_number:i}] {msg}",
     "{letter} [{time}] {msg}",
+    // Levels whose letters mean something else in other programs: alert, emergency, and the finest of debugging.
+    "A {is:alert}[{time}] [Job {job:i}] {msg}",
+    "A {is:alert}[{time}] {msg}",
+    "X {is:emergency}[{time}] [Job {job:i}] {msg}",
+    "X {is:emergency}[{time}] {msg}",
+    "d {is:debug}[{time}] [Job {job:i}] {msg}",
+    "d {is:debug}[{time}] [Client {client_number:i}] {msg}",
+    "d {is:debug}[{time}] {msg}",
+];
+
+/// CUPS about pages, in the order of its versions.
+pub(super) const PAGES: [&str; 2] = [
+    "{printer:w} {user:w} {job:i} [{time}] {msg:page}",
+    "{printer:w} {job:i} {user:w} [{time}] {msg:page}",
+];
+
+/// The kernel, as dmesg prints it, also with the facility and the level.
+pub(super) const KERNEL: [&str; 2] = [
+    "[_{uptime:f}] {msg:kernel}",
+    "{facility_name:w}_:{level}_: [_{uptime:f}] {msg:kernel}",
+];
+
+/// Dovecot's own file.
+pub(super) const DOVECOT: [&str; 1] = [" {msg:dovecot}"];
+
+/// zap's console encoder without a time.
+pub(super) const CONSOLE: [&str; 4] = [
+    "{level}\t{logger:w}\t{caller:p}\t{msg:zap}",
+    "{level}\t{caller:p}\t{msg:zap}",
+    "{level}\t{logger:w}\t{msg:zap}",
+    "{level}\t{msg:zap}",
 ];
 
 /// WirePlumber and PipeWire. The times of older versions of PipeWire count from the start of the machine.
@@ -269,6 +307,7 @@ pub(super) const SPARK: [&str; 1] = [" {LEVEL} {logger:w}: {msg}"];
 
 /// logrus on a terminal.
 pub(super) const LOGRUS: [&str; 2] = [
+    // Also log15.
     "{level}[{time}] {msg:pairs}",
     "{level}[{uptime:w}] {msg:pairs}",
 ];
@@ -435,7 +474,7 @@ pub(super) const FACTORIO: [&str; 1] = ["_{uptime:f} {level} {file:w}:{line:i}: 
 /// Behind a time with a name of a day or a month: OpenVPN and SpamAssassin, OpenSIPS, Prosody, Keepalived, IBM Storage Scale, Mailman,
 /// Aerospike, ONTAP, strongSwan.
 pub(super) const ASCTIME: [&str; 14] = [
-    " us={microseconds:i} {msg}",
+    " {msg:known}",
     " [{pid:i}] {level}: {msg}",
     " [{pid:i}] {level}:{module:w}:{function:w}: {msg}",
     " {logger:w}\t{level}\t{msg}",
@@ -457,7 +496,7 @@ pub(super) const PREFIXED: [&str; 1] = ["{msg:prefixed}"];
 /// Tor, and Rust's slog on a terminal, behind their time.
 pub(super) const TOR: [&str; 3] = [
     " [{level}] {msg}",
-    " {LEVEL} {msg}",
+    " {LEVEL} {msg:listed}",
     " {thread:d}[{subsystem:w}] (<{connection:w}> )?{msg}",
 ];
 

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use logpond_record::Value;
 use memchr::memchr;
 
-use super::{daemons, firewalls, requests};
+use super::{daemons, firewalls, named, requests};
 use crate::intake::access::{canonical_int, seconds_with_unit};
 use crate::intake::{logfmt, timestamps};
 
@@ -107,6 +107,12 @@ pub(crate) fn fields<'a>(program: Option<&str>, message: &'a str) -> Made<'a> {
             daemons::alert(alert, &mut made);
             return made;
         }
+        if named::is_of_kernel(message) {
+            let read = firewalls::netfilter(message, &mut made);
+            read.or_else(|| named::wireguard(message, &mut made))
+                .unwrap_or_default();
+            return made;
+        }
         let untagged = untagged(message);
         if !RAILS.iter().any(|start| untagged.starts_with(start)) {
             return requests::of_text(message);
@@ -122,7 +128,8 @@ pub(crate) fn fields<'a>(program: Option<&str>, message: &'a str) -> Made<'a> {
         "sshd" | "sshd-session" | "sshd-auth" => sshd(message, &mut made),
         "dovecot" => dovecot(message, &mut made),
         "dnsmasq" => dnsmasq(message, &mut made),
-        "kernel" => firewalls::netfilter(message, &mut made),
+        "kernel" => firewalls::netfilter(message, &mut made)
+            .or_else(|| named::wireguard(message, &mut made)),
         "filterlog" => firewalls::pf(message, &mut made),
         "named" => firewalls::query(message, &mut made),
         _ if program.starts_with("postfix") => postfix(message, &mut made),
@@ -266,9 +273,14 @@ fn dovecot<'a>(message: &'a str, made: &mut Made<'a>) -> Option<()> {
         return None;
     }
     put_text(made, "service", service);
-    let behind = rest.find("user=<").unwrap_or(rest.len());
-    pairs(&rest[behind..], &DOVECOT, made);
+    login(rest, made);
     Some(())
+}
+
+/// Makes the fields of what Dovecot says of a session.
+pub(super) fn login<'a>(text: &'a str, made: &mut Made<'a>) {
+    let behind = text.find("user=<").unwrap_or(text.len());
+    pairs(&text[behind..], &DOVECOT, made);
 }
 
 /// `query[A] shop.example.org from 192.0.2.7`

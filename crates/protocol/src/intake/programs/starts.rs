@@ -5,11 +5,12 @@ mod marks;
 use std::sync::LazyLock;
 
 use super::pattern::{self, Row};
-use super::{postgres, rows};
+use super::{named, postgres, rows};
 use marks::{
-    is_asctime, is_before_tab, is_before_year, is_behind_call, is_ceph, is_dpkg, is_drupal,
-    is_exim, is_firebird, is_glib, is_keydb, is_keyed, is_klog, is_logcat, is_lustre, is_numbered,
-    is_sql_server, is_studio, is_tracing, is_update, is_zabbix,
+    is_asctime, is_before_console, is_before_tab, is_before_year, is_behind_call, is_ceph, is_dpkg,
+    is_drupal, is_exim, is_exponential, is_facility, is_firebird, is_glib, is_keydb, is_keyed,
+    is_klog, is_logcat, is_lustre, is_numbered, is_page, is_sql_server, is_studio, is_tracing,
+    is_update, is_uptime, is_zabbix,
 };
 
 use crate::intake::timestamps::is_since_start;
@@ -145,6 +146,10 @@ struct Groups {
     unbound: Group,
     factorio: Group,
     asctime: Group,
+    pages: Group,
+    kernel: Group,
+    dovecot: Group,
+    console: Group,
 }
 
 static GROUPS: LazyLock<Groups> = LazyLock::new(|| {
@@ -208,6 +213,10 @@ static GROUPS: LazyLock<Groups> = LazyLock::new(|| {
         unbound: group(false, &rows::UNBOUND),
         factorio: group(false, &rows::FACTORIO),
         asctime: group(true, &rows::ASCTIME),
+        pages: group(false, &rows::PAGES),
+        kernel: group(false, &rows::KERNEL),
+        dovecot: group(true, &rows::DOVECOT),
+        console: group(false, &rows::CONSOLE),
     }
 });
 
@@ -231,12 +240,7 @@ fn by_start(line: &[u8]) -> Option<(&'static str, &'static Group)> {
             let group = of_digits(line, rest).or_else(|| of_rare(line));
             group.map(|group| ("", group))
         }
-        // Cloud Foundry, and the agents of HashiCorp, on their console.
-        [b' ', b' ', b' ', b'2', b'0', _, _, b'-', ..] => Some(("   ", &GROUPS.timed)),
-        // Rust's tracing, format pretty.
-        [b' ', b' ', b'2', b'0', _, _, b'-', ..] => Some(("  ", &GROUPS.timed)),
-        [b' ', b' ', b' ', b' ', b'2', b'0', _, _, b'-', ..] => Some(("    ", &GROUPS.timed)),
-        [b' ', ..] => of_number(line),
+        [b' ', ..] => of_blank(line),
         [b'(' | b'*', ..] if is_glib(line) => Some(("", &GROUPS.glib)),
         [b'(', b'A'..=b'Z', ..] => Some(("", &GROUPS.process)),
         [b'<', b' ', b'0'..=b'9', ..] => Some(("< ", &GROUPS.angled)),
@@ -251,6 +255,19 @@ fn by_start(line: &[u8]) -> Option<(&'static str, &'static Group)> {
             ..,
         ] => Some(("<", &GROUPS.weblogic)),
         [b'[', ..] => of_bracket(line),
+        [
+            b'd',
+            b'o',
+            b'v',
+            b'e',
+            b'c',
+            b'o',
+            b't',
+            b':',
+            b' ',
+            b'2',
+            ..,
+        ] => Some(("dovecot: ", &GROUPS.dovecot)),
         [letter, ref rest @ ..] if is_logcat(letter, rest) => Some(("", &GROUPS.android)),
         [b'L', b' ', b'0'..=b'9', b'0'..=b'9', b'/', ..] => Some(("L ", &GROUPS.source)),
         [b'A', b'U', b'D', b'I', b'T', b',', b' ', b'0'..=b'9', ..] => {
@@ -288,11 +305,23 @@ fn by_start(line: &[u8]) -> Option<(&'static str, &'static Group)> {
     }
 }
 
+/// The rows of lines that a blank begins.
+fn of_blank(line: &[u8]) -> Option<(&'static str, &'static Group)> {
+    match *line {
+        // Cloud Foundry, and the agents of HashiCorp, on their console.
+        [b' ', b' ', b' ', b'2', b'0', _, _, b'-', ..] => Some(("   ", &GROUPS.timed)),
+        // Rust's tracing, format pretty.
+        [b' ', b' ', b'2', b'0', _, _, b'-', ..] => Some(("  ", &GROUPS.timed)),
+        [b' ', b' ', b' ', b' ', b'2', b'0', _, _, b'-', ..] => Some(("    ", &GROUPS.timed)),
+        _ => of_number(line),
+    }
+}
+
 /// The rows of lines that a digit begins, which `rest` follows.
 fn of_digits(line: &[u8], rest: &[u8]) -> Option<&'static Group> {
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     match rest.get(digits..digits + 3)? {
-        [b':', b'A'..=b'Z', b' '] => Some(&GROUPS.redis),
+        [b':', b'A'..=b'Z', b' '] | [b':', b's', b'i'] => Some(&GROUPS.redis),
         [b':', b'0'..=b'9', b'0'..=b'9' | b':'] if is_keydb(&rest[digits..]) => Some(&GROUPS.redis),
         [b'/', ..] if digits == 3 => Some(&GROUPS.go),
         [b':', b'2', b'0'] if is_zabbix(&rest[digits..]) => Some(&GROUPS.zabbix),
@@ -302,6 +331,13 @@ fn of_digits(line: &[u8], rest: &[u8]) -> Option<&'static Group> {
         [b'(', ..] if digits < 3 => Some(&GROUPS.kamailio),
         [b':', b' ', b':'] => Some(&GROUPS.coturn),
         [b' ', b'A'..=b'Z', b'a'..=b'z'] if digits == 1 => Some(&GROUPS.timed),
+        // PostgreSQL and zap with Unix time.
+        [b'.', b'0'..=b'9', b'0'..=b'9'] if digits == 9 => Some(&GROUPS.timed),
+        [b'.', b'0'..=b'9', b'0'..=b'9'] if digits == 0 && is_exponential(line) => {
+            Some(&GROUPS.timed)
+        }
+        // Dovecot with Unix time.
+        [b' ', b'a'..=b'z', b'a'..=b'z'] if digits == 9 => Some(&GROUPS.dovecot),
         [b' ' | b'T' | b'-', b'0'..=b'2', b'0'..=b'9'] if digits == 7 => Some(&GROUPS.timed),
         [b'-' | b'/' | b'.' | b':', ..] if digits < 4 => Some(&GROUPS.timed),
         // MySQL 5.5: `261127  0:51:25 `
@@ -318,7 +354,17 @@ fn of_rare(line: &[u8]) -> Option<&'static Group> {
         [b'A'..=b'Z', b'.', b' ', b'0'..=b'9', ..] => Some(&GROUPS.anywhere),
         [b'l', b'x', b'c', b' ' | b'-', ..] => Some(&GROUPS.lxc),
         [b'A'..=b'Z', b' ', b'0'..=b'9', b'0'..=b'9', b':', ..] => Some(&GROUPS.pipewire),
-        [b'A'..=b'Z', b' ', b'[', b'0'..=b'9', b'0'..=b'9', b'/', ..] => Some(&GROUPS.cups),
+        [
+            b'A'..=b'Z' | b'd',
+            b' ',
+            b'[',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b'/',
+            ..,
+        ] => Some(&GROUPS.cups),
+        [b'a'..=b'z', ..] if is_facility(line) => Some(&GROUPS.kernel),
+        [b'a'..=b'z' | b'A'..=b'Z', ..] if is_before_console(line) => Some(&GROUPS.console),
         [b'A'..=b'Z' | b'a'..=b'z', ..] if is_glib(line) => Some(&GROUPS.glib),
         [b'a'..=b'z', ..] if is_before_tab(line) => Some(&GROUPS.tabbed),
         [b'J', b'i', b'c', b'o', b'f', b'o', b' ', ..] => Some(&GROUPS.jitsi),
@@ -334,6 +380,7 @@ fn of_rare(line: &[u8]) -> Option<&'static Group> {
         ] => Some(&GROUPS.mail),
         _ if is_behind_call(line) => Some(&GROUPS.call),
         _ if is_firebird(line) => Some(&GROUPS.firebird),
+        _ if is_page(line) => Some(&GROUPS.pages),
         _ => None,
     }
 }
@@ -349,6 +396,12 @@ fn of_name(line: &[u8]) -> Option<&'static Group> {
     if is_asctime(line) {
         return Some(&GROUPS.asctime);
     }
+    if is_page(line) {
+        return Some(&GROUPS.pages);
+    }
+    if line.get(6) == Some(&b' ') && line.get(9) == Some(&b':') && line.get(15) == Some(&b' ') {
+        return Some(&GROUPS.dovecot);
+    }
     let is_day = line.get(5) == Some(&b',') || line.get(6) == Some(&b',');
     is_day.then(|| &GROUPS.java)
 }
@@ -358,6 +411,7 @@ fn of_bracket(line: &[u8]) -> Option<(&'static str, &'static Group)> {
     match *line {
         [b'[', b'0'..=b'9', ref rest @ ..] if is_numbered(rest) => Some(("", &GROUPS.numbered)),
         [b'[', b'1', ..] if line.get(11) == Some(&b']') => Some(("", &GROUPS.unbound)),
+        [b'[', b' ' | b'0'..=b'9', ..] if is_uptime(line) => Some(("", &GROUPS.kernel)),
         [b'[', b'0'..=b'9', b'/', ..] | [b'[', b'0'..=b'9', b'0'..=b'9', b'/', b'0'..=b'9', ..] => {
             Some(("[", &GROUPS.slashed))
         }
@@ -391,7 +445,7 @@ fn of_capitals(behind: &[u8]) -> Option<&'static Group> {
             is_it.then(|| &GROUPS.levelled)
         }
         [b'[', b'0'..=b'9', ..] => Some(&GROUPS.logrus),
-        [b':', b' ', b'0'..=b'9', ..] => Some(&GROUPS.levelled),
+        [b':', b' ', b'0'..=b'9' | b'(', ..] => Some(&GROUPS.levelled),
         [b':', b'A'..=b'Z' | b'a'..=b'z' | b'_', ..] => Some(&GROUPS.python),
         _ => None,
     }
@@ -412,8 +466,8 @@ fn of_number(line: &[u8]) -> Option<(&'static str, &'static Group)> {
     }
 }
 
-/// Texts of lines without a level: of macOS, of lighttpd, of rspamd, and of queries of BIND.
-const UNLEVELLED: [&[u8]; 4] = [b" 0x", b": (", b">; ", b" client @"];
+/// Texts of lines without a level: of macOS, of lighttpd, of rspamd, of queries of BIND, and of signals to Redis.
+const UNLEVELLED: [&[u8]; 5] = [b" 0x", b": (", b">; ", b" client @", b":signal-handler ("];
 
 /// True for a line of which some rows have no level: labels of PostgreSQL that say none, and lines of products
 /// that write none, or write it as a letter or in another word.
@@ -437,4 +491,5 @@ pub(super) fn may_lack_level(line: &[u8]) -> bool {
             .iter()
             .any(|mark| pattern::find(head, mark).is_some())
         || postgres::is_labelled(line)
+        || named::is_known(head)
 }

@@ -8,7 +8,7 @@ use logpond_record::Value;
 use memchr::{memchr, memchr_iter, memrchr_iter};
 
 use super::pattern::find;
-use super::{Pen, columns, facts, pairs, postgres};
+use super::{Pen, columns, facts, named as lines, pairs, postgres};
 use crate::intake::access::{canonical_int, closing_quote, parts_of, seconds_with_unit};
 use crate::intake::logfmt;
 
@@ -80,6 +80,15 @@ pub(super) enum Tail {
     Query,
     /// The same, which must be there.
     Client,
+    /// Lines that their first words tell, see [`super::named`].
+    Known,
+    Dovecot,
+    Kernel,
+    /// The same of lines that a word tells.
+    Packet,
+    Page,
+    /// `, order: 7`
+    Listed,
 }
 
 /// Values of nginx behind a message, with their labels in their order; those in quotes end with one.
@@ -128,7 +137,24 @@ impl Tail {
             "dpkg" => Tail::Dpkg,
             "query" => Tail::Query,
             "client" => Tail::Client,
+            "known" => Tail::Known,
+            "dovecot" => Tail::Dovecot,
+            "kernel" => Tail::Kernel,
+            "packet" => Tail::Packet,
+            "page" => Tail::Page,
+            "listed" => Tail::Listed,
             _ => Tail::None,
+        }
+    }
+
+    /// False for a text that cannot be such a rest: a cheap test.
+    pub(super) fn may_fit(self, text: &str) -> bool {
+        match self {
+            Tail::Postgres | Tail::Prefixed => postgres::may_fit(text),
+            Tail::Known => lines::may_be_known(text),
+            Tail::Dovecot => lines::may_be_dovecot(text),
+            Tail::Packet => lines::is_of_kernel(text),
+            _ => true,
         }
     }
 
@@ -166,6 +192,11 @@ impl Tail {
                 pen.sketch.message(text.as_bytes());
                 return facts::query(text, pen);
             }
+            Tail::Known => return lines::known(text, pen),
+            Tail::Dovecot => return lines::dovecot(text, pen),
+            Tail::Kernel | Tail::Packet => lines::kernel(text, pen),
+            Tail::Page => return lines::page(text, pen),
+            Tail::Listed => lines::listed(text, pen),
             Tail::Tidb => return tidb(text, pen),
             Tail::Mysql => facts::mysql(text, pen),
             Tail::Rabbitmq => facts::rabbitmq(text, pen),
@@ -409,6 +440,7 @@ pub(super) fn values<'a>(mut rest: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option
             }
             None => {
                 let end = list_bytes(behind)
+                    .or_else(|| single_bytes(behind))
                     .or_else(|| memchr(b' ', behind.as_bytes()))
                     .unwrap_or(behind.len());
                 let (value, after) = behind.split_at(end);
@@ -434,6 +466,14 @@ pub(super) fn values<'a>(mut rest: &'a str, pen: &mut Pen<'_, '_, 'a>) -> Option
         rest = after.strip_prefix(' ')?;
     }
     None
+}
+
+/// The bytes of a text in single quotes, as Python writes texts with blanks: `'no stock'`.
+fn single_bytes(text: &str) -> Option<usize> {
+    let inside = text.strip_prefix('\'')?;
+    let end = memchr(b'\'', inside.as_bytes())? + 2;
+    let is_whole = text[end..].is_empty() || text[end..].starts_with(' ');
+    is_whole.then_some(end)
 }
 
 /// The bytes of a list of texts, as klog writes the names of objects: `["default/web-1","default/web-2"]`.
@@ -570,7 +610,7 @@ fn bracketed(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The letter of a slot's kind as text.
-fn kind_of(letter: u8) -> &'static str {
+pub(super) fn kind_of(letter: u8) -> &'static str {
     match letter {
         b'i' => "i",
         b'f' => "f",

@@ -453,6 +453,8 @@ fn short_first(cursor: &mut Cursor<'_>, digits: usize) -> Option<Dates> {
             (b'/', b'-') | (b'-', b' ' | b'|')
         );
         let has_fraction = cursor.peek_at(9) == Some(b'.') && cursor.is_digit_at(12);
+        // log15 of Go writes `11-27|00:51:25]`.
+        let is_log15 = cursor.peek() == Some(b'|') && cursor.peek_at(9) == Some(b']');
         // Netlogon of Windows writes `11/27 00:51:25 [LOGON]`, vLLM `11-27 00:51:25 [` and `11-27 00:51:25 engine.py:7]`.
         let is_netlogon = matches!(separator, b'/' | b'-')
             && cursor.peek() == Some(b' ')
@@ -462,7 +464,8 @@ fn short_first(cursor: &mut Cursor<'_>, digits: usize) -> Option<Dates> {
         let is_dotted = separator == b'/'
             && cursor.peek_at(9) == Some(b'.')
             && cursor.peek_at(10) == Some(b' ');
-        let is_date = is_padded && (is_parted && has_fraction || is_netlogon || is_dotted);
+        let is_date =
+            is_padded && (is_parted && (has_fraction || is_log15) || is_netlogon || is_dotted);
         let (year, month, day) = (None, first, second);
         return is_date.then_some(Dates::One(Date { year, month, day }));
     }

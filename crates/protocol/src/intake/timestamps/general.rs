@@ -117,7 +117,7 @@ fn goes_on(behind: &[u8], joined: bool) -> bool {
 /// True if what follows a date of six digits and a clock is MySQL's, or Tornado's `web:7]`: process numbers
 /// have six digits, too.
 fn is_short_date(clock: &Clock, behind: &[u8]) -> bool {
-    const BEHIND: [&[u8]; 4] = [b"\t", b" [", b"  ", b" mysqld"];
+    const BEHIND: [&[u8]; 5] = [b"\t", b" [", b"  ", b" mysqld", b" mariadbd"];
     let word = behind.split(|byte| *byte == b']').next();
     let is_source = word.is_some_and(|word| {
         let digits = word.iter().rev().take_while(|b| b.is_ascii_digit()).count();

@@ -1,10 +1,12 @@
 //! Times that heads of lines begin with, and whether their forms render them.
 
-use logpond_record::{TimePattern, Timestamp};
+use logpond_record::{Assumption, TimePattern, Timestamp};
 
-use super::epoch::epoch;
+use super::epoch::{epoch, tai64};
 use super::labelled::joined_day;
-use super::{GOOGLE_ROW, Layout, TimeReader, TimestampText, general, other, regions, zones};
+use super::{
+    GOOGLE_ROW, Layout, TimeReader, TimestampText, general, other, programs, regions, zones,
+};
 
 /// Bytes of most concrete patterns.
 const PATTERN_BYTES: usize = 48;
@@ -36,6 +38,14 @@ impl TimeReader {
             .or_else(|| self.clock(text, received))
             .or_else(|| joined_day(text, received))
             .or_else(|| seconds(text))
+            .or_else(|| {
+                let (time, bytes) = tai64(text)?;
+                Some(other(time, bytes, Assumption::Nothing))
+            })
+            .or_else(|| {
+                let read = programs::exponential(text)?;
+                Some(self.unrendered(&read, read.bytes, received))
+            })
     }
 
     /// The instant that the whole of a text is, with blanks behind it, as .NET's formats of times have them.
@@ -87,11 +97,15 @@ impl TimeReader {
     }
 }
 
-/// Unix time with a fraction.
+/// Unix time with a fraction, or with a blank behind it.
 fn seconds(text: &[u8]) -> Option<TimestampText> {
     const SECONDS_DIGITS: usize = 10;
     let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let fraction = text.get(SECONDS_DIGITS..)?.strip_prefix(b".")?;
+    let behind = text.get(SECONDS_DIGITS..)?;
+    if behind.starts_with(b" ") {
+        return epoch(&text[..SECONDS_DIGITS], false);
+    }
+    let fraction = behind.strip_prefix(b".")?;
     let bytes = SECONDS_DIGITS + 1 + digits(fraction);
     epoch(&text[..bytes], false).filter(|_| digits(text) == SECONDS_DIGITS)
 }

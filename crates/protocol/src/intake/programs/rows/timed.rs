@@ -1,7 +1,7 @@
 //! Heads behind a time that begins the line: most programs write so.
 
 /// Behind a time that begins the line.
-pub(in crate::intake::programs) const TIMED: [&str; 230] = [
+pub(in crate::intake::programs) const TIMED: [&str; 237] = [
     // nginx, error log.
     " [{level}] {pid:i}#{tid:i}: (*{connection:i} )?{msg:nginx}",
     // MySQL 8, MySQL and MariaDB, error log.
@@ -23,11 +23,11 @@ pub(in crate::intake::programs) const TIMED: [&str; 230] = [
     // pgpool, pgBackRest, Barman, ProxySQL.
     ": pid {pid:i}: {label}:  {msg}",
     ": {process:w} pid {pid:i}: {label}:  {msg}",
-    " P{process:d}~{level}: {msg}",
     // PostgreSQL: the default, Debian's, pgBadger's, Amazon RDS, and Azure.
     " [{pid:i}{msg:postgres}",
     ":{msg:postgres}",
     "-{msg:postgres}",
+    " P{process:d}~{level}: {msg}",
     " [{pid:i}] {logger:q} {level}: {msg}",
     " {file:w}:{line:i}:{function:w}: [{level}] {msg}",
     // Tarantool.
@@ -155,6 +155,9 @@ pub(in crate::intake::programs) const TIMED: [&str; 230] = [
     "| {thread:w}| {letter}{verbosity:d}: {msg}",
     // Open vSwitch, OVN.
     "|{sequence:w}|{module:w}|{level}|{msg}",
+    // zap's console encoder with the function.
+    "\t{level}\t{logger:w}\t{caller:p}\t{function:q}\t{msg:zap}",
+    "\t{level}\t{caller:p}\t{function:q}\t{msg:zap}",
     // zap's console encoder.
     "\t{level}\t{caller:p}\t{msg:zap}",
     "\t{level}\t{logger:w}\t{caller:p}\t{msg:zap}",
@@ -216,6 +219,8 @@ pub(in crate::intake::programs) const TIMED: [&str; 230] = [
     " PID[{pid:i}] {level}~{msg}",
     " {process:w}[{pid:i}](:)? {level}(:)? {msg}",
     " {process:w}[{pid:i}]: {msg}",
+    // Dovecot.
+    " {msg:dovecot}",
     // BIND, OSSEC, Wazuh.
     " {component:w}: {level}: {msg:query}",
     // BIND without a category, about a query.
@@ -224,9 +229,8 @@ pub(in crate::intake::programs) const TIMED: [&str; 230] = [
     "{msg:postgres}",
     // Elixir, within a request.
     " request\\_id={request_id:w} [{level}] {msg}",
-    // strongSwan, OpenVPN.
+    // strongSwan.
     " {thread:d}[{subsystem:w}] (<{connection:w}> )?{msg}",
-    " us={microseconds:i} {msg}",
     // frp and Beego, Xray.
     " [{letter}] [{source:s}]~([{request_id:w}] )?{msg}",
     " [{level}] [{session_id:i}] {component:w}: {msg}",
@@ -323,6 +327,11 @@ pub(in crate::intake::programs) const TIMED: [&str; 230] = [
     ", [{msgid:w}], {sequence:w},, {level}, {switch:w}, {msg:brocade}",
     // Exim.
     " ([{pid:i}] )?{queue_id:w} {msg:exim}",
+    // Exim without the identifier of a message, OpenVPN, MySQL's wrappers.
+    " [{pid:i}] {msg:known}",
+    " {msg:known}",
+    // The kernel, `dmesg --time-format iso`.
+    " {msg:packet}",
     // Puppet.
     " {program:w} \\({level}\\): {msg}",
     // Pi-hole, Scrapy.
@@ -339,6 +348,9 @@ pub(in crate::intake::programs) const TIMED: [&str; 230] = [
     " [{level}~] {msg:structlog}",
     // zerolog.
     " {abbr} {caller:s} > {msg:pairs}",
+    // slog of Go with tint.
+    " {abbr} {caller:s} {msg:pairs}",
+    " |{abbr}| {msg:pairs}",
     " {abbr} {msg:pairs}",
     // logfmt.
     "~{msg:keyed}",

@@ -260,3 +260,68 @@ pub(super) fn is_klog(head: &[u8]) -> bool {
             && day[4] == b' '
     )
 }
+
+/// True for `1.795740685818426e+09`, as zap writes Unix time.
+pub(super) fn is_exponential(line: &[u8]) -> bool {
+    const NUMBER_BYTES_MAX: usize = 24;
+    let head = &line[..line.len().min(NUMBER_BYTES_MAX)];
+    memchr::memmem::find(head, b"e+09\t").is_some()
+}
+
+/// True for `[    5.678901] `, the time since the start of the kernel.
+pub(super) fn is_uptime(line: &[u8]) -> bool {
+    const DIGITS: usize = 6;
+    let inside = line[1..].trim_ascii_start();
+    let whole = inside.iter().take_while(|byte| byte.is_ascii_digit());
+    let whole = whole.count();
+    let behind = inside.get(whole..whole + 1 + DIGITS + 2);
+    whole > 0
+        && behind.is_some_and(|behind| {
+            behind[0] == b'.'
+                && behind[1..=DIGITS].iter().all(u8::is_ascii_digit)
+                && behind.ends_with(b"] ")
+        })
+}
+
+/// True for `kern  :warn  : [`, as `dmesg -x` writes facility and level.
+pub(super) fn is_facility(line: &[u8]) -> bool {
+    const FACILITIES: [&[u8]; 7] = [
+        b"kern",
+        b"user",
+        b"daemon",
+        b"auth",
+        b"syslog",
+        b"mail",
+        b"authpriv",
+    ];
+    const LEVEL_BYTES_MAX: usize = 16;
+    let word = line.iter().take_while(|byte| byte.is_ascii_lowercase());
+    let (word, behind) = line.split_at(word.count());
+    let level = behind.trim_ascii_start().strip_prefix(b":");
+    FACILITIES.contains(&word)
+        && level.is_some_and(|level| {
+            let head = &level[..level.len().min(LEVEL_BYTES_MAX)];
+            memchr::memmem::find(head, b": [").is_some()
+        })
+}
+
+/// True for a level before a TAB, in capitals or in small letters.
+pub(super) fn is_before_console(line: &[u8]) -> bool {
+    let word = line.iter().take_while(|byte| byte.is_ascii_alphabetic());
+    let (word, behind) = line.split_at(word.count());
+    behind.first() == Some(&b'\t')
+        && !behind.get(1).is_some_and(u8::is_ascii_digit)
+        && crate::intake::levels::is_word(&word.to_ascii_uppercase())
+}
+
+/// True if a time in brackets, as access logs have it, stands behind three words, and no request behind it.
+pub(super) fn is_page(line: &[u8]) -> bool {
+    const TIME_BYTES: usize = "[27/Nov/2026:00:51:25 +0100] ".len();
+    let head = &line[..line.len().min(HEAD_BYTES_MAX)];
+    memchr::memchr(b'[', head).is_some_and(|at| {
+        head.get(at + 3) == Some(&b'/')
+            && head.get(at + 7) == Some(&b'/')
+            && line.get(at + TIME_BYTES).is_some_and(|byte| *byte != b'"')
+            && memchr::memchr_iter(b' ', &head[..at]).count() == 3
+    })
+}

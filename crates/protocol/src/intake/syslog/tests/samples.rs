@@ -312,7 +312,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ),
     (
         "<6>[  128.604348] bcmgenet fd580000.ethernet: Link is up",
-        "facility=0 severity=6 | [  128.604348] bcmgenet fd580000.ethernet: Link is up",
+        "facility=0 severity=6 uptime=128.604348 | bcmgenet fd580000.ethernet: Link is up",
     ),
     (
         "Mar  2 00:00:00 h app[12]: no priority",
