@@ -7,7 +7,7 @@
 //! name = "Panic"           # heading of the page
 //! source = "…"             # its specification
 //! text = '''…'''           # lines; a line of `~` stands between two records
-//! rules = ["auto"]         # `auto` and `stacktrace` if absent
+//! rules = ["auto"]         # `auto` and `stacktrace` if absent; also `timestamp`
 //! ```
 
 use std::fmt::Write;
@@ -33,6 +33,7 @@ fn rule(name: &str) -> Rule {
     match name {
         "auto" => Rule::auto(),
         "stacktrace" => Rule::stacktrace(),
+        "timestamp" => Rule::timestamp(),
         other => panic!("no rule {other}"),
     }
 }

@@ -38,6 +38,7 @@ use super::sketch::Sketch;
 use super::timestamps::{self, TimestampText};
 
 pub(crate) use sentences::{fields as fields_of_sentence, is_daemon};
+pub(crate) use starts::is_firebird;
 
 /// Lines that are longer are not looked at. Heads are short, but tails are searched from their end.
 const LINE_BYTES_MAX: usize = 64 << 10;

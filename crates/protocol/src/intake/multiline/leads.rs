@@ -3,8 +3,8 @@
 use logpond_record::Timestamp;
 
 use super::traces;
-use crate::intake::frames;
 use crate::intake::timestamps::TimeReader;
+use crate::intake::{frames, programs};
 
 /// The receive time that lines without a year are read with. Only the presence of a time matters.
 const RECEIVED: Timestamp = Timestamp(1_772_409_600_000_000_000);
@@ -29,7 +29,7 @@ pub(super) enum Lead {
 pub(super) fn begins_with_time(times: &TimeReader, line: &[u8]) -> bool {
     !matches!(line.first(), None | Some(b' ' | b'\t'))
         && !line.starts_with(traces::APT_END.as_bytes())
-        && times.is_at_start(line, RECEIVED)
+        && (times.is_at_start(line, RECEIVED) || programs::is_firebird(line))
 }
 
 /// The lead of a line, if it has one.

@@ -8,10 +8,12 @@ use super::pattern::{self, Row};
 use super::{named, postgres, rows};
 use marks::{
     is_asctime, is_before_console, is_before_tab, is_before_year, is_behind_call, is_ceph, is_dpkg,
-    is_drupal, is_exim, is_exponential, is_facility, is_firebird, is_glib, is_keydb, is_keyed,
-    is_klog, is_logcat, is_lustre, is_numbered, is_page, is_sql_server, is_studio, is_tracing,
-    is_update, is_uptime, is_zabbix,
+    is_drupal, is_exim, is_exponential, is_facility, is_glib, is_keydb, is_keyed, is_klog,
+    is_logcat, is_lustre, is_numbered, is_page, is_sql_server, is_studio, is_tracing, is_update,
+    is_uptime, is_zabbix,
 };
+
+pub(crate) use marks::is_firebird;
 
 use crate::intake::timestamps::is_since_start;
 

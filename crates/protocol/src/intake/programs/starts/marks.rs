@@ -65,7 +65,7 @@ pub(super) fn is_glib(line: &[u8]) -> bool {
 }
 
 /// True for a name of a host, a TAB, and a time that the name of a day begins.
-pub(super) fn is_firebird(line: &[u8]) -> bool {
+pub(crate) fn is_firebird(line: &[u8]) -> bool {
     const HOST_BYTES_MAX: usize = 64;
     let tab = memchr::memchr(b'\t', &line[..line.len().min(HOST_BYTES_MAX)]);
     let time = tab.map_or(&b""[..], |tab| &line[tab + 1..]);
