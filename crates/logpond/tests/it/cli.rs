@@ -85,6 +85,30 @@ fn files_come_out_byte_for_byte() {
 }
 
 #[test]
+fn exports_of_a_journal_are_entries() {
+    let export = b"__CURSOR=s=1;i=2\n__REALTIME_TIMESTAMP=1795740685818426\nPRIORITY=3\n_HOSTNAME=web1\n\
+        SYSLOG_IDENTIFIER=shop\nMESSAGE=refused\n\n\
+        __REALTIME_TIMESTAMP=1795740686818426\nMESSAGE\n\x09\x00\x00\x00\x00\x00\x00\x00two\nlines\n\n";
+    let (_directory, path) = file(export);
+    let done = run(&["query", "-o", "json", "--file", path.to_str().unwrap()]);
+    assert_eq!((done.code, &*done.err), (Some(0), ""));
+    let out = String::from_utf8_lossy(&done.out).into_owned();
+    let rows: Vec<&str> = out.lines().collect();
+    assert_eq!(rows.len(), 2, "{out}");
+    for part in [
+        "2026-11-27T00:51:25.818426000Z",
+        "\"_msg\":\"refused\"",
+        "\"app\":\"shop\"",
+        "\"hostname\":\"web1\"",
+    ] {
+        assert!(rows[0].contains(part), "{part} in {}", rows[0]);
+    }
+    assert!(rows[1].contains("two\\nlines"), "{}", rows[1]);
+    let done = run(&["query", "app:shop", "--file", path.to_str().unwrap(), "-c"]);
+    assert_eq!(done.out, b"1\n");
+}
+
+#[test]
 fn filters_and_contexts_of_grep() {
     let table: [(&[&str], i32, &str); 15] = [
         (

@@ -1,7 +1,9 @@
 //! `logpond query --file` and `-`: the same filters over files, without a server.
 //!
-//! Records come in the order of the input, file by file. Nothing is held but the newest ones where
+//! Records come in the order of the input, file by file. A line is a record, or an entry of a journal. Nothing is held but the newest ones where
 //! only these are wanted.
+
+mod entries;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io::Read;
@@ -216,15 +218,19 @@ impl<'a> Search<'a> {
         let is_standard = path.as_os_str() == "-";
         let name = path.display().to_string();
         let unreadable = |error| UnreadableFile(name.clone(), error);
+        let mut declared = self.declared.clone();
+        if self.labels_files {
+            declared.push(("file".into(), name.as_str().into()));
+        }
+        if !is_standard && entries::is_journal(path) {
+            entries::read(self, path, &declared, sink);
+            return self.check();
+        }
         let mut reader = if is_standard {
             input::standard_text()
         } else {
             input::open_text(path).map_err(unreadable)?
         };
-        let mut declared = self.declared.clone();
-        if self.labels_files {
-            declared.push(("file".into(), name.as_str().into()));
-        }
         let mut file = FileLabels::new(declared);
         let mut splitter = LineSplitter::new(LINE_BYTES_MAX);
         let mut chunk = vec![0; CHUNK_BYTES];
