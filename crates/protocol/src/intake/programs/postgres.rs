@@ -156,8 +156,8 @@ fn draw_by<'p, 's, 'a>(
     let label = &before[prefix.len()..];
     let is_apart = !prefix.ends_with(|last: char| last.is_alphanumeric() || last == '_');
     // More blanks are padding of others.
-    let is_message = !message.is_empty() && !(prefix.is_empty() && message.starts_with(' '));
-    if !is_message || !is_apart || !POSTGRES_LABELS.contains(&label) {
+    let is_blank = message.is_empty() || (prefix.is_empty() && message.starts_with(' '));
+    if is_blank || !is_apart || !POSTGRES_LABELS.contains(&label) {
         return None;
     }
     draw_prefix(prefix, label, pen)?;
