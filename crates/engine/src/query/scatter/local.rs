@@ -49,6 +49,8 @@ struct Chunks {
 impl Read for Chunks {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.current.is_empty() {
+            // What was read counts as on its way as long as it is held, and the next chunk may wait for that.
+            self.current = Bytes::new();
             match self.chunks.blocking_recv() {
                 Some(chunk) => self.current = chunk,
                 None => return Ok(0),
@@ -57,5 +59,39 @@ impl Read for Chunks {
         let count = self.current.len().min(buffer.len());
         self.current.copy_to_slice(&mut buffer[..count]);
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use super::super::super::output::WAITING_BYTES_MAX;
+    use super::*;
+    use logpond_host::shutdown;
+
+    #[test]
+    fn a_chunk_that_was_read_does_not_hold_up_the_next_one() {
+        let (_stopper, shutdown) = shutdown::pair();
+        let (mut out, chunks) = Output::new(shutdown);
+        // Two do not fit at a time.
+        let bytes = WAITING_BYTES_MAX / 2 + 1;
+        let writer = thread::spawn(move || {
+            for _ in 0..3 {
+                out.append(|chunk| chunk.resize(bytes, b'x')).unwrap();
+                out.flush().unwrap();
+            }
+        });
+        let (sender, read) = channel();
+        thread::spawn(move || {
+            let current = Bytes::new();
+            let mut read = Vec::new();
+            let result = Chunks { chunks, current }.read_to_end(&mut read);
+            sender.send(result.map(|_| read.len()))
+        });
+        let read = read.recv_timeout(Duration::from_secs(60));
+        assert_eq!(read.unwrap().unwrap(), 3 * bytes);
+        writer.join().unwrap();
     }
 }
