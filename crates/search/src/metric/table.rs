@@ -190,16 +190,15 @@ impl RangeTable {
         *self.errors.entry(error).or_default() += lines;
     }
 
-    /// Adds counts to series that differ from each other, at most as many as are looked for
-    /// together.
+    /// Adds counts to series, at most as many as are looked for together. Several may have one key: the texts of a
+    /// column need not differ.
     pub(super) fn add_counts_of(&mut self, keys: &[(Tag, &[u8])], piece: u32, counts: &[u64]) {
         let found = self.series.find_together(keys);
         for ((key, count), found) in keys.iter().zip(counts).zip(found) {
             let count = Cell::Count(*count);
             match found {
                 KeyLookup::At(place) => self.add_at(place, piece, count),
-                KeyLookup::Nowhere => self.add_new(*key, Cells::One([(piece, count)])),
-                KeyLookup::Unsure => self.add_tagged(*key, piece, count),
+                KeyLookup::Nowhere | KeyLookup::Unsure => self.add_tagged(*key, piece, count),
             }
         }
     }

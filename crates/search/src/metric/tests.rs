@@ -245,6 +245,35 @@ const INSTANTS: &[(&str, &str)] = &[
     (r#"sum(sum_over_time({} | logfmt | unwrap m [1m]))"#, ""),
 ];
 
+/// A column without a dictionary has the text of each of its rows.
+#[test]
+fn counts_of_equal_texts_are_of_one_series() {
+    let text = "sum by (app) (count_over_time({}[1m]))";
+    let plan = Plan::instant(metric(text), Timestamp(60 * S), 0).unwrap();
+    let mut table = RangeTable::new(std::sync::Arc::clone(&plan.leaves()[0]));
+    let mut keys = Vec::new();
+    for app in ["a", "b", "a", "a"] {
+        let mut key = Vec::new();
+        series::SeriesLabels::write_key([("app", app)].into_iter(), &mut key);
+        keys.push(key);
+    }
+    let tagged: Vec<_> = keys
+        .iter()
+        .map(|key| (series_map::Tag::of(key), &**key))
+        .collect();
+    for _ in 0..2 {
+        table.add_counts_of(&tagged, 0, &[1, 2, 3, 4]);
+    }
+    let Ok(Answer::Vector(samples)) = plan.evaluate(vec![table], || true) else {
+        panic!("no vector");
+    };
+    let samples = samples.iter().map(|s| format!("{}={}", s.labels, s.value));
+    assert_eq!(
+        samples.collect::<Vec<_>>(),
+        [r#"{app="a"}=16"#, r#"{app="b"}=4"#]
+    );
+}
+
 #[test]
 fn instants_are_answered() {
     for (text, expected) in INSTANTS {
