@@ -18,6 +18,7 @@ use super::pace::ClaimStats;
 use super::{Handoff, new_attempt};
 use logpond_engine::store::LiveSegment;
 use logpond_host::panics::caught;
+use logpond_host::shutdown::Shutdown;
 use logpond_host::side_by_side::side_by_side;
 use logpond_host::telemetry::warn;
 use logpond_host::terminal::with_causes;
@@ -26,21 +27,21 @@ use logpond_host::terminal::with_causes;
 pub(super) const DIRECTORY: &str = "handoff";
 
 impl Handoff {
-    /// Consumes until nobody offers anything.
-    pub(super) fn consume_all(&self) {
-        while self.parts.member.keeps() && self.consume_once() {}
+    /// Consumes until nobody offers anything, or until the stop.
+    pub(super) fn consume_all(&self, stop: &Shutdown) {
+        while !stop.is_stopping() && self.parts.member.keeps() && self.consume_once(stop) {}
     }
 
     /// Consumes one claim, of this node or of another. False if there is none.
-    fn consume_once(&self) -> bool {
+    fn consume_once(&self, stop: &Shutdown) -> bool {
         let own = self.own();
         if let Some(claim) = self.claim(own) {
-            self.consume(claim, own);
+            self.consume(claim, own, stop);
             return true;
         }
         for ingester in self.offering.nodes() {
             if let Ok(Some(claim)) = self.parts.member.claim_from(ingester) {
-                self.consume(claim, ingester);
+                self.consume(claim, ingester, stop);
                 return true;
             }
             // It says so when it has something again.
@@ -49,7 +50,8 @@ impl Handoff {
         false
     }
 
-    fn consume(&self, claim: Claim, ingester: NodeId) {
+    /// Makes segments of a claim. One that is left at the stop is claimed again later, by this node or another.
+    fn consume(&self, claim: Claim, ingester: NodeId, stop: &Shutdown) {
         let member = &self.parts.member;
         let (own, copies) = (self.own(), member.copies());
         let seconds = (self.parts.clock)().unix_ms().max(0) as u64 / 1000;
@@ -68,7 +70,7 @@ impl Handoff {
             ..ClaimStats::default()
         };
         let mut work = Consume::new(own, claim, &others, targets, copies, new_attempt());
-        loop {
+        while !stop.is_stopping() {
             match work.next(&self.holdings()) {
                 Step::Ask { nodes, question } => self.ask(&mut work, &nodes, &question),
                 Step::Build(files) => {

@@ -199,17 +199,17 @@ impl Handoff {
         tools: Tools,
         stop: &Shutdown,
     ) -> io::Result<Vec<JoinHandle<()>>> {
-        let spawn = |name: &str, work: fn(&Handoff)| {
+        let spawn = |name: &str, work: fn(&Handoff, &Shutdown)| {
             let (handoff, stop) = (Arc::clone(self), stop.clone());
             thread::Builder::new().name(name.to_owned()).spawn(move || {
                 let mut seen = 0;
                 while !stop.is_stopping() {
-                    handoff.live_through(|| work(&handoff));
+                    handoff.live_through(|| work(&handoff, &stop));
                     seen = handoff.parts.changes.wait(seen, ROUND);
                 }
             })
         };
-        let mut threads = vec![spawn("lp-release", Handoff::release)?];
+        let mut threads = vec![spawn("lp-release", |handoff, _| handoff.release())?];
         let (handoff, stopping) = (Arc::clone(self), stop.clone());
         let repair = thread::Builder::new().name("lp-repair".to_owned());
         threads.push(repair.spawn(move || handoff.take_care(&tools, &stopping))?);
