@@ -33,19 +33,36 @@ const PING_TIME_MAX: Duration = Duration::from_secs(20);
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const PREFACE_BYTES_MIN: usize = b"PRI".len();
 
+/// How long it takes to look again at a connection of which one or two bytes are there: at first, and at most.
+const LOOK_PAUSE_MIN: Duration = Duration::from_millis(5);
+const LOOK_PAUSE_MAX: Duration = Duration::from_secs(1);
+
 /// Says whether a connection begins with the preface of HTTP/2, and takes nothing of it. Nothing comes back if the
 /// connection broke, ended or sent nothing within `time_max`.
 pub(super) async fn begins(stream: &TcpStream, time_max: Duration) -> Option<bool> {
-    let mut first = [0; PREFACE.len()];
-    let peeked = tokio::time::timeout(time_max, stream.peek(&mut first));
-    match peeked.await {
-        Ok(Ok(bytes @ 1..)) => Some(is_preface(&first[..bytes])),
-        _ => None,
-    }
+    let looking = async {
+        let mut first = [0; PREFACE.len()];
+        let mut pause = LOOK_PAUSE_MIN;
+        loop {
+            match stream.peek(&mut first).await {
+                Ok(bytes @ 1..) => match begins_with_preface(&first[..bytes]) {
+                    Some(is_preface) => return Some(is_preface),
+                    // What is there already ends no wait for more.
+                    None => tokio::time::sleep(pause).await,
+                },
+                _ => return None,
+            }
+            pause = (pause * 2).min(LOOK_PAUSE_MAX);
+        }
+    };
+    tokio::time::timeout(time_max, looking).await.ok().flatten()
 }
 
-fn is_preface(first: &[u8]) -> bool {
-    first.len() >= PREFACE_BYTES_MIN && PREFACE.starts_with(first)
+/// Whether a connection begins with the preface; `None` if too few bytes are there to tell.
+fn begins_with_preface(first: &[u8]) -> Option<bool> {
+    let is_preface = PREFACE.starts_with(first);
+    let is_short = is_preface && first.len() < PREFACE_BYTES_MIN;
+    (!is_short).then_some(is_preface)
 }
 
 /// Serves one connection to its end; after a stop was asked for, to the end of its requests.
@@ -105,16 +122,18 @@ mod tests {
     #[test]
     fn a_preface_is_told_from_requests() {
         for (first, expected) in [
-            (PREFACE, true),
-            (&PREFACE[..14], true),
-            (b"PRI", true),
-            (b"PR", false),
-            (b"PRI / HTTP/1.1\r\n", false),
-            (b"PROPFIND / HTTP/1.1\r\n", false),
-            (b"POST / HTTP/1.1\r\n", false),
-            (b"\r\n", false),
+            (PREFACE, Some(true)),
+            (&PREFACE[..14], Some(true)),
+            (b"PRI", Some(true)),
+            (b"PR", None),
+            (b"P", None),
+            (b"PRI / HTTP/1.1\r\n", Some(false)),
+            (b"PROPFIND / HTTP/1.1\r\n", Some(false)),
+            (b"PO", Some(false)),
+            (b"\r\n", Some(false)),
         ] {
-            assert_eq!(is_preface(first), expected, "{}", first.escape_ascii());
+            let found = begins_with_preface(first);
+            assert_eq!(found, expected, "{}", first.escape_ascii());
         }
     }
 }
