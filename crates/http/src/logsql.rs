@@ -9,8 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::Response;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
-use logpond_client::exact;
-use logpond_record::{TimeRange, Timestamp};
+use logpond_record::{TimeRange, Timestamp, Value as RecordValue};
 use logpond_render::Row;
 use logpond_search::logsql::{self, LogsOutput, LogsQuery};
 use logpond_search::query::{FieldTest, Filter};
@@ -181,8 +180,14 @@ fn of_number(number: i64) -> Timestamp {
 
 /// Writes a row of ours as one of theirs.
 fn write_row(row: &Row<'_>, fields: &[String], out: &mut Vec<u8>) -> RewriteStatus {
-    let own = row.fields.iter();
-    let own = own.map(|(name, value)| (name.to_string(), exact::of_value(value)));
+    let own = row
+        .fields
+        .iter()
+        .filter(|(_, value)| *value != RecordValue::Null);
+    let own = own.map(|(name, value)| {
+        let text = value.to_text();
+        (name.to_string(), String::from_utf8_lossy(&text).into())
+    });
     let time = row
         .time
         .map(|time| ("_time".to_owned(), time.to_string().into()));
@@ -193,24 +198,13 @@ fn write_row(row: &Row<'_>, fields: &[String], out: &mut Vec<u8>) -> RewriteStat
     let message = message.map(|message| ("_msg".to_owned(), Value::from(&*message)));
     let members = own.chain(time).chain(message).chain(bytes);
     let mut members: Map<String, Value> = members.collect();
-    members.retain(|name, value| !LEFT_OUT.contains(&&**name) && !value.is_null());
+    members.retain(|name, _| !LEFT_OUT.contains(&&**name));
     members.insert(STREAM.0.to_owned(), STREAM.1.into());
     if !fields.is_empty() {
         members.retain(|name, _| fields.contains(name));
     }
-    for value in members.values_mut() {
-        *value = text(value).into();
-    }
     write(members, out);
     RewriteStatus::GoOn
-}
-
-/// A value as text: all of VictoriaLogs' values are.
-fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        value => value.to_string(),
-    }
 }
 
 fn write(members: Map<String, Value>, out: &mut Vec<u8>) {
