@@ -241,8 +241,9 @@ fn without_numbers(text: &str) -> String {
 }
 
 /// Routes that a bound reader is refused.
-const REFUSED: [&str; 5] = [
+const REFUSED: [&str; 6] = [
     "GET /api/v1/segments",
+    "GET /api/v1/listeners",
     "GET /api/v1/cluster",
     "GET /loki/api/v1/delete",
     "GET /machine",
