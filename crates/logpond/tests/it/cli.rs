@@ -104,7 +104,14 @@ fn exports_of_a_journal_are_entries() {
         assert!(rows[0].contains(part), "{part} in {}", rows[0]);
     }
     assert!(rows[1].contains("two\\nlines"), "{}", rows[1]);
-    let done = run(&["query", "app:shop", "--file", path.to_str().unwrap(), "-c"]);
+    let done = run(&[
+        "query",
+        "-f",
+        "app=shop",
+        "--file",
+        path.to_str().unwrap(),
+        "-c",
+    ]);
     assert_eq!(done.out, b"1\n");
 }
 
