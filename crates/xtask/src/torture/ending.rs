@@ -76,13 +76,17 @@ fn settle(run: &Run, when: &str) {
     let expected = expected(run);
     for place in run.nodes() {
         for (client, expected) in expected.iter().enumerate() {
-            let mut last = absent(run, place, client, expected);
+            let mut last = (Vec::new(), None);
             let what = "the answer is complete and has everything";
             let settled = wait_within(HEALING_DEADLINE, what, || {
-                last = absent(run, place, client, expected);
-                is_complete(&last.1) && last.0.is_empty()
+                let (absent, event) = absent(run, place, client, expected);
+                let is_settled = is_complete(&event) && absent.is_empty();
+                last = (absent, Some(event));
+                is_settled
             });
-            let (absent, event) = last;
+            let (absent, Some(event)) = last else {
+                continue;
+            };
             run.history.note(event.clone());
             if settled.is_err() {
                 let (name, who) = (&run.clients[client].name, run.processes[place].name());
