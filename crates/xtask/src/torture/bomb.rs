@@ -9,10 +9,10 @@ use crate::e2e::pond::wait_within;
 use crate::run::Outcome;
 
 /// How long a node may take for an answer.
-const TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a node may be too busy to refuse the push for its size.
-const DEADLINE: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Sends the push to a node that has just been started, until the node refuses it for good. What else
 /// the node answers is an error; what it keeps is found by the checker, since nobody sent it.

@@ -21,7 +21,8 @@ use std::fmt;
 use logpond_record::Timestamp;
 
 use super::history::{
-    Answer, Client, Event, FollowerEvent, Micros, Place, QueryResult, Question, runs,
+    Answer, Client, Event, FollowerEvent, InterfaceQuestion, Micros, Place, QueryResult, Question,
+    runs,
 };
 
 mod followers;
@@ -213,15 +214,14 @@ impl<'a> Ledger<'a> {
             }
             Event::Clock { place, days, at } => self.clocks.push((*place, *at, *days)),
             Event::Answered(answer) => {
-                let (Question::Rows(client, _) | Question::Pages(client, _)) = &answer.question
-                else {
+                let Some((client, _)) = answer.question.rows() else {
                     return;
                 };
                 let QueryResult::Rows { numbers, .. } = &answer.found else {
                     return;
                 };
                 for number in numbers {
-                    self.see(*client, *number, answer.ended);
+                    self.see(client, *number, answer.ended);
                 }
             }
             Event::Followed {
@@ -290,8 +290,13 @@ impl<'a> Ledger<'a> {
                     self.check_count(client, counts, answer, &mut found);
                 }
             }
+            (Question::Through(through), QueryResult::Counts(counts)) => {
+                self.check_count(through.client, counts, answer, &mut found);
+            }
             (
-                Question::Rows(client, range) | Question::Pages(client, range),
+                Question::Rows(client, range)
+                | Question::Pages(client, range)
+                | Question::Through(InterfaceQuestion { client, range, .. }),
                 QueryResult::Rows { numbers, altered },
             ) => {
                 if !altered.is_empty() {
@@ -349,7 +354,7 @@ impl<'a> Ledger<'a> {
             .collect();
         // What one page had from a copy, because its original could not be read, the next may have
         // from the original, elsewhere in the order.
-        let is_one_view = matches!(answer.question, Question::Rows(..)) || answer.is_complete;
+        let is_one_view = answer.question.is_one_view() || answer.is_complete;
         if !twice.is_empty() && is_one_view {
             found("DUPLICATE", format!("{:?}", runs(&twice)));
         }

@@ -51,6 +51,9 @@ const STAY_MS_MAX: u64 = 3_000;
 /// How long before a fault a follower may still come for it, in milliseconds.
 const BEFORE_FAULT_MS: u64 = 300;
 
+/// The filter of followers. A line that was cut with its connection has no client.
+const FILTER: &str = "torture client:*";
+
 /// Rows of one entry of the history.
 const ROWS_NOTED_MAX: usize = 500;
 
@@ -180,7 +183,8 @@ impl Follower<'_> {
         let follow = if self.has_all { "&follow=true" } else { "" };
         let position = self.position.as_deref().unwrap_or_default();
         format!(
-            "q=torture&from=@0&positions=true{follow}&position={}",
+            "q={}&from=@0&positions=true{follow}&position={}",
+            encode(FILTER),
             encode(position)
         )
     }

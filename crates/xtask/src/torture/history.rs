@@ -40,6 +40,40 @@ pub(super) enum Question {
     Rows(Client, Range<u64>),
     /// The same, a page at a time from several nodes.
     Pages(Client, Range<u64>),
+    /// The same through another interface, or the number of all records of the client.
+    Through(InterfaceQuestion),
+}
+
+/// A question through another interface than the native one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct InterfaceQuestion {
+    /// The name of the interface.
+    pub(super) interface: &'static str,
+    /// True if one request gives all rows.
+    pub(super) is_one_view: bool,
+    pub(super) client: Client,
+    pub(super) range: Range<u64>,
+}
+
+impl Question {
+    /// The client and the numbers of the records, if rows were asked for.
+    pub(super) fn rows(&self) -> Option<(Client, &Range<u64>)> {
+        match self {
+            Question::Count(_) | Question::Top => None,
+            Question::Rows(client, range) | Question::Pages(client, range) => {
+                Some((*client, range))
+            }
+            Question::Through(question) => Some((question.client, &question.range)),
+        }
+    }
+
+    /// True if all rows of an answer are of one moment, so that none may be there twice.
+    pub(super) fn is_one_view(&self) -> bool {
+        match self {
+            Question::Through(question) => question.is_one_view,
+            _ => matches!(self, Question::Rows(..)),
+        }
+    }
 }
 
 /// The result of a query.
@@ -266,6 +300,10 @@ fn question(question: &Question) -> Value {
         Question::Top => json!("top"),
         Question::Rows(client, n) => json!({"rows": client, "from": n.start, "to": n.end}),
         Question::Pages(client, n) => json!({"pages": client, "from": n.start, "to": n.end}),
+        Question::Through(through) => json!({
+            "through": through.interface, "client": through.client, "from": through.range.start,
+            "to": through.range.end
+        }),
     }
 }
 

@@ -1,9 +1,11 @@
 //! Clients: numbered records at a steady pace, by themselves or through a forwarder.
 //!
-//! Three kinds, which promise different things:
+//! Kinds, which promise different things:
 //! - named: a batch has a name and is sent again, to any node, until one has acknowledged it;
 //! - plain: a batch is sent once; without an answer nobody knows, and after a refusal it is gone;
-//! - lines: lines of a file that a forwarder with a spool sends; all of them arrive in the end.
+//! - lines: lines of a file that a forwarder with a spool sends; all of them arrive in the end;
+//! - a protocol of another product, with the promise of [`super::sources`]: a batch is sent again to the same
+//!   node until it is acknowledged, if the protocol promises that this stores it once.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -12,8 +14,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Run;
 use super::history::{self, Event, Place};
+use super::sources::Source;
+use super::{Run, deliver};
 use crate::draw::{Draw, mixed};
 use crate::e2e::http;
 use crate::run::Outcome;
@@ -21,8 +24,11 @@ use crate::run::Outcome;
 /// Records of a push.
 const BATCH_RECORDS: u64 = 20;
 
+/// The clients that a run has at least: with more of them each one sends less often.
+const CLIENTS_AT_FULL_PACE: u32 = 5;
+
 /// How often a client pushes, and how often lines are appended.
-const PACE: Duration = Duration::from_millis(100);
+pub(super) const PACE: Duration = Duration::from_millis(100);
 
 /// How long a client waits for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -33,15 +39,17 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long after all was healed a named batch may be on its way: a node waits for two seconds for
 /// room, a client for three for an answer.
-const FLUSH_DEADLINE: Duration = Duration::from_secs(60);
+pub(super) const FLUSH_DEADLINE: Duration = Duration::from_secs(60);
 
 /// How a client sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Named,
     Plain,
     /// By this forwarder.
     Lines(Place),
+    /// By this protocol.
+    Protocol(&'static Source),
 }
 
 /// A client.
@@ -59,6 +67,7 @@ impl Producer {
             Kind::Named => "named",
             Kind::Plain => "plain",
             Kind::Lines(_) => "lines",
+            Kind::Protocol(source) => source.name,
         };
         Producer {
             name: format!("{name}-{index}"),
@@ -68,15 +77,26 @@ impl Producer {
     }
 }
 
+/// How often a client sends: the clients of a run send as much together, however many they are.
+pub(super) fn pace(run: &Run) -> Duration {
+    let clients = u32::try_from(run.clients.len()).unwrap_or(u32::MAX);
+    PACE * clients.max(CLIENTS_AT_FULL_PACE) / CLIENTS_AT_FULL_PACE
+}
+
 /// The value that a record must have.
 pub(super) fn value(client: history::Client, number: u64) -> String {
     format!("{:016x}", mixed(mixed(client as u64 + 1) ^ number))
 }
 
+/// Text that makes records of different lengths.
+pub(super) fn pad(number: u64) -> String {
+    "x".repeat((mixed(number) % 200) as usize)
+}
+
 /// A record as a line. Some clients say when their records happened: long ago, one a second.
 fn record(run: &Run, client: history::Client, number: u64) -> String {
     let (name, value) = (&run.clients[client].name, value(client, number));
-    let pad = "x".repeat((mixed(number) % 200) as usize);
+    let pad = pad(number);
     let time = match client % 2 {
         0 => String::new(),
         _ => format!("\"time\":{},", 1_750_000_000 + number),
@@ -89,12 +109,16 @@ fn record(run: &Run, client: history::Client, number: u64) -> String {
 
 /// Takes the next numbers of a client, and notes that they are about to be sent.
 fn draw_numbers(run: &Run, client: history::Client) -> (Range<u64>, String) {
+    let numbers = take_numbers(run, client, BATCH_RECORDS);
+    let records = numbers.clone().map(|number| record(run, client, number));
+    let body = records.collect();
+    (numbers, body)
+}
+
+/// Takes so many numbers of a client, and notes that their records are about to be sent.
+pub(super) fn take_numbers(run: &Run, client: history::Client, count: u64) -> Range<u64> {
     let from = run.clients[client].next.load(Ordering::SeqCst);
-    let numbers = from..from + BATCH_RECORDS;
-    let body = numbers
-        .clone()
-        .map(|number| record(run, client, number))
-        .collect();
+    let numbers = from..from + count;
     let at = run.history.now();
     run.history.note(Event::Sent {
         client,
@@ -104,7 +128,7 @@ fn draw_numbers(run: &Run, client: history::Client) -> (Range<u64>, String) {
     run.clients[client]
         .next
         .store(numbers.end, Ordering::SeqCst);
-    (numbers, body)
+    numbers
 }
 
 /// Sends as a client until the load stops.
@@ -112,6 +136,7 @@ pub(super) fn produce(run: &Run, client: history::Client) -> Outcome<()> {
     match run.clients[client].kind {
         Kind::Lines(place) => append_lines(run, client, place),
         Kind::Named | Kind::Plain => push(run, client),
+        Kind::Protocol(source) => deliver::deliver(run, client, source),
     }
 }
 
@@ -123,7 +148,7 @@ fn append_lines(run: &Run, client: history::Client, place: Place) -> Outcome<()>
         let (_, lines) = draw_numbers(run, client);
         file.write_all(lines.as_bytes())
             .map_err(|e| format!("{}: {e}", path.display()))?;
-        thread::sleep(PACE);
+        thread::sleep(pace(run));
     }
     Ok(())
 }
@@ -155,7 +180,7 @@ fn push(run: &Run, client: history::Client) -> Outcome<()> {
         http: None,
     };
     let epoch = format!("{:016x}{:016x}", draw.next(), draw.next());
-    let is_named = run.clients[client].kind == Kind::Named;
+    let is_named = matches!(run.clients[client].kind, Kind::Named);
     for sequence in 0.. {
         if run.is_load_over() {
             return Ok(());
@@ -213,7 +238,7 @@ fn push(run: &Run, client: history::Client) -> Outcome<()> {
                 http: None,
             };
         }
-        thread::sleep(PACE);
+        thread::sleep(pace(run));
     }
     Ok(())
 }

@@ -16,6 +16,7 @@
 
 mod bomb;
 mod checker;
+mod deliver;
 mod ending;
 mod follow;
 mod history;
@@ -26,6 +27,7 @@ mod load;
 mod operator;
 mod plan;
 mod questions;
+mod sources;
 mod summary;
 mod tools;
 mod topology;
@@ -47,6 +49,8 @@ use checker::{Facts, Violation};
 use history::{History, Place};
 use load::{Kind, Producer};
 use plan::{PlannedFault, Targets};
+use questions::interfaces::{self, INTERFACES, Interface};
+use sources::SOURCES;
 use summary::Summary;
 use tools::Tools;
 use topology::{Launch, Process, Role};
@@ -105,12 +109,15 @@ const VIOLATIONS_SHOWN_MAX: usize = 20;
 struct Settings {
     load: Duration,
     seed: u64,
-    topology: &'static Topology,
+    /// The topology; all one after the other if none is given and everything is wanted.
+    topology: Option<&'static Topology>,
     /// The program to torture, if it is not one that is built for it.
     program: Option<PathBuf>,
     keeps: bool,
     /// The only kinds of faults that are drawn; all if there are none.
     only: BTreeSet<String>,
+    /// Whether all sources send and all interfaces are queried.
+    is_everything: bool,
     is_inside: bool,
 }
 
@@ -123,6 +130,8 @@ struct Run {
     history: History,
     processes: Vec<Process>,
     clients: Vec<Producer>,
+    /// The interfaces that are queried beside the native one.
+    interfaces: Vec<Interface>,
     /// Nodes that have lost their disk and are to be given up.
     lost: Mutex<Vec<String>>,
     is_over: AtomicBool,
@@ -181,10 +190,11 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
     let mut settings = Settings {
         load: Duration::from_secs(60),
         seed: now % 1_000_000,
-        topology: &TOPOLOGIES[0],
+        topology: None,
         program: None,
         keeps: false,
         only: BTreeSet::new(),
+        is_everything: false,
         is_inside: false,
     };
     let mut rest = arguments.iter();
@@ -206,13 +216,14 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
                 let found = TOPOLOGIES.iter().find(|known| known.name == name);
                 let names = TOPOLOGIES.map(|known| known.name).join(", ");
                 let unknown = || format!("--topology: {name} is none of {names}");
-                settings.topology = found.ok_or_else(unknown)?;
+                settings.topology = Some(found.ok_or_else(unknown)?);
             }
             "--program" => settings.program = Some(value()?.into()),
             "--only" => {
                 settings.only.insert(value()?);
             }
             "--keep" => settings.keeps = true,
+            "--everything" => settings.is_everything = true,
             world::INSIDE => settings.is_inside = true,
             _ => return Err(format!("torture: unknown flag {flag}")),
         }
@@ -227,27 +238,72 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
         Some(program) => program.clone(),
         None => tested_program()?,
     };
-    let world = if settings.is_inside {
-        World::Isolated
-    } else {
-        // The seed may have been drawn from the clock.
-        let (seed, program) = (settings.seed.to_string(), program.display().to_string());
-        let known = ["--seed".to_owned(), seed, "--program".to_owned(), program];
-        match world::enter(&[arguments, &known].concat()) {
-            // The other process has said everything.
-            Ok(status) if status.success() => return Ok(()),
-            Ok(status) => return Err(format!("the torture failed: {status}")),
-            Err(why) => world::say_that_it_is_not_isolated(&why),
-        }
-        World::Loopback
+    if settings.is_inside {
+        let topology = settings.topology.unwrap_or(&TOPOLOGIES[0]);
+        return run_in(World::Isolated, &settings, topology, program);
+    }
+    let topologies: Vec<&'static Topology> = match settings.topology {
+        Some(topology) => vec![topology],
+        None if settings.is_everything => TOPOLOGIES.iter().collect(),
+        None => vec![&TOPOLOGIES[0]],
     };
+    let share = Settings {
+        load: settings.load / u32::try_from(topologies.len()).unwrap_or(1),
+        ..settings
+    };
+    let results = topologies
+        .iter()
+        .map(|topology| run_topology(arguments, &share, topology, &program));
+    let failures: Vec<String> = results.filter_map(Result::err).collect();
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(failures.join("\n"))
+    }
+}
+
+/// Runs one topology, in namespaces of its own if there can be any.
+fn run_topology(
+    arguments: &[String],
+    settings: &Settings,
+    topology: &'static Topology,
+    program: &Path,
+) -> Outcome<()> {
+    // The seed may have been drawn from the clock, and the time is shared.
+    let minutes = settings.load.as_secs_f64() / 60.0;
+    let known = [
+        ("--seed", settings.seed.to_string()),
+        ("--program", program.display().to_string()),
+        ("--topology", topology.name.to_owned()),
+        ("--minutes", minutes.to_string()),
+    ];
+    let known = known
+        .into_iter()
+        .flat_map(|(flag, value)| [flag.to_owned(), value]);
+    match world::enter(&[arguments, &known.collect::<Vec<_>>()].concat()) {
+        // The other process has said everything.
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("the torture of {} failed: {status}", topology.name)),
+        Err(why) => {
+            world::say_that_it_is_not_isolated(&why);
+            run_in(World::Loopback, settings, topology, program.to_owned())
+        }
+    }
+}
+
+fn run_in(
+    world: World,
+    settings: &Settings,
+    topology: &'static Topology,
+    program: PathBuf,
+) -> Outcome<()> {
     let directory = target_directory().join("torture").join(format!(
         "{}-{}",
         settings.seed,
         std::process::id()
     ));
     fs::create_dir_all(&directory).map_err(|e| format!("{}: {e}", directory.display()))?;
-    let violations = torture(&settings, (world, program), &directory)?;
+    let violations = torture(settings, topology, (world, program), &directory)?;
     if violations.is_empty() && !settings.keeps {
         return fs::remove_dir_all(&directory).map_err(|e| format!("{}: {e}", directory.display()));
     }
@@ -264,29 +320,35 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
 
 fn prepare(
     settings: &Settings,
+    topology: &'static Topology,
     (world, program): (World, PathBuf),
     directory: &Path,
 ) -> Outcome<Run> {
     world.begin()?;
     let tools = Tools::find(world)?;
+    let (sources, interfaces) = if settings.is_everything {
+        (&SOURCES[..], INTERFACES.to_vec())
+    } else {
+        (&[][..], Vec::new())
+    };
     let launch = Launch {
         world,
         program,
         directory: directory.to_owned(),
         // With and without encryption between nodes, both are there to be used.
         has_certificates: settings.seed % 2 == 1,
-        copies: settings.topology.copies,
-        bucket: settings
-            .topology
-            .has_bucket
-            .then(|| directory.join("bucket")),
+        copies: topology.copies,
+        bucket: topology.has_bucket.then(|| directory.join("bucket")),
+        listeners: sources.iter().filter_map(|s| s.listener).collect(),
+        postgres: settings.is_everything.then_some(interfaces::POSTGRES_PORT),
         tools: tools.clone(),
     };
-    let processes = topology::processes(&launch, settings.topology.roles);
+    let processes = topology::processes(&launch, topology.roles);
     world.join(processes.len())?;
     let mut kinds = vec![Kind::Named, Kind::Named, Kind::Plain];
     let forwarders = processes.iter().filter(|process| !process.role.is_node());
     kinds.extend(forwarders.map(|process| Kind::Lines(process.place)));
+    kinds.extend(sources.iter().map(|source| Kind::Protocol(source)));
     let clients = kinds
         .iter()
         .enumerate()
@@ -301,6 +363,7 @@ fn prepare(
         history: History::create(&directory.join("history.jsonl"))?,
         processes,
         clients: clients.collect(),
+        interfaces,
         lost: Mutex::default(),
         is_over: AtomicBool::new(false),
         shown: shown.collect(),
@@ -315,15 +378,9 @@ fn prepare(
     Ok(run)
 }
 
-/// One run, from the first process to the last check.
-fn torture(
-    settings: &Settings,
-    (world, program): (World, PathBuf),
-    directory: &Path,
-) -> Outcome<Vec<Violation>> {
-    let start = Instant::now();
-    let run = prepare(settings, (world, program), directory)?;
-    let targets = Targets {
+/// The processes and networks that can be broken.
+fn targets(run: &Run, settings: &Settings) -> Targets {
+    Targets {
         nodes: run.nodes(),
         stores: run.places(Role::is_store_only),
         forwarders: run.places(|role| !role.is_node()),
@@ -332,12 +389,24 @@ fn torture(
         } else {
             Vec::new()
         },
-        is_isolated: world == World::Isolated,
+        is_isolated: run.world == World::Isolated,
         has_tracer: run.tools.has_tracer,
         has_memory_limits: run.tools.has_groups,
         has_clocks: run.tools.faketime.is_some(),
         only: settings.only.clone(),
-    };
+    }
+}
+
+/// One run, from the first process to the last check.
+fn torture(
+    settings: &Settings,
+    topology: &'static Topology,
+    (world, program): (World, PathBuf),
+    directory: &Path,
+) -> Outcome<Vec<Violation>> {
+    let start = Instant::now();
+    let run = prepare(settings, topology, (world, program), directory)?;
+    let targets = targets(&run, settings);
     let length_ms = settings.load.as_millis() as u64;
     let kinds = plan::kinds(&targets);
     if kinds.is_empty() {
@@ -345,7 +414,8 @@ fn torture(
     }
     let plan = plan::plan(&mut Draw::new(settings.seed, 1), &targets, length_ms);
     eprintln!(
-        "torture: seed {}, {} faults in {:?}",
+        "torture: topology {}, seed {}, {} faults in {:?}",
+        topology.name,
         settings.seed,
         plan.len(),
         settings.load

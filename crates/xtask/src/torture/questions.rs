@@ -1,5 +1,7 @@
 //! Questions that are asked all the time, of any node.
 
+pub(super) mod interfaces;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::ops::Range;
@@ -10,11 +12,14 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Run;
-use super::history::{Answer, Client, Event, Place, QueryResult, Question};
+use super::history::{
+    Answer, Client, Event, InterfaceQuestion, Micros, Place, QueryResult, Question,
+};
 use super::load::value;
 use crate::draw::Draw;
 use crate::e2e::http::{self, encode};
 use crate::run::Outcome;
+use interfaces::{Inquiry, Interface};
 
 /// How long a node may take to accept a connection: much longer than one that is up takes.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -24,6 +29,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long somebody who asks waits before the next question.
 const PACE: Duration = Duration::from_millis(50);
+
+/// Of 100 questions, how many go through another interface than the native one, if there is one.
+const INTERFACE_PERCENT: usize = 70;
 
 /// The most records that are asked for during the load.
 const ROWS_MAX: u64 = 2_000;
@@ -49,6 +57,14 @@ pub(super) fn ask_on(run: &Run, purpose: u64) {
     let nodes = run.nodes();
     while !run.is_load_over() {
         let client = draw.below(run.clients.len());
+        if !run.interfaces.is_empty() && draw.below(100) < INTERFACE_PERCENT {
+            let interface = draw.one(&run.interfaces);
+            let range = range(run, client, &mut draw);
+            let event = ask_through(run, interface, (client, range), &mut || *draw.one(&nodes));
+            run.history.note(event);
+            thread::sleep(PACE);
+            continue;
+        }
         let question = match draw.below(10) {
             0..=1 => Question::Top,
             2..=4 => Question::Count(client),
@@ -59,6 +75,31 @@ pub(super) fn ask_on(run: &Run, purpose: u64) {
         run.history.note(event);
         thread::sleep(PACE);
     }
+}
+
+/// Asks once through an interface.
+fn ask_through(
+    run: &Run,
+    interface: &Interface,
+    (client, range): (Client, Range<u64>),
+    whom: &mut dyn FnMut() -> Place,
+) -> Event {
+    let (place, began) = (whom(), run.history.now());
+    let mut inquiry = Inquiry {
+        run,
+        client,
+        range,
+        place,
+        whom,
+    };
+    let answer = (interface.ask)(&mut inquiry);
+    let question = Question::Through(InterfaceQuestion {
+        interface: interface.name,
+        is_one_view: interface.is_one_view,
+        client,
+        range: inquiry.range.clone(),
+    });
+    event(run, question, (inquiry.place, began), answer)
 }
 
 /// Some of the records of a client: the newest of all, or any.
@@ -82,8 +123,14 @@ pub(super) fn ask(run: &Run, question: &Question, whom: &mut dyn FnMut() -> Plac
         Question::Rows(client, range) => rows(run, place, *client, range, ""),
         Question::Count(client) => count(run, place, *client),
         Question::Top => top(run, place),
+        Question::Through(through) => Err(format!("{} is not native", through.interface)),
     };
-    let (question, ended) = (question.clone(), run.history.now());
+    event(run, question.clone(), (place, began), answer)
+}
+
+/// The event of an answer that has just ended.
+fn event(run: &Run, question: Question, (place, began): (Place, Micros), answer: Told) -> Event {
+    let ended = run.history.now();
     match answer {
         Ok((found, trailer)) => Event::Answered(Answer {
             question,

@@ -9,13 +9,14 @@ use std::time::Duration;
 use super::history::Place;
 use super::image::Image;
 use super::limits::Limit;
+use super::sources::Listener;
 use super::tools::Tools;
 use super::world::World;
 use crate::e2e::pond::{INTAKES, signal, wait_within};
 use crate::run::{Outcome, output};
 
 /// How long a process may take to start or to stop: many times what it needs on a busy machine.
-const PROCESS_DEADLINE: Duration = Duration::from_secs(60);
+const PROCESS_DEADLINE: Duration = Duration::from_secs(120);
 
 /// How long a node may be gone until copies of what it has are made anew: shorter than most faults,
 /// so that copies are made in vain and given up again.
@@ -97,6 +98,10 @@ pub(super) struct Launch {
     pub(super) copies: usize,
     /// The directory that is the bucket behind the nodes, if there is one.
     pub(super) bucket: Option<PathBuf>,
+    /// The listeners for records of nodes that ingest; all others are off.
+    pub(super) listeners: Vec<Listener>,
+    /// The port of the listener for clients of PostgreSQL, if nodes have one.
+    pub(super) postgres: Option<u16>,
     /// Tools of the system.
     pub(super) tools: Tools,
 }
@@ -167,14 +172,19 @@ impl Process {
         self.path(".input")
     }
 
+    /// The address of a listener.
+    pub(super) fn address(&self, port: u16) -> String {
+        format!("{}:{port}", self.launch.world.address(self.place))
+    }
+
     /// Where a node answers people.
     pub(super) fn http(&self) -> String {
-        format!("{}:{HTTP_PORT}", self.launch.world.address(self.place))
+        self.address(HTTP_PORT)
     }
 
     /// Where a node answers nodes, which is how they name each other.
     pub(super) fn gossip(&self) -> String {
-        format!("{}:{GOSSIP_PORT}", self.launch.world.address(self.place))
+        self.address(GOSSIP_PORT)
     }
 
     /// Makes what the process needs to be there before it starts for the first time.
@@ -241,8 +251,12 @@ impl Process {
             return arguments;
         }
         if self.role.ingests() {
-            for listener in INTAKES {
-                add(&[listener, "off"]);
+            for flag in INTAKES {
+                let mut listeners = self.launch.listeners.iter();
+                match listeners.find(|listener| listener.flag == flag) {
+                    Some(listener) => add(&[flag, &self.address(listener.port)]),
+                    None => add(&[flag, "off"]),
+                }
             }
         }
         add(&[
@@ -267,6 +281,9 @@ impl Process {
             &self.gossip(),
         ]);
         add(&["--join", &self.addresses(&self.nodes, "", GOSSIP_PORT)]);
+        if let Some(port) = self.launch.postgres {
+            add(&["--postgres", &self.address(port)]);
+        }
         if let Some(bucket) = &self.launch.bucket {
             add(&["--bucket", &format!("file:{}", text(bucket))]);
         }
@@ -375,6 +392,19 @@ impl Process {
         })
     }
 
+    /// The threads of the process, each with its name, its state and its place in the kernel.
+    fn threads(&self) -> String {
+        let tasks = self.pid().map(|pid| format!("/proc/{pid}/task"));
+        let entries = tasks.ok().and_then(|tasks| fs::read_dir(tasks).ok());
+        let threads = entries.into_iter().flatten().flatten().map(|entry| {
+            let read = |name: &str| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
+            let (name, place, call) = (read("comm"), read("wchan"), read("syscall"));
+            let call = call.split(' ').next().unwrap_or_default();
+            format!("{} {place} {call}", name.trim())
+        });
+        threads.collect::<Vec<_>>().join(", ")
+    }
+
     /// The name that a node has given itself, which is in its data directory.
     pub(super) fn node_id(&self) -> Outcome<String> {
         let path = self.data().join("cluster/node");
@@ -398,7 +428,8 @@ impl Process {
     /// Waits until it has ended after SIGTERM; one that does not, or with a failure, is an error.
     pub(super) fn wait_for_end(&self) -> Outcome<()> {
         let what = format!("{} has ended", self.name());
-        wait_within(PROCESS_DEADLINE, &what, || self.death().is_some())?;
+        let ended = wait_within(PROCESS_DEADLINE, &what, || self.death().is_some());
+        ended.map_err(|error| format!("{error}; its threads: {}", self.threads()))?;
         let status = self.death();
         *self.child() = None;
         match status {

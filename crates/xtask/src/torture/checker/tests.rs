@@ -1,7 +1,9 @@
 //! Histories that are fine, and one for each thing that must not be.
 
 use super::*;
-use crate::torture::history::{AnswerEnd, FollowerEvent, QueryResult, Question, Row};
+use crate::torture::history::{
+    AnswerEnd, FollowerEvent, InterfaceQuestion, QueryResult, Question, Row,
+};
 use logpond_record::Id;
 
 const NODE: &str = "10.0.0.1:7659";
@@ -76,6 +78,19 @@ fn kinds(answers: &[Answer]) -> Vec<&'static str> {
         .collect()
 }
 
+/// An answer through another interface.
+fn through(is_one_view: bool, answer: Answer) -> Answer {
+    Answer {
+        question: Question::Through(InterfaceQuestion {
+            interface: "another",
+            is_one_view,
+            client: 0,
+            range: 0..100,
+        }),
+        ..answer
+    }
+}
+
 const ALL: [u64; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
 
 #[test]
@@ -108,6 +123,37 @@ fn what_is_lost_is_not_complete() {
         ..count(9, true)
     };
     assert_eq!(kinds(&[top]), ["FALSE COMPLETE"]);
+}
+
+#[test]
+fn all_interfaces_are_judged_alike() {
+    let fine = [
+        through(true, rows(&ALL, None)),
+        through(true, count(10, true)),
+    ];
+    assert_eq!(kinds(&fine), [""; 0]);
+    let lacking = through(true, rows(&ALL[1..], None));
+    assert_eq!(kinds(&[lacking]), ["FALSE COMPLETE"]);
+    assert_eq!(kinds(&[through(true, count(9, true))]), ["FALSE COMPLETE"]);
+    assert_eq!(kinds(&[through(true, count(11, false))]), ["WRONG COUNT"]);
+    let twice = rows(&[&ALL[..], &[4]].concat(), Some("node x: y"));
+    assert_eq!(kinds(&[through(true, twice.clone())]), ["DUPLICATE"]);
+    // The next page may have the original of a copy on the page before.
+    assert_eq!(kinds(&[through(false, twice)]), [""; 0]);
+    let of_nobody = through(true, rows(&[10], Some("node x: y")));
+    assert_eq!(kinds(&[of_nobody]), ["INVENTED"]);
+}
+
+#[test]
+fn rows_of_any_interface_are_visible() {
+    let mut events = vec![Event::Sent {
+        client: 0,
+        numbers: 0..10,
+        at: SECOND,
+    }];
+    let seen = through(true, rows(&ALL, Some("node x: y")));
+    events.push(Event::Answered(seen));
+    assert_eq!(there(&events, &facts()), [ALL.to_vec(), Vec::new()]);
 }
 
 #[test]
