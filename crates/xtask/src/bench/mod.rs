@@ -20,7 +20,7 @@ mod peers;
 pub(crate) mod proxy;
 mod push;
 mod stall;
-mod svg;
+pub(crate) mod svg;
 mod syslog;
 mod table;
 mod web;

@@ -27,6 +27,8 @@ mod load;
 mod operator;
 mod plan;
 mod questions;
+mod report;
+mod samples;
 mod sources;
 mod summary;
 mod tools;
@@ -38,8 +40,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -50,7 +52,8 @@ use history::{History, Place};
 use load::{Kind, Producer};
 use plan::{PlannedFault, Targets};
 use questions::interfaces::{self, INTERFACES, Interface};
-use sources::SOURCES;
+use samples::Sample;
+use sources::{Promise, SOURCES};
 use summary::Summary;
 use tools::Tools;
 use topology::{Launch, Process, Role};
@@ -118,6 +121,8 @@ struct Settings {
     only: BTreeSet<String>,
     /// Whether all sources send and all interfaces are queried.
     is_everything: bool,
+    /// The page for figures and pictures.
+    report: Option<PathBuf>,
     is_inside: bool,
 }
 
@@ -132,6 +137,8 @@ struct Run {
     clients: Vec<Producer>,
     /// The interfaces that are queried beside the native one.
     interfaces: Vec<Interface>,
+    /// Memory and descriptors of nodes so far.
+    samples: Mutex<Vec<Sample>>,
     /// Nodes that have lost their disk and are to be given up.
     lost: Mutex<Vec<String>>,
     is_over: AtomicBool,
@@ -195,6 +202,7 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
         keeps: false,
         only: BTreeSet::new(),
         is_everything: false,
+        report: None,
         is_inside: false,
     };
     let mut rest = arguments.iter();
@@ -224,6 +232,7 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
             }
             "--keep" => settings.keeps = true,
             "--everything" => settings.is_everything = true,
+            "--report" => settings.report = Some(value()?.into()),
             world::INSIDE => settings.is_inside = true,
             _ => return Err(format!("torture: unknown flag {flag}")),
         }
@@ -241,6 +250,9 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
     if settings.is_inside {
         let topology = settings.topology.unwrap_or(&TOPOLOGIES[0]);
         return run_in(World::Isolated, &settings, topology, program);
+    }
+    if let Some(page) = &settings.report {
+        report::begin(page, arguments)?;
     }
     let topologies: Vec<&'static Topology> = match settings.topology {
         Some(topology) => vec![topology],
@@ -364,6 +376,7 @@ fn prepare(
         processes,
         clients: clients.collect(),
         interfaces,
+        samples: Mutex::default(),
         lost: Mutex::default(),
         is_over: AtomicBool::new(false),
         shown: shown.collect(),
@@ -420,23 +433,42 @@ fn torture(
         plan.len(),
         settings.load
     );
+    let mut load_ended = 0;
     thread::scope(|scope| {
         for follower in 0..follow::FOLLOWERS {
             let (run, plan) = (&run, &plan);
             scope.spawn(move || follow::follow(run, follower, plan));
         }
         load(&run, &plan, start + settings.load);
+        load_ended = run.history.now();
         ending::end(&run);
     });
     let events = run.history.events();
     let mut violations = checker::check(&events, &run.facts());
     let summary = Summary::new(&events);
-    if let Some(text) = summary.too_little(settings.load, &kinds) {
-        violations.push(Violation {
-            kind: "TOO LITTLE",
-            text,
-        });
+    let too_little = summary.too_little(settings.load, &kinds);
+    let unused = || unused(&run, settings, &summary);
+    violations.extend(too_little.or_else(unused).map(|text| Violation {
+        kind: "TOO LITTLE",
+        text,
+    }));
+    let samples = run.samples.lock().unwrap_or_else(PoisonError::into_inner);
+    violations.extend(samples::check(&samples));
+    if let Some(page) = &settings.report {
+        let results = report::Results {
+            topology: topology.name,
+            seed: settings.seed,
+            names: run.processes.iter().map(Process::name).collect(),
+            clients: run.facts().clients,
+            events: &events,
+            samples: &samples,
+            summary: &summary,
+            violations: &violations,
+            load_ended,
+        };
+        report::append(page, &results)?;
     }
+    drop(samples);
     eprintln!("{}", summary.text());
     let (seed, seconds) = (settings.seed, start.elapsed().as_secs_f64());
     eprintln!(
@@ -445,6 +477,23 @@ fn torture(
     );
     release_disks(&run, settings.keeps || !violations.is_empty())?;
     Ok(violations)
+}
+
+/// A source or an interface that a run did not use.
+fn unused(run: &Run, settings: &Settings, summary: &Summary) -> Option<String> {
+    let is_acknowledged = |client: &Producer| match client.kind {
+        Kind::Named | Kind::Plain => true,
+        Kind::Lines(_) => false,
+        Kind::Protocol(source) => source.promise != Promise::Nothing,
+    };
+    let clients = run.clients.iter().enumerate();
+    let clients = clients.filter(|(_, client)| is_acknowledged(client));
+    let interfaces = run.interfaces.iter().filter(|i| i.can_be_complete);
+    summary.unused(
+        settings.load,
+        clients.map(|(index, client)| (index, client.name.as_str())),
+        interfaces.map(|interface| interface.name),
+    )
 }
 
 /// Has clients send and others ask while faults are carried out, until the time is over.
@@ -461,6 +510,7 @@ fn load(run: &Run, plan: &[PlannedFault], until: Instant) {
             scope.spawn(move || questions::ask_on(run, number));
         }
         scope.spawn(move || operator::operate(run));
+        scope.spawn(move || samples::sample(run));
         inject::inject(run, plan);
         while Instant::now() < until {
             thread::sleep(Duration::from_millis(10));

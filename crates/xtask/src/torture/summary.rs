@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::history::{self, AnswerEnd, Event, FollowerEvent, Micros, QueryResult};
+use super::history::{
+    self, AnswerEnd, Client, Event, FollowerEvent, Micros, QueryResult, Question,
+};
 
 /// What is counted.
 #[derive(Debug, Default)]
@@ -19,6 +21,24 @@ pub(super) struct Summary {
     /// Of answers, in order.
     times: Vec<Micros>,
     followed: FollowedSum,
+    clients: BTreeMap<Client, ClientSum>,
+    interfaces: BTreeMap<&'static str, InterfaceSum>,
+}
+
+/// The records of a client.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ClientSum {
+    pub(super) sent: u64,
+    pub(super) acknowledged: u64,
+    pub(super) refused: u64,
+}
+
+/// The answers of an interface.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct InterfaceSum {
+    pub(super) complete: u64,
+    pub(super) incomplete: u64,
+    pub(super) unanswered: u64,
 }
 
 /// What followers did.
@@ -78,16 +98,36 @@ impl Summary {
         let length = |numbers: &std::ops::Range<u64>| numbers.end - numbers.start;
         for event in events {
             match event {
-                Event::Sent { numbers, .. } => summary.sent += length(numbers),
-                Event::Acknowledged { numbers, .. } => summary.acknowledged += length(numbers),
-                Event::Refused { numbers, .. } => summary.refused += length(numbers),
+                Event::Sent {
+                    client, numbers, ..
+                } => {
+                    summary.sent += length(numbers);
+                    summary.clients.entry(*client).or_default().sent += length(numbers);
+                }
+                Event::Acknowledged {
+                    client, numbers, ..
+                } => {
+                    summary.acknowledged += length(numbers);
+                    summary.clients.entry(*client).or_default().acknowledged += length(numbers);
+                }
+                Event::Refused {
+                    client, numbers, ..
+                } => {
+                    summary.refused += length(numbers);
+                    summary.clients.entry(*client).or_default().refused += length(numbers);
+                }
                 Event::Broken { kind, .. } => *summary.faults.entry(kind).or_default() += 1,
-                Event::Unanswered { .. } => summary.unanswered += 1,
+                Event::Unanswered { question, .. } => {
+                    summary.unanswered += 1;
+                    summary.interface(question).unanswered += 1;
+                }
                 Event::Answered(answer) => {
                     if answer.is_complete {
-                        summary.complete += 1
+                        summary.complete += 1;
+                        summary.interface(&answer.question).complete += 1;
                     } else {
-                        summary.incomplete += 1
+                        summary.incomplete += 1;
+                        summary.interface(&answer.question).incomplete += 1;
                     }
                     if let QueryResult::Rows { numbers, .. } = &answer.found {
                         summary.rows += numbers.len() as u64;
@@ -100,6 +140,58 @@ impl Summary {
         }
         summary.times.sort_unstable();
         summary
+    }
+
+    fn interface(&mut self, question: &Question) -> &mut InterfaceSum {
+        let name = match question {
+            Question::Through(through) => through.interface,
+            Question::Count(_) => "native count",
+            Question::Top => "native top",
+            Question::Rows(..) => "native rows",
+            Question::Pages(..) => "native pages",
+        };
+        self.interfaces.entry(name).or_default()
+    }
+
+    /// The records of a client.
+    pub(super) fn client(&self, client: Client) -> ClientSum {
+        self.clients.get(&client).copied().unwrap_or_default()
+    }
+
+    /// The answers of each interface.
+    pub(super) fn interfaces(&self) -> impl Iterator<Item = (&'static str, InterfaceSum)> + '_ {
+        self.interfaces.iter().map(|(name, sum)| (*name, *sum))
+    }
+
+    /// The faults of each kind.
+    pub(super) fn faults(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        self.faults.iter().map(|(kind, count)| (*kind, *count))
+    }
+
+    /// The source or interface that a run of this length did not use, if there is one: of the clients that
+    /// are acknowledged, and of the interfaces that can be complete.
+    pub(super) fn unused<'a>(
+        &self,
+        load: Duration,
+        acknowledged: impl IntoIterator<Item = (Client, &'a str)>,
+        interfaces: impl IntoIterator<Item = &'a str>,
+    ) -> Option<String> {
+        if load < WHOLE_RUN {
+            return None;
+        }
+        let mut clients = acknowledged.into_iter();
+        if let Some((_, name)) = clients.find(|(client, _)| self.client(*client).acknowledged == 0)
+        {
+            return Some(format!("no record of {name} was acknowledged"));
+        }
+        let is_complete = |name: &str| {
+            self.interfaces
+                .get(name)
+                .is_some_and(|sum| sum.complete > 0)
+        };
+        let mut names = interfaces.into_iter();
+        let name = names.find(|name| !is_complete(name))?;
+        Some(format!("no answer of {name} was complete"))
     }
 
     /// What is too little for a run of this length, if anything.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::super::svg::escaped;
+use super::super::svg::{escaped, open};
 use super::super::table::figure;
 
 /// Sizes in pixels.
@@ -76,12 +76,7 @@ impl Scale {
 pub(super) fn picture(panels: &[Panel], title: &str) -> String {
     let rows = panels.len().div_ceil(COLUMNS);
     let height = TITLE_HEIGHT + PANEL_HEIGHT * rows as f64;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
-         height=\"{height}\" role=\"img\">\n<title>{0}</title>\n<style>\n{STYLE}\n</style>\n\
-         <text class=\"title\" x=\"0\" y=\"14\">{0}</text>\n",
-        escaped(title)
-    );
+    let mut svg = open(title, (WIDTH, height), STYLE);
     let points = || panels.iter().flat_map(|p| p.own.iter().chain(&p.peer));
     let sizes = Scale::around(points().map(|(size, _)| *size));
     let costs = Scale::around(points().map(|(_, cost)| cost.max(CPU_S_MIN)));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::super::svg::escaped;
+use super::super::svg::{escaped, open};
 use super::super::table::figure;
 use super::results::Grid;
 
@@ -40,12 +40,7 @@ pub(super) fn picture(grid: &Grid, own: &str, title: &str) -> String {
     let panel_height = TITLE_HEIGHT + BAR_STEP * grid.rows.len() as f64;
     let panel_width = (WIDTH + COLUMN_GAP) / COLUMNS as f64 - COLUMN_GAP;
     let height = panel_height * grid.exchanges.len().div_ceil(COLUMNS) as f64 + TITLE_HEIGHT;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
-         width=\"{WIDTH}\" height=\"{height}\" role=\"img\">\n<title>{0}</title>\n\
-         <style>\n{STYLE}\n</style>\n<text class=\"title\" x=\"0\" y=\"14\">{0}</text>\n",
-        escaped(title)
-    );
+    let mut svg = open(title, (WIDTH, height), STYLE);
     for (number, exchange) in grid.exchanges.iter().enumerate() {
         let bars: Vec<Bar> = grid
             .rows

@@ -45,6 +45,8 @@ pub(crate) struct Interface {
     pub(crate) name: &'static str,
     /// True if one request gives all rows, so that none may be there twice even in an incomplete answer.
     pub(crate) is_one_view: bool,
+    /// True if an answer can be complete.
+    pub(crate) can_be_complete: bool,
     /// Asks once.
     pub(super) ask: fn(&mut Inquiry<'_>) -> Told,
 }

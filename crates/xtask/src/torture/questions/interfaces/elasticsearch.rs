@@ -8,12 +8,14 @@ use crate::run::Outcome;
 pub(super) const SEARCH: Interface = Interface {
     name: "elasticsearch",
     is_one_view: false,
+    can_be_complete: true,
     ask: search,
 };
 
 pub(super) const COUNT: Interface = Interface {
     name: "elasticsearch count",
     is_one_view: true,
+    can_be_complete: true,
     ask: count,
 };
 

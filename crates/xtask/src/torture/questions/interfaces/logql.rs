@@ -9,12 +9,14 @@ use crate::run::Outcome;
 pub(super) const LINES: Interface = Interface {
     name: "logql",
     is_one_view: false,
+    can_be_complete: true,
     ask: lines,
 };
 
 pub(super) const NUMBER: Interface = Interface {
     name: "logql number",
     is_one_view: true,
+    can_be_complete: true,
     ask: number,
 };
 

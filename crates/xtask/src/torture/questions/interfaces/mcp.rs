@@ -8,12 +8,14 @@ use crate::run::Outcome;
 pub(super) const SEARCH: Interface = Interface {
     name: "mcp search",
     is_one_view: false,
+    can_be_complete: true,
     ask: search,
 };
 
 pub(super) const COUNT: Interface = Interface {
     name: "mcp count",
     is_one_view: true,
+    can_be_complete: true,
     ask: count,
 };
 

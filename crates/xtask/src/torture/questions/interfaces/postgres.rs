@@ -10,6 +10,7 @@ use crate::run::Outcome;
 pub(super) const ROWS: Interface = Interface {
     name: "postgres",
     is_one_view: true,
+    can_be_complete: true,
     ask,
 };
 

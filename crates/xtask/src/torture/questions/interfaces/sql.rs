@@ -9,12 +9,14 @@ use crate::run::Outcome;
 pub(super) const ROWS: Interface = Interface {
     name: "sql",
     is_one_view: true,
+    can_be_complete: true,
     ask: rows,
 };
 
 pub(super) const COUNT: Interface = Interface {
     name: "sql count",
     is_one_view: true,
+    can_be_complete: true,
     ask: count,
 };
 

@@ -12,6 +12,7 @@ use crate::e2e::http::encode;
 pub(super) const LINES: Interface = Interface {
     name: "tail",
     is_one_view: true,
+    can_be_complete: false,
     ask,
 };
 
