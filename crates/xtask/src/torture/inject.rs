@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Write;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::history::{Event, Micros, Place};
 use super::limits::{Group, Limit};
@@ -31,8 +31,9 @@ struct Step<'a> {
     planned: &'a PlannedFault,
 }
 
-/// Carries a plan out, from now on; all is healed when it returns.
-pub(super) fn inject(run: &Run, plan: &[PlannedFault]) {
+/// Carries a plan out, from now on; all is healed when it returns. A busy machine delays faults: those that would
+/// begin when the time is up are left out.
+pub(super) fn inject(run: &Run, plan: &[PlannedFault], until: Instant) {
     let mut steps: Vec<Step<'_>> = plan
         .iter()
         .flat_map(|planned| {
@@ -48,7 +49,18 @@ pub(super) fn inject(run: &Run, plan: &[PlannedFault]) {
     let start = run.history.now();
     let mut watch = Watch::default();
     let mut state = State::default();
+    let mut left_out: Vec<&PlannedFault> = Vec::new();
     for step in steps {
+        if step.begins && Instant::now() > until {
+            left_out.push(step.planned);
+        }
+        // A plan may have the same fault twice, at other times.
+        if left_out
+            .iter()
+            .any(|late| std::ptr::eq(*late, step.planned))
+        {
+            continue;
+        }
         while run.history.now() < start + step.at_ms * 1_000 {
             watch.look(run);
             thread::sleep(POLL);

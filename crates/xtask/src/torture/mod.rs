@@ -511,7 +511,7 @@ fn load(run: &Run, plan: &[PlannedFault], until: Instant) {
         }
         scope.spawn(move || operator::operate(run));
         scope.spawn(move || samples::sample(run));
-        inject::inject(run, plan);
+        inject::inject(run, plan, until);
         while Instant::now() < until {
             thread::sleep(Duration::from_millis(10));
         }
