@@ -46,11 +46,11 @@ usage: cargo xtask COMMAND
                    listener likewise for docs/benchmarks-listener.md, by h2load, and cluster for
                    docs/benchmarks-cluster.md; growth, of --sizes 300M,3G, for docs/benchmarks-growth.md
   torture [--minutes N] [--seed S] [--topology roles|serve|bucket] [--program PATH] [--keep]
-          [--everything] [--report PAGE] [--only KIND]...
+          [--everything] [--report PAGE] [--patience N] [--only KIND]...
                    break a cluster of real processes, and check that nothing is lost, doubled or
                    claimed wrongly; one minute by default. --everything adds all sources and interfaces,
                    and runs every topology for its share of the time; --report writes figures and
-                   pictures to this page";
+                   pictures to this page; --patience multiplies all deadlines, for a busy machine";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

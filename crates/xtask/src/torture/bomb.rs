@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Run;
+use super::patience::patient;
 use super::topology::Process;
 use crate::e2e::http;
 use crate::e2e::pond::wait_within;
@@ -21,7 +22,7 @@ pub(super) fn throw(run: &Run, process: &Process) -> Outcome<()> {
     // A node that takes no records in says so.
     let wanted = if process.role.ingests() { 413 } else { 421 };
     let (name, mut last) = (process.name(), Ok((0, String::new())));
-    let waited = wait_within(DEADLINE, "the push is refused", || {
+    let waited = wait_within(patient(DEADLINE), "the push is refused", || {
         last = send(&process.http(), bomb);
         let is_busy = matches!(last, Err(_) | Ok((408 | 429 | 503 | 507, _)));
         !is_busy || process.death().is_some()
@@ -38,7 +39,8 @@ pub(super) fn throw(run: &Run, process: &Process) -> Outcome<()> {
 fn send(address: &str, bomb: &[u8]) -> Outcome<(u16, String)> {
     let failed = |e: std::io::Error| format!("{address}: {e}");
     let headers = [("content-type", "text/plain"), ("content-encoding", "gzip")];
-    let mut client = http::Client::connect_within(address, TIMEOUT, TIMEOUT).map_err(failed)?;
+    let mut client = http::Client::connect_within(address, patient(TIMEOUT), patient(TIMEOUT))
+        .map_err(failed)?;
     let answer = client.send("POST", "/api/v1/push", &headers, bomb);
     let answer = answer.map_err(failed)?;
     let status = answer.status;

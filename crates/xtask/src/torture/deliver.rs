@@ -8,6 +8,7 @@ use logpond_record::Timestamp;
 use super::Run;
 use super::history::{self, Event, Place};
 use super::load::{self, FLUSH_DEADLINE};
+use super::patience::patient;
 use super::sources::{Others, Promise, Record, Reply, Session, Source};
 use crate::draw::Draw;
 use crate::run::Outcome;
@@ -99,9 +100,9 @@ impl Deliverer<'_> {
             thread::sleep(load::PACE);
             if run.is_load_over() {
                 let since = *over_since.get_or_insert_with(Instant::now);
-                if since.elapsed() > FLUSH_DEADLINE {
+                if since.elapsed() > patient(FLUSH_DEADLINE) {
                     let name = &run.clients[self.client].name;
-                    return Err(format!("no node took {name} for {FLUSH_DEADLINE:?}"));
+                    return Err(format!("no node took {name} in time"));
                 }
             }
         }

@@ -13,6 +13,7 @@ use super::checker;
 use super::history::{Client, Event, Place, QueryResult, Question};
 use super::load::Kind;
 use super::operator::{self, TIMEOUT, call};
+use super::patience::patient;
 use super::questions::ask;
 use super::{Run, follow, history};
 use crate::e2e::pond::{metric, wait_within};
@@ -78,7 +79,7 @@ fn settle(run: &Run, when: &str) {
         for (client, expected) in expected.iter().enumerate() {
             let mut last = (Vec::new(), None);
             let what = "the answer is complete and has everything";
-            let settled = wait_within(HEALING_DEADLINE, what, || {
+            let settled = wait_within(patient(HEALING_DEADLINE), what, || {
                 let (absent, event) = absent(run, place, client, expected);
                 let is_settled = is_complete(&event) && absent.is_empty();
                 last = (absent, Some(event));
@@ -96,7 +97,7 @@ fn settle(run: &Run, when: &str) {
                 } else {
                     "NOT HEALED"
                 };
-                let (waited, event) = (HEALING_DEADLINE, short(&event));
+                let (waited, event) = (patient(HEALING_DEADLINE), short(&event));
                 let text = format!("{when}, {waited:?} in vain: {who} lacks of {name} {runs:?}");
                 run.history.wrong(kind, format!("{text}: {event}"));
                 return;
@@ -109,7 +110,7 @@ fn settle(run: &Run, when: &str) {
 fn show(run: &Run) {
     let expected = expected(run);
     let what = "followers were shown everything";
-    let _ = wait_within(HEALING_DEADLINE, what, || {
+    let _ = wait_within(patient(HEALING_DEADLINE), what, || {
         thread::sleep(LOOK_INTERVAL);
         follow::unshown(run, &expected).iter().all(Vec::is_empty)
     });
@@ -124,11 +125,15 @@ fn replicate(run: &Run) {
     }
     for place in run.nodes() {
         let mut bytes = f64::NAN;
-        let replicated = wait_within(HEALING_DEADLINE, "everything has its copies", || {
-            let text = call(run, place, ("GET", "/metrics"), TIMEOUT);
-            bytes = text.map_or(f64::NAN, |text| metric(&text, "logpond_unreplicated_bytes"));
-            bytes == 0.0
-        });
+        let replicated = wait_within(
+            patient(HEALING_DEADLINE),
+            "everything has its copies",
+            || {
+                let text = call(run, place, ("GET", "/metrics"), TIMEOUT);
+                bytes = text.map_or(f64::NAN, |text| metric(&text, "logpond_unreplicated_bytes"));
+                bytes == 0.0
+            },
+        );
         if let Err(error) = replicated {
             let who = run.processes[place].name();
             run.history.wrong(
@@ -144,7 +149,7 @@ fn repair(run: &Run) {
     for place in run.nodes() {
         let mut lacking = Ok(0);
         let what = "nothing lacks copies";
-        let repaired = wait_within(HEALING_DEADLINE, what, || {
+        let repaired = wait_within(patient(HEALING_DEADLINE), what, || {
             lacking = operator::copies_lacking(run, place, TIMEOUT);
             lacking == Ok(0)
         });
@@ -217,7 +222,7 @@ fn stop(run: &Run) {
 /// Checks all of it, and stops everything.
 pub(super) fn end(run: &Run) {
     let what = "lost nodes are given up";
-    let forgotten = wait_within(HEALING_DEADLINE, what, || {
+    let forgotten = wait_within(patient(HEALING_DEADLINE), what, || {
         run.nodes()
             .iter()
             .any(|place| operator::forget(run, *place, TIMEOUT))

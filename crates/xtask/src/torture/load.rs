@@ -15,6 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::history::{self, Event, Place};
+use super::patience::patient;
 use super::sources::Source;
 use super::{Run, deliver};
 use crate::draw::{Draw, mixed};
@@ -224,9 +225,9 @@ fn push(run: &Run, client: history::Client) -> Outcome<()> {
             thread::sleep(PACE);
             if run.is_load_over() {
                 let since = *over_since.get_or_insert_with(Instant::now);
-                if since.elapsed() > FLUSH_DEADLINE {
+                if since.elapsed() > patient(FLUSH_DEADLINE) {
                     return Err(format!(
-                        "no node took {name} for {FLUSH_DEADLINE:?}",
+                        "no node took {name} in time",
                         name = run.clients[client].name
                     ));
                 }

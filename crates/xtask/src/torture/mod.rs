@@ -25,6 +25,7 @@ mod inject;
 mod limits;
 mod load;
 mod operator;
+mod patience;
 mod plan;
 mod questions;
 mod report;
@@ -232,6 +233,16 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
             }
             "--keep" => settings.keeps = true,
             "--everything" => settings.is_everything = true,
+            "--patience" => {
+                let text = value()?;
+                let factor = text.parse().ok();
+                let factor = factor.filter(|f| (1..=patience::FACTOR_MAX).contains(f));
+                let wrong = || {
+                    let most = patience::FACTOR_MAX;
+                    format!("--patience: {text} is not from 1 to {most}")
+                };
+                patience::set(factor.ok_or_else(wrong)?);
+            }
             "--report" => settings.report = Some(value()?.into()),
             world::INSIDE => settings.is_inside = true,
             _ => return Err(format!("torture: unknown flag {flag}")),

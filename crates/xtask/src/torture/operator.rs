@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::Run;
 use super::history::Place;
+use super::patience::patient;
 use crate::draw::Draw;
 use crate::e2e::http;
 use crate::run::Outcome;
@@ -34,6 +35,7 @@ pub(super) fn call(
 ) -> Outcome<String> {
     let address = run.processes[place].http();
     let failed = |e: std::io::Error| format!("{address}{target}: {e}");
+    let timeout = patient(timeout);
     let client = http::Client::connect_within(&address, timeout, timeout);
     let mut client = client.map_err(failed)?;
     let answer = client.send(method, target, &[], b"").map_err(failed)?;

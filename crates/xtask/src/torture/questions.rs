@@ -16,6 +16,7 @@ use super::history::{
     Answer, Client, Event, InterfaceQuestion, Micros, Place, QueryResult, Question,
 };
 use super::load::value;
+use super::patience::patient;
 use crate::draw::Draw;
 use crate::e2e::http::{self, encode};
 use crate::run::Outcome;
@@ -161,7 +162,8 @@ fn get(
 ) -> Outcome<Trailer> {
     let address = run.processes[place].http();
     let failed = |e: std::io::Error| format!("{address}: {e}");
-    let client = http::Client::connect_within(&address, CONNECT_TIMEOUT, ANSWER_TIMEOUT);
+    let client =
+        http::Client::connect_within(&address, patient(CONNECT_TIMEOUT), patient(ANSWER_TIMEOUT));
     let mut client = client.map_err(failed)?;
     let target = format!("{target}&from=@0");
     let answer = client.send("GET", &target, &[], b"").map_err(failed)?;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::history::Place;
 use super::image::Image;
 use super::limits::Limit;
+use super::patience::patient;
 use super::sources::Listener;
 use super::tools::Tools;
 use super::world::World;
@@ -344,7 +345,7 @@ impl Process {
             return Ok(());
         }
         let what = format!("{} is ready", self.name());
-        wait_within(PROCESS_DEADLINE, &what, || {
+        wait_within(patient(PROCESS_DEADLINE), &what, || {
             ready.exists() || self.death().is_some()
         })?;
         match self.death() {
@@ -385,7 +386,7 @@ impl Process {
     pub(super) fn stop(&self) -> Outcome<()> {
         self.signal("STOP")?;
         let tasks = format!("/proc/{}/task", self.pid()?);
-        wait_within(PROCESS_DEADLINE, "all threads are stopped", || {
+        wait_within(patient(PROCESS_DEADLINE), "all threads are stopped", || {
             let threads = fs::read_dir(&tasks).into_iter().flatten().flatten();
             let mut states = threads.map(|thread| fs::read_to_string(thread.path().join("status")));
             states.all(|status| status.map_or(true, |text| text.contains("State:\tT")))
@@ -428,7 +429,7 @@ impl Process {
     /// Waits until it has ended after SIGTERM; one that does not, or with a failure, is an error.
     pub(super) fn wait_for_end(&self) -> Outcome<()> {
         let what = format!("{} has ended", self.name());
-        let ended = wait_within(PROCESS_DEADLINE, &what, || self.death().is_some());
+        let ended = wait_within(patient(PROCESS_DEADLINE), &what, || self.death().is_some());
         ended.map_err(|error| format!("{error}; its threads: {}", self.threads()))?;
         let status = self.death();
         *self.child() = None;

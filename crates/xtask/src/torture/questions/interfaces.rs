@@ -22,6 +22,7 @@ use crate::run::Outcome;
 use crate::torture::Run;
 use crate::torture::history::{Client, Place, QueryResult};
 use crate::torture::load::value;
+use crate::torture::patience::patient;
 
 pub(crate) use postgres::PORT as POSTGRES_PORT;
 
@@ -84,7 +85,11 @@ impl Inquiry<'_> {
     ) -> Outcome<(u16, String)> {
         let address = self.address();
         let failed = |e: std::io::Error| format!("{address}{target}: {e}");
-        let client = http::Client::connect_within(&address, CONNECT_TIMEOUT, ANSWER_TIMEOUT);
+        let client = http::Client::connect_within(
+            &address,
+            patient(CONNECT_TIMEOUT),
+            patient(ANSWER_TIMEOUT),
+        );
         let mut client = client.map_err(failed)?;
         let answer = client.send(method, target, headers, body.as_bytes());
         let answer = answer.map_err(failed)?;

@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use super::super::{ANSWER_TIMEOUT, CONNECT_TIMEOUT};
 use super::{Inquiry, Interface, Row, Rows, Told, complete, incomplete, sql};
 use crate::run::Outcome;
+use crate::torture::patience::patient;
 
 pub(super) const ROWS: Interface = Interface {
     name: "postgres",
@@ -88,9 +89,9 @@ fn query(
 
 fn connect(address: &str) -> io::Result<BufReader<TcpStream>> {
     let parsed = address.parse().map_err(io::Error::other)?;
-    let mut stream = TcpStream::connect_timeout(&parsed, CONNECT_TIMEOUT)?;
-    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
-    stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
+    let mut stream = TcpStream::connect_timeout(&parsed, patient(CONNECT_TIMEOUT))?;
+    stream.set_read_timeout(Some(patient(ANSWER_TIMEOUT)))?;
+    stream.set_write_timeout(Some(patient(ANSWER_TIMEOUT)))?;
     let parameters = b"user\0torture\0database\0logpond\0\0";
     let length = parameters.len() as i32 + 8;
     let mut start = length.to_be_bytes().to_vec();

@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use super::super::{ANSWER_TIMEOUT, CONNECT_TIMEOUT};
+use crate::torture::patience::patient;
 
 /// The most bytes that are held: of a message, or of the head of the response.
 const BYTES_MAX: usize = 16 << 20;
@@ -29,9 +30,9 @@ impl WebSocket {
     /// Connects and waits for the switch of protocols.
     pub(super) fn open(address: &str, target: &str) -> io::Result<WebSocket> {
         let parsed = address.parse().map_err(io::Error::other)?;
-        let mut stream = TcpStream::connect_timeout(&parsed, CONNECT_TIMEOUT)?;
-        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
-        stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
+        let mut stream = TcpStream::connect_timeout(&parsed, patient(CONNECT_TIMEOUT))?;
+        stream.set_read_timeout(Some(patient(ANSWER_TIMEOUT)))?;
+        stream.set_write_timeout(Some(patient(ANSWER_TIMEOUT)))?;
         let request = format!(
             "GET {target} HTTP/1.1\r\nhost: {address}\r\nupgrade: websocket\r\nconnection: Upgrade\r\n\
              sec-websocket-version: 13\r\nsec-websocket-key: dG9ydHVyZXRvcnR1cmV0bw==\r\n\r\n"
