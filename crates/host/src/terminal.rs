@@ -96,6 +96,32 @@ pub fn complain(error: &dyn std::error::Error) {
     note(&format!("logpond: {}", with_causes(error)));
 }
 
+/// Faults that are named one by one.
+const NAMED_MAX: u64 = 20;
+
+/// The faults of an input: the first [`NAMED_MAX`] are named on standard error, all are counted.
+#[derive(Debug, Default)]
+pub struct NamedFaults {
+    count: u64,
+}
+
+impl NamedFaults {
+    /// Counts a fault, and names it if it is one of the first.
+    pub fn add(&mut self, what: &dyn std::fmt::Display) {
+        self.count += 1;
+        if self.count <= NAMED_MAX {
+            note(&format!("logpond: {what}"));
+        } else if self.count == NAMED_MAX + 1 {
+            note("logpond: further ones are only counted");
+        }
+    }
+
+    /// The number of all.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+}
+
 /// An error with the whole chain of its causes.
 pub fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use logpond_protocol::intake::journal_entry;
 use logpond_protocol::intake::journal_export;
 
-use logpond_host::terminal::{self, note};
+use logpond_host::terminal::{self, NamedFaults, note};
 use logpond_render::quantity;
 
 pub use follow::{FollowOptions, follow};
@@ -33,9 +33,6 @@ pub use upload::{Target, UploadError};
 
 /// Entries are sent once there are so many bytes of them: a server syncs once for all.
 const BODY_BYTES: usize = 1 << 20;
-
-/// Entries and places that are named one by one; all are counted.
-const NAMED_MAX: u64 = 20;
 
 /// How often progress is shown on a terminal.
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
@@ -260,7 +257,7 @@ struct Batcher {
     /// What is read now, and how many entries of it were read.
     input: String,
     entries: u64,
-    named: u64,
+    named: NamedFaults,
     progress: Option<Instant>,
     /// The cursor of the last entry, and that of the last one that a server has.
     cursor: Vec<u8>,
@@ -339,7 +336,7 @@ impl Batcher {
             totals: Totals::default(),
             input: String::new(),
             entries: 0,
-            named: 0,
+            named: NamedFaults::default(),
             progress: shows.then(Instant::now),
             cursor: Vec::new(),
             cursor_sent: Vec::new(),
@@ -347,13 +344,8 @@ impl Batcher {
     }
 
     fn name(&mut self, what: &str) {
-        self.named += 1;
         self.end_progress();
-        if self.named <= NAMED_MAX {
-            note(&format!("logpond: {}: {what}", self.input));
-        } else if self.named == NAMED_MAX + 1 {
-            note("logpond: further ones are only counted");
-        }
+        self.named.add(&format_args!("{}: {what}", self.input));
     }
 
     /// Sends what was gathered.

@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use logpond_client::{Access, Address};
-use logpond_host::terminal::{self, note};
+use logpond_host::terminal::{self, NamedFaults, note};
 use logpond_record::Timestamp;
 use logpond_render::quantity;
 use serde::Serialize;
@@ -316,9 +316,6 @@ impl<C: Clone + Serialize + DeserializeOwned> Import<C> {
     }
 }
 
-/// Most refused records that are named one by one; all are counted.
-const NAMED_MAX: u64 = 20;
-
 /// The line with the progress.
 struct Progress {
     is_quiet: bool,
@@ -327,7 +324,7 @@ struct Progress {
     started: Instant,
     shown: Instant,
     read_before: u64,
-    named: u64,
+    named: NamedFaults,
 }
 
 impl Progress {
@@ -340,7 +337,7 @@ impl Progress {
             started: now,
             shown: now,
             read_before: totals.read,
-            named: 0,
+            named: NamedFaults::default(),
         }
     }
 
@@ -377,13 +374,9 @@ impl Progress {
 
     /// Names a refused record.
     fn name(&mut self, reason: &str) {
-        self.named += 1;
         self.clear();
-        if self.named <= NAMED_MAX {
-            note(&format!("logpond: a record was not taken: {reason}"));
-        } else if self.named == NAMED_MAX + 1 {
-            note("logpond: further ones are only counted");
-        }
+        let fault = format_args!("a record was not taken: {reason}");
+        self.named.add(&fault);
     }
 }
 

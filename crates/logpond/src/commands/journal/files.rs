@@ -18,13 +18,10 @@ use crate::commands::Failure;
 use crate::commands::query::HELD_BYTES_MAX;
 use crate::commands::selection::now;
 use logpond_client::Trailer;
-use logpond_host::terminal::note;
+use logpond_host::terminal::NamedFaults;
 use logpond_render::Row;
 use logpond_ship::import::source::{files_of, read as read_file, verify as verify_file};
 use logpond_ship::import::{Entries, ImportError};
-
-/// What is wrong with an input is said so often; all of it is counted.
-const NAMED_MAX: u64 = 20;
 
 /// The files that the options name.
 pub(super) fn named(
@@ -94,7 +91,7 @@ pub(super) fn read(paths: &[PathBuf], wanted: &RecordQuery<'_>) -> Result<FileRo
     Ok(FileRows {
         trailer: Trailer {
             rows: rows.len() as u64,
-            complete: reading.faults == 0 && failed == 0,
+            complete: reading.faults.count() == 0 && failed == 0,
             newest: reading.newest.map(|time| time.to_string()),
             ..Trailer::default()
         },
@@ -117,7 +114,7 @@ pub(super) fn check(path: &Path) -> Result<bool, Failure> {
         logpond_host::terminal::complain(&error);
         return Ok(false);
     }
-    Ok(reading.faults == 0)
+    Ok(reading.faults.count() == 0)
 }
 
 struct FileReader<'w> {
@@ -131,7 +128,7 @@ struct FileReader<'w> {
     input: String,
     count: u64,
     /// What was not read, or not whole.
-    faults: u64,
+    faults: NamedFaults,
     rows: Vec<(Key, Row<'static>)>,
     bytes: usize,
     newest: Option<Timestamp>,
@@ -150,7 +147,7 @@ impl<'w> FileReader<'w> {
             number: 0,
             input: String::new(),
             count: 0,
-            faults: 0,
+            faults: NamedFaults::default(),
             rows: Vec::new(),
             bytes: 0,
             newest: None,
@@ -225,12 +222,7 @@ impl<'w> FileReader<'w> {
     }
 
     fn name(&mut self, what: &str) {
-        self.faults += 1;
-        if self.faults <= NAMED_MAX {
-            note(&format!("logpond: {}: {what}", self.input));
-        } else if self.faults == NAMED_MAX + 1 {
-            note("logpond: further ones are only counted");
-        }
+        self.faults.add(&format_args!("{}: {what}", self.input));
     }
 }
 

@@ -1,7 +1,7 @@
 //! `logpond query --file` and `-`: the same filters over files, without a server.
 //!
-//! Records come in the order of the input, file by file. A line is a record, or an entry of a journal. Nothing is held but the newest ones where
-//! only these are wanted.
+//! Records come in the order of the input, file by file. A line is a record, or an entry of a journal. Nothing is
+//! held but the newest ones where only these are wanted.
 
 mod entries;
 

@@ -11,7 +11,7 @@ use logpond_record::{Batch, Entry, EntryKind, Id, Incarnation, Labels, line_of};
 
 use super::Search;
 use crate::commands::query::sink::Sink;
-use logpond_host::terminal::note;
+use logpond_host::terminal::NamedFaults;
 use logpond_ship::import::source;
 use logpond_ship::import::{Entries, ImportError};
 use logpond_ship::input;
@@ -21,9 +21,6 @@ const STARTS: [&[u8]; 4] = [b"__CURSOR=", b"__REALTIME_TIMESTAMP=", b"__SEQNUM="
 
 /// The most bytes of a start.
 const START_BYTES: usize = 24;
-
-/// Faults that are named; all of them are counted.
-const NAMED_MAX: u64 = 20;
 
 /// True if a file is a journal. A file that cannot be read is none.
 pub(super) fn is_journal(path: &Path) -> bool {
@@ -42,13 +39,13 @@ pub(super) fn read(search: &mut Search<'_>, path: &Path, labels: &Labels, sink: 
         sink,
         input: String::new(),
         count: 0,
-        faults: 0,
+        faults: NamedFaults::default(),
     };
-    if let Err(error) = source::read(path, &mut entries) {
+    let read = source::read(path, &mut entries);
+    let is_incomplete = read.is_err() || entries.faults.count() > 0;
+    if let Err(error) = read {
         logpond_host::terminal::complain(&error);
-        entries.faults += 1;
     }
-    let is_incomplete = entries.faults > 0;
     search.unreadable += usize::from(is_incomplete);
     search.bytes += input::plain_length(path).unwrap_or(0);
 }
@@ -61,7 +58,7 @@ struct JournalEntries<'s, 'q> {
     sealer: Sealer,
     input: String,
     count: u64,
-    faults: u64,
+    faults: NamedFaults,
 }
 
 impl JournalEntries<'_, '_> {
@@ -91,12 +88,7 @@ impl JournalEntries<'_, '_> {
     }
 
     fn name(&mut self, what: &dyn fmt::Display) {
-        self.faults += 1;
-        if self.faults <= NAMED_MAX {
-            note(&format!("logpond: {}: {what}", self.input));
-        } else if self.faults == NAMED_MAX + 1 {
-            note("logpond: further ones are only counted");
-        }
+        self.faults.add(&format_args!("{}: {what}", self.input));
     }
 }
 
