@@ -595,21 +595,13 @@ impl Parser {
         let stated = stated::of_product(entry.raw, &sketch);
         let beating = stated.or(level.filter(|_| beats_level));
         let level = beating.or_else(|| level_of_message(&sketch, level));
-        let shape = if sketch.is_listing() {
-            self.shapes.find_listing(sketch.shape())?
-        } else {
-            self.shapes.find(sketch.shape())?.shape
-        };
-        let (parts, unlisted) = sketch.finish();
-        let parsed = ParsedLine {
-            derived: fields,
+        let beside = Beside {
+            fields,
+            time,
             level,
             beats_level: beating.is_some(),
-            time,
-            whole: unlisted.is_some(),
-            ..ParsedLine::new(shape, parts)
         };
-        Some(parsed.lacking(unlisted.unwrap_or(0)))
+        behind_header(sketch, beside, &mut self.shapes)
     }
 
     fn access<'a>(&mut self, entry: &Entry<'a>, reader: access::Reader) -> Option<ParsedLine<'a>> {
@@ -694,6 +686,29 @@ impl Parser {
         parts.values.push(Value::Null);
         ParsedLine::new(self.shapes.text(), parts)
     }
+}
+
+/// The line of a header and a content that were drawn, with what the content says beside the line.
+fn behind_header<'a>(
+    sketch: Sketch<'_, 'a>,
+    beside: Beside<'a>,
+    shapes: &mut Shapes,
+) -> Option<ParsedLine<'a>> {
+    let shape = if sketch.is_listing() {
+        shapes.find_listing(sketch.shape())?
+    } else {
+        shapes.find(sketch.shape())?.shape
+    };
+    let (parts, unlisted) = sketch.finish();
+    let parsed = ParsedLine {
+        derived: beside.fields,
+        level: beside.level,
+        beats_level: beside.beats_level,
+        time: beside.time,
+        whole: unlisted.is_some(),
+        ..ParsedLine::new(shape, parts)
+    };
+    Some(parsed.lacking(unlisted.unwrap_or(0)))
 }
 
 /// The level that the message of a syslog record says it has. Files of daemons have no priority; where there

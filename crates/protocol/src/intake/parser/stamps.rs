@@ -8,7 +8,7 @@ use logpond_record::{Entry, TimeSource};
 use super::super::programs;
 use super::super::sketch::Sketch;
 use super::super::{Beside, content};
-use super::{ParsedLine, Parser, level_of_message};
+use super::{ParsedLine, Parser, behind_header, level_of_message};
 
 /// How far into a line an object may begin, in bytes.
 const HEAD_BYTES_MAX: usize = 48;
@@ -69,20 +69,12 @@ impl Parser {
         let level = level
             .filter(|_| beats_level)
             .or_else(|| level_of_message(&sketch, level));
-        let shape = if sketch.is_listing() {
-            self.shapes.find_listing(sketch.shape())?
-        } else {
-            self.shapes.find(sketch.shape())?.shape
-        };
-        let (parts, unlisted) = sketch.finish();
-        let parsed = ParsedLine {
-            derived: fields,
+        let beside = Beside {
+            fields,
+            time,
             level,
             beats_level,
-            time,
-            whole: unlisted.is_some(),
-            ..ParsedLine::new(shape, parts)
         };
-        Some(parsed.lacking(unlisted.unwrap_or(0)))
+        behind_header(sketch, beside, &mut self.shapes)
     }
 }
