@@ -12,6 +12,8 @@ mod tail;
 mod websocket;
 
 use std::collections::BTreeMap;
+use std::io;
+use std::net::TcpStream;
 use std::ops::Range;
 
 use serde_json::Value;
@@ -167,6 +169,15 @@ fn incomplete(why: impl Into<String>) -> Trailer {
         is_missing_cut: true,
         ..Trailer::default()
     }
+}
+
+/// Connects over TCP, for protocols beside HTTP.
+fn connect(address: &str) -> io::Result<TcpStream> {
+    let parsed = address.parse().map_err(io::Error::other)?;
+    let stream = TcpStream::connect_timeout(&parsed, patient(CONNECT_TIMEOUT))?;
+    stream.set_read_timeout(Some(patient(ANSWER_TIMEOUT)))?;
+    stream.set_write_timeout(Some(patient(ANSWER_TIMEOUT)))?;
+    Ok(stream)
 }
 
 fn parse(text: &str) -> Outcome<Value> {

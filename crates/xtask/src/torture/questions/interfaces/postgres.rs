@@ -3,10 +3,8 @@
 use std::io::{self, BufReader, Read, Write};
 use std::net::TcpStream;
 
-use super::super::{ANSWER_TIMEOUT, CONNECT_TIMEOUT};
-use super::{Inquiry, Interface, Row, Rows, Told, complete, incomplete, sql};
+use super::{Inquiry, Interface, Row, Rows, Told, complete, connect, incomplete, sql};
 use crate::run::Outcome;
-use crate::torture::patience::patient;
 
 pub(super) const ROWS: Interface = Interface {
     name: "postgres",
@@ -65,7 +63,7 @@ fn query(
     mut row: impl FnMut(&[String]) -> Outcome<()>,
 ) -> Outcome<Option<ServerError>> {
     let failed = |e: io::Error| format!("{address}: postgres: {e}");
-    let mut stream = connect(address).map_err(failed)?;
+    let mut stream = begin(address).map_err(failed)?;
     let mut error = None;
     let mut is_sent = false;
     loop {
@@ -87,11 +85,8 @@ fn query(
     }
 }
 
-fn connect(address: &str) -> io::Result<BufReader<TcpStream>> {
-    let parsed = address.parse().map_err(io::Error::other)?;
-    let mut stream = TcpStream::connect_timeout(&parsed, patient(CONNECT_TIMEOUT))?;
-    stream.set_read_timeout(Some(patient(ANSWER_TIMEOUT)))?;
-    stream.set_write_timeout(Some(patient(ANSWER_TIMEOUT)))?;
+fn begin(address: &str) -> io::Result<BufReader<TcpStream>> {
+    let mut stream = connect(address)?;
     let parameters = b"user\0torture\0database\0logpond\0\0";
     let length = parameters.len() as i32 + 8;
     let mut start = length.to_be_bytes().to_vec();

@@ -7,8 +7,7 @@ use std::time::Duration;
 use tungstenite::protocol::Role;
 use tungstenite::{Error, Message};
 
-use super::super::{ANSWER_TIMEOUT, CONNECT_TIMEOUT};
-use crate::torture::patience::patient;
+use super::connect;
 
 /// The most bytes of the head of a response.
 const HEAD_BYTES_MAX: usize = 64 << 10;
@@ -19,10 +18,7 @@ pub(super) struct WebSocket(tungstenite::WebSocket<TcpStream>);
 impl WebSocket {
     /// Connects and waits for the switch of protocols.
     pub(super) fn open(address: &str, target: &str) -> io::Result<WebSocket> {
-        let parsed = address.parse().map_err(io::Error::other)?;
-        let mut stream = TcpStream::connect_timeout(&parsed, patient(CONNECT_TIMEOUT))?;
-        stream.set_read_timeout(Some(patient(ANSWER_TIMEOUT)))?;
-        stream.set_write_timeout(Some(patient(ANSWER_TIMEOUT)))?;
+        let mut stream = connect(address)?;
         let request = format!(
             "GET {target} HTTP/1.1\r\nhost: {address}\r\nupgrade: websocket\r\nconnection: Upgrade\r\n\
              sec-websocket-version: 13\r\nsec-websocket-key: dG9ydHVyZXRvcnR1cmV0bw==\r\n\r\n"
