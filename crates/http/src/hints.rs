@@ -184,10 +184,10 @@ impl<'a> SecondPass<'a> {
             return None;
         }
         let is_all = found.len() < VALUES_MAX;
-        let is_word = |found: &ValueCount| !matches!(&*found.text, "null" | "true" | "false");
+        let is_number = |found: &ValueCount| !matches!(&*found.text, "null" | "true" | "false");
         let found = found
             .into_iter()
-            .filter(|found| !found.is_bare || is_word(found));
+            .filter(|found| !found.is_bare || is_number(found));
         let values = found.map(|found| found.text).collect();
         Some(FieldValues {
             name,

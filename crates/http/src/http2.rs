@@ -58,7 +58,7 @@ pub(super) async fn begins(stream: &TcpStream, time_max: Duration) -> Option<boo
     tokio::time::timeout(time_max, looking).await.ok().flatten()
 }
 
-/// Whether a connection begins with the preface; `None` if too few bytes are there to tell.
+/// True if a connection begins with the preface; `None` if too few bytes are there to tell.
 fn begins_with_preface(first: &[u8]) -> Option<bool> {
     let is_preface = PREFACE.starts_with(first);
     let is_short = is_preface && first.len() < PREFACE_BYTES_MIN;

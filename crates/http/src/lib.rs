@@ -139,7 +139,7 @@ pub struct App {
     pub ingest: Ingest,
     /// What answers queries.
     pub engine: Arc<dyn Engine>,
-    /// What looks after files.
+    /// The care of the files.
     pub maintenance: Arc<dyn Maintenance>,
     /// What compacts.
     pub store: Store,
@@ -200,7 +200,7 @@ pub struct Parts {
     pub access: Access,
     /// Where pushed records go.
     pub ingest: Ingest,
-    /// What answers queries, and what looks after files.
+    /// The engine of queries, and the care of the files.
     pub engine: (Arc<dyn Engine>, Arc<dyn Maintenance>),
     /// What compacts.
     pub store: Store,

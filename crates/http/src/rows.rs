@@ -48,7 +48,7 @@ pub(super) enum Begins {
 /// Things that the refusal of an incomplete answer lists; it counts the others.
 const LISTED_MAX: usize = 10;
 
-/// Where the queries of requests run.
+/// The threads for the queries of requests.
 #[derive(Clone)]
 pub struct QueryThreads {
     pool: QueryPool,

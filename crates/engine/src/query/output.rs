@@ -63,7 +63,7 @@ pub struct Output {
     /// Takes the lines instead of the reader.
     tap: Option<Box<dyn Tap>>,
     rewrite: Option<Rewrite>,
-    /// Whether lines are said that are no rows, the last of them how complete the answer is.
+    /// True if lines come that are no rows; the last of them says how complete the answer is.
     has_trailer: bool,
     /// How the other form says why it ends, if it can.
     farewell: Option<Farewell>,
@@ -316,7 +316,7 @@ impl Output {
         self.has_trailer = false;
     }
 
-    /// Whether the answer ends by its trailer.
+    /// True if the answer ends by its trailer.
     pub fn has_trailer(&self) -> bool {
         self.has_trailer
     }

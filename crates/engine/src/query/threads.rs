@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -52,7 +52,7 @@ struct Shared {
     /// Places of followers.
     followers: Arc<Semaphore>,
     threads: Mutex<Threads>,
-    /// Who reads the answers of those that run; no more than threads.
+    /// The readers of the answers of those that run; no more than threads.
     readers: Readers,
     metrics: Arc<Metrics>,
     shutdown: Shutdown,
@@ -256,10 +256,9 @@ impl QueryPlace {
                 match idle.sender.try_send(job) {
                     Ok(()) => return Ok(()),
                     // It has ended.
-                    Err(
-                        std::sync::mpsc::TrySendError::Full(returned)
-                        | std::sync::mpsc::TrySendError::Disconnected(returned),
-                    ) => job = returned,
+                    Err(TrySendError::Full(returned) | TrySendError::Disconnected(returned)) => {
+                        job = returned;
+                    }
                 }
             }
             let number = threads.free.pop();

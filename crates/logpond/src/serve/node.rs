@@ -28,7 +28,7 @@ use logpond_settings::Settings;
 pub(super) struct NodeServices {
     /// What answers queries.
     pub(super) engine: Arc<dyn Engine>,
-    /// What looks after files.
+    /// The care of the files.
     pub(super) maintenance: Arc<dyn Maintenance>,
     /// What the runtime runs for other nodes.
     pub(super) parts: Option<ClusterParts>,
