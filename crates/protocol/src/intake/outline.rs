@@ -465,7 +465,7 @@ impl Outline {
         let taken = |slot| {
             let name = self.name(slot);
             let is_vouched_for = name.starts_with(b"_") && !audit::is_own_field(name);
-            is_vouched_for || in_header.contains(name)
+            is_vouched_for || in_header.binary_search(&name).is_ok()
         };
         self.slots.iter().map(taken).collect()
     }

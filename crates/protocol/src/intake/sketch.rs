@@ -5,9 +5,12 @@
 use logpond_record::limits::{LISTING_BYTES_MAX, SHAPE_BYTES_MAX};
 use logpond_record::{Assumption, Fix, Message, Shape, TimeSource, Timestamp, Value};
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 use super::timestamps::TimestampText;
+
+/// The signs around the name and the kind of a slot.
+const SLOT_START: &[u8] = "⟨".as_bytes();
+const SLOT_END: &[u8] = "⟩".as_bytes();
 
 /// What a parser has made of a line: all of a record but its identity and its compiled shape.
 pub(crate) struct Parts<'a> {
@@ -113,9 +116,9 @@ impl<'s, 'a> Sketch<'s, 'a> {
     /// Draws a slot; `slot` is its name, a colon and its kind.
     #[inline]
     pub(crate) fn slot(&mut self, slot: &str, value: Value<'a>) {
-        self.text.extend_from_slice("⟨".as_bytes());
+        self.text.extend_from_slice(SLOT_START);
         self.text.extend_from_slice(slot.as_bytes());
-        self.text.extend_from_slice("⟩".as_bytes());
+        self.text.extend_from_slice(SLOT_END);
         self.parts.values.push(value);
     }
 
@@ -127,23 +130,23 @@ impl<'s, 'a> Sketch<'s, 'a> {
 
     /// Draws a slot whose name is `first.second`.
     pub(crate) fn named_slot(&mut self, first: &str, second: &str, kind: &str, value: Value<'a>) {
-        self.text.extend_from_slice("⟨".as_bytes());
+        self.text.extend_from_slice(SLOT_START);
         for part in [first, ".", second, ":"] {
             self.text.extend_from_slice(part.as_bytes());
         }
         self.text.extend_from_slice(kind.as_bytes());
-        self.text.extend_from_slice("⟩".as_bytes());
+        self.text.extend_from_slice(SLOT_END);
         self.parts.values.push(value);
     }
 
     /// Draws a slot whose name has something before it, or nothing.
     #[inline]
     pub(crate) fn prefixed_slot(&mut self, prefix: &str, name: &str, kind: &str, value: Value<'a>) {
-        self.text.extend_from_slice("⟨".as_bytes());
+        self.text.extend_from_slice(SLOT_START);
         for part in [prefix, name, ":", kind] {
             self.text.extend_from_slice(part.as_bytes());
         }
-        self.text.extend_from_slice("⟩".as_bytes());
+        self.text.extend_from_slice(SLOT_END);
         self.parts.values.push(value);
     }
 
@@ -201,7 +204,7 @@ impl<'s, 'a> Sketch<'s, 'a> {
     ) {
         self.text.extend_from_slice("⟨_time:".as_bytes());
         written.form.write_pattern(self.text);
-        self.text.extend_from_slice("⟩".as_bytes());
+        self.text.extend_from_slice(SLOT_END);
         self.parts.values.push(Value::Null);
         self.parts.time = Some(written.time);
         self.parts.time_source = source(written.form.assumed());
@@ -214,7 +217,7 @@ impl<'s, 'a> Sketch<'s, 'a> {
     pub(crate) fn time_in(&mut self, pattern: &[u8], time: Timestamp, source: TimeSource) {
         self.text.extend_from_slice("⟨_time:".as_bytes());
         self.text.extend_from_slice(pattern);
-        self.text.extend_from_slice("⟩".as_bytes());
+        self.text.extend_from_slice(SLOT_END);
         self.parts.values.push(Value::Null);
         (self.parts.time, self.parts.time_source) = (Some(time), source);
     }
@@ -279,11 +282,11 @@ impl<'s, 'a> Sketch<'s, 'a> {
     /// Lists a field, if there is room for it; otherwise counts it.
     pub(crate) fn list_slot(&mut self, name: &str, kind: &str, value: Value<'a>) {
         let before = self.text.len();
-        self.text.extend_from_slice("⟨".as_bytes());
+        self.text.extend_from_slice(SLOT_START);
         Shape::write_listed_name(name, self.text);
         self.text.extend_from_slice(b":");
         self.text.extend_from_slice(kind.as_bytes());
-        self.text.extend_from_slice("⟩".as_bytes());
+        self.text.extend_from_slice(SLOT_END);
         if self.text.len() > LISTING_BYTES_MAX - SHAPE_BYTES_MAX {
             self.text.truncate(before);
             self.unlisted += 1;
@@ -306,37 +309,35 @@ impl<'s, 'a> Sketch<'s, 'a> {
 
     /// Whether a slot of this name was drawn.
     pub(crate) fn has_slot(&self, name: &[u8]) -> bool {
-        let mark = "⟨".as_bytes();
-        let mut marks = memchr::memchr_iter(mark[0], self.text);
-        marks.any(|at| {
-            let inside = self.text[at..].strip_prefix(mark);
-            let behind = inside.and_then(|inside| inside.strip_prefix(name));
-            behind.is_some_and(|behind| behind.first() == Some(&b':'))
-        })
+        self.slots_written().any(|inside| is_slot_of(inside, name))
     }
 
     /// The value of the first slot of this name.
     pub(crate) fn value(&self, name: &[u8]) -> Option<&Value<'a>> {
-        let mark = "⟨".as_bytes();
-        let marks = memchr::memmem::find_iter(self.text.as_slice(), mark);
-        let is_it = |at: usize| {
-            let inside = &self.text[at + mark.len()..];
-            inside.starts_with(name) && inside.get(name.len()) == Some(&b':')
-        };
-        let slot = marks.into_iter().position(is_it)?;
+        let mut slots = self.slots_written();
+        let slot = slots.position(|inside| is_slot_of(inside, name))?;
         self.parts.values.get(slot)
     }
 
-    /// The names of the slots so far, as they are written.
-    pub(crate) fn slot_names(&self) -> HashSet<&[u8]> {
-        let marks = memchr::memmem::find_iter(self.text.as_slice(), "⟨");
-        let names = marks.filter_map(|mark| {
-            let inside = &self.text[mark + "⟨".len()..];
-            let inside = &inside[..memchr::memmem::find(inside, "⟩".as_bytes())?];
+    /// The names of the slots so far, as they are written, in order.
+    pub(crate) fn slot_names(&self) -> Vec<&[u8]> {
+        let names = self.slots_written().filter_map(|inside| {
+            let mut ends = memchr::memchr_iter(SLOT_END[0], inside);
+            let end = ends.find(|end| inside[*end..].starts_with(SLOT_END))?;
+            let inside = &inside[..end];
             // Kinds have no colon, but times.
             Some(&inside[..memchr::memrchr(b':', inside)?])
         });
-        names.collect()
+        let mut names: Vec<&[u8]> = names.collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The text of the shape behind the start of each slot. A searcher of substrings takes longer to make than the
+    /// text takes to read.
+    fn slots_written(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = memchr::memchr_iter(SLOT_START[0], self.text);
+        starts.filter_map(|at| self.text[at..].strip_prefix(SLOT_START))
     }
 
     /// Draws the message as text.
@@ -345,4 +346,9 @@ impl<'s, 'a> Sketch<'s, 'a> {
         self.parts.values.push(Value::Null);
         self.parts.message = Message::Part(Value::text(message));
     }
+}
+
+/// Whether a slot, of which this is the text behind its start, has this name.
+fn is_slot_of(inside: &[u8], name: &[u8]) -> bool {
+    inside.starts_with(name) && inside.get(name.len()) == Some(&b':')
 }

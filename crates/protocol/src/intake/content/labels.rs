@@ -43,13 +43,17 @@ const NAME_BYTES_MAX: usize = 64;
 
 /// Reads the pairs of Meraki.
 pub(super) fn meraki<'a>(text: &'a str, outline: &mut Outline) -> Option<Parts<'a>> {
+    let first = FIRST.iter().find(|first| text.starts_with(**first));
+    let mut at = first.map_or(0, |first| first.len());
+    // Each message without fields comes here: a first word that begins no pair costs little.
+    if !begins_pair(&text.as_bytes()[at..]) {
+        return None;
+    }
     let mut labels = LAST.iter();
     let (label, end) = labels.find_map(|label| {
         let at = memmem::find(text.as_bytes(), label.as_bytes())?;
         Some((label.trim_ascii(), at))
     })?;
-    let first = FIRST.iter().find(|first| text.starts_with(**first));
-    let mut at = first.map_or(0, |first| first.len());
     outline.clear();
     let mut parts = Parts::new(12);
     let mut pairs = 0;
@@ -79,6 +83,13 @@ pub(super) fn meraki<'a>(text: &'a str, outline: &mut Outline) -> Option<Parts<'
     let name = label.trim_end_matches(':').as_bytes();
     outline.add(&mut parts, name, text, span, (value, b't', true));
     (PAIRS_MIN..=PAIRS_MAX).contains(&pairs).then_some(parts)
+}
+
+/// True if a name and an equals sign are first.
+fn begins_pair(text: &[u8]) -> bool {
+    let head = &text[..text.len().min(NAME_BYTES_MAX + 1)];
+    let name = head.iter().take_while(|byte| is_name_byte(**byte, b"_"));
+    head.get(name.count()) == Some(&b'=')
 }
 
 /// True for a message that begins as those of Firepower.
@@ -133,8 +144,11 @@ fn value_bytes(text: &str) -> usize {
 }
 
 fn is_name(name: &str, others: &[u8]) -> bool {
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || others.contains(&byte);
     (1..=NAME_BYTES_MAX).contains(&name.len())
-        && name.bytes().all(is_part)
+        && name.bytes().all(|byte| is_name_byte(byte, others))
         && name.as_bytes()[0].is_ascii_alphabetic()
+}
+
+fn is_name_byte(byte: u8, others: &[u8]) -> bool {
+    byte.is_ascii_alphanumeric() || others.contains(&byte)
 }

@@ -29,11 +29,14 @@ pub(super) fn of_product(raw: &[u8], sketch: &Sketch<'_, '_>) -> Option<&'static
         return None;
     }
     let head = &raw[..raw.len().min(HEADER_BYTES_MAX)];
-    let mut products = OF_PRODUCTS.iter();
-    let (_, field) = products.find(|(id, _)| memmem::find(head, id.as_bytes()).is_some())?;
-    let Some(Value::Str(word)) = sketch.value(field.as_bytes()) else {
-        return None;
-    };
+    // Each message comes here, and few have structured data of an enterprise.
+    memchr(b'@', sketch.shape())?;
+    let word = OF_PRODUCTS.iter().find_map(|(id, field)| {
+        let Some(Value::Str(word)) = sketch.value(field.as_bytes()) else {
+            return None;
+        };
+        memmem::find(head, id.as_bytes()).map(|_| word)
+    })?;
     let level = Severity::of_word(word.as_bytes())?;
     let of_priority = match sketch.value(b"severity") {
         Some(Value::Int(number)) => u8::try_from(*number).ok().and_then(Severity::of_syslog),
