@@ -4,7 +4,6 @@
 //! that the order of the records does not matter.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
 
 use super::WILDCARD;
 use crate::fixed_map::FixedMap;
@@ -20,6 +19,10 @@ const OWN_SHARE: u64 = 32;
 
 /// Of so many words one may differ.
 const WORDS_PER_VARIABLE: usize = 3;
+
+/// The most comparisons with a cluster, for each template of the same level and number of words. Where most texts are of
+/// words that no others have, more would take minutes and find nothing; what is not compared stays apart.
+const COMPARISONS_OF_EACH_MAX: usize = 32;
 
 /// The number of a word that differs among the members of a cluster.
 const VARIABLE: u32 = u32::MAX;
@@ -73,13 +76,16 @@ fn cluster_kin<C: TemplateCounts>(mut kin: Kin<C>, words: &Words) -> Vec<Templat
         by_count.then_with(|| a.text.cmp(&b.text))
     });
     let mut clusters: Vec<Cluster<C>> = Vec::new();
+    let mut places = Places::default();
+    let mut comparisons_left = kin.len().saturating_mul(COMPARISONS_OF_EACH_MAX);
     for (numbers, template) in kin {
-        match clusters
-            .iter_mut()
-            .find_map(|c| c.fits(&numbers).then_some(c))
-        {
-            Some(cluster) => cluster.add(numbers, template),
-            None => clusters.push(Cluster::new(numbers, template)),
+        let fits = |at: u32| clusters[at as usize].fits(&numbers);
+        match places.first(&numbers, &mut comparisons_left, fits) {
+            Some(at) => clusters[at as usize].add(numbers, template),
+            None => {
+                places.add(&numbers, clusters.len() as u32);
+                clusters.push(Cluster::new(numbers, template));
+            }
         }
     }
     let clustered: Vec<Template<C>> = clusters.into_iter().flat_map(|c| c.finish(words)).collect();
@@ -100,6 +106,47 @@ fn joined<C: TemplateCounts>(templates: Vec<Template<C>>) -> Vec<Template<C>> {
         }
     }
     joined
+}
+
+/// The clusters that began with a word at a place, in their order.
+///
+/// Invariant: a template that fits a cluster differs from it, or meets a variable, in at most one of
+/// [`WORDS_PER_VARIABLE`] places. So of any places that are more than that, one has the same word in both: only the
+/// clusters of the rarest words are compared.
+#[derive(Default)]
+struct Places(FixedMap<(usize, u32), Vec<u32>>);
+
+impl Places {
+    /// Adds a cluster that begins with these words.
+    fn add(&mut self, words: &[u32], cluster: u32) {
+        for place in words.iter().copied().enumerate() {
+            self.0.entry(place).or_default().push(cluster);
+        }
+    }
+
+    /// The first cluster that a template of these words fits. Without comparisons left, none.
+    fn first(
+        &self,
+        words: &[u32],
+        comparisons_left: &mut usize,
+        fits: impl Fn(u32) -> bool,
+    ) -> Option<u32> {
+        let of_place = |place| self.0.get(&place).map_or(&[][..], Vec::as_slice);
+        let mut lists: Vec<&[u32]> = words.iter().copied().enumerate().map(of_place).collect();
+        lists.sort_unstable_by_key(|list| list.len());
+        let mut first: Option<u32> = None;
+        for list in &lists[..=words.len() / WORDS_PER_VARIABLE] {
+            let before = list
+                .iter()
+                .take_while(|at| first.is_none_or(|first| **at < first));
+            let compared = before.take(*comparisons_left);
+            let mut count = 0;
+            let mut compared = compared.inspect(|_| count += 1);
+            first = compared.find(|at| fits(**at)).copied().or(first);
+            *comparisons_left -= count;
+        }
+        first
+    }
 }
 
 /// Templates that agree but for some words.
@@ -192,7 +239,7 @@ impl<C: TemplateCounts> Cluster<C> {
 #[derive(Default)]
 struct Words {
     by_number: Vec<Box<[u8]>>,
-    numbers: HashMap<Box<[u8]>, u32>,
+    numbers: FixedMap<Box<[u8]>, u32>,
 }
 
 impl Words {
@@ -242,5 +289,71 @@ impl Words {
         out.extend_from_slice(start);
         out.extend_from_slice(WILDCARD);
         out.extend_from_slice(end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn words() -> impl Strategy<Value = Vec<u32>> {
+        proptest::collection::vec(0u32..4, 7)
+    }
+
+    proptest! {
+        /// The clusters of the rarest words have the same first one as all clusters.
+        #[test]
+        fn the_first_that_fits_is_found_by_its_rarest_words(texts in proptest::collection::vec(words(), 1..60)) {
+            let found = |number| Template { level: Box::default(), text: Box::default(), found: Number(number) };
+            let mut clusters: Vec<Cluster<Number>> = Vec::new();
+            let mut places = Places::default();
+            for (number, words) in (0..).zip(texts) {
+                let expected = clusters.iter().position(|cluster| cluster.fits(&words));
+                let fits = |at: u32| clusters[at as usize].fits(&words);
+                let first = places.first(&words, &mut usize::MAX.clone(), fits);
+                prop_assert_eq!(first.map(|at| at as usize), expected);
+                match expected {
+                    Some(at) => clusters[at].add(words, found(number)),
+                    None => {
+                        places.add(&words, clusters.len() as u32);
+                        clusters.push(Cluster::new(words, found(number)));
+                    }
+                }
+            }
+        }
+    }
+
+    struct Number(u64);
+
+    impl TemplateCounts for Number {
+        fn count(&self) -> u64 {
+            self.0
+        }
+
+        fn merge(&mut self, other: Number) {
+            self.0 += other.0;
+        }
+    }
+
+    /// Texts of which no two fit, though each shares words with many.
+    #[test]
+    fn comparisons_end_with_their_bound() {
+        let mut places = Places::default();
+        let compared = Cell::new(0usize);
+        let mut left = 5_000;
+        for number in 0..1_000u32 {
+            let words = [number % 2, number % 3, number % 5, 7, 7, 7];
+            let fits = |_: u32| {
+                compared.set(compared.get() + 1);
+                false
+            };
+            assert_eq!(places.first(&words, &mut left, fits), None);
+            places.add(&words, number);
+        }
+        assert_eq!((compared.get(), left), (5_000, 0));
     }
 }
