@@ -181,6 +181,7 @@ impl QueryThreads {
         let place = self.pool.place(self.is_for_followers).await?;
         let (mut out, reader, chunks) = Output::watched(self.shutdown.clone());
         self.pool.readers().watch(&reader);
+        out.wait_among(self.pool.readers().clone(), self.metrics.clone());
         let listed = self.running.list(&reader, self.is_for_followers);
         let metrics = self.metrics.clone();
         if let Some(admission) = authorization::admission() {

@@ -17,9 +17,11 @@ use tokio::sync::mpsc::error::TrySendError;
 
 use super::QueryError;
 use super::reader::{Chunks, Reader};
+use super::threads::Readers;
 use in_flight::InFlight;
 use logpond_host::memory::{Budget, Charge, Lease};
 use logpond_host::shutdown::Shutdown;
+use logpond_host::telemetry::Metrics;
 
 /// Size at which a chunk is sent.
 pub const CHUNK_BYTES: usize = 64 << 10;
@@ -76,6 +78,8 @@ pub struct Output {
     is_broken: Arc<AtomicBool>,
     /// Who reads, if that is watched.
     reader: Option<Arc<Reader>>,
+    /// The readers of all answers, of which the slowest is given up while this query waits for memory.
+    readers: Option<(Readers, Arc<Metrics>)>,
     /// Whether the work is wanted beside what the reader says.
     is_wanted: Option<Box<dyn Fn() -> bool + Send>>,
     /// Says why the reader may have no more, and when it was asked last.
@@ -142,6 +146,7 @@ impl Output {
             has_sent: false,
             is_broken: Arc::default(),
             reader: None,
+            readers: None,
             is_wanted: None,
             refuses: None,
             refusal: None,
@@ -158,6 +163,19 @@ impl Output {
         let reader = Reader::new(receiver);
         output.reader = Some(reader.clone());
         (output, reader.clone(), Chunks::of(reader))
+    }
+
+    /// While the query waits for memory, ends others whose readers take nothing.
+    pub fn wait_among(&mut self, readers: Readers, metrics: Arc<Metrics>) {
+        self.readers = Some((readers, metrics));
+    }
+
+    /// To be asked every few milliseconds while the query waits for memory.
+    fn check_waiting(&mut self) -> Result<(), Cancellation> {
+        if let Some((readers, metrics)) = &self.readers {
+            readers.give_up_slowest(metrics);
+        }
+        self.check()
     }
 
     /// Whether the reader was given up; what is written then reaches it behind all that was sent before.
@@ -215,7 +233,7 @@ impl Output {
         bytes: usize,
     ) -> Result<(), QueryError> {
         self.lease = None;
-        let lease = Lease::of_query(budget, bytes, &mut || self.check().is_ok());
+        let lease = Lease::of_query(budget, bytes, &mut || self.check_waiting().is_ok());
         self.lease = Some(lease.map_err(|refusal| match refusal {
             Some(refusal) => QueryError::Memory(refusal.to_string()),
             None => QueryError::Cancelled,
@@ -250,7 +268,7 @@ impl Output {
     /// When there are none, or nobody waits any more.
     pub(super) fn take(&mut self, charge: &mut Charge, bytes: usize) -> Result<(), Cancellation> {
         charge
-            .set_while(bytes, &mut || self.check().is_ok())
+            .set_while(bytes, &mut || self.check_waiting().is_ok())
             .map_err(|_| Cancellation)
     }
 

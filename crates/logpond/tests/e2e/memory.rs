@@ -1,9 +1,11 @@
 //! The bound of memory that queries and caches share, with a real process.
 
+use std::io::Write;
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::pond::{Scratch, TestServer, memory_bytes};
+use crate::pond::{ALL_TIME, Scratch, TestServer, memory_bytes, wait_until};
 use crate::surroundings::program;
 
 /// Of the server: the pages of a program that was not optimised take half as much.
@@ -118,6 +120,45 @@ fn queries_share_the_memory_and_are_refused_with_the_numbers() {
     assert!(server.metric("logpond_memory_refused_total").unwrap() >= 1.0);
     assert!(server.metric("logpond_memory_waits_total").unwrap() >= 1.0);
     assert_eq!(lines(&server, LIMIT).1, LIMIT, "there is room again");
+}
+
+/// Connections whose answers hold more than the memory of queries, and that read nothing.
+const STALLED: usize = 16;
+
+#[test]
+fn readers_that_do_not_read_do_not_keep_the_memory() {
+    let scratch = Scratch::new("memory-stalled").unwrap();
+    let flags = ["--memory", BUDGET];
+    let server = TestServer::start(program(), &scratch.path().join("data"), &flags).unwrap();
+    let line = "x".repeat(300);
+    let body: String = (0..20_000)
+        .map(|number| format!("{number} {line}\n"))
+        .collect();
+    assert_eq!(
+        server.push("text/plain", body.as_bytes()).unwrap().status,
+        200
+    );
+    let target = format!("/api/v1/query?{ALL_TIME}&fields=raw");
+    let stalled: Vec<TcpStream> = (0..STALLED)
+        .map(|_| {
+            let mut stream = TcpStream::connect(server.address("http")).unwrap();
+            write!(stream, "GET {target} HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+            stream
+        })
+        .collect();
+    // All have begun, or wait for memory.
+    let begun = || server.metric("logpond_queries_active").unwrap_or(0.0) >= STALLED as f64;
+    wait_until("all queries have begun", begun).unwrap();
+    let mut client = server.client().unwrap();
+    let target = format!("/api/v1/query?{ALL_TIME}&count=true");
+    for _ in 0..4 {
+        let response = client.send("GET", &target, &[], b"").unwrap();
+        let (status, text) = (response.status, response.text().unwrap());
+        assert_eq!(status, 200, "{text}");
+        assert!(text.contains("\"rows\":20000"), "{text}");
+    }
+    assert!(server.metric("logpond_queries_given_up_total").unwrap() > 0.0);
+    drop(stalled);
 }
 
 #[test]
