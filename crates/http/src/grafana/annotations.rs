@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::asked::QueryRequest;
+use super::lookup::Warned;
 use crate::App;
 use crate::error::ApiError;
 use crate::logql::found::QueryResult;
@@ -22,7 +23,7 @@ pub(super) fn answer(
     app: &App,
     request: &QueryRequest,
     out: &mut Output,
-) -> Result<Json, ApiError> {
+) -> Result<Warned<Json>, ApiError> {
     let annotation = &request.body["annotation"];
     let text = annotation["query"].as_str().unwrap_or_default().trim();
     if text.is_empty() {
@@ -46,13 +47,19 @@ pub(super) fn answer(
         behind: None,
         now: request.now,
     };
-    let (found, _) = run::run(&*app.engine, resolved.query, &wanted, out)?;
-    let QueryResult::Lines { lines, .. } = found else {
+    let (found, trailer) = run::run(&*app.engine, resolved.query, &wanted, out)?;
+    let mut absent = run::absent(&trailer);
+    let QueryResult::Lines {
+        lines, warnings, ..
+    } = found
+    else {
         return Err(ApiError::bad_request(
             "marks are lines: leave the functions of the query out",
         ));
     };
-    Ok(lines.iter().map(|line| mark(annotation, line)).collect())
+    absent.extend(warnings);
+    let marks = lines.iter().map(|line| mark(annotation, line)).collect();
+    Ok((marks, absent))
 }
 
 fn mark(annotation: &Json, line: &Line) -> Json {

@@ -14,6 +14,10 @@ use crate::logql::table::{Cell, Kind as ColumnKind, columns, each_row};
 use logpond_engine::query::{Direction, Output, Scope};
 use logpond_engine::saved::Format;
 
+/// A list, and a warning for each part of the data that it lacks. The lists of these data sources have no place for
+/// warnings, so the header of the answer has them.
+pub(super) type Warned<T> = (T, Vec<String>);
+
 /// The most values: a menu of more is of no use.
 const VALUES_MAX: usize = 10_000;
 
@@ -65,7 +69,7 @@ pub(super) fn values(
     request: &QueryRequest,
     text: &str,
     out: &mut Output,
-) -> Result<Vec<String>, ApiError> {
+) -> Result<Warned<Vec<String>>, ApiError> {
     match Lookup::read(&escapes::known(text)) {
         Lookup::Names => label_names(app, request, out),
         Lookup::Values { selector, label } => label_values(app, request, selector, label, out),
@@ -91,20 +95,23 @@ pub(super) fn label_names(
     app: &App,
     request: &QueryRequest,
     out: &mut Output,
-) -> Result<Vec<String>, ApiError> {
+) -> Result<Warned<Vec<String>>, ApiError> {
     let scope = scope(request, "")?;
-    let (labels, _) = app.engine.labels(&scope, out).map_err(failed)?;
+    let (labels, of_labels) = app.engine.labels(&scope, out).map_err(failed)?;
     let fields = labels.fields.into_iter();
     let mut names: Vec<String> = fields.map(|field| field.name.into()).collect();
-    // The list of names has no place for what is missing.
-    let (fields, _) = app.engine.field_list(&scope, out).map_err(failed)?;
+    let (fields, of_fields) = app.engine.field_list(&scope, out).map_err(failed)?;
     let fields = fields.into_iter().map(|field| field.name);
     // Those that begin so are parts of records, and labels that are there already.
     let fields = fields.filter(|name| !name.starts_with('_'));
     names.extend(fields.map(|name| label::of_field(&name).into_owned()));
     names.sort_unstable();
     names.dedup();
-    Ok(names)
+    let mut warnings = run::absent(&of_labels);
+    warnings.extend(run::absent(&of_fields));
+    warnings.sort_unstable();
+    warnings.dedup();
+    Ok((names, warnings))
 }
 
 /// The values of a label; any field may be one.
@@ -114,14 +121,14 @@ pub(super) fn label_values(
     selector: &str,
     label: &str,
     out: &mut Output,
-) -> Result<Vec<String>, ApiError> {
+) -> Result<Warned<Vec<String>>, ApiError> {
     let scope = scope(request, selector)?;
-    let (mut values, _) = app
+    let (mut values, trailer) = app
         .engine
         .label_values(&scope, label, out)
         .map_err(failed)?;
     values.truncate(VALUES_MAX);
-    Ok(values)
+    Ok((values, run::absent(&trailer)))
 }
 
 /// What stands in the first column of text that a query finds at the end of the range.
@@ -130,7 +137,7 @@ fn found(
     request: &QueryRequest,
     text: &str,
     out: &mut Output,
-) -> Result<Vec<String>, ApiError> {
+) -> Result<Warned<Vec<String>>, ApiError> {
     let resolver = Resolver {
         saved: &app.saved,
         window: request.window(),
@@ -147,7 +154,9 @@ fn found(
         behind: None,
         now: request.now,
     };
-    let (found, _) = run::run(&*app.engine, resolved.query, &wanted, out)?;
+    let (found, trailer) = run::run(&*app.engine, resolved.query, &wanted, out)?;
+    let mut warnings = run::absent(&trailer);
+    warnings.extend_from_slice(found.warnings());
     let columns = columns(&found, false);
     let first = columns
         .iter()
@@ -162,7 +171,7 @@ fn found(
     let Ok(()) = each_row(&found, &columns, take);
     let mut seen = std::collections::BTreeSet::new();
     values.retain(|value| seen.insert(value.clone()));
-    Ok(values)
+    Ok((values, warnings))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::asked::QueryRequest;
-use super::lookup;
+use super::lookup::{self, Warned};
 use super::metrics::choice;
 use crate::App;
 use crate::error::ApiError;
@@ -14,15 +14,19 @@ pub(super) fn answer(
     app: &App,
     request: &QueryRequest,
     out: &mut Output,
-) -> Result<Json, ApiError> {
-    let values = match request.text("name") {
+) -> Result<Warned<Json>, ApiError> {
+    let (values, warnings) = match request.text("name") {
         "" => {
             return Err(ApiError::bad_request(
                 "'name' is missing: the field of the form",
             ));
         }
-        "format" => vec!["time_series".to_owned(), "table".to_owned()],
+        "format" => {
+            let forms = vec!["time_series".to_owned(), "table".to_owned()];
+            (forms, Vec::new())
+        }
         label => lookup::label_values(app, request, "", label, out)?,
     };
-    Ok(values.iter().map(|value| choice(value)).collect())
+    let choices = values.iter().map(|value| choice(value)).collect();
+    Ok((choices, warnings))
 }

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::asked::QueryRequest;
-use super::lookup;
+use super::lookup::{self, Warned};
 use crate::App;
 use crate::error::ApiError;
 use logpond_engine::query::Output;
@@ -14,13 +14,15 @@ pub(super) fn answer(
     app: &App,
     request: &QueryRequest,
     out: &mut Output,
-) -> Result<Json, ApiError> {
+) -> Result<Warned<Json>, ApiError> {
     let text = request.text("target");
     if lookup::is_of_labels(text) {
-        return Ok(lookup::values(app, request, text, out)?.into());
+        let (values, warnings) = lookup::values(app, request, text, out)?;
+        return Ok((values.into(), warnings));
     }
     let all = app.saved.all().into_iter();
     let all = all.filter(|(_, query, _)| query.language == Language::LogQl);
     let names = all.map(|(name, ..)| name);
-    Ok(names.filter(|name| name.contains(text)).collect())
+    let names = names.filter(|name| name.contains(text)).collect();
+    Ok((names, Vec::new()))
 }

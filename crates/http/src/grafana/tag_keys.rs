@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::asked::QueryRequest;
-use super::lookup;
+use super::lookup::{self, Warned};
 use crate::App;
 use crate::error::ApiError;
 use logpond_engine::query::Output;
@@ -13,9 +13,9 @@ pub(super) fn answer(
     app: &App,
     request: &QueryRequest,
     out: &mut Output,
-) -> Result<Json, ApiError> {
-    let names = lookup::label_names(app, request, out)?.into_iter();
-    Ok(names
-        .map(|name| json!({ "type": "string", "text": name }))
-        .collect())
+) -> Result<Warned<Json>, ApiError> {
+    let (names, warnings) = lookup::label_names(app, request, out)?;
+    let names = names.into_iter();
+    let keys = names.map(|name| json!({ "type": "string", "text": name }));
+    Ok((keys.collect(), warnings))
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::asked::QueryRequest;
-use super::lookup;
+use super::lookup::{self, Warned};
 use crate::App;
 use crate::error::ApiError;
 use logpond_engine::query::Output;
@@ -13,7 +13,7 @@ pub(super) fn answer(
     app: &App,
     request: &QueryRequest,
     out: &mut Output,
-) -> Result<Json, ApiError> {
+) -> Result<Warned<Json>, ApiError> {
     let payload = &request.body["payload"];
     let members = ["target", "query"].map(|name| &payload[name]);
     let mut texts = members
@@ -26,9 +26,8 @@ pub(super) fn answer(
              saved query",
         )
     })?;
-    let values = lookup::values(app, request, text, out)?;
+    let (values, warnings) = lookup::values(app, request, text, out)?;
     let values = values.into_iter();
-    Ok(values
-        .map(|value| json!({ "__text": value, "__value": value }))
-        .collect())
+    let choices = values.map(|value| json!({ "__text": value, "__value": value }));
+    Ok((choices.collect(), warnings))
 }
