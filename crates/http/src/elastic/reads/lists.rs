@@ -2,13 +2,15 @@
 //!
 //! A record keeps a list as its JSON text, so that an element is found there by a regular expression.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use logpond_search::query::{Comparison, FieldFilter, FieldTest, Pattern};
 use logpond_search::{Filter, Number, elements};
 use serde_json::Value as Json;
+use serde_json::value::RawValue;
 
-use super::numbers::number;
+use super::numbers::{self, canonical, number};
 
 /// Any text within a string of JSON, for patterns.
 pub(super) const ANY_TEXT: &str = r#"(?:[^"\\]|\\.)*"#;
@@ -20,12 +22,11 @@ pub(super) const ANY_CHARACTER: &str = r#"(?:[^"\\]|\\(?:u[0-9a-fA-F]{4}|.))"#;
 pub(super) fn each_value(text: Option<&[u8]>, visit: &mut dyn FnMut(&[u8])) {
     let Some(text) = text else { return };
     match elements(text) {
-        None => visit(text),
+        None => visit(&canonical(text)),
         Some(elements) => {
-            let elements: BTreeSet<String> = elements.into_iter().collect();
-            elements
-                .iter()
-                .for_each(|element| visit(element.as_bytes()));
+            let elements = elements.iter().map(|element| canonical(element.as_bytes()));
+            let elements: BTreeSet<Cow<'_, [u8]>> = elements.collect();
+            elements.iter().for_each(|element| visit(element));
         }
     }
 }
@@ -62,17 +63,25 @@ fn elements(text: &[u8]) -> Option<Vec<String>> {
     if text.first() != Some(&b'[') || text.last() != Some(&b']') {
         return None;
     }
-    let list: Vec<Json> = serde_json::from_slice(text).ok()?;
     let mut found = Vec::new();
-    // The reader of JSON bounds how deep lists are within one another.
-    let mut rest = vec![list];
+    let mut rest = vec![std::str::from_utf8(text).ok()?];
+    let mut is_outer = true;
+    // What is within a list is shorter than it, so that this ends.
     while let Some(list) = rest.pop() {
-        for element in list {
-            match element {
-                Json::Array(inner) => rest.push(inner),
-                Json::Null => {}
-                Json::String(text) => found.push(text),
-                other => found.push(other.to_string()),
+        // Each element as it is written: as a float a large number would be another one.
+        let elements: Result<Vec<&RawValue>, _> = serde_json::from_str(list);
+        let elements = match elements {
+            Err(_) if is_outer => return None,
+            elements => elements.unwrap_or_default(),
+        };
+        is_outer = false;
+        for element in elements.into_iter().map(RawValue::get) {
+            match element.as_bytes() {
+                [b'[', ..] => rest.push(element),
+                b"null" => {}
+                [b'-' | b'0'..=b'9', ..] => found.push(numbers::of_json(element)),
+                [b'"', ..] => found.extend(serde_json::from_str::<String>(element)),
+                _ => found.extend(serde_json::from_str::<Json>(element).map(|one| one.to_string())),
             }
         }
     }
@@ -126,7 +135,7 @@ fn element(value: &[u8]) -> Option<String> {
     let quoted = elements::quoted(text);
     Some(match text {
         "true" | "false" => format!("{quoted}|{text}"),
-        number_text if number(number_text).is_some() => {
+        number_text if Number::parse(value).is_some() => {
             format!("{quoted}|{}", elements::number(number_text))
         }
         _ => quoted,
@@ -211,6 +220,15 @@ mod tests {
             ("[1.0,2e1]", "1", true),
             ("[1.0,2e1]", "20", true),
             ("[1.0,2e1]", "2", false),
+            ("[18446744073709551615,1]", "18446744073709551615", true),
+            ("[-9223372036854775809]", "-9223372036854775809", true),
+            ("[-9223372036854775809]", "-9223372036854775808", false),
+            ("[9223372036854775808]", "9223372036854775808", true),
+            ("[12345678901234567.0]", "12345678901234567", true),
+            ("[1e19]", "10000000000000000000", true),
+            ("[100]", "1e2", true),
+            ("[1.5]", "1.50", true),
+            ("[0]", "-0", true),
             ("[\"1.0\"]", "1", false),
         ];
         for (list, value, expected) in table {
@@ -243,6 +261,21 @@ mod tests {
         assert_eq!(values_count(list), 5);
         assert_eq!(values_count(b"x"), 1);
         assert_eq!(values_count(b"[]"), 0);
+    }
+
+    #[test]
+    fn values_of_lists_are_those_of_fields() {
+        let list = br#"[1e300, -9223372036854775809, 5.0, 5, -0, [2e1], "5.0", {"a": 1}]"#;
+        let mut found = Vec::new();
+        each_value(Some(list), &mut |one| {
+            found.push(String::from_utf8_lossy(one).into_owned());
+        });
+        let large = format!("1{}", "0".repeat(300));
+        let expected = ["-9223372036854775809", "0", &large, "20", "5", "{\"a\":1}"];
+        assert_eq!(found, expected);
+        for scalar in ["5", "5.0"] {
+            each_value(Some(scalar.as_bytes()), &mut |one| assert_eq!(one, b"5"));
+        }
     }
 
     #[test]

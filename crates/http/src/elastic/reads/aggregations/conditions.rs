@@ -79,6 +79,7 @@ fn typed(text: &[u8]) -> Value<'_> {
     match std::str::from_utf8(text).ok().and_then(number) {
         Some(WrittenNumber::Whole(whole)) => Value::Int(whole),
         Some(WrittenNumber::Float(float)) => Value::Float(float),
+        Some(WrittenNumber::Decimal) => Value::Json(String::from_utf8_lossy(text)),
         None => Value::text(text),
     }
 }

@@ -13,7 +13,7 @@
 use logpond_search::Number;
 
 use super::super::lists;
-use super::super::numbers::number;
+use super::super::numbers::{canonical, number};
 use super::columns::{Field, RowView};
 
 /// The most combinations of values of a record.
@@ -71,6 +71,7 @@ pub(super) fn push(tuple: &mut Vec<u8>, part: &Part, is_descending: bool) {
     let start = tuple.len();
     let mut text: &[u8] = &[];
     let written;
+    let kept;
     match part {
         Part::None(place) => {
             let is_first = match place {
@@ -88,17 +89,19 @@ pub(super) fn push(tuple: &mut Vec<u8>, part: &Part, is_descending: bool) {
             text = written.as_bytes();
         }
         Part::Text(value) => {
-            let as_number = std::str::from_utf8(value)
+            let value = canonical(value);
+            let as_number = std::str::from_utf8(&value)
                 .ok()
                 .filter(|text| number(text).is_some());
-            match as_number.and_then(|_| Number::parse(value)) {
+            match as_number.and_then(|_| Number::parse(&value)) {
                 Some(number) => {
                     tuple.push(NUMBER);
                     tuple.extend(order_of(number.to_float()));
                 }
                 None => tuple.push(TEXT),
             }
-            text = value;
+            kept = value;
+            text = &kept;
         }
     }
     if !matches!(part, Part::None(_)) {
