@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use crate::cast;
+
 /// A decimal number: 0.DIGITS × 10^exponent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decimal<'t> {
@@ -49,7 +51,7 @@ impl<'t> Decimal<'t> {
         Some(Decimal {
             is_negative,
             digits,
-            exponent: (whole.len() as i64 - zeros as i64).saturating_add(exponent),
+            exponent: (cast::low_i64(whole.len()) - cast::low_i64(zeros)).saturating_add(exponent),
         })
     }
 
@@ -94,7 +96,7 @@ impl<'t> Decimal<'t> {
         if self.digits.is_empty() {
             return vec![1];
         }
-        let exponent = (self.exponent as u64 ^ 1 << 63).to_be_bytes();
+        let exponent = (cast::unsigned(self.exponent) ^ 1 << 63).to_be_bytes();
         let magnitude = exponent.iter().chain(&*self.digits);
         if self.is_negative {
             let complement = magnitude.map(|byte| !byte);

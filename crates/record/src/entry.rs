@@ -3,6 +3,7 @@
 //! The journal keeps what was received, byte for byte; parsing into [`crate::Record`]s happens
 //! when entries are read. So no parser's mistake can lose a byte.
 
+use crate::cast;
 use crate::envelope::{self, Envelope};
 use crate::id::Id;
 use crate::time::Timestamp;
@@ -104,7 +105,7 @@ impl Batch {
         debug_assert!(raw.len() <= crate::limits::LINE_BYTES_MAX);
         self.make_room(raw.len());
         self.payload.extend_from_slice(raw);
-        self.lengths.push(raw.len() as u32);
+        self.lengths.push(cast::low_u32(raw.len()));
     }
 
     /// Appends an entry of a batch of kind [`EntryKind::Enveloped`]: a line of this kind with what
@@ -120,7 +121,7 @@ impl Batch {
         self.make_room(line.len() + ENVELOPE_BYTES);
         let from = self.payload.len();
         let left_out = envelope::seal(kind, time, fields, line, &mut self.payload);
-        self.lengths.push((self.payload.len() - from) as u32);
+        self.lengths.push(cast::low_u32(self.payload.len() - from));
         left_out
     }
 

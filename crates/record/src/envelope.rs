@@ -11,6 +11,7 @@
 
 use std::borrow::Cow;
 
+use crate::cast;
 use crate::entry::EntryKind;
 use crate::limits::{FIELD_NAME_BYTES_MAX, FIELDS_MAX};
 use crate::time::Timestamp;
@@ -79,7 +80,7 @@ pub fn seal<'f>(
         kept += 1;
         put_field(name, value, out);
     }
-    let fields_bytes = (out.len() - head - HEAD_BYTES) as u32;
+    let fields_bytes = cast::low_u32(out.len() - head - HEAD_BYTES);
     let place = &mut out[head..head + HEAD_BYTES];
     place[0] = kind as u8;
     place[1] = if time.is_some() { FLAG_TIME } else { 0 };
@@ -117,7 +118,7 @@ pub fn open(entry: &[u8]) -> Option<(EntryKind, Envelope<'_>, &[u8])> {
 }
 
 fn put_field(name: &str, value: &Value<'_>, out: &mut Vec<u8>) {
-    out.extend_from_slice(&(name.len() as u16).to_le_bytes());
+    out.extend_from_slice(&cast::low_u16(name.len()).to_le_bytes());
     out.extend_from_slice(name.as_bytes());
     let (letter, bytes): (u8, &[u8]) = match value {
         Value::Null => return out.push(b'n'),
@@ -136,7 +137,7 @@ fn put_field(name: &str, value: &Value<'_>, out: &mut Vec<u8>) {
         Value::Bytes(bytes) => (b'b', bytes),
     };
     out.push(letter);
-    out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    out.extend_from_slice(&cast::low_u32(bytes.len()).to_le_bytes());
     out.extend_from_slice(bytes);
 }
 

@@ -6,6 +6,18 @@
 //! with named slots) plus the values of the slots. Rendering the shape gives the line back byte
 //! for byte; where that is impossible the line is kept whole beside the fields.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "tests cast numbers that they know"
+    )
+)]
+
+pub mod cast;
 pub mod limits;
 mod id;
 mod time;

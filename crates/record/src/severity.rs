@@ -17,6 +17,8 @@
 //! Google's Cloud Logging, and the documentation of the named libraries. OpenTelemetry maps syslog's notice to 10
 //! and critical to 18.
 
+use crate::cast;
+
 /// How bad it is what a record tells, the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -394,7 +396,7 @@ impl Severity {
     /// of java.util.logging above them, and the thousands of log4j and logback.
     fn of_logger(number: u32) -> Option<Severity> {
         Some(match number {
-            0..=7 => return Severity::of_syslog(number as u8),
+            0..=7 => return Severity::of_syslog(cast::low_u8(number)),
             10..20 => Severity::Trace,
             20..30 => Severity::Debug,
             30..40 => Severity::Info,

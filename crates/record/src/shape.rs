@@ -19,6 +19,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::cast;
 use crate::json::escape_json;
 use crate::label_name::TakenNames;
 use crate::limits::{LISTING_BYTES_MAX, SHAPE_BYTES_MAX, SHAPES_MAX};
@@ -330,11 +331,11 @@ impl Shape {
             SlotKind::Facility => {}
             // A column may hold whole numbers as floats and the reverse; the kind decides.
             SlotKind::Int => match value {
-                Value::Float(f) => crate::value::write_int(*f as i64, out),
+                Value::Float(f) => crate::value::write_int(cast::whole_i64(*f), out),
                 other => other.write_text(out),
             },
             SlotKind::Float => match value {
-                Value::Int(i) => crate::value::write_float(*i as f64, out),
+                Value::Int(i) => crate::value::write_float(cast::float(*i), out),
                 other => other.write_text(out),
             },
             SlotKind::Bool | SlotKind::Json | SlotKind::Severity => value.write_text(out),
@@ -434,7 +435,7 @@ fn by_name(slots: &[Slot]) -> Box<[u32]> {
     if slots.len() <= SLOTS_SEARCHED_MAX {
         return Box::default();
     }
-    let fields = (0..slots.len() as u32).filter(|slot| slots[*slot as usize].is_field());
+    let fields = (0..cast::low_u32(slots.len())).filter(|slot| slots[*slot as usize].is_field());
     let mut fields: Vec<u32> = fields.collect();
     fields.sort_by_key(|slot| &slots[*slot as usize].name);
     fields.into()
@@ -465,7 +466,7 @@ fn listed_name(written: &str) -> Box<str> {
 }
 
 fn as_int(value: &Value<'_>) -> i64 {
-    value.as_number().unwrap_or(0.0) as i64
+    cast::whole_i64(value.as_number().unwrap_or(0.0))
 }
 
 fn push_literal(text: &str, pieces: &mut Vec<Piece>) -> Result<(), ShapeError> {

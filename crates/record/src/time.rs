@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::cast;
+
 /// Nanoseconds in a second.
 const SECOND_NS: i64 = 1_000_000_000;
 
@@ -27,7 +29,7 @@ impl Timestamp {
     pub fn seconds(self) -> (i64, u32) {
         (
             self.0.div_euclid(SECOND_NS),
-            self.0.rem_euclid(SECOND_NS) as u32,
+            cast::low_u32(self.0.rem_euclid(SECOND_NS)),
         )
     }
 
@@ -114,7 +116,7 @@ impl Civil {
     /// From Unix seconds (Howard Hinnant, "chrono-compatible low-level date algorithms").
     pub fn from_seconds(seconds: i64) -> Civil {
         let days = seconds.div_euclid(86_400);
-        let of_day = seconds.rem_euclid(86_400) as u32;
+        let of_day = cast::low_u32(seconds.rem_euclid(86_400));
         let z = days + 719_468;
         let era = z.div_euclid(146_097);
         let day_of_era = z.rem_euclid(146_097);
@@ -122,12 +124,12 @@ impl Civil {
             (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
         let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
         let shifted_month = (5 * day_of_year + 2) / 153;
-        let day = (day_of_year - (153 * shifted_month + 2) / 5 + 1) as u32;
-        let month = if shifted_month < 10 {
+        let day = cast::low_u32(day_of_year - (153 * shifted_month + 2) / 5 + 1);
+        let month = cast::low_u32(if shifted_month < 10 {
             shifted_month + 3
         } else {
             shifted_month - 9
-        } as u32;
+        });
         let year = year_of_era + era * 400 + i64::from(month <= 2);
         Civil {
             year,
@@ -169,7 +171,7 @@ impl Civil {
             ..self
         };
         let days = midnight.to_seconds().unwrap_or(0).div_euclid(86_400);
-        (days + 4).rem_euclid(7) as u32
+        cast::low_u32((days + 4).rem_euclid(7))
     }
 }
 

@@ -20,6 +20,7 @@
 
 use std::fmt;
 
+use crate::cast;
 use crate::time::{Civil, Timestamp};
 use crate::value::write_int;
 
@@ -323,12 +324,12 @@ impl Item {
             Item::Month => found.month = digits(text, 2)?,
             Item::MonthName => {
                 let name = text.get(..3)?;
-                found.month = 1 + MONTHS.iter().position(|m| m[..] == *name)? as u32;
+                found.month = 1 + cast::low_u32(MONTHS.iter().position(|m| m[..] == *name)?);
                 return Some(3);
             }
             Item::Weekday => {
                 let name = text.get(..3)?;
-                found.weekday = Some(WEEKDAYS.iter().position(|w| w[..] == *name)? as u32);
+                found.weekday = Some(cast::low_u32(WEEKDAYS.iter().position(|w| w[..] == *name)?));
                 return Some(3);
             }
             Item::Day => found.day = digits(text, 2)?,
@@ -375,13 +376,13 @@ impl Item {
     fn render(&self, civil: &Civil, nanos: u32, time: Timestamp, out: &mut Vec<u8>) {
         match self {
             Item::Literal(byte) => out.push(*byte),
-            Item::Year => push_digits(civil.year.clamp(0, 9999) as u32, 4, out),
+            Item::Year => push_digits(cast::low_u32(civil.year.clamp(0, 9999)), 4, out),
             Item::Month => out.extend_from_slice(&two_digits(civil.month)),
             Item::MonthName => out.extend_from_slice(MONTHS[civil.month as usize - 1]),
             Item::Weekday => out.extend_from_slice(WEEKDAYS[civil.weekday() as usize]),
             Item::Day => out.extend_from_slice(&two_digits(civil.day)),
             Item::DaySpace if civil.day < 10 => {
-                out.extend_from_slice(&[b' ', b'0' + civil.day as u8]);
+                out.extend_from_slice(&[b' ', b'0' + cast::low_u8(civil.day)]);
             }
             Item::DaySpace => out.extend_from_slice(&two_digits(civil.day)),
             Item::Hour => out.extend_from_slice(&two_digits(civil.hour)),
@@ -413,8 +414,8 @@ impl<'a> ParsedFields<'a> {
         if !(1..=9).contains(&count) {
             return None;
         }
-        self.nanos = digits(text, count)? * 10u32.pow(9 - count as u32);
-        self.fraction_digits = count as u8;
+        self.nanos = digits(text, count)? * 10u32.pow(9 - cast::low_u32(count));
+        self.fraction_digits = cast::low_u8(count);
         Some(count)
     }
 
@@ -502,7 +503,7 @@ fn offset(text: &[u8]) -> Option<(usize, i32)> {
         b'-' => -1,
         _ => return None,
     };
-    let hours = digits(&text[1..], 2).filter(|h| *h <= 23)? as i32;
+    let hours = cast::low_i32(digits(&text[1..], 2).filter(|h| *h <= 23)?);
     let (length, minutes) = match text.get(3) {
         Some(b':') => (6, digits(text.get(4..)?, 2)?),
         _ => match digits(&text[3..], 2) {
@@ -510,7 +511,7 @@ fn offset(text: &[u8]) -> Option<(usize, i32)> {
             None => (3, 0),
         },
     };
-    (minutes < 60).then_some((length, sign * (hours * 60 + minutes as i32)))
+    (minutes < 60).then_some((length, sign * (hours * 60 + cast::low_i32(minutes))))
 }
 
 /// Reads exactly `count` digits, nine at most.

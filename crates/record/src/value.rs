@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::cast;
 use crate::json::{json_on_one_line, write_json_string};
 
 /// What a field holds.
@@ -102,7 +103,7 @@ impl<'a> Value<'a> {
     /// The value as the nearest float, also where it is text that reads as a number.
     pub fn as_number(&self) -> Option<f64> {
         match self {
-            Value::Int(i) => Some(*i as f64),
+            Value::Int(i) => Some(cast::float(*i)),
             Value::Float(f) => Some(*f),
             Value::Str(s) => s.trim().parse().ok().filter(|f: &f64| f.is_finite()),
             other => other.number_text()?.parse().ok(),
