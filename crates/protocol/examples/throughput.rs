@@ -4,6 +4,14 @@
 //! many lines were kept whole or had slots fixed, and what validating the same lines as pushed JSON
 //! costs. Each way is repeated for `SECONDS`, 1 if not given, with a parser that has seen nothing.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "a tool casts numbers that it knows"
+)]
+
 use std::sync::LazyLock;
 use std::time::Instant;
 

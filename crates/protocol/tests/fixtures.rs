@@ -1,5 +1,13 @@
 //! Real logs: every line is rebuilt, and the fields are those that independent tools find.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "tests cast numbers that they know"
+)]
+
 mod real_logs;
 
 use std::collections::{BTreeMap, HashSet};

@@ -10,6 +10,14 @@
 //! rules = ["auto"]         # `auto` and `stacktrace` if absent; also `timestamp`
 //! ```
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "tests cast numbers that they know"
+)]
+
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;

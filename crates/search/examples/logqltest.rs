@@ -4,6 +4,14 @@
 //! The files say which lines there are, what is asked, and what the answer is. They are read as data;
 //! differences that are on purpose are in [`DIFFERENCES`], with their reasons.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "a tool casts numbers that it knows"
+)]
+
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use logpond_record::{Message, Record, Value};
+use logpond_record::{Message, Record, Value, cast};
 use logpond_segment::rows::{Column, NULL, Numbers, StringColumn, Strings};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
@@ -148,7 +148,7 @@ fn fit<'v>(kind: ColumnKind, value: &'v Value<'_>) -> ColumnValue<'v> {
         (_, Value::Null) => ColumnValue::None,
         (ColumnKind::Text | ColumnKind::Number, value) => ColumnValue::Text(value.to_text()),
         (ColumnKind::Int | ColumnKind::Time, Value::Int(int)) => ColumnValue::Int(*int),
-        (ColumnKind::Float, Value::Int(int)) => ColumnValue::Float(*int as f64),
+        (ColumnKind::Float, Value::Int(int)) => ColumnValue::Float(cast::float(*int)),
         (ColumnKind::Float, Value::Float(float)) => ColumnValue::Float(*float),
         (ColumnKind::Bool, Value::Bool(bool)) => ColumnValue::Bool(*bool),
         _ => ColumnValue::Unfit,
@@ -215,7 +215,7 @@ pub fn write_row(record: &Record<'_>, asked: &[ColumnRequest], out: &mut Vec<u8>
             });
             match fitted {
                 ColumnValue::None | ColumnValue::Unfit => {}
-                ColumnValue::Int(int) => row.number((int << 1 ^ int >> 63) as u64),
+                ColumnValue::Int(int) => row.number(cast::unsigned(int << 1 ^ int >> 63)),
                 ColumnValue::Float(float) => row.number(float.to_bits().swap_bytes()),
                 ColumnValue::Bool(bool) => row.flag(bool),
                 ColumnValue::Text(text) => row.bytes(&text),
@@ -268,7 +268,7 @@ impl Places {
             (Places::Bools(numbers), ColumnValue::Bool(bool)) => push(numbers, Some(*bool)),
             (Places::Bools(numbers), _) => push(numbers, None),
             (Places::Texts(codes, strings), ColumnValue::Text(text)) => {
-                codes.push(strings.len() as u32);
+                codes.push(cast::low_u32(strings.len()));
                 strings.push(text);
                 return text.len();
             }
@@ -383,7 +383,7 @@ fn read_value<'v>(
     Ok(match kind {
         ColumnKind::Time | ColumnKind::Int => {
             let number = from.number("a whole number")?;
-            ColumnValue::Int((number >> 1) as i64 ^ -((number & 1) as i64))
+            ColumnValue::Int(cast::signed(number >> 1) ^ -cast::signed(number & 1))
         }
         ColumnKind::Float => {
             ColumnValue::Float(f64::from_bits(from.number("a number")?.swap_bytes()))

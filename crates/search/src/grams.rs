@@ -11,7 +11,7 @@
 const GRAM_BYTES: usize = 5;
 
 /// The bits of a run in a number.
-const GRAM_BITS: u32 = 8 * GRAM_BYTES as u32;
+const GRAM_BITS: usize = 8 * GRAM_BYTES;
 
 /// The fewest bits, for a table that is no smaller than its administration.
 const BITS_MIN: usize = 1 << 10;

@@ -15,6 +15,17 @@
 //!
 //! No IO, no clock, no threads: what needs the time or a zone is given it.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "tests cast numbers that they know"
+    )
+)]
+
 pub mod query;
 pub mod label;
 pub mod logql;

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use logpond_record::{Decimal, Value};
+use logpond_record::{Decimal, Value, cast};
 
 /// Floats below this have no whole number between them and the next one.
 pub const EXACT_END: f64 = 9_007_199_254_740_992.0;
@@ -60,7 +60,7 @@ impl Number {
     /// The nearest float; an infinite one where the number is larger than all others.
     pub fn to_float(&self) -> f64 {
         match self {
-            Number::Int(int) => *int as f64,
+            Number::Int(int) => cast::float(*int),
             Number::Float(float) => *float,
             // Floats are written in all ways that decimals are.
             Number::Decimal(text) => text.parse().unwrap_or(f64::NAN),
@@ -129,7 +129,7 @@ fn read(text: &str) -> Option<Decimal<'static>> {
 fn compare_mixed(int: i64, float: f64) -> Ordering {
     let whole = float.trunc();
     let fraction = 0.0f64.partial_cmp(&(float - whole));
-    int.cmp(&(whole as i64))
+    int.cmp(&cast::whole_i64(whole))
         .then(fraction.unwrap_or(Ordering::Equal))
 }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
+use logpond_record::cast;
 use logpond_segment::tokens::fold;
 use memchr::memmem;
 use regex_automata::meta;
@@ -95,7 +96,7 @@ impl Alphabet {
             Class::Unicode(class) => {
                 for range in class.ranges() {
                     let ascii = (range.start() as u32).min(128)..=(range.end() as u32).min(127);
-                    ascii.for_each(|c| alphabet.insert(c as u8));
+                    ascii.for_each(|c| alphabet.insert(cast::low_u8(c)));
                     if range.end() as u32 >= 128 {
                         (128..=255).for_each(|b| alphabet.insert(b));
                     }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use logpond_record::cast;
+
 const SECOND_NS: i128 = 1_000_000_000;
 const DAY_NS: i128 = 86_400 * SECOND_NS;
 
@@ -54,7 +56,7 @@ impl Size {
     pub fn of(self, total_bytes: u64) -> u64 {
         match self {
             Size::Bytes(bytes) => bytes,
-            Size::Percent(percent) => (total_bytes as f64 * percent / 100.0) as u64,
+            Size::Percent(percent) => cast::whole_u64(cast::float(total_bytes) * percent / 100.0),
         }
     }
 }
@@ -144,7 +146,8 @@ pub fn parse_size(text: &str) -> Result<Size, AmountError> {
     let text = text.trim();
     let (number, unit) = number(text)?;
     if unit == "%" {
-        let percent = number.digits as f64 / 10f64.powi(number.fraction_digits as i32);
+        let percent =
+            cast::float(number.digits) / 10f64.powi(cast::low_i32(number.fraction_digits));
         return if percent <= 100.0 {
             Ok(Size::Percent(percent))
         } else {
@@ -180,7 +183,7 @@ struct Decimal {
 impl Decimal {
     fn times(&self, unit: i128) -> Option<i128> {
         let product = self.digits.checked_mul(unit)?;
-        Some(product / 10i128.pow(self.fraction_digits as u32))
+        Some(product / 10i128.pow(cast::low_u32(self.fraction_digits)))
     }
 }
 

@@ -21,7 +21,7 @@ use std::fmt;
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{AmbiguousOffset, TimeZone};
-use logpond_record::{Civil, Timestamp};
+use logpond_record::{Civil, Timestamp, cast};
 
 use crate::size::parse_duration;
 
@@ -300,7 +300,7 @@ impl Local<'_> {
             "yesterday" => today.yesterday().ok()?,
             "tomorrow" => today.tomorrow().ok()?,
             name => {
-                let wanted = named(&WEEKDAYS, name)? as i8 + 1;
+                let wanted = cast::low_i8(named(&WEEKDAYS, name)?) + 1;
                 let back = (today.weekday().to_monday_one_offset() - wanted).rem_euclid(7);
                 today.checked_sub(jiff::Span::new().days(back)).ok()?
             }
@@ -330,14 +330,14 @@ impl Local<'_> {
 fn instant(datetime: DateTime, offset_seconds: i64, leap: bool) -> Option<Timestamp> {
     let civil = Civil {
         year: i64::from(datetime.year()),
-        month: datetime.month() as u32,
-        day: datetime.day() as u32,
-        hour: datetime.hour() as u32,
-        minute: datetime.minute() as u32,
-        second: datetime.second() as u32,
+        month: cast::low_u32(datetime.month()),
+        day: cast::low_u32(datetime.day()),
+        hour: cast::low_u32(datetime.hour()),
+        minute: cast::low_u32(datetime.minute()),
+        second: cast::low_u32(datetime.second()),
     };
     let seconds = civil.to_seconds()? - offset_seconds + i64::from(leap);
-    Timestamp::from_seconds(seconds, datetime.subsec_nanosecond() as u32)
+    Timestamp::from_seconds(seconds, cast::low_u32(datetime.subsec_nanosecond()))
 }
 
 /// A date that was read, and what followed it.
@@ -413,7 +413,11 @@ impl<'a> Cursor<'a> {
         let month = ahead.number(2, 2)?;
         let day = ahead.eat(separator).then(|| ahead.number(2, 2))??;
         self.rest = ahead.rest;
-        Some((Some(year as i16), month as i8, day as i8))
+        Some((
+            Some(cast::low_i16(year)),
+            cast::low_i8(month),
+            cast::low_i8(day),
+        ))
     }
 
     /// The name of a weekday and what separates it, if there is one.
@@ -451,7 +455,11 @@ impl<'a> Cursor<'a> {
             ahead = beyond;
         }
         self.rest = ahead.rest;
-        Some((year.map(|y| y as i16), month as i8, day as i8))
+        Some((
+            year.map(cast::low_i16),
+            cast::low_i8(month),
+            cast::low_i8(day),
+        ))
     }
 
     /// `9:00`, `09:00:30.5`, `2pm`, `2:30 pm`. Reads nothing if it is none.
@@ -481,9 +489,9 @@ impl<'a> Cursor<'a> {
         }
         let leap = second == 60;
         let time = Time::new(
-            hour as i8,
-            minute.unwrap_or(0) as i8,
-            second.min(if leap { 59 } else { 60 }) as i8,
+            cast::low_i8(hour),
+            cast::low_i8(minute.unwrap_or(0)),
+            cast::low_i8(second.min(if leap { 59 } else { 60 })),
             nanos,
         );
         self.rest = ahead.rest;

@@ -5,6 +5,14 @@
 //! The disk is memory, so that the figures are the journal's own. Without a file, lines like an
 //! application's are made up.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "a tool casts numbers that it knows"
+)]
+
 use std::io;
 use std::sync::{Arc, Mutex};
 

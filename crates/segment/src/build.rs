@@ -18,7 +18,7 @@ mod parts;
 use std::fmt;
 use std::io;
 
-use logpond_record::{Entry, Id, Incarnation, Record};
+use logpond_record::{Entry, Id, Incarnation, Record, cast};
 use parquet::errors::ParquetError;
 
 use crate::batches::{BatchSet, HeldBatches, RetryCopy, yielding};
@@ -214,7 +214,7 @@ pub fn from_journal_within(
                 (rows, bytes) = (rows + 1, bytes + line_bytes);
                 bytes_beside = bytes_beside.saturating_sub(line_bytes);
                 let row = number_of(entry.id, file.source.incarnation);
-                builder.push(&decode(&entry), row, number as u32, entry.raw.len());
+                builder.push(&decode(&entry), row, cast::low_u32(number), entry.raw.len());
             }
             parts.spill(&mut builder, &mut bytes_beside)?;
         }
@@ -287,7 +287,7 @@ fn tally_of(journal: &JournalFile) -> io::Result<Tally> {
 
 /// The number of a record within its incarnation.
 fn number_of(id: Id, incarnation: Incarnation) -> u64 {
-    (id.0 & ((1 << 80) - 1)).wrapping_sub(incarnation.entropy_base()) as u64
+    cast::low_u64((id.0 & ((1 << 80) - 1)).wrapping_sub(incarnation.entropy_base()))
 }
 
 /// Reads a finished file back and compares its lines with the sources.
@@ -317,7 +317,7 @@ pub fn put_back(disk: &dyn Disk, segment: &SegmentFile) -> io::Result<()> {
     let mut file = disk.create(&path(id, SUFFIX_TEMPORARY))?;
     let (mut at, end) = (0, segment.bytes());
     while at < end {
-        let mut piece = vec![0; PUT_BACK_BYTES.min(end - at) as usize];
+        let mut piece = vec![0; cast::to_usize(PUT_BACK_BYTES.min(end - at))];
         segment.on_disk().read_at(at, &mut piece)?;
         file.append(&piece)?;
         at += piece.len() as u64;

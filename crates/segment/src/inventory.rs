@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::{self, ErrorKind};
 
-use logpond_record::{Id, SourceId, Timestamp};
+use logpond_record::{Id, SourceId, Timestamp, cast};
 use serde_json::{Map, Value, json};
 
 use crate::build;
@@ -196,7 +196,7 @@ impl Inventory {
         if bytes > BYTES_MAX {
             return Ok(InventoryState::Damaged("it is too long"));
         }
-        let mut text = vec![0; bytes as usize];
+        let mut text = vec![0; cast::to_usize(bytes)];
         file.read_at(0, &mut text)?;
         Ok(match Inventory::from_bytes(&text) {
             Ok(inventory) => InventoryState::Sound(inventory),

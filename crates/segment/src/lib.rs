@@ -2,6 +2,17 @@
 //!
 //! No sockets, no clock, no async, no direct file access: all IO goes through [`disk::Disk`].
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "tests cast numbers that they know"
+    )
+)]
+
 pub mod disk;
 pub mod disk_suite;
 pub mod journal;

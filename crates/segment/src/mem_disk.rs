@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use logpond_record::cast;
+
 use crate::disk::{AppendFile, DirEntry, Disk, ReadAt, Space};
 
 /// The unit in which unsynced bytes survive a crash or not.
@@ -257,7 +259,7 @@ impl File {
         // All, nothing, a torn prefix, any sectors, or the later ones only: real disks do each.
         let style = random.below(5);
         let from = self.durable.len();
-        let torn_at = from + random.below((end.max(from) - from) as u64 + 1) as usize;
+        let torn_at = from + cast::to_usize(random.below((end.max(from) - from) as u64 + 1));
         let sector_seed = random.draw();
         let reach = match style {
             0 | 3 | 4 => end,
@@ -292,7 +294,7 @@ impl Directory {
         let pending = std::mem::take(&mut self.pending);
         // A journaling file system keeps a prefix of the changes, others any of them.
         let ordered = random.one_in(2);
-        let reach = random.below(pending.len() as u64 + 1) as usize;
+        let reach = cast::to_usize(random.below(pending.len() as u64 + 1));
         for (index, change) in pending.iter().enumerate() {
             let kept = if ordered {
                 index < reach
@@ -401,13 +403,13 @@ impl State {
         let mut length = bytes.len();
         let mut result = Ok(());
         if let Part::Failing(error) = part {
-            length = self.chance().below(length as u64 + 1) as usize;
+            length = cast::to_usize(self.chance().below(length as u64 + 1));
             result = Err(error);
         }
         if let Some(capacity) = self.capacity_bytes {
             let free = capacity.saturating_sub(self.used_bytes());
             if (length as u64) > free {
-                length = free as usize;
+                length = cast::to_usize(free);
                 let full = io::Error::new(io::ErrorKind::StorageFull, format!("{path}: full"));
                 result = result.and(Err(full));
             }
@@ -531,7 +533,7 @@ impl Disk for MemDisk {
         let file = state.find(path)?;
         if state.takes_effect(&part) {
             let file = state.files.get_mut(&file).ok_or_else(|| not_found(path))?;
-            let bytes = file.data.len().min(bytes as usize);
+            let bytes = file.data.len().min(cast::to_usize(bytes));
             file.data.truncate(bytes);
             file.durable.truncate(bytes);
             file.pending.retain_mut(|(from, to)| {
@@ -646,7 +648,7 @@ impl ReadAt for Handle {
             let text = format!("{}: read past the end", self.path);
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, text));
         }
-        buffer.copy_from_slice(&file.data[offset as usize..end as usize]);
+        buffer.copy_from_slice(&file.data[cast::to_usize(offset)..cast::to_usize(end)]);
         Ok(())
     }
 }

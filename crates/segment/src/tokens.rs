@@ -12,6 +12,7 @@
 mod grams;
 mod words;
 
+use logpond_record::cast;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::encoding::MalformedPage;
@@ -41,9 +42,9 @@ const TOKEN_BYTES_MAX: usize = 256;
 
 const IS_TOKEN: [bool; 256] = {
     let mut table = [false; 256];
-    let mut byte = 0;
+    let mut byte = 0_usize;
     while byte < 256 {
-        let b = byte as u8;
+        let [b, ..] = byte.to_le_bytes();
         table[byte] = b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80;
         byte += 1;
     }
@@ -339,7 +340,7 @@ impl TokenCollector {
 /// Puts a hash into a table; `false` if it was there.
 fn place(table: &mut [u64], hash: u64) -> bool {
     let mask = table.len() - 1;
-    let mut at = hash as usize & mask;
+    let mut at = cast::to_usize(hash) & mask;
     loop {
         match table[at] {
             0 => {
@@ -366,8 +367,8 @@ impl Geometry {
         let number_bits = width((entries.max(1) - 1) as u64);
         let bucket_bits = width(((entries / BUCKET_ENTRIES).max(1) - 1) as u64);
         Geometry {
-            entries: entries as u32,
-            blocks: blocks as u32,
+            entries: cast::low_u32(entries),
+            blocks: cast::low_u32(blocks),
             fingerprint_bits: (number_bits + SPARE_BITS).min(32),
             bucket_bits,
         }
@@ -391,7 +392,7 @@ impl Geometry {
     /// Position of a fingerprint within its bucket.
     fn in_bucket(self, fingerprint: u32) -> u32 {
         let short = fingerprint >> (32 - self.fingerprint_bits);
-        short & ((1u64 << (self.fingerprint_bits - self.bucket_bits)) - 1) as u32
+        short & cast::low_u32((1u64 << (self.fingerprint_bits - self.bucket_bits)) - 1)
     }
 
     fn table_bytes(self) -> usize {
@@ -406,7 +407,7 @@ fn fingerprint_of(pair: u64) -> u32 {
 
 /// The block of a pair.
 fn block_of(pair: u64) -> u32 {
-    pair as u32
+    cast::low_u32(pair)
 }
 
 /// Encodes pairs of fingerprint and block, which are in order.
@@ -425,7 +426,7 @@ fn encode(pairs: &[u64], blocks: usize) -> Vec<u8> {
         let fingerprint = fingerprint_of(group[0]);
         let bucket = geometry.bucket(fingerprint) as usize;
         while offsets.len() <= bucket {
-            offsets.push(writer.position() as u32);
+            offsets.push(cast::low_u32(writer.position()));
             last = 0;
         }
         let position = geometry.in_bucket(fingerprint);
@@ -438,12 +439,15 @@ fn encode(pairs: &[u64], blocks: usize) -> Vec<u8> {
         last = position;
         write_blocks(group, geometry, &mut writer);
     }
-    let end = writer.position() as u32;
+    let end = cast::low_u32(writer.position());
     offsets.resize((1 << geometry.bucket_bits) + 1, end);
     let mut out = Vec::with_capacity(HEADER_BYTES + offsets.len() * 4 + end as usize / 8 + 1);
     out.extend_from_slice(&geometry.entries.to_le_bytes());
-    out.extend_from_slice(&(blocks as u16).to_le_bytes());
-    out.extend_from_slice(&[geometry.fingerprint_bits as u8, geometry.bucket_bits as u8]);
+    out.extend_from_slice(&cast::low_u16(blocks).to_le_bytes());
+    out.extend_from_slice(&[
+        cast::low_u8(geometry.fingerprint_bits),
+        cast::low_u8(geometry.bucket_bits),
+    ]);
     offsets
         .iter()
         .for_each(|o| out.extend_from_slice(&o.to_le_bytes()));
@@ -556,7 +560,7 @@ fn scan_bucket(
         position += (high << geometry.rice_bits()) | low;
         let here = position == wanted;
         if reader.bits(1)? == 1 {
-            let block = reader.bits(geometry.block_bits())? as usize;
+            let block = cast::to_usize(reader.bits(geometry.block_bits())?);
             if here && block < geometry.blocks as usize {
                 found.insert(block);
             }

@@ -12,7 +12,7 @@ mod salvage;
 use std::io;
 use std::sync::Arc;
 
-use logpond_record::Id;
+use logpond_record::{Id, cast};
 
 use crate::disk::ReadAt;
 use crate::file::{Damage, Directory, ReadError, RowGroupReader, SegmentFile, Summary};
@@ -198,8 +198,8 @@ impl<'a> Lines<'a> {
             let Some(source) = sources.get(at) else {
                 continue;
             };
-            let received_ms = rows.received[row].div_euclid(1000) as u64;
-            let number = rows.number[row] as u64;
+            let received_ms = cast::unsigned(rows.received[row].div_euclid(1000));
+            let number = cast::unsigned(rows.number[row]);
             let id = Id::new(received_ms, source.source.incarnation, number);
             self.line.clear();
             view.write_line(row, &mut self.line);

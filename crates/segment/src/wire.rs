@@ -7,7 +7,7 @@
 use std::fmt;
 
 use crate::sources::{Interval, SourceSet};
-use logpond_record::{Incarnation, Timestamp};
+use logpond_record::{Incarnation, Timestamp, cast};
 
 /// Why bytes are not the message that they should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,10 +68,10 @@ impl Encoder {
     /// A number: seven bits a byte, low ones first; the top bit says that more follow.
     pub fn number(&mut self, mut value: u64) {
         while value >= 0x80 {
-            self.bytes.push(value as u8 | 0x80);
+            self.bytes.push(cast::low_u8(value) | 0x80);
             value >>= 7;
         }
-        self.bytes.push(value as u8);
+        self.bytes.push(cast::low_u8(value));
     }
 
     /// A length or a count.

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX, TRUNCATED_FIELD};
-use logpond_record::{Batch, EntryKind, Timestamp, Value};
+use logpond_record::{Batch, EntryKind, Timestamp, Value, cast};
 
 use super::container::{Format, Part, Stream};
 use super::group::{Group, HeldLine, LineOutcome};
@@ -143,7 +143,7 @@ impl Source {
         let (Some(last), Some(time)) = (self.time, time) else {
             return false;
         };
-        is_carried && time.0.saturating_sub(last.0) > PART_WAIT.as_nanos() as i64
+        is_carried && time.0.saturating_sub(last.0) > cast::low_i64(PART_WAIT.as_nanos())
     }
 }
 

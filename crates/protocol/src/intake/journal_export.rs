@@ -16,6 +16,7 @@
 
 use std::fmt;
 
+use logpond_record::cast;
 use logpond_record::limits::{FIELD_NAME_BYTES_MAX, FIELDS_MAX};
 use memchr::memchr;
 
@@ -293,7 +294,7 @@ impl ExportSplitter {
             let at = self.position;
             return Err(ExportError::End { at });
         }
-        let value = (self.name.1, self.held.len() as u32);
+        let value = (self.name.1, cast::low_u32(self.held.len()));
         let name = self.name;
         self.finish_field(Span { name, value });
         self.state = State::Line;
@@ -302,7 +303,7 @@ impl ExportSplitter {
 
     fn finish_line(&mut self) {
         let (from, to) = self.last(self.line_bytes);
-        let equals = from.saturating_add(self.equals.unwrap_or(0) as u32);
+        let equals = from.saturating_add(cast::low_u32(self.equals.unwrap_or(0)));
         self.finish_field(Span {
             name: (from, equals),
             value: (equals + 1, to),
@@ -340,8 +341,8 @@ impl ExportSplitter {
 
     /// The last so many bytes of what is held, which after a fault are none.
     fn last(&self, length: u64) -> (u32, u32) {
-        let to = self.held.len() as u32;
-        (to.saturating_sub(length as u32), to)
+        let to = cast::low_u32(self.held.len());
+        (to.saturating_sub(cast::low_u32(length)), to)
     }
 
     fn hold(&mut self, part: &[u8]) {

@@ -33,6 +33,7 @@ use super::journal_export::{
 };
 use super::unpack::Unpacker;
 use super::unpack::lz4::unpack_block;
+use logpond_record::cast;
 use object::{Header, Kind, Object};
 use pages::Pages;
 
@@ -386,13 +387,13 @@ impl<S: Source> JournalFile<S> {
     }
 
     fn push(&mut self, name: &str, value: &[u8]) {
-        let from = self.held.len() as u32;
+        let from = cast::low_u32(self.held.len());
         self.held.extend_from_slice(name.as_bytes());
-        let middle = self.held.len() as u32;
+        let middle = cast::low_u32(self.held.len());
         self.held.extend_from_slice(value);
         self.spans.push(Span {
             name: (from, middle),
-            value: (middle, self.held.len() as u32),
+            value: (middle, cast::low_u32(self.held.len())),
         });
     }
 
@@ -421,10 +422,10 @@ impl<S: Source> JournalFile<S> {
             self.held.truncate(from);
             return Ok(Ok(()));
         }
-        let (from, middle) = (from as u32, (from + equals) as u32);
+        let (from, middle) = (cast::low_u32(from), cast::low_u32(from + equals));
         self.spans.push(Span {
             name: (from, middle),
-            value: (middle + 1, self.held.len() as u32),
+            value: (middle + 1, cast::low_u32(self.held.len())),
         });
         Ok(Ok(()))
     }
@@ -442,7 +443,7 @@ impl<S: Source> JournalFile<S> {
         if bytes > (ENTRY_BYTES_MAX - self.held.len()) as u64 {
             return Ok(Err(EntryFault::TooLong));
         }
-        let mut payload = vec![0; bytes as usize];
+        let mut payload = vec![0; cast::to_usize(bytes)];
         self.pages.read(offset + head, &mut payload)?;
         let is_whole = match object.flags {
             0 => {

@@ -22,7 +22,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use logpond_record::limits::JSON_DEPTH_MAX;
-use logpond_record::{Value, json_on_one_line};
+use logpond_record::{Value, cast, json_on_one_line};
 
 /// Why a text is not a JSON object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -652,9 +652,9 @@ impl Decimal {
         }
         let power = *POWERS.get(self.exponent.unsigned_abs() as usize)?;
         let magnitude = if self.exponent < 0 {
-            self.mantissa as f64 / power
+            cast::float(self.mantissa) / power
         } else {
-            self.mantissa as f64 * power
+            cast::float(self.mantissa) * power
         };
         Some(if self.negative { -magnitude } else { magnitude })
     }
@@ -727,8 +727,8 @@ fn special(bytes: &[u8], mut at: usize) -> usize {
     const HIGHS: u64 = ONES * 0x80;
     while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
         let word = u64::from_le_bytes(*chunk);
-        let quote = word ^ (ONES * b'"' as u64);
-        let backslash = word ^ (ONES * b'\\' as u64);
+        let quote = word ^ (ONES * u64::from(b'"'));
+        let backslash = word ^ (ONES * u64::from(b'\\'));
         let hits = (quote.wrapping_sub(ONES) & !quote)
             | (backslash.wrapping_sub(ONES) & !backslash)
             | (word.wrapping_sub(ONES * 0x20) & !word);

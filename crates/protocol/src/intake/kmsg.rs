@@ -11,6 +11,8 @@
 //! newer kernels append to it are passed over. Bytes that cannot be printed are written as `\x0a`, in
 //! the text and in the fields.
 
+use logpond_record::cast;
+
 /// The longest message with its fields (the kernel's `CONSOLE_EXT_LOG_MAX`).
 pub const MESSAGE_BYTES_MAX: usize = 8 << 10;
 
@@ -125,7 +127,7 @@ fn escaped(text: &[u8]) -> Option<u8> {
         return None;
     };
     let digit = |byte: u8| char::from(byte).to_digit(16);
-    Some((digit(*high)? * 16 + digit(*low)?) as u8)
+    Some(cast::low_u8(digit(*high)? * 16 + digit(*low)?))
 }
 
 /// Any bytes as a message: what is read is no longer than they are.

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use logpond_record::limits::{FIELDS_MAX, JSON_DEPTH_MAX};
-use logpond_record::{Value, write_json_string};
+use logpond_record::{Value, cast, write_json_string};
 
 /// What stands at one place: a scalar, or how many values follow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,7 +96,7 @@ fn head(bytes: &[u8]) -> Result<Option<Head>, MsgpackError> {
         0xcc..=0xcf => return short(Kind::Unsigned, 1 << (first - 0xcc)),
         0xd0..=0xd3 => return short(Kind::Signed, 1 << (first - 0xd0)),
         0xd4..=0xd8 => return short(Kind::Extension, 1 + (1 << (first - 0xd4))),
-        0xe0..=0xff => return short(Kind::Small(i64::from(first as i8)), 0),
+        0xe0..=0xff => return short(Kind::Small(i64::from(cast::low_i8(first))), 0),
         0xc4..=0xc9 | 0xd9..=0xdf => {}
     }
     // What is left has a length of 1, 2 or 4 bytes.
@@ -199,18 +199,18 @@ impl<'a> Reader<'a> {
                 Err(_) => Token::Big(unsigned()),
             },
             Kind::Signed => {
-                let shift = 64 - 8 * payload.len() as u32;
-                Token::Int((unsigned() << shift) as i64 >> shift)
+                let shift = 64 - 8 * cast::low_u32(payload.len());
+                Token::Int(cast::signed(unsigned() << shift) >> shift)
             }
             Kind::Float if payload.len() == 4 => {
-                Token::Float(f64::from(f32::from_bits(unsigned() as u32)))
+                Token::Float(f64::from(f32::from_bits(cast::low_u32(unsigned()))))
             }
             Kind::Float => Token::Float(f64::from_bits(unsigned())),
             Kind::Text => Token::Text(payload),
             Kind::Bytes => Token::Bytes(payload),
             Kind::List(count) => Token::List(count),
             Kind::Map(count) => Token::Map(count),
-            Kind::Extension => Token::Extension(payload[0] as i8, &payload[1..]),
+            Kind::Extension => Token::Extension(cast::low_i8(payload[0]), &payload[1..]),
         })
     }
 
@@ -360,6 +360,8 @@ fn write_json(
 
 /// Writes values: answers, and for tests what is read.
 pub(crate) mod write {
+    use logpond_record::cast;
+
     /// The head of a map of so many members, at most 15.
     pub(crate) fn map(count: u8, out: &mut Vec<u8>) {
         out.push(0x80 | count & 0x0f);
@@ -376,11 +378,11 @@ pub(crate) mod write {
 
     pub(crate) fn text(bytes: &[u8], out: &mut Vec<u8>) {
         match bytes.len() {
-            length @ 0..32 => out.push(0xa0 | length as u8),
-            length @ 32..256 => out.extend_from_slice(&[0xd9, length as u8]),
+            length @ 0..32 => out.push(0xa0 | cast::low_u8(length)),
+            length @ 32..256 => out.extend_from_slice(&[0xd9, cast::low_u8(length)]),
             length => {
                 out.push(0xdb);
-                out.extend_from_slice(&(length as u32).to_be_bytes());
+                out.extend_from_slice(&cast::low_u32(length).to_be_bytes());
             }
         }
         out.extend_from_slice(bytes);
@@ -388,7 +390,7 @@ pub(crate) mod write {
 
     pub(crate) fn bytes(bytes: &[u8], out: &mut Vec<u8>) {
         out.push(0xc6);
-        out.extend_from_slice(&(bytes.len() as u32).to_be_bytes());
+        out.extend_from_slice(&cast::low_u32(bytes.len()).to_be_bytes());
         out.extend_from_slice(bytes);
     }
 }

@@ -35,7 +35,8 @@ use logpond_record::limits::{
     FIELD_NAME_BYTES_MAX, FIELDS_MAX, LISTING_BYTES_MAX, SHAPE_BYTES_MAX,
 };
 use logpond_record::{
-    Fix, LABEL_SUFFIX, Message, Severity, Shape, TimeSource, Timestamp, Value, is_severity_field,
+    Fix, LABEL_SUFFIX, Message, Severity, Shape, TimeSource, Timestamp, Value, cast,
+    is_severity_field,
 };
 
 use super::audit;
@@ -236,7 +237,7 @@ impl Outline {
         span: (usize, usize),
         kind: u8,
     ) -> bool {
-        let index = self.slots.len() as u32;
+        let index = cast::low_u32(self.slots.len());
         let start = self.names.len();
         let taken = start + prefix.len() + key.len() + self.slots.len() * SLOT_BYTES;
         if taken > LISTING_BYTES_MAX - LISTING_RESERVE_BYTES {
@@ -262,8 +263,8 @@ impl Outline {
             self.note(start, index);
         }
         self.slots.push(OutlineSlot {
-            name: (start as u32, self.names.len() as u32),
-            span: (span.0 as u32, span.1 as u32),
+            name: (cast::low_u32(start), cast::low_u32(self.names.len())),
+            span: (cast::low_u32(span.0), cast::low_u32(span.1)),
             kind,
             listed,
         });
@@ -285,7 +286,7 @@ impl Outline {
         }
         if !canonical {
             // A shape that rebuilds its line has far fewer slots; other lines have no fixes.
-            let slot = parts.values.len() as u16;
+            let slot = cast::low_u16(parts.values.len());
             let text = Cow::Borrowed(&text.as_bytes()[span.0..span.1]);
             parts.fixes.push(Fix { slot, text });
         }
@@ -328,7 +329,7 @@ impl Outline {
             return self.earlier_of_many(start);
         }
         let name = &self.names[start..];
-        let hash = hash(name) as usize % (SEEN_WORDS * 64);
+        let hash = cast::to_usize(hash(name)) % (SEEN_WORDS * 64);
         let (word, bit) = (hash / 64, 1u64 << (hash % 64));
         let maybe = self.seen[word] & bit != 0;
         self.seen[word] |= bit;
@@ -336,16 +337,16 @@ impl Outline {
             return None;
         }
         let is_it = |slot: &OutlineSlot| self.name(slot) == name;
-        self.slots.iter().rposition(is_it).map(|slot| slot as u32)
+        self.slots.iter().rposition(is_it).map(cast::low_u32)
     }
 
     #[cold]
     fn earlier_of_many(&mut self, start: usize) -> Option<u32> {
-        let next = self.slots.len() as u32;
+        let next = cast::low_u32(self.slots.len());
         if self.by_name.is_empty() {
             for (index, slot) in self.slots.iter().enumerate() {
                 let name = &self.names[slot.name.0 as usize..slot.name.1 as usize];
-                self.by_name.insert(name.into(), index as u32);
+                self.by_name.insert(name.into(), cast::low_u32(index));
             }
         }
         self.by_name.insert(self.names[start..].into(), next)
@@ -551,7 +552,7 @@ impl Outline {
                 let is_it = |slot: &OutlineSlot| {
                     slot.listed && !name.is_empty() && self.name(slot) == name.as_bytes()
                 };
-                self.slots.iter().position(is_it).map(|slot| slot as u32)
+                self.slots.iter().position(is_it).map(cast::low_u32)
             };
             let (second, zone) = (find(known.second), find(known.zone));
             let how = known.how;
@@ -637,7 +638,7 @@ impl Outline {
                     out.extend_from_slice("⟩".as_bytes());
                 }
                 _ => {
-                    let is_message = message == Some(index as u32);
+                    let is_message = message == Some(cast::low_u32(index));
                     let is_taken = taken.get(index) == Some(&true);
                     self.draw_slot(slot, is_message, is_taken, out);
                 }
@@ -695,7 +696,7 @@ impl Outline {
             if !slot.listed || time.is_some_and(|time| time.slot as usize == at) {
                 return false;
             }
-            let is_message = message == Some(at as u32);
+            let is_message = message == Some(cast::low_u32(at));
             let before = out.len();
             self.draw_listed(slot, is_message, taken.get(at) == Some(&true), out);
             // Names with many escapes may take more than was thought.
@@ -783,7 +784,7 @@ fn set_time<'a>(parts: &mut Parts<'a>, slot: u32, written: &TimestampText, text:
     parts.time = Some(written.time);
     parts.time_source = TimeSource::Field(written.form.assumed());
     parts.values[slot as usize] = Value::Null;
-    let slot = slot as u16;
+    let slot = cast::low_u16(slot);
     parts.fixes.retain(|fix| fix.slot != slot);
     if !written.exact {
         let at = parts.fixes.partition_point(|fix| fix.slot < slot);

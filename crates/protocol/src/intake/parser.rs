@@ -25,7 +25,7 @@ use std::sync::Arc;
 use logpond_record::limits::{SHAPE_BYTES_MAX, UNLISTED_FIELD};
 use logpond_record::{
     Assumption, Entry, EntryKind, Fix, Message, RULE_FIELD, Record, Shape, SlotKind, TimeSource,
-    Timestamp, Value, is_severity_field, split_label_name,
+    Timestamp, Value, cast, is_severity_field, split_label_name,
 };
 
 use super::access_format::Times;
@@ -132,7 +132,7 @@ impl<'a> ParsedLine<'a> {
     /// Says how many fields of the line the shape does not list.
     fn lacking(mut self, unlisted: usize) -> ParsedLine<'a> {
         if unlisted > 0 {
-            let count = Value::Int(unlisted as i64);
+            let count = Value::Int(cast::low_i64(unlisted));
             self.derived.push((Cow::Borrowed(UNLISTED_FIELD), count));
         }
         self
@@ -748,7 +748,7 @@ fn set_time(record: &mut Record<'_>, time: Timestamp, source: TimeSource) {
             let mut text = Vec::new();
             let shape = &record.shape;
             shape.render_slot(index, record.time, &Value::Null, &mut text);
-            let (slot, text) = (index as u16, Cow::Owned(text));
+            let (slot, text) = (cast::low_u16(index), Cow::Owned(text));
             record.fixes.insert(at, Fix { slot, text });
         }
     }

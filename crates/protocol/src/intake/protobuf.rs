@@ -104,12 +104,14 @@ fn take_chunk<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
 
 /// Writes messages: answers, and for tests what is read.
 pub(crate) mod write {
+    use logpond_record::cast;
+
     fn varint(mut value: u64, out: &mut Vec<u8>) {
         while value >= 0x80 {
-            out.push(value as u8 | 0x80);
+            out.push(cast::low_u8(value) | 0x80);
             value >>= 7;
         }
-        out.push(value as u8);
+        out.push(cast::low_u8(value));
     }
 
     /// A field of wire type 0.

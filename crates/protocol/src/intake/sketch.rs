@@ -3,7 +3,7 @@
 //! Invariant: `text` is the shape of what was drawn so far, `values` has one value per slot of it.
 
 use logpond_record::limits::{LISTING_BYTES_MAX, SHAPE_BYTES_MAX};
-use logpond_record::{Assumption, Fix, Message, Shape, TimeSource, Timestamp, Value};
+use logpond_record::{Assumption, Fix, Message, Shape, TimeSource, Timestamp, Value, cast};
 use std::borrow::Cow;
 
 use super::timestamps::TimestampText;
@@ -188,7 +188,7 @@ impl<'s, 'a> Sketch<'s, 'a> {
 
     /// Keeps the text of the last slot, because rendering its value gives another one.
     pub(crate) fn fix(&mut self, text: &'a [u8]) {
-        let slot = self.parts.values.len().saturating_sub(1) as u16;
+        let slot = cast::low_u16(self.parts.values.len().saturating_sub(1));
         self.parts.fixes.push(Fix {
             slot,
             text: Cow::Borrowed(text),
@@ -245,7 +245,7 @@ impl<'s, 'a> Sketch<'s, 'a> {
     /// Adds what was drawn by other means: text and the values of its slots.
     pub(crate) fn append(&mut self, draw: impl FnOnce(&mut Vec<u8>), parts: Parts<'a>) {
         draw(self.text);
-        let slots = self.parts.values.len() as u16;
+        let slots = cast::low_u16(self.parts.values.len());
         let fixes = parts.fixes.into_iter();
         self.parts.fixes.extend(fixes.map(|fix| Fix {
             slot: fix.slot + slots,

@@ -35,7 +35,7 @@ pub(crate) use epoch::{unix_instant, unix_seconds, unix_time};
 use general::GeneralTime;
 use head::continues;
 pub(crate) use line::behind_tags;
-use logpond_record::{Assumption, Civil, TimePattern, Timestamp, write_unwritten_offset};
+use logpond_record::{Assumption, Civil, TimePattern, Timestamp, cast, write_unwritten_offset};
 pub(crate) use reading::Reading;
 use traditional::syslog;
 use zones::ZoneName;
@@ -372,7 +372,7 @@ impl TimeReader {
         else {
             return found;
         };
-        let zone_minutes = minutes as i16;
+        let zone_minutes = cast::low_i16(minutes);
         let form = Form {
             zone_minutes,
             ..found.form
@@ -469,12 +469,12 @@ impl TimeReader {
             .text
             .get_mut(..written.len())?
             .copy_from_slice(written);
-        offset.length = written.len() as u8;
+        offset.length = cast::low_u8(written.len());
         Some(TimestampText {
             time: parsed.time,
             bytes: parsed.bytes,
             form: Form {
-                layout: Layout::Row(row as u8),
+                layout: Layout::Row(cast::low_u8(row)),
                 fraction_digits: parsed.fraction_digits(),
                 offset,
                 zone_name: None,
@@ -760,7 +760,7 @@ fn read_offset(text: &[u8]) -> Option<(Offset, i64)> {
         }
     };
     let mut offset = Offset {
-        length: length as u8,
+        length: cast::low_u8(length),
         ..Offset::default()
     };
     offset.text[..length].copy_from_slice(&text[..length]);
@@ -770,7 +770,7 @@ fn read_offset(text: &[u8]) -> Option<(Offset, i64)> {
 fn month(name: [u8; 3]) -> Option<u32> {
     const NAMES: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
     let at = NAMES.chunks_exact(3).position(|n| *n == name)?;
-    Some(at as u32 + 1)
+    Some(cast::low_u32(at) + 1)
 }
 
 #[inline]

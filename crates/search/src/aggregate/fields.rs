@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use logpond_record::{Message, Record, Value};
+use logpond_record::{Message, Record, Value, cast};
 pub use logpond_segment::overview::EXACT_VALUES_MAX;
 use logpond_segment::overview::{Distinct, Overview, Values, fingerprint};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
@@ -202,14 +202,14 @@ impl FieldStats {
 
     /// The finished answer.
     pub fn finish(self) -> FieldsAnswer {
-        let all = self.rows.max(1) as f64;
+        let all = cast::float(self.rows.max(1));
         let mut fields: Vec<FieldRow> = self
             .fields
             .into_iter()
             .map(|(name, field)| FieldRow {
                 name,
                 rows: field.rows,
-                share: field.rows as f64 / all,
+                share: cast::float(field.rows) / all,
                 types: field.types,
                 // An estimate may be too large, but there are no more values than records.
                 distinct: field.distinct.count().min(field.rows),

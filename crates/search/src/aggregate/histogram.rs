@@ -9,7 +9,7 @@ mod split;
 use std::fmt;
 use std::ops::Range;
 
-use logpond_record::{Record, TimeRange, Timestamp, Value};
+use logpond_record::{Record, TimeRange, Timestamp, Value, cast};
 use logpond_segment::timeline::{Kind, Timeline};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
@@ -145,7 +145,7 @@ impl Series {
 pub fn nice_step_ns(range: TimeRange, buckets_wanted: u32) -> i64 {
     const SECOND_NS: i128 = 1_000_000_000;
     let span = i128::from(range.to.0) - i128::from(range.from.0);
-    let exact = span.max(1) / i128::from(buckets_wanted.clamp(1, BUCKETS_MAX as u32 / 2));
+    let exact = span.max(1) / i128::from(buckets_wanted.clamp(1, cast::low_u32(BUCKETS_MAX) / 2));
     if exact < SECOND_NS {
         // 1, 2 and 5 times powers of ten of nanoseconds.
         let mut power = 1i64;
@@ -163,7 +163,7 @@ pub fn nice_step_ns(range: TimeRange, buckets_wanted: u32) -> i64 {
         .map(|s| i128::from(s) * SECOND_NS)
         .find(|s| *s >= exact);
     let week = 604_800 * SECOND_NS;
-    nice.unwrap_or((exact / week + 1) * week) as i64
+    cast::low_i64(nice.unwrap_or((exact / week + 1) * week))
 }
 
 /// The severity of records of a kind.
@@ -193,14 +193,14 @@ impl Histogram {
         let first_start = (from + phase).div_euclid(step) * step - phase;
         let count = (to - first_start + step - 1) / step;
         if count > BUCKETS_MAX as i128 {
-            let step_ns_min = ((to - from) / (BUCKETS_MAX as i128 - 1) + 1) as i64;
+            let step_ns_min = cast::low_i64((to - from) / (BUCKETS_MAX as i128 - 1) + 1);
             return Err(HistogramError::TooManyBuckets { step_ns_min });
         }
         Ok(Histogram {
             range,
             step_ns,
             first_start,
-            totals: vec![0; count as usize],
+            totals: vec![0; cast::to_usize(cast::low_u64(count))],
             split: None,
         })
     }
@@ -266,7 +266,7 @@ impl Histogram {
             return;
         }
         let index = (i128::from(time.0) - self.first_start) / i128::from(self.step_ns);
-        let index = index as usize;
+        let index = cast::to_usize(cast::low_u64(index));
         self.totals[index] += rows;
         if let Some(split) = &mut self.split {
             match value {
@@ -320,7 +320,7 @@ impl Histogram {
         let step = i128::from(self.step_ns);
         let start = i128::from(time) - (i128::from(time) - self.first_start) % step;
         let (from, to) = (i128::from(self.range.from.0), i128::from(self.range.to.0));
-        Some(start.max(from) as i64..(start + step).min(to) as i64)
+        Some(cast::low_i64(start.max(from))..cast::low_i64((start + step).min(to)))
     }
 
     /// Adds what another counted with the same range, step, phase and split.
@@ -362,7 +362,8 @@ impl Histogram {
     /// The finished histogram.
     pub fn finish(self) -> HistogramAnswer {
         let (first, step) = (self.first_start, i128::from(self.step_ns));
-        let start = |at: usize| (first + step * at as i128).max(i128::from(i64::MIN)) as i64;
+        let start =
+            |at: usize| cast::low_i64((first + step * at as i128).max(i128::from(i64::MIN)));
         let buckets = self
             .totals
             .iter()

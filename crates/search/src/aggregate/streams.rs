@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use logpond_record::{Record, Timestamp};
+use logpond_record::{Record, Timestamp, cast};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use crate::label::{self, ComputedLabel};
@@ -43,7 +43,7 @@ impl LabelSet {
             return;
         }
         for part in [name.as_bytes(), value] {
-            out.extend_from_slice(&(part.len() as u32).to_le_bytes());
+            out.extend_from_slice(&cast::low_u32(part.len()).to_le_bytes());
             out.extend_from_slice(part);
         }
     }

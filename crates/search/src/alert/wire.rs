@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use logpond_record::Timestamp;
+use logpond_record::{Timestamp, cast};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::state::{Alert, Health, RuleState, Stage};
@@ -15,7 +15,7 @@ const VERSION: u64 = 1;
 pub const STATE_BYTES_MAX: u64 = 64 << 20;
 
 /// The longest text: a label may be a whole line.
-const TEXT_BYTES_MAX: usize = STATE_BYTES_MAX as usize;
+const TEXT_BYTES_MAX: usize = cast::to_usize(STATE_BYTES_MAX);
 
 /// What is known of a group between its evaluations.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use logpond_record::Severity;
+use logpond_record::{Severity, cast};
 
 use super::of_journals;
 use crate::label;
@@ -95,7 +95,7 @@ pub fn level(text: &str) -> Result<u8, LevelError> {
     let named = || LEVELS.iter().position(|name| *name == lower);
     let too = || LEVELS_TOO.iter().find(|(name, _)| *name == lower);
     number
-        .or_else(|| named().map(|number| number as u8))
+        .or_else(|| named().map(cast::low_u8))
         .or_else(|| too().map(|(_, number)| *number))
         .ok_or_else(|| LevelError::Level(text.to_owned()))
 }
@@ -193,6 +193,6 @@ pub fn facility(text: &str) -> Result<u8, LevelError> {
     let number = lower.parse().ok().filter(|number| *number <= 23);
     let named = || names().find(|(_, name)| *name == lower);
     number
-        .or_else(|| named().map(|(number, _)| number as u8))
+        .or_else(|| named().map(|(number, _)| cast::low_u8(number)))
         .ok_or_else(|| LevelError::Facility(text.to_owned()))
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use logpond_record::cast;
+
 use crate::number::Number;
 
 /// Units of durations, longer names first where one begins like another.
@@ -68,8 +70,8 @@ pub fn duration_ns(text: &str) -> Option<i64> {
         let (unit, after) = after.split_at(letters.count());
         let (_, scale) = DURATION_UNITS.iter().find(|(name, _)| *name == unit)?;
         let part = match number.parse::<u32>() {
-            Ok(whole) => i128::from(whole) * (*scale as i128),
-            Err(_) => (number.parse::<f64>().ok()? * scale) as i128,
+            Ok(whole) => i128::from(whole) * cast::whole_i128(*scale),
+            Err(_) => cast::whole_i128(number.parse::<f64>().ok()? * scale),
         };
         total = total.checked_add(part)?;
         rest = after;
@@ -92,8 +94,8 @@ pub fn bytes_of(text: &str) -> Option<u64> {
     if let Ok(whole) = number.parse::<u64>() {
         return whole.checked_mul(*scale);
     }
-    let bytes = number.parse::<f64>().ok()? * (*scale as f64);
-    (bytes < u64::MAX as f64).then_some(bytes as u64)
+    let bytes = number.parse::<f64>().ok()? * cast::float(*scale);
+    (bytes < cast::float(u64::MAX)).then_some(cast::whole_u64(bytes))
 }
 
 /// A number as Go's `strconv.ParseFloat` reads it: decimal, hexadecimal with an exponent of two

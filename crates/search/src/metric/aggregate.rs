@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use logpond_record::cast;
+
 use super::evaluate::Sample;
 use super::series::SeriesLabels;
 use crate::logql::{Grouping, VectorAggregation, VectorFunction};
@@ -117,7 +119,7 @@ pub(super) fn first_by<T>(
 
 fn number(function: VectorFunction, group: &[Sample]) -> f64 {
     let values = || group.iter().map(|sample| sample.value);
-    let count = group.len() as f64;
+    let count = cast::float(group.len());
     match function {
         VectorFunction::Count => count,
         VectorFunction::Min => {

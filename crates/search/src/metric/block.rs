@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use logpond_record::cast;
 use logpond_segment::file::ReadError;
 
 use super::cells::{Cell, CellKind};
@@ -257,7 +258,12 @@ impl<T: Default + Clone> Grid<T> {
     fn finish(self) -> Vec<((u32, u32), T)> {
         match self {
             Grid::Dense { first, pieces, all } => {
-                let place = |at: usize| ((at / pieces) as u32, first + (at % pieces) as u32);
+                let place = |at: usize| {
+                    (
+                        cast::low_u32(at / pieces),
+                        first + cast::low_u32(at % pieces),
+                    )
+                };
                 let all = all.into_iter().enumerate();
                 all.map(|(at, value)| (place(at), value)).collect()
             }

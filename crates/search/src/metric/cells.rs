@@ -2,7 +2,7 @@
 
 use std::mem::size_of;
 
-use logpond_record::Timestamp;
+use logpond_record::{Timestamp, cast};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::sum::{Sum, decode_float, encode_float};
@@ -60,7 +60,7 @@ impl CellKind {
         match self.function {
             F::Rate if self.is_unwrapped => Cell::Sum(one(value)),
             F::CountOverTime | F::Rate | F::AbsentOverTime => Cell::Count(1),
-            F::BytesOverTime | F::BytesRate => Cell::Count(value as u64),
+            F::BytesOverTime | F::BytesRate => Cell::Count(cast::whole_u64(value)),
             F::SumOverTime => Cell::Sum(one(value)),
             F::MinOverTime | F::MaxOverTime => Cell::Extreme(value),
             F::FirstOverTime | F::LastOverTime => Cell::Edge(time_ns, value),
@@ -161,12 +161,12 @@ impl CellKind {
         let mut cells = cells;
         let mut all = cells.next()?.clone();
         cells.for_each(|cell| self.merge(&mut all, cell.clone()));
-        let seconds = (window.1 as f64 - window.0 as f64) / 1e9;
+        let seconds = (cast::float(window.1) - cast::float(window.0)) / 1e9;
         use RangeFunction as F;
         Some(match (self.function, all) {
-            (F::Rate | F::BytesRate, Cell::Count(count)) => count as f64 / seconds,
+            (F::Rate | F::BytesRate, Cell::Count(count)) => cast::float(count) / seconds,
             (F::Rate, Cell::Sum(sum)) => sum.value() / seconds,
-            (_, Cell::Count(count)) => count as f64,
+            (_, Cell::Count(count)) => cast::float(count),
             (_, Cell::Sum(sum)) => sum.value(),
             (_, Cell::Extreme(value) | Cell::Edge(_, value)) => value,
             (F::AvgOverTime, Cell::Moments(moments)) => moments.mean(),
@@ -194,11 +194,11 @@ impl Moments {
     }
 
     fn mean(&self) -> f64 {
-        self.sum.value() / self.count as f64
+        self.sum.value() / cast::float(self.count)
     }
 
     fn variance(&self) -> f64 {
-        let count = self.count as f64;
+        let count = cast::float(self.count);
         let spread = self.sum.spread(self.squares, count);
         // What is no number stays none.
         if spread.is_nan() {
@@ -226,10 +226,10 @@ fn quantile(q: f64, mut values: Vec<f64>) -> f64 {
     if values.is_empty() || q.is_nan() {
         return f64::NAN;
     }
-    let rank = q * (values.len() - 1) as f64;
+    let rank = q * cast::float(values.len() - 1);
     let weight = rank - rank.floor();
     // Where the numbers lie is enough; they need not be in order.
-    let (_, below, above) = values.select_nth_unstable_by(rank as usize, f64::total_cmp);
+    let (_, below, above) = values.select_nth_unstable_by(cast::whole_usize(rank), f64::total_cmp);
     let below = *below;
     let next = above.iter().copied().min_by(f64::total_cmp);
     below * (1.0 - weight) + next.unwrap_or(below) * weight
@@ -250,14 +250,14 @@ fn counter_rate(mut points: Vec<(i64, f64)>, window: (i64, i64)) -> f64 {
         }
         before = *value;
     }
-    let seconds = |from: i64, to: i64| (to as f64 - from as f64) / 1e9;
+    let seconds = |from: i64, to: i64| (cast::float(to) - cast::float(from)) / 1e9;
     let (mut to_start, mut to_end) = (seconds(window.0, first.0), seconds(last.0, window.1));
     let sampled = seconds(first.0, last.0);
     if sampled == 0.0 {
         // Points at one instant are no slope.
         return increase / seconds(window.0, window.1);
     }
-    let apart = sampled / (points.len() - 1) as f64;
+    let apart = sampled / cast::float(points.len() - 1);
     if to_start >= apart * 1.1 {
         to_start = apart / 2.0;
     }

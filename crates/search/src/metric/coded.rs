@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::mem::size_of;
 use std::sync::Arc;
 
+use logpond_record::cast;
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{NULL, StringColumn, Strings};
 
@@ -111,7 +112,7 @@ impl RangeTable {
         let key_bytes = seen * batch.before_value.len() + coded.values.bytes().len();
         self.expect(seen, key_bytes);
         for (code, count) in coded.counts.iter().enumerate().filter(|(_, c)| **c > 0) {
-            let value = lossy(coded.values.get(code as u32));
+            let value = lossy(coded.values.get(cast::low_u32(code)));
             if value.is_empty() {
                 // An empty text is no value.
                 without += u64::from(*count);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use logpond_record::Timestamp;
+use logpond_record::{Timestamp, cast};
 
 use super::aggregate::{aggregate, first_by, ignores_order, wanted_of};
 use super::binary::{of_numbers, of_series, with_number};
@@ -505,7 +505,7 @@ impl Evaluation<'_> {
                 let count = rows.values(leaf, step).count();
                 let sample = (count > 0).then(|| Sample {
                     labels: Arc::default(),
-                    value: count as f64,
+                    value: cast::float(count),
                 });
                 return Some(sample.into_iter().collect());
             }

@@ -4,6 +4,8 @@ use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use logpond_record::cast;
+
 use super::cells::Cell;
 use super::leaf::Leaf;
 use super::series::SeriesLabels;
@@ -32,7 +34,7 @@ impl Rows {
     /// What a table has.
     pub(super) fn of(table: RangeTable, order: Order) -> Rows {
         let (series, _) = table.into_parts();
-        let mut places: Vec<u32> = (0..series.len() as u32).collect();
+        let mut places: Vec<u32> = (0..cast::low_u32(series.len())).collect();
         if order == Order::ByLabels {
             let by_labels =
                 |a: &u32, b: &u32| SeriesLabels::compare_keys(series.key(*a), series.key(*b));

@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use logpond_record::cast;
+
 use crate::logql::Grouping;
 
 /// Labels in the order of their names, each name once.
@@ -91,7 +93,7 @@ impl SeriesLabels {
 
     /// Appends a name or a value to a key.
     pub(super) fn write_text(text: &str, key: &mut Vec<u8>) {
-        key.extend_from_slice(&(text.len() as u32).to_le_bytes());
+        key.extend_from_slice(&cast::low_u32(text.len()).to_le_bytes());
         key.extend_from_slice(text.as_bytes());
     }
 

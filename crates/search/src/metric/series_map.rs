@@ -9,6 +9,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use hashbrown::HashTable;
+use logpond_record::cast;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::cells::Cell;
@@ -87,7 +88,7 @@ pub(super) struct Tag(u32);
 
 impl Tag {
     pub(super) fn of(key: &[u8]) -> Tag {
-        Tag(xxh3_64(key) as u32)
+        Tag(cast::low_u32(xxh3_64(key)))
     }
 
     /// What the hash table goes by: it takes the first bits for one thing and the last ones for another.
@@ -239,11 +240,11 @@ impl SeriesMap {
 
     /// Puts a series there whose key no other one has. Gives its place.
     pub(super) fn insert(&mut self, (tag, key): (Tag, &[u8]), cells: Cells) -> u32 {
-        let number = self.series.len() as u32;
-        let start = self.keys.len() as u32;
+        let number = cast::low_u32(self.series.len());
+        let start = cast::low_u32(self.keys.len());
         self.keys.extend_from_slice(key);
         self.series.push(Series {
-            key: (start, self.keys.len() as u32),
+            key: (start, cast::low_u32(self.keys.len())),
             cells,
         });
         let hash_of = |place: &Place| place.tag.hash();

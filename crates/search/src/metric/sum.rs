@@ -1,6 +1,7 @@
 //! Sums with twice the digits of a float, so that the order of their parts does not show (Dekker,
 //! "A floating-point technique for extending the available precision", 1971; Knuth, TAOCP 2, 4.2.2).
 
+use logpond_record::cast;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 /// A sum of floats: a float, and what it lacks.
@@ -114,10 +115,10 @@ impl Sum {
 
 /// Appends a float as its bits.
 pub(super) fn encode_float(value: f64, out: &mut Encoder) {
-    out.time(logpond_record::Timestamp(value.to_bits() as i64));
+    out.time(logpond_record::Timestamp(cast::signed(value.to_bits())));
 }
 
 /// Reads what [`encode_float`] wrote.
 pub(super) fn decode_float(from: &mut Decoder<'_>) -> Result<f64, DecodeError> {
-    Ok(f64::from_bits(from.time("a number")?.0 as u64))
+    Ok(f64::from_bits(cast::unsigned(from.time("a number")?.0)))
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::mem::size_of;
 use std::sync::Arc;
 
+use logpond_record::cast;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::cells::Cell;
@@ -111,7 +112,7 @@ impl RangeTable {
         let value = if stages.run(&mut work) {
             match &leaf.unwrap {
                 Some(unwrap) => unwrap.run(&mut work),
-                None => Some(work.line.len() as f64),
+                None => Some(cast::float(work.line.len())),
             }
         } else {
             None

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use logpond_record::{TimeRange, Timestamp};
+use logpond_record::{TimeRange, Timestamp, cast};
 
 /// The most instants of a query, as Loki has it; more than any screen has columns.
 pub const STEPS_MAX: u64 = 11_000;
@@ -72,13 +72,13 @@ impl Times {
         Ok(Times {
             start_ns: start.0,
             step_ns,
-            count: steps as u64 + 1,
+            count: cast::low_u64(steps) + 1,
         })
     }
 
     /// The instant of this number.
     pub fn at(&self, number: u64) -> i64 {
-        let behind = self.step_ns.saturating_mul(number as i64);
+        let behind = self.step_ns.saturating_mul(cast::signed(number));
         self.start_ns.saturating_add(behind)
     }
 }
@@ -142,7 +142,7 @@ impl Windows {
             let behind = self.ends[after].saturating_sub(self.bounds(0).1);
             behind.rem_euclid(self.times.step_ns) == 0
         };
-        (is_in || self.times.count == 1).then_some(piece as u32)
+        (is_in || self.times.count == 1).then_some(cast::low_u32(piece))
     }
 
     /// The end that a piece is behind.
@@ -198,7 +198,7 @@ impl Windows {
     /// The pieces of a window: from one up to before another.
     pub(super) fn pieces(&self, number: u64) -> (u32, u32) {
         let (from, to) = self.bounds(number);
-        let place = |time: i64| self.ends.partition_point(|end| *end < time) as u32;
+        let place = |time: i64| cast::low_u32(self.ends.partition_point(|end| *end < time));
         (place(from), place(to))
     }
 }

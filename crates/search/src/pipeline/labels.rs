@@ -9,6 +9,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use logpond_record::cast;
+
 /// What a name gets behind it that is there already when a parser finds it.
 pub(crate) const DUPLICATE_SUFFIX: &str = "_extracted";
 
@@ -341,9 +343,9 @@ impl Labels {
     }
 
     fn append(&mut self, text: &str) -> Range<u32> {
-        let start = self.text.len() as u32;
+        let start = cast::low_u32(self.text.len());
         self.text.push_str(text);
-        start..self.text.len() as u32
+        start..cast::low_u32(self.text.len())
     }
 
     fn push(&mut self, origin: Origin, name: &str, value: &str, is_base: bool) {

@@ -1,5 +1,7 @@
 //! `| unwrap`: the number that a label is.
 
+use logpond_record::cast;
+
 use super::Work;
 use super::label_filter::LabelFilter;
 use super::labels::StageError;
@@ -41,9 +43,9 @@ impl Unwrap {
             .filter(|text| !text.is_empty())?;
         let number = match self.conversion {
             Conversion::Number => number_of(text),
-            Conversion::Bytes => bytes_of(text).map(|bytes| bytes as f64),
+            Conversion::Bytes => bytes_of(text).map(cast::float),
             Conversion::Duration | Conversion::DurationSeconds => {
-                duration_ns(text).map(|ns| ns as f64 / 1e9)
+                duration_ns(text).map(|ns| cast::float(ns) / 1e9)
             }
         };
         if number.is_none() {

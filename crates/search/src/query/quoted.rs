@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use logpond_record::cast;
+
 /// A quoted string that was read.
 pub(super) struct QuotedString {
     /// What it stands for.
@@ -52,7 +54,7 @@ fn escape(rest: &[u8]) -> Option<(u8, usize)> {
         &same @ (b'"' | b'\\' | b'/') => same,
         b'x' => {
             let digit = |at: usize| char::from(*rest.get(at)?).to_digit(16);
-            return Some(((digit(1)? * 16 + digit(2)?) as u8, 3));
+            return Some((cast::low_u8(digit(1)? * 16 + digit(2)?), 3));
         }
         _ => return None,
     };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use logpond_record::Value;
+use logpond_record::{Value, cast};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{
     Column, ColumnType, NULL, Numbers, StringColumn, Strings, column_value, number_value,
@@ -172,7 +172,7 @@ fn part_ints(
     let mut known: [Option<(i64, bool)>; NUMBERS_KNOWN] = [None; NUMBERS_KNOWN];
     keep(rows, |row| {
         let number = numbers.get(row as usize)?;
-        let place = &mut known[number as usize % NUMBERS_KNOWN];
+        let place = &mut known[cast::to_usize(cast::unsigned(number)) % NUMBERS_KNOWN];
         match *place {
             Some((same, is_wanted)) if same == number => Some(is_wanted),
             _ => {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use logpond_record::cast;
 use logpond_segment::rows::{Column, NULL};
 
 /// The most pairs of groups and values of a block that lie side by side in memory, whether they occur or
@@ -50,10 +51,10 @@ impl Codes {
                         *code = self.bound + found;
                     }
                 }
-                self.bound += strings.values.len() as u32;
+                self.bound += cast::low_u32(strings.values.len());
             }
             Column::Ints(numbers) => {
-                let value = |at: usize| numbers.get(wanted(at)).map(|number| number as u64);
+                let value = |at: usize| numbers.get(wanted(at)).map(cast::unsigned);
                 self.number(places.map(|at| value(at).filter(|_| has_label(at))));
             }
             Column::Floats(numbers) => {
@@ -77,17 +78,17 @@ impl Codes {
                 continue;
             };
             // Fractions differ in their first bits only.
-            let near = &mut near[(value ^ value >> 47) as usize % NUMBERS_NEAR];
+            let near = &mut near[cast::to_usize(value ^ value >> 47) % NUMBERS_NEAR];
             *code = match *near {
                 Some((same, number)) if same == value => number,
                 _ => {
-                    let next = self.bound + known.len() as u32;
+                    let next = self.bound + cast::low_u32(known.len());
                     *known.entry(value).or_insert(next)
                 }
             };
             *near = Some((value, *code));
         }
-        self.bound += known.len() as u32;
+        self.bound += cast::low_u32(known.len());
     }
 }
 
@@ -118,7 +119,7 @@ impl Groups {
                 for (at, (group, code)) in groups {
                     let known = &mut known[*group as usize * bound + *code as usize];
                     if *known == u32::MAX {
-                        *known = self.firsts.len() as u32;
+                        *known = cast::low_u32(self.firsts.len());
                         self.firsts.push(at);
                     }
                     *group = *known;
@@ -127,7 +128,7 @@ impl Groups {
             _ => {
                 let mut known: HashMap<(u32, u32), u32> = HashMap::new();
                 for (at, (group, code)) in groups {
-                    let next = self.firsts.len() as u32;
+                    let next = cast::low_u32(self.firsts.len());
                     *group = *known.entry((*group, *code)).or_insert_with(|| {
                         self.firsts.push(at);
                         next

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use logpond_record::Value;
+use logpond_record::{Value, cast};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{
     Column, ColumnType, NULL, Numbers, OverflowField, StringColumn, Strings, column_value,
@@ -269,7 +269,7 @@ fn stored_column(
             Column::Strings(texts_of(&gathered(numbers, rows)))
         }
         (Column::Ints(numbers), ColumnType::Int) if is_float => {
-            Column::Floats(converted(gathered(numbers, rows), |int| int as f64))
+            Column::Floats(converted(gathered(numbers, rows), cast::float))
         }
         (Column::Ints(numbers), ColumnType::Decimal(scale)) if is_float => {
             let float = |int| from_decimal(int, scale);
@@ -300,7 +300,7 @@ fn texts_of(numbers: &Numbers<i64>) -> StringColumn {
         };
         *codes_by_number.entry(number).or_insert_with(|| {
             values.push(number.to_string().as_bytes());
-            values.len() as u32 - 1
+            cast::low_u32(values.len()) - 1
         })
     });
     StringColumn {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::sync::Arc;
 
-use logpond_record::{Id, Incarnation, Record, Shape, SlotKind, Timestamp};
+use logpond_record::{Id, Incarnation, Record, Shape, SlotKind, Timestamp, cast};
 use logpond_segment::file::{
     Damage, Directory, Manifest, ReadError, RowGroupEntry, RowGroupReader,
 };
@@ -96,7 +96,11 @@ impl Ids {
         let source = rows.source[row] as usize;
         let incarnation = self.incarnations.get(source).copied().unwrap_or_default();
         let received_ms = rows.received[row].div_euclid(1000);
-        Id::new(received_ms as u64, incarnation, rows.number[row] as u64)
+        Id::new(
+            cast::unsigned(received_ms),
+            incarnation,
+            cast::unsigned(rows.number[row]),
+        )
     }
 }
 
@@ -498,7 +502,7 @@ impl<'a> GroupScan<'a> {
         out.extend(selected.rows.iter().map(|&row| Key {
             time: Timestamp(rows.time[row as usize]),
             id: self.ids.of_row(rows, row as usize),
-            block: selected.block as u32,
+            block: cast::low_u32(selected.block),
             row,
         }));
         let block = std::mem::replace(&mut self.block, Block::new(0, self.directory, None));

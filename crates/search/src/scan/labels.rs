@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use logpond_record::{Shape, SlotKind, Value};
+use logpond_record::{Shape, SlotKind, Value, cast};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{
     Column, ColumnType, NULL, Overflow, StringColumn, column_value, number_value,
@@ -478,7 +478,7 @@ impl GroupScan<'_> {
                 }
             }
             for (code, rows) in rows.iter().enumerate().filter(|(_, rows)| **rows > 0) {
-                let shape = self.shape(&shapes.values, code as u32);
+                let shape = self.shape(&shapes.values, cast::low_u32(code));
                 let fields = shape.slots().iter();
                 let fields = fields.filter(|slot| slot.is_field() && slot.kind != SlotKind::Null);
                 let names: BTreeSet<&str> = fields.map(|slot| &*slot.name).collect();
@@ -697,7 +697,7 @@ enum NumberCell {
 fn whole_numbers(values: &Column, kind: ColumnType, rows: &[u32]) -> Option<Vec<f64>> {
     match (values, kind) {
         (Column::Ints(numbers), ColumnType::Int) if numbers.valid.is_empty() => {
-            let number = |row: &u32| numbers.values[*row as usize] as f64;
+            let number = |row: &u32| cast::float(numbers.values[*row as usize]);
             Some(rows.iter().map(number).collect())
         }
         _ => None,
@@ -713,7 +713,7 @@ fn read_numbers(values: &Column, kind: ColumnType, rows: &[u32], out: &mut Vec<N
         Column::Ints(numbers) => out.extend(rows.map(|row| {
             read(numbers.get(row).map(|int| match number_value(kind, int) {
                 Value::Float(number) => number,
-                _ => int as f64,
+                _ => cast::float(int),
             }))
         })),
         Column::Floats(numbers) => out.extend(rows.map(|row| read(numbers.get(row)))),

@@ -1,6 +1,8 @@
 //! Whole numbers in the narrowest form that holds them: columns that are kept take a fraction of their
 //! decoded size.
 
+use logpond_record::cast;
+
 /// Units that times are mostly whole multiples of, in nanoseconds.
 const SECOND: i64 = 1_000_000_000;
 const MILLISECOND: i64 = 1_000_000;
@@ -47,8 +49,8 @@ impl PackedNumbers {
         let all = || codes.iter().map(|code| behind(code) - smallest);
         let above = match largest - smallest {
             0 => Offsets::Nothing,
-            1..=0xff => Offsets::Bytes(all().map(|above| above as u8).collect()),
-            0x100..=0xffff => Offsets::Halves(all().map(|above| above as u16).collect()),
+            1..=0xff => Offsets::Bytes(all().map(cast::low_u8).collect()),
+            0x100..=0xffff => Offsets::Halves(all().map(cast::low_u16).collect()),
             _ => Offsets::Words(all().collect()),
         };
         PackedNumbers {
@@ -61,7 +63,7 @@ impl PackedNumbers {
 
     /// The codes of a dictionary again.
     pub(super) fn codes(&self) -> Vec<u32> {
-        self.unpack(|number| number as u32)
+        self.unpack(cast::low_u32)
     }
 
     /// Packs times in nanoseconds.
@@ -83,7 +85,7 @@ impl PackedNumbers {
         for number in numbers {
             // Times are mostly near each other, and many are the same.
             if *number != last.0 {
-                let units = number.wrapping_sub(base) as u64 / UNIT as u64;
+                let units = cast::unsigned(number.wrapping_sub(base)) / cast::unsigned(UNIT);
                 let units = u32::try_from(units).ok()?;
                 if base.wrapping_add(i64::from(units) * UNIT) != *number {
                     return None;
@@ -95,10 +97,8 @@ impl PackedNumbers {
         }
         let above = match largest {
             0 => Offsets::Nothing,
-            1..=0xff => Offsets::Bytes(above.into_iter().map(|above| above as u8).collect()),
-            0x100..=0xffff => {
-                Offsets::Halves(above.into_iter().map(|above| above as u16).collect())
-            }
+            1..=0xff => Offsets::Bytes(above.into_iter().map(cast::low_u8).collect()),
+            0x100..=0xffff => Offsets::Halves(above.into_iter().map(cast::low_u16).collect()),
             _ => Offsets::Words(above.into()),
         };
         Some(PackedNumbers {

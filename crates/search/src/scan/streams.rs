@@ -1,6 +1,6 @@
 //! Streams of a block: how many of its rows have which labels, and how long their lines are.
 
-use logpond_record::Timestamp;
+use logpond_record::{Timestamp, cast};
 use logpond_segment::file::ReadError;
 
 use super::codes::{Codes, Groups};
@@ -46,13 +46,13 @@ impl GroupScan<'_> {
             let step = |row: &u32| streams.step_of(Timestamp(times[*row as usize]));
             steps = plain.iter().map(step).collect();
             let mut codes = Codes::none(plain.len());
-            codes.number(steps.iter().map(|step| Some(*step as u64)));
+            codes.number(steps.iter().map(|step| Some(cast::unsigned(*step))));
             groups.refine(&codes);
         }
         for (first, rows) in groups.firsts.iter().zip(groups.rows()) {
             let labels = self.labels_of(&sources, plain[*first])?;
             let step = steps.get(*first).copied().unwrap_or_default();
-            let bytes = (line_bytes[*first] * rows as f64).round() as u64;
+            let bytes = cast::whole_u64((line_bytes[*first] * cast::float(rows)).round());
             streams.add_stream(step, labels, StreamTally { rows, bytes });
         }
         Ok(())
@@ -84,13 +84,13 @@ impl GroupScan<'_> {
                 (*lines, *bytes) = (*lines + 1, *bytes + line.len() as u64);
             }
         })?;
-        let mean = |(lines, bytes): &(u64, u64)| *bytes as f64 / (*lines).max(1) as f64;
+        let mean = |(lines, bytes): &(u64, u64)| cast::float(*bytes) / cast::float((*lines).max(1));
         let mut means: Vec<f64> = sums.iter().map(mean).collect();
         if is_whole {
             let guessed: f64 = means
                 .iter()
                 .zip(&counts)
-                .map(|(mean, rows)| mean * *rows as f64)
+                .map(|(mean, rows)| mean * cast::float(*rows))
                 .sum();
             if guessed > 0.0 {
                 means.iter_mut().for_each(|mean| *mean *= total / guessed);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use logpond_record::{Timestamp, Value};
+use logpond_record::{Timestamp, Value, cast};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{
     Column, ColumnType, NULL, Overflow, OverflowField, StringColumn, cell_bits, column_value,
@@ -34,7 +34,7 @@ impl RowsByValue {
     /// The place of a value, which may have others.
     fn place_of(&mut self, value: Option<Value<'static>>) -> u32 {
         self.values.push(value);
-        self.values.len() as u32 - 1
+        cast::low_u32(self.values.len()) - 1
     }
 
     fn rows(&self) -> impl Iterator<Item = (u32, usize)> {
@@ -172,7 +172,7 @@ impl GroupScan<'_> {
         counts.into_iter().for_each(|((bits, is_whole), count)| {
             let number = f64::from_bits(bits);
             if is_whole {
-                visit(&Value::Int(number as i64), count)
+                visit(&Value::Int(cast::whole_i64(number)), count)
             } else {
                 visit(&Value::Float(number), count)
             }
@@ -462,6 +462,9 @@ fn count_strings(
         }
     }
     for (code, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-        visit(&string_value(kind, strings.values.get(code as u32)), *count);
+        visit(
+            &string_value(kind, strings.values.get(cast::low_u32(code))),
+            *count,
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use logpond_record::{Shape, Slot, SlotKind, TimePattern, Timestamp, Value};
+use logpond_record::{Shape, Slot, SlotKind, TimePattern, Timestamp, Value, cast};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{
     BYTES_MARK, Column, ColumnType, Fixes, NULL, Overflow, OverflowField, StringColumn, Strings,
@@ -175,7 +175,7 @@ impl<'a> ShapeSearch<'a> {
         decisions: &mut BlockDecisions,
     ) -> Result<(), ReadError> {
         for (number, slot) in self.shape.slots().iter().enumerate() {
-            self.slot = number as u16;
+            self.slot = cast::low_u16(number);
             match &slot.kind {
                 SlotKind::Null | SlotKind::Facility => {}
                 SlotKind::Time(pattern) => self.search_times(pattern, scan)?,
@@ -536,7 +536,7 @@ impl<'a> ShapeSearch<'a> {
     fn look_beside(&self, beside: &Beside<'_>) -> Hit {
         for (slot, text) in Fixes::new(beside.fix) {
             if self.finder.is_match(text) {
-                return Hit::Yes(slot as u16);
+                return Hit::Yes(cast::low_u16(slot));
             }
             if self.crosses(slot, text) {
                 return Hit::Maybe;
@@ -572,7 +572,7 @@ impl<'a> ShapeSearch<'a> {
         };
         let shown = shown_text(&text, kind);
         if self.finder.is_match(&shown) {
-            Hit::Yes(number as u16)
+            Hit::Yes(cast::low_u16(number))
         } else if self.crosses(number, &shown) {
             Hit::Maybe
         } else {
@@ -660,7 +660,7 @@ const NUMBER_BYTES: &[u8] = b"0123456789.-";
 /// A number as its slot shows it: a column of fractions holds whole numbers too.
 fn slot_number(kind: &SlotKind, value: Value<'static>) -> Value<'static> {
     match (kind, value) {
-        (kind, Value::Float(f)) if kind.is_whole_number() => Value::Int(f as i64),
+        (kind, Value::Float(f)) if kind.is_whole_number() => Value::Int(cast::whole_i64(f)),
         (_, value) => value,
     }
 }
@@ -736,7 +736,7 @@ fn find_in_all(finder: &Finder, strings: &Strings) -> Vec<bool> {
     let (mut at, mut code) = (0, 0);
     while let Some(hit) = finder.find(bytes, at) {
         // The strings lie in the order of their codes.
-        while code < strings.len() && strings.range(code as u32).1 as usize <= hit.start {
+        while code < strings.len() && strings.range(cast::low_u32(code)).1 as usize <= hit.start {
             code += 1;
         }
         if code == strings.len() {
@@ -754,7 +754,7 @@ fn find_in_all(finder: &Finder, strings: &Strings) -> Vec<bool> {
 }
 
 fn range_of(strings: &Strings, code: usize) -> Range<usize> {
-    let (from, to) = strings.range(code as u32);
+    let (from, to) = strings.range(cast::low_u32(code));
     from as usize..to as usize
 }
 

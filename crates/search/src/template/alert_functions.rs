@@ -1,6 +1,7 @@
 //! The functions that templates of alerts have in Prometheus and those of lines have not.
 
 use jiff::tz::TimeZone;
+use logpond_record::cast;
 
 use super::format::general;
 use super::functions::argument;
@@ -54,10 +55,10 @@ pub(super) fn call(
         "humanizeTimestamp" => number(humanize_timestamp),
         "toTime" => argument(arguments, 0, 1)
             .and_then(number_of_value)
-            .map(|seconds| Value::Time((seconds * 1e9) as i128, TimeZone::UTC)),
+            .map(|seconds| Value::Time(cast::whole_i128(seconds * 1e9), TimeZone::UTC)),
         "parseDuration" => argument(arguments, 0, 1).and_then(|value| {
             let text = value.to_str();
-            let read = duration_ns(&text).map(|ns| Value::Float(ns as f64 / 1e9));
+            let read = duration_ns(&text).map(|ns| Value::Float(cast::float(ns) / 1e9));
             read.ok_or_else(|| format!("{text:?} is no duration"))
         }),
         "toUpper" => text(&str::to_uppercase),
@@ -79,7 +80,7 @@ pub(super) fn call(
 fn number_of_value(value: &Value) -> Result<f64> {
     match value {
         Value::Float(float) => Ok(*float),
-        Value::Int(int) => Ok(*int as f64),
+        Value::Int(int) => Ok(cast::float(*int)),
         Value::Text(text) => {
             let text = String::from_utf8_lossy(text);
             number_of(text.trim()).ok_or_else(|| format!("{text:?} is no number"))
@@ -153,7 +154,7 @@ fn humanize_duration(seconds: f64) -> String {
         let (number, prefix) = enlarged(seconds);
         return format!("{}{prefix}s", general(number, 4));
     }
-    let whole = length as u64;
+    let whole = cast::whole_u64(length);
     let (days, hours, minutes) = (whole / 86_400, whole / 3600 % 24, whole / 60 % 60);
     let rest = whole % 60;
     match (days, hours, minutes) {
@@ -166,7 +167,7 @@ fn humanize_duration(seconds: f64) -> String {
 
 fn humanize_timestamp(seconds: f64) -> String {
     let form = "2006-01-02 15:04:05.999999999 -0700 MST";
-    let ns = (seconds * 1e9) as i128;
+    let ns = cast::whole_i128(seconds * 1e9);
     let shown = seconds
         .is_finite()
         .then(|| layout::format(form, ns, &TimeZone::UTC));

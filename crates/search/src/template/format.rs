@@ -1,5 +1,7 @@
 //! `printf`: verbs with flags, width and precision.
 
+use logpond_record::cast;
+
 use super::text::check_growth;
 use super::value::Value;
 
@@ -58,8 +60,8 @@ pub(super) fn general(float: f64, digits: usize) -> String {
         }
     };
     match usize::try_from(power + 4) {
-        Ok(_) if power < digits as i32 => {
-            let places = usize::try_from(digits as i32 - 1 - power).unwrap_or(0);
+        Ok(_) if power < cast::low_i32(digits) => {
+            let places = usize::try_from(cast::low_i32(digits) - 1 - power).unwrap_or(0);
             without_zeros(&format!("{float:.places$}"))
         }
         _ => format!("{}e{exponent}", without_zeros(mantissa)),

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::tz::TimeZone;
+use logpond_record::cast;
 
 use super::decimal::{self, Operation};
 use super::value::Value;
@@ -163,9 +164,9 @@ fn builtin(name: &str, arguments: &[Value]) -> Option<Result<Value>> {
         }),
         "len" => argument(arguments, 0, 1).and_then(|value| {
             Ok(Value::Int(match value {
-                Value::Text(text) => text.len() as i64,
-                Value::List(list) => list.len() as i64,
-                Value::Map(map) | Value::Labels(map) => map.len() as i64,
+                Value::Text(text) => cast::low_i64(text.len()),
+                Value::List(list) => cast::low_i64(list.len()),
+                Value::Map(map) | Value::Labels(map) => cast::low_i64(map.len()),
                 other => return Err(format!("len of type {}", other.kind())),
             }))
         }),
@@ -390,8 +391,8 @@ fn base64_decoded(text: &str) -> Value {
 
 fn quantity(name: &str, text: &str) -> Result<Value> {
     let read = match name {
-        "bytes" => bytes_of(text).map(|bytes| bytes as f64),
-        _ => duration_ns(text).map(|ns| ns as f64 / 1e9),
+        "bytes" => bytes_of(text).map(cast::float),
+        _ => duration_ns(text).map(|ns| cast::float(ns) / 1e9),
     };
     read.map(Value::Float)
         .ok_or_else(|| format!("{text:?} is none"))
@@ -434,7 +435,7 @@ fn of_numbers(name: &str, arguments: &[Value]) -> Option<Result<Value>> {
         "floor" => one().map(|value| Value::Float(value.to_float().floor())),
         "round" => match arguments {
             [value, places, ..] => {
-                let scale = 10f64.powi(places.to_int().clamp(-300, 300) as i32);
+                let scale = 10f64.powi(cast::low_i32(places.to_int().clamp(-300, 300)));
                 Ok(Value::Float((value.to_float() * scale).round() / scale))
             }
             _ => Err("wrong number of args: want at least 2".to_owned()),
@@ -518,7 +519,9 @@ fn of_expressions(name: &str, arguments: &[Value], scratch: &mut Scratch) -> Opt
     };
     let subject = arguments[1].printed();
     if name == "count" {
-        return Some(Ok(Value::Int(regex.find_iter(&subject).count() as i64)));
+        return Some(Ok(Value::Int(cast::low_i64(
+            regex.find_iter(&subject).count(),
+        ))));
     }
     let replacement = arguments[2].to_str();
     let mut out = Vec::new();

@@ -4,6 +4,7 @@
 use jiff::civil::{Date, DateTime, Time, Weekday};
 use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, Zoned};
+use logpond_record::cast;
 
 /// Parts of layouts, longer ones first where one begins like another.
 const PARTS: [(&str, Part); 33] = [
@@ -303,32 +304,32 @@ fn read_part(part: Part, text: &mut &str, read: &mut TimeFields) -> Option<()> {
             read.is_utc = matches!(text.get(..count)?, "UTC" | "GMT");
             *text = text.get(count..).filter(|_| count >= 3)?;
         }
-        Part::Year => read.year = Some(digits(text, 4, 4)? as i16),
+        Part::Year => read.year = Some(cast::low_i16(digits(text, 4, 4)?)),
         Part::UnderscoreYear => {
             *text = text.strip_prefix('_')?;
-            read.year = Some(digits(text, 4, 4)? as i16);
+            read.year = Some(cast::low_i16(digits(text, 4, 4)?));
         }
         Part::YearShort => {
             let year = digits(text, 2, 2)?;
-            read.year = Some((year + if year >= 69 { 1900 } else { 2000 }) as i16);
+            read.year = Some(cast::low_i16(year + if year >= 69 { 1900 } else { 2000 }));
         }
         Part::DayOfYear | Part::DayOfYearPadded => {
             *text = text.trim_start_matches(' ');
-            read.day_of_year = Some(digits(text, 1, 3)? as i16);
+            read.day_of_year = Some(cast::low_i16(digits(text, 1, 3)?));
         }
-        Part::Month => read.month = Some(digits(text, 2, 2)? as i8),
-        Part::MonthPlain => read.month = Some(digits(text, 1, 2)? as i8),
-        Part::Day => read.day = Some(digits(text, 2, 2)? as i8),
+        Part::Month => read.month = Some(cast::low_i8(digits(text, 2, 2)?)),
+        Part::MonthPlain => read.month = Some(cast::low_i8(digits(text, 1, 2)?)),
+        Part::Day => read.day = Some(cast::low_i8(digits(text, 2, 2)?)),
         Part::DayPadded | Part::DayPlain => {
             *text = text.trim_start_matches(' ');
-            read.day = Some(digits(text, 1, 2)? as i8);
+            read.day = Some(cast::low_i8(digits(text, 1, 2)?));
         }
-        Part::Hour | Part::Hour12 => read.hour = digits(text, 2, 2)? as i8,
-        Part::Hour12Plain => read.hour = digits(text, 1, 2)? as i8,
-        Part::Minute => read.minute = digits(text, 2, 2)? as i8,
-        Part::MinutePlain => read.minute = digits(text, 1, 2)? as i8,
-        Part::Second => read.second = digits(text, 2, 2)? as i8,
-        Part::SecondPlain => read.second = digits(text, 1, 2)? as i8,
+        Part::Hour | Part::Hour12 => read.hour = cast::low_i8(digits(text, 2, 2)?),
+        Part::Hour12Plain => read.hour = cast::low_i8(digits(text, 1, 2)?),
+        Part::Minute => read.minute = cast::low_i8(digits(text, 2, 2)?),
+        Part::MinutePlain => read.minute = cast::low_i8(digits(text, 1, 2)?),
+        Part::Second => read.second = cast::low_i8(digits(text, 2, 2)?),
+        Part::SecondPlain => read.second = cast::low_i8(digits(text, 1, 2)?),
         Part::Upper | Part::Lower => {
             let half = text.get(..2)?.to_ascii_uppercase();
             read.is_pm = Some(match half.as_str() {
@@ -342,7 +343,7 @@ fn read_part(part: Part, text: &mut &str, read: &mut TimeFields) -> Option<()> {
         Part::Fraction(sign, count, false) => {
             *text = text.strip_prefix(sign)?;
             let number = digits(text, count, count)?;
-            read.nanosecond = number * 10i32.pow(9u32.saturating_sub(count as u32));
+            read.nanosecond = number * 10i32.pow(9u32.saturating_sub(cast::low_u32(count)));
         }
         Part::Offset(..) | Part::OffsetHours(_) => read_offset(part, text, read)?,
         Part::Literal => {}

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::tz::TimeZone;
+use logpond_record::cast;
 
 use super::functions::{self, Context};
 use super::parse::{Node, Operand, Pipeline};
@@ -254,7 +255,7 @@ impl Run<'_> {
             Value::List(list) => {
                 let indexed = list.into_iter().enumerate();
                 indexed
-                    .map(|(at, value)| (Value::Int(at as i64), value))
+                    .map(|(at, value)| (Value::Int(cast::low_i64(at)), value))
                     .collect()
             }
             Value::Map(map) | Value::Labels(map) => map
@@ -262,7 +263,7 @@ impl Run<'_> {
                 .map(|(name, v)| (Value::text(name), v))
                 .collect(),
             Value::Int(count) => {
-                let count = count.clamp(0, STEPS_MAX as i64);
+                let count = count.clamp(0, cast::low_i64(STEPS_MAX));
                 (0..count)
                     .map(|at| (Value::Int(at), Value::Int(at)))
                     .collect()

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use logpond_record::cast;
 
 use super::layout;
 use super::value::Value;
@@ -62,7 +63,7 @@ fn nanoseconds(value: &Value) -> Result<i64> {
 
 fn plain(ns: i128, zone: &TimeZone, name: &str) -> Option<Value> {
     let at = Timestamp::from_nanosecond(ns).ok()?.to_zoned(zone.clone());
-    let int = |number: i128| Some(Value::Int(number as i64));
+    let int = |number: i128| Some(Value::Int(cast::low_i64(number)));
     match name {
         "Unix" => int(ns.div_euclid(1_000_000_000)),
         "UnixMilli" => int(ns.div_euclid(1_000_000)),

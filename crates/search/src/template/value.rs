@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::tz::TimeZone;
+use logpond_record::cast;
 
 use super::format::write_float;
 
@@ -136,7 +137,7 @@ impl Value {
     pub(super) fn to_int(&self) -> i64 {
         match self {
             Value::Int(int) => *int,
-            Value::Float(float) => *float as i64,
+            Value::Float(float) => cast::whole_i64(*float),
             Value::Bool(is_true) => i64::from(*is_true),
             Value::Text(text) => whole_number(&String::from_utf8_lossy(text)).unwrap_or(0),
             _ => 0,
@@ -146,7 +147,7 @@ impl Value {
     /// The value as a number: 0 where it is none.
     pub(super) fn to_float(&self) -> f64 {
         match self {
-            Value::Int(int) => *int as f64,
+            Value::Int(int) => cast::float(*int),
             Value::Float(float) => *float,
             Value::Bool(is_true) => f64::from(u8::from(*is_true)),
             Value::Text(text) => {

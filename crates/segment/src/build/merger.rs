@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use logpond_record::{Id, Incarnation};
+use logpond_record::{Id, Incarnation, cast};
 
 use super::BuildError;
 use crate::batches::BatchSet;
@@ -39,7 +39,7 @@ pub(super) fn source_maps(inputs: &[SegmentFile], sources: &[SourceEntry]) -> Ve
             .ok()?;
         let is_shadowed = sources[at].retry.is_some_and(|retry| retry.is_shadowed);
         let is_left_out = is_shadowed || std::mem::replace(&mut taken[at], true);
-        (!is_left_out).then_some(at as u32)
+        (!is_left_out).then_some(cast::low_u32(at))
     };
     let map = |input: &SegmentFile| {
         input
@@ -95,9 +95,9 @@ fn id_of(rows: &Rows, row: usize, incarnations: &[Incarnation], source_map: &[u3
         .copied()
         .unwrap_or_default();
     Id::new(
-        rows.received[row].div_euclid(1000) as u64,
+        cast::unsigned(rows.received[row].div_euclid(1000)),
         incarnation,
-        rows.number[row] as u64,
+        cast::unsigned(rows.number[row]),
     )
 }
 
@@ -186,7 +186,7 @@ impl<'a> Merger<'a> {
             order.extend(
                 (0..rows.len())
                     .filter(taken)
-                    .map(|row| (block as u32, row as u32)),
+                    .map(|row| (cast::low_u32(block), cast::low_u32(row))),
             );
         }
         if order.is_empty() {

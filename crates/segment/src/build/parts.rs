@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::io;
 
-use logpond_record::{Id, SourceId};
+use logpond_record::{Id, SourceId, cast};
 
 use super::merger::Output;
 use super::{BuildError, BuildLimits, DIRECTORY, SUFFIX_TEMPORARY, path, remove_if_there};
@@ -224,7 +224,7 @@ impl<'d> Parts<'d> {
         batches: BatchSet,
     ) -> Result<FinishedFile, BuildError> {
         // All parts name the same sources, and each has rows of its own.
-        let map: Vec<u32> = (0..sources.len() as u32).collect();
+        let map: Vec<u32> = (0..cast::low_u32(sources.len())).collect();
         let output = Output {
             disk: self.disk,
             id: self.id,

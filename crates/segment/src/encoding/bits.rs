@@ -1,5 +1,7 @@
 //! Runs of numbers of a fixed width, packed from the least significant bit on.
 
+use logpond_record::cast;
+
 use super::MalformedPage;
 
 /// Number of bits that `value` needs.
@@ -79,7 +81,7 @@ pub fn unpack_codes(
         &input[groups * width as usize..],
         width,
         count - groups * 8,
-        |v| out.push(v as u32),
+        |v| out.push(cast::low_u32(v)),
     )
 }
 
@@ -94,7 +96,7 @@ fn groups_of_eight<const WIDTH: usize>(input: &[u8], groups: usize, out: &mut Ve
         let number = |place: usize| {
             let bytes = padded[place * WIDTH / 8..].first_chunk().copied();
             let word = u64::from_le_bytes(bytes.unwrap_or_default());
-            (word >> (place * WIDTH % 8) & mask) as u32
+            cast::low_u32(word >> (place * WIDTH % 8) & mask)
         };
         out.extend_from_slice(&std::array::from_fn::<u32, 8, _>(number));
     }
@@ -177,7 +179,8 @@ impl BitWriter {
         self.pending_bits += count;
         while self.pending_bits >= 8 {
             self.pending_bits -= 8;
-            self.out.push((self.pending >> self.pending_bits) as u8);
+            self.out
+                .push(cast::low_u8(self.pending >> self.pending_bits));
         }
         self.pending &= (1 << self.pending_bits) - 1;
     }
@@ -194,7 +197,7 @@ impl BitWriter {
     pub fn finish(mut self) -> Vec<u8> {
         if self.pending_bits > 0 {
             self.out
-                .push((self.pending << (8 - self.pending_bits)) as u8);
+                .push(cast::low_u8(self.pending << (8 - self.pending_bits)));
         }
         self.out
     }

@@ -1,6 +1,8 @@
 //! DELTA_BINARY_PACKED for 64-bit integers: differences to the value before, less the smallest
 //! one of a block, packed in miniblocks of the width they need.
 
+use logpond_record::cast;
+
 use super::bits;
 use super::{MalformedPage, read_varint, unzigzag, write_varint, zigzag};
 
@@ -28,13 +30,13 @@ fn encode_block(deltas: &[i64], out: &mut Vec<u8>) {
     write_varint(zigzag(least), out);
     let above: Vec<u64> = deltas
         .iter()
-        .map(|d| d.wrapping_sub(least) as u64)
+        .map(|d| cast::unsigned(d.wrapping_sub(least)))
         .collect();
     let widths: Vec<u32> = above
         .chunks(MINIBLOCK)
         .map(|mini| bits::width(mini.iter().fold(0, |all, v| all | v)))
         .collect();
-    out.extend((0..MINIBLOCKS).map(|i| widths.get(i).copied().unwrap_or(0) as u8));
+    out.extend((0..MINIBLOCKS).map(|i| cast::low_u8(widths.get(i).copied().unwrap_or(0))));
     for (mini, width) in above.chunks(MINIBLOCK).zip(widths) {
         let mut padded = [0u64; MINIBLOCK];
         padded[..mini.len()].copy_from_slice(mini);
@@ -45,9 +47,9 @@ fn encode_block(deltas: &[i64], out: &mut Vec<u8>) {
 /// Appends exactly `count` values to `out`.
 pub fn decode(mut input: &[u8], count: usize, out: &mut Vec<i64>) -> Result<(), MalformedPage> {
     let input = &mut input;
-    let block = read_varint(input)? as usize;
-    let miniblocks = read_varint(input)? as usize;
-    let total = read_varint(input)? as usize;
+    let block = cast::to_usize(read_varint(input)?);
+    let miniblocks = cast::to_usize(read_varint(input)?);
+    let total = cast::to_usize(read_varint(input)?);
     let first = unzigzag(read_varint(input)?);
     let sane = (1..=1 << 16).contains(&block)
         && (1..=256).contains(&miniblocks)
@@ -80,7 +82,7 @@ pub fn decode(mut input: &[u8], count: usize, out: &mut Vec<i64>) -> Result<(), 
             let bytes = (mini * width as usize).div_ceil(8);
             let packed = &input[..bytes.min(input.len())];
             bits::unpack(packed, width, left, |above| {
-                value = value.wrapping_add(least).wrapping_add(above as i64);
+                value = value.wrapping_add(least).wrapping_add(cast::signed(above));
                 out.push(value);
             })?;
             *input = &input[packed.len()..];

@@ -14,6 +14,8 @@ pub mod rle;
 
 use std::fmt;
 
+use logpond_record::cast;
+
 /// A page's bytes do not follow their encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MalformedPage(
@@ -32,10 +34,10 @@ impl std::error::Error for MalformedPage {}
 /// Appends an unsigned LEB128 number.
 pub fn write_varint(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
-        out.push(value as u8 | 0x80);
+        out.push(cast::low_u8(value) | 0x80);
         value >>= 7;
     }
-    out.push(value as u8);
+    out.push(cast::low_u8(value));
 }
 
 /// Takes an unsigned LEB128 number off the front of `input`.
@@ -59,10 +61,10 @@ pub fn read_varint(input: &mut &[u8]) -> Result<u64, MalformedPage> {
 
 /// Maps signed numbers to unsigned ones so that small magnitudes stay small.
 pub fn zigzag(value: i64) -> u64 {
-    ((value << 1) ^ (value >> 63)) as u64
+    cast::unsigned((value << 1) ^ (value >> 63))
 }
 
 /// The inverse of [`zigzag`].
 pub fn unzigzag(value: u64) -> i64 {
-    (value >> 1) as i64 ^ -((value & 1) as i64)
+    cast::signed(value >> 1) ^ -cast::signed(value & 1)
 }

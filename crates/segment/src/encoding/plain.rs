@@ -1,11 +1,13 @@
 //! PLAIN: fixed-width numbers in little-endian, bits for booleans, byte arrays with a length.
 
+use logpond_record::cast;
+
 use super::MalformedPage;
 
 /// Appends byte arrays, each after its length in four bytes.
 pub fn encode_bytes<'a>(values: impl Iterator<Item = &'a [u8]>, out: &mut Vec<u8>) {
     for value in values {
-        out.extend_from_slice(&(value.len() as u32).to_le_bytes());
+        out.extend_from_slice(&cast::low_u32(value.len()).to_le_bytes());
         out.extend_from_slice(value);
     }
 }
@@ -30,7 +32,7 @@ pub fn decode_bytes(
         if to > input.len() {
             return Err(MalformedPage("a byte array ends early"));
         }
-        out.push((from as u32, to as u32));
+        out.push((cast::low_u32(from), cast::low_u32(to)));
         at = to;
     }
     Ok(())

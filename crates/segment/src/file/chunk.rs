@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use logpond_record::cast;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::page::{CompressedPage, Page, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
@@ -118,7 +119,7 @@ impl ChunkEncoder {
     fn dictionary_page(&mut self, codes: &Codes, pages: &mut Pages) -> Result<(), ParquetError> {
         let page = |buf| Page::DictionaryPage {
             buf,
-            num_values: codes.size as u32,
+            num_values: cast::low_u32(codes.size),
             encoding: Encoding::PLAIN,
             is_sorted: false,
         };
@@ -153,7 +154,7 @@ impl ChunkEncoder {
             }
             _ => write_values(input.column, input.physical, block, &mut body),
         }
-        pages.entry.values += values as u32;
+        pages.entry.values += cast::low_u32(values);
         let encoding = match (layout, input.physical) {
             (Layout::Codes { .. }, _) => Encoding::RLE_DICTIONARY,
             (Layout::Values, Physical::Ints) => Encoding::DELTA_BINARY_PACKED,
@@ -161,7 +162,7 @@ impl ChunkEncoder {
         };
         let page = |buf| Page::DataPage {
             buf,
-            num_values: rows as u32,
+            num_values: cast::low_u32(rows),
             encoding,
             def_level_encoding: Encoding::RLE,
             rep_level_encoding: Encoding::RLE,
@@ -169,11 +170,13 @@ impl ChunkEncoder {
         };
         let entry = self.page(&body, (rows, values), page, pages)?;
         self.body = body;
-        pages.first_data_page.get_or_insert(entry.offset as i64);
-        pages.offsets.append_row_count(rows as i64);
+        pages
+            .first_data_page
+            .get_or_insert(cast::signed(entry.offset));
+        pages.offsets.append_row_count(cast::low_i64(rows));
         pages
             .offsets
-            .append_offset_and_size(entry.offset as i64, entry.bytes as i32);
+            .append_offset_and_size(cast::signed(entry.offset), cast::low_i32(entry.bytes));
         pages.entry.pages.push(entry);
         Ok(())
     }
@@ -191,16 +194,16 @@ impl ChunkEncoder {
         let spec = SerializedPageWriter::new(&mut pages.sink).write_page(compressed)?;
         // The sink buffers; the checksum needs the bytes.
         pages.sink.flush()?;
-        pages.plain_total += spec.uncompressed_size as i64;
-        let written = &pages.sink.inner()[spec.offset as usize..];
+        pages.plain_total += cast::low_i64(spec.uncompressed_size);
+        let written = &pages.sink.inner()[cast::to_usize(spec.offset)..];
         Ok(PageEntry {
             offset: spec.offset,
-            bytes: spec.bytes_written as u32,
-            header_bytes: spec.bytes_written as u32 - body_bytes as u32,
-            plain_bytes: body.len() as u32,
+            bytes: cast::low_u32(spec.bytes_written),
+            header_bytes: cast::low_u32(spec.bytes_written) - cast::low_u32(body_bytes),
+            plain_bytes: cast::low_u32(body.len()),
             crc: crc32c::crc32c(written),
-            rows: rows as u32,
-            values: values as u32,
+            rows: cast::low_u32(rows),
+            values: cast::low_u32(values),
         })
     }
 
@@ -219,11 +222,11 @@ impl ChunkEncoder {
         let mut builder = ColumnChunkMetaData::builder(Arc::clone(descriptor))
             .set_encodings(vec![Encoding::RLE, Encoding::PLAIN, values_encoding])
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(self.level)?))
-            .set_num_values(input.rows as i64)
-            .set_total_compressed_size(bytes.len() as i64)
+            .set_num_values(cast::low_i64(input.rows))
+            .set_total_compressed_size(cast::low_i64(bytes.len()))
             .set_total_uncompressed_size(pages.plain_total)
             .set_data_page_offset(pages.first_data_page.unwrap_or(0))
-            .set_dictionary_page_offset(pages.entry.dictionary.map(|d| d.offset as i64));
+            .set_dictionary_page_offset(pages.entry.dictionary.map(|d| cast::signed(d.offset)));
         if let Some(statistics) = statistics(input, &pages.entry) {
             builder = builder.set_statistics(statistics);
         }
@@ -397,7 +400,7 @@ impl<'a> Codes<'a> {
             *code = match found {
                 Some(code) => code,
                 None => {
-                    let code = known.len() as u32;
+                    let code = cast::low_u32(known.len());
                     if known.len() >= DICTIONARY_NUMBERS_MAX {
                         return None;
                     }

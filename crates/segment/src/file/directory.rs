@@ -1,5 +1,7 @@
 //! The directory of a segment file: where every page lies, and what it must look like.
 
+use logpond_record::cast;
+
 use crate::encoding::{MalformedPage, read_varint, unzigzag, write_varint, zigzag};
 use crate::rows::{ColumnSpec, ColumnType, FieldCount, FieldCounts, Schema};
 use crate::tokens::{BlockSet, LongIds};
@@ -429,7 +431,7 @@ impl Place {
 }
 
 fn write_page(page: &PageEntry, offset: &mut u64, out: &mut Vec<u8>) {
-    write_varint(zigzag(page.offset.wrapping_sub(*offset) as i64), out);
+    write_varint(zigzag(cast::signed(page.offset.wrapping_sub(*offset))), out);
     let lengths = [page.bytes, page.header_bytes, page.plain_bytes];
     for part in lengths.into_iter().chain([page.rows, page.values]) {
         write_varint(u64::from(part), out);
@@ -440,7 +442,7 @@ fn write_page(page: &PageEntry, offset: &mut u64, out: &mut Vec<u8>) {
 
 fn read_page(offset: &mut u64, input: &mut &[u8]) -> Result<PageEntry, MalformedPage> {
     let page = PageEntry {
-        offset: offset.wrapping_add(unzigzag(read_varint(input)?) as u64),
+        offset: offset.wrapping_add(cast::unsigned(unzigzag(read_varint(input)?))),
         bytes: read_u32(input)?,
         header_bytes: read_u32(input)?,
         plain_bytes: read_u32(input)?,

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use logpond_record::{Piece, Shape, SlotKind, Timestamp, Value, write_int};
+use logpond_record::{Piece, Shape, SlotKind, Timestamp, Value, cast, write_int};
 
 use crate::rows::{
     Column, ColumnType, Fixes, NULL, Overflow, Plans, Rows, RowsView, Schema, StringColumn,
@@ -29,7 +29,7 @@ impl RecentNumbers {
 
     /// Whether a number was not added lately.
     fn is_new(&mut self, number: i64) -> bool {
-        let place = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58;
+        let place = cast::unsigned(number).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58;
         self.0[place as usize].replace(number) != Some(number)
     }
 }
@@ -186,7 +186,7 @@ impl<'a> RowGroupTokens<'a> {
                 .or_else(|| Overflow::find(self.rows.more.get(row)?, PRIORITY_FIELDS[part]));
             match value {
                 Some(Value::Int(number)) => number,
-                other => other.and_then(|value| value.as_number()).unwrap_or(0.0) as i64,
+                other => cast::whole_i64(other.and_then(|value| value.as_number()).unwrap_or(0.0)),
             }
         });
         facility.wrapping_mul(8).wrapping_add(severity)
@@ -244,7 +244,7 @@ fn add_numbers(column: &Column, kind: ColumnType, block: Range<usize>, texts: &m
     for row in block {
         let bits = match column {
             Column::Ints(numbers) => numbers.get(row),
-            Column::Floats(numbers) => numbers.get(row).map(|f| f.to_bits() as i64),
+            Column::Floats(numbers) => numbers.get(row).map(|f| cast::signed(f.to_bits())),
             Column::Bools(numbers) => numbers.get(row).map(i64::from),
             Column::Strings(_) | Column::Absent => return,
         };
@@ -252,7 +252,9 @@ fn add_numbers(column: &Column, kind: ColumnType, block: Range<usize>, texts: &m
             continue;
         };
         texts.write(|out| match column {
-            Column::Floats(_) => logpond_record::write_float(f64::from_bits(bits as u64), out),
+            Column::Floats(_) => {
+                logpond_record::write_float(f64::from_bits(cast::unsigned(bits)), out)
+            }
             Column::Bools(_) => out.extend_from_slice(if bits == 1 { b"true" } else { b"false" }),
             _ => write_number(kind, bits, out),
         });

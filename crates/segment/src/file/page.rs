@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use logpond_record::cast;
+
 use crate::encoding::{MalformedPage, bits, delta, plain, rle};
 use crate::rows::{Column, NULL, Numbers, StringColumn, Strings};
 
@@ -28,13 +30,13 @@ fn with_length(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     out.extend_from_slice(&[0; 4]);
     write(out);
-    let length = (out.len() - at - 4) as u32;
+    let length = cast::low_u32(out.len() - at - 4);
     out[at..at + 4].copy_from_slice(&length.to_le_bytes());
 }
 
 /// Appends dictionary codes.
 pub(super) fn write_codes(codes: &[u32], width: u32, out: &mut Vec<u8>) {
-    out.push(width as u8);
+    out.push(cast::low_u8(width));
     rle::encode(codes, width, out);
 }
 
@@ -192,11 +194,11 @@ fn decode_values(
         Physical::Strings => {
             let mut ranges = Vec::with_capacity(parts.count);
             plain::decode_bytes(encoded, parts.count, &mut ranges)?;
-            let start = parts.values_from as u32;
+            let start = cast::low_u32(parts.values_from);
             ranges
                 .iter_mut()
                 .for_each(|(a, b)| (*a, *b) = (*a + start, *b + start));
-            let codes = spread(rows, parts, 0..parts.count as u32);
+            let codes = spread(rows, parts, 0..cast::low_u32(parts.count));
             let values = Arc::new(Strings::new(body, ranges));
             Ok(Column::Strings(StringColumn { codes, values }))
         }

@@ -9,6 +9,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use logpond_record::cast;
 use zstd::bulk::Decompressor;
 
 use super::directory::{
@@ -146,9 +147,9 @@ impl SegmentFile {
             return Err(whole);
         }
         let tail = if tail.len() as u64 >= tail_bytes {
-            tail[tail.len() - tail_bytes as usize..].to_vec()
+            tail[tail.len() - cast::to_usize(tail_bytes)..].to_vec()
         } else {
-            read(&*file, end, tail_bytes as usize)?
+            read(&*file, end, cast::to_usize(tail_bytes))?
         };
         if !tail_is_whole(&tail) {
             return Err(damaged(end, tail_bytes, "the footer has a wrong checksum"));
@@ -414,7 +415,7 @@ fn read_tail(file: &dyn ReadAt, bytes: u64) -> Result<Vec<u8>, ReadError> {
     if length <= rest.len() as u64 {
         return Ok(tail);
     }
-    read(file, bytes - 8 - length, length as usize + 8)
+    read(file, bytes - 8 - length, cast::to_usize(length) + 8)
 }
 
 /// The place of the directory and the text of the manifest in the last bytes of a damaged file. No checksum
@@ -585,7 +586,7 @@ impl RowGroupReader<'_> {
     /// For each of a block's rows the place of its source in the manifest's list.
     pub fn sources(&mut self, block: usize) -> Result<Vec<u32>, ReadError> {
         let sources = self.ints(4, block)?;
-        Ok(sources.into_iter().map(|source| source as u32).collect())
+        Ok(sources.into_iter().map(cast::low_u32).collect())
     }
 
     /// Receive times in microseconds and numbers of a block's rows.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use logpond_record::{Id, TimeSource, Timestamp};
+use logpond_record::{Id, TimeSource, Timestamp, cast};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -299,7 +299,7 @@ impl SegmentWriter {
 
     /// Puts the words of the last row group into the list.
     fn add_words(&mut self, words: Option<WordSet>) -> Result<(), ParquetError> {
-        let groups = self.directory.row_groups.len() as u32;
+        let groups = cast::low_u32(self.directory.row_groups.len());
         match words {
             Some(words) => {
                 let list = self.words.add(&words);
@@ -322,8 +322,8 @@ impl SegmentWriter {
             groups_from: groups_to - list.groups,
             groups_to,
             offset: 0,
-            bytes: packed.len() as u32,
-            plain_bytes: list.bytes.len() as u32,
+            bytes: cast::low_u32(packed.len()),
+            plain_bytes: cast::low_u32(list.bytes.len()),
             crc: crc32c::crc32c(&packed),
         });
         self.lists.push(packed);
@@ -399,13 +399,13 @@ impl SegmentWriter {
         let mut plans = Plans::default();
         let mut collector = RowGroupTokens::new(rows, &self.directory.schema, &mut plans);
         for (number, block) in blocks.iter().enumerate() {
-            collector.add_block(block.clone(), number as u32, &mut self.tokens);
+            collector.add_block(block.clone(), cast::low_u32(number), &mut self.tokens);
         }
         let index = self.tokens.finish();
         let bytes = index.bytes;
         let entry = TokensEntry {
             offset: 0,
-            bytes: bytes.len() as u32,
+            bytes: cast::low_u32(bytes.len()),
             crcs: bytes.chunks(TOKEN_PART_BYTES).map(crc32c::crc32c).collect(),
             long_ids: index.long_ids,
         };
@@ -526,7 +526,7 @@ impl SegmentWriter {
             }
         }
         let list = self.words.finish();
-        self.keep_words(list, self.directory.row_groups.len() as u32)?;
+        self.keep_words(list, cast::low_u32(self.directory.row_groups.len()))?;
         self.write_indexes()?;
         let plain = self.directory.encode();
         let packed = zstd::bulk::compress(&plain, 3)?;
@@ -564,7 +564,7 @@ fn block_entry(rows: &Rows, block: Range<usize>) -> BlockEntry {
     let line_bytes = rows.line_bytes[block.clone()].iter();
     let times = &rows.time[block];
     BlockEntry {
-        rows: times.len() as u32,
+        rows: cast::low_u32(times.len()),
         line_bytes: line_bytes.fold(0, |sum, bytes| sum.saturating_add(*bytes)),
         time_min: times.iter().copied().min().unwrap_or(i64::MAX),
         time_max: times.iter().copied().max().unwrap_or(i64::MIN),
@@ -574,7 +574,7 @@ fn block_entry(rows: &Rows, block: Range<usize>) -> BlockEntry {
 /// Names of time sources that a file states: those of whole instants, and all up to the last in use.
 fn time_source_names(codes: &[u32]) -> u8 {
     let last = codes.iter().max().copied().unwrap_or(0);
-    u8::try_from(last + 1).map_or(TimeSource::COUNT as u8, |count| count.max(4))
+    u8::try_from(last + 1).map_or(cast::low_u8(TimeSource::COUNT), |count| count.max(4))
 }
 
 /// The columns that every file has, in the order of [`FIXED`], and the overflow column.

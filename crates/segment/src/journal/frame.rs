@@ -13,7 +13,7 @@
 //!   as durable, as far as the file can tell.
 //! - No allocation is made from a length that was not checked against a named bound.
 
-use logpond_record::{Batch, EntryKind, Incarnation, Labels, SourceId, Timestamp, limits};
+use logpond_record::{Batch, EntryKind, Incarnation, Labels, SourceId, Timestamp, cast, limits};
 
 use crate::batches::BatchId;
 
@@ -197,7 +197,7 @@ impl FileHeader {
                 incarnation: Incarnation(u128_at(header, 12)),
                 sequence: u64_at(header, 28),
             },
-            created: Timestamp(u64_at(header, 36) as i64),
+            created: Timestamp(cast::signed(u64_at(header, 36))),
         })
     }
 }
@@ -263,7 +263,7 @@ impl Encoder {
         let codec = self.encode_payload(parts.payload, out);
 
         let body_checksum = crc32c::crc32c(&out[FRAME_HEADER_BYTES..]);
-        let body_bytes = (out.len() - FRAME_HEADER_BYTES) as u32;
+        let body_bytes = cast::low_u32(out.len() - FRAME_HEADER_BYTES);
         let header = &mut out[..FRAME_HEADER_BYTES];
         header[..4].copy_from_slice(&FRAME_MARKER);
         header[8..12].copy_from_slice(&body_bytes.to_le_bytes());
@@ -276,12 +276,12 @@ impl Encoder {
             Some(id) if id.more == 0 => FLAG_BATCH_ID,
             Some(_) => FLAG_BATCH_ID | FLAG_RUN,
         };
-        header[20..24].copy_from_slice(&(parts.lengths.len() as u32).to_le_bytes());
+        header[20..24].copy_from_slice(&cast::low_u32(parts.lengths.len()).to_le_bytes());
         header[24..32].copy_from_slice(&parts.first_number.to_le_bytes());
         header[32..40].copy_from_slice(&parts.received.0.to_le_bytes());
-        header[40..44].copy_from_slice(&((lengths_from - labels_from) as u32).to_le_bytes());
-        header[44..48].copy_from_slice(&((payload_from - lengths_from) as u32).to_le_bytes());
-        header[48..52].copy_from_slice(&(parts.payload.len() as u32).to_le_bytes());
+        header[40..44].copy_from_slice(&cast::low_u32(lengths_from - labels_from).to_le_bytes());
+        header[44..48].copy_from_slice(&cast::low_u32(payload_from - lengths_from).to_le_bytes());
+        header[48..52].copy_from_slice(&cast::low_u32(parts.payload.len()).to_le_bytes());
         place(source, offset, parts.synced_bytes, header);
     }
 
@@ -326,7 +326,7 @@ pub(crate) fn labels_bytes(labels: &Labels) -> usize {
 fn encode_labels(labels: &Labels, out: &mut Vec<u8>) {
     for (name, value) in labels {
         for text in [name, value] {
-            out.extend_from_slice(&(text.len() as u32).to_le_bytes());
+            out.extend_from_slice(&cast::low_u32(text.len()).to_le_bytes());
             out.extend_from_slice(text.as_bytes());
         }
     }
@@ -335,10 +335,10 @@ fn encode_labels(labels: &Labels, out: &mut Vec<u8>) {
 fn encode_length(length: u32, out: &mut Vec<u8>) {
     let mut rest = length;
     while rest >= 0x80 {
-        out.push(rest as u8 | 0x80);
+        out.push(cast::low_u8(rest) | 0x80);
         rest >>= 7;
     }
-    out.push(rest as u8);
+    out.push(cast::low_u8(rest));
 }
 
 /// A frame's header, checked.
@@ -404,7 +404,7 @@ impl FrameHeader {
             flags: bytes[19],
             count: u32_at(bytes, 20) as usize,
             first_number: u64_at(bytes, 24),
-            received: Timestamp(u64_at(bytes, 32) as i64),
+            received: Timestamp(cast::signed(u64_at(bytes, 32))),
             synced_bytes: synced_before(bytes, offset),
             labels_bytes: u32_at(bytes, 40) as usize,
             lengths_bytes: u32_at(bytes, 44) as usize,
@@ -601,7 +601,7 @@ fn decode_batch_id(flags: u8, rest: &mut &[u8]) -> Result<Option<BatchId>, Reaso
         epoch: u128_at(block, 0),
         sequence: u64_at(block, 16),
         attempt: u32_at(block, 24),
-        first_sent: Timestamp(u64_at(block, 28) as i64),
+        first_sent: Timestamp(cast::signed(u64_at(block, 28))),
         more: 0,
     };
     if flags & FLAG_RUN != 0 {
@@ -651,7 +651,7 @@ fn decode_ends(
         length |= u64::from(byte & 0x7F) << shift;
         if byte & 0x80 != 0 {
             shift += 7;
-            if shift >= 7 * LENGTH_BYTES_MAX as u32 {
+            if shift >= 7 * cast::low_u32(LENGTH_BYTES_MAX) {
                 return Err(Reason::Inconsistent);
             }
             continue;
@@ -660,7 +660,7 @@ fn decode_ends(
         if end > payload_bytes as u64 || ends.len() == count {
             return Err(Reason::Inconsistent);
         }
-        ends.push(end as u32);
+        ends.push(cast::low_u32(end));
         (length, shift) = (0, 0);
     }
     let complete = shift == 0 && ends.len() == count && end == payload_bytes as u64;

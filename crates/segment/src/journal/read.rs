@@ -13,7 +13,7 @@ use std::io;
 use std::sync::Arc;
 
 use logpond_record::{
-    Batch, Entry, EntryKind, Id, Incarnation, Labels, SourceId, Timestamp, line_of,
+    Batch, Entry, EntryKind, Id, Incarnation, Labels, SourceId, Timestamp, cast, line_of,
 };
 use memchr::memmem;
 
@@ -356,7 +356,7 @@ impl Frames {
             return Ok(None);
         };
         let from = self.offset;
-        let body_from = (from - self.window.at()) as usize + FRAME_HEADER_BYTES;
+        let body_from = cast::to_usize(from - self.window.at()) + FRAME_HEADER_BYTES;
         let bytes = &self.window.bytes()[body_from..body_from + header.body_bytes];
         self.offset += (FRAME_HEADER_BYTES + header.body_bytes) as u64;
         self.good_end = self.offset;
@@ -520,7 +520,7 @@ impl Frames {
             // marker would make the search quadratic.
             let length = match self.window.available(offset) {
                 available if available >= FRAME_HEADER_BYTES => available,
-                _ => (limit - offset).min(READ_BYTES as u64) as usize,
+                _ => cast::to_usize((limit - offset).min(READ_BYTES as u64)),
             };
             let bytes = self
                 .window
@@ -714,7 +714,11 @@ impl<'a> Iterator for Entries<'a> {
 
 /// The id of entry `number` of an incarnation.
 pub(crate) fn entry_id(received: Timestamp, incarnation: Incarnation, number: u64) -> Id {
-    Id::new(received.unix_ms().max(0) as u64, incarnation, number)
+    Id::new(
+        cast::unsigned(received.unix_ms().max(0)),
+        incarnation,
+        number,
+    )
 }
 
 /// Bytes as a file.
@@ -726,7 +730,7 @@ impl ReadAt for Bytes {
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        let from = self.0.get(offset as usize..).unwrap_or_default();
+        let from = self.0.get(cast::to_usize(offset)..).unwrap_or_default();
         let part = from
             .get(..buffer.len())
             .ok_or(io::ErrorKind::UnexpectedEof)?;

@@ -14,7 +14,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use logpond_record::SourceId;
+use logpond_record::{SourceId, cast};
 
 use super::damage::Damage;
 use super::frame::{FILE_HEADER_BYTES, Reason};
@@ -354,13 +354,13 @@ impl Recovery<'_> {
     fn has_lost_sector(&self, at: &str, range: &Damage, bytes: u64) -> Result<bool, RecoverError> {
         let read = || {
             let file = self.disk.open(at)?;
-            let mut buffer = vec![0; 128 * SECTOR_BYTES as usize];
+            let mut buffer = vec![0; 128 * cast::to_usize(SECTOR_BYTES)];
             let mut offset = range.from / SECTOR_BYTES * SECTOR_BYTES;
             let to = range.to.next_multiple_of(SECTOR_BYTES).min(bytes);
             while offset < to {
-                let length = (to - offset).min(buffer.len() as u64) as usize;
+                let length = cast::to_usize((to - offset).min(buffer.len() as u64));
                 file.read_at(offset, &mut buffer[..length])?;
-                let mut sectors = buffer[..length].chunks(SECTOR_BYTES as usize);
+                let mut sectors = buffer[..length].chunks(cast::to_usize(SECTOR_BYTES));
                 if sectors.any(|sector| sector.iter().all(|byte| *byte == 0)) {
                     return Ok(true);
                 }

@@ -9,7 +9,7 @@
 
 use std::io;
 
-use logpond_record::SourceId;
+use logpond_record::{SourceId, cast};
 
 use super::frame::{EndMark, FRAME_HEADER_BYTES, FileHeader, place};
 use super::read::JournalFile;
@@ -57,10 +57,10 @@ pub(super) fn salvage(
 }
 
 fn copy_prefix(original: &JournalFile, bytes: u64, out: &mut dyn AppendFile) -> io::Result<()> {
-    let mut buffer = vec![0; bytes.min(COPY_BYTES as u64) as usize];
+    let mut buffer = vec![0; cast::to_usize(bytes.min(COPY_BYTES as u64))];
     let mut offset = 0;
     while offset < bytes {
-        let length = (bytes - offset).min(COPY_BYTES as u64) as usize;
+        let length = cast::to_usize((bytes - offset).min(COPY_BYTES as u64));
         original.file().read_at(offset, &mut buffer[..length])?;
         out.append(&buffer[..length])?;
         offset += length as u64;
@@ -83,7 +83,7 @@ fn copy_frames(original: &JournalFile, from: u64, out: &mut dyn AppendFile) -> i
             offset = header.len() as u64;
         }
         // A frame that was read is within the bounds of frames.
-        buffer.resize(frame.bytes() as usize, 0);
+        buffer.resize(cast::to_usize(frame.bytes()), 0);
         original.file().read_at(frame.offset(), &mut buffer)?;
         let header = &mut buffer[..FRAME_HEADER_BYTES];
         place(source, offset, frame.synced_bytes(), header);

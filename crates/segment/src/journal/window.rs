@@ -2,6 +2,8 @@
 
 use std::io;
 
+use logpond_record::cast;
+
 use crate::disk::ReadAt;
 
 /// How much is read at once: a large share of a frame, so that few calls are made, and little
@@ -35,7 +37,7 @@ impl Window {
     pub(super) fn available(&self, offset: u64) -> usize {
         let from = offset
             .checked_sub(self.at)
-            .map_or(usize::MAX, |from| from as usize);
+            .map_or(usize::MAX, cast::to_usize);
         self.filled.saturating_sub(from)
     }
 
@@ -51,7 +53,7 @@ impl Window {
         let end = self.at + self.filled as u64;
         if offset < self.at || offset + wanted as u64 > end {
             let kept = if (self.at..end).contains(&offset) {
-                let from = (offset - self.at) as usize;
+                let from = cast::to_usize(offset - self.at);
                 self.buffer.copy_within(from..self.filled, 0);
                 self.filled - from
             } else {
@@ -60,7 +62,7 @@ impl Window {
             // Nothing is in memory if the disk fails.
             self.filled = 0;
             self.at = offset;
-            let length = (limit - offset).min(wanted.max(READ_BYTES) as u64) as usize;
+            let length = cast::to_usize((limit - offset).min(wanted.max(READ_BYTES) as u64));
             let length = length.max(kept);
             if wanted <= READ_BYTES && self.buffer.len() > BUFFER_BYTES_KEPT.max(length) {
                 self.buffer.truncate(BUFFER_BYTES_KEPT.max(length));
@@ -72,7 +74,7 @@ impl Window {
             file.read_at(offset + kept as u64, &mut self.buffer[kept..length])?;
             self.filled = length;
         }
-        let from = (offset - self.at) as usize;
+        let from = cast::to_usize(offset - self.at);
         Ok(&self.buffer[from..from + wanted])
     }
 }

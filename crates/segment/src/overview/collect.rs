@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use logpond_record::{Shape, SlotKind, TypeSet, Value};
+use logpond_record::{Shape, SlotKind, TypeSet, Value, cast};
 
 use super::{MESSAGE, Overview, ValueCount};
 use crate::rows::{
@@ -109,10 +109,10 @@ impl OverviewBuilder {
             let value = match column {
                 Column::Bools(_) => Value::Bool(bits == 1),
                 Column::Floats(_) => Value::Float(f64::from_bits(bits)),
-                _ => number_value(kind, bits as i64),
+                _ => number_value(kind, cast::signed(bits)),
             };
             let value = match value {
-                Value::Float(number) if is_whole => Value::Int(number as i64),
+                Value::Float(number) if is_whole => Value::Int(cast::whole_i64(number)),
                 value => value,
             };
             self.add_value(name, &value, rows);

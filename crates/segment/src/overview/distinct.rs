@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use logpond_record::cast;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::wire::{DecodeError, Decoder, Encoder};
@@ -145,19 +146,19 @@ impl Distinct {
 /// Keeps the longest run of leading zeros seen by the register that the hash's last bits choose.
 fn register(registers: &mut [u8], fingerprint: u64) {
     let index = (fingerprint & ((1 << REGISTER_BITS) - 1)) as usize;
-    let rank = ((fingerprint >> REGISTER_BITS).leading_zeros() - REGISTER_BITS + 1) as u8;
+    let rank = cast::low_u8((fingerprint >> REGISTER_BITS).leading_zeros() - REGISTER_BITS + 1);
     registers[index] = registers[index].max(rank);
 }
 
 fn estimate(registers: &[u8]) -> u64 {
-    let m = registers.len() as f64;
+    let m = cast::float(registers.len());
     let alpha = 0.7213 / (1.0 + 1.079 / m);
     let sum: f64 = registers.iter().map(|r| 0.5f64.powi(i32::from(*r))).sum();
     let raw = alpha * m * m / sum;
     let empty = registers.iter().filter(|r| **r == 0).count();
     let corrected = match empty {
-        1.. if raw <= 2.5 * m => m * (m / empty as f64).ln(),
+        1.. if raw <= 2.5 * m => m * (m / cast::float(empty)).ln(),
         _ => raw,
     };
-    corrected.round() as u64
+    cast::whole_u64(corrected.round())
 }

@@ -5,6 +5,8 @@
 
 use std::cmp::Ordering;
 
+use logpond_record::cast;
+
 use super::WILDCARD;
 use crate::fixed_map::FixedMap;
 
@@ -254,7 +256,7 @@ impl Words {
         if let Some(number) = self.numbers.get(word) {
             return *number;
         }
-        let number = self.by_number.len() as u32;
+        let number = cast::low_u32(self.by_number.len());
         self.by_number.push(word.into());
         self.numbers.insert(word.into(), number);
         number

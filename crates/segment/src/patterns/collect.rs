@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use logpond_record::{Id, Timestamp};
+use logpond_record::{Id, Timestamp, cast};
 
 use super::cluster::{Template, TemplateCounts, cluster};
 use super::samples::Samples;
@@ -297,10 +297,10 @@ impl PatternTableBuilder {
     /// The numbers of these kinds, which are known afterwards; `None` if there are too many.
     fn numbers_of(&mut self, kinds: &[Kind]) -> Option<Vec<u32>> {
         let mut number = |kind: &Kind| match self.kinds.iter().position(|known| known == kind) {
-            Some(at) => at as u32,
+            Some(at) => cast::low_u32(at),
             None => {
                 self.kinds.push(kind.clone());
-                self.kinds.len() as u32 - 1
+                cast::low_u32(self.kinds.len()) - 1
             }
         };
         let numbers = kinds.iter().map(&mut number).collect();
@@ -322,7 +322,7 @@ impl PatternTableBuilder {
             at = tally.next;
         }
         let at = self.tallies.len();
-        self.first[pattern as usize] = at as u32;
+        self.first[pattern as usize] = cast::low_u32(at);
         self.tallies.push(Tally::new(pattern, kind, first));
         at
     }
@@ -384,8 +384,8 @@ impl PatternTableBuilder {
         let mut odd = Vec::new();
         for row in (0..rows.len()).filter(|row| patterns[*row].0 == UNKNOWN) {
             match rows.whole.get(row).or_else(|| rows.fix.get(row)) {
-                Some(_) => odd.push(row as u32),
-                None => by_shape[rows.shape.codes[row] as usize].push(row as u32),
+                Some(_) => odd.push(cast::low_u32(row)),
+                None => by_shape[rows.shape.codes[row] as usize].push(cast::low_u32(row)),
             }
         }
         let mut templates = LineTemplates::default();
@@ -395,7 +395,7 @@ impl PatternTableBuilder {
                 continue;
             };
             let shape = Arc::clone(view.shape(*first as usize));
-            let text = rows.shape.values.get(code as u32);
+            let text = rows.shape.values.get(cast::low_u32(code));
             let columns = &mut RowColumns(rows);
             let Ok(steps) = templates.steps_of((&shape, text), schema, of_shape, columns);
             for (row, step) in of_shape.iter().zip(steps) {

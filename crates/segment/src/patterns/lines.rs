@@ -15,7 +15,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use logpond_record::{Piece, Shape, SlotKind, TimePattern, Timestamp};
+use logpond_record::{Piece, Shape, SlotKind, TimePattern, Timestamp, cast};
 
 use super::text::{is_of_client, write_pattern};
 use crate::fixed_map::FixedMap;
@@ -127,12 +127,12 @@ impl Texts {
     /// The code of a text as a slot of this kind shows it, and its bytes there.
     fn coded(&mut self, text: &[u8], kind: &SlotKind) -> CodedValue {
         if Escapes::of(kind) == Escapes::Nothing {
-            return (self.code_of(text), text.len() as u32);
+            return (self.code_of(text), cast::low_u32(text.len()));
         }
         let mut shown = std::mem::take(&mut self.shown);
         shown.clear();
         kind.write_text(text, &mut shown);
-        let coded = (self.code_of(&shown), shown.len() as u32);
+        let coded = (self.code_of(&shown), cast::low_u32(shown.len()));
         self.shown = shown;
         coded
     }
@@ -153,7 +153,7 @@ impl Texts {
         }
         self.bytes += self.template.len();
         let text: Arc<[u8]> = self.template[..].into();
-        let code = self.by_code.len() as u32;
+        let code = cast::low_u32(self.by_code.len());
         self.by_code.push(Arc::clone(&text));
         self.codes.insert(text, code);
         code
@@ -209,7 +209,7 @@ impl Plan {
             shape: Arc::clone(&shape),
             fixed,
             columns: slots.iter().map(|slot| schema.column(&slot.name)).collect(),
-            bytes: bytes as u32,
+            bytes: cast::low_u32(bytes),
         })
     }
 }
@@ -231,7 +231,7 @@ impl LineTemplates {
         let plan = Plan::new(Arc::clone(shape), schema);
         let number = plan.map_or(ODD, |plan| {
             self.plans.push(Arc::new(plan));
-            self.plans.len() as u32 - 1
+            cast::low_u32(self.plans.len()) - 1
         });
         self.plan_numbers.insert(text.into(), number);
         (number != ODD).then_some(number)
@@ -246,7 +246,7 @@ impl LineTemplates {
         if self.steps.len() >= STEPS_MAX {
             return ODD;
         }
-        let step = self.steps.len() as u32;
+        let step = cast::low_u32(self.steps.len());
         self.steps.push((from, code));
         self.known.insert(key, step);
         step
@@ -486,7 +486,7 @@ fn coded_numbers(
         text.clear();
         let value = as_slot(value, is_whole);
         shape.render_slot(number, Timestamp(0), &value, &mut text);
-        (templates.texts.code_of(&text), text.len() as u32)
+        (templates.texts.code_of(&text), cast::low_u32(text.len()))
     };
     rows.iter().map(&mut coded).collect()
 }

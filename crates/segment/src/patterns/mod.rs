@@ -15,7 +15,7 @@ mod text;
 
 use std::sync::LazyLock;
 
-use logpond_record::{SEVERITY_LABELS, Timestamp};
+use logpond_record::{SEVERITY_LABELS, Timestamp, cast};
 use xxhash_rust::xxh3::xxh3_64;
 
 pub use cluster::{Template, TemplateCounts, cluster};
@@ -271,7 +271,7 @@ impl PatternEntry {
         out.number(u64::from(self.kind) << 1 | u64::from(self.is_part));
         out.count(self.samples.list().len());
         for sample in self.samples.list() {
-            let before_end = end_of(last, step).wrapping_sub(sample.time.0) as u64;
+            let before_end = cast::unsigned(end_of(last, step).wrapping_sub(sample.time.0));
             let unit = UNITS_NS
                 .iter()
                 .position(|unit| before_end.is_multiple_of(*unit));
@@ -282,7 +282,7 @@ impl PatternEntry {
         out.count(self.counts.len());
         let mut after = last;
         for (step, _) in self.counts.iter().rev() {
-            out.number(after.wrapping_sub(*step) as u64);
+            out.number(cast::unsigned(after.wrapping_sub(*step)));
             after = *step;
         }
         for (_, rows) in self.counts.iter().rev() {
@@ -307,12 +307,12 @@ impl PatternEntry {
                 .and_then(|unit| UNITS_NS.get(unit));
             let unit = unit.ok_or(DecodeError::Malformed("a unit"))?;
             let before_end = from.number("the time of a sample")?.wrapping_mul(*unit);
-            times.push(end_of(last, step).wrapping_sub(before_end as i64));
+            times.push(end_of(last, step).wrapping_sub(cast::signed(before_end)));
         }
         let mut counts = Vec::new();
         let mut after = last;
         for _ in 0..from.count(2, "the steps of a pattern")? {
-            after = after.wrapping_sub(from.number("a step")? as i64);
+            after = after.wrapping_sub(cast::signed(from.number("a step")?));
             counts.push((after, 0));
         }
         for (_, rows) in &mut counts {

@@ -4,6 +4,8 @@
 //! row as a record. No record is made, names and shapes are looked up once a block, and a text of a
 //! dictionary is hashed once a block.
 
+use logpond_record::cast;
+
 use super::builder::{Rows, RowsBuilder, StringBuilder, field_of};
 use super::column::{Column, NULL, StringColumn};
 use super::overflow::Overflow;
@@ -141,8 +143,8 @@ impl RowsBuilder {
         let known_shape = match &mut known.shapes[shape] {
             Some(known) => known,
             none => {
-                let present =
-                    present[shape].get_or_insert_with(|| columns_present(rows, shape as u32));
+                let present = present[shape]
+                    .get_or_insert_with(|| columns_present(rows, cast::low_u32(shape)));
                 none.insert(self.know(plan, schema, present))
             }
         };

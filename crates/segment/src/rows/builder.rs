@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use logpond_record::{Message, Record, Shape, SlotKind, TimeSource, Value};
+use logpond_record::{Message, Record, Shape, SlotKind, TimeSource, Value, cast};
 
 use super::column::{Column, NULL, Numbers, StringColumn};
 use super::fixes::write_fix;
@@ -286,7 +286,7 @@ impl FieldBuilder {
                 let float = std::mem::take(&mut self.float);
                 let mut numbers = float.dense(rows, |f| f);
                 if self.count.floats_hold_ints() && !self.int.rows.is_empty() {
-                    std::mem::take(&mut self.int).add_to(&mut numbers, rows, |i| i as f64);
+                    std::mem::take(&mut self.int).add_to(&mut numbers, rows, cast::float);
                 }
                 Column::Floats(numbers)
             }
@@ -303,7 +303,7 @@ impl FieldBuilder {
         list(&self.json.rows, Some(ColumnType::Json), 0);
         list(&self.int.rows, Some(ColumnType::Int), 0);
         // Those beside lines are found behind those of lines.
-        let first = self.int.values.len() as u32;
+        let first = cast::low_u32(self.int.values.len());
         list(&self.label_int.rows, Some(ColumnType::Int), first);
         list(&self.float.rows, Some(ColumnType::Float), 0);
         list(&self.bool.rows, Some(ColumnType::Bool), 0);
@@ -425,10 +425,10 @@ impl RowsBuilder {
     pub fn push(&mut self, record: &Record<'_>, number: u64, source: u32, line_bytes: usize) {
         let row = self.push_fixed(
             (record.time.0, record.received.0.div_euclid(1000)),
-            number as i64,
+            cast::signed(number),
             source,
             record.time_source,
-            line_bytes as u32 + 1,
+            cast::low_u32(line_bytes) + 1,
         );
         self.push_shape_and_fields(row, record);
         self.push_message(row, &record.message);
@@ -458,7 +458,7 @@ impl RowsBuilder {
         time_source: TimeSource,
         line_bytes: u32,
     ) -> u32 {
-        let row = self.len() as u32;
+        let row = cast::low_u32(self.len());
         self.rows.time.push(time);
         self.rows.received.push(received);
         self.rows.number.push(number);
@@ -635,7 +635,7 @@ pub(super) fn field_of(
     if let Some(field) = names.get(name) {
         return *field;
     }
-    let field = fields.len() as u32;
+    let field = cast::low_u32(fields.len());
     names.insert(name.into(), field);
     fields.push(FieldBuilder {
         name: name.into(),

@@ -1,5 +1,7 @@
 //! A column of one type, one place per row.
 
+use logpond_record::cast;
+
 /// The code of a row without a value.
 pub const NULL: u32 = u32::MAX;
 
@@ -40,9 +42,9 @@ impl Strings {
 
     /// Appends a string.
     pub fn push(&mut self, value: &[u8]) {
-        let from = self.bytes.len() as u32;
+        let from = cast::low_u32(self.bytes.len());
         self.bytes.extend_from_slice(value);
-        self.ranges.push((from, self.bytes.len() as u32));
+        self.ranges.push((from, cast::low_u32(self.bytes.len())));
     }
 
     /// Number of strings.

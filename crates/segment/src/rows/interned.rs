@@ -1,6 +1,7 @@
 //! Distinct strings, each once.
 
 use hashbrown::HashTable;
+use logpond_record::cast;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::column::Strings;
@@ -38,7 +39,7 @@ impl Interner {
 
     /// Adds a string, known or not, that is not looked for later.
     pub(crate) fn push(&mut self, value: &[u8]) -> u32 {
-        let code = self.values.len() as u32;
+        let code = cast::low_u32(self.values.len());
         self.values.push(value);
         code
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use logpond_record::cast;
+
 use super::builder::Rows;
 use super::column::{Column, NULL, Numbers, StringColumn, Strings};
 
@@ -78,7 +80,7 @@ fn strings(column: &StringColumn, order: &[u32]) -> StringColumn {
     let codes = order.iter().map(|row| match column.get(*row as usize) {
         Some(text) => {
             moved.push(text);
-            moved.len() as u32 - 1
+            cast::low_u32(moved.len()) - 1
         }
         None => NULL,
     });

@@ -1,5 +1,7 @@
 //! Room for what is still to come, estimated by what has come.
 
+use logpond_record::cast;
+
 /// The most rows, and bytes of their lines, that are believed to come: what is made at once is a few tens of
 /// megabytes, and a wrong number must not ask for more memory than there is.
 const EXPECTED_MAX: (u64, u64) = (1 << 24, 1 << 30);
@@ -35,7 +37,7 @@ impl Room {
 /// A sixteenth more than as before: memory that is never touched costs nothing, growing costs a copy.
 fn more_of(count: usize, (to_come, so_far): (u64, u64)) -> usize {
     let more = (count as u64).saturating_mul(to_come) / so_far.max(1);
-    (more + more / 16) as usize
+    cast::to_usize(more + more / 16)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use logpond_record::Value;
+use logpond_record::{Value, cast};
 
 /// The most columns of fields in one file; rarer fields share the overflow column.
 const COLUMNS_MAX: usize = 256;
@@ -184,15 +184,15 @@ impl FieldCount {
 pub fn to_decimal(value: f64, scale: u8) -> Option<i64> {
     let unit = 10f64.powi(i32::from(scale));
     let scaled = (value * unit).round();
-    let exact = scaled.abs() < EXACT_INT_MAX as f64
+    let exact = scaled.abs() < cast::float(EXACT_INT_MAX)
         && scaled / unit == value
         && (scaled != 0.0 || value.is_sign_positive());
-    exact.then_some(scaled as i64)
+    exact.then_some(cast::whole_i64(scaled))
 }
 
 /// The inverse of [`to_decimal`].
 pub fn from_decimal(value: i64, scale: u8) -> f64 {
-    value as f64 / 10f64.powi(i32::from(scale))
+    cast::float(value) / 10f64.powi(i32::from(scale))
 }
 
 /// Types and counts of the fields of some rows.

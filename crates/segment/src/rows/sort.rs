@@ -1,5 +1,7 @@
 //! The order of rows in a row group: similar rows together, then by time.
 
+use logpond_record::cast;
+
 use super::builder::Rows;
 use super::column::{Column, StringColumn};
 
@@ -15,7 +17,7 @@ const ROWS_PER_GROUP_MIN: usize = 64;
 /// Cuts rows into slices of time, none of which has more lines than `bytes_max` and `rows_max`
 /// allow, except that a slice has a row at least. Rows of a slice are in time order.
 pub fn time_slices(rows: &Rows, bytes_max: u64, rows_max: usize) -> Vec<Vec<u32>> {
-    let mut all: Vec<u32> = (0..rows.len() as u32).collect();
+    let mut all: Vec<u32> = (0..cast::low_u32(rows.len())).collect();
     all.sort_unstable_by_key(|row| by_time(rows, *row));
     let total: u64 = rows.line_bytes.iter().map(|b| u64::from(*b)).sum();
     if total <= bytes_max && all.len() <= rows_max {

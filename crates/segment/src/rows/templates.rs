@@ -15,6 +15,8 @@
 
 use std::sync::Arc;
 
+use logpond_record::cast;
+
 use super::builder::Rows;
 use super::column::{NULL, StringColumn, Strings};
 use super::interned::Interner;
@@ -137,7 +139,7 @@ pub(crate) fn templates_of(rows: &Rows, slice: &[u32]) -> Option<StringColumn> {
 /// The same column whose texts are in order: those that messages go on behind come first, so that these
 /// messages, which their templates do not tell all of, share few blocks.
 fn in_order(mut codes: Vec<u32>, texts: &Strings) -> StringColumn {
-    let mut order: Vec<u32> = (0..texts.len() as u32).collect();
+    let mut order: Vec<u32> = (0..cast::low_u32(texts.len())).collect();
     let key = |code: u32| {
         let text = texts.get(code);
         (!text.ends_with(OPEN_END), text)

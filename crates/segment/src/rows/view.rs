@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use logpond_record::{
-    Fix, Id, Message, Piece, Record, Shape, SlotKind, TimeSource, Timestamp, Value, write_float,
-    write_int,
+    Fix, Id, Message, Piece, Record, Shape, SlotKind, TimeSource, Timestamp, Value, cast,
+    write_float, write_int,
 };
 
 use super::builder::Rows;
@@ -236,9 +236,11 @@ impl<'a> RowsView<'a> {
         {
             return number;
         }
-        self.slot_value(plan, index, row, beside)
-            .and_then(|v| v.as_number())
-            .unwrap_or(0.0) as i64
+        cast::whole_i64(
+            self.slot_value(plan, index, row, beside)
+                .and_then(|v| v.as_number())
+                .unwrap_or(0.0),
+        )
     }
 
     /// The whole number of a row in a column of such; without going through [`Value`].
@@ -349,7 +351,7 @@ impl<'a> RowsView<'a> {
             labels: self.labels(row, plan),
             fixes: Fixes::new(self.rows.fix.get(row))
                 .map(|(slot, text)| Fix {
-                    slot: slot as u16,
+                    slot: cast::low_u16(slot),
                     text: Cow::Borrowed(text),
                 })
                 .collect(),
@@ -401,7 +403,7 @@ pub fn cell_bits(column: &Column, row: usize) -> Option<u64> {
             let code = strings.codes[row];
             (code != NULL).then_some(u64::from(code))
         }
-        Column::Ints(numbers) => numbers.get(row).map(|number| number as u64),
+        Column::Ints(numbers) => numbers.get(row).map(cast::unsigned),
         Column::Floats(numbers) => numbers.get(row).map(f64::to_bits),
         Column::Bools(numbers) => numbers.get(row).map(u64::from),
         Column::Absent => None,
@@ -411,7 +413,7 @@ pub fn cell_bits(column: &Column, row: usize) -> Option<u64> {
 /// A value as a slot has it: columns of fractions hold whole numbers too, and the slot knows which it was.
 pub fn as_slot(value: Value<'_>, is_whole: bool) -> Value<'_> {
     match value {
-        Value::Float(float) if is_whole => Value::Int(float as i64),
+        Value::Float(float) if is_whole => Value::Int(cast::whole_i64(float)),
         value => value,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use logpond_record::{Value, is_severity_field, split_label_name};
+use logpond_record::{Value, cast, is_severity_field, split_label_name};
 
 use super::{KINDS_MAX, Kind};
 use crate::rows::{
@@ -98,13 +98,13 @@ impl RowKinds {
         }
         kind.sort_unstable();
         if let Some(at) = self.kinds.iter().position(|known| *known == kind) {
-            return Some(at as u32);
+            return Some(cast::low_u32(at));
         }
         if self.kinds.len() == KINDS_MAX {
             return None;
         }
         self.kinds.push(kind);
-        Some(self.kinds.len() as u32 - 1)
+        Some(cast::low_u32(self.kinds.len()) - 1)
     }
 }
 

@@ -14,7 +14,7 @@ mod kinds;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use logpond_record::SEVERITY_LABELS;
+use logpond_record::{SEVERITY_LABELS, cast};
 use xxhash_rust::xxh3::xxh3_64;
 
 pub use collect::TimelineBuilder;
@@ -116,12 +116,12 @@ impl Timeline {
             return 0;
         };
         if let Some(at) = kinds.iter().position(|known| *known == kind) {
-            return at as u32;
+            return cast::low_u32(at);
         }
         let all = kinds.iter().map(kind_bytes).sum::<usize>() + kind_bytes(&kind);
         if kinds.len() < KINDS_MAX && all <= KINDS_BYTES_MAX {
             kinds.push(kind);
-            return kinds.len() as u32 - 1;
+            return cast::low_u32(kinds.len()) - 1;
         }
         self.join_kinds();
         0

@@ -7,6 +7,8 @@
 //! Fractions of a second are in no index (see [`super::may_be_time_fraction`]). Of these the most digits are kept,
 //! as a text of decimal digits may lie within one.
 
+use logpond_record::cast;
+
 use super::words::is_id;
 use super::{BlockSet, IndexBytes};
 use crate::encoding::MalformedPage;
@@ -63,7 +65,7 @@ impl GramCollector {
 
     /// Takes note of a fraction of a second with so many digits.
     pub(super) fn note_fraction(&mut self, digits: usize) {
-        self.digits_max = self.digits_max.max(digits as u8);
+        self.digits_max = self.digits_max.max(cast::low_u8(digits));
     }
 
     /// Ends the current block.
@@ -76,14 +78,14 @@ impl GramCollector {
         for (number, word) in self.present.iter_mut().enumerate() {
             let mut bits = std::mem::take(word);
             while bits != 0 {
-                let gram = number as u32 * 64 + bits.trailing_zeros();
+                let gram = cast::low_u32(number) * 64 + bits.trailing_zeros();
                 bits &= bits - 1;
                 let at = place(gram, bytes);
                 filter[at / 8] |= 1 << (at % 8);
             }
         }
         self.blocks.push(std::mem::take(&mut self.digits_max));
-        let end = self.filters.len() as u32;
+        let end = cast::low_u32(self.filters.len());
         self.blocks.extend_from_slice(&end.to_le_bytes());
     }
 

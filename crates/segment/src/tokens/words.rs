@@ -13,6 +13,7 @@
 use std::borrow::Cow;
 
 use hashbrown::HashTable;
+use logpond_record::cast;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::BlockSet;
@@ -87,14 +88,14 @@ impl WordSet {
             xxh3_64(&bytes[from as usize..to as usize])
         };
         self.known
-            .insert_unique(hash, self.ranges.len() as u32, hash_of);
-        let from = self.bytes.len() as u32;
+            .insert_unique(hash, cast::low_u32(self.ranges.len()), hash_of);
+        let from = cast::low_u32(self.bytes.len());
         self.bytes.extend_from_slice(word);
-        self.ranges.push((from, self.bytes.len() as u32));
+        self.ranges.push((from, cast::low_u32(self.bytes.len())));
     }
 
     fn encode(&self) -> Vec<u8> {
-        let mut words: Vec<&[u8]> = (0..self.ranges.len() as u32)
+        let mut words: Vec<&[u8]> = (0..cast::low_u32(self.ranges.len()))
             .map(|at| self.get(at))
             .collect();
         words.sort_unstable();
@@ -121,7 +122,7 @@ impl WordCollector {
     pub(super) fn add(&mut self, token: &[u8], block: u32) {
         if is_id(token) {
             if token.len() > ID_BYTES_SHORT_MAX {
-                self.add_long_id(token.len() as u16, block);
+                self.add_long_id(cast::low_u16(token.len()), block);
             }
         } else if self.words.bytes() + token.len() > WORDS_BYTES_MAX {
             self.overflowed = true;
@@ -179,7 +180,7 @@ pub struct List {
 impl ListBuilder {
     /// Adds the words of the next row group; gives the list that ends with it.
     pub fn add(&mut self, words: &WordSet) -> Option<List> {
-        (0..words.ranges.len() as u32).for_each(|at| self.words.insert(words.get(at)));
+        (0..cast::low_u32(words.ranges.len())).for_each(|at| self.words.insert(words.get(at)));
         self.groups += 1;
         if self.words.bytes() > LIST_BYTES {
             self.finish()

@@ -8,6 +8,8 @@
 
 use std::io;
 
+use logpond_record::cast;
+
 use crate::file::{Damage, Part, ReadError, SegmentFile};
 
 /// Bytes read at a time, but for the footer and the directory, which are read whole: enough that a
@@ -106,7 +108,7 @@ impl Checksums {
         let from = first.offset + self.done.0;
         let bytes = PIECE_BYTES.min(self.segment.bytes() - from);
         let mut piece = std::mem::take(&mut self.piece);
-        piece.resize(bytes as usize, 0);
+        piece.resize(cast::to_usize(bytes), 0);
         match self.segment.on_disk().read_at(from, &mut piece) {
             Ok(()) => {}
             Err(error) => {
@@ -121,10 +123,10 @@ impl Checksums {
             let (done, crc) = self.done;
             // Of parts that overlap the second is read again.
             let at = (part.offset + done).checked_sub(from);
-            let Some(rest) = at.and_then(|at| piece.get(at as usize..)) else {
+            let Some(rest) = at.and_then(|at| piece.get(cast::to_usize(at)..)) else {
                 break;
             };
-            let length = rest.len().min((part.bytes - done) as usize);
+            let length = rest.len().min(cast::to_usize(part.bytes - done));
             let crc = crc32c::crc32c_append(crc, &rest[..length]);
             self.done = (done + length as u64, crc);
             if self.done.0 < part.bytes {

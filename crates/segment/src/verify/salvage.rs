@@ -10,6 +10,8 @@
 use std::io;
 use std::sync::Arc;
 
+use logpond_record::cast;
+
 use super::Lines;
 use crate::disk::ReadAt;
 use crate::file::{
@@ -50,7 +52,7 @@ pub fn salvage(
     }
     let bytes = file.bytes()?;
     for tail_bytes in [FOOTER_BYTES, TAIL_BYTES_MAX] {
-        let mut tail = vec![0; tail_bytes.min(bytes) as usize];
+        let mut tail = vec![0; cast::to_usize(tail_bytes.min(bytes))];
         file.read_at(bytes - tail.len() as u64, &mut tail)?;
         let found = without_footer(file, unproven(&tail), known)?;
         if found.is_some() || tail_bytes >= bytes {
@@ -67,7 +69,7 @@ fn without_trailing(file: &Arc<dyn ReadAt>) -> io::Result<Option<SalvagedSegment
     let first = bytes.saturating_sub(TRAILING_BYTES_MAX);
     while end > first + MAGIC.len() as u64 {
         let from = end.saturating_sub(WINDOW_BYTES).max(first);
-        let mut window = vec![0; (end - from) as usize];
+        let mut window = vec![0; cast::to_usize(end - from)];
         file.read_at(from, &mut window)?;
         for at in memchr::memmem::rfind_iter(&window, MAGIC) {
             let ends = from + (at + MAGIC.len()) as u64;

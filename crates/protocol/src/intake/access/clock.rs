@@ -2,7 +2,9 @@
 
 use std::sync::LazyLock;
 
-use logpond_record::{Assumption, TimePattern, TimeSource, Timestamp, write_unwritten_offset};
+use logpond_record::{
+    Assumption, TimePattern, TimeSource, Timestamp, cast, write_unwritten_offset,
+};
 
 use crate::intake::access_format::Times;
 use crate::intake::sketch::Sketch;
@@ -114,7 +116,7 @@ impl Clock {
         let placed = place.and_then(|place| place.instant(found.time, assumed, times.received));
         let time = match placed {
             Some((time, minutes)) if minutes != 0 => {
-                write_unwritten_offset(minutes as i32, &mut concrete);
+                write_unwritten_offset(cast::low_i32(minutes), &mut concrete);
                 time
             }
             _ => found.time,

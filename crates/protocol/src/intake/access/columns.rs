@@ -3,7 +3,7 @@
 //! Invariant: what is drawn gives the line back. A value that is not as its column's kind writes it is text, or
 //! makes the line none of the product's where the column is [`Take::Number`] or [`Take::Status`].
 
-use logpond_record::{TimeSource, Value};
+use logpond_record::{TimeSource, Value, cast};
 use memchr::{memchr, memmem};
 
 use super::clock::Clock;
@@ -107,7 +107,7 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
     /// Ends the line.
     pub(crate) fn finish(mut self) -> DerivedFields<'a> {
         if let Some(took_ns) = self.took_ns {
-            self.drawn.duration_s = Some(took_ns as f64 / SECOND as f64);
+            self.drawn.duration_s = Some(cast::float(took_ns) / cast::float(SECOND));
         }
         let is_named =
             |sketch: &Sketch<'_, '_>| sketch.has_slot(b"host") || sketch.has_slot(b"port");
@@ -654,7 +654,7 @@ pub(crate) fn nanoseconds(text: &str, unit_ns: u64) -> Option<u64> {
         return None;
     }
     let whole = whole.parse::<u64>().ok()?.checked_mul(unit_ns)?;
-    let places = 10u64.pow(fraction.len() as u32);
+    let places = 10u64.pow(cast::low_u32(fraction.len()));
     let fraction = fraction.parse::<u64>().unwrap_or(0);
     whole.checked_add(fraction * unit_ns.min(SECOND) / places)
 }

@@ -1,6 +1,6 @@
 //! A line read by a format.
 
-use logpond_record::{Assumption, SlotKind, TimeSource, Timestamp, Value};
+use logpond_record::{Assumption, SlotKind, TimeSource, Timestamp, Value, cast};
 use memchr::{memchr, memmem};
 
 use super::{AccessFormat, Clock, End, Escape, FieldMeaning, Step, Variable};
@@ -263,5 +263,5 @@ fn seconds(text: &str, unit_ns: u64) -> Option<f64> {
     }
     let value: f64 = text.parse().ok()?;
     // Divided, not multiplied by a fraction that no float is.
-    Some(value / (1e9 / unit_ns as f64))
+    Some(value / (1e9 / cast::float(unit_ns)))
 }

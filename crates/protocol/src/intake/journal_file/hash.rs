@@ -1,6 +1,8 @@
 //! The hashes that journal files have of their data: lookup3 (Bob Jenkins, in the public domain), or in
 //! newer files SipHash-2-4 (Aumasson and Bernstein, INDOCRYPT 2012) keyed by the id of the file.
 
+use logpond_record::cast;
+
 /// Which hash a file has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hasher {
@@ -13,7 +15,7 @@ impl Hasher {
     /// That of files whose data is hashed with their id as the key.
     pub(super) fn keyed(id: [u8; 16]) -> Hasher {
         let number = u128::from_le_bytes(id);
-        Hasher::SipHash(number as u64, (number >> 64) as u64)
+        Hasher::SipHash(cast::low_u64(number), (number >> 64) as u64)
     }
 
     pub(super) fn hash(self, bytes: &[u8]) -> u64 {
@@ -27,7 +29,7 @@ impl Hasher {
 /// The two hashes of 32 bits as one, the better one in front.
 pub(super) fn lookup3(bytes: &[u8]) -> u64 {
     // Lengths are taken modulo 2^32, as the function has it.
-    let start = 0xdead_beef_u32.wrapping_add(bytes.len() as u32);
+    let start = 0xdead_beef_u32.wrapping_add(cast::low_u32(bytes.len()));
     let mut words = [start; 3];
     // The last block is mixed in another way, be it a whole one.
     let last = bytes.len().saturating_sub(1) / 12 * 12;
@@ -85,7 +87,7 @@ fn siphash(first: u64, second: u64, bytes: &[u8]) -> u64 {
     }
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
-    last[7] = bytes.len() as u8;
+    last[7] = cast::low_u8(bytes.len());
     take(u64::from_le_bytes(last));
     state[2] ^= 0xff;
     rounds(&mut state, 4);

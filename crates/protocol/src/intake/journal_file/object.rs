@@ -1,5 +1,7 @@
 //! The header of a journal file, and those of its objects.
 
+use logpond_record::cast;
+
 use super::hash::Hasher;
 use super::pages::Pages;
 use super::{FileError, MAGIC, Source, Trouble, damage};
@@ -142,7 +144,7 @@ impl Object {
         if offset < header.bytes || !offset.is_multiple_of(ALIGNMENT) {
             return damage(offset, "no object can be there");
         }
-        let mut head = [0; HEAD_BYTES as usize];
+        let mut head = [0; cast::to_usize(HEAD_BYTES)];
         pages.read(offset, &mut head)?;
         let kind = match head[0] {
             1 => Kind::Data,

@@ -3,6 +3,8 @@
 //! Entries share their data and refer to it by offset, so reading goes back and forth within what is
 //! small and near.
 
+use logpond_record::cast;
+
 use super::{Source, Trouble, damage};
 
 /// Bytes of a page.
@@ -73,7 +75,7 @@ impl<S: Source> Pages<S> {
 
     /// A page that begins within the file.
     fn page(&mut self, number: u64) -> Result<&[u8], Trouble> {
-        let place = &mut self.kept[(number % PAGES as u64) as usize];
+        let place = &mut self.kept[cast::to_usize(number % PAGES as u64)];
         let is_kept = place.as_ref().is_some_and(|(kept, _)| *kept == number);
         if !is_kept {
             let from = number * PAGE_BYTES;
@@ -81,7 +83,7 @@ impl<S: Source> Pages<S> {
                 Some((_, bytes)) => bytes,
                 None => Vec::new(),
             };
-            bytes.resize(PAGE_BYTES.min(self.length - from) as usize, 0);
+            bytes.resize(cast::to_usize(PAGE_BYTES.min(self.length - from)), 0);
             self.source.read_at(from, &mut bytes)?;
             *place = Some((number, bytes));
         }

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use logpond_record::Fix;
 use logpond_record::limits::JSON_DEPTH_MAX;
+use logpond_record::{Fix, cast};
 
 use super::{Escapes, JsonError, JsonReason, Scanner, Token, unescape};
 use crate::intake::outline::{Outline, without_message};
@@ -129,7 +129,7 @@ fn take<'a>(
 /// The text of slot number `slot`, which rendering would not give.
 pub(super) fn fix<'a>(slot: usize, span: (usize, usize), scanner: &Scanner<'a>) -> Fix<'a> {
     Fix {
-        slot: slot as u16,
+        slot: cast::low_u16(slot),
         text: Cow::Borrowed(&scanner.bytes()[span.0..span.1]),
     }
 }

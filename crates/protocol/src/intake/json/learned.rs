@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use logpond_record::{Message, Shape, Timestamp, Value};
+use logpond_record::{Message, Shape, Timestamp, Value, cast};
 
 use super::flatten::fix;
 use super::{Scanner, Token};
@@ -132,7 +132,7 @@ impl Outlines {
         let mut node = 0;
         let mut after = 0;
         for (index, slot) in slots.iter().enumerate() {
-            let expect = expect(index as u32, slot.kind, outcome);
+            let expect = expect(cast::low_u32(index), slot.kind, outcome);
             let literal = &raw[after..slot.span.0 as usize];
             after = slot.span.1 as usize;
             node = self.grow(node, literal, expect);
@@ -158,7 +158,7 @@ impl Outlines {
         let edge = Edge {
             literal: literal.into(),
             expect,
-            to: to as u32,
+            to: cast::low_u32(to),
         };
         let edges = &mut self.nodes[node];
         // The last edge is the one that was followed least; what it led to stays until the tree
@@ -235,7 +235,7 @@ fn follow<'a>(
             }
             parts.values.push(token.value);
             let chosen = ChosenTime {
-                slot: slot as u32,
+                slot: cast::low_u32(slot),
                 form: *form,
                 reading: *reading,
                 place: *place,

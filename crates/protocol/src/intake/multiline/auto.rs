@@ -12,6 +12,8 @@
 //! - It is taken from the first [`EVIDENCE_BYTES_MAX`] of a file only, so that a reader that resumes has it
 //!   again from these bytes.
 
+use logpond_record::cast;
+
 use super::leads::{Lead, begins_with_time, lead};
 use super::traces::{self, State, Step as TraceStep};
 use super::{Hint, Progress, Step};
@@ -220,5 +222,5 @@ pub(super) fn continued(times: &TimeReader, state: AutoState, line: &[u8]) -> St
 /// Blanks before a line.
 fn column(line: &[u8]) -> u8 {
     let blanks = line.iter().take_while(|b| matches!(b, b' ' | b'\t'));
-    blanks.take(u8::MAX.into()).count() as u8
+    cast::low_u8(blanks.take(u8::MAX.into()).count())
 }

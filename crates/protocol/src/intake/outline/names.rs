@@ -628,6 +628,10 @@ struct Index {
 
 static INDEX: Index = index();
 
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "constant functions cannot call generic ones; a number is below `NONE`"
+)]
 const fn index() -> Index {
     assert!(NAMES_COUNT < NONE as usize);
     let mut index = Index {
@@ -647,6 +651,10 @@ const fn index() -> Index {
 }
 
 /// The name of this number, counted through all tables, and what it means.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "constant functions cannot call generic ones; a table has less than 256 rows"
+)]
 const fn name_of(number: usize) -> (&'static str, NameMeaning) {
     let mut row = number;
     if row < TIMES.len() {

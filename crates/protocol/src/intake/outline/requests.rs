@@ -11,7 +11,7 @@
 
 use std::borrow::Cow;
 
-use logpond_record::Value;
+use logpond_record::{Value, cast};
 
 use super::products::PRODUCTS;
 use super::{Outline, OutlineSlot};
@@ -176,7 +176,7 @@ impl Outline {
         let slot_of = |name: &str| {
             let is_it = |slot: &OutlineSlot| slot.listed && self.name(slot) == name.as_bytes();
             let slots = self.slots.iter().take(REQUEST_SLOTS_MAX);
-            slots.into_iter().position(is_it).map(|slot| slot as u32)
+            slots.into_iter().position(is_it).map(cast::low_u32)
         };
         let mut products: Vec<u8> = self.products.clone();
         products.sort_unstable();
@@ -309,9 +309,9 @@ impl<'a> DerivedFields<'a> {
     }
 
     fn took(&mut self, value: &Value<'a>, unit_ns: u64) {
-        let number = |number: f64| number / (SECOND as f64 / unit_ns as f64);
+        let number = |number: f64| number / (cast::float(SECOND) / cast::float(unit_ns));
         let seconds = match value {
-            Value::Int(units) => Some(number(*units as f64)),
+            Value::Int(units) => Some(number(cast::float(*units))),
             Value::Float(units) => Some(number(*units)),
             Value::Str(text) => match text.parse::<f64>() {
                 Ok(units) => Some(number(units)),

@@ -3,7 +3,7 @@
 //! It depends on the names and the kinds of the fields only; the values are read from the record's parts, so
 //! that lines of an outline that is known are read by it, too.
 
-use logpond_record::{Assumption, Severity, TimeSource, Timestamp, Value};
+use logpond_record::{Assumption, Severity, TimeSource, Timestamp, Value, cast};
 
 use super::names::How;
 use super::scale::Scale;
@@ -117,7 +117,7 @@ fn with_nanos(seconds: Option<&Value<'_>>, nanos: Option<&Value<'_>>) -> Option<
         None => 0,
         Some(nanos) => whole_number(nanos).filter(|nanos| (0..1_000_000_000).contains(nanos))?,
     };
-    Timestamp::from_seconds(seconds, nanos as u32)
+    Timestamp::from_seconds(seconds, cast::low_u32(nanos))
 }
 
 /// The instant of texts with spaces between them: of a date, a time and a zone that may be missing, of the

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use logpond_record::{Fix, Message, Shape, SlotKind, Timestamp, Value};
+use logpond_record::{Fix, Message, Shape, SlotKind, Timestamp, Value, cast};
 
 use super::ParsedLine;
 use super::nested::escape;
@@ -162,7 +162,7 @@ impl Joints {
                 Origin::Outer(_) | Origin::Time(_) => None,
             };
             if let Some(text) = fix {
-                let (slot, text) = (slot as u16, Cow::Owned(text));
+                let (slot, text) = (cast::low_u16(slot), Cow::Owned(text));
                 fixes.push(Fix { slot, text });
             }
             values.push(match *origin {
@@ -175,7 +175,7 @@ impl Joints {
         for fix in std::mem::take(&mut outer.parts.fixes) {
             let origin = Origin::Outer(usize::from(fix.slot));
             if let Some(slot) = joint.slots.iter().position(|slot| *slot == origin) {
-                let (slot, text) = (slot as u16, fix.text);
+                let (slot, text) = (cast::low_u16(slot), fix.text);
                 fixes.push(Fix { slot, text });
             }
         }

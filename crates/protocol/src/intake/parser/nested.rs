@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use logpond_record::limits::SHAPE_BYTES_MAX;
 use logpond_record::{
-    Entry, EntryKind, Fix, Message, Shape, SlotKind, TimeSource, Timestamp, Value,
+    Entry, EntryKind, Fix, Message, Shape, SlotKind, TimeSource, Timestamp, Value, cast,
     is_severity_field, write_json_string,
 };
 
@@ -236,7 +236,7 @@ impl<'j, 'a> Joint<'j, 'a> {
                 Some(index) => {
                     self.slot(piece);
                     let value = outer.parts.values.get(index).cloned();
-                    let slot = self.values.len() as u16;
+                    let slot = cast::low_u16(self.values.len());
                     self.values.push(value.unwrap_or(Value::Null));
                     let mut fixes = outer.parts.fixes.iter();
                     if let Some(fix) = fixes.find(|fix| usize::from(fix.slot) == index) {
@@ -280,7 +280,7 @@ impl<'j, 'a> Joint<'j, 'a> {
         let inner = self.inner;
         let slot = &inner.shape.slots()[index];
         let is_message = Some(index) == inner.shape.message_slot();
-        let number = self.values.len() as u16;
+        let number = cast::low_u16(self.values.len());
         let has_time = self.outer.parts.time.is_some();
         let mut escaped = Vec::with_capacity(text.len());
         escape(text, &mut escaped);

@@ -8,7 +8,7 @@
 //! The bytes of an envelope are those of the journal, see [`logpond_record::envelope`] and
 //! `docs/format/journal.md`.
 
-use logpond_record::{Batch, EntryKind, Labels};
+use logpond_record::{Batch, EntryKind, Labels, cast};
 
 use super::{DecodedBody, RejectReason, TooLarge, check};
 
@@ -22,7 +22,7 @@ const LENGTH_BYTES: usize = 4;
 pub fn encode<'a>(entries: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut body = Vec::new();
     for entry in entries {
-        body.extend_from_slice(&(entry.len() as u32).to_le_bytes());
+        body.extend_from_slice(&cast::low_u32(entry.len()).to_le_bytes());
         body.extend_from_slice(entry);
     }
     body

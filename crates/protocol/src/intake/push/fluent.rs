@@ -25,7 +25,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use logpond_record::limits::{LINE_BYTES_MAX, TRUNCATED_FIELD};
-use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value};
+use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value, cast};
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -479,7 +479,7 @@ fn is_entry_head(list: &[u8]) -> bool {
 fn time_of(token: Token<'_>) -> Option<Timestamp> {
     let time = match token {
         Token::Int(seconds) => seconds.checked_mul(NANOS)?,
-        Token::Float(seconds) => (seconds * NANOS as f64) as i64,
+        Token::Float(seconds) => cast::whole_i64(seconds * cast::float(NANOS)),
         Token::Extension(0, bytes) => {
             let (seconds, rest) = bytes.split_first_chunk()?;
             let nanos: &[u8; 4] = rest.try_into().ok()?;

@@ -26,7 +26,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use logpond_record::limits::LINE_BYTES_MAX;
-use logpond_record::{Batch, EntryKind, LABEL_SUFFIX, Labels, Timestamp, Value};
+use logpond_record::{Batch, EntryKind, LABEL_SUFFIX, Labels, Timestamp, Value, cast};
 
 use super::members::{Fields, Members, flatten, keep_last, text_of};
 use super::splunk::seconds;
@@ -238,7 +238,7 @@ fn time_of(json: &str) -> Option<Timestamp> {
     let as_specified = seconds(text).ok().or_else(|| {
         // With an exponent.
         let seconds: f64 = text.parse().ok()?;
-        Some(Timestamp((seconds * NANOS) as i64))
+        Some(Timestamp(cast::whole_i64(seconds * NANOS)))
     });
     let finer = || timestamps::unix_instant(text.as_bytes());
     as_specified

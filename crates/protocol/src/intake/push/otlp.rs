@@ -19,7 +19,7 @@ mod tests;
 use std::borrow::Cow;
 use std::fmt;
 
-use logpond_record::{EntryKind, Severity, Timestamp, Value};
+use logpond_record::{EntryKind, Severity, Timestamp, Value, cast};
 
 use super::{RejectReason, Shipment, TooLarge};
 
@@ -148,7 +148,7 @@ fn has_room_for(shipment: &mut Shipment, bytes: usize) -> bool {
 fn own_fields<'r>(record: &'r LogRecord<'_>) -> Fields<'r> {
     let text = |name, text: &'r str| (Cow::Borrowed(name), Value::Str(Cow::Borrowed(text)));
     let level = match (&*record.severity_text, record.severity_number) {
-        ("", number @ 1..=24) => LEVELS[(number as usize - 1) / 4],
+        ("", number @ 1..=24) => LEVELS[(cast::to_usize(number) - 1) / 4],
         (given, _) => given,
     };
     let texts = [
@@ -160,10 +160,10 @@ fn own_fields<'r>(record: &'r LogRecord<'_>) -> Fields<'r> {
     let given = texts.into_iter().filter(|(_, value)| !value.is_empty());
     let mut fields: Fields<'r> = given.map(|(name, value)| text(name, value)).collect();
     if let number @ 1..=24 = record.severity_number {
-        fields.push(("severity_number".into(), Value::Int(number as i64)));
+        fields.push(("severity_number".into(), Value::Int(cast::signed(number))));
         // The number counts where nobody knows the words.
         let is_known = Severity::of_word(level.as_bytes()).is_some();
-        let severity = Severity::of_opentelemetry(number as u32).filter(|_| !is_known);
+        let severity = Severity::of_opentelemetry(cast::low_u32(number)).filter(|_| !is_known);
         fields.extend(severity.map(|severity| text(DETECTED_LEVEL, severity.name())));
     }
     fields

@@ -23,7 +23,7 @@ use std::borrow::Cow;
 use logpond_record::limits::{LINE_BYTES_MAX, TRUNCATED_FIELD};
 use logpond_record::{
     Batch, Entry, EntryKind, Envelope, Id, Labels, Message, Record, TimeSource, Timestamp, Value,
-    split_label_name,
+    cast, split_label_name,
 };
 
 use super::declared::{declarations_of, is_default};
@@ -449,7 +449,7 @@ pub fn push_bounded<'f>(
     if beside + line.len() <= LINE_BYTES_MAX {
         return batch.push_enveloped(kind, time, fields, line);
     }
-    let sent = (TRUNCATED_FIELD, Value::Int(line.len() as i64));
+    let sent = (TRUNCATED_FIELD, Value::Int(cast::low_i64(line.len())));
     let all: Vec<(&str, Value<'_>)> = fields
         .map(|(name, value)| (name, value.clone()))
         .chain([sent])

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use logpond_record::{Fix, Message, Piece, Record, Shape, SlotKind, Value};
+use logpond_record::{Fix, Message, Piece, Record, Shape, SlotKind, Value, cast};
 
 use super::{Change, Draft, Edit, MESSAGE, lists, text_of, value_of};
 use crate::intake::logfmt;
@@ -71,7 +71,7 @@ impl Draft<'_> {
     }
 
     fn set_slot(&mut self, shape: &Shape, index: usize, change: Change) {
-        let slot = index as u16;
+        let slot = cast::low_u16(index);
         self.line = None;
         if change == Change::Remove {
             self.slots.removed.push(shape.slots()[index].name.clone());

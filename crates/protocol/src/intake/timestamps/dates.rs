@@ -1,6 +1,6 @@
 //! Dates of times of any form, see [`general`](super::general).
 
-use logpond_record::{Civil, Timestamp};
+use logpond_record::{Civil, Timestamp, cast};
 
 use super::cursor::Cursor;
 use super::months;
@@ -476,7 +476,7 @@ fn short_first(cursor: &mut Cursor<'_>, digits: usize) -> Option<Dates> {
         _ => return None,
     };
     let third = if has_century {
-        full_year(cursor)? as u32
+        cast::low_u32(full_year(cursor)?)
     } else {
         cursor.number(2)?
     };
@@ -532,7 +532,7 @@ fn day_and_name(cursor: &mut Cursor<'_>, day: u32, separator: u8) -> Option<Date
 }
 
 fn month_name(cursor: &mut Cursor<'_>) -> Option<u32> {
-    let english = name_of(cursor, &MONTHS).map(|(place, bytes)| (place as u32 + 1, bytes));
+    let english = name_of(cursor, &MONTHS).map(|(place, bytes)| (cast::low_u32(place) + 1, bytes));
     let (month, bytes) = english.or_else(|| months::read(cursor.rest()))?;
     cursor.at += bytes;
     cursor.eat(b'.');

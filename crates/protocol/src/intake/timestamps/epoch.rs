@@ -3,7 +3,7 @@
 //! The unit is that which the number of digits before the point tells: nine or ten for seconds, 13, 16
 //! and 19 for the others.
 
-use logpond_record::Timestamp;
+use logpond_record::{Timestamp, cast};
 
 use super::{Form, Layout, Offset, TimestampText, read_fraction};
 
@@ -86,7 +86,7 @@ pub(super) fn decimal_epoch(text: &[u8], certain: bool) -> Option<Timestamp> {
         return None;
     }
     // Digits before the point, and the power of ten that makes nanoseconds of them.
-    let count = whole.len() as i32 + exponent;
+    let count = cast::low_i32(whole.len()) + exponent;
     let zeros = match count {
         9..=10 => 9,
         13 => 6,

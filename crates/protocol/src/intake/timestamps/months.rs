@@ -3,6 +3,8 @@
 //!
 //! Invariant: no name stands for two months. Names that are English as well are left out.
 
+use logpond_record::cast;
+
 /// The names of each month.
 const NAMES: [&str; 12] = [
     "januar jänner jän januari janvier janv enero ene gennaio gen janeiro styczeń stycznia sty январь января янв",
@@ -71,7 +73,7 @@ pub(super) fn read(text: &[u8]) -> Option<(u32, usize)> {
     let word = word.to_lowercase();
     let is_it = |names: &str| names.split(' ').any(|name| name == word);
     let month = NAMES.iter().position(|names| is_it(names))?;
-    Some((month as u32 + 1, length))
+    Some((cast::low_u32(month) + 1, length))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
-use logpond_record::{Civil, Timestamp};
+use logpond_record::{Civil, Timestamp, cast};
 
 /// The longest name is `America/Argentina/ComodRivadavia`.
 const NAME_BYTES_MAX: usize = 32;
@@ -57,7 +57,7 @@ pub(super) fn read(text: &[u8]) -> Option<(Region, usize)> {
         return None;
     }
     let place = ALL.binary_search_by(|rules| rules.name.cmp(name)).ok()?;
-    Some((Region(place as u16), length))
+    Some((Region(cast::low_u16(place)), length))
 }
 
 /// Reads a name in brackets, with a blank before them or not: ` (Europe/Berlin)`. A word may be a thread's name.

@@ -1,6 +1,6 @@
 //! Times of the day of times of any form, see [`general`](super::general).
 
-use logpond_record::Civil;
+use logpond_record::{Civil, cast};
 
 use super::cursor::Cursor;
 
@@ -148,7 +148,7 @@ fn fraction(cursor: &mut Cursor<'_>, clock: &mut Clock) -> Option<()> {
     }
     cursor.at += 1;
     let read = count.min(9);
-    clock.nanos = cursor.number(read)? * 10u32.pow(9 - read as u32);
+    clock.nanos = cursor.number(read)? * 10u32.pow(9 - cast::low_u32(read));
     clock.fraction_digits = read;
     cursor.at += count - read;
     Some(())

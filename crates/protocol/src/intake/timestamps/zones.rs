@@ -4,7 +4,7 @@
 //! several zones use today has the others beside it, and a time with it is said to be assumed. An
 //! unknown name is no zone, and stays where it is.
 
-use logpond_record::{Timestamp, write_unwritten_offset};
+use logpond_record::{Timestamp, cast, write_unwritten_offset};
 
 use super::cursor::Cursor;
 use super::regions::{self, Region};
@@ -298,7 +298,7 @@ impl ZoneName {
         };
         let mut name = ZoneName {
             text: [0; NAME_BYTES_MAX],
-            length: length as u8,
+            length: cast::low_u8(length),
             minutes,
             others,
         };
@@ -321,7 +321,7 @@ fn hours(text: &[u8]) -> Option<(usize, i16)> {
         Some(ones) => (3, tens * 10 + ones),
         None => (2, tens),
     };
-    (hours <= 14).then_some((bytes, sign * hours as i16 * 60))
+    (hours <= 14).then_some((bytes, sign * cast::low_i16(hours) * 60))
 }
 
 /// The same time with the zone that ` NAME` behind it says, and the year of ` NAME 1987`.
@@ -455,7 +455,7 @@ fn offset_in_minutes(cursor: &mut Cursor<'_>) -> Option<Zone> {
         return None;
     }
     let minutes = i64::from(cursor.number(3)?);
-    (minutes <= MINUTES_MAX).then_some(Zone::Offset(sign * minutes as i16, false))
+    (minutes <= MINUTES_MAX).then_some(Zone::Offset(sign * cast::low_i16(minutes), false))
 }
 
 /// Reads `+01:00`, `+0100` or `+01`. Behind a space, a number of two digits is an offset only if it can
@@ -471,7 +471,7 @@ fn offset(cursor: &mut Cursor<'_>, is_spaced: bool) -> Option<Zone> {
     })?;
     cursor.at += length;
     let is_minus_zero = rest[0] == b'-' && minutes == 0;
-    Some(Zone::Offset(minutes as i16, is_minus_zero))
+    Some(Zone::Offset(cast::low_i16(minutes), is_minus_zero))
 }
 
 /// True if what follows an offset of so many bytes leaves no doubt that it is one.

@@ -6,6 +6,8 @@
 //! with literals where its decompressed length is reached. So the heads of sequences tell where it ends.
 //! Source: "LZ4 Block Format Description" of the LZ4 project.
 
+use logpond_record::cast;
+
 use super::STEP_BYTES_MAX;
 
 /// The longest block, decompressed. `systemd-journal-upload` packs what it reads at a time: 64 KiB.
@@ -30,9 +32,9 @@ pub(in super::super) fn unpack_block(
         return Some(false);
     }
     let from = held.len();
-    held.resize(from + length as usize, 0);
+    held.resize(from + cast::to_usize(length), 0);
     let unpacked = lz4_flex::block::decompress_into(block, &mut held[from..]).ok()?;
-    (unpacked == length as usize).then_some(true)
+    (unpacked == cast::to_usize(length)).then_some(true)
 }
 
 /// Unpacks blocks that come in pieces.

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use logpond_record::{Message, Record, TimeRange, Timestamp};
+use logpond_record::{Message, Record, TimeRange, Timestamp, cast};
 pub use logpond_segment::patterns::Sample;
 use logpond_segment::patterns::{
     PatternTable, SAMPLE_BYTES_MAX, Samples, Template, TemplateCounts, WILDCARD, cluster,
@@ -408,7 +408,7 @@ fn level_text(level: &str) -> &[u8] {
 fn write_key(level: &[u8], key: &mut Vec<u8>) {
     let level = &level[..level.len().min(LEVEL_BYTES_MAX)];
     key.clear();
-    key.push(level.len() as u8);
+    key.push(cast::low_u8(level.len()));
     key.extend_from_slice(level);
 }
 

@@ -1,5 +1,7 @@
 //! Queries for numbers.
 
+use logpond_record::cast;
+
 use super::super::Span;
 use super::super::ast::{
     BinaryOperation, Conversion, Grouping, LabelReplace, LogQuery, ManySide, Matching,
@@ -312,7 +314,7 @@ impl Parser<'_> {
             let message = format!("invalid parameter (must be greater than 0) {name}({number}");
             return Err(self.error(span, message));
         }
-        Ok(Some(number as u64))
+        Ok(Some(cast::whole_u64(number)))
     }
 
     fn range_aggregation(&mut self, function: RangeFunction, start: Span) -> Result<Metric> {

@@ -10,7 +10,7 @@
 
 use std::borrow::Cow;
 
-use logpond_record::{Labels, Timestamp, Value};
+use logpond_record::{Labels, Timestamp, Value, cast};
 
 use super::{LokiError, Pairs, add, labels};
 use crate::intake::protobuf::{Field, fields};
@@ -99,8 +99,8 @@ fn time_of(stamp: &[u8]) -> Result<Result<Timestamp, RejectReason>, &'static str
     let (mut seconds, mut nanos) = (0, 0);
     for field in fields(stamp) {
         match field.map_err(|_| "a time")? {
-            (1, Field::Varint(number)) => seconds = number as i64,
-            (2, Field::Varint(number)) => nanos = number as i64,
+            (1, Field::Varint(number)) => seconds = cast::signed(number),
+            (2, Field::Varint(number)) => nanos = cast::signed(number),
             _ => {}
         }
     }

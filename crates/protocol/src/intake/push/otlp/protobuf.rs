@@ -14,7 +14,7 @@
 
 use std::borrow::Cow;
 
-use logpond_record::Labels;
+use logpond_record::{Labels, cast};
 
 use super::any::{Any, DEPTH_MAX};
 use super::ids::{self, SPAN_BYTES, TRACE_BYTES};
@@ -221,7 +221,7 @@ fn read_any(message: &[u8], depth: usize) -> Result<Any<'_>, WireError> {
         value = match field? {
             (1, field) => Any::Text(field.text().ok_or(WireError)?.into()),
             (2, Field::Varint(truth)) => Any::Bool(truth != 0),
-            (3, Field::Varint(int)) => Any::Int(int as i64),
+            (3, Field::Varint(int)) => Any::Int(cast::signed(int)),
             (4, Field::Fixed64(bits)) => Any::Float(f64::from_bits(bits)),
             (7, Field::Bytes(bytes)) => Any::Bytes(bytes.into()),
             (5, Field::Bytes(list)) if depth < DEPTH_MAX => {
