@@ -4,6 +4,14 @@
 //! cargo run --release --package logpond-bucket --example cache_read
 //! ```
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "a tool casts numbers that it knows"
+)]
+
 use std::error::Error;
 use std::fs::File;
 use std::io;

@@ -31,6 +31,7 @@ use std::time::SystemTime;
 
 pub(crate) use blocks::{BLOCK_BYTES, Geometry, Kind, plan};
 pub(crate) use entry::{BlockClaim, Claim, Entry, lock};
+use logpond_record::cast;
 use part::{Part, Slot, geometry_of, parse_file_name};
 
 /// A bounded cache of objects on the local disk. Clones are the same cache.
@@ -209,7 +210,7 @@ impl Cache {
             return self.read_part(entry, first, blocks, offset, buffer);
         }
         let edge = entry.geometry.tail_block;
-        let (pages, tail) = buffer.split_at_mut((edge * BLOCK_BYTES - offset) as usize);
+        let (pages, tail) = buffer.split_at_mut(cast::to_usize(edge * BLOCK_BYTES - offset));
         self.read_part(entry, first, blocks.start..edge, offset, pages)
             && self.read_part(entry, last, edge..blocks.end, edge * BLOCK_BYTES, tail)
     }

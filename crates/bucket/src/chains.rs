@@ -13,7 +13,7 @@ use logpond_cluster::chain::{
     Change, Commit, LINK_BYTES_MAX, LINKS, Link, Outcome, SegmentEntry, Step, Verdict, link_name,
     parse_link_name,
 };
-use logpond_record::Timestamp;
+use logpond_record::{Timestamp, cast};
 
 use crate::objects::{BucketError, FailureKind, Objects};
 
@@ -227,7 +227,7 @@ impl Chains {
             return Ok(true);
         }
         // Whoever remembers the number of a link that nobody has any more takes this one for a later one.
-        let lost = (now.unix_ms().max(0) / 1000) as u64;
+        let lost = cast::unsigned(now.unix_ms().max(0) / 1000);
         let number = match broken {
             HeadFault::Gone(0) => greatest.max(lost) + 1,
             _ => greatest + 1,

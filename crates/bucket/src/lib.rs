@@ -1,6 +1,17 @@
 //! Segments in an object store that all nodes share (CLUSTER R14): where a bucket is, how its objects are
 //! read and written, who of several writers wins, and what of it is kept on the local disk.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "tests cast numbers that they know"
+    )
+)]
+
 mod cache;
 mod chains;
 mod delta;

@@ -14,7 +14,7 @@ use logpond_cluster::Day;
 use logpond_cluster::chain::{
     Change, NoWriteReason, Outcome, SEGMENTS, SegmentEntry, parse_segment_name, segment_name,
 };
-use logpond_record::{Id, Timestamp};
+use logpond_record::{Id, Timestamp, cast};
 use logpond_segment::disk::ReadAt;
 use logpond_segment::file::{ReadError, SegmentFile};
 
@@ -165,7 +165,9 @@ impl ReadAt for Tail {
         let Some(at) = offset.checked_sub(self.from) else {
             return Err(io::Error::other("it is before what was read"));
         };
-        let range = self.tail.get(at as usize..at as usize + buffer.len());
+        let range = self
+            .tail
+            .get(cast::to_usize(at)..cast::to_usize(at) + buffer.len());
         buffer.copy_from_slice(range.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
     }

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use bytes::Bytes;
+use logpond_record::cast;
 use logpond_segment::disk::ReadAt;
 
 use crate::cache::{BLOCK_BYTES, BlockClaim, Cache, Claim, Entry, Geometry, lock, plan};
@@ -190,7 +191,8 @@ impl RemoteFile {
                 .geometry
                 .bytes_of(&(run[0]..run[0] + run.len() as u64));
             let fetched_from = blocks.start * BLOCK_BYTES;
-            let part = (place.start - fetched_from) as usize..(place.end - fetched_from) as usize;
+            let part = cast::to_usize(place.start - fetched_from)
+                ..cast::to_usize(place.end - fetched_from);
             self.object.cache.store(entry, run[0], &bytes[part]);
         }
     }
@@ -208,10 +210,10 @@ impl RemoteFile {
         while at < end {
             let inside =
                 |(from, bytes): &&(u64, Bytes)| (*from..*from + bytes.len() as u64).contains(&at);
-            let rest = &mut buffer[(at - offset) as usize..];
+            let rest = &mut buffer[cast::to_usize(at - offset)..];
             let length = match fetched.iter().find(inside) {
                 Some((from, bytes)) => {
-                    let bytes = &bytes[(at - from) as usize..];
+                    let bytes = &bytes[cast::to_usize(at - from)..];
                     let length = bytes.len().min(rest.len());
                     rest[..length].copy_from_slice(&bytes[..length]);
                     length
@@ -221,11 +223,11 @@ impl RemoteFile {
                     if !self
                         .object
                         .cache
-                        .read(entry, at, &mut rest[..length as usize])
+                        .read(entry, at, &mut rest[..cast::to_usize(length)])
                     {
                         return false;
                     }
-                    length as usize
+                    cast::to_usize(length)
                 }
             };
             at += length as u64;

@@ -1,6 +1,14 @@
 //! One suite for all stores: a directory, and a server that speaks S3, also through a network that
 //! fails.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "tests cast numbers that they know"
+)]
+
 mod relay;
 mod s3_server;
 

@@ -6,6 +6,14 @@
 //! memory here; that nodes are asked whether theirs has changed is not part of the times. With `bucket`
 //! all segments are in a bucket, of which each node has read all.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "a tool casts numbers that it knows"
+)]
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

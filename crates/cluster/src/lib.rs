@@ -18,6 +18,17 @@
 //! What is safe never depends on who is thought to be alive, on clocks, or on the order in which
 //! news arrives. Such things are hints: where they are wrong, work is done twice.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "tests cast numbers that they know"
+    )
+)]
+
 mod day;
 mod identity;
 mod roles;

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use logpond_record::SourceId;
+use logpond_record::{SourceId, cast};
 use logpond_segment::sources::SourceSet;
 
 use crate::Day;
@@ -379,7 +379,7 @@ impl Offers {
             let is_due = matches!(offer.state, State::Reported { from_ms } if from_ms <= now_ms);
             is_due || again_ms <= now_ms
         });
-        due.take(CONTENTS_MAX as usize)
+        due.take(cast::to_usize(CONTENTS_MAX))
             .map(|offer| {
                 offer.tried_ms = now_ms;
                 offer.file.content

@@ -6,6 +6,7 @@
 //!
 //! Everything here is a hint: those who know different nodes choose differently, which costs work.
 
+use logpond_record::cast;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::NodeId;
@@ -103,8 +104,8 @@ impl Key {
     /// A score that is the greatest of several in proportion to the stores' weights.
     fn stretched(&self, store: &Store) -> f64 {
         // In (0, 1): the middle of one of 2^53 equal parts.
-        let part = (self.score(store.node) >> 11) as f64;
-        let even = (part + 0.5) / (1u64 << 53) as f64;
+        let part = cast::float(self.score(store.node) >> 11);
+        let even = (part + 0.5) / cast::float(1u64 << 53);
         -store.weight() / even.ln()
     }
 }
@@ -132,7 +133,7 @@ impl Store {
 
     /// Its free space, in powers of two, so that choices do not change with every segment.
     fn weight(&self) -> f64 {
-        (1u64 << self.free_bytes.max(1).ilog2()) as f64
+        cast::float(1u64 << self.free_bytes.max(1).ilog2())
     }
 }
 

@@ -6,6 +6,8 @@
 //! follows as if waits were exponential. Records can be asked for all the while: what waits are
 //! further copies, so a wait is a time in which one disk has the only copy.
 
+use logpond_record::cast;
+
 /// What one store needs for its work, as it was measured or is assumed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Service {
@@ -103,21 +105,21 @@ impl Plan {
         // What merging leaves of each store.
         let rate = (1.0 - service.merging) / service_s;
         let offered = claims_per_s / rate;
-        let utilisation = offered / stores as f64;
+        let utilisation = offered / cast::float(stores);
         let waits = chance_to_wait(stores, offered);
         let spread = (service.arrival_variation + service.variation) / 2.0;
         let is_stable = utilisation < 1.0;
         let wait_s_mean = if is_stable {
-            waits / (stores as f64 * rate - claims_per_s) * spread
+            waits / (cast::float(stores) * rate - claims_per_s) * spread
         } else {
             f64::INFINITY
         };
         let stored = wanted.raw_bytes_per_s_mean * wanted.retain_s * service.stored_per_raw;
-        let copies = wanted.copies.max(1) as f64;
+        let copies = cast::float(wanted.copies.max(1));
         Plan {
             stores,
             utilisation,
-            utilisation_one_lost: offered / (stores as f64 - 1.0),
+            utilisation_one_lost: offered / (cast::float(stores) - 1.0),
             service_s,
             wait_s_mean,
             wait_s_p99: if !is_stable {
@@ -133,7 +135,7 @@ impl Plan {
             } else {
                 f64::INFINITY
             },
-            store_disk_bytes: stored * copies / stores as f64,
+            store_disk_bytes: stored * copies / cast::float(stores),
             ingester_disk_bytes: journal_bytes_per_s * wanted.outage_s * 1.5,
             network_bytes_per_s: journal_bytes_per_s
                 + (copies - 1.0) * wanted.raw_bytes_per_s * service.stored_per_raw,
@@ -143,14 +145,14 @@ impl Plan {
 
 /// Erlang C: the share of jobs that find all servers busy, where `offered` is the load in servers.
 fn chance_to_wait(servers: usize, offered: f64) -> f64 {
-    if offered >= servers as f64 {
+    if offered >= cast::float(servers) {
         return 1.0;
     }
     // Erlang B by its recursion, which does not overflow.
     let blocked = (1..=servers).fold(1.0, |blocked, n| {
-        offered * blocked / (n as f64 + offered * blocked)
+        offered * blocked / (cast::float(n) + offered * blocked)
     });
-    let utilisation = offered / servers as f64;
+    let utilisation = offered / cast::float(servers);
     blocked / (1.0 - utilisation * (1.0 - blocked))
 }
 

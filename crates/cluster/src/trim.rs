@@ -23,7 +23,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use logpond_record::Id;
+use logpond_record::{Id, cast};
 use logpond_segment::sources::SourceSet;
 
 use crate::give_up::{CONTENTS_MAX, Copies, Peer, held_by};
@@ -205,7 +205,7 @@ impl Trim {
         for segment in stored(mine) {
             let mut sources = self.behind(segment, segment.sources.common(&many), &rivals);
             if sources.len() > CONTENTS_MAX {
-                sources = sources.iter().take(CONTENTS_MAX as usize).collect();
+                sources = sources.iter().take(cast::to_usize(CONTENTS_MAX)).collect();
             }
             if !sources.is_empty() {
                 found.insert(segment.id, (segment, sources));

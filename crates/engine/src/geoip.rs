@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use logpond_record::Value;
+use logpond_record::{Value, cast};
 use maxminddb::{MaxMindDbError, Reader};
 use serde::Deserialize;
 
@@ -210,7 +210,7 @@ fn read(path: &Path) -> Result<Reader<Vec<u8>>, Reason> {
     if bytes > FILE_BYTES_MAX {
         return Err(Reason::TooLong(bytes));
     }
-    let mut content = Vec::with_capacity(bytes as usize);
+    let mut content = Vec::with_capacity(cast::to_usize(bytes));
     let read = file.take(FILE_BYTES_MAX).read_to_end(&mut content);
     read.map_err(Reason::Unreadable)?;
     let reader = Reader::from_source(content).map_err(Reason::Invalid)?;

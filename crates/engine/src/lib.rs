@@ -9,6 +9,17 @@
 //! Invariants: no socket is opened but those of the bucket, of Kafka and of receivers of alerts; a test opens
 //! the engine, feeds it and asks it without a process.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "tests cast numbers that they know"
+    )
+)]
+
 pub mod geoip;
 pub mod resends;
 pub mod step_mark;

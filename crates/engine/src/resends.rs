@@ -20,7 +20,7 @@ use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use logpond_protocol::intake::resent::{Fingerprint, MESSAGES_MAX, Recent};
-use logpond_record::{EntryKind, SourceId};
+use logpond_record::{EntryKind, SourceId, cast};
 use logpond_segment::batches;
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::{ClosedFile, JournalFile, OpenError};
@@ -258,7 +258,7 @@ fn read(disk: &dyn Disk) -> io::Result<State> {
     if length > BYTES_MAX {
         return Err(io::Error::new(ErrorKind::InvalidData, "it is too long"));
     }
-    let mut bytes = vec![0; length as usize];
+    let mut bytes = vec![0; cast::to_usize(length)];
     file.read_at(0, &mut bytes)?;
     let damaged = || io::Error::new(ErrorKind::InvalidData, "its checksum is wrong");
     let (body, crc) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use logpond_record::{Id, Incarnation, Timestamp};
+use logpond_record::{Id, Incarnation, Timestamp, cast};
 
 /// The wall clock now. Clamped to the range of [`Timestamp`], whatever the machine's clock says.
 pub fn now() -> Timestamp {
@@ -84,7 +84,7 @@ pub fn mint_incarnation() -> Result<Incarnation, getrandom::Error> {
 /// `now` still make names distinct.
 pub fn mint_segment_id(now: Timestamp, made: u64) -> Id {
     let incarnation = Incarnation(random().unwrap_or_default());
-    Id::new(now.unix_ms().max(0) as u64, incarnation, made)
+    Id::new(cast::unsigned(now.unix_ms().max(0)), incarnation, made)
 }
 
 /// 128 random bits.

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
 use logpond_protocol::intake::timezone::{CHANGES_MAX, Zone, offset_minutes};
-use logpond_record::Timestamp;
+use logpond_record::{Timestamp, cast};
 
 /// The rule of UTC.
 pub const UTC: &str = "UTC0";
@@ -220,7 +220,7 @@ fn changes(zone: &TimeZone, from: i64, to: i64) -> Vec<i64> {
         .following(start)
         .map(|change| change.timestamp().as_second());
     // Twice what any zone has had.
-    let most = (YEARS_BACK + YEARS_AHEAD) as usize * 8;
+    let most = cast::to_usize(cast::unsigned(YEARS_BACK + YEARS_AHEAD)) * 8;
     changes.take_while(|at| *at < to).take(most).collect()
 }
 

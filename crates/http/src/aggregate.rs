@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hyper::Response;
+use logpond_record::cast;
 
 use super::body::Body;
 use super::error::ApiError;
@@ -63,7 +64,7 @@ fn read(aggregate: &Aggregate, params: &Params) -> Result<Arguments, ApiError> {
                 let default = default.parse().unwrap_or(*max);
                 let limit = params.number(name, default, *max)?;
                 // No limit, as everywhere, is still this limit.
-                arguments.limit = if limit == 0 { *max } else { limit } as usize;
+                arguments.limit = cast::to_usize(if limit == 0 { *max } else { limit });
             }
         }
     }

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hyper::body::Bytes;
+use logpond_record::cast;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
@@ -121,7 +122,7 @@ impl Pace {
             return Some(Slowness::Stalled(idle));
         }
         let waited = self.waited + idle;
-        let per_s = self.bytes * 1000 / (waited.as_millis() as u64).max(1);
+        let per_s = self.bytes * 1000 / cast::low_u64(waited.as_millis()).max(1);
         let is_slow = waited >= SLOW_AFTER && per_s < SLOW_BYTES_PER_S_MAX;
         is_slow.then_some(Slowness::Slow(Reverse(per_s)))
     }

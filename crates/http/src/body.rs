@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use hyper::body::{Body as _, Bytes, Frame, SizeHint};
 use hyper::header::{self, HeaderValue};
 use hyper::{Response, StatusCode};
+use logpond_record::cast;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::bodies::{BODY_IDLE_MAX, Bodies};
@@ -211,7 +212,7 @@ pub async fn receive(
     if announced.is_some_and(|bytes| bytes > bytes_most as u64) {
         return Err(too_large());
     }
-    let capacity = announced.map_or(0, |bytes| (bytes as usize).min(CAPACITY_BYTES_MAX));
+    let capacity = announced.map_or(0, |bytes| cast::to_usize(bytes).min(CAPACITY_BYTES_MAX));
     let mut bytes = Vec::with_capacity(capacity);
     let mut receiving = bodies.begin();
     let mut refused = std::pin::pin!(authorization::refused());

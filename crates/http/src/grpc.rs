@@ -21,7 +21,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use logpond_protocol::intake::body::Encoding;
 use logpond_protocol::intake::push::otlp;
-use logpond_record::Labels;
+use logpond_record::{Labels, cast};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
@@ -280,7 +280,7 @@ fn unframe(bytes: &mut Vec<u8>) -> Result<bool, CallError> {
 
 fn framed(message: &[u8]) -> Bytes {
     // Answers are short.
-    let length = (message.len() as u32).to_be_bytes();
+    let length = cast::low_u32(message.len()).to_be_bytes();
     [&[0], &length[..], message].concat().into()
 }
 

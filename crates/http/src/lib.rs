@@ -11,6 +11,17 @@
 //! - A query whose reader goes away ends; one whose reader is slow waits with a bounded number of
 //!   chunks in memory.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "tests cast numbers that they know"
+    )
+)]
+
 mod administration;
 mod error;
 mod params;

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::Response;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
-use logpond_record::{TimeRange, Timestamp, Value as RecordValue};
+use logpond_record::{TimeRange, Timestamp, Value as RecordValue, cast};
 use logpond_render::Row;
 use logpond_search::logsql::{self, LogsOutput, LogsQuery};
 use logpond_search::query::{FieldTest, Filter};
@@ -227,7 +227,9 @@ fn count(
     let mut grouped = None;
     if let Some(groups) = groups {
         let limit = groups.limit.and_then(|limit| usize::try_from(limit).ok());
-        let count_max = limit.unwrap_or(usize::MAX).min(TOP_VALUES_MAX as usize);
+        let count_max = limit
+            .unwrap_or(usize::MAX)
+            .min(cast::to_usize(TOP_VALUES_MAX));
         let values = app
             .engine
             .top_values(&groups.scope, &groups.field, count_max, out);

@@ -1,6 +1,7 @@
 //! Parameters of a request: the query string, and the form or JSON object in a POST body.
 
 use hyper::Uri;
+use logpond_record::cast;
 
 use super::error::ApiError;
 
@@ -185,7 +186,7 @@ fn decode(encoded: &[u8]) -> Result<String, ApiError> {
 }
 
 fn digit(byte: Option<&u8>) -> Option<u8> {
-    char::from(*byte?).to_digit(16).map(|d| d as u8)
+    char::from(*byte?).to_digit(16).map(cast::low_u8)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper::Response;
-use logpond_record::TimeRange;
+use logpond_record::{TimeRange, cast};
 use logpond_search::aggregate::{Pattern, nice_step_ns};
 use logpond_search::hints::Hint;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Bo
         let n = if n == 0 { PATTERNS_MAX } else { n };
         let has_step = params.one("step")?.is_some();
         let steps = steps(params, BUCKETS_DEFAULT)?;
-        Ok((steps, has_step, n as usize))
+        Ok((steps, has_step, cast::to_usize(n)))
     };
     let run = |app: &App,
                scope: &Scope,

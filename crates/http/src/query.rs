@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hyper::Response;
 use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
+use logpond_record::cast;
 
 use super::body::Body;
 use super::error::ApiError;
@@ -159,8 +160,8 @@ pub(super) fn search(params: &Params) -> Result<Search, ApiError> {
     search.is_followed = params.flag("follow", false)?;
     search.positions = position(params)?;
     search.wants_positions = params.flag("positions", false)?;
-    search.rows_before = before as usize;
-    search.rows_after = after as usize;
+    search.rows_before = cast::to_usize(before);
+    search.rows_after = cast::to_usize(after);
     search.is_strict = params.flag("strict", false)?;
     search.is_count = params.flag("count", false)?;
     search.wants_progress = params.flag("progress", false)?;
@@ -187,7 +188,7 @@ fn direction(params: &Params) -> Result<Direction, ApiError> {
 fn parts(params: &Params) -> Result<RowParts, ApiError> {
     let clip_bytes = params.number("clip", 0, CLIP_BYTES_MAX)?;
     let mut parts = RowParts {
-        clip_bytes: clip_bytes as usize,
+        clip_bytes: cast::to_usize(clip_bytes),
         ..RowParts::default()
     };
     let named = params.one("fields")?.unwrap_or_default();

@@ -24,7 +24,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use logpond_record::Severity;
+use logpond_record::{Severity, cast};
 use logpond_search::context::CONTEXT_ROWS_MAX;
 
 pub use aggregate::Aggregate;
@@ -479,7 +479,7 @@ pub struct Query {
 
 /// Rows of context: as many as servers and files give.
 fn context_rows() -> impl clap::builder::TypedValueParser<Value = u32> {
-    clap::value_parser!(u32).range(..=CONTEXT_ROWS_MAX as i64)
+    clap::value_parser!(u32).range(..=cast::low_i64(CONTEXT_ROWS_MAX))
 }
 
 /// A level by any of its names.

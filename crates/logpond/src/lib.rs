@@ -12,6 +12,17 @@
 //! that change under the server: tokens, certificates, rules and saved queries; `lp-alerts` evaluates
 //! alert rules and `lp-notify-N` tell receivers of alerts; `lp-kafka` reads topics of Kafka.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "tests cast numbers that they know"
+    )
+)]
+
 pub mod cli;
 pub mod demo;
 pub mod serve;

@@ -12,7 +12,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use logpond_cluster::give_up::WhoHolds;
 use logpond_cluster::{IndexedInventory, NodeId, Recent, Registry};
-use logpond_record::{Id, SourceId};
+use logpond_record::{Id, SourceId, cast};
 use logpond_segment::batches::BatchSet;
 use tokio::net::TcpStream;
 
@@ -170,7 +170,7 @@ async fn route(
                 .await
         }
         (&Method::POST, PATH_REGISTRY) => {
-            let bytes_max = registry_file::BYTES_MAX as usize;
+            let bytes_max = cast::to_usize(registry_file::BYTES_MAX);
             service.message(request, bytes_max, learn).await
         }
         (&Method::GET, PATH_SAVED) => {
@@ -469,7 +469,7 @@ async fn journal(
 fn send_file(piece: JournalPiece, mut out: Output) {
     let mut offset = 0;
     while offset < piece.bytes {
-        let count = (piece.bytes - offset).min(CHUNK_BYTES as u64) as usize;
+        let count = cast::to_usize((piece.bytes - offset).min(CHUNK_BYTES as u64));
         let mut read = Ok(());
         let sent = out.append(|chunk| {
             let start = chunk.len();

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use logpond_record::cast;
 use serde::Serialize;
 
 /// Clients that are told apart. Beyond them the ones are forgotten that have no connection and moved
@@ -132,7 +133,7 @@ impl ClientTable {
         let seconds = now.saturating_duration_since(since).as_secs_f64().max(1e-3);
         for entry in table.by_address.values_mut() {
             let (bytes, before) = (entry.client.bytes(), entry.bytes);
-            let per_s = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
+            let per_s = |now: u64, before: u64| cast::float(now.saturating_sub(before)) / seconds;
             entry.bytes_per_s = (per_s(bytes.0, before.0), per_s(bytes.1, before.1));
             entry.bytes = bytes;
         }
@@ -236,10 +237,10 @@ pub enum ClientOrder {
 impl ClientOrder {
     fn key(self, of: &ClientStatus) -> f64 {
         match self {
-            ClientOrder::Bytes => (of.bytes_from_client + of.bytes_to_client) as f64,
+            ClientOrder::Bytes => cast::float(of.bytes_from_client + of.bytes_to_client),
             ClientOrder::Throughput => of.bytes_from_client_per_s + of.bytes_to_client_per_s,
-            ClientOrder::Connections => of.connections as f64,
-            ClientOrder::Active => of.active as f64,
+            ClientOrder::Connections => cast::float(of.connections),
+            ClientOrder::Active => cast::float(of.active),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use logpond_record::cast;
 use serde::Serialize;
 
 use crate::record::CloseReason;
@@ -68,7 +69,7 @@ impl TimesStatus {
             .zip(&self.counts)
             .map(move |(bound_us, count)| {
                 seen += count;
-                (*bound_us as f64 / 1e6, seen)
+                (cast::float(*bound_us) / 1e6, seen)
             })
     }
 
@@ -79,7 +80,7 @@ impl TimesStatus {
 
     /// How long they were in all, in seconds.
     pub fn sum_s(&self) -> f64 {
-        self.sum_us as f64 / 1e6
+        cast::float(self.sum_us) / 1e6
     }
 }
 

@@ -16,6 +16,17 @@
 //!   it meets no client's certificate, route or upstream.
 //! - Each connection that was accepted gives one record when it ends, for whatever reason.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "tests cast numbers that they know"
+    )
+)]
+
 mod balance;
 mod buffer;
 mod certificates;

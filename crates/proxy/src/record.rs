@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use logpond_record::cast;
 use rustls::pki_types::CertificateDer;
 use serde::{Serialize, Serializer};
 use tokio::time::Instant;
@@ -239,7 +240,7 @@ fn now_text<S: Serializer>((): &(), serializer: S) -> Result<S::Ok, S::Error> {
 /// Seconds, to a microsecond.
 fn seconds<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
     let micros = time.unwrap_or_default().as_micros();
-    serializer.serialize_f64(micros as f64 / 1e6)
+    serializer.serialize_f64(cast::float(micros) / 1e6)
 }
 
 fn name<S: Serializer>(name: &Option<Arc<str>>, serializer: S) -> Result<S::Ok, S::Error> {

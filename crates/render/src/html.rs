@@ -12,7 +12,7 @@
 use std::borrow::Cow;
 
 use jiff::tz::TimeZone;
-use logpond_record::Severity;
+use logpond_record::{Severity, cast};
 use logpond_search::label;
 
 use super::line::HEAD;
@@ -365,9 +365,9 @@ fn write_histogram(buckets: &[Bucket], out: &mut Vec<u8>) {
         &format!("<svg viewBox=\"{view}\" role=img aria-label=\"Records over time\">\n"),
         out,
     );
-    let width = WIDTH / bars.len() as f64;
+    let width = WIDTH / cast::float(bars.len());
     for (number, bar) in bars.iter().enumerate() {
-        let left = number as f64 * width;
+        let left = cast::float(number) * width;
         put("<g><title>", out);
         write_text(bar.from.as_bytes(), out);
         put(&format!(": {}</title>", quantity::count(bar.count)), out);
@@ -377,7 +377,7 @@ fn write_histogram(buckets: &[Bucket], out: &mut Vec<u8>) {
             .zip(stacked(bar))
             .filter(|(_, count)| *count > 0)
         {
-            let height = count as f64 / most as f64 * HEIGHT;
+            let height = cast::float(count) / cast::float(most) * HEIGHT;
             top -= height;
             let inner = (width * 0.9).max(0.5);
             let rect = format!(

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use jiff::tz::TimeZone;
-use logpond_record::{Severity, Timestamp, Value};
+use logpond_record::{Severity, Timestamp, Value, cast};
 use logpond_search::label;
 
 use super::line::HEAD;
@@ -148,7 +148,7 @@ impl Render for Pretty {
 /// `2026-03-02 01:02:32.465+01:00`, with as many digits of the fraction as are needed in threes.
 pub(super) fn local(time: Timestamp, zone: &TimeZone) -> String {
     let (seconds, nanos) = time.seconds();
-    let Ok(instant) = jiff::Timestamp::new(seconds, nanos as i32) else {
+    let Ok(instant) = jiff::Timestamp::new(seconds, cast::low_i32(nanos)) else {
         return time.to_string();
     };
     let zoned = instant.to_zoned(zone.clone());

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use logpond_record::cast;
+
 /// A count with a comma between thousands: `1,234,567`.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -18,7 +20,7 @@ pub fn count(number: u64) -> String {
 /// Bytes with a unit of powers of 1000: `412 MB`, `3.1 GB`.
 pub fn bytes(number: u64) -> String {
     const UNITS: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
-    let mut value = number as f64;
+    let mut value = cast::float(number);
     let mut unit = 0;
     // 999.5 would round to 1000.
     while value >= 999.5 && unit + 1 < UNITS.len() {

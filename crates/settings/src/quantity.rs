@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use logpond_record::cast;
 use logpond_record::limits::LINE_BYTES_MAX;
 use logpond_search::size::{AmountError, Size, parse_duration, parse_size};
 
@@ -67,7 +68,7 @@ pub fn parse_address(text: &str, port: u16) -> Result<SocketAddr, QuantityError>
 /// Reads a duration such as `30d` or `1h30m`.
 pub fn parse_age(text: &str) -> Result<Duration, QuantityError> {
     let nanos = parse_duration(text).map_err(QuantityError::Amount)?;
-    Ok(Duration::from_nanos(nanos.max(0) as u64))
+    Ok(Duration::from_nanos(cast::unsigned(nanos.max(0))))
 }
 
 /// Reads a size in bytes, such as `200MB` or `10GiB`.
@@ -90,7 +91,7 @@ pub fn parse_room(text: &str) -> Result<Size, QuantityError> {
 pub(super) fn line_bytes(text: &str) -> Result<usize, String> {
     let bytes = parse_bytes(text).map_err(|e| e.to_string())?;
     if (LINE_BYTES_MIN..=LINE_BYTES_MAX as u64).contains(&bytes) {
-        Ok(bytes as usize)
+        Ok(cast::to_usize(bytes))
     } else {
         Err("the limit for lines is from 1KiB to 32MiB".to_string())
     }

@@ -22,6 +22,7 @@ use datafusion::physical_plan::joins::{
 };
 use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::windows::WindowAggExec;
+use logpond_record::cast;
 
 use crate::bounded::RESULT_BYTES_MAX;
 use crate::engine::BATCH_ROWS;
@@ -134,8 +135,8 @@ fn elements(list: &ArrayRef, row: usize) -> u64 {
         return 0;
     }
     match list.data_type() {
-        DataType::List(_) => list.as_list::<i32>().value_length(row) as u64,
-        DataType::LargeList(_) => list.as_list::<i64>().value_length(row) as u64,
+        DataType::List(_) => cast::low_u64(list.as_list::<i32>().value_length(row)),
+        DataType::LargeList(_) => cast::unsigned(list.as_list::<i64>().value_length(row)),
         DataType::FixedSizeList(_, count) => u64::try_from(*count).unwrap_or_default(),
         _ => 1,
     }
@@ -146,7 +147,7 @@ pub(crate) fn held_bytes(array: &ArrayRef) -> usize {
     match array.as_string_view_opt() {
         Some(texts) => {
             let lengths = texts.lengths().map(|length| length as usize);
-            lengths.sum::<usize>() + array.len() * VIEW_BYTES as usize
+            lengths.sum::<usize>() + array.len() * cast::to_usize(VIEW_BYTES)
         }
         None => array.to_data().get_slice_memory_size().unwrap_or_default(),
     }

@@ -23,6 +23,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Expr, ExprSchemable, Signature, WindowFrame,
     WindowFrameBound, WindowFunctionDefinition,
 };
+use logpond_record::cast;
 
 use crate::moving::{Frame, FrameAccumulator};
 
@@ -175,7 +176,7 @@ impl Summary {
         if self.count == 0 || other.count == 0 {
             return if self.count == 0 { other } else { self };
         }
-        let (left, right) = (self.count as f64, other.count as f64);
+        let (left, right) = (cast::float(self.count), cast::float(other.count));
         let (count, apart) = (left + right, other.mean - self.mean);
         Summary {
             count: self.count + other.count,
@@ -189,10 +190,10 @@ impl Summary {
         match of {
             _ if self.count == 0 => None,
             Of::Sum => Some(self.sum),
-            Of::Mean => Some(self.sum / self.count as f64),
+            Of::Mean => Some(self.sum / cast::float(self.count)),
             Of::Variance { less, .. } if self.count <= less => None,
             Of::Variance { less, is_root } => {
-                let variance = self.squares / (self.count - less) as f64;
+                let variance = self.squares / cast::float(self.count - less);
                 Some(if is_root { variance.sqrt() } else { variance })
             }
         }

@@ -1,6 +1,13 @@
 //! Lists that joins, `unnest`, groups and windows would multiply: one test, since it looks at the memory of the
 //! process.
 #![cfg(feature = "engine")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "tests cast numbers that they know"
+)]
 
 #[allow(dead_code, reason = "each test uses a part")]
 mod source;

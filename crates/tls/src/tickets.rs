@@ -15,7 +15,10 @@ use super::pem::read;
 use super::{TlsError, now};
 
 /// How long a key makes tickets, in seconds.
-const PERIOD_S: u64 = 6 * 3600;
+const PERIOD_S: u64 = LIFETIME_S as u64;
+
+/// How long a client may use a ticket, in seconds.
+const LIFETIME_S: u32 = 6 * 3600;
 
 /// Bytes of a secret.
 const SECRET_BYTES: std::ops::RangeInclusive<usize> = 32..=4096;
@@ -114,7 +117,7 @@ impl ProducesTickets for SharedTickets {
     }
 
     fn lifetime(&self) -> u32 {
-        PERIOD_S as u32
+        LIFETIME_S
     }
 
     fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use logpond_record::cast;
+
 /// Bytes of a block: what is fetched, checked and kept at least.
 pub(crate) const BLOCK_BYTES: u64 = 64 << 10;
 
@@ -125,7 +127,10 @@ fn masks(bits: Range<u64>) -> impl Iterator<Item = (usize, u64)> {
     words.map(move |word| {
         let from = bits.start.saturating_sub(word * 64);
         let to = (bits.end - word * 64).min(64);
-        (word as usize, (u64::MAX >> (64 - (to - from))) << from)
+        (
+            cast::to_usize(word),
+            (u64::MAX >> (64 - (to - from))) << from,
+        )
     })
 }
 

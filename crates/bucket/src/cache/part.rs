@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::RwLock;
 use std::sync::atomic::AtomicU64;
 
+use logpond_record::cast;
+
 use super::blocks::{BLOCK_BYTES, Geometry, Kind};
 
 const MAGIC: &[u8; 8] = b"LPBLOCK1";
@@ -86,7 +88,7 @@ impl Part {
             .write(true)
             .open(&self.path)
             .ok()?;
-        let mut found = [0; TRAILER_BYTES as usize];
+        let mut found = [0; cast::to_usize(TRAILER_BYTES)];
         file.read_exact_at(&mut found, self.trailer_from()).ok()?;
         let length = file.metadata().ok()?.len();
         let is_whole = length == self.trailer_from() + TRAILER_BYTES;
@@ -95,10 +97,10 @@ impl Part {
 
     /// The blocks that the file has a mark for.
     pub(crate) fn marked(&self, file: &File) -> io::Result<Vec<u64>> {
-        let mut marks = vec![0; (self.trailer_from() - self.marks_from()) as usize];
+        let mut marks = vec![0; cast::to_usize(self.trailer_from() - self.marks_from())];
         file.read_exact_at(&mut marks, self.marks_from())?;
         let marks = marks
-            .chunks_exact(MARK_BYTES as usize)
+            .chunks_exact(cast::to_usize(MARK_BYTES))
             .zip(self.blocks.clone());
         let marked = marks.filter(|(mark, block)| mark[4..] == number_of(*block));
         Ok(marked.map(|(_, block)| block).collect())
@@ -112,7 +114,10 @@ impl Part {
     /// Whether a block has its checksum.
     pub(crate) fn is_sound(&self, file: &File, block: u64, bytes: u64) -> bool {
         let place = block - self.blocks.start;
-        let (mut mark, mut found) = ([0; MARK_BYTES as usize], vec![0; bytes as usize]);
+        let (mut mark, mut found) = (
+            [0; cast::to_usize(MARK_BYTES)],
+            vec![0; cast::to_usize(bytes)],
+        );
         let mark_from = self.marks_from() + place * MARK_BYTES;
         file.read_exact_at(&mut mark, mark_from).is_ok()
             && file.read_exact_at(&mut found, place * BLOCK_BYTES).is_ok()
@@ -123,7 +128,7 @@ impl Part {
     pub(crate) fn write(&self, file: &File, block: u64, bytes: &[u8]) -> io::Result<()> {
         let place = block - self.blocks.start;
         file.write_all_at(bytes, place * BLOCK_BYTES)?;
-        let blocks = bytes.chunks(BLOCK_BYTES as usize).zip(block..);
+        let blocks = bytes.chunks(cast::to_usize(BLOCK_BYTES)).zip(block..);
         let marks: Vec<u8> = blocks
             .flat_map(|(bytes, block)| mark_of(block, bytes))
             .collect();
@@ -132,19 +137,19 @@ impl Part {
 }
 
 /// What says that a block is there: its checksum, and half of its number, with a bit that is never 0.
-fn mark_of(block: u64, bytes: &[u8]) -> [u8; MARK_BYTES as usize] {
-    let mut mark = [0; MARK_BYTES as usize];
+fn mark_of(block: u64, bytes: &[u8]) -> [u8; cast::to_usize(MARK_BYTES)] {
+    let mut mark = [0; cast::to_usize(MARK_BYTES)];
     mark[..4].copy_from_slice(&crc32c::crc32c(bytes).to_le_bytes());
     mark[4..].copy_from_slice(&number_of(block));
     mark
 }
 
 fn number_of(block: u64) -> [u8; 4] {
-    (block as u32 | 1 << 31).to_le_bytes()
+    (cast::low_u32(block) | 1 << 31).to_le_bytes()
 }
 
-fn trailer(name: &str, geometry: Geometry) -> [u8; TRAILER_BYTES as usize] {
-    let mut trailer = [0; TRAILER_BYTES as usize];
+fn trailer(name: &str, geometry: Geometry) -> [u8; cast::to_usize(TRAILER_BYTES)] {
+    let mut trailer = [0; cast::to_usize(TRAILER_BYTES)];
     trailer[..8].copy_from_slice(MAGIC);
     trailer[8..16].copy_from_slice(&geometry.bytes.to_le_bytes());
     trailer[16..24].copy_from_slice(&geometry.tail_block.to_le_bytes());
@@ -157,7 +162,7 @@ fn trailer(name: &str, geometry: Geometry) -> [u8; TRAILER_BYTES as usize] {
 pub(crate) fn geometry_of(path: &Path) -> Option<Geometry> {
     let file = File::open(path).ok()?;
     let from = file.metadata().ok()?.len().checked_sub(TRAILER_BYTES)?;
-    let mut trailer = [0; TRAILER_BYTES as usize];
+    let mut trailer = [0; cast::to_usize(TRAILER_BYTES)];
     file.read_exact_at(&mut trailer, from).ok()?;
     let number = |at: usize| trailer[at..at + 8].try_into().ok().map(u64::from_le_bytes);
     let (bytes, tail_block) = (number(8)?, number(16)?);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use logpond_record::Timestamp;
+use logpond_record::{Timestamp, cast};
 use logpond_search::alert::{
     Action, EvaluationResult, GroupState, Health, Notice, Rule, RuleState, recorded,
 };
@@ -133,7 +133,8 @@ impl Evaluator {
             self.meet(loaded.digest);
             self.copied
                 .retain(|_, copied| copied.at.elapsed() < COPY_KEPT);
-            let mut next = (self.parts.clock)().saturating_add(LOOK_EVERY.as_nanos() as i64);
+            let mut next =
+                (self.parts.clock)().saturating_add(cast::low_i64(LOOK_EVERY.as_nanos()));
             for group in &loaded.groups {
                 if stop.is_stopping() {
                     return;
@@ -342,7 +343,7 @@ impl Evaluator {
         let state = GroupState {
             key: group.key.clone(),
             evaluated_at: Some(at),
-            took_ns: took.as_nanos() as i64,
+            took_ns: cast::low_i64(took.as_nanos()),
             rules: keys.zip(rules).chain(gone).collect(),
         };
         let is_as_before = are_alike(&state.rules, &before.state.rules);
@@ -378,7 +379,7 @@ impl Evaluator {
         }
         let url = self.parts.alerts.external_url();
         state.advance(rule, evaluated, (limit, url), at);
-        state.took_ns = started.elapsed().as_nanos() as i64;
+        state.took_ns = cast::low_i64(started.elapsed().as_nanos());
         counters.evaluations.add(1);
         counters
             .failures

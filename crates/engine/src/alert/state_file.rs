@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
-use logpond_record::Timestamp;
+use logpond_record::{Timestamp, cast};
 use logpond_search::alert::{GroupState, STATE_BYTES_MAX, Stage, decode, encode};
 use logpond_segment::disk::Disk;
 
@@ -78,7 +78,7 @@ impl StateFile {
             let text = format!("it is longer than {STATE_BYTES_MAX} bytes");
             return Err(io::Error::new(ErrorKind::InvalidData, text));
         }
-        let mut bytes = vec![0; length as usize];
+        let mut bytes = vec![0; cast::to_usize(length)];
         file.read_at(0, &mut bytes)?;
         Ok(Some(bytes))
     }

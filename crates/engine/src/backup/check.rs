@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use logpond_record::cast;
 use logpond_segment::disk::ReadAt;
 use logpond_segment::journal::{JournalFile, OpenError};
 use logpond_segment::verify;
@@ -69,7 +70,7 @@ pub(super) fn checksum(file: &dyn ReadAt) -> io::Result<(u64, u128)> {
     let mut offset = 0;
     while offset < bytes {
         let length = (bytes - offset).min(PART_BYTES as u64);
-        let part = &mut part[..length as usize];
+        let part = &mut part[..cast::to_usize(length)];
         file.read_at(offset, part)?;
         hash.update(part);
         offset += length;

@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use logpond_record::cast;
+
 /// How long the fill must have been low before a level is left.
 pub(super) const CALM_TIME: Duration = Duration::from_secs(30);
 
@@ -86,7 +88,7 @@ impl LoadState {
 /// How full something is, in percent.
 pub(super) fn percent(used: u64, total: u64) -> u8 {
     let used = u128::from(used.min(total)) * 100;
-    (used / u128::from(total.max(1))) as u8
+    cast::low_u8(used / u128::from(total.max(1)))
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 //! is asked for; what they become is known only afterwards. So reading begins with single batches, and asks
 //! for more once what came stayed small.
 
+use logpond_record::cast;
+
 /// What is asked of a broker at a time, in bytes as they are sent. The first gives single batches. The last is
 /// enough to keep a connection busy; more would only be more to decode at once.
 const LEVELS: [i32; 3] = [1, 64 << 10, 2 << 20];
@@ -38,7 +40,7 @@ impl FetchLimits {
             (self.level, self.small) = (0, 0);
         } else if let Some(small_max) = self.small_max() {
             // Less than what is asked for says nothing of how much it may become.
-            let is_full = level == 0 || decoded >= LEVELS[level] as usize;
+            let is_full = level == 0 || decoded >= cast::to_usize(cast::low_u64(LEVELS[level]));
             self.small = if both <= small_max {
                 self.small + u32::from(is_full)
             } else {
@@ -57,7 +59,7 @@ impl FetchLimits {
         let next = *LEVELS.get(self.level + 1)?;
         Some(match self.level {
             0 => DECODED_BYTES_MAX / 64,
-            level => DECODED_BYTES_MAX / (next / LEVELS[level]) as usize,
+            level => DECODED_BYTES_MAX / cast::to_usize(cast::low_u64(next / LEVELS[level])),
         })
     }
 }

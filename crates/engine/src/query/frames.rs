@@ -9,7 +9,7 @@
 use std::io::{self, Read};
 use std::time::Duration;
 
-use logpond_record::{Id, Incarnation, SourceId, TimeRange, Timestamp};
+use logpond_record::{Id, Incarnation, SourceId, TimeRange, Timestamp, cast};
 use logpond_search::order::Key;
 use logpond_segment::batches::BatchSet;
 use logpond_segment::sources::SourceSet;
@@ -109,7 +109,7 @@ fn write(
         let start = chunk.len();
         chunk.extend_from_slice(&[tag, 0, 0, 0, 0]);
         payload(chunk);
-        let length = (chunk.len() - start - 5) as u32;
+        let length = cast::low_u32(chunk.len() - start - 5);
         chunk[start + 1..start + 5].copy_from_slice(&length.to_le_bytes());
     })
 }

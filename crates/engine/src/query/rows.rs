@@ -3,7 +3,7 @@
 //! Context belongs to each match that is shown, whatever keeps other matches out: the limit, the place where a
 //! page begins, the range. So it is looked for beyond these, too, and other matches are part of it.
 
-use logpond_record::{Id, Timestamp};
+use logpond_record::{Id, Timestamp, cast};
 use logpond_search::context::{CONTEXT_BYTES_MAX, Context, ContextItem};
 use logpond_search::order::{Direction, Key};
 
@@ -50,7 +50,7 @@ fn emit_around(
     let mut matches: Vec<Key> = Vec::new();
     // One more tells whether there are more.
     let limit = search.limit.unwrap_or(u64::MAX);
-    let wanted = limit.saturating_add(1).min(MATCHES_MAX as u64) as usize;
+    let wanted = cast::to_usize(limit.saturating_add(1).min(MATCHES_MAX as u64));
     let mut alone = search.without_context();
     alone.limit = Some(wanted as u64);
     reads.each_row(&alone, out, &mut seen, &mut |(key, ..), _, _| {
@@ -59,7 +59,7 @@ fn emit_around(
     })?;
     if limit < MATCHES_MAX as u64 {
         emitter.has_more = Some(matches.len() as u64 > limit);
-        matches.truncate(limit as usize);
+        matches.truncate(cast::to_usize(limit));
     } else if matches.len() < wanted {
         emitter.has_more = Some(false);
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use logpond_record::limits::UNLISTED_FIELD;
-use logpond_record::{Id, TimeRange, Timestamp};
+use logpond_record::{Id, TimeRange, Timestamp, cast};
 use logpond_search::order::{Direction, Key};
 use logpond_search::scan::{
     self, BlockSpan, ColumnCache, Evaluator, GroupScan, SegmentScan, SelectedRows,
@@ -601,7 +601,7 @@ impl<'s> SegmentRows<'s> {
             .read_some(self.search, &self.start)
             .map_err(disk_error)?;
         let kept_max = self.kept_bytes_max / KEPT_AHEAD_SHARE;
-        if active.scan.kept_bytes() as usize > kept_max && self.groups_ahead > 1 {
+        if cast::to_usize(active.scan.kept_bytes()) > kept_max && self.groups_ahead > 1 {
             active.scan.forget();
         }
         Ok(active)

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use logpond_record::Timestamp;
+use logpond_record::{Timestamp, cast};
 use logpond_segment::disk::Disk;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -233,7 +233,7 @@ fn read(disk: &dyn Disk) -> Result<Option<String>, SavedError> {
         let what = format!("it is longer than {TEXT_BYTES_MAX} bytes");
         return Err(SavedError::File { line: 1, what });
     }
-    let mut text = vec![0; bytes as usize];
+    let mut text = vec![0; cast::to_usize(bytes)];
     file.read_at(0, &mut text).map_err(SavedError::Disk)?;
     String::from_utf8(text).map(Some).map_err(|_| {
         let what = "it is not UTF-8 text".to_owned();

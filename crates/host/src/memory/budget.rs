@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use logpond_record::cast;
 use logpond_search::Room;
 
 use super::allocator::{self, Usage};
@@ -146,7 +147,7 @@ pub struct Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mib = |bytes: usize| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
+        let mib = |bytes: usize| format!("{:.1} MiB", cast::float(bytes) / f64::from(1 << 20));
         let (held, in_use, budget) = (mib(self.held), mib(self.in_use), mib(self.budget));
         let half = self.budget / ONE_QUERY_SHARE;
         match self.asked {
@@ -459,7 +460,7 @@ impl Budget {
     /// give way, free pages are given back, and if that is not enough the largest query ends.
     pub(super) fn watch(&self) {
         let now_ms = self.now_ms();
-        let due_ms = MEASURE_EVERY.as_millis() as u64;
+        let due_ms = cast::low_u64(MEASURE_EVERY.as_millis());
         if now_ms.saturating_sub(self.measured_ms.load(Ordering::Relaxed)) < due_ms {
             return;
         }
@@ -563,7 +564,7 @@ impl Budget {
     }
 
     fn now_ms(&self) -> u64 {
-        self.begun.elapsed().as_millis() as u64
+        cast::low_u64(self.begun.elapsed().as_millis())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use logpond_record::cast;
+
 use super::budget::{Account, Answer, Budget, Refusal, Turn, WAIT_MAX};
 
 /// Memory is asked for in such pieces, so that small steps cost nothing.
@@ -131,7 +133,7 @@ impl Lease {
         while begun.elapsed() < each && holds_back() {
             self.budget.wait(CHECK_EVERY);
         }
-        let waited_ms = begun.elapsed().as_millis() as u64;
+        let waited_ms = cast::low_u64(begun.elapsed().as_millis());
         self.held_back_ms.fetch_add(waited_ms, Ordering::Relaxed);
     }
 

@@ -2,6 +2,8 @@
 
 use std::fmt::{Display, Write};
 
+use logpond_record::cast;
+
 use super::instrument::Histogram;
 
 /// A family with one sample: its name, what it says, and the value.
@@ -84,10 +86,10 @@ impl Exposition {
     pub fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram, unit: f64) {
         self.family(name, "histogram", help);
         let cumulative = histogram.cumulative();
-        let cumulative = cumulative.map(|(bound, below)| (bound as f64 * unit, below));
+        let cumulative = cumulative.map(|(bound, below)| (cast::float(bound) * unit, below));
         let cumulative: Vec<(f64, u64)> = cumulative.collect();
         // Read after the buckets, so that the last bucket is never below one before it.
-        let whole = (histogram.sum() as f64 * unit, histogram.count());
+        let whole = (cast::float(histogram.sum()) * unit, histogram.count());
         self.buckets(name, &[], cumulative, whole);
     }
 

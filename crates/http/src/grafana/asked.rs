@@ -1,6 +1,6 @@
 //! What a data source sends, as far as it is looked at.
 
-use logpond_record::{TimeRange, Timestamp};
+use logpond_record::{TimeRange, Timestamp, cast};
 use logpond_search::logql::LogQuery;
 use serde_json::Value as Json;
 
@@ -50,9 +50,9 @@ impl QueryRequest {
         let times = times.into_iter().find(|times| !times.is_null());
         let range = range(times.unwrap_or(&Json::Null), now)?;
         let wish_ms = number(&body["intervalMs"]);
-        let wish_ns = wish_ms.map(|ms| (ms * MILLISECOND_NS as f64) as i64);
+        let wish_ns = wish_ms.map(|ms| cast::whole_i64(ms * cast::float(MILLISECOND_NS)));
         let points = number(&body["maxDataPoints"]).filter(|points| *points >= 1.0);
-        let points = points.map_or(i64::MAX, |points| points as i64);
+        let points = points.map_or(i64::MAX, cast::whole_i64);
         let points = match wish_ns {
             None => points.min(POINTS_DEFAULT),
             Some(_) => points,
@@ -144,8 +144,8 @@ fn range(range: &Json, now: Timestamp) -> Result<TimeRange, ApiError> {
 
 fn time(value: &Json) -> Option<Timestamp> {
     if let Some(ms) = number(value) {
-        let ns = ms * MILLISECOND_NS as f64;
-        return (ns.abs() < i64::MAX as f64).then_some(Timestamp(ns as i64));
+        let ns = ms * cast::float(MILLISECOND_NS);
+        return (ns.abs() < cast::float(i64::MAX)).then_some(Timestamp(cast::whole_i64(ns)));
     }
     let time: jiff::Timestamp = value.as_str()?.trim().parse().ok()?;
     i64::try_from(time.as_nanosecond()).ok().map(Timestamp)

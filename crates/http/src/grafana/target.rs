@@ -1,5 +1,6 @@
 //! A target of a question: what one line of a panel's editor says.
 
+use logpond_record::cast;
 use serde_json::Value as Json;
 
 use super::asked::{QueryRequest, value};
@@ -97,7 +98,7 @@ impl<'t> Target<'t> {
     pub(super) fn limit(&self) -> u64 {
         let limit = super::asked::number(&self.payload["limit"]);
         let limit = limit.filter(|limit| *limit >= 1.0);
-        limit.map_or(LIMIT_DEFAULT, |limit| (limit as u64).min(LIMIT_MAX))
+        limit.map_or(LIMIT_DEFAULT, |limit| cast::whole_u64(limit).min(LIMIT_MAX))
     }
 
     /// In which order lines are wanted.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use logpond_record::Timestamp;
+use logpond_record::{Timestamp, cast};
 use logpond_search::metric::{Sample, Series, SeriesLabels, Times};
 
 use logpond_engine::query::{Key, Line};
@@ -57,7 +57,7 @@ impl QueryResult {
             QueryResult::Numbers { numbers, .. } => match numbers {
                 Numbers::Samples(samples, _) => samples.len(),
                 Numbers::Series { series, times, .. } => {
-                    series.len().saturating_mul(times.count as usize)
+                    series.len().saturating_mul(cast::to_usize(times.count))
                 }
             },
         }

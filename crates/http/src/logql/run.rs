@@ -1,6 +1,6 @@
 //! Asks the engine what was resolved.
 
-use logpond_record::{TimeRange, Timestamp};
+use logpond_record::{TimeRange, Timestamp, cast};
 use logpond_search::Filter;
 use logpond_search::logql::{Metric, Query};
 use logpond_search::metric::{Answer, Plan, STEPS_MAX, Sample, SeriesLabels, Times};
@@ -44,7 +44,7 @@ pub(crate) struct QueryParameters {
 pub(crate) fn step_ns(range: TimeRange, wish_ns: Option<i64>, points_max: i64) -> i64 {
     let length = i128::from(range.to.0) - i128::from(range.from.0);
     // Two more, since the ends are rounded.
-    let points_max = points_max.clamp(1, STEPS_MAX as i64 - 2);
+    let points_max = points_max.clamp(1, cast::signed(STEPS_MAX) - 2);
     let least = (length + i128::from(points_max) - 1) / i128::from(points_max);
     let least = i64::try_from(least).unwrap_or(i64::MAX);
     let wish = wish_ns.filter(|wish| *wish > 0);

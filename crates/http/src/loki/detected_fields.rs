@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hyper::Response;
+use logpond_record::cast;
 use logpond_search::Filter;
 use logpond_search::label;
 use logpond_search::logql::{self, LogQuery, Query, bytes_of, duration_ns, number_of};
@@ -29,7 +30,7 @@ const LINES_MAX: u64 = 10_000;
 const LIMIT_DEFAULT: u64 = 1000;
 
 /// The most values of a field that are told apart.
-const VALUES_MAX: usize = LINES_MAX as usize;
+const VALUES_MAX: usize = cast::to_usize(LINES_MAX);
 
 /// From how many values on a label of the lines that are looked at may be an identifier.
 const IDENTIFIERS_MIN: usize = 100;
@@ -159,7 +160,8 @@ pub(super) async fn answer(
         &request.headers,
         gather,
         move |fields, warnings, to| {
-            let shown = fields.iter().take(limit as usize).map(|(name, field)| {
+            let shown = fields.iter().take(cast::to_usize(limit));
+            let shown = shown.map(|(name, field)| {
                 let parsers: Vec<_> = field.found_by.iter().map(|p| p.as_str()).collect();
                 let mut row = json!({
                     "label": name,
@@ -200,7 +202,7 @@ pub(super) async fn values(
         gather,
         move |field: Option<Field>, warnings, to| {
             let values = field.map(|field| field.values).unwrap_or_default();
-            let values: Vec<_> = values.iter().take(limit as usize).collect();
+            let values: Vec<_> = values.iter().take(cast::to_usize(limit)).collect();
             write!(to, "{{\"values\":{},\"limit\":{limit}", json!(values))?;
             write_warnings(warnings, to)?;
             to.write_all(b"}\n")

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hyper::Response;
-use logpond_record::Timestamp;
+use logpond_record::{Timestamp, cast};
 use logpond_search::metric::{Answer, Plan, SeriesLabels};
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ impl Stats {
         let time_s = self.time.as_secs_f64();
         let each_second = |count: u64| {
             if time_s > 0.0 {
-                (count as f64 / time_s) as u64
+                cast::whole_u64(cast::float(count) / time_s)
             } else {
                 0
             }

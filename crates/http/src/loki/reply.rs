@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode};
-use logpond_record::{Timestamp, write_json_string};
+use logpond_record::{Timestamp, cast, write_json_string};
 use serde_json::Value;
 
 use crate::App;
@@ -119,7 +119,7 @@ pub(super) fn seconds(time: Timestamp) -> String {
     let ms = time.unix_ms();
     match ms.rem_euclid(1000) {
         0 => (ms / 1000).to_string(),
-        _ => format!("{:.3}", ms as f64 / 1000.0),
+        _ => format!("{:.3}", cast::float(ms) / 1000.0),
     }
 }
 

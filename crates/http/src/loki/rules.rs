@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper::Response;
-use logpond_record::Timestamp;
+use logpond_record::{Timestamp, cast};
 use logpond_search::alert::{Action, Alert, Health, Rule, RuleState, Stage, Words};
 use logpond_search::metric::SeriesLabels;
 use serde_json::{Map, Value, json};
@@ -173,9 +173,9 @@ fn group_json(alerts: &Alerts, group: &LoadedGroup, filters: &Filters) -> Option
     let mut shown = json!({
         "name": &*group.group.name,
         "file": group.file,
-        "interval": group.schedule.interval_ns() as f64 / SECOND_NS,
+        "interval": cast::float(group.schedule.interval_ns()) / SECOND_NS,
         "limit": group.group.limit,
-        "evaluationTime": known.state.took_ns as f64 / SECOND_NS,
+        "evaluationTime": cast::float(known.state.took_ns) / SECOND_NS,
         "lastEvaluation": time(known.state.evaluated_at),
         "rules": rules,
     });
@@ -213,7 +213,7 @@ fn rule_json(
         "query": &*rule.text,
         "labels": words(&rule.labels),
         "health": health,
-        "evaluationTime": state.took_ns as f64 / SECOND_NS,
+        "evaluationTime": cast::float(state.took_ns) / SECOND_NS,
         "lastEvaluation": time(state.evaluated_at),
         "type": if rule.is_alert() { "alerting" } else { "recording" },
     });
@@ -227,8 +227,8 @@ fn rule_json(
     } = &rule.action
     {
         shown["state"] = state.stage().map_or("inactive", stage_name).into();
-        shown["duration"] = (*hold_ns as f64 / SECOND_NS).into();
-        shown["keepFiringFor"] = (*keep_firing_ns as f64 / SECOND_NS).into();
+        shown["duration"] = (cast::float(*hold_ns) / SECOND_NS).into();
+        shown["keepFiringFor"] = (cast::float(*keep_firing_ns) / SECOND_NS).into();
         shown["annotations"] = words(annotations);
         let listed = if filters.has_alerts {
             alerts_json(state).collect()

@@ -1,6 +1,6 @@
 //! Parameters of time, limit and direction, read as Loki reads them.
 
-use logpond_record::{TimeRange, Timestamp};
+use logpond_record::{TimeRange, Timestamp, cast};
 use logpond_search::logql::duration_ns;
 
 use super::LokiRequest;
@@ -44,8 +44,8 @@ fn time(text: &str) -> Option<Timestamp> {
     if text.contains('.')
         && let Ok(seconds) = text.parse::<f64>()
     {
-        let ms = (seconds.fract() * 1000.0).round() as i64;
-        let whole_ns = i128::from(seconds.trunc() as i64) * i128::from(SECOND_NS);
+        let ms = cast::whole_i64((seconds.fract() * 1000.0).round());
+        let whole_ns = i128::from(cast::whole_i64(seconds.trunc())) * i128::from(SECOND_NS);
         let ns = whole_ns + i128::from(ms) * 1_000_000;
         let is_known = seconds.is_finite();
         return i64::try_from(ns).ok().filter(|_| is_known).map(Timestamp);
@@ -96,8 +96,8 @@ fn span(request: &LokiRequest, name: &str) -> Result<Option<i64>, ApiError> {
     let seconds = text.parse::<f64>().ok().filter(|s| s.is_finite());
     let nanoseconds = match seconds {
         Some(seconds) => {
-            let ns = seconds * SECOND_NS as f64;
-            (ns.abs() < i64::MAX as f64).then_some(ns as i64)
+            let ns = seconds * cast::float(SECOND_NS);
+            (ns.abs() < cast::float(i64::MAX)).then_some(cast::whole_i64(ns))
         }
         None => duration_ns(text),
     };
@@ -149,7 +149,7 @@ pub(super) fn limit(request: &LokiRequest) -> Result<u64, ApiError> {
         return Ok(LIMIT_DEFAULT);
     };
     match text.parse::<i64>() {
-        Ok(limit) if limit > 0 => Ok(limit as u64),
+        Ok(limit) if limit > 0 => Ok(cast::unsigned(limit)),
         Ok(_) => Err(ApiError::bad_request("limit must be a positive value")),
         Err(_) => Err(ApiError::bad_request(format!(
             "could not parse 'limit' parameter: '{text}' is no whole number"

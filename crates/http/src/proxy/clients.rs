@@ -2,6 +2,7 @@
 
 use hyper::{Response, StatusCode};
 use logpond_proxy::{ClientOrder, Control};
+use logpond_record::cast;
 use serde_json::json;
 
 use super::{ApiError, Body, Params};
@@ -26,6 +27,6 @@ pub(super) fn answer(control: &Control, params: &Params) -> Result<Response<Body
             )));
         }
     };
-    let clients = json!(control.clients(limit as usize, order));
+    let clients = json!(control.clients(cast::to_usize(limit), order));
     Ok(Body::json(StatusCode::OK, &clients))
 }

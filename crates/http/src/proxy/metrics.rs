@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hyper::{Response, StatusCode};
 use logpond_proxy::{FrontendStatus, Status, TimesStatus, UpstreamStatus};
+use logpond_record::cast;
 
 use super::super::metrics::CONTENT_TYPE;
 use super::{ApiError, Body, Operations, blocking};
@@ -153,25 +154,25 @@ fn upstreams(out: &mut Exposition, upstreams: &[UpstreamStatus]) {
             "logpond_proxy_upstream_connections",
             "gauge",
             "Connections to an upstream that are open.",
-            |one| one.active as f64,
+            |one| cast::float(one.active),
         ),
         (
             "logpond_proxy_upstream_connections_total",
             "counter",
             "Connections that an upstream took.",
-            |one| one.connected as f64,
+            |one| cast::float(one.connected),
         ),
         (
             "logpond_proxy_upstream_failures_total",
             "counter",
             "Connections that an upstream did not take.",
-            |one| one.failed as f64,
+            |one| cast::float(one.failed),
         ),
         (
             "logpond_proxy_upstream_connect_seconds_total",
             "counter",
             "What connecting took in all, of connections that an upstream took.",
-            |one| one.connecting_us as f64 / 1e6,
+            |one| cast::float(one.connecting_us) / 1e6,
         ),
     ];
     for (name, kind, help, value) in table {

@@ -1,5 +1,6 @@
 //! `logpond top`, `fields` and every other command of a row of aggregates.
 
+use logpond_record::cast;
 use logpond_search::hints::shell_word;
 use serde_json::Value;
 
@@ -89,7 +90,8 @@ fn cell(column: &AnswerColumn, row: &Value, records: u64) -> String {
         }
         ColumnForm::Share(counted) => {
             let share = value.as_f64();
-            let share = share.unwrap_or_else(|| count(row, counted) as f64 / records.max(1) as f64);
+            let share = share
+                .unwrap_or_else(|| cast::float(count(row, counted)) / cast::float(records.max(1)));
             format!("{:.1} %", 100.0 * share)
         }
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use logpond_protocol::intake::container::Format;
 use logpond_protocol::intake::multiline::Rule;
+use logpond_record::cast;
 use logpond_search::Finder;
 use logpond_search::query::Pattern;
 use logpond_search::size::{Size, parse_duration, parse_size};
@@ -70,9 +71,9 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
         .collect::<Result<Vec<_>, _>>()
         .map_err(ForwardError::Address)?;
     let give_up_after = match (&args.give_up_after, args.tail) {
-        (Some(text), _) => Some(Duration::from_nanos(
-            parse_duration(text).map_err(|error| format!("--give-up-after: {error}"))? as u64,
-        )),
+        (Some(text), _) => Some(Duration::from_nanos(cast::unsigned(
+            parse_duration(text).map_err(|error| format!("--give-up-after: {error}"))?,
+        ))),
         (None, true) => None,
         (None, false) => Some(GIVE_UP_AFTER),
     };

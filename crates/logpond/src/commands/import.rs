@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use logpond_protocol::intake::timezone::LABEL;
+use logpond_record::cast;
 use logpond_search::size::parse_duration;
 
 use super::signals::set_by_signals;
@@ -67,7 +68,7 @@ pub(super) fn target(
     let addresses = servers.addr.iter().map(|address| Address::parse(address));
     let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
     let duration = |text| match parse_duration(text) {
-        Ok(nanos) => Ok(Duration::from_nanos(nanos as u64)),
+        Ok(nanos) => Ok(Duration::from_nanos(cast::unsigned(nanos))),
         Err(error) => Err(format!("--give-up-after: {error}")),
     };
     let mut given = Vec::new();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use logpond_record::cast;
 use serde_json::json;
 
 use super::listing::print;
@@ -70,7 +71,7 @@ fn settings(args: &Load) -> Result<Settings, Failure> {
 fn describe(report: &Report) -> String {
     let tally = &report.tally;
     let seconds = report.time.as_secs_f64().max(f64::MIN_POSITIVE);
-    let rate = |count: u64| (count as f64 / seconds) as u64;
+    let rate = |count: u64| cast::whole_u64(cast::float(count) / seconds);
     let mut text = format!(
         "{} records acknowledged in {} ({}/s, {}/s)",
         quantity::count(tally.acknowledged),

@@ -1,6 +1,7 @@
 //! `logpond patterns`: which kinds of messages there are.
 
 use jiff::Timestamp;
+use logpond_record::cast;
 use serde_json::Value;
 
 use super::ending::AnswerFooter;
@@ -32,7 +33,7 @@ pub(super) fn run(args: Patterns) -> Result<Exit, Failure> {
     let curves = Curves::over(&rows);
     let mut table = Table::new(&COLUMNS);
     for row in &rows {
-        let share = 100.0 * count(row, "count") as f64 / trailer.rows.max(1) as f64;
+        let share = 100.0 * cast::float(count(row, "count")) / cast::float(trailer.rows.max(1));
         table.row(vec![
             quantity::count(count(row, "count")),
             format!("{share:.1} %"),
@@ -91,8 +92,8 @@ impl Curves {
         let mut counts = [0; CURVE_CHARS_MAX];
         let seconds = (self.to_s - self.from_s).max(1);
         for (start_s, count) in buckets(row) {
-            let place = (start_s - self.from_s) * (CURVE_CHARS_MAX as i64 - 1) / seconds;
-            if let Some(sum) = counts.get_mut(place as usize) {
+            let place = (start_s - self.from_s) * (cast::low_i64(CURVE_CHARS_MAX) - 1) / seconds;
+            if let Some(sum) = counts.get_mut(cast::to_usize(cast::unsigned(place))) {
                 *sum += count;
             }
         }

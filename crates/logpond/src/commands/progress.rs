@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use logpond_host::terminal;
+use logpond_record::cast;
 use logpond_render::quantity::{bytes, span};
 
 /// Nothing is said before: most questions are answered by then.
@@ -90,15 +91,15 @@ pub(in crate::commands) fn watched<T>(
 
 /// `3.1 GB of 8.4 GB · 1.6 GB/s · 4.0 s left`; the total is 0 if it is not known.
 pub(in crate::commands) fn amount(read: u64, total: u64, elapsed: Duration) -> String {
-    let rate = read as f64 / elapsed.as_secs_f64().max(0.001);
+    let rate = cast::float(read) / elapsed.as_secs_f64().max(0.001);
     let mut text = bytes(read);
     if total > 0 {
         text.push_str(&format!(" of {}", bytes(total)));
     }
-    text.push_str(&format!(" · {}/s", bytes(rate as u64)));
+    text.push_str(&format!(" · {}/s", bytes(cast::whole_u64(rate))));
     let left = total.saturating_sub(read);
     if total > 0 && rate > 0.0 {
-        let seconds = (left as f64 / rate).min(1e9);
+        let seconds = (cast::float(left) / rate).min(1e9);
         text.push_str(&format!(
             " · {} left",
             span(Duration::from_secs_f64(seconds.ceil()))

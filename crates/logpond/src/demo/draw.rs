@@ -1,5 +1,7 @@
 //! Random numbers that a seed, a source and a second decide.
 
+use logpond_record::cast;
+
 /// Steps of the state: the golden ratio in 64 bits.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -37,7 +39,7 @@ impl Draw {
 
     /// One of these.
     pub(super) fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
-        &of[self.below(of.len() as u64) as usize % of.len()]
+        &of[cast::to_usize(self.below(of.len() as u64)) % of.len()]
     }
 
     /// A number that is mostly small, and up to `most`.

@@ -1,5 +1,6 @@
 //! Records of connections, as `logpond proxy` writes them.
 
+use logpond_record::cast;
 use serde_json::json;
 
 use super::{Moment, RFC3339_MS};
@@ -42,8 +43,8 @@ pub(super) fn ordinary(moment: &mut Moment<'_>, out: &mut Vec<u8>) {
             "close_reason": close_reason,
             "bytes_from_client": from,
             "bytes_to_client": to,
-            "handshake_s": handshake_ms as f64 / 1000.0,
-            "duration_s": took_ms as f64 / 1000.0,
+            "handshake_s": cast::float(handshake_ms) / 1000.0,
+            "duration_s": cast::float(took_ms) / 1000.0,
         }),
     };
     if let (Some(record), serde_json::Value::Object(more)) = (record.as_object_mut(), more) {

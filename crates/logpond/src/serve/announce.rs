@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use logpond_cluster::Roles;
+use logpond_record::cast;
 use logpond_search::size::Size;
 use serde_json::{Value, json};
 
@@ -117,7 +118,7 @@ fn line(settings: &Settings, server: &Server, took: Duration) -> String {
         "encrypted": settings.tls.is_some(),
         "tokens": server.access.is_token_required(),
         "off": off,
-        "start_ms": took.as_millis() as u64,
+        "start_ms": cast::low_u64(took.as_millis()),
     });
     format!("{line}\n")
 }

@@ -1,5 +1,13 @@
 //! End to end: the real program, real processes, real files, real peers.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "tests cast numbers that they know"
+)]
+
 #[allow(
     dead_code,
     reason = "the benchmark uses these modules too, each user a part"

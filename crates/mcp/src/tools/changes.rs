@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use logpond_client::Trailer;
+use logpond_record::cast;
 use serde_json::{Value, json};
 
 use super::super::answer::Rows;
@@ -138,7 +139,7 @@ async fn run(call: Call) -> Result<Report, ToolError> {
             "the earlier range has more than {PATTERNS_MAX} patterns: one that is called new may have been rare"
         ));
     }
-    let factor = call.arguments.number(&FACTOR) as f64;
+    let factor = cast::float(call.arguments.number(&FACTOR));
     let spans = (&earlier, &now);
     report.rows = changed_patterns(&before.rows, &after.rows, spans, factor);
     let fields = fields(&call, &now, &mut report).await?;
@@ -197,7 +198,10 @@ fn change(
         // Once may be the cause of all else: a new kind of message counts by itself.
         return (before == 0 && after > 0).then_some("new");
     }
-    let (was, is) = (before as f64 / earlier.seconds, after as f64 / now.seconds);
+    let (was, is) = (
+        cast::float(before) / earlier.seconds,
+        cast::float(after) / now.seconds,
+    );
     match (before, after) {
         (0, _) => Some("new"),
         (_, 0) => Some("gone"),
@@ -301,7 +305,7 @@ impl Table {
     }
 
     fn share(&self, key: &str) -> f64 {
-        self.count(key) as f64 / self.records.max(1) as f64
+        cast::float(self.count(key)) / cast::float(self.records.max(1))
     }
 }
 

@@ -12,6 +12,7 @@ use chitchat::{ChitchatConfig, ChitchatId, FailureDetectorConfig, NodeState};
 use logpond_cluster::registry::ZONE_BYTES_MAX;
 use logpond_cluster::twins::{Life, Twins};
 use logpond_cluster::{NodeId, Roles};
+use logpond_record::cast;
 
 use super::Identity;
 use logpond_host::shutdown::Shutdown;
@@ -245,7 +246,7 @@ impl Gossip {
                         .collect::<Vec<_>>()
                 })
                 .await;
-            let now_ms = began.elapsed().as_millis() as u64;
+            let now_ms = cast::low_u64(began.elapsed().as_millis());
             let lives: Vec<_> = seen.iter().map(life).collect();
             twins.note(now_ms, &lives);
             self.note_twins(&twins.running(now_ms));

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use logpond_cluster::{NodeId, ProcessId};
+use logpond_record::cast;
 use logpond_segment::disk::Disk;
 
 use logpond_host::clock;
@@ -115,7 +116,7 @@ pub(super) fn read_small(
         let text = format!("{path} is longer than {bytes_max} bytes");
         return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, text));
     }
-    let mut bytes = vec![0; length as usize];
+    let mut bytes = vec![0; cast::to_usize(length)];
     file.read_at(0, &mut bytes)?;
     Ok(Some(bytes))
 }

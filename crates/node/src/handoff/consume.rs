@@ -10,7 +10,7 @@ use logpond_cluster::give_up::{Content, WhoHolds};
 use logpond_cluster::offers::{Claim, OfferedFile};
 use logpond_cluster::placement::{Key, cohort_hour};
 use logpond_protocol::intake::Parser;
-use logpond_record::Id;
+use logpond_record::{Id, cast};
 use logpond_segment::build::{self, BuildLimits};
 use logpond_segment::journal::{ClosedFile, SUFFIX_CLOSED, Summary};
 
@@ -54,7 +54,7 @@ impl Handoff {
     fn consume(&self, claim: Claim, ingester: NodeId, stop: &Shutdown) {
         let member = &self.parts.member;
         let (own, copies) = (self.own(), member.copies());
-        let seconds = (self.parts.clock)().unix_ms().max(0) as u64 / 1000;
+        let seconds = cast::unsigned((self.parts.clock)().unix_ms().max(0)) / 1000;
         let cohort = Key::Cohort {
             store: own,
             hour: cohort_hour(seconds),

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use logpond_record::cast;
+
 use crate::cluster::ServiceTimes;
 
 /// Rates are of so much time.
@@ -85,11 +87,11 @@ impl Pace {
     pub(super) fn rates(&self, waiting_bytes: u64, now_ms: u64) -> Rates {
         let now = self.now(waiting_bytes, now_ms);
         let first = self.samples.front().copied().unwrap_or_default();
-        let seconds = now_ms.saturating_sub(first.at_ms) as f64 / 1000.0;
+        let seconds = cast::float(now_ms.saturating_sub(first.at_ms)) / 1000.0;
         if seconds <= 0.0 {
             return Rates::default();
         }
-        let rate = |now: u64, first: u64| now.saturating_sub(first) as f64 / seconds;
+        let rate = |now: u64, first: u64| cast::float(now.saturating_sub(first)) / seconds;
         Rates {
             offered: rate(now.offered_bytes, first.offered_bytes),
             consumed: rate(now.consumed_bytes, first.consumed_bytes),
@@ -109,9 +111,9 @@ impl Pace {
         let of =
             |value: fn(&ClaimStats) -> f64| self.claims.iter().map(value).collect::<Vec<f64>>();
         let seconds = of(|claim| claim.seconds);
-        let journal = of(|claim| claim.journal_bytes as f64);
-        let raw = of(|claim| claim.raw_bytes as f64);
-        let begun = of(|claim| claim.began_ms as f64);
+        let journal = of(|claim| cast::float(claim.journal_bytes));
+        let raw = of(|claim| cast::float(claim.raw_bytes));
+        let begun = of(|claim| cast::float(claim.began_ms));
         let gaps: Vec<f64> = begun.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let (fixed, per_byte) = line(&journal, &seconds);
         let beside: Vec<f64> = seconds
@@ -127,7 +129,10 @@ impl Pace {
             variation: variation(&beside),
             arrival_variation: variation(&gaps),
             raw_per_journal_byte: ratio(mean(&raw), mean(&journal)),
-            stored_per_raw_byte: ratio(mean(&of(|claim| claim.stored_bytes as f64)), mean(&raw)),
+            stored_per_raw_byte: ratio(
+                mean(&of(|claim| cast::float(claim.stored_bytes))),
+                mean(&raw),
+            ),
         }
     }
 }
@@ -157,7 +162,7 @@ fn ratio(above: f64, below: f64) -> f64 {
 }
 
 fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
+    values.iter().sum::<f64>() / cast::float(values.len().max(1))
 }
 
 /// The squared coefficient of variation: variance over squared mean.
@@ -167,7 +172,7 @@ fn variation(values: &[f64]) -> f64 {
         return 0.0;
     }
     let squares = values.iter().map(|value| (value - mean).powi(2));
-    squares.sum::<f64>() / values.len() as f64 / mean.powi(2)
+    squares.sum::<f64>() / cast::float(values.len()) / mean.powi(2)
 }
 
 #[cfg(test)]

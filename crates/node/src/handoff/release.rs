@@ -2,6 +2,7 @@
 
 use logpond_cluster::NodeId;
 use logpond_cluster::give_up::{CONTENTS_MAX, Content, GiveUp};
+use logpond_record::cast;
 use logpond_segment::journal::ClosedFile;
 use logpond_segment::sources::SourceSet;
 
@@ -15,7 +16,7 @@ impl Handoff {
     pub(super) fn release(&self) {
         self.note_closed();
         let candidates = self.state().offers.candidates(self.now_ms());
-        for contents in candidates.chunks(CONTENTS_MAX as usize) {
+        for contents in candidates.chunks(cast::to_usize(CONTENTS_MAX)) {
             self.try_release(contents);
         }
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use logpond_record::cast;
 use serde::Serialize;
 
 use super::{Stream, Target};
@@ -271,7 +272,7 @@ fn turns(weights: &[u16]) -> Vec<u16> {
             .max_by_key(|at| gained[*at])
             .unwrap_or(0);
         gained[most] -= sum;
-        most as u16
+        cast::low_u16(most)
     };
     (0..sum).map(next).collect()
 }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use logpond_protocol::intake::headers::FileHeaders;
+use logpond_record::cast;
 
 use super::cutter::{BATCH_BYTES, Cutter, Pushed, first_batch};
 use super::form::{Form, ReadOptions};
@@ -211,7 +212,7 @@ impl Archive {
         let skipped = self.to_skip.min(chunk.len() as u64);
         self.to_skip -= skipped;
         let wanted = self.form.wants_start().saturating_sub(self.skipped.len());
-        let learned = &chunk[..wanted.min(skipped as usize)];
+        let learned = &chunk[..wanted.min(cast::to_usize(skipped))];
         self.skipped.extend_from_slice(learned);
         if skipped > 0 && self.to_skip == 0 {
             let skipped = std::mem::take(&mut self.skipped);
@@ -219,7 +220,7 @@ impl Archive {
             let lines = Lines::of(&skipped[mark_bytes..], self.encoding, 0);
             self.form.learn(&lines.text);
         }
-        let chunk = &chunk[skipped as usize..];
+        let chunk = &chunk[cast::to_usize(skipped)..];
         self.pushed += chunk.len() as u64;
         let is_full = match self.cutter.push(chunk) {
             Pushed::Lines => self.cutter.is_full(BATCH_BYTES),
@@ -264,7 +265,7 @@ impl Archive {
         let mut left = raw;
         while !left.is_empty() {
             let lines = Lines::of(left, self.encoding, self.offset);
-            left = &left[(lines.end() - self.offset) as usize..];
+            left = &left[cast::to_usize(lines.end() - self.offset)..];
             self.send_text(&lines, now, sender, totals)?;
         }
         Ok(())

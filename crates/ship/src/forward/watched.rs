@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use logpond_protocol::intake::assembly::Held;
 use logpond_protocol::intake::headers::FileHeaders;
-use logpond_record::Batch;
 use logpond_record::limits::LINE_BYTES_MAX;
+use logpond_record::{Batch, cast};
 
 use super::archive::{Seen, seen};
 use super::cutter::{BATCH_BYTES, first_batch};
@@ -89,7 +89,10 @@ impl WatchedFile {
         }
         let mut headers = FileHeaders::default();
         if offset > 0 {
-            headers.declare(&start_text(&file, DETECTION_BYTES.min(offset as usize))?);
+            headers.declare(&start_text(
+                &file,
+                DETECTION_BYTES.min(cast::to_usize(offset)),
+            )?);
         }
         Ok(WatchedFile {
             headers,
@@ -380,7 +383,7 @@ impl WatchedFile {
         let left = length.saturating_sub(offset);
         let mut wanted = BATCH_BYTES as u64;
         loop {
-            let mut bytes = vec![0; wanted.min(left) as usize];
+            let mut bytes = vec![0; cast::to_usize(wanted.min(left))];
             let filled = read_fully_at(&self.file, &mut bytes, offset)?;
             bytes.truncate(filled);
             let is_all = filled as u64 == left;
@@ -437,7 +440,7 @@ impl WatchedFile {
         let mut left = bytes;
         while !left.is_empty() {
             let lines = Lines::of(left, encoding, self.offset);
-            left = &left[(lines.end() - self.offset) as usize..];
+            left = &left[cast::to_usize(lines.end() - self.offset)..];
             self.take_lines(&lines, now, sender, totals)?;
         }
         Ok(())
@@ -579,7 +582,7 @@ fn known(
 /// The bytes of the lines before a hole, which is skipped once it is what comes next.
 fn before_hole(bytes: &[u8]) -> usize {
     let mut start = vec![b'\n'];
-    start.resize(1 + HOLE_BYTES_MIN as usize, 0);
+    start.resize(1 + cast::to_usize(HOLE_BYTES_MIN), 0);
     let found = memchr::memmem::find(bytes, &start);
     found.map_or(bytes.len(), |at| at + 1)
 }

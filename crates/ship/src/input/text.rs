@@ -11,6 +11,7 @@
 use std::io::{self, Read};
 
 use logpond_host::terminal::note;
+use logpond_record::cast;
 
 /// Bytes that are looked at to recognise an encoding without a mark: of a text with other letters the first
 /// ones are ASCII, too, as a time or a name.
@@ -144,7 +145,7 @@ impl Encoding {
         match self {
             Encoding::Utf16(_) => {
                 // Units of UTF-16 have 16 bits.
-                let units = char::decode_utf16(codes.map(|code| code as u16));
+                let units = char::decode_utf16(codes.map(cast::low_u16));
                 units.for_each(|c| put(c.unwrap_or(char::REPLACEMENT_CHARACTER)));
             }
             _ => codes.for_each(|code| {

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use jiff::Timestamp;
+use logpond_record::cast;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Words of the lines, about as long as words are.
@@ -98,7 +99,7 @@ fn text(id: &str, number: u64, size: usize) -> String {
     while text.len() < size {
         let random = xxh3_64_with_seed(id.as_bytes(), number << 32 | word);
         word += 1;
-        text.push_str(WORDS[(random % WORDS.len() as u64) as usize]);
+        text.push_str(WORDS[cast::to_usize(random % WORDS.len() as u64)]);
         // Some numbers, as in most lines.
         if random >> 61 == 0 {
             text.push_str(&format!("={}", (random >> 32) % 100_000));

@@ -21,6 +21,7 @@ use lines::Lines;
 use logpond_client as client;
 use logpond_client::{Access, Address, read_error};
 use logpond_host::clock;
+use logpond_record::cast;
 use schedule::{Schedule, ScheduleStep};
 use tally::{Outcome, Tally};
 
@@ -147,7 +148,7 @@ impl Load<'_> {
     /// Sends the records of one connection.
     fn send(&self, connection: usize) {
         let settings = self.settings;
-        let share = settings.connections.max(1) as f64;
+        let share = cast::float(settings.connections.max(1));
         let batch_max = (BATCH_BYTES_MAX / settings.size.max(1)).max(1) as u64;
         let schedule = Schedule::new(
             settings.rate.map(|rate| rate / share),

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use logpond_record::cast;
+
 /// When the records of one connection are due.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Schedule {
@@ -39,12 +41,12 @@ impl Schedule {
             let count = self.batch_max;
             return ScheduleStep::Send { count, due: now };
         };
-        let due = Duration::from_secs_f64(sent as f64 / rate);
+        let due = Duration::from_secs_f64(cast::float(sent) / rate);
         if due > now {
             return ScheduleStep::Wait(due);
         }
         // The first is due; so are those whose time has come by now.
-        let so_far = (now.as_secs_f64() * rate).floor() as u64 + 1;
+        let so_far = cast::whole_u64((now.as_secs_f64() * rate).floor()) + 1;
         let count = so_far.saturating_sub(sent).clamp(1, self.batch_max);
         ScheduleStep::Send { count, due }
     }

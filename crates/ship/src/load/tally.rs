@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use logpond_record::cast;
+
 /// Counts and times of a while.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
@@ -67,7 +69,7 @@ impl Tally {
         sorted.sort_unstable();
         let longest = sorted.last().copied()?;
         Some(shares.map(|share| {
-            let rank = (share * sorted.len() as f64).ceil() as usize;
+            let rank = cast::whole_usize((share * cast::float(sorted.len())).ceil());
             let within = sorted.get(rank.saturating_sub(1));
             within.copied().unwrap_or(longest)
         }))

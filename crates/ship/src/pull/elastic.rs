@@ -12,6 +12,7 @@ use std::collections::HashSet;
 
 use jiff::Timestamp as Instant;
 use logpond_client::encode;
+use logpond_record::cast;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
@@ -558,7 +559,7 @@ impl Source for Elastic {
     }
 
     fn share(&self, cursor: &Cursor, totals: &Totals) -> f64 {
-        totals.read as f64 / cursor.expected.max(1) as f64
+        cast::float(totals.read) / cast::float(cursor.expected.max(1))
     }
 
     fn count(&mut self, cursor: &Cursor) -> Result<Option<u64>, PullError> {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use logpond_client::encode;
 use logpond_host::terminal::note;
-use logpond_record::{SERVICE_LABELS_OF_LOKI, SERVICE_NAME, UNKNOWN_SERVICE};
+use logpond_record::{SERVICE_LABELS_OF_LOKI, SERVICE_NAME, UNKNOWN_SERVICE, cast};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -455,9 +455,9 @@ impl Source for Loki {
     }
 
     fn share(&self, cursor: &Cursor, _totals: &Totals) -> f64 {
-        let span = (cursor.to - cursor.from).max(1) as f64;
-        let within = (cursor.at - cursor.from) as f64 / span;
-        (cursor.query as f64 + within) / cursor.queries.len().max(1) as f64
+        let span = cast::float((cursor.to - cursor.from).max(1));
+        let within = cast::float(cursor.at - cursor.from) / span;
+        (cast::float(cursor.query) + within) / cast::float(cursor.queries.len().max(1))
     }
 
     fn count(&mut self, cursor: &Cursor) -> Result<Option<u64>, PullError> {
@@ -487,7 +487,9 @@ fn spans(from: i64, to: i64) -> Vec<(i64, i64)> {
 fn whole(text: &str) -> Option<u64> {
     let number: f64 = text.parse().ok()?;
     // Counts are far below 2^53.
-    (0.0..9e15).contains(&number).then_some(number as u64)
+    (0.0..9e15)
+        .contains(&number)
+        .then_some(cast::whole_u64(number))
 }
 
 fn count_of(streams: &[Stream]) -> u64 {

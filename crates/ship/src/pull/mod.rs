@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use logpond_client::{Access, Address};
 use logpond_host::terminal::{self, NamedFaults, note};
-use logpond_record::Timestamp;
+use logpond_record::{Timestamp, cast};
 use logpond_render::quantity;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -382,11 +382,11 @@ impl Progress {
 
 /// `1,234 records · 411 records/s · 45 % of the range`.
 fn progress_text(read: u64, read_now: u64, share: f64, elapsed: Duration) -> String {
-    let rate = read_now as f64 / elapsed.as_secs_f64().max(0.001);
+    let rate = cast::float(read_now) / elapsed.as_secs_f64().max(0.001);
     format!(
         "{} · {} records/s · {:.0} % of the range",
         quantity::counted(read, "record"),
-        quantity::count(rate as u64),
+        quantity::count(cast::whole_u64(rate)),
         (share * 100.0).clamp(0.0, 100.0),
     )
 }

@@ -5,6 +5,7 @@ use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, IntervalMonthDayNanoType, IntervalUnit, TimeUnit};
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
+use logpond_record::cast;
 
 /// Bytes of the longest character.
 const CHARACTER_BYTES: u64 = 4;
@@ -269,7 +270,7 @@ fn numbers(array: &ArrayRef) -> Option<Int64Array> {
     let ints = match array.data_type() {
         DataType::List(_) => {
             let lists = array.as_list::<i32>();
-            let lengths = lists.offsets().lengths().map(|length| length as i64);
+            let lengths = lists.offsets().lengths().map(cast::low_i64);
             return Some(lengths.collect());
         }
         DataType::Interval(IntervalUnit::MonthDayNano) => None,

@@ -14,6 +14,7 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use logpond_record::cast;
 
 use super::{DAY_NS, DURATION, INTERVAL, cast, nanoseconds};
 
@@ -87,7 +88,8 @@ impl ScalarUDFImpl for Parts {
 fn converted(array: &ArrayRef) -> Result<ArrayRef> {
     if let Some(durations) = array.as_primitive_opt::<DurationNanosecondType>() {
         // An i64 of nanoseconds has far fewer days than an i32 can count.
-        let in_days = |ns: i64| IntervalMonthDayNano::new(0, (ns / DAY_NS) as i32, ns % DAY_NS);
+        let in_days =
+            |ns: i64| IntervalMonthDayNano::new(0, cast::low_i32(ns / DAY_NS), ns % DAY_NS);
         let intervals = durations.iter().map(|duration| duration.map(in_days));
         return Ok(Arc::new(intervals.collect::<IntervalMonthDayNanoArray>()));
     }

@@ -13,6 +13,7 @@ use datafusion::arrow::datatypes::{ArrowNativeType, DataType, Field, Float64Type
 use datafusion::common::{ScalarValue, exec_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::Accumulator;
+use logpond_record::cast;
 
 use super::Place;
 use crate::moving::FrameAccumulator;
@@ -54,7 +55,7 @@ impl Value for i64 {
 
     fn between(self, other: i64, part: f64) -> i64 {
         let (from, to) = (i128::from(self), i128::from(other));
-        let step = ((to - from) as f64 * part) as i128;
+        let step = cast::whole_i128(cast::float(to - from) * part);
         i64::try_from(from + step).unwrap_or(other)
     }
 }
@@ -74,12 +75,16 @@ impl Place {
     fn of(self, count: usize) -> (usize, usize, f64) {
         let last = count - 1;
         let (first, second, part) = if self.is_between {
-            let rank = snapped(self.percentile * last as f64);
+            let rank = snapped(self.percentile * cast::float(last));
             let (first, second) = (rank.floor(), rank.ceil());
-            (first as usize, second as usize, rank - first)
+            (
+                cast::whole_usize(first),
+                cast::whole_usize(second),
+                rank - first,
+            )
         } else {
-            let rank = snapped(self.percentile * count as f64).ceil();
-            let place = (rank as usize).saturating_sub(1);
+            let rank = snapped(self.percentile * cast::float(count)).ceil();
+            let place = cast::whole_usize(rank).saturating_sub(1);
             (place, place, 0.0)
         };
         let (first, second) = (first.min(last), second.min(last));

@@ -18,7 +18,7 @@ const ALLOWED: [(&str, &[&str]); 21] = [
     ("cluster", &["record", "segment"]),
     ("sql", &["record", "segment", "search"]),
     ("tls", &[]),
-    ("proxy", &["protocol", "tls"]),
+    ("proxy", &["record", "protocol", "tls"]),
     ("bucket", &["record", "segment", "cluster", "tls"]),
     ("host", &["record", "protocol", "segment", "search", "tls"]),
     (
@@ -29,7 +29,7 @@ const ALLOWED: [(&str, &[&str]); 21] = [
     ),
     ("render", &["record", "protocol", "search", "host"]),
     ("client", &["record", "tls"]),
-    ("mcp", &["client"]),
+    ("mcp", &["record", "client"]),
     (
         "engine",
         &[

@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use logpond_record::Record;
+use logpond_record::{Record, cast};
 use logpond_search::columns::{ColumnKind, ColumnRequest, Columns, ColumnsBuilder};
 use logpond_search::scan::{GroupScan, SelectedRows};
 use logpond_search::{EXACT_END, Number, Target};
@@ -183,7 +183,7 @@ impl Numbers {
 
     /// The number that this share of the numbers does not exceed.
     fn percentile(&self, share: f64, (min, max): (f64, f64)) -> f64 {
-        let wanted = (share * self.count as f64).ceil() as u64;
+        let wanted = cast::whole_u64((share * cast::float(self.count)).ceil());
         let mut passed = 0;
         for (place, count) in &self.close {
             passed += count;
@@ -203,7 +203,7 @@ impl Numbers {
             ("min", json_of(min)),
             ("max", json_of(max)),
         ]);
-        let sum = self.whole as f64 + self.others;
+        let sum = cast::float(self.whole) + self.others;
         let is_whole = self.others == 0.0;
         let mean = self.whole / i128::from(self.count.max(1));
         let is_whole_mean = is_whole && mean * i128::from(self.count) == self.whole;
@@ -212,7 +212,7 @@ impl Numbers {
             (
                 "mean",
                 is_whole_mean.then_some(mean),
-                sum / self.count as f64,
+                sum / cast::float(self.count),
             ),
         ];
         for (name, exact, float) in sums {
@@ -238,7 +238,7 @@ fn whole(number: &Number) -> Option<i128> {
     match number {
         Number::Int(int) => Some(i128::from(*int)),
         Number::Float(float) if float.fract() == 0.0 && float.abs() < 2f64.powi(63) => {
-            Some(*float as i128)
+            Some(cast::whole_i128(*float))
         }
         Number::Float(_) => None,
         // So many of any 64 bits find room in 128.
@@ -250,7 +250,7 @@ fn whole(number: &Number) -> Option<i128> {
 fn json_of(number: &Number) -> Box<RawValue> {
     match number {
         Number::Float(float) if float.fract() == 0.0 && float.abs() < EXACT_END => {
-            raw((*float as i64).to_string())
+            raw(cast::whole_i64(*float).to_string())
         }
         Number::Float(float) => raw(serde_json::json!(float).to_string()),
         Number::Int(int) => raw(int.to_string()),

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use logpond_record::Id;
+use logpond_record::{Id, cast};
 use logpond_search::order::{Direction, Key};
 use logpond_search::scan;
 
@@ -107,7 +107,7 @@ impl SegmentRows<'_> {
 
     /// About the memory of decoded blocks.
     fn blocks_bytes(&self) -> usize {
-        let kept = |active: &super::Active<'_>| active.scan.kept_bytes() as usize;
+        let kept = |active: &super::Active<'_>| cast::to_usize(active.scan.kept_bytes());
         self.active.iter().map(kept).sum()
     }
 

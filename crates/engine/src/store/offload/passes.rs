@@ -12,7 +12,7 @@ use logpond_bucket::{
 };
 use logpond_cluster::Day;
 use logpond_cluster::chain::{Change, LINKS, NoWriteReason, Outcome, SegmentEntry, segment_name};
-use logpond_record::{Id, Timestamp};
+use logpond_record::{Id, Timestamp, cast};
 use logpond_segment::sources::SourceSet;
 use logpond_segment::{build, verify};
 
@@ -88,7 +88,7 @@ impl PendingCommit {
     /// Whether nobody can have taken it for forgotten yet.
     fn is_fresh(&self, now: Timestamp) -> bool {
         let (instant, time) = self.began;
-        let max_ns = COMMIT_TIME_MAX.as_nanos() as i64;
+        let max_ns = cast::low_i64(COMMIT_TIME_MAX.as_nanos());
         instant.elapsed() < COMMIT_TIME_MAX && (0..max_ns).contains(&now.0.saturating_sub(time.0))
     }
 }
@@ -242,7 +242,7 @@ impl Offload {
             format!("{LINKS}{day}: the list of this day {broken}, and is being made anew")
         }));
         failed.sort_unstable();
-        self.counters.listed.set(listed.len() as i64);
+        self.counters.listed.set(cast::low_i64(listed.len()));
         let bytes: u64 = listed.values().map(|(_, segment)| segment.bytes).sum();
         self.counters
             .listed_bytes
@@ -299,7 +299,7 @@ impl Offload {
             !listed.contains(id) && !self.held.contains(id) && !self.is_left_to_maker(s)
         });
         waiting.sort_by_key(|s| s.file().manifest().received_min);
-        let mut left = waiting.len() as i64;
+        let mut left = cast::low_i64(waiting.len());
         self.counters.waiting.set(left);
         for segment in waiting {
             if self.is_stopping() {

@@ -9,6 +9,7 @@ use logpond_bucket::{
 };
 use logpond_cluster::Day;
 use logpond_cluster::chain::{SegmentEntry, segment_name};
+use logpond_record::cast;
 
 use super::guarded;
 use super::passes::Offload;
@@ -105,7 +106,7 @@ impl Offload {
                     .table_versions
                     .add(u64::from(published.version.is_some()));
                 if let Some(left_out) = published.left_out {
-                    counters.table_left_out.set(left_out as i64);
+                    counters.table_left_out.set(cast::low_i64(left_out));
                 }
                 keeper.is_unfinished = !published.is_whole;
                 if published.is_whole && published.skipped.is_empty() {

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use logpond_record::Timestamp;
+use logpond_record::{Timestamp, cast};
 use logpond_segment::disk::Disk;
 use logpond_segment::file::Damage;
 use logpond_segment::verify::Checksums;
@@ -280,7 +280,7 @@ impl Scrub {
                 return Ok(Some(checksums.into_damages()));
             };
             self.counters.bytes.add(bytes);
-            let time = Duration::from_secs_f64(bytes as f64 / pace as f64);
+            let time = Duration::from_secs_f64(cast::float(bytes) / cast::float(pace));
             self.pause_until(began + time);
         }
     }

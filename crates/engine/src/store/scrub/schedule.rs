@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use logpond_record::{Id, Timestamp};
+use logpond_record::{Id, Timestamp, cast};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The first line.
@@ -226,7 +226,9 @@ impl Schedule {
         let place = xxh3_64(&id.0.to_be_bytes()) >> 32;
         // Below `half`, which a product of 32 and 63 bits is after the shift.
         let later = (i128::from(half) * i128::from(place)) >> 32;
-        since_ms.saturating_add(half).saturating_add(later as i64)
+        since_ms
+            .saturating_add(half)
+            .saturating_add(cast::low_i64(later))
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use logpond_protocol::intake::journal_entry::SENT_AT;
 use logpond_protocol::intake::kmsg::{MESSAGE_BYTES_MAX, Message};
-use logpond_record::{Batch, EntryKind, Labels, Timestamp};
+use logpond_record::{Batch, EntryKind, Labels, Timestamp, cast};
 use logpond_segment::batches::{BatchId, BatchSet};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustix::time::{ClockId, clock_gettime};
@@ -217,7 +217,7 @@ impl Reader {
 /// When a message was written, in microseconds since 1970, if the clock was as it is now.
 fn written_us(since_boot_us: u64, now: Timestamp) -> i64 {
     let up = clock_gettime(ClockId::Boottime);
-    let up = Duration::new(up.tv_sec.unsigned_abs(), up.tv_nsec as u32);
-    let ago_us = up.as_micros() as i64 - since_boot_us as i64;
+    let up = Duration::new(up.tv_sec.unsigned_abs(), cast::low_u32(up.tv_nsec));
+    let ago_us = cast::low_i64(up.as_micros()) - cast::signed(since_boot_us);
     now.0 / 1000 - ago_us.max(0)
 }

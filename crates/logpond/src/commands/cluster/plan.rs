@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use logpond_cluster::plan::{Demand, Plan, Service};
+use logpond_record::cast;
 use serde_json::json;
 
 use super::super::listing::print;
@@ -73,8 +74,8 @@ fn average(status: &ClusterStatus) -> Option<ServiceTimes> {
         return None;
     }
     let mean = |of: fn(&ServiceTimes) -> f64| {
-        let sum: f64 = all.iter().map(|s| of(s) * s.claims as f64).sum();
-        sum / claims as f64
+        let sum: f64 = all.iter().map(|s| of(s) * cast::float(s.claims)).sum();
+        sum / cast::float(claims)
     };
     Some(ServiceTimes {
         claims,
@@ -96,7 +97,7 @@ fn wanted(args: &ClusterPlan) -> Result<Demand, Failure> {
         raw_bytes_per_s_mean: mean,
         retain_s: parse_age(&args.retain)?.as_secs_f64(),
         copies: args.rf.max(1),
-        claim_bytes: CLAIM_BYTES as f64,
+        claim_bytes: cast::float(CLAIM_BYTES),
         outage_s: parse_age(&args.outage)?.as_secs_f64(),
     })
 }
@@ -117,7 +118,7 @@ fn rate(text: &str) -> Result<f64, Failure> {
     if bytes == 0 || seconds <= 0.0 {
         return Err(wrong().into());
     }
-    Ok(bytes as f64 / seconds)
+    Ok(cast::float(bytes) / seconds)
 }
 
 fn service(measured: &ServiceTimes) -> Service {
@@ -159,7 +160,7 @@ fn to_json(
 }
 
 fn lines(plan: &Plan, wanted: &Demand, service: &Service, measured: &ServiceTimes) -> Vec<String> {
-    let bytes = |bytes: f64| quantity::bytes(bytes as u64);
+    let bytes = |bytes: f64| quantity::bytes(cast::whole_u64(bytes));
     let span = |seconds: f64| {
         if seconds.is_finite() {
             quantity::span(Duration::from_secs_f64(seconds))

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use logpond_cluster::expiry::OFF_NS_MAX;
+use logpond_record::cast;
 
 use super::super::listing::print;
 use super::super::{Exit, Failure, client};
@@ -76,8 +77,8 @@ fn row(node: &NodeReport, has_zones: bool) -> Vec<String> {
                 0 => String::new(),
                 ms => quantity::span(Duration::from_millis(ms)),
             },
-            quantity::bytes(status.offered_bytes_per_s as u64),
-            quantity::bytes(status.consumed_bytes_per_s as u64),
+            quantity::bytes(cast::whole_u64(status.offered_bytes_per_s)),
+            quantity::bytes(cast::whole_u64(status.consumed_bytes_per_s)),
             status
                 .canary_ms
                 .map_or(String::new(), |ms| format!("{ms:.1} ms")),
@@ -101,8 +102,8 @@ fn summary(status: &ClusterStatus) -> Vec<String> {
     let pace = match status.consumed_per_offered {
         Some(ratio) => format!(
             "stores consume {ratio:.2} of what ingesters offer ({}/s of {}/s of journal); {} wait",
-            quantity::bytes(status.consumed_bytes_per_s as u64),
-            quantity::bytes(status.offered_bytes_per_s as u64),
+            quantity::bytes(cast::whole_u64(status.consumed_bytes_per_s)),
+            quantity::bytes(cast::whole_u64(status.offered_bytes_per_s)),
             quantity::bytes(status.waiting_bytes),
         ),
         None => format!(

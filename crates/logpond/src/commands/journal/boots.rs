@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use jiff::tz::TimeZone;
-use logpond_record::{TimeRange, Timestamp};
+use logpond_record::{TimeRange, Timestamp, cast};
 use logpond_search::journal;
 use logpond_search::order::Direction;
 use logpond_search::query::Filter;
@@ -37,7 +37,7 @@ pub(super) fn list(
     format: Format,
 ) -> Result<Exit, Failure> {
     let (boots, trailer) = all(&question.machine, source)?;
-    let last = boots.len() as i64 - 1;
+    let last = cast::low_i64(boots.len()) - 1;
     let mut numbered: Vec<(i64, &BootEntry)> = (-last..).zip(&boots).collect();
     if question.is_reversed {
         numbered.reverse();
@@ -63,7 +63,7 @@ pub(super) fn list(
 }
 
 fn table(boots: &[(i64, &BootEntry)], has_head: bool, zone: &TimeZone) -> String {
-    let mut width = (1 - boots.len() as i64).to_string().len();
+    let mut width = (1 - cast::low_i64(boots.len())).to_string().len();
     let mut out = String::new();
     if has_head {
         width = width.max(3);
@@ -139,11 +139,11 @@ fn nth(boots: &[BootEntry], boot: &Boot) -> Result<String, Failure> {
         Some(id) => {
             let at = boots.iter().position(|known| known.id == *id);
             let at = at.ok_or_else(|| format!("there is no record of boot {id}"))?;
-            at as i64 + boot.offset
+            cast::low_i64(at) + boot.offset
         }
         // Those in the future are counted from the first one, as journalctl does.
         None if boot.offset > 0 => boot.offset - 1,
-        None => boots.len() as i64 - 1 + boot.offset,
+        None => cast::low_i64(boots.len()) - 1 + boot.offset,
     };
     let found = usize::try_from(place).ok().and_then(|at| boots.get(at));
     match found {

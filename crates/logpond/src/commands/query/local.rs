@@ -16,7 +16,7 @@ use logpond_protocol::intake::lines::{Line, LineSplitter};
 use logpond_protocol::intake::timezone::LABEL;
 use logpond_record::limits::LINE_BYTES_MAX;
 use logpond_record::{
-    Entry, EntryKind, Envelope, Id, Incarnation, Labels, Record, TimeRange, Timestamp,
+    Entry, EntryKind, Envelope, Id, Incarnation, Labels, Record, TimeRange, Timestamp, cast,
 };
 use logpond_search::context::{Context, ContextItem};
 use logpond_search::hints::{HintRequest, Outside, hints, in_any_case};
@@ -278,7 +278,7 @@ impl<'a> Search<'a> {
         let labels = file.labels_of(line.bytes);
         let entry = Entry {
             id: Id::new(
-                self.received.unix_ms().max(0) as u64,
+                cast::unsigned(self.received.unix_ms().max(0)),
                 Incarnation(0),
                 self.number,
             ),

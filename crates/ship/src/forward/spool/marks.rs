@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use logpond_record::SourceId;
+use logpond_record::{SourceId, cast};
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::ClosedFile;
 use serde::{Deserialize, Serialize};
@@ -125,7 +125,7 @@ fn read(disk: &dyn Disk) -> io::Result<Option<Marks>> {
     if bytes > BYTES_MAX {
         return Ok(None);
     }
-    let mut text = vec![0; bytes as usize];
+    let mut text = vec![0; cast::to_usize(bytes)];
     file.read_at(0, &mut text)?;
     let Ok(file) = serde_json::from_slice::<File>(&text) else {
         return Ok(None);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use logpond_record::cast;
 use serde_json::{Value as Json, json};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -69,7 +70,7 @@ impl Metric for Cardinality {
 
     fn value(&self, state: &MetricState, name: &str) -> Option<f64> {
         match state {
-            MetricState::Distinct(hashes) if name == "value" => Some(hashes.len() as f64),
+            MetricState::Distinct(hashes) if name == "value" => Some(cast::float(hashes.len())),
             _ => None,
         }
     }

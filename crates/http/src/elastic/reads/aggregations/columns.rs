@@ -1,5 +1,6 @@
 //! The columns that aggregations read, and rows of them.
 
+use logpond_record::cast;
 use logpond_search::columns::{ColumnKind, ColumnRequest, Columns};
 use logpond_segment::rows::Column;
 
@@ -124,7 +125,7 @@ impl<'c> RowView<'c> {
     ) {
         let finite = |number: &f64| number.is_finite();
         let single = match self.column(field) {
-            _ if field.is_time => self.time_ms(field).map(|ms| ms as f64),
+            _ if field.is_time => self.time_ms(field).map(cast::float),
             Some(Column::Floats(numbers)) => numbers.get(self.at),
             _ => None,
         };

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
+use logpond_record::cast;
 use serde_json::{Value as Json, json};
 
 use super::super::dates::interval::Interval;
@@ -164,7 +165,7 @@ impl Source {
             Values::Steps(field, interval) => {
                 row.each_number(*field, None, &mut |number| {
                     // Beyond whole numbers of 64 bits all are in the last bucket.
-                    parts.push(Part::Whole((number / interval).floor() as i64));
+                    parts.push(Part::Whole(cast::whole_i64((number / interval).floor())));
                 });
             }
             Values::Times(steps, _) => {
@@ -194,7 +195,7 @@ impl Source {
             Values::Terms(_) => Part::Text(text.into_bytes().into()),
             Values::Steps(_, interval) => {
                 let number: f64 = text.parse().map_err(|_| wrong())?;
-                Part::Whole((number / interval).round() as i64)
+                Part::Whole(cast::whole_i64((number / interval).round()))
             }
             Values::Times(steps, dates) => match text.parse() {
                 Ok(ms) if steps.format.is_none() => Part::Whole(ms),
@@ -215,7 +216,7 @@ impl Source {
         };
         match &self.values {
             Values::Terms(_) => kind.json(text),
-            Values::Steps(_, interval) => (whole() as f64 * interval).into(),
+            Values::Steps(_, interval) => (cast::float(whole()) * interval).into(),
             Values::Times(steps, _) if steps.format.is_none() => whole().into(),
             Values::Times(steps, _) => steps.text(whole()).into(),
         }

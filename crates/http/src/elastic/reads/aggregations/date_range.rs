@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
+use logpond_record::cast;
 use serde_json::Value as Json;
 
 use super::super::dates::{DateFormat, MS_NS};
@@ -80,7 +81,7 @@ impl Buckets for DateRanges {
         finish: &mut Finish<'_>,
     ) -> Result<Json, ApiError> {
         let show = |own: &mut Json, name: &str, ns: i64| {
-            own[name] = (ns.div_euclid(MS_NS) as f64).into();
+            own[name] = cast::float(ns.div_euclid(MS_NS)).into();
             own[format!("{name}_as_string")] = self.format.write(ns, &self.zone).into();
         };
         self.list.finish(found, children, finish, show)

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use logpond_record::cast;
 use serde_json::{Value as Json, json};
 
 use super::super::json::{Object, bad, count, flag, number, object, only};
@@ -77,7 +78,7 @@ impl Histogram {
     /// The number of the bucket that a number is in.
     fn place(&self, number: f64) -> i64 {
         // Beyond whole numbers of 64 bits all are in the last bucket.
-        ((number - self.offset) / self.interval).floor() as i64
+        cast::whole_i64(((number - self.offset) / self.interval).floor())
     }
 
     fn fill(&self, found: &mut BucketMap, children: &Tree) -> Result<(), ApiError> {
@@ -130,7 +131,7 @@ impl Buckets for Histogram {
         }
         let mut buckets = Vec::new();
         for (place, bucket) in numbered(found, self.least, &self.order, children) {
-            let key = place as f64 * self.interval + self.offset;
+            let key = cast::float(place) * self.interval + self.offset;
             let json = bucket_json(json!({ "key": key }), bucket, children, finish)?;
             buckets.push((format!("{key:?}"), json));
         }

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use logpond_record::cast;
 use serde_json::Value as Json;
 
 use super::super::json::{Object, bad, count, list, only, optional, scalar, single};
@@ -128,7 +129,7 @@ impl BucketOrder {
     pub(super) fn numbers(&self, bucket: &Bucket, children: &Tree) -> Vec<Option<f64>> {
         let number = |key: &OrderKey| match &key.by {
             By::Key => None,
-            By::Count => Some(bucket.records as f64),
+            By::Count => Some(cast::float(bucket.records)),
             By::Metric { name, value } => {
                 let mut each = children.list.iter().zip(&bucket.level.states);
                 let (child, state) = each.find(|(child, _)| child.name == *name)?;
@@ -138,7 +139,7 @@ impl BucketOrder {
                         found
                             .numbers
                             .values()
-                            .map(|inner| inner.records as f64)
+                            .map(|inner| cast::float(inner.records))
                             .sum(),
                     ),
                     _ => None,

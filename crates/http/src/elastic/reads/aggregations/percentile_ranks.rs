@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use logpond_record::cast;
 use serde_json::Value as Json;
 
 use super::super::json::{Object, bad, flag, number, only};
@@ -36,7 +37,7 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
 
 fn rank(sorted: &[f64], value: f64) -> Option<f64> {
     let below = sorted.partition_point(|number| *number <= value);
-    (!sorted.is_empty()).then(|| below as f64 * 100.0 / sorted.len() as f64)
+    (!sorted.is_empty()).then(|| cast::float(below) * 100.0 / cast::float(sorted.len()))
 }
 
 impl Metric for PercentileRanks {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use logpond_record::cast;
 use serde_json::{Value as Json, json};
 
 use super::super::json::{Object, bad, flag, number, only};
@@ -94,10 +95,10 @@ pub(super) fn written(pairs: &[(f64, Option<f64>)], is_keyed: bool) -> Json {
 /// A percentile of numbers in order.
 pub(super) fn percentile(sorted: &[f64], percent: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
-    let place = percent / 100.0 * last as f64;
+    let place = percent / 100.0 * cast::float(last);
     let low = place.floor();
-    let below = *sorted.get(low as usize)?;
-    let above = *sorted.get((low as usize + 1).min(last))?;
+    let below = *sorted.get(cast::whole_usize(low))?;
+    let above = *sorted.get((cast::whole_usize(low) + 1).min(last))?;
     Some(below + (above - below) * (place - low))
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
+use logpond_record::cast;
 use serde_json::{Value as Json, json};
 
 use super::super::dates::interval::Interval;
@@ -110,7 +111,7 @@ impl Rate {
             }
             Unit::Ms(unit_ms) => {
                 let length_ms = self.interval.next(start_ms, &self.zone) - start_ms;
-                length_ms as f64 / unit_ms as f64
+                cast::float(length_ms) / cast::float(unit_ms)
             }
         }
     }
@@ -148,7 +149,7 @@ impl Metric for Rate {
     fn value(&self, state: &MetricState, name: &str) -> Option<f64> {
         match state {
             MetricState::Sums(sums) if name == "value" && self.is_of_values => {
-                Some(sums.count as f64)
+                Some(cast::float(sums.count))
             }
             MetricState::Sums(sums) if name == "value" => Some(sums.sum()),
             _ => None,

@@ -11,7 +11,7 @@ use super::state::MetricState;
 use super::sums::Sums;
 use super::{Kind, Metric, Reader};
 use crate::error::ApiError;
-use logpond_record::Timestamp;
+use logpond_record::{Timestamp, cast};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Function {
@@ -110,7 +110,7 @@ impl Metric for SingleValue {
             (value, _) => json!({ "value": value }),
         };
         if let (Some(ms), true, false) = (value, self.field.is_time, is_count) {
-            let time = Timestamp((ms as i64).saturating_mul(1_000_000));
+            let time = Timestamp(cast::whole_i64(ms).saturating_mul(1_000_000));
             json["value_as_string"] = iso(time).into();
         }
         json
@@ -121,7 +121,7 @@ impl Metric for SingleValue {
             return None;
         }
         match state {
-            MetricState::Count(count) => Some(*count as f64),
+            MetricState::Count(count) => Some(cast::float(*count)),
             MetricState::Sums(sums) => match self.function {
                 Function::Avg => sums.mean(),
                 Function::Max => sums.some(sums.max),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use logpond_record::cast;
 use serde_json::{Value as Json, json};
 
 use super::super::json::{Object, number, only};
@@ -32,7 +33,7 @@ pub(super) fn read(members: &Object, reader: &mut Reader<'_>) -> Result<Kind, Ap
 /// A value of the sums, by its name.
 pub(super) fn value_of(sums: &Sums, name: &str) -> Option<f64> {
     match name {
-        "count" => Some(sums.count as f64),
+        "count" => Some(cast::float(sums.count)),
         "min" => sums.some(sums.min),
         "max" => sums.some(sums.max),
         "avg" => sums.mean(),

@@ -1,5 +1,6 @@
 //! Sums of numbers, with the smallest and the largest.
 
+use logpond_record::cast;
 use logpond_search::metric::Sum;
 
 /// Numbers, added up with twice the digits of a float, so that their order does not show.
@@ -58,7 +59,7 @@ impl Sums {
 
     /// The mean.
     pub(super) fn mean(&self) -> Option<f64> {
-        self.some(self.sum() / self.count as f64)
+        self.some(self.sum() / cast::float(self.count))
     }
 
     /// The variance of all numbers, unless it is beyond a float.
@@ -73,8 +74,8 @@ impl Sums {
 
     /// The sum of the squares of the differences from the mean, over so many.
     fn spread_over(&self, count: u64) -> Option<f64> {
-        let spread = self.sum.spread(self.squares, self.count as f64);
-        let variance = spread.max(0.0) / count as f64;
+        let spread = self.sum.spread(self.squares, cast::float(self.count));
+        let variance = spread.max(0.0) / cast::float(count);
         (count > 0 && spread.is_finite()).then_some(variance)
     }
 }

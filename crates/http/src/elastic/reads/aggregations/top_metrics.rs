@@ -13,7 +13,7 @@ use super::order::is_descending_key;
 use super::state::MetricState;
 use super::{Kind, Metric, Reader};
 use crate::error::ApiError;
-use logpond_record::Timestamp;
+use logpond_record::{Timestamp, cast};
 use logpond_search::Number;
 
 /// The most records of a bucket, as `index.top_metrics_max_size`.
@@ -234,7 +234,7 @@ impl Metric for TopMetrics {
         let at = self.metrics.iter().position(|(known, _)| known == name)?;
         match first.rows.first()?.values.get(at)? {
             Some(MetricValue::Text(text)) => Some(Number::parse(text)?.to_float()),
-            Some(MetricValue::Time(ns)) => Some(*ns as f64 / 1e6),
+            Some(MetricValue::Time(ns)) => Some(cast::float(*ns) / 1e6),
             None => None,
         }
     }

@@ -10,6 +10,7 @@
 //!
 //! Numbers are before texts.
 
+use logpond_record::cast;
 use logpond_search::Number;
 
 use super::super::lists;
@@ -84,7 +85,7 @@ pub(super) fn push(tuple: &mut Vec<u8>, part: &Part, is_descending: bool) {
         }
         Part::Whole(whole) => {
             tuple.push(NUMBER);
-            tuple.extend(order_of(*whole as f64));
+            tuple.extend(order_of(cast::float(*whole)));
             written = whole.to_string();
             text = written.as_bytes();
         }

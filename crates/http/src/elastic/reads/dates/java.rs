@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use jiff::tz::TimeZone;
+use logpond_record::cast;
 
 use super::super::json::bad;
 use super::MS_NS;
@@ -138,8 +139,8 @@ impl DateFormat {
         let number = |unit_ns: f64, unit: Unit| {
             let number: f64 = text.parse().ok()?;
             let whole: Option<i64> = text.parse().ok();
-            let exact = whole.and_then(|whole| whole.checked_mul(unit_ns as i64));
-            let ns = exact.unwrap_or((number * unit_ns) as i64);
+            let exact = whole.and_then(|whole| whole.checked_mul(cast::whole_i64(unit_ns)));
+            let ns = exact.unwrap_or(cast::whole_i64(number * unit_ns));
             let unit = match exact {
                 Some(_) => unit,
                 None => Unit::Millisecond,
@@ -148,7 +149,7 @@ impl DateFormat {
         };
         match &self.form {
             Form::Iso { .. } => iso(text).map(ReadDate::Written),
-            Form::Milliseconds => number(MS_NS as f64, Unit::Millisecond),
+            Form::Milliseconds => number(cast::float(MS_NS), Unit::Millisecond),
             Form::Seconds => number(1e9, Unit::Second),
             Form::Pattern(pieces) => read_pieces(pieces, text).map(ReadDate::Written),
         }

@@ -11,6 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use logpond_protocol::intake::lines::UnfinishedLine;
+use logpond_record::cast;
 use logpond_record::limits::LINE_BYTES_MAX;
 use rustix::fs::MemfdFlags;
 
@@ -97,11 +98,11 @@ impl Board {
         if place.length > LINE_BYTES_MAX as u64 {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        let mut bytes = vec![0; place.length as usize];
+        let mut bytes = vec![0; cast::to_usize(place.length)];
         self.file.read_exact_at(&mut bytes, place.offset)?;
         Ok(Some(UnfinishedLine {
             bytes,
-            truncated_bytes: place.truncated_bytes as usize,
+            truncated_bytes: cast::to_usize(place.truncated_bytes),
         }))
     }
 

@@ -16,7 +16,7 @@
 //! phase says that there is one.
 
 use logpond_protocol::intake::journal_stdout::StreamHeader;
-use logpond_record::Labels;
+use logpond_record::{Labels, cast};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Room for a stream; the state of one whose labels find none in it is without them.
@@ -77,7 +77,7 @@ impl State {
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut fields = Vec::new();
         let mut put = |field: &[u8]| {
-            fields.extend_from_slice(&(field.len() as u32).to_le_bytes());
+            fields.extend_from_slice(&cast::low_u32(field.len()).to_le_bytes());
             fields.extend_from_slice(field);
         };
         put(self.header.identifier.as_bytes());
@@ -95,7 +95,7 @@ impl State {
             return State { header, labels }.to_bytes();
         }
         let hash = xxh3_64(&fields).to_le_bytes();
-        let length = (fields.len() as u32).to_le_bytes();
+        let length = cast::low_u32(fields.len()).to_le_bytes();
         [hash.as_slice(), &length, &fields].concat()
     }
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use logpond_record::cast;
 use nix::libc;
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
@@ -135,7 +136,7 @@ fn calls() -> Result<Calls, BackendError> {
     let mut calls: Calls = always.map(|number| (*number, Vec::new())).collect();
     let mut rules = Vec::new();
     for flag in NAMESPACES {
-        let flag = flag as u64;
+        let flag = cast::low_u64(flag);
         let is_set = SeccompCmpOp::MaskedEq(flag);
         let condition = SeccompCondition::new(0, SeccompCmpArgLen::Dword, is_set, flag)?;
         rules.push(SeccompRule::new(vec![condition])?);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use logpond_record::cast;
 use serde_json::{Value as Json, json};
 
 use super::super::super::dates::interval::duration_ms;
@@ -63,7 +64,7 @@ impl BucketValues for Derivative {
                 let difference = value.zip(earlier).map(|(value, earlier)| value - earlier);
                 let mut json = json!({ "value": difference.map(number) });
                 if let Some(unit_ms) = self.unit_ms {
-                    let units = (key - earlier_key) / unit_ms as f64;
+                    let units = (key - earlier_key) / cast::float(unit_ms);
                     let rate = difference.map(|difference| number(difference / units));
                     json["normalized_value"] = rate.into();
                 }

@@ -1,5 +1,7 @@
 //! `MovingFunctions`: functions of the values of a window, in the order of the buckets.
 
+use logpond_record::cast;
+
 use super::super::super::json::bad;
 use crate::error::ApiError;
 
@@ -18,7 +20,7 @@ const FUNCTIONS: [(&str, usize, Function); 8] = [
     ("stdDev", 1, |values, further| deviation(values, further[0])),
     ("sum", 0, |values, _| values.iter().sum()),
     ("unweightedAvg", 0, |values, _| {
-        values.iter().sum::<f64>() / values.len() as f64
+        values.iter().sum::<f64>() / cast::float(values.len())
     }),
 ];
 
@@ -45,7 +47,7 @@ fn extreme(values: &[f64], function: fn(f64, f64) -> f64) -> f64 {
 
 fn deviation(values: &[f64], mean: f64) -> f64 {
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (squares / values.len() as f64).sqrt()
+    (squares / cast::float(values.len())).sqrt()
 }
 
 /// The mean with weights from 1 up. The sum of the weights is one more than they are, as in Elasticsearch.

@@ -5,6 +5,7 @@
 //! step  = name [ "['" key "']" ] [ "." value ] / "_count" / "_key" / "_bucket_count"
 //! ```
 
+use logpond_record::cast;
 use serde_json::Value as Json;
 
 use super::super::super::json::{Object, bad, optional};
@@ -275,7 +276,7 @@ fn bucket_count(answer: &Json) -> Option<f64> {
         Json::Object(named) => named.len(),
         list => list.as_array()?.len(),
     };
-    Some(count as f64)
+    Some(cast::float(count))
 }
 
 /// The key of a bucket as text.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use logpond_record::cast;
 use serde_json::Value as Json;
 
 use super::super::super::json::{Object, flag};
@@ -34,9 +35,9 @@ impl Sibling for PercentilesBucket {
     fn finish(&self, values: &[(String, f64)]) -> Json {
         let sorted = sorted(values.iter().map(|(_, value)| *value).collect());
         let pairs = self.percents.iter().map(|percent| {
-            let last = sorted.len().saturating_sub(1) as f64;
+            let last = cast::float(sorted.len().saturating_sub(1));
             let place = (percent / 100.0 * last).round();
-            (*percent, sorted.get(place as usize).copied())
+            (*percent, sorted.get(cast::whole_usize(place)).copied())
         });
         written(&pairs.collect::<Vec<_>>(), self.is_keyed)
     }

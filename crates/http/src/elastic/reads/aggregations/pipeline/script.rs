@@ -20,6 +20,7 @@
 use std::iter::Peekable;
 use std::str::CharIndices;
 
+use logpond_record::cast;
 use serde_json::Value as Json;
 
 use super::super::super::json::{bad, only, optional};
@@ -528,7 +529,7 @@ impl Run<'_> {
             Expression::Parameter(at) => {
                 Value::Number(self.parameters.get(*at).copied().unwrap_or(f64::NAN))
             }
-            Expression::Length => Value::Number(self.values.len() as f64),
+            Expression::Length => Value::Number(cast::float(self.values.len())),
             Expression::Negative(inner) => Value::Number(-self.number(inner)?),
             Expression::Not(inner) => Value::Truth(!self.truth(inner)?),
             Expression::Binary(operator, operands) => {
