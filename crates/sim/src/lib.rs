@@ -10,6 +10,14 @@
 //!     └──────────── ledger: handed over, acknowledged, closed ◀── check ─────────┘
 //! ```
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "a tool casts numbers that it draws"
+)]
+
 pub mod cluster;
 pub mod ledger;
 pub mod pond;

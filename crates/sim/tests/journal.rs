@@ -1,5 +1,13 @@
 //! The journal under simulated disks. `LOGPOND_SIM_SEED=<n>` replays one seed.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "tests cast numbers that they know"
+)]
+
 use logpond_segment::mem_disk::Fault;
 use logpond_sim::pond::{Faults, SimulatedJournal};
 use logpond_sim::report::Report;

@@ -3,6 +3,14 @@
 //! No step needs more than the pinned toolchain, a C compiler and the packages of the lock file;
 //! what needs another tool says so when it is absent, and fails there if `CI=true`.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "a tool casts numbers that it measures or draws"
+)]
+
 mod ci;
 mod dist;
 mod docs;
