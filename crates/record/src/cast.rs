@@ -147,3 +147,33 @@ pub const fn whole_u64(number: f64) -> u64 {
 pub const fn whole_usize(number: f64) -> usize {
     number as usize
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_keep_their_low_bits() {
+        assert_eq!((low_u8(0x1ff_u64), low_u8(-1_i128)), (0xff, 0xff));
+        assert_eq!(
+            (low_u16(0x1_8000_u32), low_i16(0x1_8000_u32)),
+            (0x8000, -0x8000)
+        );
+        // The sign is extended before.
+        assert_eq!((low_u32(-1_i8), low_u64(-1_i32)), (u32::MAX, u64::MAX));
+        assert_eq!((low_i8(0xff_u8), low_i32(1_u64 << 31)), (-1, i32::MIN));
+        assert_eq!((low_u64(u128::MAX), low_i64(i128::MIN + 7)), (u64::MAX, 7));
+        assert_eq!((unsigned(i64::MIN), signed(u64::MAX)), (1 << 63, -1));
+        assert_eq!(to_usize(u64::MAX), usize::MAX);
+    }
+
+    #[test]
+    fn floats_are_the_nearest_and_integers_the_nearest_of_their_range() {
+        assert_eq!(float((1_u64 << 53) + 1), 9_007_199_254_740_992.0);
+        assert_eq!(float(-3_i128), -3.0);
+        assert_eq!((whole_i64(-1.9), whole_u64(-1.9)), (-1, 0));
+        assert_eq!((whole_i64(1e300), whole_u64(1e300)), (i64::MAX, u64::MAX));
+        assert_eq!((whole_i64(f64::NAN), whole_usize(f64::NAN)), (0, 0));
+        assert_eq!(whole_i128(f64::NEG_INFINITY), i128::MIN);
+    }
+}

@@ -85,7 +85,7 @@ fn cluster_kin<C: TemplateCounts>(mut kin: Kin<C>, words: &Words) -> Vec<Templat
         match places.first(&numbers, &mut comparisons_left, fits) {
             Some(at) => clusters[at as usize].add(numbers, template),
             None => {
-                places.add(&numbers, clusters.len() as u32);
+                places.add(&numbers, cast::low_u32(clusters.len()));
                 clusters.push(Cluster::new(numbers, template));
             }
         }
