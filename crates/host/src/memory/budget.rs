@@ -6,8 +6,8 @@
 //!
 //! Invariants:
 //! - Nothing is granted beyond the budget, neither by what was granted before nor by what was measured.
-//! - A request for more than there can be, or for more than half of it, is refused at once. A request waits
-//!   for [`WAIT_MAX`] at most, and in turn; queries that run go before those that begin.
+//! - A request for more than there was in the last [`FLOOR_TIME`], or for more than half of the budget, is refused at
+//!   once. Any other waits for [`WAIT_MAX`] at most, and in turn; queries that run go before those that begin.
 //! - Of queries that all wait for each other one is refused: the one that holds most.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +28,10 @@ pub const BUDGET_BYTES_MIN: u64 = 32 << 20;
 
 /// How long a query waits for memory at most: as long as for a thread.
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// For how long the least use of all else is remembered: so long what is more may be given back soon, such as the rows of
+/// a step of the store.
+const FLOOR_TIME: Duration = WAIT_MAX;
 
 /// How long what was measured is good enough.
 const MEASURE_EVERY: Duration = Duration::from_millis(10);
@@ -108,11 +112,38 @@ struct State {
     waiting: BTreeSet<Turn>,
     /// The bytes of the process without queries and caches, as they were seen last.
     own: usize,
+    floor: Floor,
     cached: usize,
     measured: Usage,
     measured_at: Option<Instant>,
     purged_at: Option<Instant>,
     ended_at: Option<Instant>,
+}
+
+/// The least bytes of the process without queries and caches, of the last [`FLOOR_TIME`] to twice that.
+#[derive(Debug, Default)]
+struct Floor {
+    begun: Option<Instant>,
+    /// The least since then, and of the time before.
+    least: usize,
+    least_before: usize,
+}
+
+impl Floor {
+    fn note(&mut self, own: usize) {
+        match self.begun {
+            Some(begun) if begun.elapsed() < FLOOR_TIME => self.least = self.least.min(own),
+            begun => {
+                self.least_before = if begun.is_some() { self.least } else { own };
+                self.least = own;
+                self.begun = Some(Instant::now());
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.least.min(self.least_before)
+    }
 }
 
 /// The bytes that one lease holds.
@@ -369,7 +400,8 @@ impl Budget {
         let held = account.held.load(Ordering::Relaxed);
         let mut state = self.lock();
         self.measure_if_due(&mut state);
-        let never_fits = |state: &State| state.own + held + bytes > self.bytes;
+        // A step of the store gives back what it takes.
+        let never_fits = |state: &State| state.floor.bytes() + held + bytes > self.bytes;
         if never_fits(&state) {
             // Some may have been given back since.
             self.measure(&mut state);
@@ -406,7 +438,8 @@ impl Budget {
         if state.used() + bytes <= limit {
             return Answer::Later;
         }
-        if let Some(most) = state.stuck(account) {
+        let is_momentary = state.floor.bytes() + state.cached + state.held + bytes <= limit;
+        if let Some(most) = state.stuck(account).filter(|_| !is_momentary) {
             if most.number == account.number {
                 self.refuse(&state, &most, bytes);
                 return Answer::Refused;
@@ -547,6 +580,8 @@ impl Budget {
         } else {
             state.own.min(own_max)
         };
+        let own = state.own;
+        state.floor.note(own);
         let room = self.bytes - self.bytes / QUERY_SHARE;
         let room = room.saturating_sub(state.used());
         self.room.store(room, Ordering::Relaxed);

@@ -100,6 +100,28 @@ fn what_is_measured_counts_too() {
     assert!(text.contains(numbers), "{text}");
 }
 
+/// A step of the store takes memory for a moment: a query alone waits for that.
+#[test]
+fn a_query_alone_waits_for_memory_that_is_taken_for_a_moment() {
+    let (budget, in_use) = budget(128, 20);
+    in_use.store(125 * MIB, Ordering::Relaxed);
+    budget.measure_now();
+    let later = budget.open();
+    let asked = budget.ask(&later.account, 12 * MIB, None);
+    assert!(matches!(asked, Answer::Later));
+    in_use.store(20 * MIB, Ordering::Relaxed);
+    let lease = query(&budget);
+    let mut charge = Charge::new(Some(&lease));
+    in_use.store(125 * MIB, Ordering::Relaxed);
+    budget.measure_now();
+    let in_use = Arc::clone(&in_use);
+    let mut is_waiting = || {
+        in_use.store(20 * MIB, Ordering::Relaxed);
+        true
+    };
+    assert!(charge.set_while(30 * MIB, &mut is_waiting).is_ok());
+}
+
 /// Work that goes on without its memory exceeds the budget at each step, so it waits between steps.
 #[test]
 fn who_goes_on_without_memory_waits_first() {

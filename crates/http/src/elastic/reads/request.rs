@@ -27,6 +27,9 @@ pub(super) const WINDOW_MAX: u64 = 10_000;
 /// Hits where a request says no number.
 const SIZE_DEFAULT: u64 = 10;
 
+/// How deep objects and lists of a body may be within one another: serde_json reads no more.
+const DEPTH_MAX: usize = 127;
+
 /// The longest id of a scroll, in bytes: it has the query.
 const TOKEN_BYTES_MAX: usize = 1 << 20;
 
@@ -195,7 +198,7 @@ impl AnswerOptions {
 /// compared exactly.
 ///
 /// # Errors
-/// When it is something else.
+/// When it is something else, or nested too deeply.
 pub(super) fn read_body(bytes: &[u8]) -> Result<Object, ApiError> {
     if bytes.trim_ascii().is_empty() {
         return Ok(Object::new());
@@ -205,6 +208,12 @@ pub(super) fn read_body(bytes: &[u8]) -> Result<Object, ApiError> {
     match read {
         Ok(Json::Object(members)) => Ok(members),
         Ok(_) => Err(bad("the body is a JSON object")),
+        // The reader has no other sign of it than the text.
+        Err(error) if error.to_string().starts_with("recursion limit") => Err(bad(format!(
+            "the body has more than {DEPTH_MAX} objects and lists within one another: line {} column {}",
+            error.line(),
+            error.column()
+        ))),
         Err(error) => Err(bad(format!("the body is no JSON object: {error}"))),
     }
 }
@@ -567,5 +576,25 @@ fn total(body: &Object) -> Result<Total, ApiError> {
         Some(text) => Err(bad(format!(
             "[track_total_hits] is true, false or a number, not [{text}]"
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_an_object_of_bounded_depth() {
+        let nested = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
+        assert!(read_body(nested(DEPTH_MAX).as_bytes()).is_ok());
+        let table = [
+            (nested(DEPTH_MAX + 1), "more than 127 objects and lists"),
+            ("{\"a\"".to_owned(), "is no JSON object"),
+            ("[1]".to_owned(), "is a JSON object"),
+        ];
+        for (body, expected) in table {
+            let error = read_body(body.as_bytes()).unwrap_err();
+            assert!(error.message.contains(expected), "{}", error.message);
+        }
     }
 }
