@@ -527,53 +527,58 @@ fn a_disk_that_comes_back_as_it_was_says_what_is_lost() {
             trailer["complete"] == true && lost == 1
         });
         assert!(last.contains("lost"), "{last}");
-        let of_elastic = ["/_count", "/_search?size=0", "/_cat/count"];
-        let of_others = [
-            "/api/v1/query?format=csv",
-            "/select/logsql/query?query=*",
-            "/entries",
-            "/fields/MESSAGE",
-            #[cfg(feature = "sql")]
-            "/api/v1/sql?format=csv&query=select+count(*)+from+logs",
-            #[cfg(feature = "sql")]
-            "/api/v1/sql?format=parquet&query=select+1",
-        ];
-        let of_grafana = [
-            ("/variable", r#"{"payload":{"target":"label_values(app)"}}"#),
-            ("/variable", r#"{"payload":{"target":"{app=~\".+\"}"}}"#),
-            ("/search", r#"{"target":"label_names()"}"#),
-            ("/tag-keys", "{}"),
-            ("/tag-values", r#"{"key":"app"}"#),
-            ("/metric-payload-options", r#"{"name":"app"}"#),
-            (
-                "/annotations",
-                r#"{"annotation":{"query":"{app=~\".+\"}"}}"#,
-            ),
-        ];
-        let header_of = |method: &str, path: &str, body: &str, wanted: &str| {
-            let mut client = cluster.nodes[0].client().unwrap();
-            let answer = client.send(method, path, &[], body.as_bytes()).unwrap();
-            let found = answer.headers.iter().find(|(name, _)| name == wanted);
-            found.map(|(_, text)| text.clone()).unwrap_or_default()
-        };
-        let header = |path: &str, wanted: &str| header_of("GET", path, "", wanted);
-        for path in of_elastic {
-            let text = header(path, "warning");
-            assert!(text.starts_with("299 logpond"), "{path}: {text}");
-            assert!(text.contains("\"lost for good: node "), "{path}: {text}");
-        }
-        for path in of_others {
-            let text = header(path, "logpond-warning");
-            assert!(text.starts_with("lost for good: node "), "{path}: {text}");
-        }
-        for (path, body) in of_grafana {
-            let text = header_of("POST", path, body, "logpond-warning");
-            assert!(
-                text.starts_with("lost for good: node "),
-                "{path} {body}: {text}"
-            );
-        }
+        losses_are_in_heads(&cluster.nodes[0]);
         back.terminate().unwrap();
+    }
+}
+
+/// Answers without a trailer name what is lost in their heads.
+fn losses_are_in_heads(node: &TestServer) {
+    let of_elastic = ["/_count", "/_search?size=0", "/_cat/count"];
+    let of_others = [
+        "/api/v1/query?format=csv",
+        "/select/logsql/query?query=*",
+        "/entries",
+        "/fields/MESSAGE",
+        #[cfg(feature = "sql")]
+        "/api/v1/sql?format=csv&query=select+count(*)+from+logs",
+        #[cfg(feature = "sql")]
+        "/api/v1/sql?format=parquet&query=select+1",
+    ];
+    let of_grafana = [
+        ("/variable", r#"{"payload":{"target":"label_values(app)"}}"#),
+        ("/variable", r#"{"payload":{"target":"{app=~\".+\"}"}}"#),
+        ("/search", r#"{"target":"label_names()"}"#),
+        ("/tag-keys", "{}"),
+        ("/tag-values", r#"{"key":"app"}"#),
+        ("/metric-payload-options", r#"{"name":"app"}"#),
+        (
+            "/annotations",
+            r#"{"annotation":{"query":"{app=~\".+\"}"}}"#,
+        ),
+    ];
+    let header_of = |method: &str, path: &str, body: &str, wanted: &str| {
+        let mut client = node.client().unwrap();
+        let answer = client.send(method, path, &[], body.as_bytes()).unwrap();
+        let found = answer.headers.iter().find(|(name, _)| name == wanted);
+        found.map(|(_, text)| text.clone()).unwrap_or_default()
+    };
+    let header = |path: &str, wanted: &str| header_of("GET", path, "", wanted);
+    for path in of_elastic {
+        let text = header(path, "warning");
+        assert!(text.starts_with("299 logpond"), "{path}: {text}");
+        assert!(text.contains("\"lost for good: node "), "{path}: {text}");
+    }
+    for path in of_others {
+        let text = header(path, "logpond-warning");
+        assert!(text.starts_with("lost for good: node "), "{path}: {text}");
+    }
+    for (path, body) in of_grafana {
+        let text = header_of("POST", path, body, "logpond-warning");
+        assert!(
+            text.starts_with("lost for good: node "),
+            "{path} {body}: {text}"
+        );
     }
 }
 
