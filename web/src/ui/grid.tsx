@@ -428,6 +428,7 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
         key={`${scope} ${row ? keyOf(row, index) : index}`}
         {...{ row, index, top, columns, template, wrap, zone: tz, marks }}
         onOpen={() => reading.current?.(true)}
+        onSize={(element) => measureNow.current([element])}
       />
     );
     lines.set(index, { row, top, node });
@@ -557,10 +558,14 @@ interface LineProps {
   zone: string;
   marks: { text: string; fold: boolean }[];
   onOpen: () => void;
+  onSize: (element: HTMLElement) => void;
 }
 
-function Line({ row, index, top, columns, template, wrap, zone, marks, onOpen }: LineProps) {
+function Line({ row, index, top, columns, template, wrap, zone, marks, onOpen, onSize }: LineProps) {
+  const element = useRef<HTMLDivElement>(null);
   const open = row !== undefined && openRows.value.has(keyOf(row, index));
+  // A line opens and closes without the list being drawn, which would measure it.
+  useLayoutEffect(() => onSize(element.current!), [open]);
   const active = activeRow.value === index;
   // Buttons of filters are made for the cell under the pointer only.
   const [pointed, setPointed] = useState("");
@@ -579,6 +584,7 @@ function Line({ row, index, top, columns, template, wrap, zone, marks, onOpen }:
   };
   return (
     <div
+      ref={element}
       class={`line ${open ? "open" : ""} ${active ? "active" : ""} level-${toneOf(row?.level)}`}
       role="presentation"
       data-index={index}
