@@ -43,6 +43,40 @@ export interface Trailer {
   elapsed_ms: number;
 }
 
+/** The data that answers of the present view lack. */
+export interface Gaps {
+  missing: string[];
+  /** How many there are; of very many, an answer names some. */
+  missingCount: number;
+  silent: string[];
+  lost: string[];
+  /** Sentences of the server on the same. */
+  warnings: string[];
+}
+export const gaps = signal<Gaps | null>(null);
+
+const union = (known: string[], more: string[] = []) => [...new Set([...known, ...more])];
+
+/** Keeps what an answer lacks until another question is asked. */
+export function noteGaps(found: Partial<Trailer> & { warnings?: string[] }) {
+  const { missing = [], missing_count = missing.length, silent = [], lost = [], warnings = [] } = found;
+  const isWhole = found.complete !== false && !silent.length && !lost.length && !warnings.length;
+  if (isWhole) return;
+  const known = gaps.value ?? { missing: [], missingCount: 0, silent: [], lost: [], warnings: [] };
+  const names = union(known.missing, missing);
+  gaps.value = {
+    missing: names,
+    missingCount: Math.max(known.missingCount, missing_count, names.length),
+    silent: union(known.silent, silent),
+    lost: union(known.lost, lost),
+    warnings: union(known.warnings, warnings),
+  };
+}
+
+/** Lines that LogQL could not parse, or not as a whole, are counted by each answer anew: they are no gap of the data. */
+const isOfLines = (warning: string) => /^\d+ lines? (?:with __error__|ha(?:s|ve) more than)/.test(warning);
+export const lineWarnings = (warnings: string[] = []) => warnings.filter(isOfLines);
+
 export type Params = Record<string, string | number | boolean | undefined>;
 
 /** Why the server asks for a token, or null. */
@@ -141,18 +175,24 @@ export async function json<T>(
   init: RequestInit = {},
   isExtra = false,
 ): Promise<T> {
-  return (await (await request(path, params, init, isExtra)).json()) as T;
+  const body = (await (await request(path, params, init, isExtra)).json()) as T;
+  const { complete, lost, warnings } = Object(body) as Partial<Trailer> & { warnings?: unknown };
+  const sentences = Array.isArray(warnings) ? (warnings as string[]).filter((text) => !isOfLines(text)) : [];
+  if (!init.signal?.aborted) noteGaps({ complete, lost, warnings: sentences });
+  return body;
 }
 
 const isTrailer = (line: string) => line.startsWith('{"_trailer"');
 
-/** Reads JSON lines: each batch of complete lines goes to `take`. Returns the trailer. */
+/** Reads JSON lines: each batch of complete lines goes to `take`. Returns the trailer. An answer that is beside the
+ * view, such as suggestions, says nothing of its completeness. */
 export async function lines(
   path: string,
   params: Params,
   signal: AbortSignal,
   take: (batch: string[]) => void,
   init: RequestInit = {},
+  isBeside = false,
 ): Promise<Trailer> {
   const response = await request(path, params, { ...init, signal });
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
@@ -184,6 +224,7 @@ export async function lines(
   }
   if (!trailer)
     throw new ApiError({ status: 0, code: "broken", message: "the answer ended without a trailer" });
+  if (!isBeside && !signal.aborted) noteGaps(trailer);
   return trailer;
 }
 
@@ -193,6 +234,7 @@ export async function objects<T>(
   params: Params,
   signal: AbortSignal,
   init: RequestInit = {},
+  isBeside = false,
 ): Promise<[T[], Trailer]> {
   const found: T[] = [];
   const trailer = await lines(
@@ -203,6 +245,7 @@ export async function objects<T>(
       for (const line of batch) found.push(JSON.parse(line) as T);
     },
     init,
+    isBeside,
   );
   return [found, trailer];
 }

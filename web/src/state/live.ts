@@ -134,6 +134,8 @@ async function follow(q: string, signal: AbortSignal, failed: (error: unknown) =
             }
           }
         },
+        {},
+        true,
       );
     } catch (error) {
       if (signal.aborted || isAbort(error)) return;

@@ -1,9 +1,11 @@
 // The results of the question in the address: rows, histogram, facets. One run at a time.
 
-import { batch, effect, signal, untracked } from "@preact/signals";
+import { batch, computed, effect, signal, untracked } from "@preact/signals";
 import {
+  gaps,
   isAbort,
   json,
+  lineWarnings,
   lines,
   objects,
   problemFrom,
@@ -19,7 +21,7 @@ import { parseRow, type Row } from "../lib/record";
 import { Pages, type Bounds, type Bucket } from "../lib/pages";
 import { isoOf, msOf, resolve, stepMs, type Resolved } from "../lib/time";
 import { T } from "../strings";
-import { asked, run, state, type State } from "./url";
+import { asked, draft, draftLang, run, state, type State } from "./url";
 import { tail, tailPaused, tailState, tailVersion, startTail, stopTail } from "./live";
 
 export type Phase = "idle" | "loading" | "done" | "stopped" | "failed";
@@ -41,6 +43,14 @@ export interface Table {
   columns: { name: string; type: string }[];
   rows: unknown[][];
   cut: boolean;
+}
+
+/** A question as it was asked. */
+export interface Question {
+  lang: State["lang"];
+  q: string;
+  sort: State["sort"];
+  span: Resolved;
 }
 
 /** The range of this run: all requests of a view are of the same. */
@@ -76,6 +86,28 @@ export const logLinesNext = signal("");
 export const logLinesPhase = signal<Phase>("idle");
 /** A question without a text, which only the native language has. */
 export const nothingAsked = signal(false);
+/** The question of the result on the screen, or null if there is none. That of the address may have failed since. */
+export const answered = signal<Question | null>(null);
+
+/** The language of the result on the screen, or of the question if there is none. */
+export const shownLang = computed(() => {
+  const { view, lang, live } = state.value;
+  return view === "search" && !live ? (answered.value?.lang ?? lang) : lang;
+});
+
+/** The question of the result on the screen. A tail has no end: its question is that of the address. */
+export function shownQuestion(): Question | null {
+  const { view, live } = state.value;
+  if (view === "search" && !live && answered.value) return answered.value;
+  return range.value && questionOf(state.value);
+}
+
+/** The text of a language that a click in the result adds to: that of the bar, also if it was not run. */
+export function textIn(lang: State["lang"]): string {
+  if (draftLang.value === lang) return draft.value;
+  if (state.value.lang === lang) return state.value.q;
+  return answered.value?.lang === lang ? answered.value.q : "";
+}
 
 let control = new AbortController();
 /** The rows of this run, which are shown once there is an answer. */
@@ -98,6 +130,8 @@ export function scope(): { q: string; from: string; to: string } {
   return { q: state.value.q, from: found.from, to: found.to };
 }
 
+const questionOf = ({ lang, q, sort }: State): Question => ({ lang, q, sort, span: range.value! });
+
 const HISTOGRAM_BUCKETS = 90;
 const QUICK_MS = 250;
 /** Rows of SQL that the page shows; a file has all. */
@@ -107,13 +141,17 @@ export const LOG_LINES_PAGE = 5000;
 
 function reset(now: State) {
   control.abort();
-  pending?.stop();
+  // The end of a run is no answer: its rows would take the place of those that are kept.
+  const ended = pending;
+  pending = null;
+  ended?.stop();
   pages.value?.stop();
   control = new AbortController();
   stopTail();
   problem.value = null;
   bucketsProblem.value = fieldsProblem.value = null;
   warnings.value = [];
+  gaps.value = null;
   startedAt.value = performance.now();
   firstRowMs.value = null;
   range.value = resolve(now, Date.now());
@@ -133,9 +171,7 @@ function start() {
   }
   nothingAsked.value = now.view === "search" && now.lang !== "q" && !now.q.trim();
   if (nothingAsked.value) {
-    clearNative();
-    series.value = table.value = logLines.value = null;
-    total.value = null;
+    clearResult();
     phase.value = "idle";
     return;
   }
@@ -165,8 +201,9 @@ async function check(q: string, signal: AbortSignal) {
 
 function startNative(now: State) {
   const { signal } = control;
-  series.value = table.value = logLines.value = null;
   if (now.live) {
+    if (answered.value?.lang !== "q") clearResult();
+    answered.value = questionOf(now);
     startTail(now.q, signal, (error) => fail(error, signal));
     phase.value = "done";
     hints.value = [];
@@ -175,6 +212,7 @@ function startNative(now: State) {
     return;
   }
   const base = scope();
+  const question = questionOf(now);
   const store = new Pages(
     {
       rows: (bounds, limit, aborted, take) =>
@@ -204,13 +242,13 @@ function startNative(now: State) {
     () => {
       if (pending !== store && pages.value !== store) return;
       // The rows of the run before stay until there is an answer.
-      show(store);
+      show(store, question);
       bump();
     },
     (found, first) => {
       if (pending !== store) return bump();
-      show(store);
-      if (first || !found.complete) trailer.value = found;
+      show(store, question);
+      if (first) trailer.value = found;
       if (first) {
         hints.value = found.rows === 0 ? (found.hints ?? []) : [];
         phase.value = "done";
@@ -223,7 +261,9 @@ function startNative(now: State) {
       bump();
     },
     (error) => {
+      // Rows that are kept may fail later than the question that kept them.
       if (pending === store) fail(error, control.signal);
+      else bump();
     },
   );
   pending = store;
@@ -231,11 +271,16 @@ function startNative(now: State) {
   store.want(0, 60);
 }
 
-function show(store: Pages) {
+function show(store: Pages, question: Question) {
   if (pages.value === store || pending !== store) return;
-  firstRowMs.value = performance.now() - startedAt.value;
-  pages.value = store;
-  hints.value = [];
+  batch(() => {
+    if (answered.value?.lang !== "q") clearResult();
+    pending = store;
+    firstRowMs.value = performance.now() - startedAt.value;
+    pages.value = store;
+    answered.value = question;
+    hints.value = [];
+  });
 }
 
 function fail(error: unknown, signal: AbortSignal) {
@@ -245,12 +290,13 @@ function fail(error: unknown, signal: AbortSignal) {
   phase.value = "failed";
   bucketsPhase.value = "idle";
   fields.value ??= [];
-  // The rows of the run before can still be scrolled.
+  // The result of the run before stays, and its rows can still be scrolled.
   const before = pages.value;
   if (before && before !== pending) {
     total.value = before.total;
     before.resume();
-  }
+  } else if (logLines.value) total.value = logLinesNext.value ? null : logLines.value.length;
+  else if (series.value ?? table.value) total.value = series.value?.length ?? table.value!.rows.length;
 }
 
 async function guarded(work: Promise<void>) {
@@ -266,12 +312,14 @@ async function guarded(work: Promise<void>) {
 /** Ends all requests of the view; the rows stay. */
 export function stop() {
   if (phase.value !== "loading" && bucketsPhase.value !== "loading" && !pages.value?.loading) return;
-  const keep = pages.value;
   control.abort();
   control = new AbortController();
-  pending?.stop();
-  keep?.stop();
-  pages.value = keep;
+  // What was not shown yet is not shown for being stopped.
+  const unseen = pending;
+  pending = null;
+  unseen?.stop();
+  pages.value?.stop();
+  pending = unseen;
   phase.value = "stopped";
   if (bucketsPhase.value === "loading") bucketsPhase.value = "stopped";
   version.value += 1;
@@ -307,7 +355,7 @@ async function histogram(signal: AbortSignal, store?: Pages) {
       let lower = Math.floor((upper - size) / step) * step;
       if (lower - step < found.fromMs) lower = found.fromMs;
       const began = performance.now();
-      const [part, end] = await objects<Bucket>(
+      const [part] = await objects<Bucket>(
         "api/v1/histogram",
         {
           q: base.q,
@@ -319,7 +367,6 @@ async function histogram(signal: AbortSignal, store?: Pages) {
         signal,
       );
       if (signal.aborted) return;
-      if (!end.complete) trailer.value = end;
       kept.unshift(...part);
       buckets.value = [...kept];
       countedFrom.value = lower;
@@ -340,9 +387,8 @@ async function wholeHistogram(
   signal: AbortSignal,
   store?: Pages,
 ) {
-  const [found, end] = await objects<Bucket>("api/v1/histogram", { ...base, by: "level" }, signal);
+  const [found] = await objects<Bucket>("api/v1/histogram", { ...base, by: "level" }, signal);
   if (signal.aborted) return;
-  if (!end.complete) trailer.value = end;
   buckets.value = found;
   const [first, last] = [found[0], found.at(-1)];
   histogramRange.value =
@@ -373,6 +419,7 @@ effect(() => {
     const age = performance.now() - fieldsAt;
     if (age < (fields.value.length ? TAIL_FIELDS_MS : TAIL_EMPTY_MS)) return;
     range.value = resolve(state.value, Date.now());
+    gaps.value = null;
     void facets(control.signal);
   });
 });
@@ -405,13 +452,8 @@ interface LokiSeries {
   value?: [number, string];
 }
 
-interface LinesQuestion {
-  q: string;
-  sort: State["sort"];
-  span: Resolved;
-}
-/** The question of the lines on the screen. That of the address may have failed since. */
-let linesOf: LinesQuestion | null = null;
+/** The question of the lines on the screen. */
+const linesOf = () => (logLines.value ? answered.value : null);
 
 /** The labels of the lines on the screen. */
 let labels = new LabelCounts();
@@ -431,8 +473,9 @@ function showLabels() {
 /** Counts the lines of the range for each value of a label, the most frequent first; those with a text, if one is
  * given. */
 export async function labelValues(name: string, count: number, text: string, signal: AbortSignal) {
-  if (!linesOf) return [];
-  const { q, span } = linesOf;
+  const question = linesOf();
+  if (!question) return [];
+  const { q, span } = question;
   const ends = { from: Math.max(0, Math.floor(span.fromMs)), to: Math.round(span.toMs) };
   const params = valueParams(q, name, count, text, ends);
   const { data } = await json<LokiAnswer>("loki/api/v1/query", params, { signal });
@@ -444,7 +487,7 @@ export async function labelValues(name: string, count: number, text: string, sig
   return found.sort((a, b) => b.count - a.count);
 }
 
-const askLogql = ({ q, sort, span }: LinesQuestion, cursor: string | undefined, signal: AbortSignal) =>
+const askLogql = ({ q, sort, span }: Question, cursor: string | undefined, signal: AbortSignal) =>
   json<LokiAnswer>(
     "loki/api/v1/query_range",
     {
@@ -458,14 +501,15 @@ const askLogql = ({ q, sort, span }: LinesQuestion, cursor: string | undefined, 
     { signal },
   );
 
-async function startLogql({ q, sort }: State) {
+async function startLogql(now: State) {
   const { signal } = control;
-  const question = { q, sort, span: range.value! };
+  const question = questionOf(now);
+  const { sort } = question;
   const answer = await askLogql(question, undefined, signal);
   if (signal.aborted) return;
-  clearNative();
-  linesOf = question;
-  warnings.value = answer.warnings ?? [];
+  clearResult();
+  answered.value = question;
+  warnings.value = lineWarnings(answer.warnings);
   if (answer.data.resultType === "streams") {
     logLines.value = lokiLines(answer.data.result, sort);
     logLinesNext.value = answer.data.cursor ?? "";
@@ -490,31 +534,31 @@ async function startLogql({ q, sort }: State) {
 /** Reads the next lines of LogQL. */
 export async function moreLines() {
   const cursor = logLinesNext.value;
-  const question = linesOf;
+  const question = linesOf();
   if (!question || !cursor || logLinesPhase.value !== "done") return;
   const { signal } = control;
   logLinesPhase.value = "loading";
   try {
     const { data, warnings: said } = await askLogql(question, cursor, signal);
-    if (linesOf !== question || data.resultType !== "streams") return;
+    if (answered.value !== question || data.resultType !== "streams") return;
     const next = lokiLines(data.result, question.sort);
     batch(() => {
       logLines.value = [...logLines.value!, ...next];
       logLinesNext.value = data.cursor ?? "";
       logLinesPhase.value = "done";
-      warnings.value = [...new Set([...warnings.value, ...(said ?? [])])];
+      warnings.value = [...new Set([...warnings.value, ...lineWarnings(said)])];
       if (!logLinesNext.value) total.value = logLines.value.length;
       if (labels.add(data.result)) showLabels();
     });
   } catch (error) {
-    if (linesOf !== question) return;
+    if (answered.value !== question) return;
     logLinesPhase.value = isAbort(error) ? "done" : "failed";
     if (!isAbort(error)) warnings.value = [...warnings.value, T.linesFailed(problemFrom(error).message)];
   }
 }
 
 /** Counts the lines over the range, by level: bars, and how many there are. */
-async function lineHistogram({ q, span }: LinesQuestion, signal: AbortSignal) {
+async function lineHistogram({ q, span }: Question, signal: AbortSignal) {
   const [from, to] = [Math.floor(span.fromMs), Math.round(span.toMs)];
   // Only the server knows when all time begins, and it has no histogram of LogQL.
   if (from <= 0 || from >= to) {
@@ -572,7 +616,7 @@ function lokiLines(streams: LokiStream[], sort: "asc" | "desc"): Row[] {
   });
 }
 
-function clearNative() {
+function clearResult() {
   pages.value = pending = null;
   buckets.value = [];
   bucketsPhase.value = "idle";
@@ -580,7 +624,8 @@ function clearNative() {
   hints.value = [];
   trailer.value = null;
   total.value = null;
-  linesOf = null;
+  series.value = table.value = logLines.value = null;
+  answered.value = null;
   logLinesNext.value = "";
   logLinesPhase.value = "idle";
 }
@@ -588,6 +633,7 @@ function clearNative() {
 async function startSql(now: State) {
   const { signal } = control;
   const found = range.value!;
+  const question = questionOf(now);
   const result: Table = { columns: [], rows: [], cut: false };
   const ended = await lines(
     "api/v1/sql",
@@ -611,8 +657,8 @@ async function startSql(now: State) {
     statement(now.q),
   );
   if (signal.aborted) return;
-  clearNative();
-  series.value = logLines.value = null;
+  clearResult();
+  answered.value = question;
   table.value = result;
   trailer.value = ended;
   total.value = result.rows.length;

@@ -11,7 +11,7 @@ import { fields, range, type FieldInfo, type Series } from "../state/results";
 import { ask, go, nativeText, state, tweak } from "../state/url";
 import { T } from "../strings";
 import { applyFilter, TopValue } from "./detail";
-import { Bar, Button, ProblemText, bytesText, number, percent, shortNumber } from "./parts";
+import { Bar, Button, Gaps, ProblemText, bytesText, number, percent, shortNumber } from "./parts";
 import { Chart } from "./numbers";
 
 const BASE = "status:* remote_addr:*";
@@ -118,6 +118,7 @@ function Panels({ span }: { span: Resolved }) {
         ))}
         <Button onClick={() => ask({ view: "search", q: filter() })}>{T.showRecords}</Button>
       </div>
+      <Gaps />
       <Numbers span={span} filter={filter} bytes={bytes} />
       <div class="panels">
         <Articles span={span} filter={filter} />
@@ -322,11 +323,6 @@ function Hours({ span, q }: { span: Resolved; q: string }) {
           ))}
         </ol>
       )}
-      {found && !found[1].complete && (
-        <p class="warn">
-          {T.incomplete} {found[1].missing.join("; ")}
-        </p>
-      )}
     </section>
   );
 }
@@ -373,9 +369,10 @@ function useBytes(span: Resolved, q: string): Bytes {
         return { points, filtered: true };
       } catch (error) {
         if (!(error instanceof ApiError) || error.problem.status !== 501) throw error;
-        const rows = await json<{ time: string; value: number | null }[]>(
+        // As a page, the answer says what it lacks.
+        const { rows } = await json<{ rows: { time: string; value: number | null }[] }>(
           "api/query",
-          { query: "outbound-bytes", from: span.from, to: span.to, step: `${step / 1000}s` },
+          { query: "outbound-bytes", from: span.from, to: span.to, step: `${step / 1000}s`, format: "page" },
           { signal },
         );
         return {
@@ -462,7 +459,7 @@ function Top({
     [q, span.from, span.to, panel.field, missing],
   );
   if (missing) return null;
-  const [values, trailer] = found ?? [null, null];
+  const values = found?.[0];
   return (
     <section class="card">
       <h2>
@@ -500,11 +497,6 @@ function Top({
             );
           })}
         </ol>
-      )}
-      {trailer && !trailer.complete && (
-        <p class="warn">
-          {T.incomplete} {trailer.missing.join("; ")}
-        </p>
       )}
     </section>
   );

@@ -9,7 +9,7 @@ import { range, type Series } from "../state/results";
 import { ask, run, state } from "../state/url";
 import { T } from "../strings";
 import { Chart } from "./numbers";
-import { Button, ProblemText, copy, number } from "./parts";
+import { Button, Gaps, ProblemText, copy, number } from "./parts";
 
 interface Alert {
   labels: Record<string, string>;
@@ -74,6 +74,7 @@ export function Alerts() {
   return (
     <main class="screen scroll alerts" id="main" tabIndex={0}>
       <h1 class="sr">{T.views.alerts}</h1>
+      <Gaps />
       {problem && <ProblemText problem={problem} />}
       <section class="card wide">
         <h2>

@@ -7,7 +7,7 @@ import { durationText, msOf, timeText } from "../lib/time";
 import { run, state } from "../state/url";
 import { T } from "../strings";
 import { addressFlag } from "./commands";
-import { Bar, Button, ProblemText, bytesText, copy, number, percent, shortNumber } from "./parts";
+import { Bar, Button, Gaps, ProblemText, bytesText, copy, number, percent, shortNumber } from "./parts";
 import { RunningQueries } from "./running";
 import { Sources } from "./sources";
 
@@ -85,17 +85,18 @@ const DAY_MS = 86_400_000;
 const REFRESH_MS = 5000;
 
 interface Found {
+  /** Of the newest answer: the screen is read again and again. */
+  complete: boolean;
+  missing: string[];
   cluster: Cluster | null;
   segments: Segment[];
   metrics: Metric[];
-  complete: boolean;
-  missing: string[];
   at: number;
 }
 
 async function load(signal: AbortSignal): Promise<Found> {
   const metrics = parseMetrics(await (await request("metrics", {}, { signal })).text());
-  const [segments, trailer] = await objects<Segment>("api/v1/segments", {}, signal);
+  const [segments, trailer] = await objects<Segment>("api/v1/segments", {}, signal, {}, true);
   let cluster: Cluster | null = null;
   if (!single && metrics.some(({ name }) => name === "logpond_copies_lacking")) {
     try {
@@ -150,13 +151,7 @@ export function ClusterScreen() {
     <main class="screen scroll cluster" id="main" tabIndex={0}>
       <h1 class="sr">{T.views.cluster}</h1>
       {problem && <ProblemText problem={problem} />}
-      {!found.complete && (
-        <div class="notices">
-          <p>
-            {T.incomplete} {found.missing.join("; ")}
-          </p>
-        </div>
-      )}
+      <Gaps more={found.complete ? [] : [`${T.incomplete} ${found.missing.join("; ")}`]} />
       <Summary found={found} before={before} />
       <Nodes found={found} />
       <div class="panels">

@@ -7,7 +7,8 @@ import { textParts } from "../lib/paint";
 import { isLabel, stateOfLabel, toggleLabel } from "../lib/logql";
 import { condition, exclude, include, quote, stateOf, without } from "../lib/query";
 import { afterTime, timeText } from "../lib/time";
-import { ask, draft, draftLang, go, hrefOf, nativeText, state } from "../state/url";
+import { shownLang, shownQuestion, textIn } from "../state/results";
+import { ask, go, hrefOf, state } from "../state/url";
 import { T } from "../strings";
 import { Bar, Button, Parts, ProblemText, bytesText, copy, countText, number } from "./parts";
 import { openContext } from "./context";
@@ -18,28 +19,27 @@ const VALUE_SHOWN_MAX = 4000;
 const RAW_SHOWN_MAX = 200_000;
 
 export function applyFilter(field: string, value: string | null, negative: boolean) {
-  const { lang } = state.value;
-  if (lang === "logql" && value !== null) {
-    const query = draftLang.value === "logql" ? draft.value : state.value.q;
-    return ask({ q: toggleLabel(query, field, value, negative), sel: "" });
-  }
+  const lang = shownLang.value;
+  if (lang === "logql" && value !== null)
+    return ask({ lang, q: toggleLabel(textIn(lang), field, value, negative), sel: "" });
   if (lang !== "q") return;
-  const text = nativeText();
+  const text = textIn(lang);
   const has = stateOf(text, field, value);
   // A second click takes the filter back.
   const next =
     has === (negative ? "excluded" : "included")
       ? without(text, field, value)
       : (negative ? exclude : include)(text, field, value);
-  ask({ q: next, sel: "" });
+  ask({ lang, q: next, sel: "" });
 }
 
 export function only(field: string, value: string) {
-  ask({ q: condition(field, "=", value), sel: "" });
+  ask({ lang: "q", q: condition(field, "=", value), sel: "" });
 }
 
 export function FilterButtons({ field, value }: { field: string; value: string }) {
-  const { lang, q } = state.value;
+  const lang = shownLang.value;
+  const q = shownQuestion()?.q ?? "";
   if (lang === "logql" && !isLabel(field)) return null;
   const has = (lang === "logql" ? stateOfLabel : stateOf)(q, field, value);
   const named = `${field}=${value.slice(0, 60)}`;
@@ -267,8 +267,8 @@ function Fields({ row }: { row: Row }) {
 function FieldRow({ field, labels }: { field: Field; labels: boolean }) {
   const plain =
     META.has(field.name) || field.clipped !== undefined || field.kind === "json" || field.text.length > 1024;
-  const native = state.value.lang === "q";
-  const filters = !plain && (native || (state.value.lang === "logql" && labels));
+  const native = shownLang.value === "q";
+  const filters = !plain && (native || (shownLang.value === "logql" && labels));
   const column = columnOf(field.name);
   const shown = state.value.cols.includes(column);
   return (

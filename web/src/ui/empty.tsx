@@ -15,9 +15,16 @@ const WATCH_MS = 1000;
 
 async function newest(signal: AbortSignal): Promise<string | null> {
   let any = false;
-  const found = await lines("api/v1/query", { from: "@0", limit: 1, direction: "backward" }, signal, () => {
-    any = true;
-  });
+  const found = await lines(
+    "api/v1/query",
+    { from: "@0", limit: 1, direction: "backward" },
+    signal,
+    () => {
+      any = true;
+    },
+    {},
+    true,
+  );
   stored.value = any || Boolean(found.newest);
   return found.newest ?? null;
 }

@@ -8,10 +8,20 @@ import { textParts } from "../lib/paint";
 import { between, boundsOf, containing } from "../lib/query";
 import { toneOf } from "../lib/levels";
 import type { Resolved } from "../lib/time";
-import { fields, fieldsProblem, labelValues, range, total, type FieldInfo } from "../state/results";
+import {
+  fields,
+  fieldsProblem,
+  labelValues,
+  shownLang,
+  shownQuestion,
+  textIn,
+  total,
+  type FieldInfo,
+  type Question,
+} from "../state/results";
 import { own } from "../lib/own";
 import { columnOf, textOf } from "../lib/record";
-import { ask, nativeText, state } from "../state/url";
+import { ask, state } from "../state/url";
 import { T } from "../strings";
 import { applyFilter, FilterButtons, toggleColumn } from "./detail";
 import { Bar, Button, Parts, Retry, countText, number, percent, shortNumber } from "./parts";
@@ -50,7 +60,7 @@ interface Value {
 export function Facets() {
   const [find, setFind] = useState("");
   const [all, setAll] = useState(false);
-  const native = state.value.lang === "q";
+  const native = shownLang.value === "q";
   // The first facet is the level from any field; a field of this name would say the same again.
   const list = (fields.value ?? []).filter(({ field }) => !native || field !== "level");
   const known: FieldInfo[] = !native
@@ -183,12 +193,11 @@ function useValues(
     rows: 0,
     problem: null,
   });
-  const span = range.value;
-  const { lang, q } = state.value;
+  const question = shownQuestion();
   useEffect(() => {
-    if (!span || !wanted) return;
+    if (!question || !wanted) return;
     const control = new AbortController();
-    valuesOf({ lang, q, span }, field, n, text, control.signal).then(
+    valuesOf(question, field, n, text, control.signal).then(
       ({ values, rows }) => setFound({ values, rows, problem: null }),
       (error: unknown) => {
         if (!isAbort(error)) setFound({ values: null, rows: 0, problem: problemFrom(error) });
@@ -198,12 +207,6 @@ function useValues(
     // The list of fields comes once the rows are there: values are asked after them.
   }, [fields.value, field, n, text, wanted]);
   return found;
-}
-
-interface Question {
-  lang: string;
-  q: string;
-  span: Resolved;
 }
 
 /** The most frequent values of a field, and how many records there are of which they are a part. */
@@ -341,9 +344,10 @@ function useSpread(info: FieldInfo): { spread: Spread | null | undefined; proble
     problem: null,
   });
   useEffect(() => {
-    if (!range.value) return;
+    const question = shownQuestion();
+    if (!question) return;
     const control = new AbortController();
-    spreadOf(info, state.value.q, range.value, control.signal).then(
+    spreadOf(info, question.q, question.span, control.signal).then(
       (spread) => setFound({ spread, problem: null }),
       (error: unknown) => {
         if (!isAbort(error)) setFound({ spread: undefined, problem: problemFrom(error) });
@@ -374,8 +378,9 @@ function Numbers({ info }: { info: FieldInfo }) {
     info.types.includes("float") ? Number(value.toPrecision(4)) : Math.round(value);
   const select = (from: number, to: number) =>
     ask({
+      lang: "q",
       q: between(
-        nativeText(),
+        textIn("q"),
         info.field,
         round(unscale(a + from * (b - a))),
         round(unscale(a + to * (b - a))),
@@ -440,7 +445,7 @@ function Bounds({ field, low, high }: { field: string; low: number; high: number
     // An end that is left empty is that of the values.
     const [from, to] = [Number(texts[0].trim() || low), Number(texts[1].trim() || high)];
     if (Number.isFinite(from) && Number.isFinite(to))
-      ask({ q: between(nativeText(), field, Math.min(from, to), Math.max(from, to)) });
+      ask({ lang: "q", q: between(textIn("q"), field, Math.min(from, to), Math.max(from, to)) });
   };
   return (
     <form onSubmit={submit}>

@@ -19,6 +19,7 @@ import { needles } from "../lib/query";
 import { Offsets } from "../lib/offsets";
 import { toneOf } from "../lib/levels";
 import { timeText } from "../lib/time";
+import { shownLang, shownQuestion } from "../state/results";
 import { go, onLeave, returnRow, state } from "../state/url";
 import { T } from "../strings";
 import { Button, Parts, bytesText, number } from "./parts";
@@ -175,7 +176,9 @@ let handle: GridHandle | null = null;
 export const grid = () => handle;
 
 export function Grid({ rows, version, columns: chosen, label, came = 0, onReading, scope = "" }: GridProps) {
-  const { wrap, dense, tz, q, lang } = state.value;
+  const { wrap, dense, tz } = state.value;
+  const lang = shownLang.value;
+  const q = shownQuestion()?.q ?? "";
   const base = dense ? 20 : 25;
   const columns = narrow.value ? chosen.filter((column) => column !== "host" && column !== "app") : chosen;
   const box = useRef<HTMLDivElement>(null);
@@ -497,7 +500,7 @@ function Head({ columns, chosen, template }: HeadProps) {
             title={groupTitle(column)}
             aria-sort={column === "time" ? (sort === "asc" ? "ascending" : "descending") : undefined}
           >
-            {column === "time" && state.value.lang === "q" && !live ? (
+            {column === "time" && shownLang.value === "q" && !live ? (
               <Button
                 class="plain sort"
                 title={T.sortTitle}

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Part } from "../lib/paint";
-import type { Problem } from "../api/client";
+import { gaps, type Problem } from "../api/client";
 import { run } from "../state/url";
 import { T } from "../strings";
 
@@ -297,6 +297,37 @@ export function ProblemText({ problem, children }: { problem: Problem; children?
       {problem.hint ? <span> · {problem.hint}</span> : null} {children}
     </div>
   );
+}
+
+const GAPS_SHOWN = 5;
+
+/** Sentences on the data that answers of the view lack. */
+export function gapTexts(): string[] {
+  const found = gaps.value;
+  if (!found) return [];
+  const { missing, missingCount, silent, lost, warnings } = found;
+  const list: string[] = [];
+  if (missingCount > 0) {
+    const more = missingCount - Math.min(GAPS_SHOWN, missing.length);
+    list.push(
+      `${T.incomplete} ${missing.slice(0, GAPS_SHOWN).join("; ")}${more > 0 ? ` ${T.andMore(more)}` : ""}`,
+    );
+  }
+  if (silent.length) list.push(T.silent(silent.join(", ")));
+  if (lost.length) list.push(T.lost(lost.join("; ")));
+  return [...list, ...warnings];
+}
+
+/** One bar for a screen of which any answer is incomplete. */
+export function Gaps({ more = [] }: { more?: string[] }) {
+  const list = [...gapTexts(), ...more];
+  return list.length ? (
+    <div class="notices" role="status">
+      {list.map((text) => (
+        <p>{text}</p>
+      ))}
+    </div>
+  ) : null;
 }
 
 /** A line of counts without axes. */

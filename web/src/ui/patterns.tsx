@@ -10,7 +10,7 @@ import { toneOf } from "../lib/levels";
 import { range } from "../state/results";
 import { ask, nativeText, state } from "../state/url";
 import { T } from "../strings";
-import { Bar, Button, Parts, ProblemText, Retry, Sparkline, number, percent } from "./parts";
+import { Bar, Button, Gaps, Parts, ProblemText, Retry, Sparkline, number, percent } from "./parts";
 
 export interface Pattern {
   pattern: string;
@@ -184,13 +184,7 @@ export function Patterns() {
           {T.onlyChanges}
         </Button>
       </div>
-      {!trailer.complete && (
-        <div class="notices">
-          <p>
-            {T.incomplete} {trailer.missing.join("; ")}
-          </p>
-        </div>
-      )}
+      <Gaps />
       <table
         class="data pattern-table"
         onPointerEnter={() => {

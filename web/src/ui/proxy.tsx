@@ -10,7 +10,7 @@ import { ask, state } from "../state/url";
 import { T } from "../strings";
 import { TopValue } from "./detail";
 import { Chart } from "./numbers";
-import { Button, ProblemText, bytesText, number, percent, shortNumber } from "./parts";
+import { Button, Gaps, ProblemText, bytesText, number, percent, shortNumber } from "./parts";
 
 const BASE = "close_reason:* bytes_to_client:*";
 const CERTIFICATES = "proxy_state=certificate";
@@ -123,6 +123,7 @@ export function Proxy() {
   return (
     <main class="screen scroll proxy" id="main" tabIndex={0}>
       <h1 class="sr">{T.views.proxy}</h1>
+      <Gaps />
       {problem &&
         (problem.status === 501 ? <p class="notice">{T.proxy.noSql}</p> : <ProblemText problem={problem} />)}
       <dl class="figures">

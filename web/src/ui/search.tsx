@@ -4,8 +4,9 @@ import { lazy } from "./lazy";
 import { columnTitle, Grid, narrow, type Rows } from "./grid";
 import { Facets, facetsOpen } from "./facets";
 import { Histogram } from "./histogram";
-import { Button, Menu, Sparkline, bytesText, number, percent } from "./parts";
+import { Button, Menu, Sparkline, bytesText, gapTexts, number, percent } from "./parts";
 import {
+  answered,
   firstRowMs,
   fields,
   hints,
@@ -18,6 +19,8 @@ import {
   problem,
   range,
   series,
+  shownLang,
+  shownQuestion,
   table,
   total,
   trailer,
@@ -52,14 +55,16 @@ const Table = lazy(() => import("./numbers").then(({ SqlTable }) => SqlTable));
 
 export function SearchScreen() {
   const { lang, live } = state.value;
-  if (lang === "q") return live ? <Live /> : <Native />;
-  if (lang === "logql" && logLines.value) return <LogqlLines />;
+  if (lang === "q" && live) return <Live />;
+  // A question that fails leaves the result before it, which may be of another language.
+  if (shownLang.value === "q") return <Native />;
+  if (logLines.value) return <LogqlLines />;
   return (
     <main class="screen plain-results" id="main">
       <Notices />
-      {nothingAsked.value ? <Example lang={lang} /> : <Toolbar />}
-      {lang === "logql" && series.value && <Numbers list={series.value} />}
-      {lang === "sql" && table.value && <Table table={table.value} />}
+      {nothingAsked.value && lang !== "q" ? <Example lang={lang} /> : <Toolbar />}
+      {series.value && <Numbers list={series.value} />}
+      {table.value && <Table table={table.value} />}
       <Foot />
     </main>
   );
@@ -252,18 +257,12 @@ function Live() {
 
 /** What is not as it should be, in sentences. */
 function Notices() {
-  const found = trailer.value;
   const list: preact.ComponentChildren[] = [];
   if (away.value) list.push(T.serverAway);
-  if (found && !found.complete) {
-    const missing = found.missing.slice(0, 5).join("; ");
-    const more = (found.missing_count ?? found.missing.length) - Math.min(5, found.missing.length);
-    list.push(`${T.incomplete} ${missing}${more > 0 ? ` ${T.andMore(more)}` : ""}`);
-  }
-  if (found?.silent?.length) list.push(T.silent(found.silent.join(", ")));
-  if (found?.lost?.length) list.push(T.lost(found.lost.join("; ")));
+  list.push(...gapTexts());
   for (const warning of warnings.value) list.push(warning);
-  if (phase.value === "failed" && problem.value && pages.value) list.push(T.earlierRows);
+  if (phase.value === "failed" && problem.value && answered.value && !state.value.live)
+    list.push(T.earlierRows);
   if (phase.value === "stopped") list.push(T.partial);
   if (!list.length) return null;
   return (
@@ -277,8 +276,9 @@ function Notices() {
 
 function Toolbar() {
   const now = state.value;
+  const lang = shownLang.value;
   const count = now.live ? null : total.value;
-  const lines = now.lang === "logql" && logLinesNext.value ? logLines.value : null;
+  const lines = lang === "logql" && logLinesNext.value ? logLines.value : null;
   // A tail counts what it received by itself.
   const partial =
     !now.live && (phase.value === "stopped" || (pages.value && !pages.value.ended && count === null));
@@ -290,9 +290,9 @@ function Toolbar() {
         ) : count !== null && count !== undefined ? (
           <>
             <b>{number(count)}</b>{" "}
-            {now.lang === "logql" && series.value ? (
+            {lang === "logql" && series.value ? (
               T.series(count)
-            ) : now.lang === "sql" ? (
+            ) : lang === "sql" ? (
               T.tableRows(count)
             ) : (
               <span class="narrow-hidden">{T.recordsN(count)}</span>
@@ -311,7 +311,7 @@ function Toolbar() {
         )}
         {phase.value === "stopped" && <span class="partial"> · {T.partialLabel}</span>}
       </span>
-      {(now.lang === "q" || logLines.value) && (
+      {(lang === "q" || logLines.value) && (
         <Button
           class="only-narrow"
           onClick={() => {
@@ -322,7 +322,7 @@ function Toolbar() {
         </Button>
       )}
       <span class="spacer" />
-      {now.lang === "q" && (
+      {lang === "q" && (
         <Button
           class="live-button"
           pressed={now.live}
@@ -332,7 +332,7 @@ function Toolbar() {
           <span class="dot" aria-hidden="true" /> {T.live}
         </Button>
       )}
-      {(now.lang === "q" || logLines.value) && (
+      {(lang === "q" || logLines.value) && (
         <>
           <Columns />
           <Button pressed={now.wrap} onClick={() => go({ wrap: !now.wrap })} title={T.wrapTitle}>
@@ -500,7 +500,7 @@ function Nothing() {
 
 function Foot() {
   const found = trailer.value;
-  const span = range.value;
+  const span = shownQuestion()?.span;
   const { tz, live } = state.value;
   const read = pages.value?.reached ?? logLines.value?.length;
   const form = narrow.value ? "minute" : "full";

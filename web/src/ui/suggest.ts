@@ -55,7 +55,7 @@ function keep<V>(cache: Map<string, V>, key: string, value: V): V {
 async function fieldsOf(signal: AbortSignal): Promise<FieldInfo[]> {
   const known = fieldCache.get(rangeKey());
   if (known) return known;
-  const [found] = await objects<FieldInfo>("api/v1/fields", scope(), signal);
+  const [found] = await objects<FieldInfo>("api/v1/fields", scope(), signal, {}, true);
   return keep(
     fieldCache,
     rangeKey(),
@@ -73,7 +73,13 @@ async function topValues(field: string, q: string, signal: AbortSignal) {
   const key = JSON.stringify([field, q, rangeKey()]);
   const known = valueCache.get(key);
   if (known) return known;
-  const [found] = await objects<Value>("api/v1/top", { field, q, n: VALUES_MAX, ...scope() }, signal);
+  const [found] = await objects<Value>(
+    "api/v1/top",
+    { field, q, n: VALUES_MAX, ...scope() },
+    signal,
+    {},
+    true,
+  );
   const texts = found.map(({ value, count }) => ({
     text: typeof value === "string" ? value : JSON.stringify(value),
     count,
