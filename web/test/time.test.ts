@@ -4,6 +4,7 @@ import {
   durationMs,
   hoursOfDay,
   instantOf,
+  isDayName,
   isoOf,
   parseTime,
   resolve,
@@ -42,8 +43,39 @@ describe("times as people write them", () => {
     ["1763719200000", "2025-11-21T10:00:00.000Z"],
     ["now", "2026-11-27T13:30:00.000Z"],
   ])("%s", (text, wanted) => expect(iso(text)).toBe(wanted));
-  test.each(["soon", "25:00", "2026-13-01", "1 parsec", "2026-11-41", "::", "Nov"])("%s is none", (text) =>
-    expect(iso(text)).toBe(null),
+  // The page prints these: rows of the list, bars, records, axes.
+  test.each([
+    ["11-30 15:40:00.500", "2025-11-30T15:40:00.500Z"],
+    ["11-27 09:15:07.026", "2026-11-27T09:15:07.026Z"],
+    ["11-27 09:15:07", "2026-11-27T09:15:07.000Z"],
+    ["11-27", "2026-11-27T00:00:00.000Z"],
+    ["09:15:07.026", "2026-11-27T09:15:07.026Z"],
+    ["2026-11-21 10:00:00.000 +01:00", "2026-11-21T09:00:00.000Z"],
+    ["2026-11-21 05:00:00.123456789 −05:00", "2026-11-21T10:00:00.123Z"],
+    ["2026-11-21 10:00:00.000 Z", "2026-11-21T10:00:00.000Z"],
+  ])("the page's own %s", (text, wanted) => expect(iso(text)).toBe(wanted));
+  test("every form that the page prints is read in its zone", () => {
+    const ms = NOW - 3_600_000;
+    for (const zone of ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu"])
+      for (const form of ["time", "full", "iso"] as const)
+        expect(parseTime(timeText(ms, zone, form), NOW, zone)).toBe(ms);
+  });
+  test("days by their names are those of the zone of the page", () => {
+    const today = (tz?: string) => resolve({ from: "today", to: "", tz }, NOW)!.from;
+    expect(today()).toBe("2026-11-27T00:00:00.000Z");
+    expect(today("Europe/Berlin")).toBe("2026-11-26T23:00:00.000Z");
+    // Other times without a zone mean the same in every zone.
+    expect(resolve({ from: "2026-11-21 10:00", to: "", tz: "Europe/Berlin" }, NOW)!.from).toBe(
+      "2026-11-21T10:00:00.000Z",
+    );
+    expect(["today", "yesterday 09:00", "monday", "2pm", "09:15"].filter(isDayName)).toHaveLength(5);
+    expect(["", "15m", "now", "2026-11-21", "@1763719200", "1763719200000", "9"].filter(isDayName)).toEqual(
+      [],
+    );
+  });
+  test.each(["soon", "25:00", "2026-13-01", "1 parsec", "2026-11-41", "::", "Nov", "13-01", "11-41 10:00"])(
+    "%s is none",
+    (text) => expect(iso(text)).toBe(null),
   );
   test("in zones, with the days on which clocks change", () => {
     expect(iso("2026-11-21 10:00", "Europe/Berlin")).toBe("2026-11-21T09:00:00.000Z");

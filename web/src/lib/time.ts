@@ -5,6 +5,8 @@ import { own } from "./own";
 export interface Range {
   from: string;
   to: string;
+  /** The zone of days that are given by their names, such as `today`; other times without a zone are in UTC. */
+  tz?: string;
 }
 export interface Resolved {
   from: string;
@@ -108,9 +110,16 @@ export function instantOf(localMs: number, zone: string): number {
   return localMs - offsetMs(localMs - offsetMs(localMs, zone), zone);
 }
 
-/** A time as people write it: relative, absolute in a zone, or Unix time. Null if it is none. */
+/** True if a text is a day by its name, such as `yesterday 09:00`, or a time of today. */
+export const isDayName = (text: string) => DAY.test(text.trim().toLowerCase()) && !/^\d*$/.test(text.trim());
+
+const DAY =
+  /^(today|yesterday|sunday|monday|tuesday|wednesday|thursday|friday|saturday)?\s*(?:(\d{1,2})(?::(\d\d)(?::(\d\d(?:\.\d+)?))?)?\s*(am|pm)?)?$/;
+
+/** A time as people write it, and as the page does: relative, absolute in a zone, or Unix time. Null if it is none. */
 export function parseTime(text: string, nowMs: number, zone: string): number | null {
-  const word = text.trim();
+  // The page prints offsets with a minus sign of its own.
+  const word = text.trim().replace("−", "-");
   const lower = word.toLowerCase();
   if (lower === "" || lower === "now") return nowMs;
   const before = durationMs(lower);
@@ -121,13 +130,12 @@ export function parseTime(text: string, nowMs: number, zone: string): number | n
     const scale = word.startsWith("@") || digits <= 11 ? 1000 : digits <= 14 ? 1 : digits <= 17 ? 1e-3 : 1e-6;
     return Number(unix[1]! + (unix[2] ?? "")) * scale;
   }
-  const day =
-    /^(today|yesterday|sunday|monday|tuesday|wednesday|thursday|friday|saturday)?\s*(?:(\d{1,2})(?::(\d\d)(?::(\d\d))?)?\s*(am|pm)?)?$/.exec(
-      lower,
-    );
+  const day = DAY.exec(lower);
   if (day && (day[1] || day[3] || day[5])) return dayTime(day, nowMs, zone);
   const traditional = /^([a-z]{3}) +(\d\d?)(?: +(\d\d?):(\d\d)(?::(\d\d)(\.\d+)?)?)?$/.exec(lower);
   if (traditional) return traditionalTime(traditional, nowMs, zone);
+  const short = /^(\d\d)-(\d\d)(?: (\d\d):(\d\d)(?::(\d\d)(\.\d+)?)?)?$/.exec(word);
+  if (short) return yearlessTime(Number(short[1]) - 1, short.slice(2), nowMs, zone);
   const date =
     /^(\d{4})-(\d\d?)-(\d\d?)(?:[T ](\d\d?):(\d\d)(?::(\d\d)(\.\d+)?)?)?\s*(Z|[+-]\d\d:?\d\d)?$/i.exec(word);
   if (!date) return null;
@@ -144,12 +152,16 @@ const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "
 
 /** A time as syslog writes it, without a year: the last such day, or tomorrow. */
 function traditionalTime(match: RegExpExecArray, nowMs: number, zone: string): number | null {
-  const [, name, day, hour = "0", minute = "0", second = "0", fraction = ""] = match;
-  const month = MONTHS.indexOf(name!);
-  if (month < 0 || +day! < 1 || +day! > 31 || +hour > 23 || +minute > 59 || +second > 60) return null;
+  return yearlessTime(MONTHS.indexOf(match[1]!), match.slice(2), nowMs, zone);
+}
+
+function yearlessTime(month: number, rest: string[], nowMs: number, zone: string): number | null {
+  const [day, hour = "0", minute = "0", second = "0", fraction = ""] = rest;
+  if (month < 0 || month > 11 || +day! < 1 || +day! > 31 || +hour > 23 || +minute > 59 || +second > 60)
+    return null;
   const year = new Date(nowMs + offsetMs(nowMs, zone)).getUTCFullYear();
-  const rest = Number(`0${fraction || ".0"}`) * 1000;
-  const of = (y: number) => instantOf(Date.UTC(y, month, +day!, +hour, +minute, +second) + rest, zone);
+  const part = Number(`0${fraction || ".0"}`) * 1000;
+  const of = (y: number) => instantOf(Date.UTC(y, month, +day!, +hour, +minute, +second) + part, zone);
   return of(year) > nowMs + 86_400_000 ? of(year - 1) : of(year);
 }
 
@@ -189,8 +201,9 @@ export function resolve(range: Range, nowMs: number): Resolved | null {
   // A time of the address without a zone is in UTC, as for the server: a link means the same everywhere.
   // Without a beginning, a range with an end is all that came before.
   const from = range.from || (range.to ? "@0" : "1h");
-  const fromMs = parseTime(from, nowMs, "UTC");
-  const toMs = parseTime(range.to || "now", nowMs, "UTC");
+  const zoneOf = (text: string) => (isDayName(text) && range.tz ? range.tz : "UTC");
+  const fromMs = parseTime(from, nowMs, zoneOf(from));
+  const toMs = parseTime(range.to || "now", nowMs, zoneOf(range.to));
   if (fromMs === null || toMs === null || !Number.isFinite(fromMs) || !Number.isFinite(toMs)) return null;
   const exact = (text: string, ms: number) => (/T.*\.\d{4,}Z$/.test(text) ? text : isoOf(ms));
   return { from: exact(from, fromMs), to: exact(range.to, toMs), fromMs, toMs, open: range.to === "" };

@@ -2,7 +2,17 @@
 
 import { computed, effect } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
-import { PRESETS, durationText, isoOf, parseTime, resolve, timeText, zoneName } from "../lib/time";
+import {
+  PRESETS,
+  durationMs,
+  durationText,
+  isDayName,
+  isoOf,
+  parseTime,
+  resolve,
+  timeText,
+  zoneName,
+} from "../lib/time";
 import { EVERY, ask, go, run, state, type State } from "../state/url";
 import { histogramRange, range } from "../state/results";
 import { T } from "../strings";
@@ -98,8 +108,9 @@ function Absolute({ choose }: { choose: (range: Partial<State>) => void }) {
       : timeText(ms, tz, "full")
           .replace(/ [^ ]+$/, "")
           .replace(/\.000$/, "");
-  const [low, setLow] = useState(/^\d{4}-/.test(from) ? text(shown?.fromMs) : from);
-  const [high, setHigh] = useState(to ? text(shown?.toMs) : "");
+  const fixed = (given: string) => /^\d{4}-/.test(given);
+  const [low, setLow] = useState(fixed(from) ? text(shown?.fromMs) : from);
+  const [high, setHigh] = useState(fixed(to) ? text(shown?.toMs) : to);
   const [wrong, setWrong] = useState("");
   const apply = (event: Event) => {
     event.preventDefault();
@@ -109,7 +120,7 @@ function Absolute({ choose }: { choose: (range: Partial<State>) => void }) {
     if (lowMs === null || highMs === null) return setWrong(T.timeForms);
     if (lowMs >= highMs) return setWrong(T.timeOrder);
     // A relative time stays relative; others become instants.
-    const relative = (text: string) => /^(?:now\s*)?-?\s*\d+(\.\d+)?\s*[a-z]+(\s+ago)?$/i.test(text.trim());
+    const relative = (text: string) => durationMs(text) !== null || isDayName(text);
     choose({
       from: relative(low) ? low.trim() : low ? isoOf(lowMs) : "@0",
       to: high.trim() === "" || high.trim() === "now" ? "" : relative(high) ? high.trim() : isoOf(highMs),
