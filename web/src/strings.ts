@@ -162,7 +162,7 @@ export const T = {
   pause: "Pause",
   waitingNew: (count: string) => `${count} new — L to follow`,
   waitingRecords: "Waiting for records that match…",
-  serverAway: "The server does not answer. What is shown was read before.",
+  shownBefore: "What is shown was read before.",
   awayShort: "The server does not answer.",
   incomplete: "The result is incomplete:",
   andMore: (count: number) => `and ${count} more`,
@@ -224,7 +224,7 @@ export const T = {
   firstRecord: "This is the first record.",
   lastRecord: "This is the last record.",
   recordGone: "This record is not there. It may have expired, or the end of the link is missing.",
-  partFailed: "A part of the page could not be loaded. Reload the page.",
+  partFailed: "A part of the page could not be loaded.",
   chartLabel: (count: number) => `Chart of ${count} series`,
   noSeries: "The query has no result in this range.",
   seriesCut: (drawn: number, all: string) => `The chart shows ${drawn} of ${all} series.`,
@@ -293,6 +293,7 @@ export const T = {
     failed: "5xx",
     before: "Against the range before",
     bytesSent: "bytes",
+    needsSql: "needs SQL",
     notFiltered: "Without the filters of this page: the server was built without SQL.",
     none: "No requests match.",
     lines: (text: string) => `Show the lines of ${text}`,
@@ -386,6 +387,7 @@ export const T = {
     } as Record<string, string>,
   },
   alerts: {
+    limit: "limit",
     rules: "Rules",
     none: "No rules are loaded. Rules are files:",
     states: {

@@ -8,7 +8,18 @@ import {
   stateOfLabel,
   toggleLabel,
   valueParams,
+  withVariables,
 } from "../src/lib/logql";
+
+test("variables of a saved query are escaped where the query has them in a text", () => {
+  const values = { scripts: String.raw`.*\.js`, host: 'a"b', __range: "3600s" };
+  expect(withVariables('{path!~"$scripts", host=~"${host:regex}"} [$__range]', values)).toBe(
+    String.raw`{path!~".*\\.js", host=~"a\"b"} [3600s]`,
+  );
+  expect(withVariables('{path!~`$scripts`} |= "\\"$other" ', values)).toBe(
+    '{path!~`.*\\.js`} |= "\\"$other" ',
+  );
+});
 
 test("a filter of a label is added, turned and taken back", () => {
   const query = '{app="shop"} |= "timeout"';

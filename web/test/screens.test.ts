@@ -16,11 +16,7 @@ beforeAll(() => {
 });
 
 test("rules from queries", async () => {
-  const { logqlOf, firings } = await import("../src/ui/alerts");
-  expect(logqlOf("level=error app=shop")).toBe('{app="shop"} | detected_level="error"');
-  expect(logqlOf('timeout of "pay" status>=500')).toBe('{} |= "timeout of" |= "pay" | status >= 500');
-  expect(logqlOf("level>=error")).toBe('{} | detected_level=~"error|critical|fatal"');
-  expect(logqlOf("a OR b")).toBe(null);
+  const { firings } = await import("../src/ui/alerts");
   expect(
     firings(
       [
@@ -174,4 +170,28 @@ test("commands for senders have the ports of the server", async () => {
   expect(of(far, [], "Docker").text).toContain("--fluent 0.0.0.0:PORT");
   const taken = [listener("fluent", "0.0.0.0:24224", false)];
   expect(of(far, taken, "Docker").text).toContain("Another program has 0.0.0.0:24224");
+});
+
+test("lines over time of patterns have a bar for each bucket of the server", async () => {
+  const { seriesOf } = await import("../src/ui/patterns");
+  const [low, high] = [Date.UTC(2026, 10, 27, 10, 2), Date.UTC(2026, 10, 27, 11, 2)];
+  const at = (minute: number) => new Date(Date.UTC(2026, 10, 27, 10, minute)).toISOString();
+  const pattern = (buckets: [string, number][]) => ({
+    pattern: "",
+    count: 0,
+    level: null,
+    buckets,
+    samples: [],
+  });
+  const whole = pattern(Array.from({ length: 13 }, (_, index) => [at(index * 5), 1]));
+  const some = pattern([[at(30), 2]]);
+  const series = seriesOf([whole, some], low, high);
+  expect(series(whole)).toEqual(new Array(13).fill(1));
+  expect(series(some)).toEqual([0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0]);
+  expect(seriesOf([], low, high)(some)).toEqual([2]);
+  // Of very many, each bar has as many buckets as the next.
+  const many = pattern(
+    Array.from({ length: 120 }, (_, index) => [new Date(low + index * 1000).toISOString(), 1]),
+  );
+  expect(seriesOf([many], low, low + 120_000)(many)).toEqual(new Array(60).fill(2));
 });

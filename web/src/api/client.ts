@@ -257,14 +257,50 @@ export const statement = (body: string): RequestInit => ({
   body,
 });
 
-/** The rows of a statement of SQL over the records of a filter. */
+// No answer says if the server has SQL, except that of a statement. A refusal is kept in this tab: each further one
+// would be an error on the console of a reader who never wrote SQL.
+const NO_SQL_KEY = "logpond-no-sql";
+/** Why the server has no SQL; a text without characters if it has, or if that is not known. */
+export const noSql = signal(sessionStorage.getItem(NO_SQL_KEY) ?? "");
+let sqlWorks = false;
+let firstStatement: Promise<unknown> | null = null;
+
+/** Takes note of the answer to a statement of SQL. */
+export function noteSql(error?: unknown) {
+  const { status, message } = error ? problemFrom(error) : { status: 200, message: "" };
+  if (status !== 200 && status !== 501) return;
+  sqlWorks = status === 200;
+  noSql.value = message;
+  if (message) sessionStorage.setItem(NO_SQL_KEY, message);
+  else sessionStorage.removeItem(NO_SQL_KEY);
+}
+
+/** The rows of a statement of SQL over the records of a filter. A server without SQL is asked once. */
 export async function sql<T>(
   body: string,
   params: { q: string; from: string; to: string },
   signal: AbortSignal,
 ): Promise<T[]> {
-  const [rows] = await objects<T>("api/v1/sql", params, signal, statement(body));
-  return rows;
+  // Panels ask at the same time: all but one wait for the first answer.
+  if (!sqlWorks && !noSql.value) await firstStatement;
+  signal.throwIfAborted();
+  if (noSql.value) throw new ApiError({ status: 501, code: "not_built", message: noSql.value });
+  const asked = objects<T>("api/v1/sql", params, signal, statement(body)).then(
+    ([rows]) => {
+      noteSql();
+      return rows;
+    },
+    (error: unknown) => {
+      noteSql(error);
+      throw error;
+    },
+  );
+  firstStatement ??= asked
+    .catch(() => null)
+    .then(() => {
+      firstStatement = null;
+    });
+  return asked;
 }
 
 /** Exchanges a token for a cookie that scripts cannot read. */
@@ -286,12 +322,30 @@ export async function signIn(token: string): Promise<void> {
     sessionStorage.setItem(TOKEN_KEY, token);
   }
   signInReason.value = null;
+  keepSignedIn(true);
 }
+
+// The cookie of a session is hidden from scripts, so that there is one is kept beside it.
+const SIGNED_IN_KEY = "logpond-signed-in";
+const keepSignedIn = (is: boolean) => {
+  try {
+    if (is) localStorage.setItem(SIGNED_IN_KEY, "1");
+    else localStorage.removeItem(SIGNED_IN_KEY);
+  } catch {
+    // Commands then lack the token.
+  }
+};
+/** True if requests of the page have a token: those of a command need one, too. */
+export const isSignedIn = () => holdsToken() || localStorage.getItem(SIGNED_IN_KEY) !== null;
 
 export async function signOut(): Promise<void> {
   sessionStorage.removeItem(TOKEN_KEY);
+  keepSignedIn(false);
   await request("api/v1/session", {}, { method: "DELETE" }).catch(() => null);
 }
+
+/** True for a problem that the head of the page tells already: the server does not answer. */
+export const isAway = (problem: Problem) => away.value && problem.status === 0;
 
 export const isAbort = (error: unknown) => (error as Error)?.name === "AbortError";
 

@@ -1,4 +1,5 @@
 // Queries of LogQL for lines: filters by clicks, and counts over time.
+import { own } from "./own";
 import type { Bucket } from "./pages";
 import { isoOf } from "./time";
 
@@ -19,6 +20,21 @@ export function toggleLabel(query: string, name: string, value: string, negative
   const wanted = term(name, value, negative);
   if (query.includes(wanted)) return query.replace(wanted, () => "");
   return query.replace(term(name, value, !negative), () => "").trimEnd() + wanted;
+}
+
+/** A query with its variables in place. Within quotation marks a value is escaped, as a text of LogQL. */
+export function withVariables(query: string, values: Record<string, string>): string {
+  const variable = /\$\{(\w+)(?::\w+)?\}|\$(\w+)/g;
+  const put = (part: string, escape: (value: string) => string) =>
+    part.replace(variable, (whole, braced: string, plain: string) => {
+      const value = own(values, braced ?? plain);
+      return value === undefined ? whole : escape(value);
+    });
+  const escaped = (value: string) => JSON.stringify(value).slice(1, -1);
+  // Texts in quotation marks, texts in backquotes, which have no escapes, and all between them.
+  return query.replace(/"(?:[^"\\]|\\.)*"?|`[^`]*`?|[^"`]+/g, (part) =>
+    put(part, part.startsWith('"') ? escaped : String),
+  );
 }
 
 /** A part of a range whose lines are counted: in one bucket, or in several of one length. */

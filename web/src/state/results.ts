@@ -7,6 +7,7 @@ import {
   json,
   lineWarnings,
   lines,
+  noteSql,
   objects,
   problemFrom,
   type Hint,
@@ -655,8 +656,12 @@ async function startSql(now: State) {
       }
     },
     statement(now.q),
-  );
+  ).catch((error: unknown) => {
+    noteSql(error);
+    throw error;
+  });
   if (signal.aborted) return;
+  noteSql();
   clearResult();
   answered.value = question;
   table.value = result;

@@ -23,6 +23,8 @@ export interface State {
   every: number;
   /** Position of a record that is shown by itself: time and id. */
   sel: string;
+  /** Position of a record whose surroundings are shown. */
+  around: string;
   /** Access logs: addresses of one's own, and true if programs are shown. */
   own: string;
   bots: boolean;
@@ -42,6 +44,7 @@ export const DEFAULTS: State = {
   live: false,
   every: 0,
   sel: "",
+  around: "",
   own: "",
   bots: false,
 };
@@ -82,6 +85,7 @@ export function parse(search: string): State {
     live: params.get("live") === "1",
     every: EVERY.find((seconds) => String(seconds) === params.get("every")) ?? 0,
     sel: params.get("sel") ?? "",
+    around: params.get("around") ?? "",
     own: params.get("own") ?? "",
     bots: params.get("bots") === "1",
   });
@@ -124,6 +128,7 @@ export function format(state: State): string {
   if (state.live) params.set("live", "1");
   if (state.every) params.set("every", String(state.every));
   if (state.sel) params.set("sel", state.sel);
+  if (state.around) params.set("around", state.around);
   if (state.own) params.set("own", state.own);
   if (state.bots) params.set("bots", "1");
   const text = params.toString();
@@ -251,7 +256,7 @@ export function zoomOut(undone = false) {
 }
 
 /** The change that leads to a view: from the bar, by keys and in a link it is the same. */
-export const toView = (view: View): Partial<State> => ({ view, live: false, sel: "" });
+export const toView = (view: View): Partial<State> => ({ view, live: false, sel: "", around: "" });
 
 addEventListener("popstate", () => {
   const top = step()?.top;

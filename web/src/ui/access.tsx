@@ -218,8 +218,17 @@ function Numbers({ span, filter, bytes }: { span: Resolved; filter: Filter; byte
       </div>
       <div>
         <dt>{T.access.out}</dt>
-        <dd title={bytes.total === null ? undefined : number(bytes.total)}>
-          {bytes.total === null ? (
+        <dd
+          title={
+            !bytes.filtered ? T.access.notFiltered : bytes.total === null ? undefined : number(bytes.total)
+          }
+        >
+          {!bytes.filtered ? (
+            // A number of other requests beside those of the filters would be taken for theirs.
+            <>
+              – <small>{T.access.needsSql}</small>
+            </>
+          ) : bytes.total === null ? (
             bytes.known ? (
               "…"
             ) : (
@@ -400,7 +409,7 @@ function Outbound({ bytes: { points, total, filtered, problem, known } }: { byte
       {problem ? (
         <ProblemText problem={problem} />
       ) : list ? (
-        <Chart list={list} height={190} format={bytesText} area />
+        <Chart list={list} height={190} format={bytesText} area quiet />
       ) : (
         <p class="dim">{known || !fields.value ? T.loading : T.access.none}</p>
       )}

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { isAbort, json, problemFrom, type Problem } from "../api/client";
 import { own } from "../lib/own";
-import { tokens } from "../lib/query";
+import { logqlOf } from "../lib/translate";
 import { durationText, timeText, type Resolved } from "../lib/time";
 import { range, type Series } from "../state/results";
 import { ask, run, state } from "../state/url";
@@ -169,13 +169,13 @@ function RuleRow({ group, rule }: { group: Group; rule: Rule }) {
   );
 }
 
-/** The numbers of an expression over the range of the page. */
 /** The part of a range that a rule is tested against. */
 const pastOf = (span: Resolved): Resolved => ({
   ...span,
   fromMs: Math.max(span.fromMs, span.toMs - PAST_MS_MAX),
 });
 
+/** The numbers of an expression over the range of the page. */
 async function evaluate(query: string): Promise<Series[]> {
   const span = pastOf(range.value!);
   const from = span.fromMs;
@@ -251,55 +251,9 @@ function Fired({ result }: { result: Test }) {
           ))}
         </ul>
       )}
-      <Chart list={result.series} height={180} span={pastOf(range.value!)} />
+      <Chart list={result.series} height={180} span={pastOf(range.value!)} limit={result.limit} />
     </div>
   );
-}
-
-/** LogQL with the meaning of a simple native query, or null if it has parts without a counterpart. */
-export function logqlOf(query: string): string | null {
-  const selectors: string[] = [];
-  const filters: string[] = [];
-  const list = tokens(query).filter(({ kind }) => kind !== "space");
-  for (let index = 0; index < list.length; index += 1) {
-    const { kind, text } = list[index]!;
-    if (kind === "field") {
-      const operator = list[index + 1]!.text;
-      const value = list[index + 2]?.kind === "value" ? list[index + 2]!.text : "";
-      index += value ? 2 : 1;
-      const name = text.replace(/^"|"$/g, "").replace(/[^\w]/g, "_");
-      const plain = value.startsWith('"') ? value : JSON.stringify(value);
-      if (text === "level" && operator === ">=") {
-        const order = ["trace", "debug", "info", "warn", "error", "critical", "fatal"];
-        const at = order.indexOf(value === "notice" ? "info" : value);
-        if (at < 0) return null;
-        filters.push(`| detected_level=~"${order.slice(at).join("|")}"`);
-      } else if (text === "level" && operator === "=") filters.push(`| detected_level=${plain}`);
-      else if (operator === "=" || operator === "!=") selectors.push(`${name}${operator}${plain}`);
-      else if (operator === ":" && value === "*") selectors.push(`${name}!=""`);
-      else if (/^[<>]=?$/.test(operator) && /^-?[\d.]+$/.test(value))
-        filters.push(`| ${name} ${operator} ${value}`);
-      else if ((operator === "~" || operator === "!~") && value.startsWith("/")) {
-        const fold = value.endsWith("i");
-        const pattern = value.slice(1, fold ? -2 : -1).replaceAll("\\/", "/");
-        filters.push(
-          `| ${name} ${operator === "~" ? "=~" : "!~"} ${JSON.stringify(`${fold ? "(?i)" : ""}.*(${pattern}).*`)}`,
-        );
-      } else return null;
-    } else if (kind === "text") {
-      let words = text;
-      while (list[index + 1]?.kind === "text") words += ` ${list[(index += 1)]!.text}`;
-      if (words !== "*") filters.push(`|= ${JSON.stringify(words)}`);
-    } else if (kind === "string")
-      filters.push(
-        text.startsWith("i")
-          ? `|~ ${JSON.stringify(`(?i)${text.slice(2, -1).replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}`)}`
-          : `|= ${text}`,
-      );
-    else if (kind === "word" && text === "AND") continue;
-    else return null;
-  }
-  return `{${selectors.join(", ")}}${filters.length ? ` ${filters.join(" ")}` : ""}`;
 }
 
 /** A text as YAML. Words that YAML would take for something else are quoted. */
@@ -328,6 +282,8 @@ export function ruleSeconds(text: string): number | null {
 
 interface Test {
   series: Series[];
+  /** The value above which it fires; a rule has its own in its expression. */
+  limit?: number;
   fired: [number, number][];
 }
 
@@ -363,7 +319,7 @@ function Maker() {
     setProblem(null);
     try {
       const series = await evaluate(expr);
-      setResult({ series, fired: firings(series, above, seconds ?? 0) });
+      setResult({ series, limit: above, fired: firings(series, above, seconds ?? 0) });
     } catch (error) {
       if (!isAbort(error)) setProblem(problemFrom(error));
     }

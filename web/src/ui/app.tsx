@@ -2,16 +2,15 @@
 
 import { effect } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { isAbort, lines, problemFrom, signIn, signInReason, away, type Problem } from "../api/client";
+import { problemFrom, signIn, signInReason, away, type Problem } from "../api/client";
 import { textParts } from "../lib/paint";
-import { quote } from "../lib/query";
-import { parseRow, summaryOf, type Row } from "../lib/record";
-import { afterTime, msOf, timeText } from "../lib/time";
+import { summaryOf } from "../lib/record";
+import { timeText } from "../lib/time";
 import { phase, problem, total, pages } from "../state/results";
 import { go, hrefOf, run, state, toView, VIEWS, type View } from "../state/url";
 import { T } from "../strings";
 import { ContextPanel } from "./context";
-import { Detail } from "./detail";
+import { Detail, useRecordAt } from "./detail";
 import { look } from "./empty";
 import { lazy } from "./lazy";
 import { Help, Palette, helpOpen, paletteOpen, useKeys } from "./palette";
@@ -99,7 +98,7 @@ function Header() {
         href="?"
         onClick={(event) => {
           event.preventDefault();
-          go({ view: "search", q: "", lang: "q", from: "1h", to: "", live: false, sel: "" });
+          go({ view: "search", q: "", lang: "q", from: "1h", to: "", live: false, sel: "", around: "" });
         }}
       >
         <svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="true">
@@ -211,40 +210,11 @@ function SignIn() {
   );
 }
 
-const ID_CHARS = 26;
-
 /** The record of a link, by itself. */
 function Selected() {
   const { sel, tz } = state.value;
-  const [found, setFound] = useState<{ sel: string; row: Row | null } | null>(null);
-  const [problem, setProblem] = useState<Problem | null>(null);
-  useEffect(() => {
-    if (!sel) return;
-    setProblem(null);
-    const cut = sel.lastIndexOf("_");
-    const time = sel.slice(0, Math.max(0, cut));
-    // A program may have cut off the end of a link.
-    if (!Number.isFinite(msOf(time)) || sel.length - cut - 1 !== ID_CHARS)
-      return setFound({ sel, row: null });
-    const control = new AbortController();
-    let row: Row | null = null;
-    lines(
-      "api/v1/query",
-      { q: `_id=${quote(sel.slice(cut + 1))}`, from: time, to: afterTime(time), limit: 1 },
-      control.signal,
-      ([line]) => {
-        row = parseRow(line!);
-      },
-    ).then(
-      () => setFound({ sel, row }),
-      (error: unknown) => {
-        if (!isAbort(error)) setProblem(problemFrom(error));
-      },
-    );
-    return () => control.abort();
-  }, [sel, run.value]);
+  const { row, problem } = useRecordAt(sel);
   if (!sel) return null;
-  const row = found?.sel === sel ? found.row : undefined;
   return (
     <Dialog
       title={row ? timeText(row.time, tz, "full") : T.record}

@@ -1,10 +1,10 @@
 // What a search is outside of the page: a command, a request, a file.
 
-import { search as encode, holdsToken, request, problemFrom } from "../api/client";
+import { search as encode, holdsToken, isSignedIn, request, problemFrom } from "../api/client";
 import { range, version } from "../state/results";
 import { state } from "../state/url";
 import { columnField, fieldOfColumn, parseRow, summaryOf } from "../lib/record";
-import { timeText, zoneName } from "../lib/time";
+import { isDayName, timeText, zoneName } from "../lib/time";
 import { T } from "../strings";
 import { say } from "./parts";
 
@@ -14,11 +14,17 @@ const shell = (text: string) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text
 export const base = () => new URL(".", location.href).href;
 
 /** The flag that makes a command ask this server. */
-export const addressFlag = () => `--addr ${shell(base())}`;
+export const addressFlag = () => `--addr ${shell(base())}${isSignedIn() ? " --token-file FILE" : ""}`;
+
+/** The header that a request of curl needs. */
+const tokenHeader = () => (isSignedIn() ? ` \\\n  -H "Authorization: Bearer $LOGPOND_TOKEN"` : "");
 
 function times(): { from: string; to: string } {
   const { from, to } = state.value;
-  return { from: from || "@0", to };
+  const found = range.value;
+  // A day by its name is one of the zone of the page; a command would take it in its own.
+  const fixed = (text: string, instant: string | undefined) => (isDayName(text) && instant ? instant : text);
+  return { from: fixed(from || "@0", found?.from), to: fixed(to, found?.to) };
 }
 
 export function commandOf(): string {
@@ -30,7 +36,7 @@ export function commandOf(): string {
     lang === "sql"
       ? `sql ${shell(q)} ${span}`
       : lang === "logql"
-        ? `saved run ${shell(q)} ${span}`
+        ? `saved run ${shell(q)} ${span} --limit 0`
         : `query ${q ? `--where ${shell(q)} ` : ""}${span}${order}`;
   return `logpond ${command} ${addressFlag()}`;
 }
@@ -41,11 +47,11 @@ export function curlOf(): string {
   const given = (name: string, value: string) =>
     value ? ` \\\n  --data-urlencode ${shell(`${name}=${value}`)}` : "";
   if (lang === "sql")
-    return `curl ${shell(`${base()}api/v1/sql?${encode({ from, to })}`)} --data ${shell(q)}`;
+    return `curl ${shell(`${base()}api/v1/sql?${encode({ from, to })}`)} --data ${shell(q)}${tokenHeader()}`;
   if (lang === "logql") {
-    return `curl -G ${shell(`${base()}api/query`)}${given("query", q)}${given("from", from)}${given("to", to)}`;
+    return `curl -G ${shell(`${base()}api/query`)}${given("query", q)}${given("from", from)}${given("to", to)} \\\n  -d limit=0${tokenHeader()}`;
   }
-  return `curl -G ${shell(`${base()}api/v1/query`)}${given("q", q)}${given("from", from)}${given("to", to)} \\\n  -d direction=${sort === "asc" ? "forward" : "backward"}`;
+  return `curl -G ${shell(`${base()}api/v1/query`)}${given("q", q)}${given("from", from)}${given("to", to)} \\\n  -d direction=${sort === "asc" ? "forward" : "backward"}${tokenHeader()}`;
 }
 
 export interface Download {

@@ -1,6 +1,5 @@
 // The records around one, by position: exact at equal times, and paged to both ends.
 
-import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isAbort, lines, problemFrom, type Problem } from "../api/client";
 import { LIST_PARAMS } from "../api/features";
@@ -9,17 +8,19 @@ import { textParts } from "../lib/paint";
 import { condition } from "../lib/query";
 import { toneOf } from "../lib/levels";
 import { timeText } from "../lib/time";
-import { state } from "../state/url";
+import { go, state } from "../state/url";
 import { T } from "../strings";
 import { Button, Dialog, Parts, ProblemText } from "./parts";
-import { Detail } from "./detail";
+import { Detail, useRecordAt } from "./detail";
 
 const FIRST_ROWS = 20;
 const MORE_ROWS = 200;
 
-const target = signal<Row | null>(null);
+/** The record whose surroundings were opened, which then is not asked for. */
+let opened: Row | null = null;
 export function openContext(row: Row) {
-  target.value = row;
+  opened = row;
+  go({ around: cursorOf(row) });
 }
 
 type Scope = "source" | "host" | "all";
@@ -40,10 +41,22 @@ interface Side {
 }
 const EMPTY: Side = { rows: [], more: true, loading: false };
 
+/** The surroundings of the record in the address, so that Back closes them. */
 export function ContextPanel() {
-  const row = target.value;
-  return row ? <Context key={row.id} row={row} /> : null;
+  const { around } = state.value;
+  const known = opened && cursorOf(opened) === around ? opened : null;
+  const { row, problem } = useRecordAt(known ? "" : around);
+  if (!around) return null;
+  const shown = known ?? row;
+  if (shown) return <Context key={shown.id} row={shown} />;
+  return (
+    <Dialog title={T.contextTitle} class="context" onClose={closeContext}>
+      {problem ? <ProblemText problem={problem} /> : <p>{shown === null ? T.recordGone : T.loading}</p>}
+    </Dialog>
+  );
 }
+
+const closeContext = () => go({ around: "" });
 
 function Context({ row }: { row: Row }) {
   const [scope, setScope] = useState<Scope>(queryOf(row, "source") ? "source" : "all");
@@ -119,13 +132,7 @@ function Context({ row }: { row: Row }) {
     ["all", T.everything],
   ];
   return (
-    <Dialog
-      title={T.contextTitle}
-      class="context"
-      onClose={() => {
-        target.value = null;
-      }}
-    >
+    <Dialog title={T.contextTitle} class="context" onClose={closeContext}>
       <div class="context-bar" role="toolbar" aria-label={T.contextScope}>
         {scopes
           .filter(([name]) => name === "all" || queryOf(row, name))

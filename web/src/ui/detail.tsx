@@ -6,9 +6,9 @@ import { META, columnOf, cursorOf, parseRow, type Field, type Row } from "../lib
 import { textParts } from "../lib/paint";
 import { isLabel, stateOfLabel, toggleLabel } from "../lib/logql";
 import { condition, exclude, include, quote, stateOf, without } from "../lib/query";
-import { afterTime, timeText } from "../lib/time";
+import { afterTime, msOf, timeText } from "../lib/time";
 import { shownLang, shownQuestion, textIn } from "../state/results";
-import { ask, go, hrefOf, state } from "../state/url";
+import { ask, go, hrefOf, run, state } from "../state/url";
 import { T } from "../strings";
 import { Bar, Button, Parts, ProblemText, bytesText, copy, countText, number } from "./parts";
 import { openContext } from "./context";
@@ -21,7 +21,7 @@ const RAW_SHOWN_MAX = 200_000;
 export function applyFilter(field: string, value: string | null, negative: boolean) {
   const lang = shownLang.value;
   if (lang === "logql" && value !== null)
-    return ask({ lang, q: toggleLabel(textIn(lang), field, value, negative), sel: "" });
+    return ask({ lang, q: toggleLabel(textIn(lang), field, value, negative), sel: "", around: "" });
   if (lang !== "q") return;
   const text = textIn(lang);
   const has = stateOf(text, field, value);
@@ -30,11 +30,11 @@ export function applyFilter(field: string, value: string | null, negative: boole
     has === (negative ? "excluded" : "included")
       ? without(text, field, value)
       : (negative ? exclude : include)(text, field, value);
-  ask({ lang, q: next, sel: "" });
+  ask({ lang, q: next, sel: "", around: "" });
 }
 
 export function only(field: string, value: string) {
-  ask({ lang: "q", q: condition(field, "=", value), sel: "" });
+  ask({ lang: "q", q: condition(field, "=", value), sel: "", around: "" });
 }
 
 export function FilterButtons({ field, value }: { field: string; value: string }) {
@@ -94,6 +94,40 @@ export async function fetchRecord(
     },
   );
   return source ? { row: parseRow(source, true), source } : null;
+}
+
+const ID_CHARS = 26;
+
+/** The record at a position. It is null if there is none, and undefined until that is known. */
+export function useRecordAt(position: string): { row: Row | null | undefined; problem: Problem | null } {
+  const [found, setFound] = useState<{ position: string; row: Row | null } | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  useEffect(() => {
+    if (!position) return;
+    setProblem(null);
+    const cut = position.lastIndexOf("_");
+    const time = position.slice(0, Math.max(0, cut));
+    // A program may have cut off the end of a link.
+    if (!Number.isFinite(msOf(time)) || position.length - cut - 1 !== ID_CHARS)
+      return setFound({ position, row: null });
+    const control = new AbortController();
+    let row: Row | null = null;
+    lines(
+      "api/v1/query",
+      { q: `_id=${quote(position.slice(cut + 1))}`, from: time, to: afterTime(time), limit: 1 },
+      control.signal,
+      ([line]) => {
+        row = parseRow(line!);
+      },
+    ).then(
+      () => setFound({ position, row }),
+      (error: unknown) => {
+        if (!isAbort(error)) setProblem(problemFrom(error));
+      },
+    );
+    return () => control.abort();
+  }, [position, run.value]);
+  return { row: found?.position === position ? found.row : undefined, problem };
 }
 
 /** Records of one instant among which that of a line is looked for. */
@@ -173,7 +207,7 @@ export function Detail({ row, alone }: { row: Row; alone?: boolean }) {
 }
 
 const linkOf = (row: Row) =>
-  new URL(hrefOf({ sel: cursorOf(row), live: false, view: "search" }), location.href).href;
+  new URL(hrefOf({ sel: cursorOf(row), around: "", live: false, view: "search" }), location.href).href;
 
 function pretty(source: string | Row): string {
   if (typeof source !== "string") {

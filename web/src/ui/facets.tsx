@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { isAbort, objects, problemFrom, sql, type Problem } from "../api/client";
+import { isAbort, isAway, objects, problemFrom, sql, type Problem } from "../api/client";
 import { binsOf, isLog, scaled } from "../lib/numbers";
 import { textParts } from "../lib/paint";
 import { between, boundsOf, containing } from "../lib/query";
@@ -111,7 +111,7 @@ export function Facets() {
           ✕
         </Button>
       </div>
-      {fieldsProblem.value && (
+      {fieldsProblem.value && !isAway(fieldsProblem.value) && (
         <p class="bad">
           {T.facetsFailed(fieldsProblem.value.message)} <Retry link />
         </p>

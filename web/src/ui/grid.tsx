@@ -31,6 +31,7 @@ const OVERSCAN_ROWS = 8;
 /** The height of the line with the names of columns. */
 const HEAD_PX = 26;
 const LINE_CHARS_MAX = 600;
+const DAY_MS = 86_400_000;
 
 export interface Rows {
   count: number;
@@ -99,8 +100,13 @@ function cellParts(
   wrap: boolean,
   marks: { text: string; fold: boolean }[],
   zone: string,
+  hasDates: boolean,
 ): Part[] {
-  if (column === "time") return [{ text: timeText(row.time, zone, "time").slice(narrow.value ? 6 : 0) }];
+  if (column === "time") {
+    const text = timeText(row.time, zone, "time");
+    // A narrow screen has no room for both the date and the fraction.
+    return [{ text: !narrow.value ? text : hasDates ? text.slice(0, 14) : text.slice(6) }];
+  }
   if (column === "level") return [{ text: row.level ?? "" }];
   if (column === "message") {
     const request = accessParts(row, marks);
@@ -178,7 +184,9 @@ export const grid = () => handle;
 export function Grid({ rows, version, columns: chosen, label, came = 0, onReading, scope = "" }: GridProps) {
   const { wrap, dense, tz } = state.value;
   const lang = shownLang.value;
-  const q = shownQuestion()?.q ?? "";
+  const question = shownQuestion();
+  const q = question?.q ?? "";
+  const hasDates = question !== null && question.span.toMs - question.span.fromMs > DAY_MS;
   const base = dense ? 20 : 25;
   const columns = narrow.value ? chosen.filter((column) => column !== "host" && column !== "app") : chosen;
   const box = useRef<HTMLDivElement>(null);
@@ -409,7 +417,7 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
     .map((column) =>
       column === "message"
         ? `minmax(${narrow.value ? 160 : 240}px, 1fr)`
-        : `${narrow.value && column === "time" ? 104 : widthOf(column)}px`,
+        : `${narrow.value && column === "time" ? (hasDates ? 124 : 104) : widthOf(column)}px`,
     )
     .join(" ");
   const shown: number[] = [];
@@ -417,7 +425,7 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
   const shift = scaled ? place.current.scroll - virtual : 0;
 
   // A line that is as it was is not drawn again: then a scroll draws only the lines that come.
-  const lineForm = `${scope} ${template} ${columns.join()} ${wrap} ${tz} ${lang} ${q}`;
+  const lineForm = `${scope} ${template} ${columns.join()} ${wrap} ${tz} ${hasDates} ${lang} ${q}`;
   const before = drawn.current.form === lineForm ? drawn.current.lines : new Map<number, Drawn>();
   const lines = new Map<number, Drawn>();
   drawn.current = { form: lineForm, lines };
@@ -429,7 +437,7 @@ export function Grid({ rows, version, columns: chosen, label, came = 0, onReadin
     const node = same?.node ?? (
       <Line
         key={`${scope} ${row ? keyOf(row, index) : index}`}
-        {...{ row, index, top, columns, template, wrap, zone: tz, marks }}
+        {...{ row, index, top, columns, template, wrap, zone: tz, hasDates, marks }}
         onOpen={() => reading.current?.(true)}
         onSize={(element) => measureNow.current([element])}
       />
@@ -559,12 +567,26 @@ interface LineProps {
   template: string;
   wrap: boolean;
   zone: string;
+  /** The range has more than a day, so that a time alone says too little. */
+  hasDates: boolean;
   marks: { text: string; fold: boolean }[];
   onOpen: () => void;
   onSize: (element: HTMLElement) => void;
 }
 
-function Line({ row, index, top, columns, template, wrap, zone, marks, onOpen, onSize }: LineProps) {
+function Line({
+  row,
+  index,
+  top,
+  columns,
+  template,
+  wrap,
+  zone,
+  hasDates,
+  marks,
+  onOpen,
+  onSize,
+}: LineProps) {
   const element = useRef<HTMLDivElement>(null);
   const open = row !== undefined && openRows.value.has(keyOf(row, index));
   // A line opens and closes without the list being drawn, which would measure it.
@@ -617,10 +639,10 @@ function Line({ row, index, top, columns, template, wrap, zone, marks, onOpen, o
           >
             {row && column === "message" && row.clippedBytes ? (
               <span class="text">
-                <Parts parts={cellParts(row, column, wrap, marks, zone)} />
+                <Parts parts={cellParts(row, column, wrap, marks, zone, hasDates)} />
               </span>
             ) : row ? (
-              <Parts parts={cellParts(row, column, wrap, marks, zone)} />
+              <Parts parts={cellParts(row, column, wrap, marks, zone, hasDates)} />
             ) : column === columns[0] ? (
               <span class="dim">…</span>
             ) : null}

@@ -1,6 +1,7 @@
 // Counts over the whole range, stacked by level. Drag, or the keys, zoom.
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { isAway } from "../api/client";
 import type { Bucket } from "../lib/pages";
 import { TONES, toneOf, type Tone } from "../lib/levels";
 import { durationText, isoOf, msOf, ticks, timeText } from "../lib/time";
@@ -251,7 +252,7 @@ export function Histogram() {
       </div>
       <div class="histogram-foot">
         <span id="histogram-tip" aria-live={cursor !== null ? "polite" : "off"}>
-          {bucketsProblem.value ? (
+          {bucketsProblem.value && !isAway(bucketsProblem.value) ? (
             <span class="bad">
               {T.histogramFailed(bucketsProblem.value.message)} <Retry link />
             </span>

@@ -27,6 +27,8 @@ const COLOURS = [
   "#6b7a8f",
 ];
 
+const LIMIT_COLOUR = "#c24a4a";
+
 /** Series on one axis of times. Where a series of regular points has none, the axis has a time without a value. */
 export function aligned(list: Series[], regular = false): uPlot.AlignedData {
   const known = [...new Set(list.flatMap(({ points }) => points.map(([at]) => at)))].sort((a, b) => a - b);
@@ -50,6 +52,8 @@ export function Chart({
   format = shortNumber,
   area,
   span,
+  quiet,
+  limit,
 }: {
   list: Series[];
   /** The range of a query with points at regular times; the axis is this range. */
@@ -58,6 +62,10 @@ export function Chart({
   height?: number;
   format?: (value: number) => string;
   area?: boolean;
+  /** Says no value while none is pointed at: the last one is of a part of time that is not over. */
+  quiet?: boolean;
+  /** A value that is marked by a line across. */
+  limit?: number;
 }) {
   const box = useRef<HTMLDivElement>(null);
   const { tz } = state.value;
@@ -90,10 +98,19 @@ export function Chart({
               ? { range: [axisSpan.fromMs / 1000, axisSpan.toMs / 1000] }
               : {}),
           },
+          // The line is within the axis, also if no value comes near it.
+          ...(limit !== undefined && Number.isFinite(limit)
+            ? {
+                y: {
+                  range: (_: uPlot, low: number | null, high: number | null) =>
+                    uPlot.rangeNum(Math.min(low ?? limit, limit), Math.max(high ?? limit, limit), 0.1, true),
+                },
+              }
+            : {}),
         },
         axes: [
           { ...axis, size: 30, values: (_, splits) => splits.map((at) => axisTime(at * 1000, splits, tz)) },
-          { ...axis, size: 56, values: (_, splits) => splits.map(format) },
+          { ...axis, size: 56, values: (_, splits) => splits.map((value) => format(value)) },
         ],
         series: [
           {},
@@ -115,6 +132,22 @@ export function Chart({
               ask({ from: isoOf(from * 1000), to: isoOf(to * 1000) });
             },
           ],
+          draw: [
+            (made) => {
+              if (limit === undefined || !Number.isFinite(limit)) return;
+              const [y, { left, width, top, height }] = [made.valToPos(limit, "y", true), made.bbox];
+              if (y < top || y > top + height) return;
+              made.ctx.save();
+              made.ctx.strokeStyle = LIMIT_COLOUR;
+              made.ctx.lineWidth = devicePixelRatio;
+              made.ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
+              made.ctx.beginPath();
+              made.ctx.moveTo(left, y);
+              made.ctx.lineTo(left + width, y);
+              made.ctx.stroke();
+              made.ctx.restore();
+            },
+          ],
           setCursor: [(made) => setPoint(made.cursor.idx ?? null)],
         },
       },
@@ -127,7 +160,7 @@ export function Chart({
       observer.disconnect();
       plot.destroy();
     };
-  }, [list, tz, height]);
+  }, [list, tz, height, limit]);
   const [point, setPoint] = useState<number | null>(null);
   const data = list.length ? aligned(list.slice(0, SERIES_DRAWN_MAX), Boolean(axisSpan)) : [[]];
   const valueText = (value: number | null | undefined) =>
@@ -145,9 +178,23 @@ export function Chart({
                 <rect width="10" height="10" rx="2" fill={COLOURS[index % COLOURS.length]} />
               </svg>
               <span>{name}</span>{" "}
-              <b>{valueText(point === null ? points.at(-1)?.[1] : data[index + 1]?.[point])}</b>
+              <b>
+                {point !== null
+                  ? valueText(data[index + 1]?.[point])
+                  : quiet
+                    ? ""
+                    : valueText(points.at(-1)?.[1])}
+              </b>
             </li>
           ))}
+          {limit !== undefined && Number.isFinite(limit) && (
+            <li>
+              <svg width="10" height="10" aria-hidden="true">
+                <rect y="4" width="10" height="2" fill={LIMIT_COLOUR} />
+              </svg>
+              <span>{T.alerts.limit}</span> <b>{format(limit)}</b>
+            </li>
+          )}
         </ul>
       </figcaption>
     </figure>
@@ -161,17 +208,23 @@ function axisTime(ms: number, splits: number[], zone: string): string {
   return step >= 60_000 ? full.slice(11, 16) : full.slice(11, 19);
 }
 
+/** A value that is not there comes last. */
+const order = (value: number) => (Number.isNaN(value) ? -Infinity : value);
+const endText = (value: number) => (Number.isNaN(value) ? "–" : value.toLocaleString("en-US"));
+
 export function Numbers({ list }: { list: Series[] }) {
   const over = list.some(({ points }) => points.length > 1);
   if (!list.length) return <p class="pad">{T.noSeries}</p>;
   const names = [...new Set(list.flatMap(({ labels }) => Object.keys(labels)))];
+  const end = Math.max(...list.map(({ points }) => points.at(-1)?.[0] ?? -Infinity));
   const rows = [...list]
     .map(({ labels, points }) => ({
       labels,
-      last: points.at(-1)?.[1] ?? NaN,
+      // The value at the end of all: a series that ended before has none there.
+      last: points.at(-1)?.[0] === end ? points.at(-1)![1] : NaN,
       most: Math.max(...points.map(([, value]) => value)),
     }))
-    .sort((a, b) => b.last - a.last);
+    .sort((a, b) => order(b.last) - order(a.last) || b.most - a.most);
   return (
     <div class="scroll">
       {over && (
@@ -205,7 +258,7 @@ export function Numbers({ list }: { list: Series[] }) {
               {names.map((name) => (
                 <td>{own(labels, name) ?? ""}</td>
               ))}
-              <td class="num">{last.toLocaleString("en-US")}</td>
+              <td class="num">{endText(last)}</td>
               {over && <td class="num">{most.toLocaleString("en-US")}</td>}
             </tr>
           ))}

@@ -117,7 +117,7 @@ function writeIn(lang: Language) {
 function toggleLive() {
   const now = state.value;
   const native = now.lang === "q" ? {} : { lang: "q" as const, q: "" };
-  if (!now.live) go({ ...native, live: true, view: "search", sel: "" });
+  if (!now.live) go({ ...native, live: true, view: "search", sel: "", around: "" });
   else if (tailPaused.value) {
     resumeTail();
     grid()?.top();

@@ -24,7 +24,8 @@ const PATTERNS_MAX = 500;
 const SHOWN = 100;
 /** So many times as frequent as before is a change. */
 const CHANGE_FACTOR = 10;
-const SPARK_BUCKETS = 24;
+/** Bars of a line; of more buckets, several are one bar. */
+const SPARK_BUCKETS_MAX = 60;
 
 export type Change =
   { kind: "new" } | { kind: "more"; factor: number } | { kind: "gone"; before: number } | null;
@@ -57,13 +58,24 @@ export function filterOf(q: string, { pattern, level }: Pattern, negative: boole
   return / OR /.test(q) ? `(${q}) ${wanted}` : `${q} ${wanted}`;
 }
 
-function series(buckets: [string, number][], from: number, to: number): number[] {
-  const values = new Array<number>(SPARK_BUCKETS).fill(0);
-  for (const [time, count] of buckets) {
-    const index = Math.floor(((msOf(time) - from) / Math.max(1, to - from)) * SPARK_BUCKETS);
-    values[Math.min(SPARK_BUCKETS - 1, Math.max(0, index))]! += count;
-  }
-  return values;
+/** Puts buckets of the server, which leaves out empty ones, on one axis from `low` to `high`. */
+export function seriesOf(list: Pattern[], low: number, high: number): (pattern: Pattern) => number[] {
+  const times = [...new Set(list.flatMap(({ buckets }) => buckets.map(([time]) => msOf(time))))];
+  times.sort((a, b) => a - b);
+  // All buckets of an answer are of one length. Of a bar for each there is no gap that the records do not have.
+  const step = Math.min(high - low || 1, ...times.slice(1).map((at, index) => at - times[index]!));
+  const first =
+    times[0] === undefined ? low : times[0] - Math.max(0, Math.ceil((times[0] - low) / step)) * step;
+  const bars = Math.max(1, Math.ceil((high - first) / step));
+  const joined = Math.ceil(bars / SPARK_BUCKETS_MAX);
+  return ({ buckets }) => {
+    const values = new Array<number>(Math.ceil(bars / joined)).fill(0);
+    for (const [time, count] of buckets) {
+      const index = Math.floor(Math.round((msOf(time) - first) / step) / joined);
+      values[Math.min(values.length - 1, Math.max(0, index))]! += count;
+    }
+    return values;
+  };
 }
 
 /** The beginning of the first bucket with records. */
@@ -157,6 +169,7 @@ export function Patterns() {
     span.fromMs > 0
       ? span.fromMs
       : Math.min(...list.flatMap(({ buckets }) => buckets.map(([time]) => msOf(time))));
+  const series = seriesOf(list, low, span.toMs);
   return (
     <main class="screen scroll patterns" id="main" tabIndex={0}>
       <h1 class="sr">{T.views.patterns}</h1>
@@ -220,7 +233,7 @@ export function Patterns() {
                 <Bar share={pattern.count / Math.max(1, trailer.rows)} />
               </td>
               <td class="wide-only">
-                <Sparkline values={series(pattern.buckets, low, span.toMs)} label={T.overTime} />
+                <Sparkline values={series(pattern)} label={T.overTime} />
               </td>
               <td class={`tone-${toneOf(pattern.level ?? undefined)}`}>{pattern.level ?? ""}</td>
               <td class="pattern">

@@ -118,8 +118,10 @@ export function Proxy() {
   const failed = reasons
     .filter(({ value }) => !NORMAL.has(textOf(value)))
     .reduce((sum, { count }) => sum + count, 0);
+  // Without SQL there will be no sums.
+  const unknown = problem ? "–" : "…";
   const ms = (seconds: number | null | undefined) =>
-    seconds === null || seconds === undefined ? "…" : `${shortNumber(seconds * 1000)} ms`;
+    seconds === null || seconds === undefined ? unknown : `${shortNumber(seconds * 1000)} ms`;
   return (
     <main class="screen scroll proxy" id="main" tabIndex={0}>
       <h1 class="sr">{T.views.proxy}</h1>
@@ -156,7 +158,7 @@ export function Proxy() {
         <div>
           <dt>{T.proxy.toClients}</dt>
           <dd>
-            {totals ? bytesText(Number(totals.to_client ?? 0)) : "…"}
+            {totals ? bytesText(Number(totals.to_client ?? 0)) : unknown}
             <small>
               {totals ? `${T.proxy.fromClients} ${bytesText(Number(totals.from_client ?? 0))}` : ""}
             </small>
@@ -166,7 +168,7 @@ export function Proxy() {
       {series.length > 0 && (
         <section class="card wide">
           <h2>{T.proxy.throughput}</h2>
-          <Chart list={series} height={160} format={(value) => `${bytesText(value)}/s`} area />
+          <Chart list={series} height={160} format={(value) => `${bytesText(value)}/s`} area quiet />
         </section>
       )}
       {span && <States from={span.from} to={span.to} />}

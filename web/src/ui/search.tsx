@@ -258,10 +258,11 @@ function Live() {
 /** What is not as it should be, in sentences. */
 function Notices() {
   const list: preact.ComponentChildren[] = [];
-  if (away.value) list.push(T.serverAway);
+  // The head of the page says why.
+  if (away.value) list.push(T.shownBefore);
   list.push(...gapTexts());
   for (const warning of warnings.value) list.push(warning);
-  if (phase.value === "failed" && problem.value && answered.value && !state.value.live)
+  if (phase.value === "failed" && problem.value && answered.value && !state.value.live && !away.value)
     list.push(T.earlierRows);
   if (phase.value === "stopped") list.push(T.partial);
   if (!list.length) return null;

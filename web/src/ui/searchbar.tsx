@@ -2,8 +2,8 @@
 
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { isAbort, problemFrom, request, json, type Problem } from "../api/client";
-import { own } from "../lib/own";
+import { isAbort, isAway, problemFrom, request, signInReason, json, type Problem } from "../api/client";
+import { withVariables } from "../lib/logql";
 import { invisibleIn, markRange, queryParts, withoutInvisible } from "../lib/paint";
 import {
   ask,
@@ -72,7 +72,7 @@ function remember(lang: Language, q: string) {
 export function submit(range: Partial<State> = {}) {
   openMenu.value = "";
   remember(draftLang.value, draft.value);
-  askDraft({ sel: "", ...range });
+  askDraft({ sel: "", around: "", ...range });
 }
 
 /** The characters of the text that a problem is about. */
@@ -161,13 +161,13 @@ function Editor() {
       setActive((active + step + items.length + (active < 0 && step < 0 ? 1 : 0)) % items.length);
     } else if (
       open &&
-      (event.key === "Tab" || event.key === "Enter") &&
-      active >= 0 &&
+      (event.key === "Enter" ? active >= 0 : event.key === "Tab" && (active >= 0 || found.from < found.to)) &&
       !event.ctrlKey &&
       !event.metaKey
     ) {
       event.preventDefault();
-      accept(items[active]!);
+      // Tab completes a word that was begun by the first suggestion.
+      accept(items[Math.max(0, active)]!);
     } else if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       control.current.abort();
@@ -272,7 +272,7 @@ function languageOf(name: string | undefined): Language {
 async function save(name: string) {
   const lang = draftLang.value;
   const query = draft.value;
-  const view = hrefOf({ view: "search", lang: "q", q: "", sel: "", live: false });
+  const view = hrefOf({ view: "search", lang: "q", q: "", sel: "", around: "", live: false });
   try {
     await request(
       `api/v1/saved-queries/${encodeURIComponent(name)}`,
@@ -402,10 +402,7 @@ function expand(saved: Saved & { variables?: Record<string, string> }): string {
     __rate_interval: interval,
     __range: `${Math.round(spanMs / 1000)}s`,
   };
-  return saved.query.replace(
-    /\$\{(\w+)(?::\w+)?\}|\$(\w+)/g,
-    (whole, braced: string, plain: string) => own(values, braced ?? plain) ?? whole,
-  );
+  return saved.lang === "logql" ? withVariables(saved.query, values) : saved.query;
 }
 
 function HistoryMenu() {
@@ -500,7 +497,13 @@ export function SearchBar() {
   const busy =
     phase.value === "loading" || bucketsPhase.value === "loading" || (pages.value?.loading ?? false);
   const failed =
-    problem.value && phase.value === "failed" && problemText.value === draft.value && isRun.value
+    problem.value &&
+    phase.value === "failed" &&
+    problemText.value === draft.value &&
+    isRun.value &&
+    // The query is not wrong if the token is, or if the server is away: the page says that in another place.
+    !signInReason.value &&
+    !isAway(problem.value)
       ? problem.value
       : null;
   const odd = invisibleIn(draft.value);
@@ -546,7 +549,7 @@ export function SearchBar() {
           <>
             <strong>{failed.message}</strong>
             {failed.hint && <span> · {failed.hint}</span>}
-            {failed.status === 0 || failed.status >= 500 ? (
+            {(failed.status === 0 || failed.status >= 500) && failed.status !== 501 ? (
               <>
                 {" "}
                 <Retry link />
