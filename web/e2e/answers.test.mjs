@@ -133,5 +133,14 @@ test("the numbers of a facet are all of them", async () => {
   const heights = await p.$$eval(".numbers svg rect", (all) => all.map((bar) => bar.height.baseVal.value));
   assert.equal(heights.length, 24);
   assert.ok(Math.min(...heights) > Math.max(...heights) * 0.9, "each part has as many");
+  assert.match(await p.textContent(".numbers-axis"), /^0.*3,000.*5,999$/);
+  // A drag takes whole bars.
+  const box = await p.locator(".numbers svg").boundingBox();
+  await p.mouse.move(box.x + box.width * 0.3, box.y + 20);
+  await p.mouse.down();
+  await p.mouse.move(box.x + box.width * 0.4, box.y + 20, { steps: 4 });
+  await p.mouse.up();
+  await p.waitForURL(/seq/);
+  assert.equal(await p.inputValue("#query"), "app=many seq>=1750 seq<=2500");
   await p.done();
 });

@@ -70,6 +70,10 @@ test(
     await push(server, "hello 42", { type: "text/plain" });
     await p.waitForSelector(".line");
     assert.equal(await p.$(".empty"), null);
+    // It follows.
+    await push(server, "bye 43", { type: "text/plain" });
+    await p.locator(".line", { hasText: "bye 43" }).waitFor();
+    await p.locator(".live-button").click();
     await p.fill("#query", "hello");
     await p.keyboard.press("Enter");
     await p.waitForFunction(() => document.querySelector(".grid mark")?.textContent === "hello");

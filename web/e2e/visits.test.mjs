@@ -272,3 +272,37 @@ test("a rule is made of words, their opposites and expressions, and its limit is
     await p.done();
   }
 });
+
+test("a second value of a field can be chosen, and a level that is none has a hint", async () => {
+  const p = await page(server, "?from=24h");
+  const all = await count(p);
+  const value = (text) => p.locator(".facet .value", { hasText: text }).first();
+  await value("error").click();
+  await until(() => /level%3Derror/.test(p.url()), "the first value");
+  const errors = await count(p);
+  await value("warn").click();
+  await until(() => /OR\+level%3Dwarn/.test(p.url()), "the second value");
+  const both = await count(p);
+  assert.ok(errors < both && both < all, `${errors} < ${both} < ${all}`);
+  await value("error").click();
+  await until(() => /q=level%3Dwarn/.test(p.url()), "the first value is taken back");
+  await p.fill("#query", "level>=wran");
+  await p.keyboard.press("Escape");
+  await p.locator("#query").focus();
+  await p.keyboard.press("Enter");
+  await p.locator("#query-problem button", { hasText: "level>=warn" }).click();
+  assert.ok((await count(p)) > 0);
+  assert.equal(await p.inputValue("#query"), "level>=warn");
+  await p.done();
+});
+
+test("an open line of LogQL has the fields of its record, and filters of its labels", async () => {
+  const p = await page(server, `?from=24h&logql=${encodeURIComponent('{app="shop"} |= "order"')}`);
+  await p.locator(".line .cells").first().click();
+  await p.locator(".detail dt", { hasText: "user" }).waitFor();
+  const field = (name) =>
+    p.locator(".detail dt", { has: p.locator(".name", { hasText: new RegExp(`^${name}$`) }) });
+  assert.equal(await field("app").locator(".filters").count(), 1);
+  await p.getByRole("button", { name: "Context" }).waitFor();
+  await p.done();
+});

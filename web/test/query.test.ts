@@ -3,17 +3,22 @@ import {
   between,
   boundsOf,
   caretAt,
+  choices,
   condition,
   containing,
   exclude,
   include,
+  levelWords,
   needles,
   stateOf,
+  toggleChoice,
   tokens,
   topTerms,
   without,
+  withoutChoice,
   withoutTerm,
 } from "../src/lib/query";
+import { nearestLevel } from "../src/lib/levels";
 
 describe("tokens", () => {
   test("together they are the query", () => {
@@ -151,4 +156,42 @@ test("the place of the caret", () => {
     to: 9,
   });
   expect(caretAt("x ", 2)).toMatchObject({ kind: "field", prefix: "" });
+});
+
+test("a second value of a field is one more, and the others can still be chosen", () => {
+  const one = toggleChoice("timeout", "app", "shop");
+  expect(one).toBe("timeout app=shop");
+  const two = toggleChoice(one, "app", "my app");
+  expect(two).toBe('timeout (app=shop OR app="my app")');
+  expect(choices(two, "app")).toEqual(["shop", '"my app"']);
+  expect(stateOf(two, "app", "my app")).toBe("included");
+  expect(stateOf(two, "app", "x")).toBe(null);
+  expect(withoutChoice(two, "app")).toBe("timeout");
+  expect(toggleChoice(two, "app", "shop")).toBe('timeout app="my app"');
+  expect(toggleChoice(toggleChoice(two, "app", "shop"), "app", "my app")).toBe("timeout");
+  expect(toggleChoice("level=error", "_level", "warn")).toBe("(level=error OR level=warn)");
+  // Terms of another form are left as they are.
+  for (const query of [
+    "(app=a OR host=b)",
+    "app!=a",
+    "(app=a OR NOT app=b)",
+    "app~/a/",
+    "NOT (app=a OR app=b)",
+  ]) {
+    expect(choices(query, "app")).toEqual([]);
+    expect(withoutChoice(query, "app")).toBe(query);
+  }
+});
+
+test("words that are no level are found, and the level that they are most like", () => {
+  expect(levelWords("level>=wran app=x")).toEqual([{ word: "wran", start: 7, end: 11 }]);
+  expect(levelWords("level>=warning OR level=err lvl=wran level:*")).toEqual([]);
+  expect(["wran", "eror1", "inof", "debgu", "warn", "xyzzy"].map(nearestLevel)).toEqual([
+    "warn",
+    "error",
+    "info",
+    "debug",
+    null,
+    null,
+  ]);
 });

@@ -98,6 +98,30 @@ export function levelOf(field: string, text: string): Level | undefined {
   return BY_WORD.get(word) ?? BY_WORD.get(word.replace(/[+-]\d+$/, ""));
 }
 
+/** How many characters differ between two words, at most: one is left out, added, changed, or swapped with the next. */
+function distance(a: string, b: string): number {
+  const rows = [Array.from({ length: b.length + 1 }, (_, index) => index)];
+  for (let i = 1; i <= a.length; i += 1) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const same = a[i - 1] === b[j - 1] ? 0 : 1;
+      row[j] = Math.min(rows[i - 1]![j]! + 1, row[j - 1]! + 1, rows[i - 1]![j - 1]! + same);
+      if (a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        row[j] = Math.min(row[j]!, rows[i - 2]![j - 2]! + 1);
+    }
+    rows.push(row);
+  }
+  return rows.at(-1)!.at(-1)!;
+}
+
+/** The level that a word is most like, if it is none and differs little from one. */
+export function nearestLevel(word: string): Level | null {
+  if (levelOf("level", word)) return null;
+  const near = LEVELS.map((level) => ({ level, far: distance(word.toLowerCase(), level) }));
+  const best = near.sort((a, b) => a.far - b.far)[0]!;
+  return best.far <= 2 ? best.level : null;
+}
+
 /** Groups of colours: the levels of one group look the same. */
 export type Tone = "error" | "warn" | "info" | "debug" | "none";
 

@@ -1,5 +1,7 @@
 // Editing of the native query language (docs/http.md, "The query language").
 
+import { levelOf } from "./levels";
+
 export type TokenKind =
   "text" | "string" | "regex" | "field" | "operator" | "value" | "word" | "paren" | "space";
 export interface Token {
@@ -173,8 +175,61 @@ export function withoutTerm(query: string, text: string): string | null {
 export function stateOf(query: string, field: string, value: string | null): "included" | "excluded" | null {
   const terms = topTerms(query) ?? [];
   if (terms.some(({ text }) => text === condition(field, "=", value))) return "included";
+  if (value !== null && choices(query, field).includes(valueText(value))) return "included";
   const negatives = [condition(field, "!=", value), `NOT ${condition(field, "=", value)}`];
   return terms.some(({ text }) => negatives.includes(text)) ? "excluded" : null;
+}
+
+/** Levels of a query that are none: where their words lie, so that others can be put in place of them. */
+export function levelWords(query: string): { word: string; start: number; end: number }[] {
+  const all = tokens(query);
+  return all.flatMap(({ kind, text, start }, index) => {
+    const isLevel = kind === "value" && all[index - 2]?.text === "level" && /^[A-Za-z]+$/.test(text);
+    return isLevel && !levelOf("level", text) ? [{ word: text, start, end: start + text.length }] : [];
+  });
+}
+
+/** The values of one field of which a term has one or another, such as `(a=1 OR a=2)`, or null if it has another form. */
+function choiceOf(term: string, field: string): string[] | null {
+  const list = tokens(term).filter(({ kind }) => kind !== "space");
+  if (list[0]?.text === "(" && list.at(-1)?.text === ")") [list.shift(), list.pop()];
+  const name = condition(field, "=", "x").slice(0, -2);
+  const values: string[] = [];
+  for (let at = 0; at < list.length; at += 4) {
+    const [first, operator, value, or] = list.slice(at, at + 4);
+    if (first?.text !== name || operator?.text !== "=" || value?.kind !== "value") return null;
+    if (or && or.text !== "OR") return null;
+    values.push(value.text);
+  }
+  return values.length && values.length * 4 - 1 === list.length ? values : null;
+}
+
+const choiceTerm = (query: string, field: string) => {
+  const terms = (topTerms(query) ?? []).map((term) => ({ term, values: choiceOf(term.text, field) }));
+  return terms.find((found): found is { term: Term; values: string[] } => found.values !== null) ?? null;
+};
+
+/** Values of a field that a query asks for, as they are written. */
+export const choices = (query: string, field: string) => choiceTerm(query, field)?.values ?? [];
+
+/** A query without its choice of values of a field: of these, others can be chosen. */
+export function withoutChoice(query: string, field: string): string {
+  const found = choiceTerm(query, field);
+  return found ? remove(query, found.term) : query;
+}
+
+/** Adds a value to those of a field that a query asks for, or takes it from them. */
+export function toggleChoice(query: string, field: string, value: string): string {
+  const [found, text] = [choiceTerm(query, field), valueText(value)];
+  if (!found) return include(query, field, value);
+  const values = found.values.includes(text)
+    ? found.values.filter((known) => known !== text)
+    : [...found.values, text];
+  const name = condition(field, "=", "x").slice(0, -2);
+  const all = values.map((known) => `${name}=${known}`).join(" OR ");
+  if (!all) return remove(query, found.term);
+  const term = values.length > 1 ? `(${all})` : all;
+  return query.slice(0, found.term.start) + term + query.slice(found.term.end);
 }
 
 /** Adds a range of numbers, in place of an earlier one of the same field. */

@@ -315,7 +315,7 @@ export function stop() {
   if (phase.value !== "loading" && bucketsPhase.value !== "loading" && !pages.value?.loading) return;
   control.abort();
   control = new AbortController();
-  // What was not shown yet is not shown for being stopped.
+  // The stop of rows that were not shown yet does not show them.
   const unseen = pending;
   pending = null;
   unseen?.stop();

@@ -4,8 +4,8 @@ import { useEffect, useState } from "preact/hooks";
 import { isAbort, lines, problemFrom, type Problem } from "../api/client";
 import { META, columnOf, cursorOf, parseRow, type Field, type Row } from "../lib/record";
 import { textParts } from "../lib/paint";
-import { isLabel, stateOfLabel, toggleLabel } from "../lib/logql";
-import { condition, exclude, include, quote, stateOf, without } from "../lib/query";
+import { isLabel as canFilter, stateOfLabel, toggleLabel } from "../lib/logql";
+import { condition, exclude, include, quote, stateOf, toggleChoice, without } from "../lib/query";
 import { afterTime, msOf, timeText } from "../lib/time";
 import { shownLang, shownQuestion, textIn } from "../state/results";
 import { ask, go, hrefOf, run, state } from "../state/url";
@@ -27,9 +27,11 @@ export function applyFilter(field: string, value: string | null, negative: boole
   const has = stateOf(text, field, value);
   // A second click takes the filter back.
   const next =
-    has === (negative ? "excluded" : "included")
-      ? without(text, field, value)
-      : (negative ? exclude : include)(text, field, value);
+    !negative && value !== null && has !== "excluded"
+      ? toggleChoice(text, field, value)
+      : has === (negative ? "excluded" : "included")
+        ? without(text, field, value)
+        : (negative ? exclude : include)(text, field, value);
   ask({ lang, q: next, sel: "", around: "" });
 }
 
@@ -40,7 +42,7 @@ export function only(field: string, value: string) {
 export function FilterButtons({ field, value }: { field: string; value: string }) {
   const lang = shownLang.value;
   const q = shownQuestion()?.q ?? "";
-  if (lang === "logql" && !isLabel(field)) return null;
+  if (lang === "logql" && !canFilter(field)) return null;
   const has = (lang === "logql" ? stateOfLabel : stateOf)(q, field, value);
   const named = `${field}=${value.slice(0, 60)}`;
   return (
@@ -170,8 +172,10 @@ export function Detail({ row, alone }: { row: Row; alone?: boolean }) {
   }, [row.id, row.time, wanted]);
 
   const record = whole?.row ?? row;
-  // The labels of a line of LogQL are those that its query can filter.
-  const shown = row.id ? record : row;
+  // Of a line of LogQL, the labels come first: they are those that its query can filter.
+  const labels = row.id ? null : new Set(row.fields.map(({ name }) => name));
+  const others = labels ? record.fields.filter(({ name }) => !labels.has(name.replace(/\W/g, "_"))) : [];
+  const shown = row.id ? record : { ...row, fields: [...row.fields, ...others] };
   const raw = shown.fields.find(({ name }) => name === "_line")?.text ?? (row.id ? "" : (row.message ?? ""));
   return (
     <div class="detail">
@@ -199,7 +203,7 @@ export function Detail({ row, alone }: { row: Row; alone?: boolean }) {
           {T.huge(bytesText(row.clippedBytes!))} <Button onClick={() => setWanted(true)}>{T.loadAll}</Button>
         </p>
       )}
-      {tab === "fields" && <Fields row={shown} />}
+      {tab === "fields" && <Fields row={shown} labels={labels} />}
       {tab === "raw" && <Text text={raw || shown.message || ""} />}
       {tab === "json" && <Text text={pretty(whole?.source ?? row)} />}
     </div>
@@ -246,7 +250,8 @@ function Text({ text }: { text: string }) {
   );
 }
 
-function Fields({ row }: { row: Row }) {
+/** The fields of a record; those of a line of LogQL that are not among its `labels` have no filters. */
+function Fields({ row, labels }: { row: Row; labels: ReadonlySet<string> | null }) {
   const [filter, setFilter] = useState("");
   const [all, setAll] = useState(false);
   const lower = filter.toLowerCase();
@@ -286,7 +291,7 @@ function Fields({ row }: { row: Row }) {
           </>
         )}
         {shown.map((field) => (
-          <FieldRow key={field.name} field={field} labels={!row.id} />
+          <FieldRow key={field.name} field={field} isLabel={labels?.has(field.name) ?? false} />
         ))}
       </dl>
       {shown.length < matches.length && (
@@ -297,12 +302,12 @@ function Fields({ row }: { row: Row }) {
   );
 }
 
-/** A field with its filters. Those of LogQL are of `labels`, which a line has and a record has not. */
-function FieldRow({ field, labels }: { field: Field; labels: boolean }) {
+/** A field with its filters. Those of LogQL are of labels, which a line has and a record has not. */
+function FieldRow({ field, isLabel }: { field: Field; isLabel: boolean }) {
   const plain =
     META.has(field.name) || field.clipped !== undefined || field.kind === "json" || field.text.length > 1024;
   const native = shownLang.value === "q";
-  const filters = !plain && (native || (shownLang.value === "logql" && labels));
+  const filters = !plain && (native || (shownLang.value === "logql" && isLabel));
   const column = columnOf(field.name);
   const shown = state.value.cols.includes(column);
   return (

@@ -55,7 +55,8 @@ export function Empty() {
       newest(control.signal).then(
         () => {
           if (stored.value) {
-            ask({ from: "24h", to: "", q: "" });
+            // More records will follow the first one.
+            ask({ from: "24h", to: "", q: "", live: true });
             run.value += 1;
           }
         },

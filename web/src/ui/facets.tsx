@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { isAbort, isAway, objects, problemFrom, sql, type Problem } from "../api/client";
 import { binsOf, isLog, scaled } from "../lib/numbers";
 import { textParts } from "../lib/paint";
-import { between, boundsOf, containing } from "../lib/query";
+import { between, boundsOf, containing, withoutChoice } from "../lib/query";
 import { toneOf } from "../lib/levels";
 import type { Resolved } from "../lib/time";
 import {
@@ -222,7 +222,9 @@ async function valuesOf(
     const counted = values.reduce((rows, { count }) => rows + count, 0);
     return { values, rows: Math.max(counted, total.value ?? 0) };
   }
-  const scope = { q: text ? containing(q, field, text) : q, from: span.from, to: span.to };
+  // Of a field that is filtered, the other values stay: another one can be chosen as well.
+  const others = withoutChoice(q, field);
+  const scope = { q: text ? containing(others, field, text) : others, from: span.from, to: span.to };
   const [values, { rows }] = await objects<Value>("api/v1/top", { field, n, ...scope }, signal);
   return { values, rows };
 }
@@ -285,6 +287,12 @@ function Values({ info }: { info: FieldInfo }) {
 
 const BINS = 24;
 const PLOT = { width: 196, height: 44 };
+
+/** A part of a histogram, from 0 to 1, with the whole of the bars that it touches. */
+const wholeBins = ([a, b]: [number, number]): [number, number] => [
+  Math.floor(Math.min(a, b) * BINS) / BINS,
+  Math.ceil(Math.max(a, b) * BINS) / BINS,
+];
 
 /** The numbers of a field: their ends, and how many lie in each part between them, if that can be known. */
 interface Spread {
@@ -402,7 +410,7 @@ function Numbers({ info }: { info: FieldInfo }) {
           if (drag) setDrag([drag[0], at(event)]);
         }}
         onPointerUp={() => {
-          if (drag && Math.abs(drag[1] - drag[0]) > 0.02) select(Math.min(...drag), Math.max(...drag));
+          if (drag && Math.abs(drag[1] - drag[0]) > 0.02) select(...wholeBins(drag));
           setDrag(null);
         }}
       >
@@ -420,13 +428,18 @@ function Numbers({ info }: { info: FieldInfo }) {
         {drag && (
           <rect
             class="chosen"
-            x={Math.min(...drag) * PLOT.width}
-            width={Math.abs(drag[1] - drag[0]) * PLOT.width}
+            x={wholeBins(drag)[0] * PLOT.width}
+            width={(wholeBins(drag)[1] - wholeBins(drag)[0]) * PLOT.width}
             y={0}
             height={PLOT.height}
           />
         )}
       </svg>
+      <p class="numbers-axis" aria-hidden="true">
+        {[0, 0.5, 1].map((part) => (
+          <span>{shortNumber(round(unscale(a + part * (b - a))))}</span>
+        ))}
+      </p>
       <Bounds field={info.field} low={low} high={high} />
       {!bins && <p class="dim">{T.noBins}</p>}
     </div>

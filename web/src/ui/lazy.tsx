@@ -18,7 +18,7 @@ export function lazy<P extends object>(load: () => Promise<ComponentType<P>>): C
   return function Lazy(props: P) {
     const [Found, setFound] = useState<{ it: ComponentType<P> | null }>({ it: loaded });
     const [failed, setFailed] = useState(false);
-    // Whatever asks the query again asks for the part again, too.
+    // A query that is asked again asks for the part again, too.
     useEffect(() => {
       if (loaded) return;
       load().then(

@@ -45,7 +45,8 @@ import {
 import { ask, go, hrefOf, state } from "../state/url";
 import { COLUMNS, columnOf } from "../lib/record";
 import { timeText } from "../lib/time";
-import { away } from "../api/client";
+import { away, noSql } from "../api/client";
+
 import { T } from "../strings";
 import { Empty, stored } from "./empty";
 import { toggleColumn } from "./detail";
@@ -73,6 +74,14 @@ export function SearchScreen() {
 /** In place of an answer, as nothing was asked yet. */
 function Example({ lang }: { lang: "logql" | "sql" }) {
   const list = T.examples[lang];
+  // Each of these would fail.
+  if (lang === "sql" && noSql.value)
+    return (
+      <section class="nothing">
+        <h2>{T.noSqlHere}</h2>
+        <p>{noSql.value}</p>
+      </section>
+    );
   return (
     <section class="nothing examples">
       <h2>{T.askSomething[lang]}</h2>

@@ -3,7 +3,9 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isAbort, isAway, problemFrom, request, signInReason, json, type Problem } from "../api/client";
+import { nearestLevel } from "../lib/levels";
 import { withVariables } from "../lib/logql";
+import { levelWords } from "../lib/query";
 import { invisibleIn, markRange, queryParts, withoutInvisible } from "../lib/paint";
 import {
   ask,
@@ -338,7 +340,13 @@ function SavedMenu() {
       >
         <input
           value={name}
-          onInput={(event) => setName(event.currentTarget.value)}
+          onInput={(event) => {
+            // The browser's own message says nothing of the form that is asked for.
+            const box = event.currentTarget;
+            box.setCustomValidity("");
+            if (!box.validity.valid) box.setCustomValidity(T.saveRule);
+            setName(box.value);
+          }}
           placeholder={T.saveAs}
           aria-label={T.saveAs}
           pattern="[A-Za-z0-9._\-]{1,64}"
@@ -507,6 +515,10 @@ export function SearchBar() {
       ? problem.value
       : null;
   const odd = invisibleIn(draft.value);
+  // A comparison with a word that is no level is refused as one of texts.
+  const [wrongLevel] = failed?.status === 400 && draftLang.value === "q" ? levelWords(draft.value) : [];
+  const near = wrongLevel && nearestLevel(wrongLevel.word);
+  const level = near && draft.value.slice(0, wrongLevel.start) + near + draft.value.slice(wrongLevel.end);
   const search = now.view === "search";
   return (
     <search class="searchbar">
@@ -548,7 +560,17 @@ export function SearchBar() {
         {failed && (
           <>
             <strong>{failed.message}</strong>
-            {failed.hint && <span> · {failed.hint}</span>}
+            {level ? (
+              <span>
+                {" "}
+                · {T.noSuchLevel(wrongLevel!.word)}{" "}
+                <Button class="link" onClick={() => ask({ lang: "q", q: level })}>
+                  {level}
+                </Button>
+              </span>
+            ) : (
+              failed.hint && <span> · {failed.hint}</span>
+            )}
             {(failed.status === 0 || failed.status >= 500) && failed.status !== 501 ? (
               <>
                 {" "}

@@ -55,7 +55,7 @@ export function senders(base: URL, listeners: Listener[] | null): Sender[] {
     {
       name: "Syslog",
       text: `For rsyslog: save this as /etc/rsyslog.d/90-logpond.conf and restart rsyslog. ${syslog.text}`.trim(),
-      command: `*.* action(type="omfwd" target="${host}" port="${syslog.port}" protocol="tcp"\n  template="RSYSLOG_SyslogProtocol23Format" TCP_Framing="octet-counted"\n  queue.type="LinkedList" queue.filename="logpond" action.resumeRetryCount="-1")`,
+      command: `# To try it:\n# logger --server ${host} --port ${syslog.port} --tcp --rfc5424 'hello'\n*.* action(type="omfwd" target="${host}" port="${syslog.port}" protocol="tcp"\n  template="RSYSLOG_SyslogProtocol23Format" TCP_Framing="octet-counted"\n  queue.type="LinkedList" queue.filename="logpond" action.resumeRetryCount="-1")`,
     },
     {
       name: "journald",
