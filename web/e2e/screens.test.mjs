@@ -128,7 +128,9 @@ test("access logs: panels are exact, filtered by a click, and lead to the raw li
   await p.done();
 });
 
-test("bytes over time are those of the lines", async () => {
+test("bytes over time are those of the lines", async (t) => {
+  const { status } = await fetch(`${server.api}api/v1/sql`, { method: "POST", body: "SELECT 1" });
+  if (status === 501) return t.skip("the server has no SQL, so bytes are not filtered");
   const p = await page(server, "?view=access&from=%400");
   await p.getByLabel("Hide bots").uncheck();
   await p.waitForSelector(".access canvas");

@@ -306,3 +306,19 @@ test("an open line of LogQL has the fields of its record, and filters of its lab
   await p.getByRole("button", { name: "Context" }).waitFor();
   await p.done();
 });
+
+test("Tab takes the first suggestion of a word that was begun, and otherwise leaves the bar", async () => {
+  const p = await page(server, "?from=24h");
+  await count(p);
+  await p.locator("#query").focus();
+  await p.keyboard.type("hostn");
+  await p.waitForSelector("#suggestions li");
+  await p.keyboard.press("Tab");
+  await until(async () => (await p.inputValue("#query")) === "hostname=", "the field is completed");
+  await p.fill("#query", "");
+  await p.waitForSelector("#suggestions li");
+  await p.keyboard.press("Tab");
+  assert.equal(await p.inputValue("#query"), "");
+  assert.notEqual(await p.evaluate(() => document.activeElement.id), "query");
+  await p.done();
+});

@@ -166,6 +166,7 @@ export const T = {
   shownBefore: "What is shown was read before.",
   awayShort: "The server does not answer.",
   incomplete: "The result is incomplete:",
+  incompleteOnly: "The result is incomplete.",
   andMore: (count: number) => `and ${count} more`,
   silent: (nodes: string) => `No answer from ${nodes}.`,
   lost: (text: string) => `Lost for good: ${text}.`,

@@ -315,7 +315,9 @@ export function gapTexts(): string[] {
   }
   if (silent.length) list.push(T.silent(silent.join(", ")));
   if (lost.length) list.push(T.lost(lost.join("; ")));
-  return [...list, ...warnings];
+  list.push(...warnings);
+  // An answer may be incomplete without a name of what it lacks.
+  return list.length ? list : [T.incompleteOnly];
 }
 
 /** One bar for a screen of which any answer is incomplete. */
