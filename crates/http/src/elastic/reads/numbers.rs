@@ -71,10 +71,7 @@ mod tests {
             ("0.5", Some(WrittenNumber::Float(0.5))),
             ("-0.0", Some(WrittenNumber::Float(0.0))),
             ("18446744073709551615", Some(WrittenNumber::Decimal)),
-            (
-                "9223372036854775808",
-                Some(WrittenNumber::Float(9_223_372_036_854_775_808.0)),
-            ),
+            ("9223372036854775808", Some(WrittenNumber::Decimal)),
             ("12345678901234567.5", Some(WrittenNumber::Decimal)),
             ("1000000000000000000000.0", Some(WrittenNumber::Float(1e21))),
             ("1.50", None),
