@@ -133,7 +133,11 @@ async function damage(p, path) {
   const said = '"segments/x.parquet: wrong checksum"';
   await p.route(path, async (route) => {
     // A request that the page gives up has no answer.
-    const answer = await route.fetch().catch(() => null);
+    const headers = await route.request().allHeaders();
+    // The copy of the request is sent by this process, which is no page.
+    for (const name of Object.keys(headers))
+      if (/^(origin|referer|sec-fetch-)/.test(name)) delete headers[name];
+    const answer = await route.fetch({ headers }).catch(() => null);
     const text = await answer?.text().catch(() => null);
     if (!text) return route.abort().catch(() => null);
     const body = text
